@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Annotated, NoReturn
 
 import typer
@@ -26,8 +24,10 @@ from jobs.commands import (
     recovering,
     sharing,
     shell,
+    simulating,
 )
-from jobs.commands.help_pages import CommandPage, GroupedCommands
+from jobs.commands.help_pages import GroupedCommands
+from jobs.commands.parameters import add
 from jobs.outcome import run
 from jobs.output import use_utf8, write_line
 from pipelines.capture import patience
@@ -85,65 +85,50 @@ def _kraftlake(
     """
 
 
-@dataclass(frozen=True, slots=True)
-class _Command:
-    """A line of the overview. name: None for the function's name. short_help: the text of that
-    line."""
-
-    run: Callable[..., int]
-    short_help: str
-    name: str | None = None
-
-
 _GROUPS = {
     "Directories of nodes": (
-        _Command(directories.dump, "Print the records of segments, snapshots or directories."),
-        _Command(directories.diff, "Compare two directories: where they diverge, what is lost."),
-        _Command(directories.check, "Check directories: what is wrong, in which file, what to do."),
-        _Command(happening.timeline, "List events by clock time; elections with probable causes."),
-        _Command(directories.explain, "Explain a finding of check, and what to do about it."),
-        _Command(directories.recover, "Plan which replica a broken quorum should continue from."),
-        _Command(recovering.rehearse, "Simulate a start of captured directories: leader, losses."),
-        _Command(recovering.restore, "Make a checkpoint that boots a new cluster as the old one."),
-        _Command(directories.capture, "Copy the directories of running nodes, with hashes."),
-        _Command(directories.prune, "Delete captures that are older than a given age."),
-        _Command(directories.redact, "Copy directories without their secrets."),
+        directories.DumpOptions,
+        directories.DiffOptions,
+        directories.CheckOptions,
+        happening.TimelineOptions,
+        directories.ExplainOptions,
+        directories.RecoverOptions,
+        recovering.RehearseOptions,
+        recovering.RestoreOptions,
+        directories.CaptureOptions,
+        directories.PruneOptions,
+        directories.RedactOptions,
     ),
     "A lake": (
-        _Command(lake.demo, "Ingest recorded logs, build the tables, ask some questions."),
-        _Command(lake.ingest, "Copy metadata directories into bronze tables."),
-        _Command(lake.build, "Derive the silver and gold tables from bronze."),
-        _Command(lake.quality, "Check every table against its expectations."),
-        _Command(lake.contents, "Show what a lake holds: captures, offsets, gaps, sizes.", "lake"),
-        _Command(lake.maintain, "Compact the tables, delete files of expired versions."),
-        _Command(lake.forget, "Remove captures from a lake, as if never ingested."),
+        lake.DemoOptions,
+        lake.IngestOptions,
+        lake.BuildOptions,
+        lake.QualityOptions,
+        lake.LakeOptions,
+        lake.MaintainOptions,
+        lake.ForgetOptions,
     ),
     "Questions to a lake": (
-        _Command(asking.sql, "Query the tables with SQL."),
-        _Command(planning.plan, "Is a change safe? Brokers, voters, partitions, upgrades."),
-        _Command(happening.history, "List the changes of a topic, broker, principal or config."),
-        _Command(asking.state, "Show a cluster's metadata at an offset or a moment."),
+        asking.SqlOptions,
+        planning.PlanOptions,
+        happening.HistoryOptions,
+        asking.StateOptions,
     ),
     "A lake for others": (
-        _Command(sharing.report, "Write an incident as one HTML file, the verdict first."),
-        _Command(sharing.export, "Write tables or answers as DuckDB, SQLite, Parquet or CSV."),
-        _Command(sharing.mcp, "Serve a lake or directories to assistants and editors (MCP)."),
-        _Command(sharing.register, "Give a lake's tables names in a Hive metastore."),
-        _Command(sharing.publish, "Publish a table's changes: Kafka, files, a webhook."),
+        sharing.ReportOptions,
+        sharing.ExportOptions,
+        sharing.McpOptions,
+        sharing.RegisterOptions,
+        sharing.PublishOptions,
     ),
-    "Replicas": (
-        _Command(engine.simulate, "Write logs of named incidents; run the engine under faults."),
-        _Command(reading.consume, "Print the records of a partition, read from any replica."),
-    ),
-    "The shell": (_Command(shell.completion, "Complete commands in bash, zsh or fish."),),
+    "Replicas": (simulating.SimulateOptions, reading.ConsumeOptions),
+    "The shell": (shell.CompletionOptions,),
 }
 """The overview, by headings. The folders of jobs/ are the groups before the last."""
 
 for _heading, _commands in _GROUPS.items():
-    for _one in _commands:
-        app.command(
-            _one.name, cls=CommandPage, short_help=_one.short_help, rich_help_panel=_heading
-        )(_one.run)
+    for _options in _commands:
+        add(app, _options, _heading)
 app.add_typer(engine.replica, rich_help_panel="Replicas")
 
 
@@ -157,6 +142,11 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         sys.stderr.flush()
         os._exit(code)
     sys.exit(code)
+
+
+def submitted(command: str) -> NoReturn:
+    """Run the command of a file that spark-submit started."""
+    main([command, *sys.argv[1:]])
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class ZonedClock:
-    """zone: None for the zone of this machine."""
+    """Shows times in a time zone. zone: None for the zone of this machine."""
 
     zone: tzinfo | None = UTC
 

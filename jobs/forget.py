@@ -3,11 +3,7 @@
 spark-submit jobs/forget.py --lake /data/lake --capture ID --yes
 """
 
-from __future__ import annotations
-
-import sys
-
-from jobs.cli import main
+from jobs.cli import submitted
 
 if __name__ == "__main__":
-    main(["forget", *sys.argv[1:]])
+    submitted("forget")

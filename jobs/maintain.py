@@ -3,11 +3,7 @@
 spark-submit jobs/maintain.py --lake /data/lake --retain-days 90
 """
 
-from __future__ import annotations
-
-import sys
-
-from jobs.cli import main
+from jobs.cli import submitted
 
 if __name__ == "__main__":
-    main(["maintain", *sys.argv[1:]])
+    submitted("maintain")

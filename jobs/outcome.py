@@ -12,6 +12,7 @@ from importlib.util import find_spec
 import typer
 from typer.models import CommandInfo
 
+from jobs.commands.parameters import run_command
 from jobs.output import error_line
 from replica.errors import KraftlakeError, UsageError
 from replica.installation import line_that_adds
@@ -55,7 +56,10 @@ def run(app: typer.Typer, arguments: list[str]) -> int:
 def _invoke(app: typer.Typer, arguments: list[str]) -> int:
     try:
         asked = _narrowed(app, _command(app, arguments))
-        result = asked(args=arguments or ["--help"], prog_name="kraftlake", standalone_mode=False)
+        found = asked(args=arguments or ["--help"], prog_name="kraftlake", standalone_mode=False)
+        if found is None or isinstance(found, int):  # --help and --version run no command.
+            return found or 0
+        return run_command(found)
     except (BrokenPipeError, KeyboardInterrupt):
         raise
     except SystemExit as ending:  # typer - typer turns a closed pipe into this.
@@ -70,7 +74,6 @@ def _invoke(app: typer.Typer, arguments: list[str]) -> int:
         return _fail(_NO_MEMORY, FAILED, error)
     except Exception as error:  # noqa: BLE001 - users get a line, developers KRAFTLAKE_DEBUG
         return _unexpected(app, error, arguments)
-    return result if isinstance(result, int) else 0
 
 
 def _code_of(error: KraftlakeError) -> int:
@@ -95,7 +98,7 @@ def _unexpected(app: typer.Typer, error: Exception, arguments: list[str]) -> int
         )
         extra = _extra_with(name, _command(app, arguments))
         return _fail(f"{name} is {lack}: {line_that_adds(extra)}", FAILED, error)
-    told = f"{type(error).__name__}: {_told(str(error))}"
+    told = f"{type(error).__name__}: {_in_one_line(str(error))}"
     return _fail(
         f"internal error, {told}; {DEBUG_VARIABLE}=1 shows where, please report it",
         FAILED,
@@ -113,7 +116,7 @@ def _extra_with(name: str, command: Sequence[str]) -> str:
     return "lake"
 
 
-def _told(text: str) -> str:
+def _in_one_line(text: str) -> str:
     """An error's text in one line: its first line, or the error at the end of a traceback from
     another process."""
     first = (text.splitlines() or [""])[0]

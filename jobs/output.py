@@ -15,7 +15,7 @@ import re
 import shutil
 import sys
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any, TextIO
@@ -96,8 +96,8 @@ def write_line(text: str) -> None:
 
 
 def terminal_width() -> int | None:
-    """The columns of the terminal that stdout is. None where stdout is no terminal, and nothing is
-    to be cut."""
+    """How many columns the terminal has to which stdout goes. None where stdout is no terminal:
+    then nothing is to be cut."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
@@ -286,6 +286,25 @@ def write_rows(rows: Sequence[Mapping[str, Any]], *, json_output: bool) -> None:
             write_json(row)
     elif rows:
         write_table(tuple(rows[0]), [tuple(row.values()) for row in rows])
+
+
+def write_either(
+    rows: Iterable[Mapping[str, Any]], lines: Iterable[str], *, json_output: bool
+) -> None:
+    """Print the rows as lines of JSON, or else the lines of text."""
+    if json_output:
+        for row in rows:
+            write_json(row)
+    else:
+        for line in lines:
+            write_line(line)
+
+
+def more_line(shown: int, total: int) -> Iterator[str]:
+    """The line behind the first `shown` of `total` items; none where there are no more. shown: the
+    value of --limit."""
+    if total > shown:
+        yield f"... and {total - shown} more; --limit {total} or --json lists all"
 
 
 def write_counts(counts: Mapping[str, int], *, json_output: bool) -> None:

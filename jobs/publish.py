@@ -3,11 +3,7 @@
 spark-submit jobs/publish.py --lake /data/lake --to changes/
 """
 
-from __future__ import annotations
-
-import sys
-
-from jobs.cli import main
+from jobs.cli import submitted
 
 if __name__ == "__main__":
-    main(["publish", *sys.argv[1:]])
+    submitted("publish")

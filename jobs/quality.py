@@ -3,11 +3,7 @@
 spark-submit jobs/quality.py --lake /data/lake
 """
 
-from __future__ import annotations
-
-import sys
-
-from jobs.cli import main
+from jobs.cli import submitted
 
 if __name__ == "__main__":
-    main(["quality", *sys.argv[1:]])
+    submitted("quality")

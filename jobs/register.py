@@ -3,11 +3,7 @@
 spark-submit jobs/register.py --lake /data/lake
 """
 
-from __future__ import annotations
-
-import sys
-
-from jobs.cli import main
+from jobs.cli import submitted
 
 if __name__ == "__main__":
-    main(["register", *sys.argv[1:]])
+    submitted("register")

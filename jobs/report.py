@@ -3,11 +3,7 @@
 spark-submit jobs/report.py --lake /data/lake -o incident.html
 """
 
-from __future__ import annotations
-
-import sys
-
-from jobs.cli import main
+from jobs.cli import submitted
 
 if __name__ == "__main__":
-    main(["report", *sys.argv[1:]])
+    submitted("report")

@@ -9,8 +9,9 @@ layers and after the last one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -19,25 +20,18 @@ from pipelines import delta
 from pipelines.clusters.computing import table_of
 from pipelines.delta.contents import ClusterRows, joined, put, put_all
 from pipelines.delta.writing import replace_values
+from pipelines.in_memory.aggregates import grouped
 from pipelines.in_memory.branch import branch_batches, holders_of
 from pipelines.in_memory.committed import AgreedBranch
-from pipelines.in_memory.derived import Gold, Silver
-from pipelines.in_memory.judgements import without_repetitions
-from pipelines.in_memory.membership import members_of, membership_findings, with_neighbours
+from pipelines.in_memory.derived import Gold, Records, Silver
+from pipelines.in_memory.membership import findings_of_rounds, with_neighbours
 from pipelines.in_memory.quorum.log_growth import LENGTHS
-from pipelines.in_memory.rows import Row, of_cluster
-from pipelines.large.clusters import (
-    Bronze,
-    LargeRecords,
-    by_cluster,
-    lengths_by_cluster,
-    record_lengths,
-    rows_by_cluster,
-)
+from pipelines.in_memory.rows import of_cluster
+from pipelines.large.clusters import clusters_of, record_lengths
 from pipelines.large.health import health
 from pipelines.large.log import ClusterLog
 from pipelines.large.replay import ReplayFiles, replayed
-from pipelines.last_build import Building, StepProgress, nobody_asks
+from pipelines.last_build import Building
 from pipelines.nodes import GOLD_NODES, SILVER_NODES, Content
 from pipelines.quality.gate import Gate
 from pipelines.session import settings
@@ -47,6 +41,7 @@ from pipelines.tasks import OnSpark
 from replica.errors import UsageError
 
 _ROWS_OF_A_FILE = 1_000_000
+_CLUSTER_ID = itemgetter("cluster_id")
 
 
 def build(
@@ -54,7 +49,7 @@ def build(
     lake: delta.Lake,
     progress: Callable[[str], None],
     run_id: str | None = None,
-    share: Callable[[float], None] = nobody_asks,
+    share: Callable[[float], None] = lambda _: None,
 ) -> dict[str, int]:
     """Compute all silver and gold tables of the lake. Returns their row counts by table name.
 
@@ -69,8 +64,8 @@ def build(
             "first, or name another lake"
         )
     with Gate(spark, lake, progress, run_id) as gate:
-        steps = StepProgress(len(silver.SILVER) + len(gold.GOLD) + 3, share)
-        building = _Building(lake, progress, steps, spark, gate)
+        steps = len(silver.SILVER) + len(gold.GOLD) + 3
+        building = _Building(lake, progress, share, steps, spark, gate)
         building.run()
         building.note(gate.results)
         return building.counts
@@ -96,25 +91,26 @@ class _Building(Building):
     def run(self) -> None:
         self.progress("quality of bronze")
         admitted = self.gate.admit(bronze.BRONZE)
-        self.steps.done()
+        self.done()
         with settings(self.spark, _OF_SMALL_TABLES if self.gate.read_small_only else {}):
-            self._derive(Bronze(self.lake, admitted, self.gate.whole))
+            self._derive(admitted)
 
-    def _derive(self, tables: Bronze) -> None:
-        clusters = tables.clusters()
+    def _derive(self, tables: Mapping[Contract, DataFrame]) -> None:
+        """Computes silver and gold. tables: the rows of bronze from which they may be derived."""
+        clusters = clusters_of(self.gate.admitted, tables)
         self._silver(clusters)
         self.progress("quality of silver")
         agreed = self.gate.admit(silver.SILVER)[silver.COMMITTED_LOG]
-        self.steps.done()
+        self.done()
         branches = self._admitted(clusters, agreed)
         told = self._metadata(clusters, branches)
-        records = self._records(tables, clusters, branches, told)
+        records = self._records(tables[bronze.LOG_RECORDS], clusters, branches, told)
         derived = [*map(Gold, clusters, branches, records)]
-        self._judge_health(derived, records)
+        self._judge_health(derived)
         self._gold(derived)
         self.progress("quality of gold")
         self.gate.admit(gold.GOLD)
-        self.steps.done()
+        self.done()
 
     def _silver(self, clusters: Sequence[Silver]) -> None:
         for contract, made in SILVER_NODES.items():
@@ -158,36 +154,37 @@ class _Building(Building):
 
     def _records(
         self,
-        tables: Bronze,
+        log_records: DataFrame,
         clusters: Sequence[Silver],
         branches: Sequence[AgreedBranch],
         told: ReplayFiles,
-    ) -> list[LargeRecords]:
-        compared, ranges = by_cluster(told.compared), by_cluster(told.ranges)
+    ) -> list[Records]:
+        if not clusters:
+            return []
+        compared, ranges = (grouped(of, _CLUSTER_ID) for of in (told.compared, told.ranges))
         holders = [
             holders_of(branch_batches(branch, one.bronze.batches))
             for one, branch in zip(clusters, branches, strict=True)
         ]
-        found = record_lengths(tables.admitted[bronze.LOG_RECORDS], pa.concat_tables(holders))
-        lengths = lengths_by_cluster(found) if holders else {}
-        nothing = LENGTHS.empty_table()
+        lengths = record_lengths(log_records, pa.concat_tables(holders)).toArrow()
         return [
-            LargeRecords(
-                lengths.get(one.cluster_id, nothing),
-                compared[one.cluster_id],
-                ranges[one.cluster_id],
+            Records(
+                of_cluster(lengths, one.cluster_id).select(LENGTHS.names).cast(LENGTHS),
+                compared.get(one.cluster_id, []),
+                ranges.get(one.cluster_id, []),
             )
             for one in clusters
         ]
 
-    def _judge_health(self, derived: Sequence[Gold], records: Sequence[LargeRecords]) -> None:
+    def _judge_health(self, derived: Sequence[Gold]) -> None:
         """Judges the states that gold.metadata_history, which is written already, has at the ends
         of the looks."""
         looks = [look for one in derived for look in one.looks]
         history = delta.read(self.spark, self.lake, gold.METADATA_HISTORY)
-        judged = rows_by_cluster(health(history, looks)) if looks else {}
-        for one, of in zip(derived, records, strict=True):
-            of.judged = judged.get(one.silver.cluster_id, [])
+        rows = health(history, looks).toArrow().to_pylist() if looks else []
+        judged = grouped(rows, _CLUSTER_ID)
+        for one in derived:
+            one.records.health = judged.get(one.silver.cluster_id, [])
 
     def _gold(self, derived: Sequence[Gold]) -> None:
         for contract, made in GOLD_NODES.items():
@@ -195,7 +192,9 @@ class _Building(Building):
                 self._put(contract, ((one.silver.cluster_id, made(one)) for one in derived))
         with self.writing(gold.FINDINGS):
             found = [GOLD_NODES[gold.FINDINGS](one) for one in derived]
-            found.append(_between([one.silver for one in derived]))
+            clusters = [one.silver for one in derived]
+            captures = (row for one in clusters for row in one.bronze.captures)
+            found.append(findings_of_rounds(clusters, with_neighbours(captures)))
             tables = [table_of(gold.FINDINGS, rows) for rows in found]
             put_all(self.lake, gold.FINDINGS, pa.concat_tables(tables))
 
@@ -206,16 +205,3 @@ class _Building(Building):
                 ClusterRows((one,), table_of(contract, content)) for one, content in of_clusters
             ]
             put(self.lake, contract, pieces)
-
-
-def _between(clusters: Sequence[Silver]) -> list[Row]:
-    """Findings between clusters that were captured in one round."""
-    neighbours = with_neighbours(row for one in clusters for row in one.bronze.captures)
-    members = (
-        member
-        for one in clusters
-        for member in members_of(
-            one.bronze, one.snapshot_sets, compared=one.cluster_id in neighbours
-        )
-    )
-    return without_repetitions(membership_findings(members))

@@ -6,14 +6,14 @@ and by its newest record: its `captured_at` is only the time of the ingest, and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 
 def rounds_sql(where: str) -> str:
-    """The query whose rows `round_of` takes, in the dialect of delta-rs; the oldest round first.
+    """The query whose rows have the fields of Round, in the dialect of delta-rs; the oldest round
+    first.
 
     where: condition on rows of bronze.captures. The newest record is only queried for rounds that
     need it. Its time is in ms since 1970, because a hostile log has times that no calendar has.
@@ -43,9 +43,9 @@ ORDER BY l.cluster_id, l.captured_at, l.ingest_seq, l.capture_group"""
 class Round:
     """The captures of one group and one time.
 
-    round_name: of ingest --order, None without it. has_own_time: whether captured_at is of
-    capture.json or --captured-at. newest_record_ms: the largest time of the records in the logs of
-    the group, ms since 1970; None where it was not queried.
+    round_name: the round's name in `ingest --order`; None without --order. has_own_time: whether
+    captured_at is from capture.json or --captured-at. newest_record_ms: the largest time of the
+    records in the logs of the group, in ms since 1970; None where it was not queried.
     """
 
     cluster_id: str
@@ -70,8 +70,3 @@ class Round:
         if self.newest_record_ms is None:
             return f"{self.round_name} (no record)"
         return f"{self.round_name} (newest record {ms_text(self.newest_record_ms)})"
-
-
-def round_of(row: Mapping[str, Any]) -> Round:
-    """The round of a row of rounds_sql."""
-    return Round(**row)

@@ -1,8 +1,8 @@
-"""Arrow batches -> one Parquet file in a table's folder, with the facts that a commit needs about
-it.
+"""Writes Arrow batches as a Parquet file into a table's folder, and gives the facts that a commit
+needs about the file.
 
-It runs in Spark's tasks, so it knows nothing of Spark or Delta. A file belongs to the table only
-when a commit names it: files of failed, repeated or speculative tasks are orphans for VACUUM.
+This module runs in Spark's tasks, and uses neither Spark nor Delta. A file belongs to the table
+only when a commit names it: files of failed, repeated or speculative tasks are left to VACUUM.
 
 Columns are encoded by type, as tests/bench/spark_ways.py measured: texts and ints by dictionary,
 bigints and times by differences, bytes plainly. In a VARIANT the dictionaries repeat, and the
@@ -39,7 +39,7 @@ Bound = int | str | datetime
 
 
 @dataclass(frozen=True, slots=True)
-class DataFile:
+class NewFile:
     """A closed file that no commit names yet.
 
     name: in the table's folder. modified: ms since the epoch. null_counts: rows without a value,
@@ -60,7 +60,7 @@ def write_data_file(
     batches: Iterable[pa.RecordBatch],
     *,
     bounded: Collection[str],
-) -> DataFile | None:
+) -> NewFile | None:
     """Writes the batches' rows to a new file in `folder`. Gives None, and makes no file, where
     there are no rows.
 
@@ -87,7 +87,7 @@ def write_data_file(
                 writer.write_table(group, row_group_size=group.num_rows)
         info = store.get_file_info(path)
     footer = writer.writer.metadata
-    return DataFile(
+    return NewFile(
         name, info.size, info.mtime_ns // 10**6, footer.num_rows, counts, _bounds(footer, bounded)
     )
 

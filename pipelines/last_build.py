@@ -61,8 +61,8 @@ class LastBuild:
 
 
 def last_build(lake: Lake) -> LastBuild | None:
-    """The last build. None where it is unknown, also where another release or a person wrote the
-    file in another form."""
+    """The last build. None where it is unknown, and where the file has another form, because
+    another release or a person wrote it."""
     content = lake.read(FILE_NAME)
     try:
         return None if content is None else _parsed(json.loads(content))
@@ -71,8 +71,8 @@ def last_build(lake: Lake) -> LastBuild | None:
 
 
 def _parsed(said: Any) -> LastBuild:
-    """The build of the file's content. Raises ValueError, TypeError, KeyError or AttributeError for
-    a content that note_build never writes."""
+    """The build of the file's content. Raises ValueError, TypeError, KeyError or AttributeError
+    where note_build never writes such a content."""
     tables = {name: (str(table), int(version)) for name, (table, version) in said["tables"].items()}
     rows = {name: int(count) for name, count in said["rows"].items()}
     if not tables or not tables.keys() | rows.keys() <= _NAMES:
@@ -92,8 +92,8 @@ def note_build(
     """Keeps the inputs and outputs of a build. Raises UnwritableFileError, OSError."""
     ids = {name: table for name, (table, _) in newest_states(lake, versions).items()}
     tables = {name: (ids.get(name, ""), version) for name, version in versions.items()}
-    told = dict(clusters), tuple(sorted(unbroken))
-    build = LastBuild(code_fingerprint(), tables, rows, *told)
+    told = rows, dict(clusters), tuple(sorted(unbroken))
+    build = LastBuild(code_fingerprint(), tables, *told)
     lake.write(FILE_NAME, json.dumps(asdict(build)).encode())
 
 
@@ -114,36 +114,28 @@ def code_fingerprint() -> str:
     return digest.hexdigest()
 
 
-def nobody_asks(_: float) -> None:
-    """Ignores the share that is done, for a caller that doesn't need it."""
-
-
-@dataclass
-class StepProgress:
-    """The progress of a build. count: the number of all its steps. behind: the number of the steps
-    that are done. share: is called with the part of the steps that is done, from 0 to 1."""
-
-    count: int
-    share: Callable[[float], None]
-    behind: int = 0
-
-    def done(self, steps: int = 1) -> None:
-        """Counts `steps` more steps as done."""
-        self.behind = min(self.count, self.behind + steps)
-        self.share(self.behind / self.count)
-
-
 @dataclass
 class Building:
-    """A build that goes on. progress: is called with a line of text before each table is written.
-    counts: the number of rows of each table that the build has written, by the table's name.
-    versions: the versions of these tables."""
+    """A build that goes on.
+
+    progress: is called with a line of text before each table is written. share: is called with the
+    part of the steps that is done, from 0 to 1. steps: the number of all steps; a written table is
+    one. counts: the number of rows of each table that the build has written, by the table's name.
+    versions: the versions of these tables.
+    """
 
     lake: delta.Lake
     progress: Callable[[str], None]
-    steps: StepProgress
+    share: Callable[[float], None]
+    steps: int
     counts: dict[str, int] = field(default_factory=dict, init=False)
     versions: dict[str, int] = field(default_factory=dict, init=False)
+    _behind: int = field(default=0, init=False)
+
+    def done(self, steps: int = 1) -> None:
+        """Counts `steps` more steps as done."""
+        self._behind = min(self.steps, self._behind + steps)
+        self.share(self._behind / self.steps)
 
     @contextmanager
     def writing(self, contract: Contract) -> Iterator[None]:
@@ -155,7 +147,7 @@ class Building:
         written = delta.size(self.lake, contract)
         self.counts[contract.name] = written.row_count or 0
         self.versions[contract.name] = written.version
-        self.steps.done()
+        self.done()
 
     def note(
         self,

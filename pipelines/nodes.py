@@ -12,8 +12,9 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
-from pipelines.in_memory.derived import Gold, Silver, SmallRecords
+from pipelines.in_memory.derived import Gold, Silver, small_gold
 from pipelines.in_memory.epochs import leader_epochs, voter_sets
+from pipelines.in_memory.health_rules import EXPOSURE, FINDING
 from pipelines.in_memory.histories import divergence_points
 from pipelines.in_memory.judgements import findings
 from pipelines.in_memory.metadata import metadata_changes, metadata_history
@@ -39,8 +40,7 @@ SILVER_NODES: Mapping[Contract, Callable[[Silver], Content]] = {
 
 def _findings(of: Gold) -> list[Row]:
     """All findings except those between clusters."""
-    groups, of_health = of.silver.groups, of.health.findings
-    found = of.judged, of.records.compared, of.committed, groups, of_health
+    found = of.judged, of.records.compared, of.committed, of.silver.groups, of.health(FINDING)
     return findings(of.bronze, *found)
 
 
@@ -66,12 +66,12 @@ GOLD_NODES: Mapping[Contract, Callable[[Gold], Content]] = {
     quorum.SNAPSHOT_CADENCE: lambda of: of.cadence,
     quorum.BATCH_SIZES: lambda of: batch_sizes(of.silver.cluster_id, of.branch),
     quorum.RETENTION_FORECAST: _retention_forecast,
-    gold.FAILURE_EXPOSURE: lambda of: of.health.exposures,
+    gold.FAILURE_EXPOSURE: lambda of: of.health(EXPOSURE),
     gold.SNAPSHOT_VALIDITY: lambda of: snapshot_validity(of.judged),
     gold.FINDINGS: _findings,
 }
 """The tables of gold, except gold.metadata_history and gold.metadata_changes, which have rows for
-each record. gold.findings without the rows of `membership_findings`."""
+each record. The rows of gold.findings lack the findings between clusters."""
 
 
 def small_tables(of: Silver) -> Iterator[tuple[Contract, Content]]:
@@ -79,9 +79,8 @@ def small_tables(of: Silver) -> Iterator[tuple[Contract, Content]]:
     for contract, made in SILVER_NODES.items():
         yield contract, made(of)
     yield silver.COMMITTED_LOG, of.committed.table()
-    records = SmallRecords(of, of.committed)
-    derived = Gold(of, of.committed, records)
-    yield gold.METADATA_HISTORY, metadata_history(records.written)
-    yield gold.METADATA_CHANGES, metadata_changes(records.written)
+    derived, written = small_gold(of)
+    yield gold.METADATA_HISTORY, metadata_history(written)
+    yield gold.METADATA_CHANGES, metadata_changes(written)
     for node, of_gold in GOLD_NODES.items():
         yield node, of_gold(derived)

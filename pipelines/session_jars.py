@@ -1,8 +1,8 @@
-"""The jars of a session: Delta's, for a lake in S3 also s3a's, each unless it is there already.
+"""The jars that a session lacks: Delta's, and for a lake in S3 s3a's.
 
 Releases of Spark and Delta that this code is not written for are refused by their names, before
-anything starts: they mostly start, and then fail somewhere in the middle with a Java class or
-method that doesn't exist.
+anything starts. Most of them would start, and fail later with a Java class or method that doesn't
+exist.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def check_installed() -> None:
     try:
         delta = version("delta-spark")
     except PackageNotFoundError:
-        return  # shipped without its metadata, as --packages does; its jar is looked at
+        return  # --packages ships it without metadata; names_delta looks at its jar
     if delta != DELTA_VERSION:
         raise UsageError(
             f"this Python has delta-spark {delta}, kraftlake needs {DELTA_VERSION}: "
@@ -76,9 +76,9 @@ _NAMING = (_JARS, "spark.driver.extraClassPath", "spark.jars.packages")
 
 @dataclass(frozen=True)
 class _Need:
-    """jars: a set. is_among: whether names of files, URLs or Maven coordinates name its main jar;
-    it raises UsageError where they name one of another release. main_class: a class that a JVM with
-    the set has."""
+    """A set of jars that a session needs. is_among: whether names of files, URLs or Maven
+    coordinates name its main jar; it raises UsageError where they name one of another release.
+    main_class: a class that a JVM with the set has."""
 
     jars: JarSet
     is_among: Callable[[Iterable[str]], bool]
@@ -101,22 +101,15 @@ def _names_s3a(named: Iterable[str]) -> bool:
     return any("hadoop-aws" in one for one in named)
 
 
-_DELTA = _Need(
-    DELTA,
-    names_delta,
-    "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-)
-_S3A = _Need(
-    S3A,
-    _names_s3a,
-    "org.apache.hadoop.fs.s3a.S3AFileSystem",
-)
+_DELTA = _Need(DELTA, names_delta, "org.apache.spark.sql.delta.catalog.DeltaCatalog")
+_S3A = _Need(S3A, _names_s3a, "org.apache.hadoop.fs.s3a.S3AFileSystem")
 
 
 def jars_for(
     settings: Mapping[str, str], offline: str | os.PathLike[str] | None, *, in_s3: bool
 ) -> list[Path]:
-    """The jars that a JVM which is about to start lacks. offline: a folder, see pipelines.jars."""
+    """The jars that a JVM lacks if it starts with these settings. offline: a folder, as of
+    pipelines.jars."""
     needs = [need for need in _needs(in_s3) if not need.is_named(settings)]
     return [path for need in needs for path in jar_paths(need.jars, offline)]
 

@@ -16,14 +16,18 @@ from tempfile import TemporaryDirectory
 import pyarrow as pa
 
 from pipelines import delta
-from pipelines.clusters.computing import compute, members, neighbours, parts_of, table_of
+from pipelines.clusters.computing import (
+    ClusterBatch,
+    compute,
+    findings_between,
+    neighbours,
+    table_of,
+)
 from pipelines.clusters.digests import digests_of
 from pipelines.delta.contents import ClusterRows, put, put_all
 from pipelines.delta.small import of_clusters, text
-from pipelines.in_memory.judgements import without_repetitions
-from pipelines.in_memory.membership import membership_findings
 from pipelines.lake.delta_rs import open_if_there
-from pipelines.last_build import Building, LastBuild, StepProgress, last_build, nobody_asks
+from pipelines.last_build import Building, LastBuild, last_build
 from pipelines.quality.small_gate import SmallGate
 from pipelines.quality.unbroken import Parts, QueryableTables, opened
 from pipelines.tables import bronze
@@ -44,6 +48,8 @@ memory."""
 _SURELY_SMALL_BYTES = _MOST_VALUE_BYTES // 22
 """The most bytes of a table's files that need no count: Snappy makes texts at most 21 times as
 small."""
+_RECORDS_AT_ONCE = 20_000
+"""How many records of neighbouring clusters are read and computed together."""
 _RECORDS_JUDGED = 50_000
 """How many records of several clusters are judged together."""
 _RECORDS_OF_A_PROCESS = 60_000
@@ -54,7 +60,7 @@ def build_small(
     lake: delta.Lake,
     progress: Callable[[str], None],
     run_id: str | None = None,
-    share: Callable[[float], None] = nobody_asks,
+    share: Callable[[float], None] = lambda _: None,
 ) -> dict[str, int] | None:
     """Row counts by table name, as of pipelines.build. None where Spark has to build: a cluster
     isn't small, or rows of silver are to be left out of gold.
@@ -71,8 +77,8 @@ def build_small(
         TemporaryDirectory(prefix="kraftlake-build-") as folder,
         processes(inputs.processes) as tasks,
     ):
-        steps = StepProgress(len(SILVER) + len(GOLD) + 3 + len(inputs.changed), share)
-        building = _Building(lake, progress, steps, gate, inputs, folder, tasks)
+        steps = len(SILVER) + len(GOLD) + 3 + len(inputs.changed)
+        building = _Building(lake, progress, share, steps, gate, inputs, folder, tasks)
         if not building.run():
             gate.leave_to_spark()
             return None
@@ -82,8 +88,8 @@ def build_small(
 
 @dataclass(frozen=True)
 class _Inputs:
-    """Bronze as a build reads it. before: the last build, None where none of its rows can
-    be kept."""
+    """Bronze as a build reads it. before: the last build; None where none of its rows can be
+    kept."""
 
     layer: QueryableTables
     before: LastBuild | None
@@ -106,26 +112,25 @@ class _Inputs:
     @cached_property
     def _counts(self) -> dict[Contract, Counter[str]]:
         """The number of rows of each cluster in each table."""
-        return {one: self._counted(one) for one in bronze.DERIVED_FROM}
+        return {one: self._by_cluster(one, "count(*)") for one in bronze.DERIVED_FROM}
 
     def _value_bytes(self) -> Counter[str]:
-        """The bytes of the records of each cluster, where they may be many."""
+        """The bytes of the records of each cluster, in tables where these may be many."""
         found: Counter[str] = Counter()
         for contract in (bronze.LOG_RECORDS, bronze.SNAPSHOT_RECORDS):
             files = pa.table(self.layer.tables[contract.name].get_add_actions(flatten=True))
             if sum(files["size_bytes"].to_pylist()) <= _SURELY_SMALL_BYTES:
                 continue
-            name = contract.name.replace(".", "_")
-            size = "sum(octet_length(encode(value, 'hex')))"
-            query = f"SELECT cluster_id, {size} AS n FROM {name} GROUP BY 1"  # noqa: S608 - our own names
-            for row in self.layer.answer(query).to_pylist():
-                found[row["cluster_id"]] += (row["n"] or 0) // 2  # hex digits
+            # two hex digits for a byte
+            found += self._by_cluster(contract, "sum(octet_length(encode(value, 'hex'))) / 2")
         return found
 
-    def _counted(self, contract: Contract) -> Counter[str]:
+    def _by_cluster(self, contract: Contract, number: str) -> Counter[str]:
+        """A number for each cluster of a table. number: an aggregate in SQL."""
         name = contract.name.replace(".", "_")
-        found = self.layer.answer(f"SELECT cluster_id, count(*) AS n FROM {name} GROUP BY 1")  # noqa: S608 - our own names
-        return Counter({row["cluster_id"]: row["n"] for row in found.to_pylist()})
+        query = f"SELECT cluster_id, {number} AS n FROM {name} GROUP BY 1"  # noqa: S608 - our own names
+        rows = self.layer.answer(query).to_pylist()
+        return Counter({row["cluster_id"]: row["n"] or 0 for row in rows})
 
     @cached_property
     def digests(self) -> dict[str, str]:
@@ -161,9 +166,9 @@ class _Inputs:
 
 @dataclass
 class _Building(Building):
-    """A build without Spark. folder: holds the rows that one process hands to another through
-    files. tasks: where the tables of clusters are computed. The build's steps are the gates, the
-    clusters and the tables."""
+    """A build without Spark, whose steps are the gates, the clusters and the tables. folder: holds
+    the rows that one process hands to another through files. tasks: where the tables of clusters
+    are computed."""
 
     gate: SmallGate
     inputs: _Inputs
@@ -192,7 +197,7 @@ class _Building(Building):
         parts = Parts(inputs.groups, self.tasks, frozenset(inputs.changed), unbroken)
         # gold is computed along with silver, so silver can't lose rows on the way
         admitted = self.gate.admit(tables, leave_out=layer == "bronze", layer=there, parts=parts)
-        self.steps.done()
+        self.done()
         return admitted
 
     def _computed(self) -> list[dict[str, ClusterRows]] | None:
@@ -202,9 +207,12 @@ class _Building(Building):
             self.progress(f"{len(records)} of {len(self.inputs.digests)} clusters have changed")
         if len(records) > 1:
             self.progress(f"{len(records)} clusters, {records.total()} records")
-        parts = parts_of(self.gate.admitted, records, self.folder, _MOST_OFFSETS)
+        parts = [
+            ClusterBatch(self.gate.admitted, clusters, self.folder, _MOST_OFFSETS)
+            for clusters in neighbours(records, _RECORDS_AT_ONCE)
+        ]
         computed: list[dict[str, ClusterRows]] = []
-        tasks = Watched(self.tasks, lambda part: self.steps.done(len(part.clusters)))
+        tasks = Watched(self.tasks, lambda part: self.done(len(part.clusters)))
         for found in tasks.map(compute, parts):
             if found is None:
                 return None
@@ -224,7 +232,6 @@ class _Building(Building):
 
     def _findings(self, pieces: Iterable[ClusterRows]) -> pa.Table:
         """All findings: those between clusters may change where one of the clusters does."""
-        between = without_repetitions(membership_findings(members(self.gate.admitted)))
         rules = ", ".join(text(rule.id) for rule in membership.RULES)
         kept = f"rule NOT IN ({rules}) AND {of_clusters(self.inputs.kept)}"
         version = delta.size(self.lake, FINDINGS).version
@@ -232,6 +239,6 @@ class _Building(Building):
             [
                 delta.rows_where(self.lake, FINDINGS, kept, version),
                 *(piece.read() for piece in pieces),
-                table_of(FINDINGS, between),
+                table_of(FINDINGS, findings_between(self.gate.admitted)),
             ]
         )

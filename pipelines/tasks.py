@@ -8,13 +8,14 @@ from __future__ import annotations
 import os
 import signal
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing import get_context, parent_process
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from replica.errors import KraftlakeError
 
@@ -25,18 +26,17 @@ Part = TypeVar("Part")
 Result = TypeVar("Result")
 
 
-class Tasks(Protocol):
-    """The place where a function runs. In another process the function and the parts are
-    pickled."""
+class Tasks(ABC):
+    """The place where a function runs on parts of the work.
 
-    @property
-    def at_once(self) -> int:
-        """How many parts run side by side."""
+    at_once: how many parts run side by side. shares_memory: whether the function gets the parts as
+    they are. Otherwise the function and the parts are pickled for another process.
+    """
 
-    @property
-    def shares_memory(self) -> bool:
-        """Whether parts are passed as they are, not pickled."""
+    at_once: int
+    shares_memory: bool = False
 
+    @abstractmethod
     def results(
         self, function: Callable[[Part], Result], parts: Sequence[Part]
     ) -> Iterator[Result]:
@@ -44,28 +44,20 @@ class Tasks(Protocol):
 
     def map(self, function: Callable[[Part], Result], parts: Sequence[Part]) -> list[Result]:
         """The results in the order of the parts."""
-
-
-class _Mapping:
-    """Tasks that give their results one after another."""
-
-    def map(self: Tasks, function: Callable[[Part], Result], parts: Sequence[Part]) -> list[Result]:
-        """The results in the order of the parts."""
         return [*self.results(function, parts)]
 
 
-@dataclass(frozen=True)
-class Here(_Mapping):
+@dataclass
+class Here(Tasks):
     """Runs parts in threads of this process, or one after another. Threads are for work in kernels,
-    Arrow and delta-rs, which release the interpreter's lock and share this process's memory."""
+    Arrow and delta-rs, which release the interpreter's lock."""
 
     at_once: int = 1
-    shares_memory: ClassVar[bool] = True
+    shares_memory = True
 
     def results(
         self, function: Callable[[Part], Result], parts: Sequence[Part]
     ) -> Iterator[Result]:
-        """As of Tasks."""
         if min(self.at_once, len(parts)) < 2:
             yield from map(function, parts)
             return
@@ -82,44 +74,37 @@ def threads() -> Tasks:
     return Here(min(cores(), MOST_THREADS))
 
 
-@dataclass(frozen=True)
-class OnSpark(_Mapping):
-    """Runs each part in a task of Spark."""
+class OnSpark(Tasks):
+    """Runs each part in a task of Spark, of which as many run side by side as Spark has cores.
+    Spark gives all results at once."""
 
-    spark: SparkSession
-    shares_memory: ClassVar[bool] = False
-
-    @property
-    def at_once(self) -> int:
-        """The number of Spark's cores."""
-        return self.spark.sparkContext.defaultParallelism
+    def __init__(self, spark: SparkSession) -> None:
+        self._context = spark.sparkContext
+        self.at_once = self._context.defaultParallelism
 
     def results(
         self, function: Callable[[Part], Result], parts: Sequence[Part]
     ) -> Iterator[Result]:
-        """As of Tasks, except that Spark gives all results at once."""
         if not parts:
             return iter(())
-        context = self.spark.sparkContext
-        return iter(context.parallelize(parts, len(parts)).map(function).collect())
+        return iter(self._context.parallelize(parts, len(parts)).map(function).collect())
 
 
 class LostProcessError(KraftlakeError):
     """The system has ended a process that did parts of the work."""
 
 
-@dataclass(frozen=True)
-class InProcesses(_Mapping):
-    """Runs each part in one of several processes of this machine."""
+@dataclass
+class InProcesses(Tasks):
+    """Runs each part in one of several processes of this machine. Raises LostProcessError where one
+    of them was ended."""
 
     pool: ProcessPoolExecutor
     at_once: int
-    shares_memory: ClassVar[bool] = False
 
     def results(
         self, function: Callable[[Part], Result], parts: Sequence[Part]
     ) -> Iterator[Result]:
-        """As of Tasks. LostProcessError where a process was ended."""
         try:
             yield from self.pool.map(function, parts)
         except BrokenProcessPool as error:
@@ -135,7 +120,7 @@ def cores() -> int:
 
 @contextmanager
 def processes(count: int) -> Iterator[Tasks]:
-    """So many processes, which end with the context; this process alone where `count` is one."""
+    """`count` processes, which end with the context; for one, this process itself."""
     if count <= 1:
         yield Here()
         return
@@ -161,31 +146,20 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
-@dataclass(frozen=True)
-class Watched(_Mapping):
+class Watched(Tasks):
     """Other tasks, whose caller wants to know their progress.
 
     watch: is told each part, in the order of the parts and in the caller's thread, once the part is
     done.
     """
 
-    tasks: Tasks
-    watch: Callable[[Any], None]
-
-    @property
-    def at_once(self) -> int:
-        """See Tasks."""
-        return self.tasks.at_once
-
-    @property
-    def shares_memory(self) -> bool:
-        """See Tasks."""
-        return self.tasks.shares_memory
+    def __init__(self, tasks: Tasks, watch: Callable[[Any], None]) -> None:
+        self._tasks, self._watch = tasks, watch
+        self.at_once, self.shares_memory = tasks.at_once, tasks.shares_memory
 
     def results(
         self, function: Callable[[Part], Result], parts: Sequence[Part]
     ) -> Iterator[Result]:
-        """As of Tasks."""
-        for part, result in zip(parts, self.tasks.results(function, parts), strict=True):
-            self.watch(part)
+        for part, result in zip(parts, self._tasks.results(function, parts), strict=True):
+            self._watch(part)
             yield result

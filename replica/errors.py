@@ -1,22 +1,4 @@
-"""The one error tree. A class says whose fault it is:
-
-KraftlakeError
-├── UsageError              the caller asked for something that can't be done (an option, a path)
-├── DataError               bytes that are not what Kafka writes; carries path and position
-│   ├── TruncatedDataError  the bytes end before the value does (a torn write, or a cut copy)
-│   ├── CorruptDataError    a checksum, a length or a value contradicts the format
-│   └── UnsupportedDataError  well formed, but of a version or type this release doesn't know
-├── BusyError               another process is at work on the same
-├── NoLeaderError           of the nodes that could be asked, none leads or knows who does
-├── PeerError               another process on the network did not answer as asked
-│   ├── UnreachablePeerError      no connection, or it broke, or no answer in time; may be temporary
-│   │   └── UnansweredConnectionError   closed before it answered: TLS or SASL may be missing
-│   ├── UnsupportedByPeerError    it lacks the request, or every version of it that we speak
-│   └── AuthenticationError       one of the two doesn't accept who the other says it is
-└── FileSystemError         the operating system or an object store refused; may be temporary
-    ├── UnreadableFileError   to give the bytes
-    └── UnwritableFileError   to take them: the disk is full, broken or read-only
-"""
+"""The one error tree. The class of an error says whose fault it is."""
 
 from __future__ import annotations
 
@@ -29,15 +11,16 @@ class KraftlakeError(Exception):
 
 
 class UsageError(KraftlakeError):
-    """The caller made a mistake. The message names the option or path, and says what to do."""
+    """The caller asked for something that can't be done. The message names the option or path and
+    says what to do."""
 
 
 class DataError(KraftlakeError):
-    """Bytes that are not what Kafka writes.
+    """Bytes are not what Kafka writes.
 
-    reason: what is wrong, one line, without the place.
-    position: byte offset of the offending value in its file or buffer, None where unknown.
-    path: the file, None while decoding a bare buffer.
+    reason: one line that says what is wrong, without the place. position: the byte of its file or
+    buffer at which the wrong value begins; None where that isn't known. path: the file; None where
+    a buffer without a file is decoded.
     """
 
     def __init__(self, reason: str, position: int | None = None, path: str | None = None) -> None:
@@ -52,43 +35,44 @@ class DataError(KraftlakeError):
         return f"{place}{where}{self.reason}"
 
     def shifted(self, base: int) -> DataError:
-        """The same error, with a position that counts from a byte `base` bytes earlier."""
+        """The same error, with its position counted from `base` bytes earlier."""
         position = base if self.position is None else base + self.position
         return type(self)(self.reason, position, self.path)
 
     def in_file(self, path: str) -> DataError:
-        """The same error, with the path of its file."""
+        """The same error, with the name of its file."""
         return type(self)(self.reason, self.position, path)
 
 
 class TruncatedDataError(DataError):
-    """The bytes end before the value does."""
+    """The bytes end before the value does, as after a torn write or in a copy that was cut off."""
 
 
 class CorruptDataError(DataError):
-    """A checksum, length or value contradicts the format."""
+    """A checksum, a length or a value contradicts the format."""
 
 
 class UnsupportedDataError(DataError):
-    """The bytes are well formed, but this release doesn't know their type or version."""
+    """The bytes are well formed, but of a type or version that this release doesn't know."""
 
 
 class BusyError(KraftlakeError):
-    """Another process has just changed the same thing, or holds its lock. A later try finds that
-    process done."""
+    """Another process has changed the same thing meanwhile, or holds its lock. A later try may
+    succeed."""
 
     is_temporary = True
 
 
 class NoLeaderError(KraftlakeError):
-    """None of the nodes that could be asked is the leader, or knows it. A later try may find a
-    leader. The text has the reason for each node."""
+    """None of the nodes that could be asked leads, or knows the leader. A later try may find a
+    leader. The text has the reason of each node."""
 
     is_temporary = True
 
 
 class PeerError(KraftlakeError):
-    """Another process did not answer as it was asked. The text begins with its host:port."""
+    """Another process on the network did not answer as asked. The error's text begins with the
+    host and port of that process."""
 
     def __init__(self, address: str, reason: str) -> None:
         super().__init__(address, reason)
@@ -100,28 +84,29 @@ class PeerError(KraftlakeError):
 
 
 class UnreachablePeerError(PeerError):
-    """A connection could not be opened, or it broke, or brought no answer in time."""
+    """There was no connection, or the connection broke, or no answer came in time."""
 
     is_temporary = True
 
 
 class UnansweredConnectionError(UnreachablePeerError):
     """The peer closed a connection before it answered a request. The peer may be stopping, or may
-    want another security protocol or certificate than ours."""
+    want another security protocol (TLS, SASL) or another certificate than ours."""
 
     is_temporary = False
 
 
 class MisroutedConnectionError(UnreachablePeerError):
-    """The address now belongs to another node or cluster than the one that was meant."""
+    """The address by now belongs to another node or cluster than the one that was meant."""
 
 
 class UnsupportedByPeerError(PeerError):
-    """The peer doesn't know the request, or no version of it that this release speaks."""
+    """The peer doesn't know the request, or knows no version of it that this release speaks."""
 
 
 class AuthenticationError(PeerError):
-    """A certificate, a password or a mechanism was refused. Another try won't help."""
+    """One of the two peers doesn't accept who the other says it is: a certificate, a password or a
+    mechanism was refused. Trying again won't help."""
 
 
 class FileSystemError(KraftlakeError):
@@ -141,8 +126,9 @@ class UnreadableFileError(FileSystemError):
 
 
 class UnwritableFileError(FileSystemError):
-    """The operating system refused to take bytes, or to say that they are safe.
+    """The operating system refused to take bytes, or to say that they are safe: the disk is full,
+    broken or read-only.
 
-    The content of the file is then unknown, even after a later call that succeeds, because a failed
-    fsync forgets what it could not write. Only reading the file again shows its content.
+    What the file holds now is unknown, even if a later call succeeds, because a failed fsync
+    forgets what it could not write. Only the file's bytes, read again, show it.
     """

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from jobs.moments import Moment
+from jobs.commands.asking import StateOptions
+from jobs.commands.options import lake_unless
+from jobs.commands.planning import PlanOptions
+from jobs.moments import Moment, asked_moment
 from pipelines.lake import Lake
 
 _USER = "User:"
@@ -24,6 +27,14 @@ class AskedCluster:
     cluster: str | None
     moment: Moment
     committed_only: bool
+
+
+def asked_cluster(options: StateOptions | PlanOptions, command: str) -> AskedCluster:
+    """The cluster that the options name. command: its name, for messages. Raises UsageError."""
+    lake = lake_unless(options.paths, options.lake, command)
+    moment = asked_moment(options.at_offset, options.at_time)
+    paths = options.paths or ()
+    return AskedCluster(paths, lake, options.cluster, moment, options.committed_only)
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,7 +59,7 @@ def from_lake(
 def _steps(history: ClusterHistory, end_offset: int) -> Iterator[VisibleChange]:
     """What each record below the end changed, newest first, as far back as the replay that gives
     this state begins."""
-    mine = _mine(history)
+    mine = history.mine()
     begins = (
         f"SELECT max(from_offset) FROM {RANGES} WHERE {mine} AND from_offset <= {end_offset} "  # noqa: S608, ours
         f"AND to_offset >= {end_offset}"
@@ -88,7 +88,7 @@ def _steps(history: ClusterHistory, end_offset: int) -> Iterator[VisibleChange]:
 def _voters_of_epochs(history: ClusterHistory, end_offset: int) -> set[int]:
     """The voters of a static quorum: those of the newest leader's epoch below the offset."""
     query = (
-        f"SELECT voters FROM {EPOCHS} WHERE {_mine(history)} AND start_offset < {end_offset} "  # noqa: S608, ours
+        f"SELECT voters FROM {EPOCHS} WHERE {history.mine()} AND start_offset < {end_offset} "  # noqa: S608, ours
         "AND voters IS NOT NULL ORDER BY epoch DESC LIMIT 1"
     )
     found = list(rows(history.lake, query))
@@ -99,7 +99,7 @@ def _refused_at(history: ClusterHistory, end_offset: int) -> int | None:
     """The offset of the first record below the end that can't be applied. None where there is
     none."""
     query = (
-        f'SELECT min(f."offset") FROM {FINDINGS} f WHERE {_mine(history, "f.")} '  # noqa: S608, ours
+        f'SELECT min(f."offset") FROM {FINDINGS} f WHERE {history.mine("f.")} '  # noqa: S608, ours
         f'AND f.rule = {literal(UNAPPLIABLE_RECORD.id)} AND f."offset" < {end_offset}'
     )
     ((offset,),) = rows(history.lake, query)
@@ -109,7 +109,7 @@ def _refused_at(history: ClusterHistory, end_offset: int) -> int | None:
 def _content(history: ClusterHistory, end_offset: int) -> LogContent:
     """The agreed branch's records below the offset. Their bytes are unknown, because the lake holds
     no secrets."""
-    mine = _mine(history, "r.")
+    mine = history.mine("r.")
     query = (
         'SELECT r.record_type, count(DISTINCT r."offset"), min(r.timestamp), max(r.timestamp) '  # noqa: S608, ours
         f"FROM {RECORDS} r JOIN {LOG} c ON c.cluster_id = r.cluster_id "
@@ -121,7 +121,3 @@ def _content(history: ClusterHistory, end_offset: int) -> LogContent:
     first = min((ms_of(row[2]) for row in types), default=None)
     last = max((ms_of(row[3]) for row in types), default=None)
     return LogContent(counts, Counter(), first, last)
-
-
-def _mine(history: ClusterHistory, table: str = "") -> str:
-    return f"{table}cluster_id = {literal(history.cluster_id)}"

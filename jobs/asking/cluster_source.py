@@ -76,7 +76,7 @@ def _chosen(
     wanted = [one for one in told if cluster_id in (None, one.cluster_id)]
     names = sorted({str(one.cluster_id) for one in told})
     if not told:
-        raise UsageError(f"{' '.join(paths)}: no metadata log that tells a state")
+        raise UsageError(f"{' '.join(paths)}: no metadata log that gives a state")
     if not wanted:
         raise UsageError(f"--cluster {cluster_id}: the directories are of {', '.join(names)}")
     if len(wanted) > 1:

@@ -6,21 +6,22 @@ gold.metadata_changes. Both give the same words and columns.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from jobs.asking.about import About
 from jobs.asking.query_result import write_timed
-from jobs.clock import UTC_CLOCK, ZonedClock
+from jobs.clock import clock_of
+from jobs.commands.combinations import form_of
+from jobs.commands.happening import HistoryOptions
+from jobs.commands.options import lake_unless, names_in
 from jobs.directories.looks import branches_in
-from jobs.moments import ALWAYS, Period
+from jobs.moments import period_of
 from jobs.output import ProgressLine, ms_of
+from jobs.redacting import make_redactor
 from pipelines.lake import Lake
 from replica.errors import UsageError
-from replica.metadata.redact import Redactor
-from replica.timeline.branch import Branch
-from replica.timeline.changes import logged_changes
+from replica.timeline.changes import LoggedChange, logged_changes
 
 CHANGES = "gold.metadata_changes"
 
@@ -40,67 +41,74 @@ class Row(NamedTuple):
     commitment: str
 
 
-@dataclass(frozen=True, slots=True)
-class HistoryOptions:
-    """The options of `history`. form: text, json, csv or plain csv. order: see find_inputs.
-    redactor: for directories; None keeps secrets."""
-
-    about: About = field(default_factory=About)
-    form: str = "text"
-    clock: ZonedClock = UTC_CLOCK
-    period: Period = ALWAYS
-    cluster: str | None = None
-    order: tuple[str, ...] = ()
-    redactor: Redactor | None = None
+Wanted = Callable[[int | None, str, str], bool]
+"""Whether a change is asked for, by its time, the kind of its entity and the entity's name."""
 
 
-def run(paths: Sequence[str], lake: Lake | None, options: HistoryOptions) -> int:
-    """Print the changes; 0. Raises KraftlakeError."""
-    found = of_directories(paths, options) if lake is None else of_lake(lake, options)
-    write_timed(Row._fields, found, options.form, options.clock)
+def run(options: HistoryOptions) -> int:
+    """Print the changes. Returns 0. Raises KraftlakeError."""
+    form = form_of(options.json_output, options.csv, options.plain_csv)
+    clock = clock_of(options.zone)
+    lake = lake_unless(options.paths, options.lake, "history")
+    about = About(options.topic, options.broker, options.principal, options.config)
+    period = period_of(options.from_time, options.to_time)
+
+    def is_wanted(at: int | None, entity: str, name: str) -> bool:
+        return period.holds(at) and about.holds(entity, name)
+
+    if lake is None:
+        found: Iterable[Row] = _of_directories(options, is_wanted)
+    else:
+        rows = _of_lake(lake, options.cluster, about.entities())
+        found = (row for row in rows if is_wanted(row.at, row.entity, row.name))
+    write_timed(Row._fields, found, form, clock)
     return 0
 
 
-def of_directories(paths: Sequence[str], options: HistoryOptions) -> list[Row]:
+def _of_directories(options: HistoryOptions, is_wanted: Wanted) -> list[Row]:
     """The changes in the directories' logs, in the order in which a lake has them. Raises
     UsageError where no directory has a metadata log."""
-    progress = ProgressLine()
-    with branches_in(paths, options.order, options.cluster, progress) as branches:
-        found = [row for branch in branches for row in _of_branch(branch, options, progress.show)]
+    redactor = make_redactor(options.keep_secrets, options.redact_key, options.show_config or ())
+    progress, order = ProgressLine(), names_in(options.order)
+    found: list[Row] = []
+    with branches_in(options.paths or (), order, options.cluster, progress) as branches:
+        for branch in branches:
+            changes = logged_changes(branch, redactor, progress.show)
+            found += _rows(branch.cluster_id, changes, is_wanted)
     progress.clear()
     return found
 
 
-def _of_branch(branch: Branch, options: HistoryOptions, watch: Callable[[str], None]) -> list[Row]:
+def _rows(
+    cluster_id: str | None, changes: Iterable[LoggedChange], is_wanted: Wanted
+) -> Iterator[Row]:
     found: list[tuple[tuple[Any, ...], Row]] = []
-    for logged in logged_changes(branch, options.redactor, watch):
+    for logged in changes:
         write, name, (change, old, new) = logged.told
         entity = write.kind.name
-        if options.period.holds(logged.at) and options.about.holds(entity, name):
+        if is_wanted(logged.at, entity, name):
             what = change, entity, name, old, new, logged.commitment
             place = logged.offset, logged.leader_epoch, entity, write.kind.key_text(write.key)
-            row = Row(branch.cluster_id, logged.at, logged.offset, *what)
-            found.append(((*place, change), row))
-    return [row for _, row in sorted(found, key=lambda one: one[0])]
+            found.append(((*place, change), Row(cluster_id, logged.at, logged.offset, *what)))
+    return (row for _, row in sorted(found, key=lambda one: one[0]))
 
 
-def of_lake(lake: Lake, options: HistoryOptions) -> Iterator[Row]:
-    """The changes in a lake. Raises UsageError where the lake is not built, or lacks the
-    cluster."""
+def _of_lake(lake: Lake, cluster: str | None, entities: frozenset[str] | None) -> Iterator[Row]:
+    """The changes of these kinds of entities in a lake, None for all. Raises UsageError where the
+    lake is not built, or lacks the cluster."""
     from jobs.asking.lake_history import clusters_of  # Directories need no delta-rs.
     from jobs.asking.sql_delta_rs import rows
     from jobs.asking.sql_views import literal
     from pipelines.lake.tables import tables_of
 
     names = clusters_of(lake)
-    if options.cluster is not None and options.cluster not in names:
-        raise UsageError(f"--cluster {options.cluster}: the lake has {', '.join(names)}")
+    if cluster is not None and cluster not in names:
+        raise UsageError(f"--cluster {cluster}: the lake has {', '.join(names)}")
     if CHANGES not in tables_of(lake):
         raise UsageError(f"{lake} has no {CHANGES}: run `kraftlake build --lake {lake}`")
     wanted = ["true"]
-    if options.cluster is not None:
-        wanted.append(f"cluster_id = {literal(options.cluster)}")
-    entities = options.about.entities()
+    if cluster is not None:
+        wanted.append(f"cluster_id = {literal(cluster)}")
     if entities is not None:
         kinds = ", ".join(map(literal, sorted(entities))) or "''"
         wanted.append(f"entity IN ({kinds})")
@@ -110,6 +118,4 @@ def of_lake(lake: Lake, options: HistoryOptions) -> Iterator[Row]:
         'ORDER BY cluster_id, "offset", leader_epoch, entity, key, change'
     )
     for cluster_id, at, *rest in rows(lake, query):
-        row = Row(cluster_id, None if at is None else ms_of(at), *rest)
-        if options.period.holds(row.at) and options.about.holds(row.entity, row.name):
-            yield row
+        yield Row(cluster_id, None if at is None else ms_of(at), *rest)

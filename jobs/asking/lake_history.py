@@ -100,7 +100,7 @@ class ClusterHistory:
                 option = moment.option or "--at-offset"
                 raise UsageError(f"{option} {moment.at_offset}: the log ends at {end}")
             end = moment.at_offset
-        self._check_told(end)
+        self._check_known(end)
         return end
 
     def is_before_whole_log(self, moment: Moment) -> bool:
@@ -143,7 +143,7 @@ class ClusterHistory:
             )
         return int(end)
 
-    def _check_told(self, end_offset: int) -> None:
+    def _check_known(self, end_offset: int) -> None:
         """Raises UsageError where the state at this end offset is unknown."""
         why = why_unknown(self.lake, self.cluster_id, end_offset)
         if why is not None:
@@ -156,7 +156,7 @@ class ClusterHistory:
 
     def _at_time(self, moment: Moment, at_time: datetime) -> int:
         option = f"{moment.option or '--at-time'} {time_text(at_time)}"
-        captured_at, end, last_record_at = self._told_until()
+        captured_at, end, last_record_at = self._newest_capture()
         if at_time > max(captured_at, last_record_at):
             raise UsageError(
                 f"{option}: the newest capture in the built tables is of {time_text(captured_at)}; "
@@ -168,14 +168,14 @@ class ClusterHistory:
             raise UsageError(f"{option}: the log begins at {time_text(since)}")
         return found
 
-    def _told_until(self) -> tuple[datetime, int, datetime]:
+    def _newest_capture(self) -> tuple[datetime, int, datetime]:
         """(captured_at, end, time of the last record) of the newest built capture whose replica
         agrees with the branch to its end."""
-        mine = self._mine("s.")
+        mine = self.mine("s.")
         query = (
             "SELECT max(s.captured_at), max(e.end_offset), max(s.last_append_time) "  # noqa: S608, names of ours
             f'FROM {STATUS} s JOIN (SELECT max("offset") + 1 AS end_offset FROM {LOG} '
-            f"WHERE {self._mine()}) e ON s.agreed_end_offset >= e.end_offset WHERE {mine}"
+            f"WHERE {self.mine()}) e ON s.agreed_end_offset >= e.end_offset WHERE {mine}"
         )
         ((captured_at, end, last_record_at),) = rows(self.lake, query)
         if captured_at is None:
@@ -200,7 +200,7 @@ class ClusterHistory:
         if newest is None or as_utc(newest) <= at_time:
             return int(last) + 1
         query = (
-            f'SELECT max("offset") FROM {RECORDS} WHERE {self._mine()} '  # noqa: S608, ours
+            f'SELECT max("offset") FROM {RECORDS} WHERE {self.mine()} '  # noqa: S608, ours
             f"AND base_offset = {base} AND leader_epoch = {epoch} AND crc = {crc} "
             f"AND timestamp <= {asked}"
         )
@@ -209,14 +209,15 @@ class ClusterHistory:
 
     def _log(self, columns: str, joined: str = "", rest: str = "") -> list[Sequence[Any]]:
         proven = " AND c.commitment = 'proven'" if self.committed_only else ""
-        query = f"SELECT {columns} FROM {LOG} c {joined} WHERE {self._mine('c.')}{proven} {rest}"  # noqa: S608
+        query = f"SELECT {columns} FROM {LOG} c {joined} WHERE {self.mine('c.')}{proven} {rest}"  # noqa: S608
         return list(rows(self.lake, query))
 
     def _history(self, columns: str, where: str, rest: str = "") -> Iterator[Sequence[Any]]:
-        query = f"SELECT {columns} FROM {HISTORY} WHERE {self._mine()} AND {where} {rest}"  # noqa: S608
+        query = f"SELECT {columns} FROM {HISTORY} WHERE {self.mine()} AND {where} {rest}"  # noqa: S608
         return rows(self.lake, query)
 
-    def _mine(self, table: str = "") -> str:
+    def mine(self, table: str = "") -> str:
+        """The condition, in SQL, that a row is of this cluster. table: such as `c.`."""
         return f"{table}cluster_id = {literal(self.cluster_id)}"
 
 

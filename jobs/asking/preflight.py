@@ -4,12 +4,16 @@ give."""
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
 
+from jobs.asking.about import asked_cluster
+from jobs.asking.cluster_source import Wanted
+from jobs.asking.state_of_cluster import source_of
+from jobs.commands.planning import PlanOptions
+from jobs.directories.broker_defaults import defaults_in
 from jobs.option_files import text_in
 from jobs.outcome import SAFETY_CODES
-from jobs.output import complain, write_json, write_line
+from jobs.output import complain, more_line, write_either
 from replica.errors import UsageError
 from replica.health.cluster import Cluster
 from replica.preflight.answer import ChangeSafety, Preflight, unknown
@@ -24,70 +28,58 @@ _MAX_FILE_BYTES = 64 * 1024 * 1024
 Check = Callable[[Cluster], Preflight]
 
 
-@dataclass(frozen=True, slots=True)
-class Changes:
-    """The changes that were asked about. Others are None or False."""
-
-    reassignment: str | None = None
-    stop_broker: str | None = None
-    stop_rack: str | None = None
-    remove_voter: int | None = None
-    add_voter: int | None = None
-    upgrade: str | None = None
-    to_dynamic: bool = False
-
-    def checks(self) -> list[Check]:
-        """The checks of these changes. Raises UsageError for a wrong file or list."""
-        found: list[Check] = []
-        if self.reassignment is not None:
-            assignments = assignments_in(
-                text_in("--reassignment", self.reassignment, _MAX_FILE_BYTES), self.reassignment
-            )
-            found.append(lambda cluster: reassign(cluster, assignments))
-        if self.stop_broker is not None:
-            brokers = _ids(self.stop_broker)
-            found.append(lambda cluster: stop_brokers(cluster, brokers))
-        if (rack := self.stop_rack) is not None:
-            if not rack.strip():
-                raise UsageError("--stop-rack: expected the name of a rack, as in broker.rack")
-            found.append(lambda cluster: stop_rack(cluster, rack))
-        if (removed := self.remove_voter) is not None:
-            found.append(lambda cluster: remove_voter(cluster, removed))
-        if (added := self.add_voter) is not None:
-            found.append(lambda cluster: add_voter(cluster, added))
-        if (release := self.upgrade) is not None:
-            found.append(lambda cluster: upgrade(cluster, release))
-        if self.to_dynamic:
-            found.append(to_dynamic)
-        return found
-
-
-def run(
-    look: Callable[[], Cluster],
-    changes: Changes,
-    *,
-    limit: int,
-    wait_s: float | None = None,
-    json_output: bool = False,
-) -> int:
+def run(options: PlanOptions) -> int:
     """Print the answers. Returns 0 where every change is safe, 1 where one is unsafe, else 3.
-    Raises KraftlakeError.
-
-    look: gives the present state, of directories, a lake or a running quorum. limit: how many
-    reasons of a change are shown in text. wait_s: seconds after which to look again, until every
-    change is safe; None to look once.
-    """
-    checks = changes.checks()
+    Raises KraftlakeError."""
+    checks = _checks(options)
     if not checks:
         raise UsageError("plan: name a change, such as --stop-broker 2 (see --help)")
+    defaults = defaults_in(options.broker_config)
+    if options.bootstrap is not None:
+        from jobs.engine.live_state import live_quorum
+
+        with live_quorum(options.bootstrap, options.timeout_s, options.command_config) as live:
+            return _judge(lambda: live.cluster(defaults), checks, options)
+    asked = asked_cluster(options, "plan")
+    return _judge(lambda: source_of(asked, defaults, Wanted()).cluster, checks, options)
+
+
+def _checks(options: PlanOptions) -> list[Check]:
+    """The checks of the changes that were asked about. Raises UsageError for a wrong file or
+    list."""
+    found: list[Check] = []
+    if (path := options.reassignment) is not None:
+        assignments = assignments_in(text_in("--reassignment", path, _MAX_FILE_BYTES), path)
+        found.append(lambda cluster: reassign(cluster, assignments))
+    if options.stop_broker is not None:
+        brokers = _ids(options.stop_broker)
+        found.append(lambda cluster: stop_brokers(cluster, brokers))
+    if (rack := options.stop_rack) is not None:
+        if not rack.strip():
+            raise UsageError("--stop-rack: expected the name of a rack, as in broker.rack")
+        found.append(lambda cluster: stop_rack(cluster, rack))
+    if (removed := options.remove_voter) is not None:
+        found.append(lambda cluster: remove_voter(cluster, removed))
+    if (added := options.add_voter) is not None:
+        found.append(lambda cluster: add_voter(cluster, added))
+    if (release := options.upgrade) is not None:
+        found.append(lambda cluster: upgrade(cluster, release))
+    if options.to_dynamic:
+        found.append(to_dynamic)
+    return found
+
+
+def _judge(look: Callable[[], Cluster], checks: Sequence[Check], options: PlanOptions) -> int:
+    """Judge the changes once, or with --while until all are safe. look: gives the present state,
+    of directories, a lake or a running quorum."""
     while True:
         cluster = look()
         found = [_held(check(cluster), cluster) for check in checks]
-        _show(found, cluster, limit, json_output=json_output)
+        _show(found, cluster, options.limit, json_output=options.json_output)
         code = _code(found)
-        if wait_s is None or code == 0:
+        if options.while_s is None or code == 0:
             return code
-        time.sleep(wait_s)
+        time.sleep(options.while_s)
 
 
 def _held(found: Preflight, cluster: Cluster) -> Preflight:
@@ -113,28 +105,29 @@ def _code(found: Sequence[Preflight]) -> int:
 def _show(found: Sequence[Preflight], cluster: Cluster, limit: int, *, json_output: bool) -> None:
     name = "of an unknown id" if cluster.cluster_id is None else cluster.cluster_id
     complain(f"plan: cluster {name} at offset {cluster.end_offset}")
-    for one in found:
-        if json_output:
-            write_json(
-                {
-                    "action": one.action,
-                    "answer": one.answer.value,
-                    "end_offset": cluster.end_offset,
-                    "reasons": [reason._asdict() for reason in one.reasons],
-                    "needs": list(one.needs),
-                }
-            )
-            continue
-        write_line(f"{one.answer.value.upper():8}{one.action}")
-        for reason in one.reasons[:limit]:
-            mark = "note" if reason.answer is ChangeSafety.SAFE else reason.answer.value
-            at = "" if reason.offset is None else f" (offset {reason.offset})"
-            write_line(f"  {mark:8}{reason.subject}: {reason.detail}{at}")
-        if len(one.reasons) > limit:
-            more = len(one.reasons) - limit
-            write_line(f"  ... and {more} more; --limit {len(one.reasons)} or --json lists all")
-        for need in one.needs:
-            write_line(f"  needs   {need}")
+    rows = (_row(one, cluster.end_offset) for one in found)
+    lines = (line for one in found for line in _described(one, limit))
+    write_either(rows, lines, json_output=json_output)
+
+
+def _row(one: Preflight, end_offset: int) -> dict[str, object]:
+    return {
+        "action": one.action,
+        "answer": one.answer.value,
+        "end_offset": end_offset,
+        "reasons": [reason._asdict() for reason in one.reasons],
+        "needs": list(one.needs),
+    }
+
+
+def _described(one: Preflight, limit: int) -> Iterator[str]:
+    yield f"{one.answer.value.upper():8}{one.action}"
+    for reason in one.reasons[:limit]:
+        mark = "note" if reason.answer is ChangeSafety.SAFE else reason.answer.value
+        at = "" if reason.offset is None else f" (offset {reason.offset})"
+        yield f"  {mark:8}{reason.subject}: {reason.detail}{at}"
+    yield from (f"  {line}" for line in more_line(limit, len(one.reasons)))
+    yield from (f"  needs   {need}" for need in one.needs)
 
 
 def _ids(text: str) -> tuple[int, ...]:

@@ -1,4 +1,4 @@
-"""The result of a query, and how it is printed: the same for every engine."""
+"""A query for one of the SQL engines, and its result, which is printed alike for all of them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any, NamedTuple
 
+from jobs.asking.sql_views import AT_END, View
 from jobs.clock import ZonedClock
 from jobs.output import (
     cell_text,
@@ -21,6 +22,7 @@ from jobs.output import (
     write_table,
     write_wrapped,
 )
+from pipelines.lake import Lake
 from replica.errors import KraftlakeError
 
 CSV, PLAIN_CSV = "csv", "plain csv"
@@ -29,6 +31,22 @@ EXPANDED = "expanded"
 """The form that gives each column of a row its own line."""
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")  # noqa: RUF001
 """Beginnings that some spreadsheet takes for a formula, wide forms included (OWASP)."""
+
+
+@dataclass(frozen=True, slots=True)
+class LakeQuery:
+    """A query for one of the engines.
+
+    sql: its text. tables: the tables that it names, which the engine opens. views: the views that
+    it names, which the engine makes of these tables. valid: the SQL condition for the versions of
+    entities that the views show.
+    """
+
+    lake: Lake
+    sql: str
+    tables: Sequence[str]
+    views: Sequence[View] = ()
+    valid: str = AT_END
 
 
 class QueryError(KraftlakeError):

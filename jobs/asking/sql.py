@@ -13,10 +13,11 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
-from jobs.asking.query_result import QueryError, QueryResult, write_answer
-from jobs.asking.sql_request import DUCKDB, ENGINES, SPARK, LakeQuery, SqlRequest
+from jobs.asking.query_result import LakeQuery, QueryError, QueryResult, write_answer
 from jobs.asking.sql_text import check_reads_only, lists_tables, tables_named
 from jobs.asking.sql_views import AT_END, HISTORY, VIEWS, View, valid_in, views_in
+from jobs.commands.asking import DUCKDB, ENGINES, SPARK, SqlOptions
+from jobs.commands.combinations import form_of
 from jobs.moments import NOW
 from jobs.output import complain
 from pipelines.lake import Lake
@@ -32,65 +33,66 @@ _MISSING_TABLE = re.compile(
 _MISSING_SCHEMA = re.compile(r"failed to resolve schema: (\S+)")
 
 
-def ask(request: SqlRequest) -> int:
+def ask(options: SqlOptions) -> int:
     """Print the answer; or show a prompt, where nothing was asked and the input is a terminal.
     Returns 0."""
-    given = (request.query, request.file, request.question, request.tables, request.questions)
+    form = form_of(options.json_output, options.csv, options.plain_csv)
+    given = (options.query, options.file, options.question, options.tables, options.questions)
     is_asked = any(one not in (None, False) for one in given)
     if is_asked or not (sys.stdin.isatty() and sys.stdout.isatty()):
-        return run(request)
+        return run(options, form)
     from jobs.asking.sql_prompt import prompt
 
-    return prompt(request, run)
+    return prompt(options, form, run)
 
 
-def run(request: SqlRequest) -> int:
-    """Print the answer. Returns 0."""
-    if request.engine not in ENGINES:
+def run(options: SqlOptions, form: str) -> int:
+    """Print the answer in a form of write_answer. Returns 0."""
+    if options.engine not in ENGINES:
         raise UsageError(
-            f"--engine {request.engine}: choose {', '.join(ENGINES[:-1])} or {ENGINES[-1]}"
+            f"--engine {options.engine}: choose {', '.join(ENGINES[:-1])} or {ENGINES[-1]}"
         )
-    if request.tables or request.questions:
-        return _list(request)
-    query = _query(request)
+    if options.tables or options.questions:
+        return _list(options, form)
+    query = _query(options)
     check_reads_only(query)
-    in_lake = tables_of(request.lake)
+    in_lake = tables_of(options.lake)
     wanted = tables_named(query)
     named: Sequence[str] = [name for name in wanted if name in in_lake]
-    views = _views(request, wanted, in_lake)
+    views = _views(options, wanted, in_lake)
     missing = sorted({*wanted} - {*named, *(view.name for view in views)})
-    if request.question is not None and missing:
+    if options.question is not None and missing:
         raise QueryError(
-            f"--question {request.question} asks {', '.join(missing)}, which the lake doesn't "
-            f"have: run `kraftlake build --lake {request.lake}`"
+            f"--question {options.question} asks {', '.join(missing)}, which the lake doesn't "
+            f"have: run `kraftlake build --lake {options.lake}`"
         )
     if lists_tables(query):
         named, views = in_lake, VIEWS if HISTORY in in_lake else ()
     elif views:
         named = sorted({*named, HISTORY})
-    valid = _valid(request) if views else AT_END
+    valid = _valid(options) if views else AT_END
     asking: AbstractContextManager[None] = nullcontext()
-    if request.engine == SPARK:
+    if options.engine == SPARK:
         from jobs.asking.sql_spark import answer
         from jobs.interrupts import interruptible
 
         asking = interruptible("sql", lambda: "nothing was changed: ask again")
-    elif request.engine == DUCKDB:
+    elif options.engine == DUCKDB:
         from jobs.asking.sql_duckdb import answer
     else:
         from jobs.asking.sql_delta_rs import answer
     try:
         with asking:
-            write_answer(answer(LakeQuery(request.lake, query, named, views, valid)), request.form)
+            write_answer(answer(LakeQuery(options.lake, query, named, views, valid)), form)
     except QueryError as error:
         raise QueryError(explained(str(error), in_lake)) from error
     return 0
 
 
-def _views(request: SqlRequest, wanted: Sequence[str], in_lake: Sequence[str]) -> tuple[View, ...]:
+def _views(options: SqlOptions, wanted: Sequence[str], in_lake: Sequence[str]) -> tuple[View, ...]:
     """The views that the query names, unless the lake has tables of these names."""
     views = views_in(name for name in wanted if name not in in_lake)
-    if (request.moment != NOW or request.cluster is not None) and not views:
+    if (options.moment != NOW or options.cluster is not None) and not views:
         raise UsageError(
             "--at-offset, --at-time and --cluster are for the views, and the query names none: "
             f"{', '.join(view.name for view in VIEWS)}"
@@ -98,26 +100,26 @@ def _views(request: SqlRequest, wanted: Sequence[str], in_lake: Sequence[str]) -
     if views and HISTORY not in in_lake:
         raise QueryError(
             f"{views[0].name} is a view of {HISTORY}, which the lake doesn't have: run "
-            f"`kraftlake build --lake {request.lake}`"
+            f"`kraftlake build --lake {options.lake}`"
         )
     return views
 
 
-def _valid(request: SqlRequest) -> str:
+def _valid(options: SqlOptions) -> str:
     """The condition that a version is in the views. Raises UsageError for a moment that the lake
     doesn't know, whatever the engine."""
     from jobs.asking.lake_history import ClusterHistory, cluster_history, clusters_of
 
-    if request.cluster is not None:
-        history = cluster_history(request.lake, request.cluster, committed_only=False)
-        return valid_in({history.cluster_id: history.end_offset(request.moment)})
-    clusters = clusters_of(request.lake)
+    if options.cluster is not None:
+        history = cluster_history(options.lake, options.cluster, committed_only=False)
+        return valid_in({history.cluster_id: history.end_offset(options.moment)})
+    clusters = clusters_of(options.lake)
     only = len(clusters) == 1
-    if request.moment == NOW and not only:
-        _tell_of_unknown_ends(request.lake)
+    if options.moment == NOW and not only:
+        _tell_of_unknown_ends(options.lake)
         return AT_END
-    histories = [ClusterHistory(request.lake, name) for name in clusters]
-    return valid_in({one.cluster_id: _end_offset(one, request, only) for one in histories})
+    histories = [ClusterHistory(options.lake, name) for name in clusters]
+    return valid_in({one.cluster_id: _end_offset(one, options, only) for one in histories})
 
 
 def _tell_of_unknown_ends(lake: Lake) -> None:
@@ -129,59 +131,59 @@ def _tell_of_unknown_ends(lake: Lake) -> None:
         complain(f"sql: the views show nothing of cluster {cluster_id}: {why}")
 
 
-def _end_offset(history: ClusterHistory, request: SqlRequest, is_only_one: bool) -> int:
+def _end_offset(history: ClusterHistory, options: SqlOptions, is_only_one: bool) -> int:
     if is_only_one:
-        return history.end_offset(request.moment)
-    if history.is_before_whole_log(request.moment):
+        return history.end_offset(options.moment)
+    if history.is_before_whole_log(options.moment):
         return 0
     try:
-        return history.end_offset(request.moment)
+        return history.end_offset(options.moment)
     except UsageError as error:
         raise UsageError(
             f"{error} in cluster {history.cluster_id}; --cluster C asks the views about one cluster"
         ) from error
 
 
-def _list(request: SqlRequest) -> int:
+def _list(options: SqlOptions, form: str) -> int:
     """List what can be asked: the lake's tables, or the ready-made questions."""
-    asked = (request.query, request.file, request.question, request.tables and request.questions)
+    asked = (options.query, options.file, options.question, options.tables and options.questions)
     if any(one not in (None, False) for one in asked):
         raise UsageError("--tables and --questions list what can be asked, alone: drop the rest")
-    if request.tables:
+    if options.tables:
         from jobs.asking.sql_tables import list_tables
 
-        return list_tables(request.lake, request.form)
+        return list_tables(options.lake, form)
     from jobs.asking.questions import rows
 
-    if request.form == "text":
+    if form == "text":
         write_answer(QueryResult(("question", "answers"), (row[:2] for row in rows())), "text")
     else:
-        write_answer(QueryResult(("question", "answers", "sql"), rows()), request.form)
+        write_answer(QueryResult(("question", "answers", "sql"), rows()), form)
     return 0
 
 
-def _query(request: SqlRequest) -> str:
+def _query(options: SqlOptions) -> str:
     """The query's text, from the argument, a file, stdin or the ready-made questions."""
-    given = (request.query, request.file, request.question)
+    given = (options.query, options.file, options.question)
     if sum(one is not None for one in given) != 1:
         raise UsageError(
             "give one query: as an argument, with -f FILE, - for stdin, or --question NAME"
         )
-    if request.question is not None:
+    if options.question is not None:
         from jobs.asking.questions import question
 
-        return question(request.question).sql
+        return question(options.question).sql
     try:
-        if "-" in (request.query, request.file):
+        if "-" in (options.query, options.file):
             return sys.stdin.read()
-        if request.file is not None:
-            with open(request.file, encoding="utf-8") as file:
+        if options.file is not None:
+            with open(options.file, encoding="utf-8") as file:
                 return file.read()
     except OSError as error:
-        raise UsageError(f"-f {request.file}: {error.strerror or error}") from error
+        raise UsageError(f"-f {options.file}: {error.strerror or error}") from error
     except UnicodeDecodeError as error:
         raise UsageError("the query is not UTF-8 text") from error
-    return request.query or ""
+    return options.query or ""
 
 
 def explained(message: str, in_lake: Sequence[str]) -> str:

@@ -13,8 +13,7 @@ from typing import Any
 from deltalake import DeltaTable, QueryBuilder
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
-from jobs.asking.query_result import QueryError, QueryResult
-from jobs.asking.sql_request import LakeQuery
+from jobs.asking.query_result import LakeQuery, QueryError, QueryResult
 from jobs.asking.sql_text import tables_named
 from jobs.asking.sql_views import DATA_FUSION, statements
 from pipelines.lake import SCHEMAS, Lake

@@ -15,9 +15,8 @@ import duckdb
 import pyarrow as pa
 from duckdb.func import ARROW
 
-from jobs.asking.query_result import QueryError, QueryResult
+from jobs.asking.query_result import LakeQuery, QueryError, QueryResult
 from jobs.asking.sql_delta_rs import line_of, opened_table, quoted
-from jobs.asking.sql_request import LakeQuery
 from jobs.asking.sql_text import lists_tables
 from jobs.asking.sql_views import DUCK_DB, statements
 from pipelines.lake import SCHEMAS

@@ -15,11 +15,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 from jobs.asking.query_result import EXPANDED
 from jobs.asking.questions import QUESTIONS
-from jobs.asking.sql_request import SqlRequest
 from jobs.asking.sql_views import VIEWS
+from jobs.commands.asking import SqlOptions
 from jobs.output import complain, error_line, write_line
 from pipelines.lake.tables import tables_of
 from replica.errors import KraftlakeError
@@ -38,31 +39,38 @@ _WORDS = (
 _HISTORY_LINES = 1000
 
 
-Run = Callable[[SqlRequest], int]
-"""Prints the answer to a request."""
+Run = Callable[[SqlOptions, str], int]
+"""Prints the answer to a query in a form."""
 
 
-def prompt(request: SqlRequest, run: Run) -> int:
+def prompt(options: SqlOptions, form: str, run: Run) -> int:
     """Ask until the input ends. Returns 0. An error of a query is a line; the prompt goes on.
 
-    request: lake, engine, moment and cluster for each query.
+    options: lake, engine, moment and cluster for each query. form: of the first answers.
     """
-    tables = tables_of(request.lake)
-    write_line(f"kraftlake sql on {request.lake}: {len(tables)} tables; \\? helps, Ctrl-D ends")
+    tables = tables_of(options.lake)
+    write_line(f"kraftlake sql on {options.lake}: {len(tables)} tables; \\? helps, Ctrl-D ends")
     with _line_editing([*tables, *(view.name for view in VIEWS), *_WORDS]):
-        asking = request
+        asking = _Asking(options, form)
         for text in _inputs():
             asking = _answered(asking, text, run)
     return 0
 
 
-def _answered(asking: SqlRequest, text: str, run: Run) -> SqlRequest:
-    """Answer one input. Returns the request with which the next input is asked."""
+class _Asking(NamedTuple):
+    """How the next query is asked."""
+
+    options: SqlOptions
+    form: str
+
+
+def _answered(asking: _Asking, text: str, run: Run) -> _Asking:
+    """Answer one input. Returns how the next input is asked."""
     try:
         if text.startswith("\\"):
             return _commanded(asking, text, run)
         with paged():
-            run(replace(asking, query=text))
+            run(replace(asking.options, query=text), asking.form)
     except KraftlakeError as error:
         error_line(str(error))
     except KeyboardInterrupt:
@@ -70,21 +78,21 @@ def _answered(asking: SqlRequest, text: str, run: Run) -> SqlRequest:
     return asking
 
 
-def _commanded(asking: SqlRequest, text: str, run: Run) -> SqlRequest:
+def _commanded(asking: _Asking, text: str, run: Run) -> _Asking:
     name, *arguments = text.split()
-    plain = replace(asking, query=None)
+    options = asking.options
     if name == "\\x":
         form = "text" if asking.form == EXPANDED else EXPANDED
         write_line(f"rows are shown as {'a table' if form == 'text' else 'lines, one a column'}")
-        return replace(asking, form=form)
+        return asking._replace(form=form)
     if name == "\\e" and arguments:
-        return replace(asking, engine=arguments[0])
+        return asking._replace(options=replace(options, engine=arguments[0]))
     if name in ("\\d", "\\q"):
         with paged():
             if name == "\\d":
-                run(replace(plain, tables=True, form="text"))
+                run(SqlOptions(options.lake, tables=True), "text")
             elif arguments:
-                run(replace(plain, question=arguments[0]))
+                run(replace(options, question=arguments[0]), asking.form)
             else:
                 for one in QUESTIONS:
                     write_line(f"{one.name:18}{one.title}")

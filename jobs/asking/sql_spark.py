@@ -14,8 +14,7 @@ from pyspark.logger import PySparkLogger
 from pyspark.sql import DataFrame, Row
 from pyspark.sql.types import VariantVal
 
-from jobs.asking.query_result import QueryError, QueryResult
-from jobs.asking.sql_request import LakeQuery
+from jobs.asking.query_result import LakeQuery, QueryError, QueryResult
 from jobs.asking.sql_views import SPARK_SQL, statements
 from jobs.interrupts import started_spark
 from pipelines.catalog.metastore import IMPLEMENTATION

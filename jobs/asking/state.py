@@ -8,11 +8,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from jobs.asking.about import About, AskedCluster
+from jobs.asking.about import About, AskedCluster, asked_cluster
 from jobs.asking.query_result import QueryResult, write_answer
 from jobs.choices import check_patterns, fits
+from jobs.commands.asking import StateOptions
+from jobs.commands.combinations import form_of
+from jobs.commands.options import names_in
 from jobs.directories.looks import branches_in
-from jobs.moments import Moment
+from jobs.moments import Moment, either_of
 from jobs.output import (
     ProgressLine,
     complain,
@@ -23,6 +26,7 @@ from jobs.output import (
     write_json,
     write_line,
 )
+from jobs.redacting import make_redactor
 from replica.errors import DataError, UsageError
 from replica.metadata.changes.telling import ChangeTeller, NamedChange
 from replica.metadata.image.image import KINDS
@@ -66,23 +70,31 @@ class EntityFilter:
         )
 
 
-def run(
-    asked: AskedCluster,
-    *,
-    order: tuple[str, ...],
-    redactor: Redactor | None,
-    wanted: EntityFilter,
-    form: str,
-) -> int:
-    """Print the entities. Returns 0. order, redactor: for directories; order: see find_inputs;
-    redactor: None keeps secrets. form: as of write_answer. Raises KraftlakeError."""
+def run(options: StateOptions) -> int:
+    """Print the entities, their differences at two moments, or the figures of the cluster.
+    Returns 0. Raises KraftlakeError."""
+    asked = asked_cluster(options, "state")
+    if options.sizes or options.exposure:
+        from jobs.asking import state_of_cluster  # It loads the rules of health.
+
+        return state_of_cluster.run(asked, options)
+    if options.diff is not None:
+        a, b = (either_of("--diff", text) for text in options.diff)
+        return _show_differences(_history(asked), a, b, json_output=options.json_output)
+    return _show_entities(asked, options)
+
+
+def _show_entities(asked: AskedCluster, options: StateOptions) -> int:
+    redactor = make_redactor(False, options.redact_key)
+    form = form_of(options.json_output, options.csv, options.plain_csv)
+    wanted = EntityFilter(tuple(options.entities or ()), tuple(options.names or ()), options.topic)
     rows: Iterable[Sequence[Any]]
     if asked.lake is not None:
         history = _history(asked)
         end_offset = history.end_offset(asked.moment)
         rows = history.named_entities(end_offset)
     else:
-        end_offset, rows = _of_directories(asked, order, redactor)
+        end_offset, rows = _of_directories(asked, names_in(options.order), redactor)
     complain(f"state: at offset {end_offset}")
     shown = (
         (entity, key, value, offset)
@@ -140,10 +152,10 @@ def _end(branch: Branch, moment: Moment, proven_end: int | None) -> int:
     return min(found, log_end)
 
 
-def run_diff(asked: AskedCluster, *, moments: tuple[Moment, Moment], json_output: bool) -> int:
-    """Print the differences at the second moment. Returns 0. Raises KraftlakeError."""
-    history = _history(asked)
-    a, b = (history.end_offset(moment) for moment in moments)
+def _show_differences(
+    history: ClusterHistory, before: Moment, after: Moment, *, json_output: bool
+) -> int:
+    a, b = history.end_offset(before), history.end_offset(after)
     complain(f"state: from offset {a} to {b}")
     for told in differences(history, a, b):
         if json_output:

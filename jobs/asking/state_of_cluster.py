@@ -11,7 +11,10 @@ from typing import Any
 
 from jobs.asking.about import AskedCluster
 from jobs.asking.cluster_source import ClusterSource, Wanted, from_directories
-from jobs.output import complain, counted, ms_text, write_json, write_line, write_table
+from jobs.commands.asking import StateOptions
+from jobs.directories.broker_defaults import defaults_in
+from jobs.output import complain, counted, more_line, ms_text, write_json, write_line, write_table
+from replica.health.cluster import Beginning
 from replica.health.exposure import (
     BROKER,
     MOST_PAIRS,
@@ -25,7 +28,6 @@ from replica.health.exposure import (
     has_too_many_pairs,
     min_isr_unknown,
 )
-from replica.health.past import Beginning
 from replica.health.sizes import (
     ENTITY,
     RECORD,
@@ -67,6 +69,14 @@ def source_of(
             wanted=wanted,
         )
     return from_directories(asked.paths, asked.cluster, broker_defaults, wanted)
+
+
+def run(asked: AskedCluster, options: StateOptions) -> int:
+    """Print the sizes or the exposure. Returns 0. Raises KraftlakeError."""
+    wanted = Wanted(content=options.sizes, past=options.since)
+    source = source_of(asked, defaults_in(options.broker_config), wanted)
+    show = show_sizes if options.sizes else show_exposure
+    return show(source, limit=options.limit, json_output=options.json_output)
 
 
 def show_sizes(source: ClusterSource, *, limit: int, json_output: bool) -> int:
@@ -185,8 +195,8 @@ def _section(
     ]
     write_line(f"{title}:")
     write_table(columns, _cells(held[:limit], columns))
-    if total > limit:
-        write_line(f"... and {total - limit} more; --limit {total} or --json lists all")
+    for line in more_line(limit, total):
+        write_line(line)
 
 
 def _between(number: int) -> None:

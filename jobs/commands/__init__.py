@@ -1,5 +1,6 @@
-"""The options and the help of each command. A command's work is in the folder of its heading in
-`kraftlake --help`, such as jobs/directories for "Directories of nodes".
+"""The options and the help of each command: a class, whose fields are the options and whose
+docstring is the help. A command's work is in the folder of its heading in `kraftlake --help`, such
+as jobs/directories for "Directories of nodes".
 
   directories   dump, diff, check, recover, capture, prune, redact, explain
   happening     timeline, history
@@ -8,12 +9,12 @@
   asking        sql, state
   planning      plan
   sharing       report, export, mcp, register, publish
-  engine        simulate, replica
+  simulating    simulate
+  engine        replica
   reading       consume
   shell         completion
 
-`options`, and modules whose names end with `_options`, have options that several commands share, or
-that would fill a command's own module. `parameters` has the functions that declare an option or an
-argument, `help_pages` the pages that --help shows. `combinations` refuses options that don't go
-together.
+`options`, and modules whose names end with `_options`, have options that several commands share.
+`parameters` has the functions that declare a command, an option or an argument, `help_pages` the
+pages that --help shows. `combinations` refuses options that don't go together.
 """

@@ -3,45 +3,19 @@ at a moment."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from jobs.commands import cluster_options, options
-from jobs.commands.combinations import alone, exclusive, form_of, needs, unless
-from jobs.commands.parameters import Text, argument, option
+from jobs.commands.combinations import alone, exclusive, needs, unless
+from jobs.commands.parameters import Text, Texts, argument, command, option
+from jobs.moments import Moment, asked_moment
 from replica.errors import UsageError
 
-if TYPE_CHECKING:
-    from jobs.asking.about import AskedCluster
+DELTA_RS, DUCKDB, SPARK = ENGINES = ("delta-rs", "duckdb", "spark")
 
 
-Query = Annotated[Text, argument("[QUERY]", "One SELECT statement; - reads it from stdin.")]
-QueryFile = Annotated[Text, option("-f, --file FILE", "Read the query from a file.")]
-Engine = Annotated[str, option("--engine ENGINE", "The SQL engine: delta-rs, duckdb or spark.")]
-Tables = Annotated[bool, option("--tables", "List the lake's tables and columns instead.")]
-AskedQuestion = Annotated[
-    Text, option("--question NAME", "Ask a prepared question; --questions lists them.")
-]
-Questions = Annotated[
-    bool, option("--questions", "List the prepared questions; with --json, their SQL too.")
-]
-
-
-def sql(
-    lake: options.Lake,
-    query: Query = None,
-    file: QueryFile = None,
-    engine: Engine = "delta-rs",
-    json_output: options.Json = False,
-    csv: options.Csv = False,
-    plain_csv: options.PlainCsv = False,
-    tables: Tables = False,
-    at_offset: options.AtOffset = None,
-    at_time: options.AtTime = None,
-    cluster: options.Cluster = None,
-    question: AskedQuestion = None,
-    questions: Questions = False,
-) -> int:
+@command("asking.sql:ask", "Query the tables with SQL.")
+class SqlOptions:
     """Query the lake with SQL. Its tables are named bronze.x, silver.x and gold.x.
 
     The command opens only the tables that the query names. The first row comes in well under a
@@ -74,51 +48,49 @@ def sql(
 
     Exit codes: 0, 1 when the query fails (unknown table or column, syntax), 2 usage.
     """
-    from jobs.asking import sql as job
-    from jobs.asking.sql_request import DELTA_RS, SqlRequest
-    from jobs.moments import asked_moment
 
-    of_views = {"--cluster": cluster, "--at-offset": at_offset, "--at-time": at_time}
-    of_a_query = {"--engine": unless(DELTA_RS, engine), **of_views}
-    for name, value in (("--tables", tables), ("--questions", questions)):
-        alone(name, value, of_a_query)
-    request = SqlRequest(
-        lake=lake,
-        query=query,
-        file=file,
-        engine=engine,
-        form=form_of(json_output, csv, plain_csv),
-        tables=tables,
-        moment=asked_moment(at_offset, at_time),
-        cluster=cluster,
-        question=question,
-        questions=questions,
+    lake: options.Lake
+    query: Annotated[Text, argument("[QUERY]", "One SELECT statement; - reads it from stdin.")] = (
+        None
     )
-    return job.ask(request)
+    file: Annotated[Text, option("-f, --file FILE", "Read the query from a file.")] = None
+    engine: Annotated[
+        str, option("--engine ENGINE", "The SQL engine: delta-rs, duckdb or spark.")
+    ] = DELTA_RS
+    json_output: options.Json = False
+    csv: options.Csv = False
+    plain_csv: options.PlainCsv = False
+    tables: Annotated[bool, option("--tables", "List the lake's tables and columns instead.")] = (
+        False
+    )
+    at_offset: options.AtOffset = None
+    at_time: options.AtTime = None
+    cluster: options.Cluster = None
+    question: Annotated[
+        Text, option("--question NAME", "Ask a prepared question; --questions lists them.")
+    ] = None
+    questions: Annotated[
+        bool, option("--questions", "List the prepared questions; with --json, their SQL too.")
+    ] = False
+
+    def __post_init__(self) -> None:
+        of_views = {"--cluster": self.cluster, "--at-offset": self.at_offset}
+        of_a_query = {
+            **of_views,
+            "--at-time": self.at_time,
+            "--engine": unless(DELTA_RS, self.engine),
+        }
+        for name, value in (("--tables", self.tables), ("--questions", self.questions)):
+            alone(name, value, of_a_query)
+
+    @property
+    def moment(self) -> Moment:
+        """The moment whose state the views show."""
+        return asked_moment(self.at_offset, self.at_time)
 
 
-def state(
-    paths: cluster_options.PathsOfAState = None,
-    lake: options.LakeOrPaths = None,
-    cluster: options.Cluster = None,
-    at_offset: options.AtOffset = None,
-    at_time: options.AtTime = None,
-    diff: options.Diff = None,
-    committed_only: options.CommittedOnly = False,
-    entities: cluster_options.ShownEntities = None,
-    names: cluster_options.ShownNames = None,
-    topic: cluster_options.OfTopic = None,
-    order: options.Order = None,
-    redact_key: options.RedactKey = None,
-    sizes: cluster_options.Sizes = False,
-    exposure: cluster_options.Exposures = False,
-    since: cluster_options.Since = False,
-    broker_config: cluster_options.BrokerConfig = None,
-    limit: cluster_options.ShownRows = 10,
-    json_output: options.Json = False,
-    csv: options.Csv = False,
-    plain_csv: options.PlainCsv = False,
-) -> int:
+@command("asking.state:run", "Show a cluster's metadata at an offset or a moment.")
+class StateOptions:
     """Show a cluster's metadata at a moment: topics, partitions, configs, brokers, ACLs and so on.
 
     The command reads a lake, or replays the logs of directories; name those of all nodes that you
@@ -149,87 +121,81 @@ def state(
     voters_left, has_majority, since_offset, since (ms; null without --since). Exit codes: 0, 2
     usage (also a moment whose state is unknown).
     """
-    from jobs.asking.about import AskedCluster
-    from jobs.moments import asked_moment
 
-    exclusive({"PATH": paths, "--lake": lake})
-    lake = options.lake_unless(paths, lake, "state")
-    of_directories = {"--order": order, "--redact-key": redact_key}
-    needs("PATH", paths, of_directories)
-    at = asked_moment(at_offset, at_time)
-    asked = AskedCluster(paths or (), lake, cluster, at, committed_only)
-    shown = _Shown(tuple(entities or ()), tuple(names or ()), topic, json_output, csv, plain_csv)
-    exclusive({"--sizes": sizes, "--exposure": exposure, "--diff": diff})
-    needs("--exposure", exposure, {"--broker-config": broker_config, "--since": since})
-    if sizes or exposure:
-        alone("--sizes" if sizes else "--exposure", True, {**shown.of_entities, **of_directories})
-        return _of_the_cluster(asked, shown, broker_config, limit, sizes=sizes, since=since)
-    if diff is not None:
-        return _differences(asked, shown, diff)
-    return _entities(asked, shown, options.names_in(order), redact_key)
+    paths: cluster_options.PathsOfAState = None
+    lake: options.LakeOrPaths = None
+    cluster: options.Cluster = None
+    at_offset: options.AtOffset = None
+    at_time: options.AtTime = None
+    diff: Annotated[
+        tuple[str, str] | None,
+        option("--diff A B", "Show the changes from A to B: offsets or times."),
+    ] = None
+    committed_only: options.CommittedOnly = False
+    entities: Annotated[
+        Texts,
+        option(
+            "--entity E", "Only entities of this kind, such as broker or 'c*'. May be repeated."
+        ),
+    ] = None
+    names: Annotated[
+        Texts,
+        option(
+            "--name N",
+            "Only entities of this name, such as orders-0 or 'topic orders: *'. May be repeated.",
+        ),
+    ] = None
+    topic: cluster_options.OfTopic = None
+    order: options.Order = None
+    redact_key: options.RedactKey = None
+    sizes: Annotated[
+        bool,
+        option(
+            "--sizes",
+            "Count entities by kind; show the largest topics, and the types that fill the log.",
+        ),
+    ] = False
+    exposure: Annotated[
+        bool,
+        option(
+            "--exposure",
+            "Show what the cluster loses if a rack, broker, pair of brokers or voter fails.",
+        ),
+    ] = False
+    since: Annotated[
+        bool,
+        option("--since", "With --exposure: the record since which each failure would do harm."),
+    ] = False
+    broker_config: cluster_options.BrokerConfig = None
+    limit: Annotated[
+        int, option("--limit N", "In text, show N rows of each kind at most.", min=1)
+    ] = 10
+    json_output: options.Json = False
+    csv: options.Csv = False
+    plain_csv: options.PlainCsv = False
 
-
-@dataclass(frozen=True, slots=True)
-class _Shown:
-    entities: tuple[str, ...]
-    names: tuple[str, ...]
-    topic: str | None
-    json_output: bool
-    csv: bool
-    plain_csv: bool
-
-    @property
-    def of_entities(self) -> dict[str, object]:
-        """The options that are only for the list of entities."""
-        filters = {"--entity": self.entities, "--name": self.names, "--topic": self.topic}
-        return {**filters, "--csv": self.csv, "--plain-csv": self.plain_csv}
-
-
-def _entities(
-    asked: AskedCluster, shown: _Shown, order: tuple[str, ...], redact_key: str | None
-) -> int:
-    from jobs.asking import state as job
-    from jobs.redacting import make_redactor
-
-    return job.run(
-        asked,
-        order=order,
-        redactor=make_redactor(False, redact_key),
-        wanted=job.EntityFilter(shown.entities, shown.names, shown.topic),
-        form=form_of(shown.json_output, shown.csv, shown.plain_csv),
-    )
-
-
-def _differences(asked: AskedCluster, shown: _Shown, diff: tuple[str, str]) -> int:
-    from jobs.asking import state as job
-    from jobs.moments import NOW, either_of
-
-    alone("--diff", diff, shown.of_entities)
-    if asked.lake is None:
-        raise UsageError("--diff goes with --lake")
-    if asked.moment != NOW:
-        raise UsageError("--diff names its moments itself: leave --at-offset and --at-time out")
-    a, b = (either_of("--diff", text) for text in diff)
-    return job.run_diff(asked, moments=(a, b), json_output=shown.json_output)
-
-
-def _of_the_cluster(
-    asked: AskedCluster,
-    shown: _Shown,
-    broker_config: str | None,
-    limit: int,
-    *,
-    sizes: bool,
-    since: bool,
-) -> int:
-    from jobs.asking import state_of_cluster as of_cluster
-    from jobs.asking.cluster_source import Wanted
-    from jobs.directories.broker_defaults import defaults_in
-
-    moment = asked.moment
-    of_a_lake = {"--at-offset": moment.at_offset, "--at-time": moment.at_time}
-    needs("--lake", asked.lake, {**of_a_lake, "--committed-only": asked.committed_only})
-    wanted = Wanted(content=sizes, past=since)
-    found = of_cluster.source_of(asked, defaults_in(broker_config), wanted)
-    show = of_cluster.show_sizes if sizes else of_cluster.show_exposure
-    return show(found, limit=limit, json_output=shown.json_output)
+    def __post_init__(self) -> None:
+        exclusive({"PATH": self.paths, "--lake": self.lake})
+        of_directories = {"--order": self.order, "--redact-key": self.redact_key}
+        needs("PATH", self.paths, of_directories)
+        figures = {"--sizes": self.sizes, "--exposure": self.exposure}
+        exclusive({**figures, "--diff": self.diff})
+        of_exposure = {"--broker-config": self.broker_config, "--since": self.since}
+        needs("--exposure", self.exposure, of_exposure)
+        of_entities = {
+            "--entity": self.entities,
+            "--name": self.names,
+            "--topic": self.topic,
+            "--csv": self.csv,
+            "--plain-csv": self.plain_csv,
+        }
+        moment = {"--at-offset": self.at_offset, "--at-time": self.at_time}
+        for name, value in figures.items():
+            alone(name, value, {**of_entities, **of_directories})
+        if self.sizes or self.exposure:
+            needs("--lake", not self.paths, {**moment, "--committed-only": self.committed_only})
+        alone("--diff", self.diff, of_entities)
+        if self.diff is not None and self.paths:
+            raise UsageError("--diff goes with --lake")
+        if self.diff is not None and any(each is not None for each in moment.values()):
+            raise UsageError("--diff names its moments itself: leave --at-offset and --at-time out")

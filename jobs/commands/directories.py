@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-from jobs.commands import cluster_options, combinations, options, recovering
+from typing import Annotated
+
+from jobs.commands import cluster_options, options
+from jobs.commands.combinations import exclusive, needs
+from jobs.commands.parameters import Number, Text, Texts, argument, command, option
+from pipelines.object_store import check_local
 from replica.errors import UsageError
 
 
-def dump(
-    paths: options.Paths,
-    json_output: options.Json = False,
-    batches: options.Batches = False,
-    logs_only: options.LogsOnly = False,
-    snapshots_only: options.SnapshotsOnly = False,
-    all_files: options.AllFiles = False,
-    from_offset: options.FromOffset = None,
-    to_offset: options.ToOffset = None,
-    epoch: options.Epoch = None,
-    types: options.Types = None,
-    from_time: options.FromTime = None,
-    to_time: options.ToTime = None,
-    keep_secrets: options.KeepSecrets = False,
-    show_config: options.ShowConfig = None,
-    redact_key: options.RedactKey = None,
-) -> int:
+@command("directories.dump:run", "Print the records of segments, snapshots or directories.")
+class DumpOptions:
     """Print the records of segments, snapshots or whole directories, offline.
 
     For a directory, dump prints the .log segments in offset order, then the complete snapshots. A
@@ -50,32 +40,50 @@ def dump(
 
     Exit codes: 0, 1 when something could not be decoded, 2 usage.
     """
-    from jobs.directories import dump as job
-    from jobs.directories.selection import select
 
-    selection = select(
-        offsets=(from_offset, to_offset), epoch=epoch, types=types or [], times=(from_time, to_time)
+    paths: options.Paths
+    json_output: options.Json = False
+    batches: Annotated[
+        bool, option("--batches", "Print batches, not records: position, size, CRC.")
+    ] = False
+    logs_only: Annotated[
+        bool, option("--logs-only", "In directories, read the log, not the snapshots.")
+    ] = False
+    snapshots_only: Annotated[
+        bool, option("--snapshots-only", "In directories, read the snapshots, not the log.")
+    ] = False
+    all_files: Annotated[
+        bool, option("--all", "In directories, read *.deleted, *.part, bootstrap.checkpoint too.")
+    ] = False
+    from_offset: Annotated[
+        Number, option("--from-offset N", "Only records from offset N on.", min=0)
+    ] = None
+    to_offset: Annotated[Number, option("--to-offset N", "Only records below offset N.", min=0)] = (
+        None
     )
-    wanted = job.DumpOptions(
-        json_output=json_output,
-        batches=batches,
-        logs=not snapshots_only,
-        snapshots=not logs_only,
-        all_files=all_files,
-        keep_secrets=keep_secrets,
-        redact_key=redact_key,
-        show_configs=tuple(show_config or ()),
-    )
-    return job.run(paths, selection, wanted)
+    epoch: Annotated[Number, option("--epoch E", "Only records of leader epoch E.", min=0)] = None
+    types: Annotated[
+        Texts,
+        option(
+            "--type T",
+            "Only records of this type, such as TOPIC_RECORD, 'partition*' or leader_change: in "
+            "any case, with wildcards * and ?; _RECORD may be left out. May be repeated.",
+        ),
+    ] = None
+    from_time: options.FromTime = None
+    to_time: options.ToTime = None
+    keep_secrets: options.KeepSecrets = False
+    show_config: options.ShowConfig = None
+    redact_key: options.RedactKey = None
+
+    def __post_init__(self) -> None:
+        exclusive({"--logs-only": self.logs_only, "--snapshots-only": self.snapshots_only})
+        if self.types and self.batches:
+            raise UsageError("--type selects records, --batches shows none: drop one")
 
 
-def diff(
-    a: options.ReplicaA,
-    b: options.ReplicaB,
-    json_output: options.Json = False,
-    keep_secrets: options.KeepSecrets = False,
-    show_config: options.ShowConfig = None,
-) -> int:
+@command("directories.diff:run", "Compare two directories: where they diverge, what is lost.")
+class DiffOptions:
     """Compare two replicas' directories: where their logs diverge, which replica truncates, what is
     lost.
 
@@ -98,28 +106,21 @@ def diff(
     Exit codes: 0 the logs are identical or one is a prefix of the other, 1 diverged, conflict,
     disjoint, or a file could not be decoded, 2 usage (also directories of two clusters).
     """
-    from jobs.directories import diff as job
 
-    return job.run(
-        a,
-        b,
-        json_output=json_output,
-        keep_secrets=keep_secrets,
-        show_configs=tuple(show_config or ()),
-    )
+    a: Annotated[str, argument("A", "The directory of a replica.", callback=check_local)]
+    b: Annotated[
+        str,
+        argument(
+            "B", "The directory of another replica, or a later copy of A.", callback=check_local
+        ),
+    ]
+    json_output: options.Json = False
+    keep_secrets: options.KeepSecrets = False
+    show_config: options.ShowConfig = None
 
 
-def check(
-    paths: options.Paths,
-    json_output: options.Json = False,
-    severity: options.LeastSeverity = "note",
-    fail_on: options.FailOn = None,
-    order: options.Order = None,
-    no_replay: options.NoReplay = False,
-    family: cluster_options.Family = None,
-    broker_config: cluster_options.BrokerConfig = None,
-    limit: cluster_options.SubjectLimit = 5,
-) -> int:
+@command("directories.check:run", "Check directories: what is wrong, in which file, what to do.")
+class CheckOptions:
     """Check whether directories are sound, and whether the cluster that they describe is well.
 
     Use it before a restart or after a crash. check reads every batch and record, compares each
@@ -139,7 +140,8 @@ def check(
     each snapshot equals the replay of the log. no fault found: the same for a file alone, or where
     no log was there to compare a snapshot with. voter: by the newest voters record; in a static
     quorum by the newest LeaderChange record or quorum-state. observer: a broker, or a controller
-    that is no voter. A line names voters whose directory wasn't given: logs diverge only in pairs.
+    that is no voter. Text also names voters whose directory wasn't given, because a divergence
+    shows only between two logs.
 
     --json: rule, family (files, health), severity (info, which text calls a note, warning, error),
     file, position (byte), offset, epoch, message; of health also cluster_id, end_offset (of the
@@ -164,30 +166,47 @@ def check(
     Exit codes: 0 no finding of the severity --fail-on or worse, 1 such findings, 2 usage. With
     --family health or all, findings of health count too, and an unknown state gives 1.
     """
-    from jobs.directories import check as job
-    from jobs.directories.broker_defaults import defaults_in
-    from jobs.directories.check_health import families_of
 
-    wanted = job.CheckOptions(
-        json_output=json_output,
-        severity=severity,
-        fail_on=fail_on,
-        order=options.names_in(order),
-        replay=not no_replay,
-        families=families_of(family, replay=not no_replay),
-        broker_defaults=defaults_in(broker_config),
-        limit=limit,
-    )
-    return job.run(paths, wanted)
+    paths: options.Paths
+    json_output: options.Json = False
+    severity: Annotated[
+        str, option("--severity S", "The least severity shown: note, warning or error.")
+    ] = "note"
+    fail_on: Annotated[
+        Text,
+        option(
+            "--fail-on S",
+            "The least severity that gives exit code 1: note, warning or error. By default "
+            "warning; with --severity error, error.",
+        ),
+    ] = None
+    order: options.Order = None
+    no_replay: Annotated[
+        bool,
+        option(
+            "--no-replay",
+            "Skip the slowest checks: the content of snapshots, records that can't be applied.",
+        ),
+    ] = False
+    family: Annotated[
+        Text,
+        option(
+            "--family F",
+            "Judge files (are the directories sound), health (is the cluster well) or all. By "
+            "default both are judged, and only files count for the exit code.",
+        ),
+    ] = None
+    broker_config: cluster_options.BrokerConfig = None
+    limit: Annotated[
+        int,
+        option(
+            "--limit N", "Name at most N partitions, nodes and so on in a finding of health.", min=0
+        ),
+    ] = 5
 
 
-def recover(
-    paths: options.Paths,
-    plan: options.PlanOnly = False,
-    rehearse: recovering.RehearsePlan = False,
-    seeds: recovering.PlanSeeds = None,
-    json_output: options.Json = False,
-) -> int:
+@command("directories.recover:run", "Plan which replica a broken quorum should continue from.")
+class RecoverOptions:
     """Plan which of the remaining replicas a broken quorum should continue from, and what is lost.
 
     Use it after disks were lost. Stop all controllers, and name every directory that is left, of
@@ -225,25 +244,34 @@ def recover(
     Exit codes: 0 safe (with --rehearse in all runs, too), 1 unproven, refused or not as safe when
     rehearsed, 2 usage.
     """
-    if not plan:
-        raise UsageError("recover: --plan is missing; kraftlake plans, and changes no directory")
-    combinations.needs("--rehearse", rehearse, {"--seeds": seeds})
-    from jobs.directories import recover as job
-    from jobs.seeds import MAX_REHEARSED, seeds_in
 
-    runs = seeds_in(seeds or "0:20", most=MAX_REHEARSED) if rehearse else None
-    return job.run(paths, seeds=runs, json_output=json_output)
+    paths: options.Paths
+    plan: Annotated[
+        bool, option("--plan", "Print a plan, and change nothing. The command needs this option.")
+    ] = False
+    rehearse: Annotated[
+        bool,
+        option("--rehearse", "Also play the steps in the simulator, and compare the outcomes."),
+    ] = False
+    seeds: Annotated[
+        Text,
+        option(
+            "--seeds A:B",
+            "With --rehearse: run once for each seed from A to B - 1; 10,000 runs at most.",
+        ),
+    ] = None
+    json_output: options.Json = False
+
+    def __post_init__(self) -> None:
+        if not self.plan:
+            raise UsageError(
+                "recover: --plan is missing; kraftlake plans, and changes no directory"
+            )
+        needs("--rehearse", self.rehearse, {"--seeds": self.seeds})
 
 
-def capture(
-    paths: options.NodePaths,
-    output: options.CaptureOutput,
-    redacted: options.Redacted = False,
-    redact_key: options.RedactKey = None,
-    names: options.HashedNames = False,
-    show_config: options.ShowConfig = None,
-    json_output: options.Json = False,
-) -> int:
+@command("directories.capture:run", "Copy the directories of running nodes, with hashes.")
+class CaptureOptions:
     """Copy the metadata directories of running nodes, with their hashes, to a folder or a URI.
 
     A capture keeps a node's log before the node restarts, or brings it to the lake's machine.
@@ -267,25 +295,24 @@ def capture(
     Exit codes: 0, 1 when something is damaged (the bytes are captured as they are) or a directory
     changed during each of three reads, 2 usage.
     """
-    combinations.needs(
-        "--redacted",
-        redacted,
-        {"--redact-key": redact_key, "--names": names, "--show-config": show_config},
-    )
-    from jobs.directories import capture as job
 
-    redactor = None
-    if redacted:
-        redactor = job.record_redactor(redact_key, show_config or (), hashes_names=names)
-    return job.run(paths, output=output, redactor=redactor, json_output=json_output)
+    paths: options.NodePaths
+    output: options.CaptureOutput
+    redacted: Annotated[
+        bool, option("--redacted", "Leave secrets out, as `kraftlake redact` does.")
+    ] = False
+    redact_key: options.RedactKey = None
+    hashes_names: options.HashedNames = False
+    show_config: options.ShowConfig = None
+    json_output: options.Json = False
+
+    def __post_init__(self) -> None:
+        of_copies = {"--redact-key": self.redact_key, "--names": self.hashes_names}
+        needs("--redacted", self.redacted, {**of_copies, "--show-config": self.show_config})
 
 
-def prune(
-    folder: options.CapturesFolder,
-    older_than: options.OlderThan,
-    dry_run: options.PruneDryRun = False,
-    json_output: options.Json = False,
-) -> int:
+@command("directories.prune:run", "Delete captures that are older than a given age.")
+class PruneOptions:
     """Delete captures that are older than a given age, by the time in their capture.json.
 
     Use it for a folder in which each `kraftlake capture` makes a folder of its own. prune deletes
@@ -304,19 +331,20 @@ def prune(
 
     Exit codes: 0, 2 usage.
     """
-    from jobs.directories import prune as job
 
-    return job.run(folder, older_than, dry_run=dry_run, json_output=json_output)
+    folder: Annotated[str, argument("FOLDER", "The folder that holds the captures' folders.")]
+    older_than: Annotated[
+        str,
+        option("--older-than AGE", "Delete captures older than AGE, such as 90m, 36h, 7d or 2w."),
+    ]
+    dry_run: Annotated[
+        bool, option("--dry-run", "Delete nothing; name the captures that would go.")
+    ] = False
+    json_output: options.Json = False
 
 
-def redact(
-    paths: options.NodePaths,
-    output: options.CaptureOutput,
-    redact_key: options.RedactKey = None,
-    names: options.HashedNames = False,
-    show_config: options.ShowConfig = None,
-    json_output: options.Json = False,
-) -> int:
+@command("directories.capture:run_redact", "Copy directories without their secrets.")
+class RedactOptions:
     """Copy metadata directories without their secrets, for a vendor or an issue.
 
     The copy has the same offsets, epochs, batches and times, and valid CRCs; check and diff find
@@ -338,13 +366,17 @@ def redact(
 
     Exit codes: 0, 1 when something is damaged, 2 usage.
     """
-    from jobs.directories import capture as job
 
-    redactor = job.record_redactor(redact_key, show_config or (), hashes_names=names)
-    return job.run_redact(paths, output=output, redactor=redactor, json_output=json_output)
+    paths: options.NodePaths
+    output: options.CaptureOutput
+    redact_key: options.RedactKey = None
+    hashes_names: options.HashedNames = False
+    show_config: options.ShowConfig = None
+    json_output: options.Json = False
 
 
-def explain(rule: options.RuleId = None, json_output: options.Json = False) -> int:
+@command("directories.explain:run", "Explain a finding of check, and what to do about it.")
+class ExplainOptions:
     """Explain a rule of `kraftlake check`: its meaning, what Kafka does, and what to do.
 
     Without a rule, the command lists all rules.
@@ -359,6 +391,6 @@ def explain(rule: options.RuleId = None, json_output: options.Json = False) -> i
 
     Exit codes: 0, 2 usage (no such rule).
     """
-    from jobs.directories import explain as job
 
-    return job.run(rule, json_output=json_output)
+    rule: Annotated[Text, argument("[RULE]", "A rule's name, such as torn-tail.")] = None
+    json_output: options.Json = False

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import Annotated
 
 import typer
 
 from jobs.commands import cluster_options, node_options, options
-from jobs.commands.combinations import alone, needs, unless
-from jobs.commands.help_pages import CommandPage
+from jobs.commands.combinations import exclusive, needs, unless
+from jobs.commands.options import on_disk
+from jobs.commands.parameters import Number, Text, add, argument, command, option
 from jobs.output import write_text
-from replica.errors import UsageError
 from replica.model.topic import METADATA_TOPIC
 
 replica = typer.Typer(name="replica", invoke_without_command=True)
 
-_EVENTS = 2000
 _CATCH_UP_S = 60.0
-
-
-def _command(name: str, short_help: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
-    return replica.command(name, cls=CommandPage, short_help=short_help)
 
 
 @replica.callback(short_help="Run, describe, record or write to a metadata quorum.")
@@ -33,69 +28,8 @@ def _replica(context: typer.Context) -> None:
         write_text(context.get_help() + "\n")
 
 
-def simulate(
-    scenario: node_options.ScenarioName = None,
-    output: node_options.ScenarioDirectory = None,
-    list_scenarios: node_options.ListScenarios = False,
-    seeds: node_options.Seeds = None,
-    events: node_options.Events = _EVENTS,
-    state: node_options.CampaignFile = None,
-    jobs: node_options.Processes = 1,
-    guided: node_options.Guided = False,
-    forks: node_options.Forks = None,
-    json_output: options.Json = False,
-) -> int:
-    """Write the log directories of a named scenario; or run the replica engine under random faults.
-
-    A scenario repeats an incident that real clusters had. The engine plays it on simulated disks,
-    and writes what each node's disk holds at its end to DIR/NODE: the same bytes each time. Without
-    arguments the command lists the scenarios. --seeds runs the engine on disks and networks that
-    fail, and checks Raft's invariants after every event.
-
-    \b
-    Examples:
-      kraftlake simulate split-brain -o split
-      kraftlake check split
-      kraftlake simulate --seeds 0:200 --events 2000
-      kraftlake simulate --seeds 0:20000 --state campaign.jsonl --jobs 2 --guided
-
-    --json: scenario, story, issues, tampering, findings, and once written directory, cluster_id,
-    captured_at, nodes; with --seeds: seed, events, result (ok or the broken invariant), and forks
-    where there are some. Exit codes: 0, 1 a broken invariant, 2 usage.
-    """
-    if seeds is not None:
-        if scenario is not None or output is not None or list_scenarios:
-            raise UsageError("--seeds goes with no scenario, -o or --list")
-        from jobs.engine import simulate as campaign
-
-        asked = campaign.SimulateOptions(
-            seeds, events, state, jobs, json_output, guided, forks or ""
-        )
-        return campaign.campaign(asked)
-    of_a_campaign = {"--state": state, "--jobs": unless(1, jobs)}
-    of_a_campaign |= {"--guided": guided, "--forks": forks}
-    needs("--seeds", seeds, {**of_a_campaign, "--events": unless(_EVENTS, events)})
-    alone("--list", list_scenarios, {"SCENARIO": scenario, "-o": output})
-    from jobs.engine import scenarios
-
-    if list_scenarios or (scenario is None and output is None):
-        return scenarios.list_scenarios(json_output=json_output)
-    if scenario is None:
-        raise UsageError(f"-o {output}: the scenario is missing; --list shows them")
-    if output is None:
-        raise UsageError(f"{scenario}: -o DIR is missing, a new folder for its nodes")
-    return scenarios.run(scenario, output, json_output=json_output)
-
-
-@_command("format", "Name a directory, as kafka-storage format does.")
-def format_(
-    config: node_options.ServerProperties,
-    cluster_id: node_options.ClusterId,
-    standalone: node_options.Standalone = False,
-    initial_controllers: node_options.InitialControllers = "",
-    ignore_formatted: node_options.IgnoreFormatted = False,
-    json_output: options.Json = False,
-) -> int:
+@command("engine.replica_format:run", "Name a directory, as kafka-storage format does.")
+class FormatOptions:
     """Format a node's log directory: write its ids, and the first voters of its quorum.
 
     Run this command once for each node, before the node's first start. A quorum of one voter begins
@@ -112,24 +46,32 @@ def format_(
     --json: directory, cluster_id, node_id, directory_id, voters, formatted. Exit codes: 0, 2 usage
     (also a directory that is formatted already).
     """
-    from jobs.engine import replica_format as job
 
-    return job.run(
-        config,
-        cluster_id,
-        standalone=standalone,
-        initial_controllers=initial_controllers,
-        ignore_formatted=ignore_formatted,
-        json_output=json_output,
-    )
+    config: node_options.ServerProperties
+    cluster_id: Annotated[
+        str,
+        option(
+            "-t, --cluster-id ID", "The cluster's id: 22 base64 characters, the same on all nodes."
+        ),
+    ]
+    standalone: Annotated[
+        bool, option("--standalone", "Begin a quorum whose only voter is this node.")
+    ] = False
+    initial_controllers: Annotated[
+        str,
+        option(
+            "--initial-controllers ID@HOST:PORT:DIRECTORY,...",
+            "The quorum's first voters; give the same list on each of them.",
+        ),
+    ] = ""
+    ignore_formatted: Annotated[
+        bool, option("--ignore-formatted", "Do nothing to a directory that is formatted already.")
+    ] = False
+    json_output: options.Json = False
 
 
-@_command("run", "Run a voter or an observer.")
-def run(
-    config: node_options.ServerProperties,
-    workload: node_options.WorkloadSpec = "",
-    log_format: node_options.LogFormat = "text",
-) -> int:
+@command("engine.replica_run:run", "Run a voter or an observer.")
+class RunOptions:
     """Run a replica that takes part in a quorum over TCP, in Kafka's protocol, until SIGTERM or
     ctrl-C.
 
@@ -179,17 +121,21 @@ def run(
 
     Exit codes: 0 stopped in order, 1 stopped by an error, or not in time, 2 usage.
     """
-    from jobs.engine import replica_run as job
 
-    return job.run(config, workload, log_format)
+    config: node_options.ServerProperties
+    workload: Annotated[
+        str,
+        option(
+            "--workload RATE,BYTES",
+            "While leading, append RATE records a second of BYTES each, and print how many were "
+            "committed.",
+        ),
+    ] = ""
+    log_format: node_options.LogFormat = "text"
 
 
-@_command("scram", "Make a line of the file of SCRAM credentials.")
-def scram(
-    user: node_options.ScramUser,
-    mechanism: node_options.ScramMechanism = "SCRAM-SHA-512",
-    iterations: node_options.ScramIterations = 8192,
-) -> int:
+@command("engine.replica_scram:run", "Make a line of the file of SCRAM credentials.")
+class ScramOptions:
     """Print the SCRAM credential of a user, a line of kraftlake.scram.credentials.file.
 
     The command asks for the password on a terminal; otherwise the password is the first line of
@@ -203,21 +149,18 @@ def scram(
 
     Exit codes: 0, 2 usage.
     """
-    from jobs.engine import replica_scram as job
 
-    return job.run(user, mechanism, iterations)
+    user: Annotated[str, option("--user NAME", "The user's name.")]
+    mechanism: Annotated[str, option("--mechanism M", "SCRAM-SHA-256 or SCRAM-SHA-512.")] = (
+        "SCRAM-SHA-512"
+    )
+    iterations: Annotated[
+        int, option("--iterations N", "Rounds of hashing for each guess: 4096 to 16384.")
+    ] = 8192
 
 
-@_command("describe", "Show how far every replica of a quorum is.")
-def describe(
-    bootstrap: node_options.Bootstrap,
-    topic: node_options.Topic = METADATA_TOPIC,
-    watch: node_options.Watch = None,
-    caught_up_within: node_options.CaughtUpWithin = 2_000,
-    timeout: node_options.LeaderTimeout = 10.0,
-    json_output: options.Json = False,
-    command_config: node_options.CommandConfig = None,
-) -> int:
+@command("engine.replica_describe:run", "Show how far every replica of a quorum is.")
+class DescribeOptions:
     """Show what the leader of a quorum, of kraftlake or of Kafka, says of its replicas, with a
     verdict.
 
@@ -235,33 +178,29 @@ def describe(
     last_caught_up_ms_ago, listeners), verdicts (severity, text); an object each time it asks. Exit
     codes: 0 all replicas keep up, 1 one doesn't, 75 no leader answers, 2 usage, 130 ctrl-C.
     """
-    from jobs.engine import replica_describe as job
 
-    return job.run(
-        job.DescribeOptions(
-            bootstrap=bootstrap,
-            topic=topic,
-            timeout_s=timeout,
-            watch_s=watch,
-            caught_up_within_ms=caught_up_within,
-            json_output=json_output,
-            command_config=command_config,
-        )
+    bootstrap: node_options.Bootstrap
+    topic: node_options.Topic = METADATA_TOPIC
+    watch_s: Annotated[float | None, option("--watch S", "Ask again every S seconds.", min=0.1)] = (
+        None
     )
+    caught_up_within_ms: Annotated[
+        int,
+        option(
+            "--caught-up-within MS",
+            "A replica keeps up if it was at the leader's log end in the last MS ms.",
+            min=1,
+        ),
+    ] = 2_000
+    timeout_s: Annotated[
+        float, option("--timeout S", "Look for a leader S seconds at most.", min=0.1)
+    ] = 10.0
+    json_output: options.Json = False
+    command_config: node_options.CommandConfig = None
 
 
-@_command("append", "Append records to a kraftlake quorum's log.")
-def append(
-    bootstrap: node_options.Bootstrap,
-    source: node_options.RecordSource = None,
-    topic: node_options.Topic = METADATA_TOPIC,
-    records: node_options.JsonRecords = False,
-    raw: node_options.RawRecord = False,
-    at_least_once: node_options.AtLeastOnce = False,
-    timeout: node_options.AppendTimeout = 30.0,
-    json_output: options.Json = False,
-    command_config: node_options.CommandConfig = None,
-) -> int:
+@command("engine.replica_append:run", "Append records to a kraftlake quorum's log.")
+class AppendOptions:
     """Append the lines of FILE or stdin as records, and report them once they are committed.
 
     The replicas' kraftlake.principals.administrator must name the principal. A metadata log accepts
@@ -284,39 +223,35 @@ def append(
     --json: offset, epoch, a line for each record. Exit codes: 0 all records are committed, 1 the
     leader refused, time ran out, or nobody can know, 2 usage.
     """
-    from jobs.engine import replica_append as job
 
-    return job.run(
-        job.AppendOptions(
-            bootstrap=bootstrap,
-            source=source,
-            topic=topic,
-            as_json=records,
-            raw=raw,
-            at_least_once=at_least_once,
-            timeout_s=timeout,
-            json_output=json_output,
-            command_config=command_config,
-        )
-    )
+    bootstrap: node_options.Bootstrap
+    source: Annotated[
+        Text, argument("[FILE]", "A file with a record on each line; stdin by default.")
+    ] = None
+    topic: node_options.Topic = METADATA_TOPIC
+    as_json: Annotated[
+        bool, option("--records", "Each line is a JSON object with key, value and headers.")
+    ] = False
+    raw: Annotated[bool, option("--raw", "The whole input is the value of one record.")] = False
+    at_least_once: Annotated[
+        bool,
+        option(
+            "--at-least-once",
+            "Send records again that the log may have already, and say so each time.",
+        ),
+    ] = False
+    timeout_s: Annotated[
+        float, option("--timeout S", "Wait S seconds at most until a batch is committed.", min=0.1)
+    ] = 30.0
+    json_output: options.Json = False
+    command_config: node_options.CommandConfig = None
+
+    def __post_init__(self) -> None:
+        exclusive({"--raw": self.raw, "--records": self.as_json})
 
 
-@_command("observe", "Record the metadata log of a real quorum.")
-def observe(
-    bootstrap: node_options.Bootstrap,
-    output: node_options.RecordingDirectory,
-    node_id: node_options.ObserverId = None,
-    anonymous: node_options.Anonymous = False,
-    cluster_id: node_options.KnownClusterId = "",
-    listen: node_options.ListenAt = "",
-    metrics: node_options.MetricsAt = "",
-    broker_config: cluster_options.BrokerConfig = None,
-    until_caught_up: node_options.UntilCaughtUp = False,
-    timeout: node_options.CatchUpTimeout = _CATCH_UP_S,
-    log_format: node_options.LogFormat = "text",
-    json_output: options.Json = False,
-    command_config: node_options.CommandConfig = None,
-) -> int:
+@command("engine.replica_observe:run", "Record the metadata log of a real quorum.")
+class ObserveOptions:
     """Record the metadata log of a running quorum, as an observer, until SIGTERM or ctrl-C.
 
     The observer fetches from the controllers as a broker does, and never votes. --bootstrap names
@@ -351,24 +286,87 @@ def observe(
     high_watermark. Exit codes: 0 stopped in order or caught up, 1 stopped by an error, or not
     caught up in time, 2 usage.
     """
-    from jobs.engine import replica_observe as job
 
-    needs("--until-caught-up", until_caught_up, {"--timeout": unless(_CATCH_UP_S, timeout)})
-    needs("--metrics", unless("", metrics), {"--broker-config": broker_config})
-    return job.run(
-        job.ObserveOptions(
-            bootstrap,
-            output,
-            node_id,
-            anonymous,
-            cluster_id,
-            listen,
-            metrics,
-            broker_config=broker_config,
-            until_caught_up=until_caught_up,
-            timeout_s=timeout,
-            log_format=log_format,
-            json_output=json_output,
-            command_config=command_config,
-        )
-    )
+    bootstrap: node_options.Bootstrap
+    folder: Annotated[
+        str,
+        option(
+            "-o, --output DIR",
+            "The folder of the recording: a new one, or one of an earlier run.",
+            callback=on_disk("-o"),
+        ),
+    ]
+    node_id: Annotated[
+        Number,
+        option(
+            "--node-id N",
+            "Fetch as node N, an id that no other node has; by default a random number above 10^9, "
+            "kept in DIR.",
+            min=0,
+            max=2**31 - 1,
+        ),
+    ] = None
+    is_anonymous: Annotated[
+        bool,
+        option(
+            "--anonymous",
+            "Fetch without a node id: leaders don't list this observer. Needs no right Describe.",
+        ),
+    ] = False
+    cluster_id: Annotated[
+        str,
+        option(
+            "--cluster-id ID", "The cluster's id, for when no node may tell it to this principal."
+        ),
+    ] = ""
+    listen: Annotated[
+        str,
+        option(
+            "--listen HOST:PORT",
+            "Serve the recording at this address, read-only, to any Kafka client.",
+        ),
+    ] = ""
+    metrics: Annotated[
+        str,
+        option(
+            "--metrics HOST:PORT",
+            "Watch the quorum, and serve its metrics for Prometheus at this address, with /healthz "
+            "and /readyz.",
+        ),
+    ] = ""
+    broker_config: cluster_options.BrokerConfig = None
+    until_caught_up: Annotated[
+        bool,
+        option(
+            "--until-caught-up",
+            "Stop once the recording has reached the first high watermark that the leader told.",
+        ),
+    ] = False
+    timeout_s: Annotated[
+        float,
+        option(
+            "--timeout S",
+            "With --until-caught-up: fail if that takes longer than S seconds.",
+            min=0.1,
+        ),
+    ] = _CATCH_UP_S
+    log_format: node_options.LogFormat = "text"
+    json_output: options.Json = False
+    command_config: node_options.CommandConfig = None
+
+    def __post_init__(self) -> None:
+        timeout = unless(_CATCH_UP_S, self.timeout_s)
+        needs("--until-caught-up", self.until_caught_up, {"--timeout": timeout})
+        needs("--metrics", unless("", self.metrics), {"--broker-config": self.broker_config})
+        exclusive({"--anonymous": self.is_anonymous, "--node-id": self.node_id})
+
+
+for _options in (
+    FormatOptions,
+    RunOptions,
+    ScramOptions,
+    DescribeOptions,
+    AppendOptions,
+    ObserveOptions,
+):
+    add(replica, _options)

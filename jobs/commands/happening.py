@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Annotated
 
 from jobs.commands import cluster_options, options
-from jobs.commands.combinations import exclusive, form_of, needs
-from jobs.commands.parameters import Number, Text, Texts, option
+from jobs.commands.combinations import exclusive, needs
+from jobs.commands.parameters import Number, Text, Texts, command, option
 
 Zone = Annotated[
     Text,
@@ -14,34 +14,10 @@ Zone = Annotated[
         "--tz ZONE", "Show times in this zone, such as Europe/Berlin, or local; UTC by default."
     ),
 ]
-Events = Annotated[
-    Texts,
-    option(
-        "--event E", "Only events of this kind, such as election or 'broker_*'. May be repeated."
-    ),
-]
-OfBroker = Annotated[
-    Number, option("--broker N", "Only this broker's registration and configs.", min=0)
-]
-OfPrincipal = Annotated[
-    Text,
-    option("--principal P", "Only what belongs to this principal: User:alice, or alice for short."),
-]
-OfConfig = Annotated[Text, option("--config NAME", "Only this config, of all resources.")]
 
 
-def timeline(
-    paths: options.Paths,
-    events: Events = None,
-    from_time: options.FromTime = None,
-    to_time: options.ToTime = None,
-    zone: Zone = None,
-    cluster: options.Cluster = None,
-    order: options.Order = None,
-    json_output: options.Json = False,
-    csv: options.Csv = False,
-    plain_csv: options.PlainCsv = False,
-) -> int:
+@command("directories.timeline:run", "List events by clock time; elections with probable causes.")
+class TimelineOptions:
     """List events by clock time: elections and their probable causes, voters, brokers.
 
     Start an incident with it: it reads directories, and needs no lake. Name the directories of all
@@ -71,40 +47,27 @@ def timeline(
     nodes (whose directories show it), commitment (proven, unproven, superseded). Exit codes: 0, 2
     usage (also directories without a metadata log).
     """
-    from jobs.clock import clock_of
-    from jobs.directories import timeline as job
-    from jobs.moments import period_of
 
-    wanted = job.TimelineOptions(
-        form=form_of(json_output, csv, plain_csv),
-        clock=clock_of(zone),
-        events=tuple(events or ()),
-        period=period_of(from_time, to_time),
-        cluster=cluster,
-        order=options.names_in(order),
-    )
-    return job.run(paths, wanted)
+    paths: options.Paths
+    events: Annotated[
+        Texts,
+        option(
+            "--event E",
+            "Only events of this kind, such as election or 'broker_*'. May be repeated.",
+        ),
+    ] = None
+    from_time: options.FromTime = None
+    to_time: options.ToTime = None
+    zone: Zone = None
+    cluster: options.Cluster = None
+    order: options.Order = None
+    json_output: options.Json = False
+    csv: options.Csv = False
+    plain_csv: options.PlainCsv = False
 
 
-def history(
-    paths: cluster_options.PathsOfAState = None,
-    lake: options.LakeOrPaths = None,
-    topic: cluster_options.OfTopic = None,
-    broker: OfBroker = None,
-    principal: OfPrincipal = None,
-    config: OfConfig = None,
-    from_time: options.FromTime = None,
-    to_time: options.ToTime = None,
-    zone: Zone = None,
-    cluster: options.Cluster = None,
-    order: options.Order = None,
-    keep_secrets: options.KeepSecrets = False,
-    show_config: options.ShowConfig = None,
-    redact_key: options.RedactKey = None,
-    json_output: options.Json = False,
-    csv: options.Csv = False,
-    plain_csv: options.PlainCsv = False,
-) -> int:
+@command("asking.history:run", "List the changes of a topic, broker, principal or config.")
+class HistoryOptions:
     """List the changes of a topic, broker, principal or config, one by one.
 
     The command reads a lake, or replays the logs of directories, in some 20 us a record. Both give
@@ -127,28 +90,38 @@ def history(
     --json: cluster_id, at (ms), offset, change, entity, name, old, new (JSON as text), commitment
     (proven, unproven, superseded). Exit codes: 0, 2 usage (also a lake that was not built).
     """
-    from jobs.asking import history as job
-    from jobs.asking.about import About
-    from jobs.clock import clock_of
-    from jobs.moments import period_of
-    from jobs.redacting import make_redactor
 
-    exclusive({"PATH": paths, "--lake": lake})
-    lake = options.lake_unless(paths, lake, "history")
-    of_directories = {
-        "--order": order,
-        "--keep-secrets": keep_secrets,
-        "--show-config": show_config,
-        "--redact-key": redact_key,
-    }
-    needs("PATH", paths, of_directories)
-    wanted = job.HistoryOptions(
-        about=About(topic, broker, principal, config),
-        form=form_of(json_output, csv, plain_csv),
-        clock=clock_of(zone),
-        period=period_of(from_time, to_time),
-        cluster=cluster,
-        order=options.names_in(order),
-        redactor=make_redactor(keep_secrets, redact_key, show_config or ()),
-    )
-    return job.run(paths or (), lake, wanted)
+    paths: cluster_options.PathsOfAState = None
+    lake: options.LakeOrPaths = None
+    topic: cluster_options.OfTopic = None
+    broker: Annotated[
+        Number, option("--broker N", "Only this broker's registration and configs.", min=0)
+    ] = None
+    principal: Annotated[
+        Text,
+        option(
+            "--principal P", "Only what belongs to this principal: User:alice, or alice for short."
+        ),
+    ] = None
+    config: Annotated[Text, option("--config NAME", "Only this config, of all resources.")] = None
+    from_time: options.FromTime = None
+    to_time: options.ToTime = None
+    zone: Zone = None
+    cluster: options.Cluster = None
+    order: options.Order = None
+    keep_secrets: options.KeepSecrets = False
+    show_config: options.ShowConfig = None
+    redact_key: options.RedactKey = None
+    json_output: options.Json = False
+    csv: options.Csv = False
+    plain_csv: options.PlainCsv = False
+
+    def __post_init__(self) -> None:
+        exclusive({"PATH": self.paths, "--lake": self.lake})
+        of_directories = {
+            "--order": self.order,
+            "--keep-secrets": self.keep_secrets,
+            "--show-config": self.show_config,
+            "--redact-key": self.redact_key,
+        }
+        needs("PATH", self.paths, of_directories)

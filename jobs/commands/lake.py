@@ -2,27 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from jobs.commands import options
 from jobs.commands.combinations import Given, alone, exclusive
+from jobs.commands.parameters import Text, Texts, command, option
+from replica.errors import UsageError
 
 
-def ingest(
-    paths: options.PathsOrUris,
-    lake: options.Lake,
-    captured_at: options.CapturedAt = None,
-    order: options.Order = None,
-    as_replica: options.AsReplica = None,
-    keep_secrets: options.KeepSecrets = False,
-    show_config: options.ShowConfig = None,
-    verify: options.Verify = False,
-    follow: options.Follow = None,
-    available_now: options.AvailableNow = False,
-    accept_damage: options.AcceptDamage = False,
-    dry_run: options.DryRun = False,
-    build: options.ThenBuild = False,
-    run_id: options.RunId = None,
-    json_output: options.Json = False,
-) -> int:
+@command("lake.ingest:run", "Copy metadata directories into bronze tables.")
+class IngestOptions:
     """Copy metadata directories and captures of them into the lake's bronze tables.
 
     The lake keeps what Kafka truncates and deletes, of any number of replicas, clusters and
@@ -54,36 +43,70 @@ def ingest(
     when bronze.damage got a row (--dry-run: when a file is damaged), 2 usage, 75 another writer
     wrote at the same time: run the command again.
     """
-    from jobs.lake import ingest as job
 
-    streams: Given = {"--follow": follow, "--available-now": available_now}
-    exclusive(streams)
-    alone("--dry-run", dry_run, {**streams, "--build": build, "--run-id": run_id})
-    return int(
-        job.run(
-            paths,
-            lake=lake,
-            reading=job.IngestSource(captured_at, options.names_in(order), as_replica, verify),
-            hiding=job.Hiding(keep_secrets, frozenset(show_config or ())),
-            manner=job.Manner(
-                is_stream=follow is not None or available_now,
-                follow_s=follow,
-                accept_damage=accept_damage,
-                then_build=build,
-                dry_run=dry_run,
-                run_id=options.uuid_of(run_id),
-                json_output=json_output,
-            ),
-        )
-    )
+    paths: options.PathsOrUris
+    lake: options.Lake
+    captured_at: Annotated[
+        Text,
+        option(
+            "--captured-at T",
+            "The time at which the directories were copied: ISO-8601 (UTC) or ms. The time in a "
+            "capture.json is used instead where there is one.",
+        ),
+    ] = None
+    order: options.Order = None
+    as_replica: Annotated[
+        Text, option("--as CLUSTER:NODE[:DIR]", "For a single file: the replica that wrote it.")
+    ] = None
+    keep_secrets: options.KeepSecrets = False
+    show_config: options.ShowConfig = None
+    verify: Annotated[
+        bool, option("--verify", "Read all bytes, also those that the lake has already.")
+    ] = False
+    follow_s: Annotated[
+        float | None,
+        option(
+            "--follow SECONDS",
+            "Run until stopped: look every SECONDS, and ingest the logs that have grown.",
+            min=0.1,
+        ),
+    ] = None
+    available_now: Annotated[
+        bool,
+        option("--available-now", "As --follow, but look once: ingest what is there now, and end."),
+    ] = False
+    accept_damage: Annotated[
+        bool, option("--accept-damage", "Exit with 0 even when bronze.damage got a row.")
+    ] = False
+    dry_run: options.DryRun = False
+    then_build: Annotated[
+        bool, option("--build", "Then build the silver and gold tables, in the same process.")
+    ] = False
+    run_id: options.RunId = None
+    json_output: options.Json = False
+
+    def __post_init__(self) -> None:
+        streams: Given = {"--follow": self.follow_s, "--available-now": self.available_now}
+        exclusive(streams)
+        of_a_run = {"--build": self.then_build, "--run-id": self.run_id}
+        alone("--dry-run", self.dry_run, {**streams, **of_a_run})
+        if not self.is_stream:
+            return
+        if self.captured_at is not None or self.order:
+            raise UsageError("--captured-at and --order are for captures, not for what is followed")
+        if self.run_id is not None:
+            raise UsageError("--run-id is for one run, and a stream has one for each look")
+        if self.then_build:
+            raise UsageError("--build is for one ingest: run `kraftlake build` beside a stream")
+
+    @property
+    def is_stream(self) -> bool:
+        """Whether the paths are followed, by one look or by many."""
+        return self.follow_s is not None or self.available_now
 
 
-def build(
-    lake: options.Lake,
-    follow: options.FollowBronze = None,
-    run_id: options.RunId = None,
-    json_output: options.Json = False,
-) -> int:
+@command("lake.build:run", "Derive the silver and gold tables from bronze.")
+class BuildOptions:
     """Derive the silver and gold tables from bronze: epochs, divergence, history, validity.
 
     SQL queries, the report and other commands read these tables. Building again without an ingest
@@ -103,16 +126,25 @@ def build(
     --json: table and rows, a line per table. Exit codes: 0, 1 when a table breaks its contract, 2
     usage, 75 another writer wrote at the same time: run the command again.
     """
-    from jobs.lake import build as job
 
-    alone("--follow", follow is not None, {"--run-id": run_id})
-    run_id = options.uuid_of(run_id)
-    return int(job.run(lake=lake, run_id=run_id, follow_s=follow, json_output=json_output))
+    lake: options.Lake
+    follow_s: Annotated[
+        float | None,
+        option(
+            "--follow SECONDS",
+            "Run until stopped: look every SECONDS, and build after each ingest.",
+            min=0.1,
+        ),
+    ] = None
+    run_id: options.RunId = None
+    json_output: options.Json = False
+
+    def __post_init__(self) -> None:
+        alone("--follow", self.follow_s is not None, {"--run-id": self.run_id})
 
 
-def quality(
-    lake: options.Lake, run_id: options.RunId = None, json_output: options.Json = False
-) -> int:
+@command("lake.quality:run", "Check every table against its expectations.")
+class QualityOptions:
     """Check every table of the lake against its expectations, with Great Expectations.
 
     `build` runs the same checks between its layers. The results go to gold.quality_results, and to
@@ -126,12 +158,14 @@ def quality(
     warn, quarantine or stop), success, evaluated_rows, unexpected_rows, sample_keys, a line per
     expectation. Exit codes: 0, 1 when an expectation fails, 2 usage.
     """
-    from jobs.lake import quality as job
 
-    return int(job.run(lake=lake, run_id=options.uuid_of(run_id), json_output=json_output))
+    lake: options.Lake
+    run_id: options.RunId = None
+    json_output: options.Json = False
 
 
-def contents(lake: options.Lake, json_output: options.Json = False) -> int:
+@command("lake.contents:run", "Show what a lake holds: captures, offsets, gaps, sizes.")
+class LakeOptions:
     """Show what a lake holds: clusters, replicas, rounds, captures, the tables with their sizes,
     and which releases of kraftlake wrote it.
 
@@ -149,18 +183,13 @@ def contents(lake: options.Lake, json_output: options.Json = False) -> int:
     captured_at of a round null where its time is unknown. Exit codes: 0, 1 when a table can't be
     read, 2 usage.
     """
-    from jobs.lake import contents as job
 
-    return job.run(lake=lake, json_output=json_output)
+    lake: options.Lake
+    json_output: options.Json = False
 
 
-def maintain(
-    lake: options.Lake,
-    retain_days: options.RetainDays = 0,
-    dry_run: options.DryRun = False,
-    run_id: options.RunId = None,
-    json_output: options.Json = False,
-) -> int:
+@command("lake.maintain:run", "Compact the tables, delete files of expired versions.")
+class MaintainOptions:
     """Compact the lake's tables, and delete files that no kept version needs.
 
     Run it about once a day for a lake that grows for months. It merges small files into large ones
@@ -181,25 +210,24 @@ def maintain(
     per table; null where --dry-run can't know. Exit codes: 0, 2 usage, 75 another writer wrote at
     the same time: run the command again.
     """
-    from jobs.lake import maintain as job
 
-    return job.run(
-        lake=lake,
-        retain_days=retain_days,
-        dry_run=dry_run,
-        run_id=options.uuid_of(run_id),
-        json_output=json_output,
-    )
+    lake: options.Lake
+    retain_days: Annotated[
+        int,
+        option(
+            "--retain-days DAYS",
+            "Keep files of earlier versions for so many days at least; 0 for what each table asks "
+            "for.",
+            min=0,
+        ),
+    ] = 0
+    dry_run: options.DryRun = False
+    run_id: options.RunId = None
+    json_output: options.Json = False
 
 
-def forget(
-    lake: options.Lake,
-    capture: options.ForgottenCaptures = None,
-    cluster: options.ForgottenClusters = None,
-    yes: options.Yes = False,
-    vacuum: options.Vacuum = False,
-    json_output: options.Json = False,
-) -> int:
+@command("lake.forget:run", "Remove captures from a lake, as if never ingested.")
+class ForgetOptions:
     """Remove captures from a lake, as if they had never been ingested.
 
     Use it for captures that were ingested by mistake. Without --yes the command only shows which
@@ -222,19 +250,37 @@ def forget(
     --json: the captures, or with --yes each table and its removed rows, a line each. Exit codes: 0,
     2 usage.
     """
-    from jobs.lake import forget as job
 
-    return job.run(
-        lake=lake,
-        captures=capture or (),
-        clusters=cluster or (),
-        confirmed=yes,
-        vacuum=vacuum,
-        json_output=json_output,
-    )
+    lake: options.Lake
+    captures: Annotated[
+        Texts,
+        option(
+            "--capture ID",
+            "The id of a capture or capture group, which `kraftlake lake` shows. May be repeated.",
+        ),
+    ] = None
+    clusters: Annotated[
+        Texts, option("--cluster C", "All captures of cluster C. May be repeated.")
+    ] = None
+    confirmed: Annotated[
+        bool, option("--yes", "Take the captures out. Without it, only show which.")
+    ] = False
+    vacuum: Annotated[
+        bool,
+        option(
+            "--vacuum",
+            "Also build, and delete from disk the files of all earlier versions of the tables.",
+        ),
+    ] = False
+    json_output: options.Json = False
+
+    def __post_init__(self) -> None:
+        if self.vacuum and not self.confirmed:
+            raise UsageError("--vacuum can't be undone: add --yes")
 
 
-def demo(lake: options.DemoLake = None) -> int:
+@command("lake.demo:run", "Ingest recorded logs, build the tables, ask some questions.")
+class DemoOptions:
     """Try kraftlake on metadata logs recorded from real Kafka: ingest them, build, ask questions.
 
     The demo needs neither Java nor Kafka. The logs come with kraftlake. The lake and,
@@ -242,6 +288,5 @@ def demo(lake: options.DemoLake = None) -> int:
 
     Exit codes: 0, 1 when an answer is not the expected one, 2 usage.
     """
-    from jobs.lake import demo as job
 
-    return int(job.run(lake=lake))
+    lake: options.DemoLake = None

@@ -2,84 +2,25 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Annotated
 
 from jobs.commands import cluster_options, node_options, options
 from jobs.commands.combinations import exclusive, needs, unless
-from jobs.commands.parameters import Number, Text, option
+from jobs.commands.parameters import Number, Text, command, option
 from replica.errors import UsageError
 
-Reassignment = Annotated[
-    Text,
-    option(
-        "--reassignment FILE", "Reassign partitions by the JSON file of kafka-reassign-partitions."
-    ),
-]
-StopBroker = Annotated[Text, option("--stop-broker N,...", "Stop these brokers at the same time.")]
-StopRack = Annotated[Text, option("--stop-rack R", "Stop all brokers of a rack.")]
-RemoveVoter = Annotated[
-    Number, option("--remove-voter N", "Remove controller N from the voters.", min=0)
-]
-AddVoter = Annotated[Number, option("--add-voter N", "Make controller N a voter.", min=0)]
-Upgrade = Annotated[Text, option("--upgrade R", "Raise metadata.version to that of release R.")]
-ToDynamic = Annotated[
-    bool, option("--to-dynamic", "Turn static voters into dynamic ones (kraft.version 1).")
-]
-While = Annotated[
-    float | None,
-    option("--while SECONDS", "Judge again every SECONDS until the answer is safe.", min=0.1),
-]
-LiveBootstrap = Annotated[
-    Text,
-    option(
-        "-b, --bootstrap HOST:PORT",
-        "Judge the state of a running quorum: the nodes to connect to first, separated by commas.",
-    ),
-]
-Timeout = Annotated[
-    float,
-    option(
-        "--timeout S",
-        "With -b: fail if reading the quorum's log takes longer than S seconds.",
-        min=0.1,
-    ),
-]
 _TIMEOUT_S = 60.0
-Reasons = Annotated[
-    int, option("--limit N", "In text, show N reasons of each change at most.", min=0)
-]
 
 
-def plan(
-    paths: cluster_options.PathsOfAState = None,
-    lake: options.LakeOrPaths = None,
-    bootstrap: LiveBootstrap = None,
-    cluster: options.Cluster = None,
-    at_offset: options.AtOffset = None,
-    at_time: options.AtTime = None,
-    committed_only: options.CommittedOnly = False,
-    reassignment: Reassignment = None,
-    stop_broker: StopBroker = None,
-    stop_rack: StopRack = None,
-    remove_voter: RemoveVoter = None,
-    add_voter: AddVoter = None,
-    upgrade: Upgrade = None,
-    to_dynamic: ToDynamic = False,
-    broker_config: cluster_options.BrokerConfig = None,
-    while_s: While = None,
-    timeout: Timeout = _TIMEOUT_S,
-    command_config: node_options.CommandConfig = None,
-    limit: Reasons = 20,
-    json_output: options.Json = False,
-) -> int:
+@command("asking.preflight:run", "Is a change safe? Brokers, voters, partitions, upgrades.")
+class PlanOptions:
     """Judge whether a planned change of a cluster is safe: safe, unsafe or unknown.
 
     unsafe: Kafka refuses the change, or the change can never finish, or partitions lose their
     leader or fall below min.insync.replicas, or the quorum loses its majority. Each reason names
     the partition or node, and the offset of the record that shows it. unknown: the answer names
     what the log doesn't hold, such as min.insync.replicas of the brokers without --broker-config.
-    A line `needs` names what the change relies on and no log shows: that enough voters run.
+    A line `needs` names what the change relies on but no log can show: that enough voters run.
 
     The command judges the newest state in the directories, the state in a lake, or with -b the
     state of a running quorum: the command fetches its log up to the high watermark into a temporary
@@ -96,44 +37,75 @@ def plan(
     --json: action, answer, end_offset, reasons (answer, subject, detail, offset), needs, a line for
     each change. Exit codes: 0 safe, 1 unsafe (or a quorum that can't be read), 3 unknown, 2 usage.
     """
-    from jobs.asking import preflight as job
-    from jobs.asking.about import AskedCluster
-    from jobs.asking.cluster_source import Wanted
-    from jobs.asking.state_of_cluster import source_of
-    from jobs.directories.broker_defaults import defaults_in
-    from jobs.moments import asked_moment
 
-    exclusive({"PATH": paths, "--lake": lake, "--bootstrap": bootstrap})
-    lake = None if bootstrap else options.lake_unless(paths, lake, "plan")
-    needs("--lake", lake, {"--at-offset": at_offset, "--at-time": at_time})
-    needs("--lake", lake, {"--committed-only": committed_only})
-    _refuse_unknown_release(upgrade)
-    _refuse_what_another_source_takes(bootstrap, cluster, timeout, command_config)
-    moves = reassignment, stop_broker, stop_rack
-    changes = job.Changes(*moves, remove_voter, add_voter, upgrade, to_dynamic)
-    defaults = defaults_in(broker_config)
-    judge = partial(job.run, changes=changes, limit=limit, wait_s=while_s, json_output=json_output)
-    if bootstrap is not None:
-        from jobs.engine.live_state import live_quorum
+    paths: cluster_options.PathsOfAState = None
+    lake: options.LakeOrPaths = None
+    bootstrap: Annotated[
+        Text,
+        option(
+            "-b, --bootstrap HOST:PORT",
+            "Judge the state of a running quorum: the nodes to connect to first, separated by "
+            "commas.",
+        ),
+    ] = None
+    cluster: options.Cluster = None
+    at_offset: options.AtOffset = None
+    at_time: options.AtTime = None
+    committed_only: options.CommittedOnly = False
+    reassignment: Annotated[
+        Text,
+        option(
+            "--reassignment FILE",
+            "Reassign partitions by the JSON file of kafka-reassign-partitions.",
+        ),
+    ] = None
+    stop_broker: Annotated[
+        Text, option("--stop-broker N,...", "Stop these brokers at the same time.")
+    ] = None
+    stop_rack: Annotated[Text, option("--stop-rack R", "Stop all brokers of a rack.")] = None
+    remove_voter: Annotated[
+        Number, option("--remove-voter N", "Remove controller N from the voters.", min=0)
+    ] = None
+    add_voter: Annotated[Number, option("--add-voter N", "Make controller N a voter.", min=0)] = (
+        None
+    )
+    upgrade: Annotated[
+        Text,
+        option(
+            "--upgrade R",
+            "Raise metadata.version to that of release R.",
+            callback=options.known_release("--upgrade"),
+        ),
+    ] = None
+    to_dynamic: Annotated[
+        bool, option("--to-dynamic", "Turn static voters into dynamic ones (kraft.version 1).")
+    ] = False
+    broker_config: cluster_options.BrokerConfig = None
+    while_s: Annotated[
+        float | None,
+        option("--while SECONDS", "Judge again every SECONDS until the answer is safe.", min=0.1),
+    ] = None
+    timeout_s: Annotated[
+        float,
+        option(
+            "--timeout S",
+            "With -b: fail if reading the quorum's log takes longer than S seconds.",
+            min=0.1,
+        ),
+    ] = _TIMEOUT_S
+    command_config: node_options.CommandConfig = None
+    limit: Annotated[
+        int, option("--limit N", "In text, show N reasons of each change at most.", min=0)
+    ] = 20
+    json_output: options.Json = False
 
-        with live_quorum(bootstrap, timeout, command_config) as live:
-            return judge(lambda: live.cluster(defaults))
-    at = asked_moment(at_offset, at_time)
-    asked = AskedCluster(paths or (), lake, cluster, at, committed_only)
-    return judge(lambda: source_of(asked, defaults, Wanted()).cluster)
-
-
-def _refuse_unknown_release(upgrade: str | None) -> None:
-    from replica.metadata.changes.releases import NEWEST_LEVELS
-
-    if upgrade is not None and upgrade not in NEWEST_LEVELS:
-        raise UsageError(f"--upgrade {upgrade}: expected one of {', '.join(NEWEST_LEVELS)}")
-
-
-def _refuse_what_another_source_takes(
-    bootstrap: str | None, cluster: str | None, timeout: float, command_config: str | None
-) -> None:
-    of_a_quorum = {"--timeout": unless(_TIMEOUT_S, timeout), "--command-config": command_config}
-    needs("--bootstrap", bootstrap, of_a_quorum)
-    if bootstrap and cluster is not None:
-        raise UsageError("--cluster goes with --lake or PATH: a quorum is of one cluster")
+    def __post_init__(self) -> None:
+        exclusive({"PATH": self.paths, "--lake": self.lake, "--bootstrap": self.bootstrap})
+        moment = {"--at-offset": self.at_offset, "--at-time": self.at_time}
+        of_a_lake = {**moment, "--committed-only": self.committed_only}
+        needs("--lake", not (self.paths or self.bootstrap), of_a_lake)
+        timeout = unless(_TIMEOUT_S, self.timeout_s)
+        of_a_quorum = {"--timeout": timeout, "--command-config": self.command_config}
+        needs("--bootstrap", self.bootstrap, of_a_quorum)
+        if self.bootstrap and self.cluster is not None:
+            raise UsageError("--cluster goes with --lake or PATH: a quorum is of one cluster")

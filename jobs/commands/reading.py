@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from jobs.commands import node_options, options
+from jobs.commands.parameters import command, option
 from replica.model.topic import METADATA_TOPIC
 
 
-def consume(
-    bootstrap: node_options.Bootstrap,
-    topic: node_options.Topic = METADATA_TOPIC,
-    partition: node_options.PartitionIndex = 0,
-    start: node_options.StartAt = "earliest",
-    replica_selector: node_options.SelectorName = "leader",
-    rack: node_options.Rack = "",
-    follow: node_options.Follow = True,
-    timeout: node_options.SilenceTimeout = 30.0,
-    json_output: options.Json = False,
-    keep_secrets: options.KeepSecrets = False,
-    show_config: options.ShowConfig = None,
-    redact_key: options.RedactKey = None,
-    command_config: node_options.CommandConfig = None,
-) -> int:
+@command("engine.consume:run", "Print the records of a partition, read from any replica.")
+class ConsumeOptions:
     """Print the committed records of a partition, read from its leader or from a follower.
 
     The records of a kraftlake quorum's metadata log are decoded as dump decodes them. The records
@@ -46,22 +36,36 @@ def consume(
     Exit codes: 0, 1 when a record could not be decoded or was lost after it was printed, or
     no node answered, 2 usage, 130 ctrl-C.
     """
-    from jobs.engine import consume as job
 
-    return job.run(
-        job.ConsumeOptions(
-            bootstrap=bootstrap,
-            topic=topic,
-            partition=partition,
-            start=start,
-            replica_selector=replica_selector,
-            rack=rack,
-            until_end=not follow,
-            timeout_s=timeout,
-            json_output=json_output,
-            keep_secrets=keep_secrets,
-            redact_key=redact_key,
-            show_configs=tuple(show_config or ()),
-            command_config=command_config,
-        )
-    )
+    bootstrap: node_options.Bootstrap
+    topic: node_options.Topic = METADATA_TOPIC
+    partition: Annotated[int, option("--partition N", "The partition of the topic.", min=0)] = 0
+    start: Annotated[
+        str, option("--from START", "Where to begin: earliest, latest, OFFSET or OFFSET:EPOCH.")
+    ] = "earliest"
+    replica_selector: Annotated[
+        str,
+        option(
+            "--replica-selector NAME",
+            "Which replica to read from: leader, rack, nearest, least-lag, or module:Class.",
+        ),
+    ] = "leader"
+    rack: Annotated[
+        str,
+        option(
+            "--rack RACK",
+            "The rack of this client: the leader, or the selector rack, picks a replica in it.",
+        ),
+    ] = ""
+    follow: Annotated[
+        bool,
+        option("--follow/--until-end", "Wait for new records, or stop where the log ends now."),
+    ] = True
+    timeout_s: Annotated[
+        float, option("--timeout S", "Fail if no node answers for S seconds.", min=0.1)
+    ] = 30.0
+    json_output: options.Json = False
+    keep_secrets: options.KeepSecrets = False
+    show_config: options.ShowConfig = None
+    redact_key: options.RedactKey = None
+    command_config: node_options.CommandConfig = None

@@ -5,55 +5,14 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from jobs.commands import combinations, options
-from jobs.commands.parameters import Text, Texts, argument, option
+from jobs.commands import options
+from jobs.commands.combinations import exclusive, needs
+from jobs.commands.parameters import Text, Texts, argument, command, option
 from replica.errors import UsageError
 
-ScenarioFile = Annotated[
-    Text,
-    option("--scenario FILE", "A TOML file of the steps to play. Without it, all nodes start."),
-]
-Seeds = Annotated[
-    str, option("--seeds A:B", "Run once for each seed from A to B - 1; 10,000 runs at most.")
-]
-Failures = Annotated[
-    int,
-    option(
-        "--failures N",
-        "Search for the smallest set of up to N failed voters that loses committed records; 0 for "
-        "no search.",
-        min=0,
-        max=5,
-    ),
-]
-Outcomes = Annotated[
-    Text,
-    option(
-        "-o, --output FOLDER",
-        "Write the disks of each outcome below this new or empty folder.",
-        callback=options.on_disk("-o"),
-    ),
-]
-RehearsePlan = Annotated[
-    bool, option("--rehearse", "Also play the steps in the simulator, and compare the outcomes.")
-]
-PlanSeeds = Annotated[
-    Text,
-    option(
-        "--seeds A:B",
-        "With --rehearse: run once for each seed from A to B - 1; 10,000 runs at most.",
-    ),
-]
 
-
-def rehearse(
-    paths: options.Paths,
-    scenario: ScenarioFile = None,
-    seeds: Seeds = "0:20",
-    failures: Failures = 2,
-    output: Outcomes = None,
-    json_output: options.Json = False,
-) -> int:
+@command("directories.rehearse:run", "Simulate a start of captured directories: leader, losses.")
+class RehearseOptions:
     """Rehearse what a quorum's controllers will do with the directories that are left.
 
     Use it before nodes are started again, after a crash, a split or a lost disk. The simulator
@@ -99,48 +58,38 @@ def rehearse(
     smallest_loss: bound, sets, seeds_of_each, dead, empty, seed, leader, committed_lost, scenario.
     Exit codes: 0 safe, 1 unsafe, 3 unknown, 2 usage.
     """
-    from jobs.directories import rehearse as job
-    from jobs.seeds import MAX_REHEARSED, seeds_in
 
-    runs = seeds_in(seeds, most=MAX_REHEARSED)
-    return job.run(
-        job.RehearseOptions(tuple(paths), scenario, runs, failures, output, json_output=json_output)
-    )
+    paths: options.Paths
+    scenario: Annotated[
+        Text,
+        option("--scenario FILE", "A TOML file of the steps to play. Without it, all nodes start."),
+    ] = None
+    seeds: Annotated[
+        str, option("--seeds A:B", "Run once for each seed from A to B - 1; 10,000 runs at most.")
+    ] = "0:20"
+    failures: Annotated[
+        int,
+        option(
+            "--failures N",
+            "Search for the smallest set of up to N failed voters that loses committed records; 0 "
+            "for no search.",
+            min=0,
+            max=5,
+        ),
+    ] = 2
+    output: Annotated[
+        Text,
+        option(
+            "-o, --output FOLDER",
+            "Write the disks of each outcome below this new or empty folder.",
+            callback=options.on_disk("-o"),
+        ),
+    ] = None
+    json_output: options.Json = False
 
 
-Sources = Annotated[
-    Texts,
-    argument("[LOGDIR...]", "Directories of the old cluster's controllers; or else name a lake."),
-]
-Release = Annotated[str, option("--release R", "The new cluster's Kafka release, such as 4.1.")]
-Output = Annotated[Text, option("-o, --output FOLDER", "A new or empty folder to write to.")]
-MapBrokers = Annotated[
-    Text, option("--map-brokers 1=11,...", "New ids of brokers, OLD=NEW with commas between.")
-]
-Formatted = Annotated[
-    Text,
-    option(
-        "--formatted DIR",
-        "For dynamic voters, from 4.4 on: a new controller's metadata.log.dir after kafka-storage "
-        "format. Its voters go into the checkpoint too.",
-    ),
-]
-
-
-def restore(
-    release: Release,
-    paths: Sources = None,
-    lake: options.LakeOrPaths = None,
-    cluster: options.Cluster = None,
-    at_offset: options.AtOffset = None,
-    at_time: options.AtTime = None,
-    committed_only: options.CommittedOnly = False,
-    output: Output = None,
-    formatted: Formatted = None,
-    map_brokers: MapBrokers = None,
-    dry_run: options.DryRun = False,
-    json_output: options.Json = False,
-) -> int:
+@command("directories.restore:run", "Make a checkpoint that boots a new cluster as the old one.")
+class RestoreOptions:
     """Make the checkpoint from which a new cluster boots with the metadata of an old one.
 
     Use it when all controllers are gone, or to copy a cluster. Topics keep their ids, so brokers
@@ -166,29 +115,46 @@ def restore(
     --json: a line each with kind (restored, change), entity, number; a change also has detail and
     examples. Exit codes: 0, 2 usage (also a log with records that can't be read).
     """
-    from jobs.directories import restore as job
-    from jobs.moments import asked_moment
-    from replica.metadata.changes.releases import NEWEST_LEVELS
 
-    if release not in NEWEST_LEVELS:
-        raise UsageError(f"--release {release}: expected one of {', '.join(NEWEST_LEVELS)}")
-    combinations.exclusive({"LOGDIR": paths, "--lake": lake})
-    lake = options.lake_unless(paths, lake, "restore")
-    if (output is None) != dry_run:
-        raise UsageError("restore: give either -o FOLDER or --dry-run")
-    of_lake = {"--cluster": cluster, "--at-time": at_time, "--committed-only": committed_only}
-    combinations.needs("--lake", lake, of_lake)
-    return job.run(
-        job.RestoreOptions(
-            release=release,
-            output=output,
-            paths=tuple(paths or ()),
-            lake=lake,
-            cluster=cluster,
-            moment=asked_moment(at_offset, at_time),
-            committed_only=committed_only,
-            formatted=formatted,
-            brokers=job.broker_map(map_brokers),
-            json_output=json_output,
-        )
+    release: Annotated[
+        str,
+        option(
+            "--release R",
+            "The new cluster's Kafka release, such as 4.1.",
+            callback=options.known_release("--release"),
+        ),
+    ]
+    paths: Annotated[
+        Texts,
+        argument(
+            "[LOGDIR...]", "Directories of the old cluster's controllers; or else name a lake."
+        ),
+    ] = None
+    lake: options.LakeOrPaths = None
+    cluster: options.Cluster = None
+    at_offset: options.AtOffset = None
+    at_time: options.AtTime = None
+    committed_only: options.CommittedOnly = False
+    output: Annotated[Text, option("-o, --output FOLDER", "A new or empty folder to write to.")] = (
+        None
     )
+    formatted: Annotated[
+        Text,
+        option(
+            "--formatted DIR",
+            "For dynamic voters, from 4.4 on: a new controller's metadata.log.dir after "
+            "kafka-storage format. Its voters go into the checkpoint too.",
+        ),
+    ] = None
+    map_brokers: Annotated[
+        Text, option("--map-brokers 1=11,...", "New ids of brokers, OLD=NEW with commas between.")
+    ] = None
+    dry_run: options.DryRun = False
+    json_output: options.Json = False
+
+    def __post_init__(self) -> None:
+        exclusive({"LOGDIR": self.paths, "--lake": self.lake})
+        if (self.output is None) != self.dry_run:
+            raise UsageError("restore: give either -o FOLDER or --dry-run")
+        of_lake = {"--cluster": self.cluster, "--at-time": self.at_time}
+        needs("--lake", not self.paths, {**of_lake, "--committed-only": self.committed_only})

@@ -2,87 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from dataclasses import field
+from typing import Annotated
 
-from jobs.commands import options, sharing_options
+from jobs.commands import options
 from jobs.commands.combinations import alone, exclusive, needs, unless
-from jobs.commands.options import on_disk
-from jobs.commands.parameters import Text, Texts, option
-from replica.errors import UsageError
+from jobs.commands.options import each_by, on_disk
+from jobs.commands.parameters import Text, Texts, argument, command, option
+from pipelines.object_store import check_local, check_place
 
-if TYPE_CHECKING:
-    from jobs.sharing.publish import FeedDestination, Pace
+_PROGRESS_TOPIC = "kraftlake-publish-progress"
+_INTERVAL_S = 5.0
 
-
-Table = Annotated[str, option("--table T", "The table: gold.metadata_changes or gold.findings.")]
 Schema = Annotated[bool, option("--schema", "Only print the JSON Schema of the table's messages.")]
-Bootstrap = Annotated[
-    Text, option("-b, --bootstrap HOST:PORT,...", "Brokers of the cluster that has the topic.")
-]
-Topic = Annotated[Text, option("--topic TOPIC", "Publish to a Kafka topic.")]
-ProgressTopic = Annotated[
-    str, option("--progress-topic TOPIC", "The compacted topic that keeps the progress.")
-]
-ProducerConfig = Annotated[
-    Text,
-    option(
-        "--producer-config FILE", "A file of librdkafka's properties, such as security.protocol."
-    ),
-]
-Properties = Annotated[Texts, option("-X NAME=VALUE", "A property of librdkafka. May be repeated.")]
-Folder = Annotated[
-    Text,
-    option("--to DIR", "Publish to a folder, as files of JSON lines.", callback=on_disk("--to")),
-]
-WebhookUrl = Annotated[
-    Text,
-    option(
-        "--webhook URL",
-        "Send each new row of gold.findings by POST; @FILE reads the URL from a file.",
-    ),
-]
-WebhookHeaders = Annotated[
-    Texts,
-    option("-H, --webhook-header H", "A header to send: 'NAME: VALUE', or @FILE. May be repeated."),
-]
-WebhookFormat = Annotated[
-    str,
-    option("--webhook-format F", "The format of messages: json, slack, pagerduty or alertmanager."),
-]
-WebhookSeverity = Annotated[
-    str, option("--webhook-severity S", "The least severity that is sent: error or warning.")
-]
-WebhookKey = Annotated[
-    Text,
-    option(
-        "--webhook-key KEY",
-        "The integration key of PagerDuty's service; @FILE reads it from a file.",
-    ),
-]
-ProgressPath = Annotated[
-    Text, option("--progress FILE", "With --webhook: the file that keeps the progress.")
-]
-StartAt = Annotated[
-    str,
-    option(
-        "--from WHERE", "Where the first run begins: snapshot (all rows of the table) or latest."
-    ),
-]
-Restart = Annotated[bool, option("--restart", "Forget the progress, and begin at --from again.")]
-Follow = Annotated[bool, option("--follow", "Publish each new version, until interrupted.")]
-Interval = Annotated[
-    float, option("--interval S", "With --follow: look at the table every S seconds.", min=0.1)
-]
 
 
-def report(
-    paths: sharing_options.PathsOfAReport = None,
-    lake: options.LakeOrPaths = None,
-    output: options.ReportOutput = "report.html",
-    cluster: options.Cluster = None,
-    order: options.Order = None,
-    json_output: options.Json = False,
-) -> int:
+@command("sharing.report:run", "Write an incident as one HTML file, the verdict first.")
+class ReportOptions:
     """Write an incident as one HTML file, and print the verdict.
 
     The file has a summary of two pages at most, the state of the cluster at any moment by a slider,
@@ -103,31 +39,30 @@ def report(
     findings, a line per cluster. Exit codes: 0, 1 the lake is broken, 2 usage (also a lake that was
     not built).
     """
-    from jobs.sharing import report as job
 
-    exclusive({"-o -": output == "-", "--json": json_output})
-    lake = options.lake_unless(paths, lake, "report")
-    needs("PATH", paths, {"--order": order})
-    return job.run(
-        lake=lake,
-        paths=tuple(paths or ()),
-        order=options.names_in(order),
-        output=output,
-        cluster=cluster,
-        json_output=json_output,
-    )
+    paths: Annotated[
+        Texts,
+        argument(
+            "[PATH...]",
+            "Directories, files or archives to report on, as for ingest.",
+            callback=each_by(check_place),
+        ),
+    ] = None
+    lake: options.LakeOrPaths = None
+    output: Annotated[
+        str, option("-o, --output FILE", "The HTML file to write; - for standard output.")
+    ] = "report.html"
+    cluster: options.Cluster = None
+    order: options.Order = None
+    json_output: options.Json = False
+
+    def __post_init__(self) -> None:
+        exclusive({"-o -": self.output == "-", "--json": self.json_output})
+        needs("PATH", self.paths, {"--order": self.order})
 
 
-def export(
-    lake: options.Lake,
-    output: sharing_options.ExportOutput,
-    tables: sharing_options.TablesToExport = None,
-    to: sharing_options.ExportForm = None,
-    query: sharing_options.ExportedQuery = None,
-    question: sharing_options.ExportedQuestion = None,
-    overwrite: sharing_options.Overwrite = False,
-    json_output: options.Json = False,
-) -> int:
+@command("sharing.export:run", "Write tables or answers as DuckDB, SQLite, Parquet or CSV.")
+class ExportOptions:
     """Write tables of a lake, or the answer to a query, as DuckDB, SQLite, Parquet or CSV.
 
     Use it for programs that don't read Delta tables, and to carry answers elsewhere. The table
@@ -155,31 +90,44 @@ def export(
     --json: table, rows, file, a line for each table. Exit codes: 0, 1 when the query or the writing
     fails, 2 usage (also a table that the lake doesn't have).
     """
-    from jobs.asking.questions import question as asked
-    from jobs.sharing import export as job
 
-    exclusive({"TABLE": tables, "--query": query, "--question": question})
-    if question is not None:
-        query = asked(question).sql
-    return job.run(
-        job.ExportOptions(
-            lake=lake,
-            output=output,
-            tables=tuple(tables or ()),
-            query=query,
-            form=to,
-            overwrite=overwrite,
-            json_output=json_output,
-        )
-    )
+    lake: options.Lake
+    output: Annotated[
+        str,
+        option(
+            "-o, --output PLACE",
+            "The file to make; for several tables as Parquet or CSV, the folder to make.",
+            callback=on_disk("-o"),
+        ),
+    ]
+    tables: Annotated[
+        Texts, argument("[TABLE...]", "Tables such as gold.findings; all of the lake by default.")
+    ] = None
+    form: Annotated[
+        Text,
+        option(
+            "--to FORM",
+            "The form: duckdb, sqlite, parquet, csv or views (for DuckDB); by default as PLACE "
+            "ends.",
+        ),
+    ] = None
+    query: Annotated[
+        Text, option("--query SQL", "Export the answer to this query, as a table `answer`.")
+    ] = None
+    question: Annotated[
+        Text, option("--question NAME", "Export the answer to a question of `sql --questions`.")
+    ] = None
+    overwrite: Annotated[
+        bool, option("--overwrite", "Replace the file or folder of an earlier export.")
+    ] = False
+    json_output: options.Json = False
+
+    def __post_init__(self) -> None:
+        exclusive({"TABLE": self.tables, "--query": self.query, "--question": self.question})
 
 
-def mcp(
-    paths: sharing_options.PathsToServe = None,
-    lake: options.LakeOrPaths = None,
-    rows: sharing_options.MostRows = 200,
-    seconds: sharing_options.MostSeconds = 60.0,
-) -> int:
+@command("sharing.mcp:run", "Serve a lake or directories to assistants and editors (MCP).")
+class McpOptions:
     """Serve a lake or directories to programs that speak the Model Context Protocol.
 
     An assistant or editor starts this command and sends its questions on standard input: what
@@ -198,21 +146,27 @@ def mcp(
 
     Exit codes: 0 when the client has ended, 2 usage.
     """
-    from jobs.sharing import mcp as job
 
-    exclusive({"PATH": paths, "--lake": lake})
-    lake = options.lake_unless(paths, lake, "mcp")
-    return job.run(lake=lake, paths=tuple(paths or ()), rows=rows, seconds=seconds)
+    paths: Annotated[
+        Texts,
+        argument(
+            "[PATH...]",
+            "Directories of nodes, to serve instead of a lake.",
+            callback=each_by(check_local),
+        ),
+    ] = None
+    lake: options.LakeOrPaths = None
+    rows: Annotated[int, option("--rows N", "Give N rows at most in an answer.", min=1)] = 200
+    seconds: Annotated[float, option("--seconds S", "Stop an answer after S seconds.", min=1)] = (
+        60.0
+    )
+
+    def __post_init__(self) -> None:
+        exclusive({"PATH": self.paths, "--lake": self.lake})
 
 
-def register(
-    lake: options.Lake,
-    catalog: sharing_options.Catalog = None,
-    prefix: sharing_options.Prefix = "",
-    client_file: sharing_options.ClientFile = None,
-    drop: sharing_options.DropNames = False,
-    json_output: options.Json = False,
-) -> int:
+@command("sharing.register:run", "Give a lake's tables names in a Hive metastore.")
+class RegisterOptions:
     """Give a lake's tables and views names in a Hive metastore, for other programs that read it.
 
     Spark SQL, notebooks, and BI tools through the Spark Thrift server then know a table such as
@@ -234,42 +188,35 @@ def register(
     --json: action (registered, kept, dropped), kind (table, view), name, location, a line each.
     Exit codes: 0, 1 when the metastore fails, 2 usage (also a name that something else has).
     """
-    from jobs.sharing import register as job
 
-    exclusive({"--drop": drop, "--client-file": client_file})
-    return job.run(
-        lake=lake,
-        catalog=catalog,
-        prefix=prefix,
-        client_file=client_file,
-        drop=drop,
-        json_output=json_output,
-    )
+    lake: options.Lake
+    catalog: Annotated[
+        Text,
+        option(
+            "--catalog FOLDER|URI",
+            "The metastore: a folder for an embedded one (Derby), or thrift://HOST:PORT.",
+        ),
+    ] = None
+    prefix: Annotated[
+        str, option("--prefix P", "A prefix for bronze, silver and gold, such as prod_.")
+    ] = ""
+    client_file: Annotated[
+        Text,
+        option(
+            "--client-file FILE",
+            "The file of Spark's settings for readers to write; by default spark.conf in FOLDER.",
+            callback=on_disk("--client-file"),
+        ),
+    ] = None
+    drop: Annotated[bool, option("--drop", "Drop the lake's names; the data stays.")] = False
+    json_output: options.Json = False
+
+    def __post_init__(self) -> None:
+        exclusive({"--drop": self.drop, "--client-file": self.client_file})
 
 
-def publish(
-    lake: options.OptionalLake = None,
-    table: Table = "gold.metadata_changes",
-    bootstrap: Bootstrap = None,
-    topic: Topic = None,
-    progress_topic: ProgressTopic = "kraftlake-publish-progress",
-    producer_config: ProducerConfig = None,
-    properties: Properties = None,
-    to: Folder = None,
-    webhook: WebhookUrl = None,
-    webhook_header: WebhookHeaders = None,
-    webhook_format: WebhookFormat = "json",
-    webhook_severity: WebhookSeverity = "error",
-    webhook_key: WebhookKey = None,
-    progress: ProgressPath = None,
-    start: StartAt = "snapshot",
-    restart: Restart = False,
-    follow: Follow = False,
-    interval: Interval = 5.0,
-    schema: Schema = False,
-    run_id: options.RunId = None,
-    json_output: options.Json = False,
-) -> int:
+@command("sharing.publish:run", "Publish a table's changes: Kafka, files, a webhook.")
+class PublishOptions:
     """Publish the changes of a table: to a Kafka topic, to files, or new errors to a webhook.
 
     The first run publishes all rows of the table, or with --from latest none; each later run, and
@@ -304,41 +251,104 @@ def publish(
     Exit codes: 0, 1 when Kafka or the webhook refuses, 75 when it doesn't answer or another publish
     works on the same target (a later run continues), 2 usage.
     """
-    from jobs.sharing import publish as job
 
-    kafka = job.Kafka(topic, bootstrap, progress_topic, producer_config, tuple(properties or ()))
-    headers, form = tuple(webhook_header or ()), webhook_format
-    hook = job.Hook(webhook, headers, progress, form, webhook_severity, webhook_key)
-    pace, where = job.Pace(start, restart, follow, interval), job.FeedDestination(kafka, to, hook)
-    _check(where, pace, schema=schema)
-    if schema:
-        return job.print_schema(table)
-    if lake is None:
-        raise UsageError("publish: --lake L is missing, and KRAFTLAKE_LAKE is not set")
-    told = options.uuid_of(run_id)
-    return job.run(lake, table, where, pace, run_id=told, json_output=json_output)
+    lake: options.OptionalLake = None
+    table: Annotated[
+        str, option("--table T", "The table: gold.metadata_changes or gold.findings.")
+    ] = "gold.metadata_changes"
+    bootstrap: Annotated[
+        Text, option("-b, --bootstrap HOST:PORT,...", "Brokers of the cluster that has the topic.")
+    ] = None
+    topic: Annotated[Text, option("--topic TOPIC", "Publish to a Kafka topic.")] = None
+    progress_topic: Annotated[
+        str, option("--progress-topic TOPIC", "The compacted topic that keeps the progress.")
+    ] = _PROGRESS_TOPIC
+    producer_config: Annotated[
+        Text,
+        option(
+            "--producer-config FILE",
+            "A file of librdkafka's properties, such as security.protocol.",
+        ),
+    ] = None
+    properties: Annotated[
+        Texts, option("-X NAME=VALUE", "A property of librdkafka. May be repeated.")
+    ] = None
+    folder: Annotated[
+        Text,
+        option(
+            "--to DIR", "Publish to a folder, as files of JSON lines.", callback=on_disk("--to")
+        ),
+    ] = None
+    webhook: Annotated[
+        Text,
+        option(
+            "--webhook URL",
+            "Send each new row of gold.findings by POST; @FILE reads the URL from a file.",
+        ),
+    ] = field(default=None, repr=False)
+    webhook_headers: Annotated[
+        Texts,
+        option(
+            "-H, --webhook-header H", "A header to send: 'NAME: VALUE', or @FILE. May be repeated."
+        ),
+    ] = field(default=None, repr=False)
+    webhook_format: Annotated[
+        str,
+        option(
+            "--webhook-format F", "The format of messages: json, slack, pagerduty or alertmanager."
+        ),
+    ] = "json"
+    webhook_severity: Annotated[
+        str, option("--webhook-severity S", "The least severity that is sent: error or warning.")
+    ] = "error"
+    webhook_key: Annotated[
+        Text,
+        option(
+            "--webhook-key KEY",
+            "The integration key of PagerDuty's service; @FILE reads it from a file.",
+        ),
+    ] = field(default=None, repr=False)
+    progress: Annotated[
+        Text, option("--progress FILE", "With --webhook: the file that keeps the progress.")
+    ] = None
+    start: Annotated[
+        str,
+        option(
+            "--from WHERE",
+            "Where the first run begins: snapshot (all rows of the table) or latest.",
+        ),
+    ] = "snapshot"
+    restart: Annotated[
+        bool, option("--restart", "Forget the progress, and begin at --from again.")
+    ] = False
+    follow: Annotated[bool, option("--follow", "Publish each new version, until interrupted.")] = (
+        False
+    )
+    interval_s: Annotated[
+        float, option("--interval S", "With --follow: look at the table every S seconds.", min=0.1)
+    ] = _INTERVAL_S
+    schema: Schema = False
+    run_id: options.RunId = None
+    json_output: options.Json = False
 
-
-def _check(to: FeedDestination, pace: Pace, *, schema: bool) -> None:
-    """Raises UsageError for an option that would have no effect."""
-    from jobs.sharing import publish as job
-
-    kafka, hook = to.kafka, to.hook
-    targets = {"--topic": kafka.topic, "--to": to.folder, "--webhook": hook.url}
-    alone("--schema", schema, {**targets, "--follow": pace.follow, "--restart": pace.restart})
-    of_a_topic = {
-        "--bootstrap": kafka.bootstrap,
-        "-X": kafka.properties,
-        "--producer-config": kafka.producer_config,
-        "--progress-topic": unless(job.PROGRESS_TOPIC, kafka.progress_topic),
-    }
-    needs("--topic", kafka.topic, of_a_topic)
-    of_a_webhook = {
-        "--webhook-header": hook.headers,
-        "--progress": hook.progress,
-        "--webhook-format": unless("json", hook.form),
-        "--webhook-key": hook.key,
-        "--webhook-severity": unless("error", hook.least),
-    }
-    needs("--webhook", hook.url, of_a_webhook)
-    needs("--follow", pace.follow, {"--interval": unless(job.INTERVAL_S, pace.interval_s)})
+    def __post_init__(self) -> None:
+        targets = {"--topic": self.topic, "--to": self.folder, "--webhook": self.webhook}
+        alone(
+            "--schema", self.schema, {**targets, "--follow": self.follow, "--restart": self.restart}
+        )
+        of_a_topic = {
+            "--bootstrap": self.bootstrap,
+            "-X": self.properties,
+            "--producer-config": self.producer_config,
+            "--progress-topic": unless(_PROGRESS_TOPIC, self.progress_topic),
+        }
+        needs("--topic", self.topic, of_a_topic)
+        of_a_webhook = {
+            "--webhook-header": self.webhook_headers,
+            "--progress": self.progress,
+            "--webhook-format": unless("json", self.webhook_format),
+            "--webhook-key": self.webhook_key,
+            "--webhook-severity": unless("error", self.webhook_severity),
+        }
+        needs("--webhook", self.webhook, of_a_webhook)
+        needs("--follow", self.follow, {"--interval": unless(_INTERVAL_S, self.interval_s)})

@@ -11,14 +11,12 @@ from typing import Annotated
 
 from typer.completion import get_completion_inspect_parameters, get_completion_script
 
-from jobs.commands.parameters import argument
+from jobs.commands.parameters import argument, command
 from jobs.output import write_text
 from replica.errors import UsageError
 
 _ASKED_BY = "_KRAFTLAKE_COMPLETE"
 """The variable by which a shell asks for completions. typer makes its name from the command's."""
-
-Shell = Annotated[str, argument("SHELL", "bash, zsh or fish.")]
 
 
 _SHELLS = ("bash", "zsh", "fish")
@@ -30,7 +28,8 @@ def answer_shells() -> None:
         get_completion_inspect_parameters()
 
 
-def completion(shell: Shell) -> int:
+@command("commands.shell:run", "Complete commands in bash, zsh or fish.")
+class CompletionOptions:
     """Print a script that makes a shell complete kraftlake's commands and options.
 
     Load it in the start file of bash or zsh; fish has a folder for such scripts. In zsh, compinit
@@ -45,6 +44,13 @@ def completion(shell: Shell) -> int:
 
     Exit codes: 0, 2 usage.
     """
+
+    shell: Annotated[str, argument("SHELL", "bash, zsh or fish.")]
+
+
+def run(options: CompletionOptions) -> int:
+    """Print the script. Returns 0."""
+    shell = options.shell
     if shell not in _SHELLS:
         raise UsageError(f"completion {shell}: name one of these shells: {', '.join(_SHELLS)}")
     script = get_completion_script(prog_name="kraftlake", complete_var=_ASKED_BY, shell=shell)

@@ -3,17 +3,17 @@ sound."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from contextlib import ExitStack
-from dataclasses import dataclass, field
 from typing import Any
 
+from jobs.commands.directories import CheckOptions
+from jobs.commands.options import names_in
+from jobs.directories.broker_defaults import defaults_in
 from jobs.directories.check_health import (
-    DEFAULT_FAMILIES,
-    SHOWN_SUBJECTS,
     ClusterHealth,
-    Families,
     describe_health,
+    families_of,
     health_of,
     health_row,
     health_summary,
@@ -31,7 +31,7 @@ from jobs.directories.check_text import (
     severity_of,
     summary,
 )
-from jobs.output import ProgressLine, write_json, write_line
+from jobs.output import ProgressLine, write_either, write_json, write_line
 from pipelines.cyclic_garbage import no_search_for_cycles
 from replica.check.damaged import bundle_damage
 from replica.check.group import JudgedGroup, judge_group
@@ -41,30 +41,12 @@ from replica.format.discovery import Found
 from replica.severity import Severity
 
 
-@dataclass(frozen=True, slots=True)
-class CheckOptions:
-    """The options of `check`. severity: the least severity that is shown. fail_on: the least
-    severity that makes the exit code 1; None for the one that is shown, or a warning where notes
-    are shown. order: see find_inputs. replay: see judge_group. families: those whose findings are
-    printed. broker_defaults: configs in a broker's server.properties. limit: how many subjects of
-    a rule of health are named in text."""
-
-    json_output: bool = False
-    severity: str = Severity.INFO
-    fail_on: str | None = None
-    order: tuple[str, ...] = ()
-    replay: bool = True
-    families: Families = DEFAULT_FAMILIES
-    broker_defaults: Mapping[str, str] = field(default_factory=dict)
-    limit: int = SHOWN_SUBJECTS
-
-
-def run(paths: Sequence[str], options: CheckOptions) -> int:
+def run(options: CheckOptions) -> int:
     """Print the findings. Returns 1 where one has the severity fail_on or worse, else 0."""
     checking = _Checking(options)
     with ExitStack() as stack:
         stack.enter_context(no_search_for_cycles())
-        inputs = find_inputs(paths, options.order, stack)
+        inputs = find_inputs(options.paths, names_in(options.order), stack)
         checking.between("", bundle_damage(inputs.damages))
         for group in inputs.groups:
             checking.group(group)
@@ -76,6 +58,9 @@ class _Checking:
 
     def __init__(self, options: CheckOptions) -> None:
         self.options = options
+        self.replay = not options.no_replay
+        self.families = families_of(options.family, replay=self.replay)
+        self.broker_defaults = defaults_in(options.broker_config)
         self.least = severity_of("--severity", options.severity)
         self.fail_on = min(self.least, Severity.WARNING, key=lambda severity: severity.rank)
         if options.fail_on is not None:
@@ -94,8 +79,8 @@ class _Checking:
             judged = judge_group(
                 examined,
                 self.progress.show,
-                replay=self.options.replay,
-                newest=self.options.families.health,
+                replay=self.replay,
+                newest=self.families.health,
             )
             if not any(one.changed for one in examined):
                 break
@@ -103,7 +88,7 @@ class _Checking:
         self.between("", bundle_damage(damages))
         self._members(judged)
         self.between("between the directories", judged.findings)
-        for health in health_of(judged, self.options.families, self.options.broker_defaults):
+        for health in health_of(judged, self.families, self.broker_defaults):
             self._cluster(health)
         self._quorums(judged)
 
@@ -113,13 +98,8 @@ class _Checking:
             shown_file = member.examined.shown_file
             named = [finding.in_file(shown_file(finding.file)) for finding in member.findings]
             shown = self._counted(named)
-            if self.options.json_output:
-                self._as_json(shown)
-                continue
-            if not self.options.families.files:
-                continue
-            for line in describe_member(member, shown, self.least):
-                write_line(line)
+            lines = describe_member(member, shown, self.least) if self.families.files else ()
+            write_either(map(finding_row, shown), lines, json_output=self.options.json_output)
 
     def _quorums(self, judged: JudgedGroup) -> None:
         """Print which voters were not checked. It doesn't change the exit code."""
@@ -132,33 +112,27 @@ class _Checking:
         """Print findings that belong to no directory."""
         found = sorted(findings, key=by_severity)
         shown = self._counted(found)
-        if self.options.json_output:
-            self._as_json(shown)
-        else:
-            for line in describe_group(title, shown):
-                write_line(line)
+        lines = describe_group(title, shown)
+        write_either(map(finding_row, shown), lines, json_output=self.options.json_output)
 
     def _cluster(self, health: ClusterHealth) -> None:
         """Print the health of one cluster. It decides about the exit code where it was asked
         for."""
         self.health.append(health_summary(health))
-        if self.options.families.health_counts:
+        if self.families.health_counts:
             for finding in health.findings:
                 self.counts[finding.severity] += 1
         least = self.least
-        if not self.options.families.health_counts:
+        if not self.families.health_counts:
             least = min(least, Severity.WARNING, key=lambda severity: severity.rank)
         shown = [one for one in health.findings if one.severity.rank <= least.rank]
-        if self.options.json_output:
-            for finding in shown:
-                write_json(health_row(health, finding))
-            return
-        for line in describe_health(health, shown, self.options.limit):
-            write_line(line)
+        rows = (health_row(health, finding) for finding in shown)
+        lines = describe_health(health, shown, self.options.limit)
+        write_either(rows, lines, json_output=self.options.json_output)
 
     def _counted(self, findings: Iterable[Finding]) -> list[Finding]:
         """Count findings about files. Returns those to show."""
-        if not self.options.families.files:
+        if not self.families.files:
             return []
         shown = []
         for finding in findings:
@@ -167,22 +141,18 @@ class _Checking:
                 shown.append(finding)
         return shown
 
-    def _as_json(self, findings: Iterable[Finding]) -> None:
-        for finding in findings:
-            write_json(finding_row(finding))
-
     def end(self) -> int:
         """Print the last line. Returns the exit code."""
         exit_code = 1 if reaches(self.counts, self.fail_on) or self._is_health_unknown() else 0
         if self.options.json_output:
             write_json(summary(self.members, self.counts, self.health, self.quorums, exit_code))
         else:
-            if self.options.families.health_counts and not self.health:
-                write_line("health: not known, for no log or snapshot here tells a state")
+            if self.families.health_counts and not self.health:
+                write_line("health: unknown, because no log or snapshot here gives a state")
             write_line(describe_counts(len(self.members), self.counts, self.least))
         return exit_code
 
     def _is_health_unknown(self) -> bool:
         """Whether health was asked for, but the state of a cluster, or of all, is unknown."""
         told = [one["verdict"] for one in self.health]
-        return self.options.families.health_counts and (not told or None in told)
+        return self.families.health_counts and (not told or None in told)

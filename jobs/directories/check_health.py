@@ -14,7 +14,7 @@ from jobs.directories.check_text import (
     severities,
     severity_counts,
 )
-from jobs.output import coloured, counted, one_line
+from jobs.output import coloured, counted, more_line, one_line
 from replica.check.group import JudgedGroup
 from replica.check.rule import Finding, Subject
 from replica.errors import UsageError
@@ -22,9 +22,6 @@ from replica.health.cluster import Cluster
 from replica.health.judging import judge_health
 from replica.health.of_directories import cluster_of
 from replica.severity import Severity
-
-SHOWN_SUBJECTS = 5
-"""How many partitions, nodes and so on of one rule are named in text. --json names all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,5 +135,4 @@ def _named(subjects: Sequence[Subject], limit: int) -> Iterator[str]:
     for subject in subjects[:limit]:
         offset = "" if subject.offset is None else f", offset {subject.offset}"
         yield f"{subject.name}{offset}: {subject.what}"
-    if len(subjects) > limit:
-        yield f"... and {len(subjects) - limit} more; --limit {len(subjects)} or --json lists all"
+    yield from more_line(limit, len(subjects))

@@ -12,8 +12,8 @@ from pipelines.capture.grouping import (
     AmbiguousOrderError,
     ambiguous,
     batch_of,
+    refuse_unused,
     replica_at,
-    unused_names,
 )
 from replica.check.examined import Examined, examine
 from replica.check.partition import topic_id_in
@@ -40,18 +40,16 @@ def find_inputs(paths: Iterable[str], order: Sequence[str], stack: ExitStack) ->
     Raises UsageError where a path doesn't exist or has nothing to check below it, or where a group
     would hold two captures of one replica in unknown order.
     """
-    finding = _Finding(order)
+    search = _Search(order)
     for path in paths:
         found, damages = discovered(path, stack)
-        finding.damages += damages
+        search.damages += damages
         for one in found:
-            finding.take(one, path)
-    unused = unused_names(order, list(finding.batches))
-    if unused is not None:
-        raise unused
-    named = sorted(finding.batches, key=lambda batch: order.index(batch) if order else 0)
-    groups = [tuple(finding.batches[batch]) for batch in named]
-    return CheckInputs((*groups, *((file,) for file in finding.files)), tuple(finding.damages))
+            search.take(one, path)
+    refuse_unused(order, search.batches)
+    named = sorted(search.batches, key=lambda batch: order.index(batch) if order else 0)
+    groups = [tuple(search.batches[batch]) for batch in named]
+    return CheckInputs((*groups, *((file,) for file in search.files)), tuple(search.damages))
 
 
 def find_newest_inputs(paths: Iterable[str], stack: ExitStack) -> CheckInputs:
@@ -81,7 +79,7 @@ def examine_all(
 
 
 @dataclass
-class _Finding:
+class _Search:
     """What find_inputs has found so far. batches: directories that belong together, by the name
     that batch_of gives them."""
 

@@ -14,8 +14,7 @@ from jobs.directories.offsets_text import log_range
 from jobs.output import coloured, counted, one_line
 from pipelines import finding_rows
 from replica.check.examined import Examined
-from replica.check.group import JudgedDirectory
-from replica.check.quorums import LookedAtQuorum
+from replica.check.group import JudgedDirectory, LookedAtQuorum
 from replica.check.rule import Finding, Rule
 from replica.check.snapshots import Validity
 from replica.errors import UsageError
@@ -234,7 +233,7 @@ def _who(member: JudgedDirectory) -> Iterator[str]:
         yield f"cluster {replica.cluster_id}"
         yield f"node {replica.node_id}"
     elif member.examined.is_directory:
-        yield "whose it is unknown"
+        yield "owner unknown"
     if member.role is not None:
         yield str(member.role)
     if not member.partition.is_metadata and member.examined.is_directory:

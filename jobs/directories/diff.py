@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from typing import Any
 
+from jobs.commands.directories import DiffOptions
 from jobs.directories.offsets_text import log_range, snapshot_text
-from jobs.output import complain, counted, ms_text, one_line, write_json, write_line
+from jobs.output import complain, counted, ms_text, one_line, write_either
 from jobs.record_lines import opaque_text
 from jobs.redacting import make_redactor
 from replica.check.examined import Examined, examine, replica_log
@@ -119,24 +120,18 @@ def examine_one(path: str) -> Examined:
 _AGREEING = (Relation.IDENTICAL, Relation.PREFIX)
 
 
-def run(
-    a: str, b: str, *, json_output: bool, keep_secrets: bool, show_configs: Sequence[str] = ()
-) -> int:
+def run(options: DiffOptions) -> int:
     """Print the comparison of A and B. Returns 0 where they agree as far as both reach, else 1."""
-    redactor = make_redactor(keep_secrets, None, show_configs)
+    redactor = make_redactor(options.keep_secrets, None, options.show_config or ())
     for _ in range(LOOKS):
-        difference = compare_directories(examine_one(a), examine_one(b))
+        difference = compare_directories(examine_one(options.a), examine_one(options.b))
         if not (difference.a.changed or difference.b.changed):
             break
     for examined in (difference.a, difference.b):
         for damage in examined.damages:
             complain(str(damage))
-    if json_output:
-        write_json(as_row(difference))
-    else:
-        reader = LogRecordReader(redactor)
-        for line in describe(difference, reader):
-            write_line(line)
+    lines = describe(difference, LogRecordReader(redactor))
+    write_either([as_row(difference)], lines, json_output=options.json_output)
     hidden = difference.a.hides_entries or difference.b.hides_entries
     return 0 if difference.divergence.relation in _AGREEING and not hidden else 1
 

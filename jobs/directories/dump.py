@@ -10,12 +10,12 @@ import json
 import sys
 from collections.abc import Iterable
 from contextlib import ExitStack
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from jobs.commands.directories import DumpOptions
 from jobs.directories import dump_bulk
 from jobs.directories.dump_files import DumpFile, DumpPartitions, WantedFiles, find_files
-from jobs.directories.selection import Selection
+from jobs.directories.selection import Selection, select
 from jobs.directories.state_files import EMPTY_IS_LEGAL, READERS, plain_content
 from jobs.output import (
     ProgressLine,
@@ -28,7 +28,7 @@ from jobs.output import (
 )
 from jobs.record_lines import opaque_line, record_line
 from jobs.redacting import make_redactor
-from replica.errors import DataError, UnreadableFileError, UsageError
+from replica.errors import DataError, UnreadableFileError
 from replica.format.byte_source import OpenFile, Source
 from replica.format.compression import Inflation
 from replica.format.content import FileContent
@@ -55,32 +55,15 @@ if TYPE_CHECKING:
 _EVERY_BATCHES = 64
 
 
-@dataclass(frozen=True, slots=True)
-class DumpOptions:
-    """The options of `dump`, except the selection of records."""
-
-    json_output: bool = False
-    batches: bool = False
-    logs: bool = True
-    snapshots: bool = True
-    all_files: bool = False
-    keep_secrets: bool = False
-    redact_key: str | None = None
-    show_configs: tuple[str, ...] = ()
-
-
-def run(paths: list[str], selection: Selection, options: DumpOptions) -> int:
+def run(options: DumpOptions) -> int:
     """Print what the paths hold. Returns 0, or 1 where something could not be decoded."""
-    if not options.logs and not options.snapshots:
-        raise UsageError("--logs-only and --snapshots-only exclude each other: drop one")
-    if options.batches and selection.types:
-        raise UsageError("--type selects records, --batches shows none: drop one")
+    selection, logs = select(options), not options.snapshots_only
     # A range of log offsets says nothing about snapshots, whose offsets count their own records.
-    snapshots = options.snapshots and not (selection.has_offsets and options.logs)
-    wanted = WantedFiles(options.logs, snapshots, options.all_files)
+    snapshots = not options.logs_only and not (selection.has_offsets and logs)
+    wanted = WantedFiles(logs, snapshots, options.all_files)
     dumping = _Dumping(selection, options)
     with ExitStack() as stack:
-        found = find_files(paths, wanted, stack)
+        found = find_files(options.paths, wanted, stack)
         for damage in found.damages:
             dumping.name(damage)
         for file in found.files:
@@ -90,14 +73,14 @@ def run(paths: list[str], selection: Selection, options: DumpOptions) -> int:
 
 
 class _Rising:
-    """Numbers in rising order, which are asked for in rising order."""
+    """Says which numbers are among some others. Both are given in ascending order."""
 
     def __init__(self, numbers: Iterable[int]) -> None:
         self._numbers = iter(numbers)
         self._next = next(self._numbers, None)
 
     def hold(self, number: int) -> bool:
-        """Whether the number is among them."""
+        """Whether the number is among the others."""
         while self._next is not None and self._next < number:
             self._next = next(self._numbers, None)
         return self._next == number
@@ -110,7 +93,7 @@ class _Dumping:
         self.selection = selection
         self.options = options
         self.reader = LogRecordReader(
-            make_redactor(options.keep_secrets, options.redact_key, options.show_configs)
+            make_redactor(options.keep_secrets, options.redact_key, options.show_config or ())
         )
         self.progress = ProgressLine()
         self.damaged = False

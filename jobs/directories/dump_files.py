@@ -126,7 +126,10 @@ def _names(folder: str) -> list[str]:
 
 @dataclass
 class DumpPartitions:
-    """tell: prints a line on stderr. redactor: hides what may be secret; None hides nothing."""
+    """Knows the partition of each file, and names on stderr each one that is no metadata log.
+
+    tell: prints a line on stderr. redactor: hides what may be secret; None hides nothing.
+    """
 
     tell: Callable[[str], None]
     redactor: Redactor | None

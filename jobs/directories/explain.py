@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from jobs.choices import named
-from jobs.output import write_json, write_line, write_table
+from jobs.commands.directories import ExplainOptions
+from jobs.output import write_either, write_json, write_table
 from replica.check.catalogue import RULES, RULES_BY_ID
 from replica.check.rule import Rule
 
 
-def run(rule_id: str | None, *, json_output: bool) -> int:
+def run(options: ExplainOptions) -> int:
     """Print one rule, or the list of all."""
-    if rule_id is not None:
-        rule = named(rule_id, RULES_BY_ID, "rule", "`kraftlake explain` lists them")
-        if json_output:
-            write_json(_plain(rule))
-        else:
-            _describe(rule)
-    elif json_output:
+    if options.rule is not None:
+        rule = named(options.rule, RULES_BY_ID, "rule", "`kraftlake explain` lists them")
+        write_either([_plain(rule)], _described(rule), json_output=options.json_output)
+    elif options.json_output:
         for rule in RULES:
             write_json(_plain(rule))
     else:
@@ -37,11 +37,11 @@ def _plain(rule: Rule) -> dict[str, object]:
     }
 
 
-def _describe(rule: Rule) -> None:
-    write_line(f"{rule.id} ({rule.severity}, {rule.family})")
-    write_line("")
-    write_line(f"Meaning:  {rule.meaning}")
-    write_line(f"Kafka:    {rule.kafka}")
-    write_line(f"Next:     {rule.next_step}")
+def _described(rule: Rule) -> Iterator[str]:
+    yield f"{rule.id} ({rule.severity}, {rule.family})"
+    yield ""
+    yield f"Meaning:  {rule.meaning}"
+    yield f"Kafka:    {rule.kafka}"
+    yield f"Next:     {rule.next_step}"
     if rule.issues:
-        write_line(f"Seen in:  {', '.join(rule.issues)}")
+        yield f"Seen in:  {', '.join(rule.issues)}"

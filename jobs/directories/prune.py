@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta
 
+from jobs.commands.directories import PruneOptions
 from jobs.output import counted, ms_of, time_text, write_json, write_line
 from pipelines.capture.pruning import OldCapture, old_captures, remove
 from replica.errors import UsageError
@@ -12,20 +13,18 @@ from replica.errors import UsageError
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
-def run(folder: str, older_than: str, *, dry_run: bool = False, json_output: bool = False) -> int:
-    """Remove the captures in the folder that are older than `older_than`, such as 36h. Returns 0.
-
-    dry_run: only name them. Raises KraftlakeError.
-    """
-    before = datetime.now(UTC) - age_of(older_than)
+def run(options: PruneOptions) -> int:
+    """Remove the old captures in the folder, or only name them. Returns 0. Raises
+    KraftlakeError."""
+    before = datetime.now(UTC) - age_of(options.older_than)
     count = 0
-    for old in old_captures(folder, before):
-        if not dry_run:
+    for old in old_captures(options.folder, before):
+        if not options.dry_run:
             remove(old)
         count += 1
-        _show(old, dry_run=dry_run, json_output=json_output)
-    if not json_output:
-        done = "would be removed" if dry_run else "removed"
+        _show(old, options)
+    if not options.json_output:
+        done = "would be removed" if options.dry_run else "removed"
         write_line(f"{counted(count, 'capture')} {done}, taken before {time_text(before)}")
     return 0
 
@@ -39,15 +38,15 @@ def age_of(text: str) -> timedelta:
     return timedelta(**{_UNITS[found[2]]: int(found[1])})
 
 
-def _show(old: OldCapture, *, dry_run: bool, json_output: bool) -> None:
-    if json_output:
+def _show(old: OldCapture, options: PruneOptions) -> None:
+    if options.json_output:
         write_json(
             {
                 "folder": old.path,
                 "captured_at": ms_of(old.captured_at),
                 "files": old.files,
                 "size_bytes": old.size_bytes,
-                "removed": not dry_run,
+                "removed": not options.dry_run,
             }
         )
     else:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
+from jobs.commands.directories import RecoverOptions
 from jobs.directories.check_inputs import CheckInputs, examine_all, find_newest_inputs
 from jobs.directories.offsets_text import pairs
 from jobs.directories.recover_text import describe
-from jobs.output import ProgressLine, complain, write_json, write_line
+from jobs.output import ProgressLine, complain, write_either
+from jobs.seeds import MAX_REHEARSED, seeds_in
 from replica.check.damaged import bundle_damage
 from replica.check.examined import Examined, replica_log
 from replica.check.members import by_cluster
@@ -26,18 +29,18 @@ if TYPE_CHECKING:
     from jobs.directories.recover_rehearsed import RehearsedPlan
 
 
-def run(paths: Sequence[str], *, seeds: range | None = None, json_output: bool) -> int:
-    """Print a plan for each cluster. Returns 0 where all are safe, else 1. Nothing is ever changed.
-
-    seeds: for rehearsing the steps of each plan; None for no rehearsal.
-    """
+def run(options: RecoverOptions) -> int:
+    """Print a plan for each cluster. Returns 0 where all are safe, else 1. Nothing is ever
+    changed."""
+    seeds = seeds_in(options.seeds or "0:20", most=MAX_REHEARSED) if options.rehearse else None
     with ExitStack() as stack:
-        found = examined_nodes(paths, stack)
+        found = examined_nodes(options.paths, stack)
         clusters = [m for part in by_partition(found, partition_of) for m in by_cluster(part)]
-        return max(_plan(members, seeds, json_output=json_output) for members in clusters)
+        return max(_plan(members, seeds, json_output=options.json_output) for members in clusters)
 
 
 def _plan(members: Sequence[Examined], seeds: range | None, *, json_output: bool) -> int:
+    """Print the plan of one cluster. seeds: for rehearsing its steps; None for no rehearsal."""
     _refuse_copies(members)
     plan, by_key = plan_of(members)
     rehearsed = None
@@ -46,11 +49,8 @@ def _plan(members: Sequence[Examined], seeds: range | None, *, json_output: bool
         from jobs.directories.recover_rehearsed import rehearse_plan
 
         rehearsed = rehearse_plan(plan, by_key, seeds)
-    if json_output:
-        _write_rows(plan, by_key, rehearsed)
-    else:
-        for line in (*describe(plan, by_key), *(rehearsed.lines() if rehearsed else ())):
-            write_line(line)
+    lines = chain(describe(plan, by_key), rehearsed.lines() if rehearsed else ())
+    write_either(_rows(plan, by_key, rehearsed), lines, json_output=json_output)
     is_safe = plan.answer is RecoveryDecision.SAFE and (rehearsed is None or rehearsed.is_safe)
     return 0 if is_safe else 1
 
@@ -75,7 +75,7 @@ def examined_nodes(paths: Sequence[str], stack: ExitStack) -> list[Examined]:
         if isinstance(named, DirectoryPath):
             directories.append(named)
         else:
-            complain(f"{named.shown}: left out: only a whole directory can be gone on with")
+            complain(f"{named.shown}: left out: a quorum can continue only from a whole directory")
     examined, unread = examine_all(directories, progress.show)
     progress.clear()
     damages = (*inputs.damages, *unread)
@@ -112,7 +112,7 @@ def _why_left_out(examined: Examined) -> str | None:
     for damage in examined.directory.damages:
         if os.path.basename(damage.file) == meta_properties.FILE_NAME:
             return f"{examined.shown_file(damage.file)}: {damage.detail}"
-    return "no meta.properties tells whose it is"
+    return "no meta.properties says whose it is"
 
 
 def _inputs(paths: Sequence[str], stack: ExitStack) -> CheckInputs:
@@ -139,9 +139,9 @@ def _refuse_copies(members: Sequence[Examined]) -> None:
             )
 
 
-def _write_rows(
+def _rows(
     plan: RecoveryPlan, by_key: dict[ReplicaKey, Examined], rehearsed: RehearsedPlan | None
-) -> None:
+) -> Iterator[dict[str, Any]]:
     for rank, standing in enumerate(plan.ranking, start=1):
         log, lost = standing.log, standing.lost
         examined, position = by_key[log.key], log.position()
@@ -171,7 +171,7 @@ def _write_rows(
         }
         if rehearsed is not None:
             row["rehearsed"] = rehearsed.row(log.key)
-        write_json(row)
+        yield row
 
 
 def _key(examined: Examined) -> ReplicaKey:

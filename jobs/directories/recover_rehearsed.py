@@ -60,7 +60,7 @@ class RehearsedPlan:
             "as_predicted": sum(
                 len(one.seeds)
                 for one in found
-                if not [*_otherwise(self.plan, standing, one.outcome)]
+                if not [*_differences(self.plan, standing, one.outcome)]
             ),
         }
 
@@ -86,13 +86,13 @@ def rehearse_plan(
 def _compared(plan: RecoveryPlan, found: Found) -> Iterator[str]:
     runs = f"{counted(len(found.seeds), 'run')}, such as seed {found.seeds[0]}"
     lines = [
-        line for standing in plan.ranking for line in _otherwise(plan, standing, found.outcome)
+        line for standing in plan.ranking for line in _differences(plan, standing, found.outcome)
     ]
     yield f"{runs}: {'otherwise than planned' if lines else 'as planned'}"
     yield from (f"  {line}" for line in lines)
 
 
-def _otherwise(plan: RecoveryPlan, standing: RankedReplica, outcome: Outcome) -> Iterator[str]:
+def _differences(plan: RecoveryPlan, standing: RankedReplica, outcome: Outcome) -> Iterator[str]:
     """The differences between the outcome of a replica and the plan."""
     node_id = standing.log.key.node_id
     if plan.leader is standing.log and outcome.leader != node_id:
@@ -102,14 +102,14 @@ def _otherwise(plan: RecoveryPlan, standing: RankedReplica, outcome: Outcome) ->
     if fate is None:
         yield f"node {node_id} does not run at the end"
     elif not fate.has_new_disk:
-        yield from _other_fate(standing, fate)
+        yield from _fate_differences(standing, fate)
 
 
-def _other_fate(standing: RankedReplica, fate: Fate) -> Iterator[str]:
+def _fate_differences(standing: RankedReplica, fate: Fate) -> Iterator[str]:
     end = standing.log.end_offset
-    planned = _kept(standing.truncates_to, end, standing.snapshot_id)
+    planned = _log_text(standing.truncates_to, end, standing.snapshot_id)
     truncated = None if fate.truncated is None else fate.truncated.start
-    came = _kept(truncated, end, fate.replaced_by)
+    came = _log_text(truncated, end, fate.replaced_by)
     if came != planned:
         yield f"node {fate.node_id} has {came}, planned was {planned}"
     if fate.lost != standing.at_risk:
@@ -118,7 +118,7 @@ def _other_fate(standing: RankedReplica, fate: Fate) -> Iterator[str]:
         yield f"node {fate.node_id} loses {lost}, planned was {risk}"
 
 
-def _kept(truncates_to: int | None, end: int, snapshot: OffsetAndEpoch | None) -> str:
+def _log_text(truncates_to: int | None, end: int, snapshot: OffsetAndEpoch | None) -> str:
     """The part of a log that is left of one that ended at `end` (exclusive)."""
     if snapshot is not None:
         return f"snapshot {snapshot_text(snapshot)} in the place of its log"

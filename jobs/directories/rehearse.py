@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from dataclasses import dataclass
 
+from jobs.commands.recovering import RehearseOptions
 from jobs.directories.recover import examined_nodes
 from jobs.directories.rehearse_text import describe, rows
-from jobs.directories.rehearsed import Rehearsed, rehearsed_quorum
+from jobs.directories.rehearsed import rehearsed_quorum
 from jobs.option_files import text_in
 from jobs.outcome import SAFETY_CODES
-from jobs.output import ProgressLine, complain, write_json, write_line
+from jobs.output import ProgressLine, complain, write_either
+from jobs.seeds import MAX_REHEARSED, seeds_in
 from pipelines.capture.destination import CaptureDestination, destination_at
 from pipelines.object_store import shown_uri
+from replica.simulate.rehearsal.captured import CapturedQuorum
 from replica.simulate.rehearsal.losing import Search, smallest_loss
 from replica.simulate.rehearsal.outcome import disks_after
 from replica.simulate.rehearsal.runs import Rehearsal, judge, rehearse_all
@@ -25,68 +27,43 @@ SEARCH_SEEDS = 10
 """How many seeds are tried at most for each set of failures."""
 
 
-@dataclass(frozen=True, slots=True)
-class RehearseOptions:
-    """scenario: a file; None where all nodes start. failures: the largest set of failed voters in
-    the search, 0 for no search. output: a new or empty folder for the outcomes, None for none."""
-
-    paths: tuple[str, ...]
-    scenario: str | None
-    seeds: range
-    failures: int
-    output: str | None = None
-    json_output: bool = False
-
-
-def run(request: RehearseOptions) -> int:
+def run(options: RehearseOptions) -> int:
     """Print the outcomes of the runs. Returns 0 where the answer is safe, 1 for unsafe, 3 for
-    unknown. Raises KraftlakeError. Only `output` is written to."""
-    if request.output is not None:
-        refuse_filled(request.output)
+    unknown. Raises KraftlakeError. Only the folder of -o is written to."""
+    seeds = seeds_in(options.seeds, most=MAX_REHEARSED)
+    if options.output is not None:
+        refuse_filled(options.output)
     with ExitStack() as stack:
-        rehearsed = rehearsed_quorum(examined_nodes(request.paths, stack))
+        rehearsed = rehearsed_quorum(examined_nodes(options.paths, stack))
     scenario = Scenario()
-    if request.scenario is not None:
-        text = text_in("--scenario", request.scenario, MAX_FILE_BYTES)
-        scenario = scenario_in(text, request.scenario, rehearsed.captured)
-    if request.output is None:
-        return _rehearse(rehearsed, scenario, request, None)
-    with destination_at(request.output) as place:
-        return _rehearse(rehearsed, scenario, request, place)
-
-
-def _rehearse(
-    rehearsed: Rehearsed,
-    scenario: Scenario,
-    request: RehearseOptions,
-    place: CaptureDestination | None,
-) -> int:
-    rehearsal, search = _played(rehearsed, scenario, request)
-    answer, reasons = judge(rehearsal, rehearsed.doubts)
-    if request.json_output:
-        for row in rows(rehearsal, answer, reasons, search):
-            write_json(row)
-    else:
-        for line in describe(rehearsal, answer, reasons, search, request.paths):
-            write_line(line)
-    if place is not None and request.output is not None:
-        _write(rehearsal, search, place, request.output)
+    if options.scenario is not None:
+        text = text_in("--scenario", options.scenario, MAX_FILE_BYTES)
+        scenario = scenario_in(text, options.scenario, rehearsed.captured)
+    with ExitStack() as stack:
+        place = None
+        if options.output is not None:
+            place = stack.enter_context(destination_at(options.output))
+        rehearsal, search = _played(rehearsed.captured, scenario, seeds, options.failures)
+        answer, reasons = judge(rehearsal, rehearsed.doubts)
+        lines = describe(rehearsal, answer, reasons, search, options.paths)
+        found = rows(rehearsal, answer, reasons, search)
+        write_either(found, lines, json_output=options.json_output)
+        if place is not None and options.output is not None:
+            _write(rehearsal, search, place, options.output)
     return SAFETY_CODES[answer.value]
 
 
 def _played(
-    rehearsed: Rehearsed, scenario: Scenario, request: RehearseOptions
+    captured: CapturedQuorum, scenario: Scenario, seeds: range, failures: int
 ) -> tuple[Rehearsal, Search | None]:
-    progress, captured = ProgressLine(), rehearsed.captured
-    rehearsal = rehearse_all(
-        captured, scenario, request.seeds, lambda seed: progress.show(f"seed {seed}")
-    )
+    progress = ProgressLine()
+    rehearsal = rehearse_all(captured, scenario, seeds, lambda seed: progress.show(f"seed {seed}"))
     search = None
-    if request.failures:
+    if failures:
         search = smallest_loss(
             captured,
-            request.failures,
-            request.seeds[:SEARCH_SEEDS],
+            failures,
+            seeds[:SEARCH_SEEDS],
             lambda step: progress.show(f"failures: dead {step.dead}, empty {step.empty}"),
         )
     progress.clear()

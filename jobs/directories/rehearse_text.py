@@ -47,10 +47,10 @@ def describe(
     for number, found in enumerate(rehearsal.found, start=1):
         yield ""
         yield f"outcome {number}: {_headline(found)}"
-        yield from (f"  {one_line(line)}" for line in _told(found))
+        yield from (f"  {one_line(line)}" for line in _events(found))
     if search is not None:
         yield ""
-        yield from _searched(search, paths)
+        yield from _search_lines(search, paths)
 
 
 def rows(
@@ -130,7 +130,7 @@ def _headline(found: Found) -> str:
     return f"{runs}: node {found.outcome.leader} leads, in {epochs}"
 
 
-def _told(found: Found) -> Iterator[str]:
+def _events(found: Found) -> Iterator[str]:
     outcome = found.outcome
     for node_id, reason in outcome.failed:
         yield f"node {node_id}: {reason}"
@@ -163,7 +163,7 @@ def _fate(fate: Fate) -> str:
     return f"truncates its log to offset {fate.truncated.start} (epoch {epochs}){lost}"
 
 
-def _searched(search: Search, paths: Sequence[str]) -> Iterator[str]:
+def _search_lines(search: Search, paths: Sequence[str]) -> Iterator[str]:
     looked = (
         f"{counted(search.sets, 'set')} of up to {counted(search.bound, 'failure')} of voters, "
         f"{counted(len(search.seeds), 'seed')} for each that was run"

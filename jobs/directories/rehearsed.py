@@ -1,5 +1,5 @@
-"""The directories of a quorum as a rehearsal takes them: the bytes of all nodes, and what they
-don't tell."""
+"""The quorum in some directories as a rehearsal needs it: the bytes of all nodes, and the facts
+that the directories lack."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ MAX_BYTES = 4 * 1024**3
 @dataclass(frozen=True, slots=True)
 class Rehearsed:
     """The quorum that directories hold. doubts: sentences that each name a fact which the
-    directories don't tell."""
+    directories lack."""
 
     captured: CapturedQuorum
     doubts: tuple[str, ...]
@@ -178,7 +178,7 @@ def _doubts(members: Sequence[Examined]) -> Iterator[str]:
     progress = ProgressLine()
     for told in newest_states(members, progress.show):
         if told.state is None:
-            yield f"{told.examined.shown}: its log tells no state that could be replayed"
+            yield f"{told.examined.shown}: no state could be replayed from its log"
         elif not told.state.is_whole:
             yield (
                 f"{told.examined.shown}: the state is known up to offset {told.state.end.offset} "

@@ -7,15 +7,17 @@ import os
 import time
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from jobs.commands.options import lake_unless
+from jobs.commands.recovering import RestoreOptions
 from jobs.directories.recover import examined_nodes, plan_of
-from jobs.moments import NOW, Moment
-from jobs.output import ProgressLine, complain, counted, write_json, write_line
+from jobs.moments import Moment, asked_moment
+from jobs.output import ProgressLine, complain, counted, write_either, write_line
 from pipelines.capture.destination import destination_at
 from pipelines.capture.private import make_folder, new_file
 from pipelines.lake import Lake
@@ -44,44 +46,28 @@ FIRST_WITHOUT_BOOTSTRAP_FILE = (4, 4)
 _CHECKPOINT = f"{METADATA_FOLDER}/{format_name(SnapshotName(BOOTSTRAP_SNAPSHOT))}"
 
 
-@dataclass(frozen=True)
-class RestoreOptions:
-    """paths or lake: the source. formatted: a log directory that kafka-storage has formatted, None
-    where there is none. brokers: old ids to new ones. output: None for a dry run."""
-
-    release: str
-    output: str | None
-    paths: Sequence[str] = ()
-    lake: Lake | None = None
-    cluster: str | None = None
-    moment: Moment = NOW
-    committed_only: bool = False
-    formatted: str | None = None
-    brokers: Mapping[int, int] = field(default_factory=dict)
-    json_output: bool = False
-
-
-def run(request: RestoreOptions) -> int:
+def run(options: RestoreOptions) -> int:
     """Print what will be different, and write the checkpoint. Returns 0. Raises KraftlakeError."""
-    if request.output is not None:
-        if is_uri(request.output):
-            raise UsageError(f"-o {shown_uri(request.output)}: name a local folder")
-        names = names_in(request.output)
-        refuse_foreign_names(f"-o {request.output}", names, lambda name: False, "restore")
-        refuse_in_log_directory(f"-o {request.output}", request.output)
-    source = _source(request)
-    plan = plan_restore(source.image, request.release, request.brokers)
-    control = _control_records(request)
-    _tell(plan, source, json_output=request.json_output)
-    if request.output is None:
+    if options.output is not None:
+        if is_uri(options.output):
+            raise UsageError(f"-o {shown_uri(options.output)}: name a local folder")
+        names = names_in(options.output)
+        refuse_foreign_names(f"-o {options.output}", names, lambda name: False, "restore")
+        refuse_in_log_directory(f"-o {options.output}", options.output)
+    brokers = broker_map(options.map_brokers)
+    source = _source(options)
+    plan = plan_restore(source.image, options.release, brokers)
+    control = _control_records(options)
+    _show(plan, source, json_output=options.json_output)
+    if options.output is None:
         return 0
     timestamp_ms = time.time_ns() // 1_000_000
     content = checkpoint(plan.records(), timestamp_ms, control)
-    name = _CHECKPOINT if _is_in_the_log(request.release) else BOOTSTRAP_NAME
-    with destination_at(request.output):  # This refuses a link, and folders that others can change.
-        _write(Path(request.output, name), content)
-    if not request.json_output:
-        place = os.path.join(request.output, name)
+    name = _CHECKPOINT if _is_in_the_log(options.release) else BOOTSTRAP_NAME
+    with destination_at(options.output):  # This refuses a link, and folders that others can change.
+        _write(Path(options.output, name), content)
+    if not options.json_output:
+        place = os.path.join(options.output, name)
         write_line(f"written: {place}, {counted(len(content), 'byte')}")
         write_line(
             f"next: kafka-storage format each new controller, copy the file to {name} below its "
@@ -107,30 +93,30 @@ def _is_id(text: str) -> bool:
     return text.isascii() and text.isdigit() and len(text) < 10
 
 
-def _source(request: RestoreOptions) -> RestoreSource:
-    if request.lake is None:
-        return of_directories(request.paths, request.moment.at_offset)
-    return of_lake(
-        request.lake, request.cluster, request.moment, committed_only=request.committed_only
-    )
+def _source(options: RestoreOptions) -> RestoreSource:
+    lake = lake_unless(options.paths, options.lake, "restore")
+    if lake is None:
+        return of_directories(options.paths or (), options.at_offset)
+    moment = asked_moment(options.at_offset, options.at_time)
+    return of_lake(lake, options.cluster, moment, committed_only=options.committed_only)
 
 
 def _is_in_the_log(release: str) -> bool:
     return tuple(map(int, release.split("."))) >= FIRST_WITHOUT_BOOTSTRAP_FILE
 
 
-def _control_records(request: RestoreOptions) -> tuple[ControlMessage, ...]:
+def _control_records(options: RestoreOptions) -> tuple[ControlMessage, ...]:
     """kraft.version and the voters, from the checkpoint 0-0 of the formatted directory. None where
     the records don't go into that checkpoint."""
-    if request.formatted is None or not _is_in_the_log(request.release):
+    if options.formatted is None or not _is_in_the_log(options.release):
         return ()
-    path = os.path.join(request.formatted, _CHECKPOINT)
+    path = os.path.join(options.formatted, _CHECKPOINT)
     try:
         data = read_own_file(path, MAX_STATE_BYTES)
     except UnreadableFileError as error:
         raise UsageError(
-            f"--formatted {request.formatted}: {error}; name a metadata.log.dir that kafka-storage "
-            f"of Kafka {request.release} has formatted"
+            f"--formatted {options.formatted}: {error}; name a metadata.log.dir that kafka-storage "
+            f"of Kafka {options.release} has formatted"
         ) from error
     try:
         return voters_records(data)
@@ -140,29 +126,27 @@ def _control_records(request: RestoreOptions) -> tuple[ControlMessage, ...]:
         ) from error
 
 
-def _tell(plan: RestorePlan, source: RestoreSource, *, json_output: bool) -> None:
+def _show(plan: RestorePlan, source: RestoreSource, *, json_output: bool) -> None:
     why = "left out: the source has no secrets: set the credentials again"
     withheld = [
         RestoreDifference(kind, count, why) for kind, count in sorted(source.redacted.items())
     ]
     kinds = {name: count for name, count in entity_counts(plan.image).items() if count}
-    if json_output:
-        for name, count in kinds.items():
-            write_json({"kind": "restored", "entity": name, "number": count})
-        for one in (*withheld, *plan.changes):
-            write_json({"kind": "change", **one._asdict()})
-        return
-    write_line(f"from {source.shown}, up to offset {source.end_offset}")
-    for name, count in kinds.items():
-        write_line(f"  {name}: {count}")
-    write_line("different in the new cluster:")
-    for one in (*withheld, *plan.changes):
-        shown = f" ({', '.join(one.examples)}{_more(one)})" if one.examples else ""
-        write_line(f"  {one.entity}: {one.number}: {one.detail}{shown}")
+    restored = ({"kind": "restored", "entity": name, "number": kinds[name]} for name in kinds)
+    changes = [*withheld, *plan.changes]
+    rows = chain(restored, ({"kind": "change", **one._asdict()} for one in changes))
+    lines = (
+        f"from {source.shown}, up to offset {source.end_offset}",
+        *(f"  {name}: {count}" for name, count in kinds.items()),
+        "different in the new cluster:",
+        *(f"  {one.entity}: {one.number}: {one.detail}{_examples(one)}" for one in changes),
+    )
+    write_either(rows, lines, json_output=json_output)
 
 
-def _more(one: RestoreDifference) -> str:
-    return ", ..." if one.number > len(one.examples) else ""
+def _examples(one: RestoreDifference) -> str:
+    more = ", ..." if one.number > len(one.examples) else ""
+    return f" ({', '.join(one.examples)}{more})" if one.examples else ""
 
 
 def _write(path: Path, content: bytes) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
+from jobs.commands.directories import DumpOptions
 from jobs.moments import period_of
 from replica.errors import UsageError
 from replica.format.batch import BatchHeader
@@ -75,19 +75,14 @@ class Selection:
         return self._matched[name]
 
 
-def select(
-    *,
-    offsets: tuple[int | None, int | None] = (None, None),
-    epoch: int | None = None,
-    types: Sequence[str] = (),
-    times: tuple[str | None, str | None] = (None, None),
-) -> Selection:
-    """The selection of a command's options. Raises UsageError, which names the wrong option."""
-    period = period_of(*times)
-    _check_order("offset", *offsets)
+def select(options: DumpOptions) -> Selection:
+    """The selection of the options. Raises UsageError, which names the wrong option."""
+    start, end = options.from_offset, options.to_offset
+    period = period_of(options.from_time, options.to_time)
+    _check_order("offset", start, end)
     _check_order("time", period.since, period.until)
-    patterns = tuple(_checked(pattern) for pattern in types)
-    return Selection(offsets[0], offsets[1], epoch, period.since, period.until, patterns)
+    patterns = tuple(_checked(pattern) for pattern in options.types or ())
+    return Selection(start, end, options.epoch, period.since, period.until, patterns)
 
 
 def _check_order(what: str, start: int | None, end: int | None) -> None:

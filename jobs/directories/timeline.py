@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 
 from jobs.choices import check_patterns, fits
-from jobs.clock import UTC_CLOCK, ZonedClock
+from jobs.clock import ZonedClock, clock_of
+from jobs.commands.combinations import form_of
+from jobs.commands.happening import TimelineOptions
+from jobs.commands.options import names_in
 from jobs.directories.looks import branches_in
-from jobs.moments import ALWAYS, Period
+from jobs.moments import Period, period_of
 from jobs.output import ProgressLine, coloured, one_line, write_line, write_wrapped
 from replica.timeline.branch import Branch
 from replica.timeline.elections import ElectionCause
@@ -18,41 +20,30 @@ _WIDTH = max(map(len, EVENTS))
 _COLOURS = {ELECTION: "yellow", DIVERGENCE: "red", TRUNCATION: "red", "broker_fenced": "yellow"}
 
 
-@dataclass(frozen=True, slots=True)
-class TimelineOptions:
-    """The options of `timeline`. form: text, json, csv or plain csv. events: patterns, none for all
-    events. order: see find_inputs."""
-
-    form: str = "text"
-    clock: ZonedClock = UTC_CLOCK
-    events: tuple[str, ...] = ()
-    period: Period = ALWAYS
-    cluster: str | None = None
-    order: tuple[str, ...] = ()
-
-
-def run(paths: Sequence[str], options: TimelineOptions) -> int:
+def run(options: TimelineOptions) -> int:
     """Print the events. Returns 0. Raises KraftlakeError."""
-    is_wanted = _wanted(options)
-    progress = ProgressLine()
-    with branches_in(paths, options.order, options.cluster, progress) as branches:
+    form = form_of(options.json_output, options.csv, options.plain_csv)
+    clock = clock_of(options.zone)
+    is_wanted = _wanted(options.events or (), period_of(options.from_time, options.to_time))
+    progress, order = ProgressLine(), names_in(options.order)
+    with branches_in(options.paths, order, options.cluster, progress) as branches:
         told = [(one, timeline(one, progress.show)) for one in branches]
     progress.clear()
     chosen = [(branch, list(filter(is_wanted, events))) for branch, events in told]
-    if options.form == "text":
+    if form == "text":
         for branch, events in chosen:
-            _write(branch, events, options.clock)
+            _write(branch, events, clock)
     else:
         from jobs.asking.query_result import write_timed  # Text needs no csv.
 
         found = (event for _, events in chosen for event in events)
-        write_timed(Event._fields, found, options.form, options.clock)
+        write_timed(Event._fields, found, form, clock)
     return 0
 
 
-def _wanted(options: TimelineOptions) -> Callable[[Event], bool]:
-    check_patterns("--event", options.events, EVENTS)
-    return lambda event: options.period.holds(event.at) and fits(event.event, options.events)
+def _wanted(patterns: Sequence[str], period: Period) -> Callable[[Event], bool]:
+    check_patterns("--event", patterns, EVENTS)
+    return lambda event: period.holds(event.at) and fits(event.event, patterns)
 
 
 def _write(branch: Branch, events: Iterable[Event], clock: ZonedClock) -> None:

@@ -26,7 +26,7 @@ def client_config(path: str | None, default: ClientConfig = _DEFAULT) -> ClientC
         complain(warning)
     unknown = properties.unknown()
     if unknown:
-        complain(f"{path}: without meaning here, ignored: {', '.join(unknown)}")
+        complain(f"{path}: ignored, because they have no meaning here: {', '.join(unknown)}")
     return config
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 import sys
 import time
-from dataclasses import dataclass
 
+from jobs.commands.reading import ConsumeOptions
 from jobs.engine.connecting import addresses, client_config
 from jobs.output import complain
 from jobs.record_lines import opaque_line, record_line
@@ -26,26 +26,6 @@ from replica.model.topic import METADATA_TOPIC
 
 _POLL_MS = 500
 _START = re.compile(r"(\d{1,18})(?::(\d{1,9}))?", re.ASCII)
-
-
-@dataclass(frozen=True, slots=True)
-class ConsumeOptions:
-    """start: earliest, latest, OFFSET or OFFSET:EPOCH. timeout_s: how long no answer may come.
-    command_config: see jobs.engine.connecting."""
-
-    bootstrap: str
-    topic: str = METADATA_TOPIC
-    partition: int = 0
-    start: str = "earliest"
-    replica_selector: str = "leader"
-    rack: str = ""
-    until_end: bool = False
-    timeout_s: float = 30.0
-    json_output: bool = False
-    keep_secrets: bool = False
-    redact_key: str | None = None
-    show_configs: tuple[str, ...] = ()
-    command_config: str | None = None
 
 
 class NoRecordsError(KraftlakeError):
@@ -67,12 +47,16 @@ def run(options: ConsumeOptions) -> int:
     )
     session = Session(policy, selector, position, SessionSettings(rack=options.rack))
     with Consumer(session, connections) as consumer:
-        _read(consumer, connections, printing, options)
+        _read(consumer, session, connections, printing, options)
     return 1 if printing.damaged else 0
 
 
 def _read(
-    consumer: Consumer, connections: WireConnections, printing: _Printing, options: ConsumeOptions
+    consumer: Consumer,
+    session: Session,
+    connections: WireConnections,
+    printing: _Printing,
+    options: ConsumeOptions,
 ) -> None:
     """Read up to the log end in the first answer, or without an end."""
     end: int | None = None
@@ -84,10 +68,10 @@ def _read(
         for record in polled.records:
             printing.record(record)
         sys.stdout.flush()
-        position, high_watermark = consumer.position, consumer.high_watermark
+        position, high_watermark = session.position, session.high_watermark
         if end is None and high_watermark >= 0:
             end = high_watermark
-        if options.until_end and end is not None and position and position.offset >= end:
+        if not options.follow and end is not None and position and position.offset >= end:
             return
         if not connections.trouble and connections.heard > heard:
             heard_at, heard, told = time.monotonic(), connections.heard, False
@@ -95,7 +79,7 @@ def _read(
         is_silent = time.monotonic() - heard_at > options.timeout_s
         # A request may wait longer for its answer than this command does.
         trouble = connections.trouble or (f"{options.bootstrap}: no answer" if is_silent else "")
-        if is_silent and (options.until_end or end is None):
+        if is_silent and (not options.follow or end is None):
             raise NoRecordsError(f"{trouble} (for {options.timeout_s:g} s)")
         # Reported once until all is well again: several nodes answer in turn.
         if trouble and not told:
@@ -110,7 +94,7 @@ class _Printing:
         self._is_metadata = options.topic == METADATA_TOPIC
         self._name = f"{options.topic}-{options.partition}"
         self._reader = LogRecordReader(
-            make_redactor(options.keep_secrets, options.redact_key, options.show_configs)
+            make_redactor(options.keep_secrets, options.redact_key, options.show_config or ())
         )
 
     def record(self, read: ConsumerRecord) -> None:

@@ -1,5 +1,5 @@
-"""Has a replica with a large log find its batches by the bulk reader's machine code, where that is
-installed and compiled."""
+"""Lets a replica with a large log find its batches by the bulk reader's compiled code, where that
+is installed and compiled."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from replica.errors import KraftlakeError
 
 LARGE_BYTES = 64 * 1024 * 1024
-"""The size of log from which on machine code is worth its loading, which takes about 0.3 s. Plain
+"""From this size of the log on, compiled code is worth the 0.3 s that loading it takes. Plain
 Python takes as long to find the batches of such a log, if they have 170 bytes each."""
 
 
@@ -20,10 +20,10 @@ LOOK_EVERY_S = 10.0
 
 
 def prepare(log_dir: str) -> bool:
-    """Have this process find batches by machine code where the log in `log_dir` is large. Returns
-    whether it is.
+    """Load the compiled code that finds batches, if the log in `log_dir` is large. Returns whether
+    it is large.
 
-    It does nothing where the bulk reader isn't installed, or where its code is not compiled yet: a
+    It loads nothing where the bulk reader isn't installed, or where its code is not compiled yet: a
     replica doesn't wait for a compiler.
     """
     if log_bytes(log_dir) < LARGE_BYTES:

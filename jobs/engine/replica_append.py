@@ -11,41 +11,23 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from jobs.commands.engine import AppendOptions
 from jobs.engine.connecting import addresses, client_config
 from jobs.output import complain, write_json, write_line
 from replica.admin.appending import (
     Appended,
     Appender,
     AppendRefusedError,
-    NoLeaderFoundError,
     UnknownOutcomeError,
 )
 from replica.admin.records import batch_of, record_of_json, record_of_value
-from replica.errors import KraftlakeError, UnreadableFileError, UsageError
+from replica.errors import KraftlakeError, NoLeaderError, UnreadableFileError, UsageError
 from replica.format.record import Record
-from replica.model.topic import METADATA_TOPIC
 from replica.wire.client import ClientConfig
 
 _CHUNK_BYTES = 256 * 1024
 """The most bytes that are read at once. They become one batch, so the lines of a slow writer don't
 wait for further ones."""
-
-
-@dataclass(frozen=True, slots=True)
-class AppendOptions:
-    """source: a file; None or - for stdin. as_json: lines are JSON objects. raw: the whole input is
-    one value. at_least_once: send again what may be in the log already. timeout_s: for each
-    batch."""
-
-    bootstrap: str
-    source: str | None = None
-    topic: str = METADATA_TOPIC
-    as_json: bool = False
-    raw: bool = False
-    at_least_once: bool = False
-    timeout_s: float = 30.0
-    json_output: bool = False
-    command_config: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +52,6 @@ class IncompleteError(KraftlakeError):
 
 def run(options: AppendOptions) -> int:
     """Append. Returns 0 when all records are committed; else raises IncompleteError."""
-    if options.raw and options.as_json:
-        raise UsageError("--raw and --records exclude each other: take one")
     bootstrap = addresses(options.bootstrap)
     config = client_config(options.command_config, ClientConfig(timeout_s=options.timeout_s))
     with asyncio.Runner() as runner:
@@ -108,7 +88,7 @@ async def _append(
                     "`kraftlake consume` before you send them again"
                 ) from error
             complain(f"{numbered.place}: sent again, and may be there twice: {error}")
-        except (AppendRefusedError, NoLeaderFoundError) as error:
+        except (AppendRefusedError, NoLeaderError) as error:
             raise IncompleteError(f"{numbered.place}: {error}; {_before(before)}") from error
 
 

@@ -6,17 +6,16 @@ import asyncio
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from jobs.commands.engine import DescribeOptions
 from jobs.engine.connecting import addresses, client_config
 from jobs.output import coloured, complain, time_text, write_json, write_line, write_table
 from replica.admin.describing import describe_quorum
-from replica.admin.quorum import CAUGHT_UP_WITHIN_MS, Quorum, QuorumNotice, verdicts
+from replica.admin.quorum import Quorum, QuorumNotice, verdicts
 from replica.errors import NoLeaderError
 from replica.model.keys import ZERO_UUID
-from replica.model.topic import METADATA_TOPIC
 from replica.severity import Severity
 from replica.wire.client import ClientConfig
 from replica.wire.pool import Address
@@ -28,20 +27,6 @@ _COLUMNS = (
     "last_fetch_ms_ago", "caught_up_ms_ago", "listeners",
 )  # fmt: skip
 _COLOURS = {Severity.INFO: "green", Severity.WARNING: "yellow", Severity.ERROR: "red"}
-
-
-@dataclass(frozen=True, slots=True)
-class DescribeOptions:
-    """timeout_s: how long to look for a leader. watch_s: seconds between looks, None for one look.
-    caught_up_within_ms: how recently a replica must have been at the leader's log end."""
-
-    bootstrap: str
-    topic: str = METADATA_TOPIC
-    timeout_s: float = 10.0
-    watch_s: float | None = None
-    caught_up_within_ms: int = CAUGHT_UP_WITHIN_MS
-    json_output: bool = False
-    command_config: str | None = None
 
 
 def run(options: DescribeOptions) -> int:
@@ -135,7 +120,7 @@ def _replica(quorum: Quorum, replica: DescribedReplica) -> dict[str, Any]:
         "last_fetch_ms_ago": quorum.ago(replica.last_fetch),
         "last_caught_up": _known(replica.last_caught_up),
         "last_caught_up_ms_ago": quorum.ago(replica.last_caught_up),
-        "listeners": [f"{name}://{host}:{port}" for name, host, port in replica.listeners],
+        "listeners": [f"{each.name}://{each.host}:{each.port}" for each in replica.listeners],
     }
 
 

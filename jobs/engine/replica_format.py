@@ -2,36 +2,27 @@
 
 from __future__ import annotations
 
-from jobs.output import write_json, write_line
+from jobs.commands.engine import FormatOptions
+from jobs.output import write_either
 from replica.node.formatting import Formatted, format_node
 from replica.node.properties import read_properties
 from replica.node.settings import NodeSettings, settings_in
 from replica.storage.filesystem import LocalDisk
 
 
-def run(
-    config: str,
-    cluster_id: str,
-    *,
-    standalone: bool,
-    initial_controllers: str,
-    ignore_formatted: bool,
-    json_output: bool,
-) -> int:
-    """Format by format_node, and say what was done. Returns 0. config: server.properties."""
-    settings = settings_in(read_properties(config))
+def run(options: FormatOptions) -> int:
+    """Format by format_node, and say what was done. Returns 0."""
+    settings = settings_in(read_properties(options.config))
     formatted = format_node(
         LocalDisk(),
         settings,
-        cluster_id,
-        standalone=standalone,
-        initial_controllers=initial_controllers,
-        ignore_formatted=ignore_formatted,
+        options.cluster_id,
+        standalone=options.standalone,
+        initial_controllers=options.initial_controllers,
+        ignore_formatted=options.ignore_formatted,
     )
-    if json_output:
-        write_json(_row(settings, formatted))
-    else:
-        write_line(_text(settings, formatted))
+    row, line = _row(settings, formatted), _text(settings, formatted)
+    write_either([row], [line], json_output=options.json_output)
     return 0
 
 

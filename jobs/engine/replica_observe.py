@@ -6,8 +6,8 @@ import asyncio
 import signal
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 
+from jobs.commands.engine import ObserveOptions
 from jobs.directories.broker_defaults import defaults_in
 from jobs.engine import large_logs
 from jobs.engine.connecting import addresses, client_config
@@ -21,27 +21,6 @@ from replica.node.observer.recorder import CLIENT, Observation, ObserverRecorder
 from replica.raft.effects import Stopped
 from replica.watching.watch import Watch
 from replica.wire.pool import Address
-
-
-@dataclass(frozen=True, slots=True)
-class ObserveOptions:
-    """bootstrap: host:port with commas. broker_config: a broker's server.properties, for the rules
-    of health. timeout_s: only with until_caught_up. command_config: see jobs.engine.connecting. The
-    other fields are those of Observation."""
-
-    bootstrap: str
-    folder: str
-    node_id: int | None = None
-    is_anonymous: bool = False
-    cluster_id: str = ""
-    listen: str = ""
-    metrics: str = ""
-    broker_config: str | None = None
-    until_caught_up: bool = False
-    timeout_s: float = 60.0
-    log_format: str = "text"
-    json_output: bool = False
-    command_config: str | None = None
 
 
 class NotCaughtUpError(KraftlakeError):
@@ -101,8 +80,6 @@ async def _watched(
 
 
 def _observation(options: ObserveOptions) -> Observation:
-    if options.is_anonymous and options.node_id is not None:
-        raise UsageError("--anonymous and --node-id exclude each other: take one")
     return Observation(
         tuple(addresses(options.bootstrap)),
         options.folder.rstrip("/") or "/",

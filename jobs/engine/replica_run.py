@@ -6,6 +6,7 @@ import asyncio
 import re
 import signal
 
+from jobs.commands.engine import RunOptions
 from jobs.engine import large_logs
 from jobs.engine.notices import code_of, reporter
 from replica.errors import UsageError
@@ -20,12 +21,10 @@ from replica.raft.effects import Stopped
 SHUTDOWN_MS = 5_000
 
 
-def run(config: str, workload: str, log_format: str) -> int:
-    """Run the replica. Returns 0 after it left in order, 1 where leaving took too long.
-
-    config: server.properties. workload: RATE,BYTES; empty for none. log_format: text or json.
-    """
-    load, report = _load(workload), reporter(log_format)
+def run(options: RunOptions) -> int:
+    """Run the replica. Returns 0 after it left in order, 1 where leaving took too long."""
+    config = options.config
+    load, report = _load(options.workload), reporter(options.log_format)
     settings = settings_in(read_properties(config))
     if load is not None and settings.topic.is_metadata:
         raise UsageError(
@@ -36,7 +35,7 @@ def run(config: str, workload: str, log_format: str) -> int:
         report(Notice("exposed-secrets", warning))
     if settings.unknown:
         names = ", ".join(settings.unknown)
-        text = f"{config}: without meaning here, ignored: {names}"
+        text = f"{config}: ignored, because they have no meaning here: {names}"
         report(Notice("unknown-keys", text, {"keys": names}))
     raise_limit()
     large_logs.prepare(settings.log_dir)

@@ -5,15 +5,16 @@ from __future__ import annotations
 import getpass
 import sys
 
+from jobs.commands.engine import ScramOptions
 from jobs.output import write_line
 from replica.errors import UsageError
 from replica.node.security.scram_file import line_for
 
 
-def run(user: str, mechanism: str, iterations: int) -> int:
+def run(options: ScramOptions) -> int:
     """Print the line. Returns 0. The password comes from the terminal or from stdin."""
     password = _asked_twice() if sys.stdin.isatty() else _first_line()
-    write_line(line_for(user, mechanism, password, iterations))
+    write_line(line_for(options.user, options.mechanism, password, options.iterations))
     return 0
 
 

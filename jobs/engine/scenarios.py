@@ -4,9 +4,10 @@ scenarios."""
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterator
 
 from jobs.choices import named
-from jobs.output import ms_text, write_json, write_line
+from jobs.output import ms_text, write_either
 from replica.simulate.scenarios.library import SCENARIOS, SCENARIOS_BY_NAME
 from replica.simulate.scenarios.quorum import Capture
 from replica.simulate.scenarios.scenario import NamedScenario
@@ -15,17 +16,17 @@ from replica.simulate.scenarios.writing import refuse_filled, write_capture
 
 def list_scenarios(*, json_output: bool) -> int:
     """Print the story of each scenario. Returns 0."""
-    for scenario in SCENARIOS:
-        if json_output:
-            write_json(_plain(scenario))
-            continue
-        write_line(scenario.name)
-        write_line(f"    {scenario.story}")
-        write_line(f"    Retells: {', '.join(scenario.issues)}")
-    if not json_output:
-        write_line("")
-        write_line("`kraftlake simulate SCENARIO -o DIR` writes the log directories of one.")
+    write_either(map(_plain, SCENARIOS), _stories(), json_output=json_output)
     return 0
+
+
+def _stories() -> Iterator[str]:
+    for scenario in SCENARIOS:
+        yield scenario.name
+        yield f"    {scenario.story}"
+        yield f"    Retells: {', '.join(scenario.issues)}"
+    yield ""
+    yield "`kraftlake simulate SCENARIO -o DIR` writes the log directories of one."
 
 
 def run(name: str, directory: str, *, json_output: bool) -> int:
@@ -37,10 +38,8 @@ def run(name: str, directory: str, *, json_output: bool) -> int:
     refuse_filled(directory)
     capture = scenario.capture()
     write_capture(capture, directory)
-    if json_output:
-        write_json(_row(scenario, capture, directory))
-    else:
-        _describe(scenario, capture, directory)
+    lines = _described(scenario, capture, directory)
+    write_either([_row(scenario, capture, directory)], lines, json_output=json_output)
     return 0
 
 
@@ -65,20 +64,17 @@ def _row(scenario: NamedScenario, capture: Capture, directory: str) -> dict[str,
     }
 
 
-def _describe(scenario: NamedScenario, capture: Capture, directory: str) -> None:
+def _described(scenario: NamedScenario, capture: Capture, directory: str) -> Iterator[str]:
     nodes = ", ".join(map(str, sorted(capture.files)))
-    write_line(
-        f"{directory}: nodes {nodes} of cluster {capture.cluster_id}, "
-        f"captured at {ms_text(capture.captured_at_ms)}"
-    )
-    write_line(f"Story:     {scenario.story}")
-    write_line(f"Retells:   {', '.join(scenario.issues)}")
+    at = ms_text(capture.captured_at_ms)
+    yield f"{directory}: nodes {nodes} of cluster {capture.cluster_id}, captured at {at}"
+    yield f"Story:     {scenario.story}"
+    yield f"Retells:   {', '.join(scenario.issues)}"
     if scenario.tampering is not None:
-        write_line(f"Tampered:  {scenario.tampering.meaning}, which no correct engine writes")
-    write_line(f"Findings:  {', '.join(scenario.findings) or 'none, all is sound'}")
-    write_line("Look at it:")
-    for command in _commands(scenario, directory):
-        write_line(f"  {command}")
+        yield f"Tampered:  {scenario.tampering.meaning}, which no correct engine writes"
+    yield f"Findings:  {', '.join(scenario.findings) or 'none, all is sound'}"
+    yield "Look at it:"
+    yield from (f"  {command}" for command in _commands(scenario, directory))
 
 
 def _commands(scenario: NamedScenario, directory: str) -> list[str]:

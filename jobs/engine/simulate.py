@@ -11,12 +11,14 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import partial
 from itertools import pairwise
 from multiprocessing import get_context
 from pathlib import Path
 
+from jobs.commands.simulating import SimulateOptions
+from jobs.engine import scenarios
 from jobs.output import ProgressLine, complain, json_text, write_json, write_line
 from jobs.seeds import seeds_in
 from pipelines.tasks import LostProcessError, begin_process
@@ -29,27 +31,22 @@ _AHEAD = 16
 work."""
 
 
-@dataclass(frozen=True, slots=True)
-class SimulateOptions:
-    """seeds: A:B, from A to B - 1. events: for each seed. state: the file that remembers what is
-    done, None for none. jobs: processes. is_guided: whether every second run forks from a run that
-    reached something new. forks: of every run, EVENT.SEED with commas between."""
-
-    seeds: str
-    events: int
-    state: str | None = None
-    jobs: int = 1
-    json_output: bool = False
-    is_guided: bool = False
-    forks: str = ""
+def run(options: SimulateOptions) -> int:
+    """List the scenarios, write one, or run a campaign."""
+    if options.seeds is not None:
+        return campaign(options, seeds_in(options.seeds))
+    if options.scenario is None or options.output is None:
+        return scenarios.list_scenarios(json_output=options.json_output)
+    return scenarios.run(options.scenario, options.output, json_output=options.json_output)
 
 
-def campaign(options: SimulateOptions) -> int:
+def campaign(options: SimulateOptions, seeds: range) -> int:
     """Print a line for each seed; of seeds that were finished before, only for broken ones. Returns
     1 where an invariant broke, else 0."""
-    seeds, started = seeds_in(options.seeds), time.monotonic()
+    started = time.monotonic()
     done = {} if options.state is None else read_done(options.state, options.events)
-    corpus = Corpus(options.events, is_guided=options.is_guided, forks=forks_in(options))
+    forks = forks_in(options.forks or "", options.events)
+    corpus = Corpus(options.events, is_guided=options.is_guided, forks=forks)
     for result in done.values():
         corpus.add(result)
     before = [done[number] for number in sorted(done) if number in seeds]
@@ -60,7 +57,7 @@ def campaign(options: SimulateOptions) -> int:
     try:
         with remembering(options.state) as remember:
             plans = (corpus.plan(number) for number in seeds if number not in done)
-            for result in results(plans, options):
+            for result in results(plans, options.events, options.jobs):
                 remember(corpus.add(result))
                 count += 1
                 progress.clear()
@@ -87,19 +84,19 @@ def campaign(options: SimulateOptions) -> int:
     return 1 if broken else 0
 
 
-def results(plans: Iterable[PlannedRun], options: SimulateOptions) -> Iterator[Result]:
+def results(plans: Iterable[PlannedRun], events: int, processes: int) -> Iterator[Result]:
     """The results in the order of the plans. Few runs are begun ahead of the next one in order, so
     that a plan can follow from the results before it."""
-    one = partial(carry_out, events=options.events)
-    if options.jobs == 1:
+    one = partial(carry_out, events=events)
+    if processes == 1:
         yield from map(one, plans)
         return
-    pool = ProcessPoolExecutor(options.jobs, get_context("spawn"), begin_process)
+    pool = ProcessPoolExecutor(processes, get_context("spawn"), begin_process)
     try:
         ahead = deque[Future[Result]]()
         for plan in plans:
             ahead.append(pool.submit(one, plan))
-            if len(ahead) > _AHEAD * options.jobs:
+            if len(ahead) > _AHEAD * processes:
                 yield ahead.popleft().result()
         while ahead:
             yield ahead.popleft().result()
@@ -128,17 +125,18 @@ def _name(result: Result) -> str:
     return f"seed {result.seed}{forked}"
 
 
-def forks_in(options: SimulateOptions) -> tuple[Fork, ...]:
-    """The forks that --forks names; UsageError where they don't ascend, or lie behind the run."""
-    if not options.forks:
+def forks_in(text: str, event_count: int) -> tuple[Fork, ...]:
+    """The forks in the text of --forks. Raises UsageError where they don't ascend, or lie behind
+    the end of the run."""
+    if not text:
         return ()
-    found = re.findall(r"(\d{1,18})\.(\d{1,18})", options.forks, re.ASCII)
+    found = re.findall(r"(\d{1,18})\.(\d{1,18})", text, re.ASCII)
     forks = tuple(Fork(int(event), int(seed)) for event, seed in found)
-    events = [-1, *(fork.event for fork in forks), options.events]
+    events = [-1, *(fork.event for fork in forks), event_count]
     said = ",".join(f"{fork.event}.{fork.seed}" for fork in forks)
-    if said != options.forks or any(a >= b for a, b in pairwise(events)):
+    if said != text or any(a >= b for a, b in pairwise(events)):
         raise UsageError(
-            f"--forks {options.forks}: expected EVENT.SEED with commas between, such as "
+            f"--forks {text}: expected EVENT.SEED with commas between, such as "
             "700.12,1500.80; the events rise, and all are below --events"
         )
     return forks

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import shlex
 
+from jobs.commands.lake import BuildOptions
 from jobs.interrupts import interruptible, started_spark, told_to_stop
-from jobs.lake.course import Course
+from jobs.lake.progress import CommandProgress
 from jobs.lake.waiting import check_whole, waiting
 from jobs.output import complain, write_counts
 from pipelines.lake import Lake
@@ -14,28 +15,20 @@ from pipelines.lake.tables import check_lake
 from replica.errors import KraftlakeError
 
 
-def run(
-    *,
-    lake: Lake,
-    run_id: str | None = None,
-    follow_s: float | None = None,
-    json_output: bool = False,
-) -> int:
-    """Build the lake, and print the number of rows of each table. Returns 0. Raises KraftlakeError.
-
-    run_id: a UUID, for gold.quality_results and lineage. follow_s: build again whenever bronze has
-    changed, with so many seconds between looks, until SIGTERM or Ctrl-C; None to build once.
-    """
-    if follow_s is None:
-        course = Course("build", is_shown=not json_output)
-        write_counts(run_build(lake, run_id, course), json_output=json_output)
-        tell_next(course, lake)
+def run(options: BuildOptions) -> int:
+    """Build the lake, once or until SIGTERM or Ctrl-C whenever bronze has changed, and print the
+    number of rows of each table. Returns 0. Raises KraftlakeError."""
+    lake, json_output = options.lake, options.json_output
+    if options.follow_s is None:
+        progress = CommandProgress("build", is_shown=not json_output)
+        write_counts(run_build(lake, options.run_id, progress), json_output=json_output)
+        tell_next(progress, lake)
         return 0
     with told_to_stop() as stop:
         while not stop.is_set():
             if _has_changed(lake):
                 _build_if_free(lake, json_output=json_output)
-            stop.wait(follow_s)
+            stop.wait(options.follow_s)
     return 0
 
 
@@ -57,33 +50,34 @@ def _build_if_free(lake: Lake, *, json_output: bool) -> None:
         complain(f"build: {error}; trying again")
 
 
-def tell_next(course: Course, lake: Lake) -> None:
-    """Tells which commands read a built lake."""
+def tell_next(progress: CommandProgress, lake: Lake) -> None:
+    """Say which commands read a built lake."""
     named = shlex.quote(str(lake))
-    course.end(
+    progress.end(
         f"kraftlake sql --lake {named} --question findings, or "
         f"kraftlake report --lake {named} -o incident.html"
     )
 
 
 def run_build(
-    lake: Lake, run_id: str | None = None, course: Course | None = None
+    lake: Lake, run_id: str | None = None, progress: CommandProgress | None = None
 ) -> dict[str, int]:
-    """`build_tables`, which Ctrl-C ends with one line."""
+    """Call `build_tables`. Ctrl-C ends it with one line."""
     with interruptible("build", lambda: _again(lake)):
-        return build_tables(lake, run_id, course)
+        return build_tables(lake, run_id, progress)
 
 
 def build_tables(
-    lake: Lake, run_id: str | None = None, course: Course | None = None
+    lake: Lake, run_id: str | None = None, progress: CommandProgress | None = None
 ) -> dict[str, int]:
     """Rows by table. Spark starts where something has changed since the last build, and the lake is
-    not small. course: by default one without a line of progress. Raises KraftlakeError."""
+    not small. progress: None for one without a line of its own on a terminal. Raises
+    KraftlakeError."""
     from pipelines.lake.lock import locked_in_store
     from pipelines.last_build import last_build
     from pipelines.lineage.job_events import job_events
 
-    course = course or Course("build", is_shown=False)
+    progress = progress or CommandProgress("build", is_shown=False)
     check_lake(lake)
     check_whole(lake)
     check_writable(lake, ("silver", "gold"))
@@ -94,25 +88,25 @@ def build_tables(
             if last is not None and last.still_holds(lake):
                 complain("build: nothing has changed since the last build")
                 return dict(last.rows)
-            with course.shown():
-                return _build(lake, named, course)
+            with progress.shown():
+                return _build(lake, named, progress)
 
 
-def _build(lake: Lake, run_id: str, course: Course) -> dict[str, int]:
+def _build(lake: Lake, run_id: str, progress: CommandProgress) -> dict[str, int]:
     from pipelines.delta.failures import told
     from pipelines.small_build import build_small
 
-    def progress(line: str) -> None:
-        course.line(f"build: {line}")
+    def tell(line: str) -> None:
+        progress.line(f"build: {line}")
 
     with told(lake):
-        counts = build_small(lake, progress, run_id, course.share)
+        counts = build_small(lake, tell, run_id, progress.share)
     if counts is None:
         from pipelines.build import build
 
         spark = started_spark("build", lake)
         with told(lake):
-            counts = build(spark, lake, progress, run_id, course.share)
+            counts = build(spark, lake, tell, run_id, progress.share)
     return counts
 
 

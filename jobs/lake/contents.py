@@ -7,11 +7,11 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
+from jobs.commands.lake import LakeOptions
 from jobs.lake import held as lake_content
 from jobs.lake.held import HeldLog
 from jobs.output import ms_text, time_text, write_json, write_line, write_table
 from pipelines.capture_rounds import Round
-from pipelines.lake import Lake
 from pipelines.lake.tables import tables_of
 from replica.errors import UsageError
 
@@ -21,9 +21,10 @@ _Labels = Mapping[tuple[str, datetime], str]
 _COUNTED = ("captures", "first_captured", "last_captured", "log_start_offset", "log_end_offset")
 
 
-def run(*, lake: Lake, json_output: bool = False) -> int:
+def run(options: LakeOptions) -> int:
     """Print clusters, replicas, rounds, captures, tables and versions. Returns 0. Raises
     KraftlakeError."""
+    lake = options.lake
     names = tables_of(lake)
     missing = [name for name in _NEEDED if name not in names]
     if missing:
@@ -40,7 +41,7 @@ def run(*, lake: Lake, json_output: bool = False) -> int:
         "table": [*lake_content.tables(lake, names)],
         "version": lake_content.versions(lake, names),
     }
-    if json_output:
+    if options.json_output:
         for kind, rows in content.items():
             for row in rows:
                 write_json({"kind": kind, **row})

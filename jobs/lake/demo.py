@@ -13,7 +13,8 @@ from pathlib import Path
 
 from jobs.asking import sql
 from jobs.asking.questions import DEMO
-from jobs.asking.sql_request import SqlRequest
+from jobs.commands.asking import SqlOptions
+from jobs.commands.lake import DemoOptions, IngestOptions
 from jobs.lake import ingest
 from jobs.output import complain, write_line, write_text
 from pipelines.lake import Lake
@@ -28,7 +29,7 @@ UNPACKED = Path(".demo/logs")
 _FAILED = 1
 
 
-def run(*, lake: Lake | None = None) -> int:
+def run(options: DemoOptions) -> int:
     """Run the demo. Returns 0, or 1 where a step failed. A lake of an earlier demo at the default
     place is made anew.
 
@@ -38,6 +39,7 @@ def run(*, lake: Lake | None = None) -> int:
 
     recorded = RECORDED if RECORDED.is_dir() else unpacked()
     paths = [recorded / name for name in CLUSTERS]
+    lake = options.lake
     if lake is None:
         lake = DEFAULT_LAKE
         shutil.rmtree(lake.folder, ignore_errors=True)
@@ -48,12 +50,11 @@ def run(*, lake: Lake | None = None) -> int:
     write_line("")
     order = ",".join(ORDER)
     write_line(f"$ kraftlake ingest --lake {lake} --build --order {order} {' '.join(shown)}")
-    in_order, built = ingest.IngestSource(order=ORDER), ingest.Manner(then_build=True)
-    if ingest.run(shown, lake=lake, reading=in_order, manner=built):
+    if ingest.run(IngestOptions(shown, lake, order=order, then_build=True)):
         return _FAILED
     for question in DEMO:
         write_text(f"\n# {question.title}\n{question.sql};\n\n")
-        sql.run(SqlRequest(lake=lake, query=question.sql))
+        sql.run(SqlOptions(lake, question.sql), "text")
     complain(f"demo: done in {time.monotonic() - started:.0f} s")
     write_line("")
     write_line(f"The lake stays in {lake}. Ask it anything: kraftlake sql --lake {lake} --tables")

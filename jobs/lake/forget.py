@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from jobs.commands.lake import ForgetOptions
 from jobs.interrupts import interruptible, started_spark
 from jobs.lake import held as lake_content
 from jobs.lake.waiting import check_ready, waiting
@@ -22,33 +23,21 @@ _SHOWN = (
 )  # fmt: skip
 
 
-def run(
-    *,
-    lake: Lake,
-    captures: Sequence[str] = (),
-    clusters: Sequence[str] = (),
-    confirmed: bool = False,
-    vacuum: bool = False,
-    json_output: bool = False,
-) -> int:
-    """Show the chosen captures or, where confirmed, remove them. Returns 0. Raises KraftlakeError.
-
-    captures: ids of captures or capture groups. vacuum: also build, and delete earlier versions;
-    for that no capture needs to be named.
-    """
-    if vacuum and not confirmed:
-        raise UsageError("--vacuum can't be undone: add --yes")
+def run(options: ForgetOptions) -> int:
+    """Show the chosen captures or, where confirmed, remove them. Returns 0. Raises
+    KraftlakeError."""
+    lake, vacuum, json_output = options.lake, options.vacuum, options.json_output
     tables_of(lake)  # Raises where it is no lake.
-    asked = Targets(frozenset(captures), frozenset(clusters))
-    if not confirmed:
-        return _show(_meant(lake, asked, forgetting.begun(lake)), json_output)
+    asked = Targets(frozenset(options.captures or ()), frozenset(options.clusters or ()))
+    if not options.confirmed:
+        return _show(_chosen(lake, asked, forgetting.begun(lake)), json_output)
     check_ready(lake, *(SCHEMAS if vacuum else ("bronze",)))
     with interruptible("forget", lambda: _again(lake, vacuum=vacuum)):
         with locked(lake, waiting("forget", lake)):
             check_schema_version(lake)
             left = forgetting.begun(lake)
             if asked | left != Targets() or not vacuum:
-                _meant(lake, asked, left)
+                _chosen(lake, asked, left)
                 write_counts(_forget(lake, asked | left), json_output=json_output)
         if vacuum:
             return _leave_no_earlier_version(lake, json_output)
@@ -65,7 +54,7 @@ def _again(lake: Lake, *, vacuum: bool) -> str:
     return f"run `{words}`, which finishes it"
 
 
-def _meant(lake: Lake, asked: Targets, left: Targets) -> list[dict[str, Any]]:
+def _chosen(lake: Lake, asked: Targets, left: Targets) -> list[dict[str, Any]]:
     """The chosen rows of bronze.captures. Raises UsageError for an id that no capture has. left:
     what an interrupted run had to forget, which may be gone already."""
     if asked == left == Targets():
@@ -86,13 +75,13 @@ def _meant(lake: Lake, asked: Targets, left: Targets) -> list[dict[str, Any]]:
     ]
 
 
-def _show(meant: Sequence[dict[str, Any]], json_output: bool) -> int:
+def _show(chosen: Sequence[dict[str, Any]], json_output: bool) -> int:
     if json_output:
-        for row in meant:
+        for row in chosen:
             write_json(row)
     else:
-        write_table(_SHOWN, [tuple(row.values()) for row in meant])
-    complain(f"forget: {counted(len(meant), 'capture')} would go; add --yes to take them out")
+        write_table(_SHOWN, [tuple(row.values()) for row in chosen])
+    complain(f"forget: {counted(len(chosen), 'capture')} would go; add --yes to take them out")
     return 0
 
 

@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import Any
 
 from jobs.asking.sql_delta_rs import named_rows, opened_table
-from pipelines.capture_rounds import Round, round_of, rounds_sql
+from pipelines.capture_rounds import Round, rounds_sql
 from pipelines.lake import Lake
 from pipelines.tables.keys import REPLICA_KEYS
 from replica.history.log import OffsetRange
@@ -92,7 +92,7 @@ def captures(lake: Lake) -> list[dict[str, Any]]:
 
 def rounds(lake: Lake) -> list[Round]:
     """The rounds of captures, oldest first in each cluster."""
-    return [round_of(row) for row in named_rows(lake, rounds_sql("true"))]
+    return [Round(**row) for row in named_rows(lake, rounds_sql("true"))]
 
 
 def tables(lake: Lake, names: Iterable[str]) -> Iterator[dict[str, Any]]:

@@ -9,9 +9,11 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from jobs.commands.lake import IngestOptions
+from jobs.commands.options import names_in
 from jobs.interrupts import interruptible, started_spark, told_to_stop
 from jobs.lake import build
-from jobs.lake.course import Course, DecodedBytes
+from jobs.lake.progress import CommandProgress, DecodedBytes
 from jobs.lake.waiting import check_whole, waiting
 from jobs.moments import capture_moment_of
 from jobs.option_files import check_there
@@ -26,36 +28,12 @@ from pipelines.lake.lock import locked
 from pipelines.lake.redaction import Redaction, keep_to_owner, lake_key, lake_key_file
 from pipelines.lake.schema_version import VERSION, schema_version, write_schema_version
 from pipelines.lake.seal import OPEN, Seal
-from replica.errors import UsageError
 from replica.format.damage import Damage
 from replica.metadata.redact import Redactor
 
 _AGAIN = (
     "what was committed stays: run the same command again, which goes on and stores nothing twice"
 )
-
-
-@dataclass(frozen=True, slots=True)
-class IngestSource:
-    """What the user says about the paths.
-
-    captured_at: when they were copied, ISO-8601 or ms. order: folder names, oldest capture first.
-    as_replica: CLUSTER:NODE[:DIRECTORY] of a directory that doesn't say whose it is. verify: also
-    read the bytes that the lake knows.
-    """
-
-    captured_at: str | None = None
-    order: Sequence[str] = ()
-    as_replica: str | None = None
-    verify: bool = False
-
-    def options(self) -> CaptureOptions:
-        """The same, checked. Raises UsageError."""
-        return CaptureOptions(
-            captured_at=capture_moment_of("--captured-at", self.captured_at),
-            order=tuple(self.order),
-            replica=None if self.as_replica is None else parse_replica(self.as_replica),
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,87 +82,57 @@ class Hiding:
         return Redaction(key_file, self.shown_configs, keeps_crcs=self.seal == OPEN)
 
 
-@dataclass(frozen=True, slots=True)
-class Manner:
-    """How an ingest runs, and what it prints at its end.
-
-    is_stream: whether the paths are followed, by one look or by many. follow_s: seconds between
-    looks, each of which ingests where a log has grown; None for one look. accept_damage: return 0
-    even where a row of bronze.damage was written. then_build: build the other tables in the same
-    process. dry_run: print what an ingest would bring in, and write nothing. run_id: a UUID, for
-    lineage.
-    """
-
-    is_stream: bool = False
-    follow_s: float | None = None
-    accept_damage: bool = False
-    then_build: bool = False
-    dry_run: bool = False
-    run_id: str | None = None
-    json_output: bool = False
-
-
-def run(
-    paths: Sequence[str],
-    *,
-    lake: Lake,
-    reading: IngestSource = IngestSource(),
-    hiding: Hiding = Hiding(),
-    manner: Manner = Manner(),
-) -> int:
+def run(options: IngestOptions) -> int:
     """Ingest the paths. Returns 0 where everything was read, 1 where a row of bronze.damage was
     written, or where a dry run finds a damaged place without decoding. Raises KraftlakeError."""
-    _check_stream(reading, manner)
+    paths, lake = options.paths, options.lake
+    hiding = Hiding(options.keep_secrets, frozenset(options.show_config or ()))
     check_shown(hiding.keeps_secrets, hiding.shown_configs)
-    course = Course("ingest", is_shown=not manner.json_output)
-    work = _Work(
-        tuple(paths), lake, reading.options(), hiding, course, reading.verify, manner.run_id
-    )
+    progress = CommandProgress("ingest", is_shown=not options.json_output)
+    captures = _capture_options(options)
+    work = _Work(tuple(paths), lake, captures, hiding, progress, options.verify, options.run_id)
     refuse_foreign(lake)
     check_there(paths)
-    if manner.dry_run:
-        is_damaged = work.tell_plan(json_output=manner.json_output)
-        return 1 if is_damaged and not manner.accept_damage else 0
+    if options.dry_run:
+        is_damaged = work.tell_plan(json_output=options.json_output)
+        return 1 if is_damaged and not options.accept_damage else 0
     check_writable(lake, ("bronze",))
     total: Counter[str] = Counter()
     with interruptible("ingest", lambda: _AGAIN):
-        if manner.follow_s is None:
+        if options.follow_s is None:
             total.update(work.run())
         else:
             from jobs.lake.following import follow
 
             with told_to_stop() as stop:
-                follow(paths, lambda: total.update(work.run()), manner.follow_s, stop)
+                follow(paths, lambda: total.update(work.run()), options.follow_s, stop)
             complain("ingest: stopped: run the same command again, which goes on")
     counts = dict(total) or work.no_rows()
-    of_build = Course("build", is_shown=not manner.json_output)
-    if manner.then_build:
-        counts |= build.run_build(lake, course=of_build)
-    write_counts(counts, json_output=manner.json_output)
-    if manner.then_build:
+    of_build = CommandProgress("build", is_shown=not options.json_output)
+    if options.then_build:
+        counts |= build.run_build(lake, progress=of_build)
+    write_counts(counts, json_output=options.json_output)
+    if options.then_build:
         build.tell_next(of_build, lake)
-    elif not manner.is_stream:
-        course.end(f"kraftlake build --lake {shlex.quote(str(lake))}")
-    return 1 if total["bronze.damage"] and not manner.accept_damage else 0
+    elif not options.is_stream:
+        progress.end(f"kraftlake build --lake {shlex.quote(str(lake))}")
+    return 1 if total["bronze.damage"] and not options.accept_damage else 0
 
 
-def _check_stream(reading: IngestSource, manner: Manner) -> None:
-    """Raises UsageError for an option that has no meaning for a stream."""
-    if not manner.is_stream:
-        return
-    if reading.captured_at is not None or reading.order:
-        raise UsageError("--captured-at and --order are for captures, not for what is followed")
-    if manner.run_id is not None:
-        raise UsageError("--run-id is for one run, and a stream has one for each look")
-    if manner.then_build:
-        raise UsageError("--build is for one ingest: run `kraftlake build` beside a stream")
+def _capture_options(options: IngestOptions) -> CaptureOptions:
+    """What the user says about the captures. Raises UsageError."""
+    return CaptureOptions(
+        captured_at=capture_moment_of("--captured-at", options.captured_at),
+        order=names_in(options.order),
+        replica=None if options.as_replica is None else parse_replica(options.as_replica),
+    )
 
 
 def fill(paths: Sequence[str], lake: Lake, order: Sequence[str] = ()) -> None:
-    """Ingest the paths and build the tables, for a command that asks the lake next. What was done
-    is told on stderr. Raises KraftlakeError."""
-    course = Course("ingest", is_shown=False)
-    work = _Work(tuple(paths), lake, CaptureOptions(order=tuple(order)), Hiding(), course)
+    """Ingest the paths and build the tables, for a command that asks the lake next. Lines on
+    stderr say what was done. Raises KraftlakeError."""
+    progress = CommandProgress("ingest", is_shown=False)
+    work = _Work(tuple(paths), lake, CaptureOptions(order=tuple(order)), Hiding(), progress)
     refuse_foreign(lake)
     check_there(paths)
     check_writable(lake, ("bronze",))
@@ -201,7 +149,7 @@ class _Work:
     lake: Lake
     options: CaptureOptions
     hiding: Hiding
-    course: Course
+    progress: CommandProgress
     verify: bool = False
     run_id: str | None = None
 
@@ -222,8 +170,8 @@ class _Work:
                         complain("ingest: nothing new: the lake has all of it")
                         counts = self.no_rows()
                     else:
-                        with self.course.shown():
-                            counts = _write(looks, self.lake, hiding, spool.root, self.course)
+                        with self.progress.shown():
+                            counts = _write(looks, self.lake, hiding, spool.root, self.progress)
                 read = spool.bytes_read
                 complain(f"ingest: read {_shown(read.read)} of {_shown(read.held)}")
         return counts
@@ -274,7 +222,9 @@ def _all_damages(looks: Looks) -> list[Damage]:
     return [*looks.damages, *of_replicas]
 
 
-def _write(looks: Looks, lake: Lake, hiding: Hiding, spool: Path, course: Course) -> dict[str, int]:
+def _write(
+    looks: Looks, lake: Lake, hiding: Hiding, spool: Path, progress: CommandProgress
+) -> dict[str, int]:
     """Rows added or changed, by table. Under spark-submit the work runs in Spark's tasks, because
     the user wants it there and a JVM runs already."""
     from pipelines.bronze.files import new_bytes
@@ -298,18 +248,20 @@ def _write(looks: Looks, lake: Lake, hiding: Hiding, spool: Path, course: Course
     now = datetime.now(UTC)
     with told(lake):
         ingest.create_tables()
-        decoded = DecodedBytes(course, [new_bytes(groups) for groups in looks.rounds])
+        decoded = DecodedBytes(progress, [new_bytes(groups) for groups in looks.rounds])
         for number, groups in enumerate(looks.rounds, start=1):
             name = groups[0].looks[0].round_name
-            progress = _progress(course, number, len(looks.rounds), name)
-            counts.update(ingest.run_round(groups, now, progress, decoded.more))
+            tell = _teller(progress, number, len(looks.rounds), name)
+            counts.update(ingest.run_round(groups, now, tell, decoded.more))
             decoded.end_round()
         counts.update(ingest.add_damage(looks.damages))
     return counts
 
 
-def _progress(course: Course, number: int, of: int, name: str | None) -> Callable[[str], None]:
+def _teller(
+    progress: CommandProgress, number: int, of: int, name: str | None
+) -> Callable[[str], None]:
     head = "ingest" if of == 1 else f"ingest: round {number} of {of}"
     if name is not None:
         head = f"{head} ({name})" if of > 1 else f"{head}: {name}"
-    return lambda text: course.line(f"{head}: {text}")
+    return lambda text: progress.line(f"{head}: {text}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from jobs.commands.lake import QualityOptions
 from jobs.interrupts import interruptible, started_spark
 from jobs.lake.waiting import check_ready, check_whole, waiting
 from jobs.output import complain, write_json, write_table
@@ -14,16 +15,16 @@ if TYPE_CHECKING:
     from pipelines.quality.verdicts import TableResult
 
 
-def run(*, lake: Lake, run_id: str | None = None, json_output: bool = False) -> int:
+def run(options: QualityOptions) -> int:
     """Check the lake's tables and print the results. Returns 0, or 1 where an expectation is
     broken.
 
-    Nothing is derived or quarantined; the results go to the lake. run_id: as for build. Raises
-    KraftlakeError.
+    Nothing is derived or quarantined; the results go to the lake. Raises KraftlakeError.
     """
-    with interruptible("quality", lambda: f"run `kraftlake quality --lake {lake}` again"):
-        results = _judged(lake, run_id)
-    _print(results, json_output=json_output)
+    again = f"run `kraftlake quality --lake {options.lake}` again"
+    with interruptible("quality", lambda: again):
+        results = _judged(options.lake, options.run_id)
+    _print(results, json_output=options.json_output)
     return int(any(not verdict.success for one in results for verdict in one.judged.verdicts))
 
 

@@ -12,11 +12,11 @@ from pipelines.lake.schema_version import check_schema_version
 
 
 def check_ready(lake: Lake, *schemas: str) -> None:
-    """Raises, before the job writes anything, the errors that would end a job that always starts
-    Spark.
+    """Check that a job can run that always starts Spark, before it writes anything.
 
-    schemas: of the tables that the job writes. UsageError: Spark can't start here, for example
-    because there is no Java. UnwritableFileError: this user can't write to the lake.
+    schemas: of the tables that the job writes. Raises UsageError where Spark can't start, for
+    example because there is no Java, and UnwritableFileError where this user can't write to the
+    lake.
     """
     from pipelines.session import check_startable
 

@@ -12,13 +12,14 @@ import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from jobs.asking.query_result import QueryError
+from jobs.asking.query_result import LakeQuery, QueryError
+from jobs.asking.questions import question
 from jobs.asking.sql import explained
 from jobs.asking.sql_text import check_reads_only, tables_named
+from jobs.commands.sharing import ExportOptions
 from jobs.output import complain, write_json, write_table
 from pipelines.lake import Lake
 from pipelines.lake.tables import tables_of
@@ -27,7 +28,7 @@ from replica.errors import UnwritableFileError, UsageError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from jobs.sharing.export_targets import Exported, ExportTarget
+    from jobs.sharing.export_targets import Exported, Write
 
 FORMS = {
     "duckdb": (".duckdb",),
@@ -42,30 +43,22 @@ ANSWER = "answer"
 """The name of the table with a query's answer."""
 
 
-@dataclass(frozen=True, slots=True)
-class ExportOptions:
-    """The options of `export`.
-
-    tables: names such as gold.findings; none for all tables. query: SQL instead of tables. form:
-    None for the form by output's ending. overwrite: whether an existing output may be replaced.
-    """
-
-    lake: Lake
-    output: str
-    tables: Sequence[str] = ()
-    query: str | None = None
-    form: str | None = None
-    overwrite: bool = False
-    json_output: bool = False
-
-
 def run(request: ExportOptions) -> int:
     """Write the tables, and print how many rows each has. Returns 0. Raises KraftlakeError."""
+    from jobs.sharing.export_targets import target_of, write_views  # These load pyarrow.
+
+    query = request.query if request.question is None else question(request.question).sql
     form = _form(request)
     in_lake = tables_of(request.lake)
-    queries = _queries(request, in_lake)
+    queries = _queries(query, request.tables or in_lake, in_lake)
     if form == "views":
-        return _told(request, _views(request, tuple(queries)))
+        if query is not None:
+            raise UsageError(
+                f"-o {request.output}: views are of tables, not of an answer: leave --query and "
+                "--question out, or name another form"
+            )
+        with _replaced(request) as draft:
+            return _show(request, write_views(draft, request.lake, tuple(queries)))
     is_one_file = request.output.lower().endswith(FORMS[form])
     if form in _OF_FILES and is_one_file and len(queries) > 1:
         raise UsageError(
@@ -73,29 +66,19 @@ def run(request: ExportOptions) -> int:
             "name one table, or a folder"
         )
     counts = {}
-    with _replaced(request) as draft, _opened(form, draft, is_one_file) as target:
-        for name, query in queries.items():
+    with (
+        _replaced(request) as draft,
+        target_of(form, draft, is_one_file=is_one_file) as write,
+    ):
+        for name, sql in queries.items():
             if len(queries) > 1:
                 complain(f"export: {name}")
-            counts[name] = _written(target, name, _table(request.lake, name, query, in_lake))
-    return _told(request, counts)
+            counts[name] = _write(write, _table(request.lake, name, sql, in_lake))
+    return _show(request, counts)
 
 
-def _views(request: ExportOptions, tables: Sequence[str]) -> dict[str, int]:
-    """Write a file of views; the rows by table."""
-    from jobs.sharing.export_targets import write_views
-
-    if request.query is not None:
-        raise UsageError(
-            f"-o {request.output}: views are of tables, not of an answer: leave --query and "
-            "--question out, or name another form"
-        )
-    with _replaced(request) as draft:
-        return write_views(draft, request.lake, tables)
-
-
-def _told(request: ExportOptions, counts: Mapping[str, int]) -> int:
-    """Print the rows of each table; 0."""
+def _show(request: ExportOptions, counts: Mapping[str, int]) -> int:
+    """Print how many rows each table has. Returns 0."""
     if request.json_output:
         for name, rows in counts.items():
             write_json({"table": name, "rows": rows, "file": request.output})
@@ -119,24 +102,23 @@ def _form(request: ExportOptions) -> str:
     )
 
 
-def _queries(request: ExportOptions, in_lake: Sequence[str]) -> dict[str, str]:
-    """A query for each table to write, by the table's name."""
+def _queries(query: str | None, tables: Sequence[str], in_lake: Sequence[str]) -> dict[str, str]:
+    """A query for each table to write, by the table's name. query: the one whose answer is wanted
+    instead of tables."""
     from jobs.asking.sql_delta_rs import quoted
 
-    if request.query is not None:
-        check_reads_only(request.query)
-        return {ANSWER: request.query}
-    for name in request.tables:
+    if query is not None:
+        check_reads_only(query)
+        return {ANSWER: query}
+    for name in tables:
         if name not in in_lake:
             raise UsageError(f"{name}: the lake has no such table; it has {', '.join(in_lake)}")
-    names = request.tables or in_lake
-    return {name: f"SELECT * FROM {quoted(name)}" for name in names}  # noqa: S608
+    return {name: f"SELECT * FROM {quoted(name)}" for name in tables}  # noqa: S608
 
 
 def _table(lake: Lake, name: str, query: str, in_lake: Sequence[str]) -> Exported:
     """The table as a stream from the lake."""
     from jobs.asking.sql_delta_rs import read
-    from jobs.asking.sql_request import LakeQuery
     from jobs.sharing.export_targets import Exported
     from pipelines.lake.json_view import json_columns, plain
 
@@ -149,27 +131,16 @@ def _table(lake: Lake, name: str, query: str, in_lake: Sequence[str]) -> Exporte
     return Exported(name, batches, json_columns(batches.schema))
 
 
-def _written(target: ExportTarget, name: str, table: Exported) -> int:
+def _write(write: Write, table: Exported) -> int:
     """Write a table. Errors of the database and of the disk become one line."""
     try:
-        return target.write(table)
+        return write(table)
     except OSError as error:
-        raise UnwritableFileError(name, error.strerror or str(error)) from error
+        raise UnwritableFileError(table.name, error.strerror or str(error)) from error
     except Exception as error:  # Each database has its own errors.
         if type(error).__module__.split(".")[0] in ("duckdb", "_duckdb", "sqlite3", "pyarrow"):
-            raise QueryError(f"{name}: {' '.join(str(error).split())}") from error
+            raise QueryError(f"{table.name}: {' '.join(str(error).split())}") from error
         raise
-
-
-@contextmanager
-def _opened(form: str, draft: Path, is_one_file: bool) -> Iterator[ExportTarget]:
-    from jobs.sharing.export_targets import target_of
-
-    target = target_of(form, draft, is_one_file=is_one_file)
-    try:
-        yield target
-    finally:
-        target.close()
 
 
 @contextmanager

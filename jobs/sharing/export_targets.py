@@ -18,10 +18,12 @@ from __future__ import annotations
 import csv
 import os
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import pyarrow as pa
 
@@ -49,95 +51,81 @@ class Exported:
         return self.name.replace(".", "_")
 
 
-class ExportTarget(Protocol):
-    """A place that tables are written to."""
-
-    def write(self, table: Exported) -> int:
-        """Write the whole table. Returns its number of rows."""
-
-    def close(self) -> None:
-        """End the writing. Afterwards everything is on disk."""
+Write = Callable[[Exported], int]
+"""Writes a whole table to a target. Returns its number of rows."""
 
 
-class DuckDbTarget:
+def target_of(form: str, place: Path, *, is_one_file: bool) -> AbstractContextManager[Write]:
+    """The target for a form: duckdb, sqlite, parquet or csv. When its context ends, everything is
+    on disk. is_one_file: one Parquet or CSV file instead of a folder."""
+    if form == "duckdb":
+        return _duckdb(place)
+    if form == "sqlite":
+        return _sqlite(place)
+    if is_one_file:
+        return nullcontext(partial(_write_file, place, form))
+    os.mkdir(place)
+    return nullcontext(partial(_write_below, place, form))
+
+
+@contextmanager
+def _duckdb(place: Path) -> Iterator[Write]:
     """A DuckDB database: the schemas and names of the lake, a VARIANT as a column of type JSON."""
+    import duckdb
 
-    def __init__(self, place: Path) -> None:
-        import duckdb
+    with duckdb.connect(str(place)) as connection:
+        connection.execute("SET TimeZone = 'UTC'")
 
-        self._connection = duckdb.connect(str(place))
-        self._connection.execute("SET TimeZone = 'UTC'")
+        def write(table: Exported) -> int:
+            name = ".".join(map(_quoted, table.name.split(".")))
+            if "." in table.name:
+                schema = _quoted(table.name.split(".")[0])
+                connection.execute(f"CREATE SCHEMA IF NOT EXISTS {schema}")
+            as_json = ", ".join(
+                f"CAST({one} AS JSON) AS {one}" for one in map(_quoted, table.json_columns)
+            )
+            columns = f"* REPLACE ({as_json})" if as_json else "*"
+            connection.register("arriving", table.batches)
+            connection.execute(f"CREATE TABLE {name} AS SELECT {columns} FROM arriving")
+            connection.unregister("arriving")
+            found = connection.execute(f"SELECT count(*) FROM {name}").fetchone()
+            return int(found[0]) if found else 0
 
-    def write(self, table: Exported) -> int:
-        """See ExportTarget."""
-        name = ".".join(map(_quoted, table.name.split(".")))
-        if "." in table.name:
-            schema = _quoted(table.name.split(".")[0])
-            self._connection.execute(f"CREATE SCHEMA IF NOT EXISTS {schema}")
-        as_json = ", ".join(
-            f"CAST({one} AS JSON) AS {one}" for one in map(_quoted, table.json_columns)
-        )
-        columns = f"* REPLACE ({as_json})" if as_json else "*"
-        self._connection.register("arriving", table.batches)
-        self._connection.execute(f"CREATE TABLE {name} AS SELECT {columns} FROM arriving")
-        self._connection.unregister("arriving")
-        found = self._connection.execute(f"SELECT count(*) FROM {name}").fetchone()
-        return int(found[0]) if found else 0
-
-    def close(self) -> None:
-        """See ExportTarget."""
-        self._connection.close()
+        yield write
 
 
-class Sqlite:
+@contextmanager
+def _sqlite(place: Path) -> Iterator[Write]:
     """A SQLite database: tables such as gold_findings. Times are ISO 8601 texts in UTC, lists and
     structures JSON texts, truth values 0 and 1."""
+    with closing(sqlite3.connect(place)) as connection:
 
-    def __init__(self, place: Path) -> None:
-        self._connection = sqlite3.connect(place)
-
-    def write(self, table: Exported) -> int:
-        """See ExportTarget."""
-        name = _quoted(table.plain_name)
-        columns = ", ".join(
-            f"{_quoted(field.name)} {_sqlite_type(field.type)}" for field in table.batches.schema
-        )
-        self._connection.execute(f"CREATE TABLE {name} ({columns})")
-        marks = ", ".join("?" * len(table.batches.schema))
-        count = 0
-        for rows in _rows(table.batches):
-            self._connection.executemany(
-                f"INSERT INTO {name} VALUES ({marks})",
-                ([_sqlite_value(value) for value in row] for row in rows),
+        def write(table: Exported) -> int:
+            name = _quoted(table.plain_name)
+            columns = ", ".join(
+                f"{_quoted(field.name)} {_sqlite_type(field.type)}"
+                for field in table.batches.schema
             )
-            count += len(rows)
-        self._connection.commit()
-        return count
+            connection.execute(f"CREATE TABLE {name} ({columns})")
+            marks = ", ".join("?" * len(table.batches.schema))
+            count = 0
+            for rows in _rows(table.batches):
+                connection.executemany(
+                    f"INSERT INTO {name} VALUES ({marks})",
+                    ([_sqlite_value(value) for value in row] for row in rows),
+                )
+                count += len(rows)
+            connection.commit()
+            return count
 
-    def close(self) -> None:
-        """See ExportTarget."""
-        self._connection.close()
+        yield write
 
 
-class Files:
-    """Parquet or CSV files: one for each table below a folder, such as gold/findings.parquet, or
-    one file for the only table."""
-
-    def __init__(self, place: Path, form: str, *, is_one_file: bool) -> None:
-        self._place = place
-        self._form = form
-        self._is_one_file = is_one_file
-
-    def write(self, table: Exported) -> int:
-        """See ExportTarget."""
-        if self._is_one_file:
-            return _write_file(self._place, self._form, table)
-        path = self._place.joinpath(*table.name.split(".")).with_suffix(f".{self._form}")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        return _write_file(path, self._form, table)
-
-    def close(self) -> None:
-        """See ExportTarget."""
+def _write_below(folder: Path, form: str, table: Exported) -> int:
+    """Write the table to a file of its own below the folder, such as gold/findings.parquet."""
+    path = folder.joinpath(*table.name.split(".")).with_suffix(f".{form}")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return _write_file(path, form, table)
 
 
 def _write_file(path: Path, form: str, table: Exported) -> int:
@@ -152,18 +140,6 @@ def _write_file(path: Path, form: str, table: Exported) -> int:
             writer.writerows(map(csv_cell, row) for row in rows)
             count += len(rows)
     return count
-
-
-def target_of(form: str, place: Path, *, is_one_file: bool) -> ExportTarget:
-    """The target for a form: duckdb, sqlite, parquet or csv. is_one_file: one Parquet or CSV file
-    instead of a folder."""
-    if form == "duckdb":
-        return DuckDbTarget(place)
-    if form == "sqlite":
-        return Sqlite(place)
-    if not is_one_file:
-        os.mkdir(place)
-    return Files(place, form, is_one_file=is_one_file)
 
 
 def _rows(batches: pa.RecordBatchReader) -> Iterator[Sequence[tuple[Any, ...]]]:
@@ -210,7 +186,7 @@ _SCALARS = {
 
 def write_views(place: Path, lake: Lake, tables: Sequence[str]) -> dict[str, int]:
     """Write views of these tables, and the ready-made views where the lake has the table below
-    them; the rows that each table has. Raises UnreadableFileError, OSError."""
+    them. Returns how many rows each table has. Raises UnreadableFileError, OSError."""
     counts: dict[str, int] = {}
     lines = [*_HEAD, *(f"CREATE SCHEMA IF NOT EXISTS {schema};" for schema in SCHEMAS)]
     for table in tables:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
+from jobs.commands.options import lake_unless
+from jobs.commands.sharing import McpOptions
 from jobs.option_files import check_there
 from pipelines.lake import Lake
 from replica.errors import UsageError
 
 
-def run(*, lake: Lake | None, paths: Sequence[str], rows: int, seconds: float) -> int:
+def run(options: McpOptions) -> int:
     """Serve on standard input and output. Returns 0 when the client has closed them.
 
-    Raises UsageError where neither or both of lake and paths are given, where a path doesn't exist,
-    or where the lake keeps its secrets.
+    Raises UsageError where neither a lake nor paths are given, where a path doesn't exist, or where
+    the lake keeps its secrets.
     """
+    lake, paths = lake_unless(options.paths, options.lake, "mcp"), options.paths or ()
     from jobs.sharing.mcp_limits import CallLimits
     from jobs.sharing.mcp_server import Served, server_of
 
@@ -24,7 +25,7 @@ def run(*, lake: Lake | None, paths: Sequence[str], rows: int, seconds: float) -
     served = Served(
         lake=None if lake is None else str(lake),
         paths=tuple(paths),
-        limits=CallLimits(rows=rows, seconds=seconds),
+        limits=CallLimits(rows=options.rows, seconds=options.seconds),
     )
     server_of(served).run("stdio")
     return 0
@@ -39,6 +40,6 @@ def _check(lake: Lake) -> None:
     tables_of(lake)
     if seal_of(lake, lake_key(lake), keeps_secrets=False) == OPEN:
         raise UsageError(
-            f"--lake {lake}: was made with --keep-secrets, which a program that asks must not be "
-            "shown: make a lake without it, from the same captures"
+            f"--lake {lake}: was made with --keep-secrets, and a program that asks must not see "
+            "secrets: make a lake of the same captures without --keep-secrets"
         )

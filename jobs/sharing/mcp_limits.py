@@ -43,7 +43,7 @@ class CommandOutput:
     error: str = ""
 
 
-async def told_by(
+async def output_of(
     words: Sequence[str], limits: CallLimits, fine: Collection[int] = (0,)
 ) -> CommandOutput:
     """Run `kraftlake WORDS`, which must print JSON lines. fine: the exit codes that are no

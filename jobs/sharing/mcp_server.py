@@ -16,7 +16,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import ToolAnnotations
 from pydantic import Field
 
-from jobs.sharing.mcp_limits import CallLimits, told_by
+from jobs.sharing.mcp_limits import CallLimits, output_of
 
 _READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 _LAKE_QUESTIONS = (
@@ -70,12 +70,12 @@ class Served:
             raise ToolError("this server was started with directories; SQL needs --lake")
         return await self._told(["sql", "--json", f"--lake={self.lake}", *words], (0,))
 
-    async def ask_nobody(self, *words: str) -> dict[str, Any]:
+    async def ask_without_data(self, *words: str) -> dict[str, Any]:
         """The rows of a command that reads neither lake nor directories."""
         return await self._told(words, (0,))
 
     async def _told(self, words: Sequence[str], fine: Collection[int]) -> dict[str, Any]:
-        told = await told_by(words, self.limits, fine)
+        told = await output_of(words, self.limits, fine)
         if told.error:
             raise ToolError(told.error)
         return {"rows": list(told.rows), "cut": told.why_cut}
@@ -171,7 +171,7 @@ def _add_what_happened(server: MCPServer, served: Served) -> None:
     @server.tool(annotations=_READS)
     async def explain(rule: str) -> dict[str, Any]:
         """What a finding means, what Kafka does then, and what to do next."""
-        return await served.ask_nobody("explain", "--json", "--", rule)
+        return await served.ask_without_data("explain", "--json", "--", rule)
 
 
 def _add_what_is(server: MCPServer, served: Served) -> None:

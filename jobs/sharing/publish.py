@@ -9,130 +9,69 @@ import json
 import signal
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 
+from jobs.commands.sharing import PublishOptions
 from jobs.option_files import bytes_in, text_in
 from jobs.output import complain, counted, write_json, write_text
 from pipelines.feeds.change_feed import ChangeFeed
 from pipelines.feeds.message import json_schema
 from pipelines.feeds.publishing import FeedTarget, Start, publish
 from pipelines.feeds.values import FEEDS, Feed, FeedPosition
-from pipelines.lake import Lake
 from pipelines.lake.tables import check_lake
 from pipelines.lineage.job_events import job_events
 from pipelines.tables.gold import FINDINGS
 from replica.errors import DataError, UsageError
 from replica.format.java_properties import ENCODING, properties_in
 
-PROGRESS_TOPIC = "kraftlake-publish-progress"
-INTERVAL_S = 5.0
 _MOST_BYTES = 1024 * 1024
 """The size of the largest file that an option may name."""
 _STARTS: tuple[Start, ...] = ("snapshot", "latest")
 
 
-@dataclass(frozen=True, slots=True)
-class Kafka:
-    """The options of --topic. properties: NAME=VALUE."""
-
-    topic: str | None
-    bootstrap: str | None = None
-    progress_topic: str = PROGRESS_TOPIC
-    producer_config: str | None = None
-    properties: Sequence[str] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Hook:
-    """The options of --webhook. url, key, and each of headers (NAME: VALUE): @FILE stands for the
-    text in that file. form, least, key: see webhook.Endpoint."""
-
-    url: str | None = field(repr=False)
-    headers: Sequence[str] = field(default=(), repr=False)
-    progress: str | None = None
-    form: str = "json"
-    least: str = "error"
-    key: str | None = field(default=None, repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class FeedDestination:
-    """Where changes go: one of kafka.topic, folder and hook.url is set."""
-
-    kafka: Kafka
-    folder: str | None
-    hook: Hook
-
-
-@dataclass(frozen=True, slots=True)
-class Pace:
-    """start: what the first run sends, snapshot or latest. interval_s: seconds between looks with
-    follow."""
-
-    start: str = "snapshot"
-    restart: bool = False
-    follow: bool = False
-    interval_s: float = INTERVAL_S
-
-
-def print_schema(table: str) -> int:
-    """Print the JSON Schema of a table's messages. Returns 0."""
-    write_text(json.dumps(json_schema(_feed(table)), indent=2, ensure_ascii=False) + "\n")
-    return 0
-
-
-def run(
-    lake: Lake,
-    table: str,
-    to: FeedDestination,
-    pace: Pace,
-    *,
-    run_id: str | None = None,
-    json_output: bool = False,
-) -> int:
-    """Publish. Returns 0 when everything was published, or --follow was interrupted. Raises
-    KraftlakeError.
-
-    run_id: a UUID, for lineage.
-    """
+def run(options: PublishOptions) -> int:
+    """Publish, or print the JSON Schema of the table's messages. Returns 0 when everything was
+    published, or --follow was interrupted. Raises KraftlakeError."""
+    table, lake = options.table, options.lake
     known = _feed(table)
+    if options.schema:
+        write_text(json.dumps(json_schema(known), indent=2, ensure_ascii=False) + "\n")
+        return 0
+    if lake is None:
+        raise UsageError("publish: --lake L is missing, and KRAFTLAKE_LAKE is not set")
     check_lake(lake)
     feed = ChangeFeed(lake.table_uri(table), known)
-    start = next((known for known in _STARTS if known == pace.start), None)
+    start = next((known for known in _STARTS if known == options.start), None)
     if start is None:
-        raise UsageError(f"--from {pace.start}: expected {' or '.join(_STARTS)}")
-    if pace.follow:  # SIGTERM, by which a service manager ends it, counts like Ctrl-C.
+        raise UsageError(f"--from {options.start}: expected {' or '.join(_STARTS)}")
+    if options.follow:  # SIGTERM, by which a service manager ends it, counts like Ctrl-C.
         signal.signal(signal.SIGTERM, signal.default_int_handler)
-    told = _VersionLines(table, json_output)
-    wait = (lambda: time.sleep(pace.interval_s)) if pace.follow else None
+    told = _VersionLines(table, options.json_output)
+    wait = (lambda: time.sleep(options.interval_s)) if options.follow else None
+    writes = _written(options)
     try:
         with (
-            _target(feed, to, patient=pace.follow) as target,
+            _target(feed, options) as target,
             job_events(
-                "publish",
-                lake,
-                complain,
-                tables=table,
-                writes=_written(to),
-                run_id=run_id,
+                "publish", lake, complain, tables=table, writes=writes, run_id=options.run_id
             ),
         ):
-            publish(feed, target, told, start=start, restart=pace.restart, wait=wait)
+            publish(feed, target, told, start=start, restart=options.restart, wait=wait)
     except KeyboardInterrupt:
-        if not pace.follow:
+        if not options.follow:
             raise
     complain(f"publish: {counted(told.total, 'change')} of {table} published")
     return 0
 
 
-def _written(to: FeedDestination) -> tuple[str, ...]:
+def _written(options: PublishOptions) -> tuple[str, ...]:
     """The destination's name in lineage events. A webhook's URL isn't in it, because it may be a
     secret."""
-    if to.kafka.topic is not None and to.kafka.bootstrap:
-        return (f"kafka://{to.kafka.bootstrap.split(',')[0]}/{to.kafka.topic}",)
-    return () if to.folder is None else (to.folder,)
+    if options.topic is not None and options.bootstrap:
+        return (f"kafka://{options.bootstrap.split(',')[0]}/{options.topic}",)
+    return () if options.folder is None else (options.folder,)
 
 
 class _VersionLines:
@@ -156,41 +95,42 @@ class _VersionLines:
 
 
 @contextmanager
-def _target(feed: ChangeFeed, to: FeedDestination, *, patient: bool) -> Iterator[FeedTarget]:
+def _target(feed: ChangeFeed, options: PublishOptions) -> Iterator[FeedTarget]:
     """The destination in the options. Only the modules that it needs are imported."""
-    named = {"--topic": to.kafka.topic, "--to": to.folder, "--webhook": to.hook.url}
+    named = {"--topic": options.topic, "--to": options.folder, "--webhook": options.webhook}
     if sum(value is not None for value in named.values()) != 1:
         raise UsageError(f"publish: name one of {', '.join(named)}")
-    if to.kafka.topic is not None:
+    if options.topic is not None:
         from pipelines.feeds import kafka
 
-        topic = kafka.KafkaDestination(
-            to.kafka.topic, to.kafka.progress_topic, _properties(to.kafka)
-        )
+        properties = _properties(options)
+        topic = kafka.KafkaDestination(options.topic, options.progress_topic, properties)
         with kafka.kafka_target(topic, feed.feed, feed.table_id) as target:
             yield target
-    elif to.folder is not None:
+    elif options.folder is not None:
         from pipelines.feeds.files import file_target
 
-        with file_target(to.folder, feed.feed, feed.table_id) as files:
+        with file_target(options.folder, feed.feed, feed.table_id) as files:
             yield files
     else:
-        with _webhook(feed, to.hook, patient=patient) as endpoint:
+        with _webhook(feed, options) as endpoint:
             yield endpoint
 
 
-def _webhook(feed: ChangeFeed, hook: Hook, *, patient: bool) -> AbstractContextManager[FeedTarget]:
+def _webhook(feed: ChangeFeed, options: PublishOptions) -> AbstractContextManager[FeedTarget]:
     from pipelines.feeds.webhook import endpoint, webhook
 
     if feed.feed.name != FINDINGS.name:
         raise UsageError(f"--webhook: say --table {FINDINGS.name}, whose new errors are sent")
-    if hook.progress is None:
+    if options.progress is None:
         raise UsageError("--webhook: --progress FILE is missing, where it keeps how far it is")
-    headers = dict(_header(_content("--webhook-header", text)) for text in hook.headers)
-    key = _content("--webhook-key", hook.key or "")
-    to = endpoint(_content("--webhook", hook.url or ""), headers, hook.form, hook.least, key)
-    tell = (lambda text: complain(f"publish: {text}")) if patient else None
-    return webhook(to, feed, hook.progress, tell)
+    named = options.webhook_headers or ()
+    headers = dict(_header(_content("--webhook-header", text)) for text in named)
+    url, key = options.webhook or "", _content("--webhook-key", options.webhook_key or "")
+    form, least = options.webhook_format, options.webhook_severity
+    to = endpoint(_content("--webhook", url), headers, form, least, key)
+    tell = (lambda text: complain(f"publish: {text}")) if options.follow else None
+    return webhook(to, feed, options.progress, tell)
 
 
 def _feed(table: str) -> Feed:
@@ -199,23 +139,23 @@ def _feed(table: str) -> Feed:
     return FEEDS[table]
 
 
-def _properties(kafka: Kafka) -> dict[str, str]:
+def _properties(options: PublishOptions) -> dict[str, str]:
     """The settings of librdkafka: those of the file, overridden by those of -X, and the cluster's
     address."""
     found: dict[str, str] = {}
-    if kafka.producer_config is not None:
-        text = bytes_in("--producer-config", kafka.producer_config, _MOST_BYTES).decode(ENCODING)
+    if options.producer_config is not None:
+        text = bytes_in("--producer-config", options.producer_config, _MOST_BYTES).decode(ENCODING)
         try:
             found |= {key: value for _, key, value in properties_in(text)}
         except DataError as error:
-            raise UsageError(str(error.in_file(kafka.producer_config))) from error
-    for pair in kafka.properties:
+            raise UsageError(str(error.in_file(options.producer_config))) from error
+    for pair in options.properties or ():
         key, is_pair, value = pair.partition("=")
         if not is_pair or not key.strip():
             raise UsageError("-X: expected NAME=VALUE, such as linger.ms=50")  # it may be secret
         found[key.strip()] = value
-    if kafka.bootstrap is not None:
-        found["bootstrap.servers"] = kafka.bootstrap
+    if options.bootstrap is not None:
+        found["bootstrap.servers"] = options.bootstrap
     if not found.get("bootstrap.servers"):
         raise UsageError("--topic: --bootstrap HOST:PORT is missing")
     return found

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from jobs.asking.sql_views import AT_END, HISTORY, SPARK_SQL, VIEWS, select
+from jobs.commands.sharing import RegisterOptions
 from jobs.interrupts import interruptible, started_spark
 from jobs.output import complain, write_json, write_line, write_table
 from pipelines.catalog.metastore import (
@@ -35,20 +36,10 @@ if TYPE_CHECKING:
 _PREFIX = re.compile(r"[a-z][a-z0-9_]*|")
 
 
-def run(
-    *,
-    lake: Lake,
-    catalog: str | None = None,
-    prefix: str = "",
-    client_file: str | None = None,
-    drop: bool = False,
-    json_output: bool = False,
-) -> int:
-    """Register, or with `drop` remove the names, and print what was done. Returns 0.
-
-    client_file: where to write Spark's settings for readers; None for the catalog's folder. Raises
-    KraftlakeError.
-    """
+def run(options: RegisterOptions) -> int:
+    """Register, or remove the names, and print what was done. Returns 0. Raises KraftlakeError."""
+    lake, catalog, prefix = options.lake, options.catalog, options.prefix
+    client_file, drop = options.client_file, options.drop
     if not _PREFIX.fullmatch(prefix):
         raise UsageError(f"--prefix {prefix}: small letters, digits and _, a letter first")
     settings = {} if catalog is None else metastore_settings(catalog)
@@ -62,7 +53,7 @@ def run(
         catalog_folder(catalog).mkdir(parents=True, exist_ok=True)
     with interruptible("register", lambda: "run the same command again, which goes on"):
         changes = _changes(lake, settings, None if drop else in_lake, prefix)
-    _print(changes, json_output=json_output)
+    _print(changes, json_output=options.json_output)
     if catalog is not None and client_file is None and is_folder(catalog):
         client_file = str(catalog_folder(catalog) / CLIENT_FILE)
     if client_file is not None and not drop:

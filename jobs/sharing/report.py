@@ -1,5 +1,5 @@
-"""`kraftlake report`: writes what a lake knows of an incident as one HTML file. Of directories it
-first makes a lake.
+"""`kraftlake report`: writes what a lake knows of an incident as one HTML file. From
+directories it first makes a lake.
 
 It reads the lake with delta-rs, as `kraftlake sql` does, so neither Java nor Spark is needed.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jobs.asking.sql_text import tables_named
+from jobs.commands.options import lake_unless, names_in
+from jobs.commands.sharing import ReportOptions
 from jobs.output import (
     complain,
     is_standard_output,
@@ -33,23 +35,12 @@ if TYPE_CHECKING:
     from pipelines.report.source import ReportSource
     from pipelines.report.view import ClusterView
 
-DEFAULT_OUTPUT = "report.html"
 
-
-def run(
-    *,
-    lake: Lake | None,
-    paths: Sequence[str] = (),
-    order: Sequence[str] = (),
-    output: str = DEFAULT_OUTPUT,
-    cluster: str | None = None,
-    json_output: bool = False,
-) -> int:
-    """Write the page, and print each cluster's verdict. Returns 0. Raises KraftlakeError.
-
-    paths: ingested first; order: see ingest. lake: where to ingest; None for a temporary folder.
-    output: a file, or - for standard output, with the verdict on stderr.
-    """
+def run(options: ReportOptions) -> int:
+    """Write the page, and print each cluster's verdict, on stderr where the page goes to standard
+    output. Returns 0. Raises KraftlakeError."""
+    lake, paths = lake_unless(options.paths, options.lake, "report"), options.paths or ()
+    output = options.output
     from pipelines.report.page import make_report, render
 
     with ExitStack() as stack:
@@ -61,10 +52,10 @@ def run(
         if paths:
             from jobs.lake import ingest
 
-            ingest.fill(paths, place, order)
+            ingest.fill(paths, place, names_in(options.order))
         report = make_report(
             source(place),
-            cluster=cluster,
+            cluster=options.cluster,
             version=_version(),
             generated_at=datetime.now(UTC),
             of_directories=() if lake else tuple(paths),
@@ -75,7 +66,7 @@ def run(
         _print(report, complain)
         return 0
     _write(output, page)
-    if json_output:
+    if options.json_output:
         for view in report.clusters:
             write_json({"file": output, **_plain(view)})
         return 0
@@ -85,11 +76,10 @@ def run(
 
 
 def source(lake: Lake) -> ReportSource:
-    """The lake behind the report's port. Raises UsageError where there is no lake, or one of
+    """The lake as the report asks it. Raises UsageError where there is no lake, or one of
     another schema version."""
-    from jobs.asking.query_result import QueryError
+    from jobs.asking.query_result import LakeQuery, QueryError
     from jobs.asking.sql_delta_rs import answer
-    from jobs.asking.sql_request import LakeQuery
     from pipelines.report.source import ReportSource
 
     tables = tables_of(lake)

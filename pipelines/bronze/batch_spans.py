@@ -1,8 +1,5 @@
-"""How one capture changes the row of a batch in bronze.log_batches.
-
-Pure functions of the row so far, of what the capture holds of the batch, and of the capture's place
-among the captures of its replica.
-"""
+"""How one capture changes the row of a batch in bronze.log_batches: pure functions of the row so
+far, of the batch in the capture, and of the capture's place among its replica's captures."""
 
 from __future__ import annotations
 
@@ -11,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from pipelines.bronze.captured import Uncovered
+from pipelines.bronze.captured import KnownCapture, Uncovered
 
 Row = Mapping[str, Any]
 _Spans = list[dict[str, Any]]
@@ -30,31 +27,26 @@ FOLDED_COLUMNS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Later:
-    """A capture with a later time than the one that is folded, which was ingested before it."""
-
-    at: datetime
-    log_start_offset: int
-    uncovered: tuple[Uncovered, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class FoldedCapture:
     """A capture of one replica, with what the fold needs of it.
 
-    at: captured_at. previous_at, next_at: captured_at of the replica's captures just before and
-    after it. uncovered: offsets that damage may hide. later: in the order of their time. kept:
-    ranges of offsets (end exclusive) whose batches the log still has, though they were not read
-    again.
+    at: captured_at. previous_at: captured_at of the replica's capture just before. uncovered:
+    offsets that damage may hide. later: the replica's captures with later times, in the order of
+    these; they were ingested before this one. kept: ranges of offsets (end exclusive) whose batches
+    the log still has, though they were not read again.
     """
 
     at: datetime
     previous_at: datetime | None
-    next_at: datetime | None
     log_start_offset: int
     uncovered: tuple[Uncovered, ...]
-    later: tuple[Later, ...] = ()
+    later: tuple[KnownCapture, ...] = ()
     kept: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def next_at(self) -> datetime | None:
+        """captured_at of the replica's capture just after, None without one."""
+        return self.later[0].at if self.later else None
 
 
 def folded(
@@ -105,8 +97,7 @@ def _last_seen(old: Row | None, new: Row | None, moment: FoldedCapture) -> datet
 def _vanished(
     base_offset: int, old: Row | None, new: Row | None, moment: FoldedCapture
 ) -> _Vanished | None:
-    """_Vanished after this capture: when the batch was first absent; None where this capture
-    doesn't show it."""
+    """_Vanished as this capture shows it; None where it doesn't show that the batch was absent."""
     if new is None:
         return None if old is None else _vanished_now(base_offset, old, moment)
     return _vanished_before_it_was_known(base_offset, old, moment)
@@ -138,7 +129,12 @@ def _vanished_before_it_was_known(
 
 def _hidden(offset: int, ranges: Sequence[Uncovered]) -> bool:
     """Whether damage may hide the batch's offset."""
-    return any(one.start <= offset and (one.end is None or offset < one.end) for one in ranges)
+    return any(one.has(offset) for one in ranges)
+
+
+def covers(span: Mapping[str, Any], at: datetime) -> bool:
+    """Whether the time is in the span, whose ends are inclusive. An end that is None is open."""
+    return bool(span["from"] <= at and (span["to"] is None or at <= span["to"]))
 
 
 def _spans(old: Sequence[Mapping[str, Any]], is_held: bool, moment: FoldedCapture) -> _Spans:
@@ -146,7 +142,7 @@ def _spans(old: Sequence[Mapping[str, Any]], is_held: bool, moment: FoldedCaptur
     spans = [dict(span) for span in old]
     if not is_held:
         return _cut_out(spans, moment)
-    if any(s["from"] <= moment.at and (s["to"] is None or moment.at <= s["to"]) for s in spans):
+    if any(covers(span, moment.at) for span in spans):
         return spans
     return _with_moment(spans, moment)
 

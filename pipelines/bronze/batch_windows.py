@@ -105,10 +105,8 @@ def windows(
     stretches: list[LogStretch] = []
     for replica, where in touched.items():
         count, new = known.get(replica, 0), batches.get(replica, _NO_BATCHES)
-        old = _NO_LONGS
         if count and count + new.offsets.size > MOST_ROWS:
-            old = _known_offsets(lake, version, where)
-            stretches += _cut(replica, where, old, new)
+            stretches += _cut(replica, where, _known_offsets(lake, version, where), new)
         elif count or new.offsets.size:
             stretches += _cut(replica, where, np.zeros(count, np.int64), new)
     return list(_joined(stretches))
@@ -123,8 +121,7 @@ class _Batches:
     parts: tuple[tuple[LogRange, int, int], ...]
 
 
-_NO_LONGS: Longs = np.zeros(0, np.int64)
-_NO_BATCHES = _Batches(_NO_LONGS, ())
+_NO_BATCHES = _Batches(np.zeros(0, np.int64), ())
 
 
 def _batches(captured: Sequence[Captured], parts: Sequence[LogRange]) -> dict[ReplicaId, _Batches]:

@@ -1,7 +1,7 @@
 """Looks at directories with their place in the lake: a group, a time and a number; and for which
 offsets a look proves that a missing batch is really gone.
 
-Damage may hide offsets. These are not covered: a batch that is missing there may still exist.
+Offsets that damage may hide are not covered: a batch that is missing there may still exist.
 
 A round writes bronze.captures last, so a group in that table is in all others: `holds_all` tells
 without Spark whether a lake has all that an ingest has looked at.
@@ -9,7 +9,7 @@ without Spark whether a lake has all that an ingest has looked at.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -40,6 +40,15 @@ class Uncovered:
     start: int
     end: int | None
 
+    def has(self, offset: int) -> bool:
+        """Whether the offset is one of them."""
+        return self.start <= offset and (self.end is None or offset < self.end)
+
+
+def ranges_of(row: Mapping[str, Any]) -> tuple[Uncovered, ...]:
+    """The column `uncovered` of a row of bronze.captures."""
+    return tuple(Uncovered(gap["start"], gap["end"]) for gap in row["uncovered"])
+
 
 def uncovered(directory: MetadataDirectory) -> tuple[Uncovered, ...]:
     """The ranges of offsets that damage in the log's segments may hide."""
@@ -49,7 +58,8 @@ def uncovered(directory: MetadataDirectory) -> tuple[Uncovered, ...]:
 
 
 def _gaps(segments: tuple[SegmentFile, ...]) -> list[Uncovered]:
-    """Offsets between batches that follow each other, and between a name and its first batch."""
+    """Offsets that lack between two batches, or between the base offset of a segment's name and the
+    segment's first batch."""
     gaps = []
     expected: int | None = None
     for segment in segments:
@@ -99,7 +109,7 @@ larger distance to the newest capture means that the clock was set back."""
 
 @dataclass(frozen=True, slots=True)
 class KnownCapture:
-    """A row of bronze.captures, with what is needed to place new captures."""
+    """The values of a row of bronze.captures by which new captures get their place."""
 
     capture_group: str
     replica: ReplicaId
@@ -115,7 +125,7 @@ class Captured:
     number of its round.
 
     previous_at: captured_at of the replica's capture just before, None without one. now: the
-    clock's time at the ingest. later: the replica's captures after it.
+    clock's time at the ingest. later: the replica's captures with later times, in their order.
     """
 
     look: Look
@@ -125,11 +135,6 @@ class Captured:
     previous_at: datetime | None
     now: datetime
     later: tuple[KnownCapture, ...]
-
-    @property
-    def next_at(self) -> datetime | None:
-        """captured_at of the replica's capture just after, None without one."""
-        return self.later[0].at if self.later else None
 
     @property
     def clock_is_behind(self) -> bool:
@@ -150,7 +155,7 @@ def known_captures(lake: delta.Lake) -> list[KnownCapture]:
             row["captured_at"],
             row["ingest_seq"],
             row["log_start_offset"],
-            tuple(Uncovered(gap["start"], gap["end"]) for gap in row["uncovered"]),
+            ranges_of(row),
         )
         for row in delta.values(lake, CAPTURES, columns)
     ]
@@ -210,10 +215,8 @@ _DAMAGES = "SELECT file, position, kind FROM t WHERE capture_id IS NULL"
 
 
 def holds_all(lake: Lake, looks: Looks) -> bool:
-    """Whether every capture group and every damage is in the lake.
-
-    False, too, where a table of bronze is absent or can't be read: the ingest itself reports why.
-    """
+    """Whether every capture group and every damage is in the lake. False also where a table of
+    bronze is absent or can't be read: the ingest itself reports the reason."""
     groups = {group.group_id for groups in looks.rounds for group in groups}
     try:
         tables = {contract: open_if_there(lake, contract.name) for contract in BRONZE}

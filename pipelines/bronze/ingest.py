@@ -1,12 +1,13 @@
 """One round of capture groups, written into the bronze tables.
 
-The order of the writes makes it possible to run a round again after a kill. First come writes that
-may be repeated, because their rows have keys, or the table itself shows which rows are missing.
-bronze.captures comes last, and marks the round as done.
+A round that was killed can be run again. The first writes may be repeated, because their rows have
+keys, or the table itself shows which rows are missing. bronze.captures is written last, and marks
+the round as done.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -32,7 +33,7 @@ from replica.format.damage import Damage
 from replica.format.known_file import KnownFile
 from replica.metadata.redact import Redactor
 
-Counts = dict[str, int]
+Counts = Counter[str]
 """Rows added or changed, by table name."""
 
 
@@ -74,7 +75,7 @@ class Ingest:
         """
         captured = place(groups, known_captures(self.lake), now)
         if not captured:
-            return {}
+            return Counter()
         for one in captured:
             if one.clock_is_behind:
                 shown, at = one.look.location.shown, one.at.isoformat(timespec="seconds")
@@ -116,11 +117,10 @@ class _Round:
             "state": self._state,
             "captures": self._captures,
         }
-        counts: Counts = {}
+        counts: Counts = Counter()
         for what, write in steps.items():
             progress(f"{len(self.captured)} replicas: {what}")
-            for table, rows in write().items():
-                counts[table] = counts.get(table, 0) + rows
+            counts.update(write())
         return counts
 
     def _damage(self) -> Counts:
@@ -130,7 +130,7 @@ class _Round:
         return add_missing(self.lake, bronze.DAMAGE, rows)
 
     def _records(self) -> Counts:
-        counts: Counts = {}
+        counts: Counts = Counter()
         capture_of = {
             one.look.shown_file(segment.file): one.look.capture_id
             for one in self.captured
@@ -140,19 +140,21 @@ class _Round:
         rows = write_new_records(
             self.lake, self.captured, self.redactor, tasks, self._told(counts, capture_of)
         )
-        return counts | {bronze.LOG_RECORDS.name: rows}
+        counts[bronze.LOG_RECORDS.name] = rows
+        return counts
 
     def _snapshot_records(self) -> Counts:
         """Writes the records of the snapshots that bronze.snapshots lacks. That table is written
         after this one."""
         new = new_snapshots(self.lake, self.captured)
+        counts: Counts = Counter()
         if not new:
-            return {}
-        counts: Counts = {}
+            return counts
         capture_of = {one.look.shown_file(found.file): one.look.capture_id for one, found in new}
         told = self._told(counts, capture_of)
         rows = write_snapshot_records(self.lake, new, self.redactor, self.tasks, told)
-        return counts | {bronze.SNAPSHOT_RECORDS.name: rows}
+        counts[bronze.SNAPSHOT_RECORDS.name] = rows
+        return counts
 
     def _told(
         self, counts: Counts, capture_of: Mapping[str, str]
@@ -161,18 +163,17 @@ class _Round:
         capture_of: capture_id by file."""
 
         def keep(records: Sequence[Row]) -> None:
-            added = add_missing(self.lake, bronze.DAMAGE, unreadable(records, capture_of))
-            for table, rows in added.items():
-                counts[table] = counts.get(table, 0) + rows
+            rows = unreadable(records, capture_of)
+            counts.update(add_missing(self.lake, bronze.DAMAGE, rows))
 
         return keep
 
     def _snapshots(self) -> Counts:
-        return {bronze.SNAPSHOTS.name: write_snapshots(self.lake, self.captured)}
+        return Counter({bronze.SNAPSHOTS.name: write_snapshots(self.lake, self.captured)})
 
     def _batches(self) -> Counts:
         rows = write_seen_batches(self.lake, self.captured, self.redactor, self.tasks)
-        return {bronze.LOG_BATCHES.name: rows}
+        return Counter({bronze.LOG_BATCHES.name: rows})
 
     def _findings(self) -> Counts:
         """Writes the findings of new captures. An unchanged directory in a new group was judged
@@ -200,13 +201,13 @@ class _Round:
         # one application for each group: a group that was forgotten may come in again
         group = f"{APPLICATION}-{self.captured[0].group_id}"
         delta.add_values(self.lake, bronze.CAPTURES, rows, group)
-        return {bronze.CAPTURES.name: len(rows)}
+        return Counter({bronze.CAPTURES.name: len(rows)})
 
 
 def add_missing(lake: Lake, contract: Contract, rows: Sequence[small_tables.Row]) -> Counts:
     """Add the rows whose keys the table lacks. The table is one with rows for captures."""
     if not rows:
-        return {}
+        return Counter()
     unique = {tuple(row[key] for key in contract.keys): row for row in rows}
     ids = ", ".join({delta.text(row["capture_id"]) for row in rows if row["capture_id"]})
     seen = delta.size(lake, contract).version
@@ -214,4 +215,4 @@ def add_missing(lake: Lake, contract: Contract, rows: Sequence[small_tables.Row]
     for known in delta.values(lake, contract, contract.keys, of_captures):
         unique.pop(tuple(known.values()), None)
     added = delta.add_values(lake, contract, [*unique.values()], APPLICATION, seen)
-    return {contract.name: added.rows}
+    return Counter({contract.name: added.rows})

@@ -1,16 +1,15 @@
 """bronze.log_batches: which captures held a batch, and when it vanished.
 
-A pure fold over Arrow tables: (rows so far, batches a capture holds, the capture's moment) -> rows.
-It does not depend on the order in which captures arrive; captured_at alone orders them. What the
-newest capture holds is open-ended: a capture that changes nothing about a batch leaves its row
-alone.
+`fold` is a pure function of Arrow tables: of the rows so far, and of the batches of one more
+capture. The result doesn't depend on the order in which captures are ingested, because captured_at
+alone orders them. Spans with the newest capture have no end, so the row of a batch stays as it is
+while each new capture has the batch.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -23,7 +22,7 @@ from pipelines.tables.keys import replica_of
 from replica.model.keys import ReplicaId
 
 Moments = Mapping[ReplicaId, FoldedCapture]
-"""The moment of the capture for each of its replicas."""
+"""The captures of a round, by replica."""
 _FACTS = (
     "last_offset",
     "is_control",
@@ -34,6 +33,7 @@ _FACTS = (
     "max_timestamp",
     "file",
 )
+_TIME = pa.timestamp("us", "UTC")
 _SEEN = (*BATCH_KEYS, *_FACTS, "crc_valid", "held")
 _PREFERRED = ("held", "nearness", *_FACTS, "crc_valid")
 """The columns by which one of several places of a batch is chosen: the place with the largest
@@ -43,8 +43,8 @@ values in these columns, compared in this order."""
 def fold(known: pa.Table, batches: pa.Table, moments: Moments) -> pa.Table:
     """The rows that the capture makes new or changes, in LOG_BATCHES' Arrow schema.
 
-    known: rows of LOG_BATCHES that the capture may change; batches: what it holds and was read,
-    with LOG_BATCHES' columns as far as kraft_log has them.
+    known: rows of LOG_BATCHES that the capture may change. batches: those of the capture that were
+    read, with the columns of LOG_BATCHES that kraft_log has.
     """
     seen = one_row_per_batch(_with_held(batches), _kept(known, moments))
     new_at, old_at = _pairs(seen, known)
@@ -56,7 +56,7 @@ def fold(known: pa.Table, batches: pa.Table, moments: Moments) -> pa.Table:
 
 
 def one_row_per_batch(batches: pa.Table, kept: pa.Table) -> pa.Table:
-    """The batches with one row each: of a batch in several files, the one in the log. Both tables
+    """One row for each batch: of a batch in several files, the row of the .log file. Both tables
     have the column `held`: whether a .log file (not .log.deleted) holds the batch undamaged."""
     rows = pa.concat_tables([batches.select(_SEEN), kept.select(_SEEN)]).combine_chunks()
     rows = rows.append_column("nearness", pc.negate(rows["position"]))
@@ -160,9 +160,9 @@ def _first_rows(seen: pa.Table, moments: Moments) -> pa.Table:
     them. A large log has millions of them, so they are made by columns."""
     at = np.zeros(seen.num_rows, np.int64)
     for replica, moment in moments.items():
-        at[_of_replica(seen, replica)] = _microseconds(moment.at)
+        at[_of_replica(seen, replica)] = pa.scalar(moment.at, _TIME).value
     schema = LOG_BATCHES.arrow_schema
-    times = pa.array(at, pa.timestamp("us", "UTC"))
+    times = pa.array(at, _TIME)
     cells = {name: seen[name] for name in (*BATCH_KEYS, *_FACTS, "crc_valid")}
     cells["first_seen"] = times
     for name in ("last_seen", "truncated_at", "removed_at"):
@@ -208,7 +208,3 @@ def _rows(table: pa.Table, numbers: np.ndarray) -> Sequence[dict[str, Any] | Non
     missing = numbers < 0
     rows = table.take(pa.array(numbers, pa.int64(), mask=missing)).to_pylist()
     return [None if gone else row for gone, row in zip(missing.tolist(), rows, strict=True)]
-
-
-def _microseconds(at: datetime) -> int:
-    return int(pa.scalar(at, pa.timestamp("us", "UTC")).value)

@@ -68,7 +68,7 @@ def log_ranges(
 
 
 def log_record_batches(
-    part: LogRange, redactor: Redactor | None, unreadable: list[Row] | None = None
+    part: LogRange, unreadable: list[Row] | None = None, *, redactor: Redactor | None
 ) -> Iterator[pa.RecordBatch]:
     """The rows of the range's records that could be read. redactor: None keeps secrets.
 

@@ -2,15 +2,16 @@
 
 The table itself shows which records are missing, and the new ones are committed on that version of
 the table. So a round that was killed after this step adds nothing twice when it runs again,
-whatever happened to the log meanwhile. A large log has millions of batches, so their keys are
+even if the log has changed meanwhile. A large log has millions of batches, so their keys are
 columns of numbers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +20,7 @@ from pipelines import delta
 from pipelines.bronze.captured import Captured
 from pipelines.bronze.files import new_segments, source_file
 from pipelines.bronze.log_ranges import LogRange, Row, log_ranges, log_record_batches
-from pipelines.delta import NewFile, PendingAppend, WriteTarget
+from pipelines.delta import NewFile, PendingAppend, WriteTarget, Written
 from pipelines.delta.small import of_replica
 from pipelines.tables.bronze import BATCH_KEYS, LOG_RECORDS, REPLICA_KEYS
 from pipelines.tasks import Tasks
@@ -37,13 +38,18 @@ _PIECE_BYTES = 4 * 1024**3
 bytes again. Such a piece is minutes of work, which makes the time of its commit and of its last
 tasks unimportant."""
 
+Part = TypeVar("Part")
 Keep = Callable[[Sequence[Row]], None]
 """Takes the places that could not be decoded, and writes them into the lake."""
 
 
+Decode = Callable[[Part, list[Row]], Iterable[pa.RecordBatch]]
+"""Reads the rows of a part. It adds the places that could not be decoded to the list."""
+
+
 @dataclass(frozen=True, slots=True)
 class DecodedPart:
-    """The result of a part. unreadable: as of log_record_batches."""
+    """The result of a part: a file with its rows, and the places that could not be decoded."""
 
     file: NewFile | None
     unreadable: tuple[Row, ...]
@@ -64,22 +70,34 @@ def write_new_records(
     """
     append = PendingAppend.begun(lake, LOG_RECORDS)
     parts = _new_ranges(append, captured, redactor, tasks.at_once)
+    decode = partial(log_record_batches, redactor=redactor)
     added = 0
     for piece in _pieces(parts):
-        decoded = append.in_tasks(tasks, partial(decode, redactor=redactor), piece)
-        keep_unreadable([row for one in decoded for row in one.unreadable])
-        files = [one.file for one in decoded if one.file is not None]
-        written = append.commit(files, APPLICATION)
+        written = append_decoded(append, tasks, decode, piece, keep_unreadable)
         added += written.rows
         if written.version is not None:
             append = replace(append, version=written.version)
     return added
 
 
-def decode(part: LogRange, target: WriteTarget, redactor: Redactor | None) -> DecodedPart:
+def append_decoded(
+    append: PendingAppend,
+    tasks: Tasks,
+    decode: Decode[Part],
+    parts: Sequence[Part],
+    keep_unreadable: Keep,
+) -> Written:
+    """Appends the decoded rows of the parts in one commit. The tasks write the rows to files.
+    keep_unreadable: as of write_new_records."""
+    decoded = append.in_tasks(tasks, partial(decoded_into, decode=decode), parts)
+    keep_unreadable([row for one in decoded for row in one.unreadable])
+    return append.commit([one.file for one in decoded if one.file is not None], APPLICATION)
+
+
+def decoded_into(part: Part, target: WriteTarget, decode: Decode[Part]) -> DecodedPart:
     """Runs in a task: decodes the part's records into a file of the table."""
     unreadable: list[Row] = []
-    file = target.write(log_record_batches(part, redactor, unreadable))
+    file = target.write(decode(part, unreadable))
     return DecodedPart(file, tuple(unreadable))
 
 
@@ -255,7 +273,7 @@ def _seen_before(seen: Longs, keys: Longs, is_valid: np.ndarray) -> np.ndarray:
 
 
 def _is_hidden(seen: Longs, keys: Longs, redactor: Redactor | None) -> np.ndarray:
-    """For each key whether the table has it for a batch with a secret, whose CRC is keyed there."""
+    """For each key whether the table has the batch as one with a secret, with its keyed CRC."""
     found = np.zeros(keys.shape[1], np.bool_)
     if redactor is None or not seen.shape[1]:
         return found

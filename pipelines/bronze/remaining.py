@@ -2,17 +2,20 @@
 captures.
 
 A row becomes what it would be if the captures had never been ingested. Only a batch's `position`
-stays as it was: it would differ only where the replica wrote the batch again at another place.
+stays as it was. The position would differ only where the replica wrote the batch again at another
+place.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from pipelines.bronze.batch_spans import HELD_BY, covers
+from pipelines.bronze.captured import Uncovered, ranges_of
 from replica.format.capture import group_id
 from replica.format.file_names import FileKind, classify
 from replica.format.snapshot import SnapshotState
@@ -26,8 +29,8 @@ _DELETED = ".deleted"
 class ReplicaCapture:
     """One capture of one replica, from bronze.captures.
 
-    uncovered: ranges (start, end) that damage may hide, end exclusive, None where open. files: hash
-    of the content by name in the metadata folder. is_kept: whether the capture stays in the lake.
+    uncovered: offsets that damage may hide. files: hash of the content by name in the metadata
+    folder. is_kept: whether the capture stays in the lake.
     """
 
     capture_id: str
@@ -35,22 +38,17 @@ class ReplicaCapture:
     ingest_seq: int
     source: str
     log_start_offset: int
-    uncovered: tuple[tuple[int, int | None], ...]
+    uncovered: tuple[Uncovered, ...]
     files: Mapping[str, str]
     is_kept: bool
 
     def shows_absence_of(self, offset: int) -> bool:
         """Whether the capture would show that a batch at that offset is absent."""
-        return not any(
-            start <= offset and (end is None or offset < end) for start, end in self.uncovered
-        )
+        return not any(one.has(offset) for one in self.uncovered)
 
     def has_in(self, spans: Iterable[Mapping[str, Any]]) -> bool:
-        """Whether the capture's time is in one of the spans. A span whose `to` is None is open."""
-        return any(
-            span["from"] <= self.at and (span["to"] is None or self.at <= span["to"])
-            for span in spans
-        )
+        """Whether the capture's time is in one of the spans."""
+        return any(covers(span, self.at) for span in spans)
 
 
 Moments = Mapping[ReplicaId, tuple[ReplicaCapture, ...]]
@@ -64,7 +62,7 @@ def moment_of(row: Mapping[str, Any], *, is_kept: bool = True) -> ReplicaCapture
         ingest_seq=row["ingest_seq"],
         source=row["source"],
         log_start_offset=row["log_start_offset"],
-        uncovered=tuple((gap["start"], gap["end"]) for gap in row["uncovered"]),
+        uncovered=ranges_of(row),
         files={
             file["path"].partition("/")[2]: file["sha256"]
             for file in row["files"]
@@ -119,7 +117,7 @@ def remaining_batch(row: Mapping[str, Any], moments: Sequence[ReplicaCapture]) -
     seen = [moment for moment in kept if moment.has_in(row["seen"])]
     if not seen:
         return None
-    spans = {name: _spans_of(row[name], kept) for name in ("in_log", "undamaged", "seen")}
+    spans = {name: _spans_of(row[name], kept) for name in HELD_BY}
     vanished = next(
         (
             moment
@@ -170,19 +168,17 @@ def remaining_snapshot(row: Mapping[str, Any], moments: Sequence[ReplicaCapture]
 
 
 def first_ingested(moments: Iterable[ReplicaCapture]) -> ReplicaCapture:
-    """The capture that brought into the lake what all of these captures have."""
+    """The capture of these that was ingested first."""
     return min(moments, key=lambda moment: moment.ingest_seq)
 
 
-def spans_over(
-    moments: Iterable[ReplicaCapture], is_held: Callable[[ReplicaCapture], bool]
-) -> list[Row]:
-    """The runs of captures, in the order of their time, for which `is_held` is true. A run with the
-    newest capture is open."""
+def _spans_of(old: Sequence[Mapping[str, Any]], kept: Sequence[ReplicaCapture]) -> list[Row]:
+    """The runs of kept captures, in the order of their time, whose times are in the old spans. A
+    run with the newest capture is open."""
     spans: list[Row] = []
     goes_on = False
-    for moment in moments:
-        held = is_held(moment)
+    for moment in kept:
+        held = moment.has_in(old)
         if held and goes_on:
             spans[-1]["to"] = moment.at
         elif held:
@@ -191,12 +187,6 @@ def spans_over(
     if goes_on:
         spans[-1]["to"] = None
     return spans
-
-
-def _spans_of(old: Iterable[Mapping[str, Any]], kept: Sequence[ReplicaCapture]) -> list[Row]:
-    """The spans of the captures that stay and whose times are in `spans`."""
-    spans = list(old)
-    return spans_over(kept, lambda moment: moment.has_in(spans))
 
 
 def _file(row: Mapping[str, Any], moments: Sequence[ReplicaCapture], first: ReplicaCapture) -> str:
@@ -208,18 +198,13 @@ def _file(row: Mapping[str, Any], moments: Sequence[ReplicaCapture], first: Repl
 
 
 def file_in(row: Mapping[str, Any], moment: ReplicaCapture) -> str:
-    """The segment in which a capture has a batch, as ingest was told it."""
-    return os.path.join(moment.source, _segment(row, moment))
-
-
-def _segment(row: Mapping[str, Any], moment: ReplicaCapture) -> str:
-    """The name of the segment in which a capture has the batch."""
+    """The segment in which a capture has a batch, below the directory as ingest was told it."""
     name: str = os.path.basename(row["file"]).removesuffix(_DELETED)
     in_log = moment.has_in(row["in_log"])
-    for candidate in (name, name + _DELETED) if in_log else (name + _DELETED, name):
-        if candidate in moment.files:
-            return candidate
-    return _segment_below(row["base_offset"], moment.files) or name
+    names = (name, name + _DELETED) if in_log else (name + _DELETED, name)
+    found = next((one for one in names if one in moment.files), None)
+    segment = found or _segment_below(row["base_offset"], moment.files) or name
+    return os.path.join(moment.source, segment)
 
 
 def _segment_below(offset: int, names: Iterable[str]) -> str | None:

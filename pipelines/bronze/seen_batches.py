@@ -2,9 +2,9 @@
 
 pipelines.bronze.log_batches.fold does the work, in this process or in Spark's tasks.
 
-Nobody can tell what a damaged batch held, so the bulk reader shows a keyed CRC for it, as for a
-batch with a secret. If the lake, or another file of the round, has the same batch undamaged, it is
-known whether the batch holds a secret. Then both are the same row of bronze.log_batches.
+A damaged batch may hold a secret, so the bulk reader shows a keyed CRC for it, as for a batch with
+a secret. If the lake, or another file of the round, has the same batch undamaged, that batch shows
+whether there is a secret. Then both are the same row of bronze.log_batches.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from pipelines import delta
 from pipelines.bronze import log_batches
-from pipelines.bronze.batch_spans import FOLDED_COLUMNS, FoldedCapture, Later
+from pipelines.bronze.batch_spans import FOLDED_COLUMNS, FoldedCapture
 from pipelines.bronze.batch_windows import FoldWindow, has_deleted, held_by, windows
 from pipelines.bronze.captured import Captured, uncovered
 from pipelines.bronze.files import new_segments
@@ -27,14 +27,12 @@ from pipelines.bronze.log_ranges import LogRange, log_batch_rows
 from pipelines.bronze.new_records import APPLICATION, ranges_of
 from pipelines.delta import NewFile, PendingAppend, WriteTarget
 from pipelines.sources.kraft_log import BATCH_COLUMNS
-from pipelines.tables.bronze import LOG_BATCHES, REPLICA
+from pipelines.tables.bronze import LOG_BATCHES, REPLICA_KEYS
 from pipelines.tasks import Tasks
 from replica.metadata.redact import Redactor
 from replica.scan.compact import column_of
 
-_READ = LOG_BATCHES.arrow_columns(
-    [*(column.name for column in REPLICA), *(name for name, _ in BATCH_COLUMNS)]
-)
+_READ = LOG_BATCHES.arrow_columns([*REPLICA_KEYS, *(name for name, _ in BATCH_COLUMNS)])
 """The columns of LOG_BATCHES that are read from a segment."""
 
 
@@ -99,7 +97,7 @@ class _Folding:
 
 
 def _merge(lake: delta.Lake, folding: _Folding, some: Sequence[FoldWindow], tasks: Tasks) -> int:
-    """Merges the rows; returns how many were added."""
+    """Merges the rows of the windows into the table. Gives the number of added rows."""
     version = delta.size(lake, LOG_BATCHES).version
     rows = pa.concat_tables(tasks.map(partial(folding.changed, version=version), some))
     if not rows.num_rows:
@@ -111,7 +109,7 @@ def _merge(lake: delta.Lake, folding: _Folding, some: Sequence[FoldWindow], task
         rows,
         version,
         columns=FOLDED_COLUMNS,
-        # literals, so that files with other batches are left out
+        # with literals, by which delta-rs leaves files with other batches out
         where=f"t.base_offset BETWEEN {bounds['min']} AND {bounds['max']}",
     )
 
@@ -125,14 +123,12 @@ def _read(part: LogRange, redactor: Redactor | None, own: OwnCrcs) -> Iterator[p
 
 def _moment(one: Captured) -> FoldedCapture:
     directory = one.look.directory
-    later = [Later(row.at, row.log_start_offset, row.uncovered) for row in one.later]
     return FoldedCapture(
         at=one.at,
         previous_at=one.previous_at,
-        next_at=one.next_at,
         log_start_offset=directory.log_start_offset,
         uncovered=uncovered(directory),
-        later=tuple(later),
+        later=one.later,
         # rows of batches in known bytes of the log are not among those that were read
         kept=tuple(held_by(one)) if has_deleted(one) else (),
     )

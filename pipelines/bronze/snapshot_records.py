@@ -1,8 +1,5 @@
-"""The records of snapshots that bronze.snapshot_records lacks: each snapshot is a task, or they
-come one after the other in this process.
-
-bronze.snapshots is updated by the driver, because there are few rows.
-"""
+"""The records of snapshots that bronze.snapshot_records lacks: one task reads each snapshot. The
+driver itself updates bronze.snapshots, which has few rows."""
 
 from __future__ import annotations
 
@@ -19,8 +16,8 @@ from pipelines.bronze import small_tables
 from pipelines.bronze.captured import Captured
 from pipelines.bronze.files import snapshots
 from pipelines.bronze.log_ranges import Row, owned, split
-from pipelines.bronze.new_records import APPLICATION, DecodedPart, Keep
-from pipelines.delta import PendingAppend, WriteTarget
+from pipelines.bronze.new_records import APPLICATION, Keep, append_decoded
+from pipelines.delta import PendingAppend
 from pipelines.sources import rows
 from pipelines.sources.files import SourceFile
 from pipelines.sources.kraft_log import SNAPSHOT_COLUMNS
@@ -63,22 +60,12 @@ def write_snapshot_records(
     number. Parameters and errors: as of pipelines.bronze.new_records.write_new_records."""
     append = PendingAppend.begun(lake, SNAPSHOT_RECORDS)
     parts = _lacking(append, [_part(one, snapshot) for one, snapshot in new])
-    decoded = append.in_tasks(tasks, partial(decode, redactor=redactor), parts)
-    keep_unreadable([row for one in decoded for row in one.unreadable])
-    files = [one.file for one in decoded if one.file is not None]
-    return append.commit(files, APPLICATION).rows
+    decode = partial(_record_batches, redactor=redactor)
+    return append_decoded(append, tasks, decode, parts, keep_unreadable).rows
 
 
-def decode(part: SnapshotCopy, target: WriteTarget, redactor: Redactor | None) -> DecodedPart:
-    """Runs in a task: decodes the snapshot's records into a file of the table."""
-    unreadable: list[Row] = []
-    batches = snapshot_record_batches(part, redactor, unreadable)
-    file = target.write(batch.select(target.schema.names) for batch in batches)
-    return DecodedPart(file, tuple(unreadable))
-
-
-def snapshot_record_batches(
-    part: SnapshotCopy, redactor: Redactor | None, unreadable: list[Row]
+def _record_batches(
+    part: SnapshotCopy, unreadable: list[Row], *, redactor: Redactor | None
 ) -> Iterator[pa.RecordBatch]:
     """The rows of the snapshot's records that could be read, one for each index.
 
@@ -96,7 +83,7 @@ def snapshot_record_batches(
             seen = np.concatenate([seen, indexes])
             mine = owned(readable.filter(pa.array(is_first)), part.replica)
             hashes = pa.repeat(pa.scalar(part.content_sha256, pa.string()), mine.num_rows)
-            yield mine.append_column("content_sha256", hashes)
+            yield mine.append_column("content_sha256", hashes).select(SNAPSHOT_RECORDS.column_names)
 
 
 def _first_ones(indexes: np.ndarray, seen: np.ndarray) -> np.ndarray:
@@ -152,7 +139,8 @@ def new_snapshots(
 
 
 def write_snapshots(lake: delta.Lake, captured: Sequence[Captured]) -> int:
-    """Writes the rows; returns how many were added."""
+    """Updates bronze.snapshots with the snapshots of the captures. Gives the number of added
+    rows."""
     rows: dict[_Key, Mapping[str, Any]] = {}
     for one, snapshot in snapshots(captured):
         row = small_tables.snapshot_row(one, snapshot)

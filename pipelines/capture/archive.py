@@ -34,9 +34,9 @@ def open_zstd(path: str) -> io.BufferedReader:
 
 
 class _Frames(io.RawIOBase):
-    """A Zstandard file of any size, read backwards too, as tar archives need, by pyarrow's decoder,
-    which decodes in pieces but can only read forwards. cramjam, which decodes the batches of a log,
-    returns frames only as a whole, and one frame can be a whole archive."""
+    """A Zstandard file of any size, which can be read from any position, as tar archives need.
+    pyarrow's decoder reads it in pieces, but only forwards. cramjam, which decodes the batches of a
+    log, decodes whole frames only, and a frame may be a whole archive."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -87,10 +87,12 @@ class _Frames(io.RawIOBase):
 MAX_STREAM_BYTES = 128 * 1024**3
 ALWAYS_STREAM_BYTES = 16 * 1024**3
 MAX_STREAM_RATIO = 100
-"""A tar stream may inflate to the second number, or to so many times the size of the bundle where
-that is more, but never to more than the first. Unwanted members count."""
+"""The bytes to which a tar stream may inflate, unwanted members included: ALWAYS_STREAM_BYTES, or
+MAX_STREAM_RATIO times the size of the bundle where that is more, but never more than
+MAX_STREAM_BYTES."""
 _MAX_HEADER_BYTES = 16 * 1024 * 1024
-"""tarfile reads a long name or a pax header at once, whatever size it claims."""
+"""The most bytes of a long name or a pax header. tarfile reads either at once, whatever size it
+claims."""
 _CHUNK_BYTES = 64 * 1024
 _SEARCH_BYTES = 1024 * 1024
 _BLOCK = tarfile.BLOCKSIZE
@@ -108,11 +110,11 @@ _DECOMPRESSORS: dict[bytes, Callable[[str], Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class ArchiveMember:
-    """A member of an archive or, with an empty name, a place where there should be one.
+    """A member of an archive or, with an empty name, a place without an expected member.
 
-    problem: why it can't be unpacked, whatever its name; "" for a plain file. kind: of the problem.
-    size: how many bytes it claims, None where it claims none. chunks: the bytes that can be read;
-    reading them may raise what the standard library raises.
+    problem: why the member can't be unpacked, apart from its name; "" for a plain file. kind: of
+    the problem. size: how many bytes the member claims, None where it claims none. chunks: the
+    bytes that can be read; reading them may raise what the standard library raises.
     """
 
     name: str
@@ -142,7 +144,7 @@ def zip_members(bundle: str) -> Iterator[ArchiveMember]:
 def _zip_chunks(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Iterator[bytes]:
     crc = 0
     with cast(zipfile.ZipExtFile, archive.open(info)) as source:
-        # It is checked below: zipfile would withhold the last bytes of a member with a wrong CRC.
+        # The CRC is checked below: zipfile would withhold a member's last bytes if it is wrong.
         source._expected_crc = None  # type: ignore[attr-defined]
         while chunk := source.read1(_CHUNK_BYTES):
             crc = zlib.crc32(chunk, crc)
@@ -197,7 +199,8 @@ class _Stream:
         return bytes(self._file.read(size))
 
     def region(self, position: int, size: int) -> Iterator[bytes]:
-        """The bytes of a member. What there is of them comes before the error that they are cut."""
+        """The bytes of a member. Where the bundle ends too early, the bytes that are there come
+        before the error."""
         self.seek(position)
         while size > 0:
             chunk = self._file.read1(min(size, _CHUNK_BYTES))
@@ -257,10 +260,8 @@ def _sparse_chunks(archive: tarfile.TarFile, info: tarfile.TarInfo) -> Iterator[
 
 
 def _next_header(stream: _Stream, start: int) -> tuple[int | None, str]:
-    """(the next block that looks like a header, what is wrong with the bytes before it).
-
-    Zeros are not wrong: they end an archive, and fill the space between joined ones.
-    """
+    """(the next block that looks like a header, what is wrong with the bytes before it). Zeros are
+    not wrong: they end an archive, and fill the space between joined archives."""
     stream.seek(start)
     position, used = start, 0
     while chunk := stream.read(_SEARCH_BYTES):

@@ -39,8 +39,8 @@ MAX_FOLDERS = 10_000
 MAX_TOTAL_BYTES = 64 * 1024**3
 """The most unpacked bytes of one bundle; half of the free disk space where that is less."""
 MAX_ZERO_BYTES = 8 * 1024**3
-"""How many of these bytes may be zeros, which take no disk. A preallocated file consists of zeros,
-and a sparse member claims as many as it likes."""
+"""The most of these bytes that may be zeros, which take no space on the disk. A preallocated file
+has many zeros, and a sparse member of an archive may claim any number of them."""
 _MAX_NAME_BYTES, _MAX_PART_BYTES, _MAX_DEPTH = 1024, 255, 64
 _BROKEN = (
     tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error,
@@ -56,7 +56,7 @@ def is_bundle(path: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Unpacked:
-    """The result of unpacking. `damages` name files as <bundle>/<member>."""
+    """The result of unpacking. files: their number. damages: name files as <bundle>/<member>."""
 
     folder: str
     files: int
@@ -66,11 +66,8 @@ class Unpacked:
 def unpack(
     bundle: str, folder: str, *, max_bytes: int = MAX_TOTAL_BYTES, shown: str | None = None
 ) -> Unpacked:
-    """Unpack the Kafka files of a bundle below `folder`, which exists. It never raises because of
-    content.
-
-    shown: the user's name of the bundle, where that isn't its path.
-    """
+    """Unpack the Kafka files of a bundle below `folder`, which exists. No content of the bundle
+    makes this raise. shown: the user's name of the bundle, where that isn't its path."""
     room = min(max_bytes, room_for_strangers(folder))
     unpacking = _Unpacking(shown or bundle, folder, room, min(max_bytes, MAX_ZERO_BYTES))
     members = zip_members if bundle.endswith(".zip") else tar_members
@@ -144,15 +141,15 @@ class _Unpacking:
             except _BROKEN as error:
                 problem = _one_line(error)
             size = out.tell()
-            out.truncate(size)  # So that the file can end in a hole.
+            out.truncate(size)  # The file may end in a hole.
         whole = not over
         if problem is not None:
             self.damage(member.name, DamageKind.CONTENT, problem, member.position)
         if not whole:
             detail = f"unpacks past {over}; it and the rest are left out"
             self.damage(member.name, DamageKind.HOSTILE_NAME, detail, member.position)
-        # What could be read stays, because a cut segment is still a segment. An empty file is
-        # removed: it would be taken for one that Kafka left empty.
+        # The bytes that could be read stay, because a cut segment is still a segment. An empty file
+        # is removed, because it would look like one that Kafka left empty.
         if not whole or (problem is not None and not size):
             target.unlink()
         else:
@@ -162,7 +159,7 @@ class _Unpacking:
     def _copy(self, member: ArchiveMember, out: IO[bytes]) -> str:
         """Copy the member's bytes. Returns the limit that the bundle exceeds, "" for none."""
         for chunk in member.chunks():
-            # Zeros count too: before reading it isn't known what the bytes are.
+            # Zeros count too: a chunk's size is checked before its bytes are looked at.
             if len(chunk) > self.bytes_left:
                 return "the size limit"
             zeros = write_with_holes(out, chunk)
@@ -192,13 +189,10 @@ def _hostile(name: str) -> str:
 
 
 def _is_control(char: str) -> bool:
-    """Whether it is a control character, a line separator, or a stand-in for bytes that aren't
-    UTF-8."""
-    return char < " " or "\x7f" <= char < "\xa0" or char in "\u2028\u2029" or _is_surrogate(char)
-
-
-def _is_surrogate(char: str) -> bool:
-    return "\ud800" <= char <= "\udfff"
+    """Whether the character is a control character, a line separator, or a stand-in for bytes that
+    aren't UTF-8."""
+    is_surrogate = "\ud800" <= char <= "\udfff"
+    return char < " " or "\x7f" <= char < "\xa0" or char in "\u2028\u2029" or is_surrogate
 
 
 def _one_line(value: object) -> str:

@@ -4,7 +4,7 @@ and check."""
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from replica.errors import DataError, UnreadableFileError, UsageError
@@ -21,7 +21,7 @@ def batch_of(location: DirectoryPath, argument: str, order: Sequence[str]) -> st
     argument: the user's path below which the directory lies.
     """
     if not order:
-        return capture_file(location) or ""
+        return beside(location, capture.FILE_NAME) or ""
     given = Path(argument).parts or (os.path.basename(os.getcwd()),)
     parts = given + Path(os.path.relpath(location.shown, argument)).parts
     named = [part for part in parts if part in order]
@@ -31,11 +31,12 @@ def batch_of(location: DirectoryPath, argument: str, order: Sequence[str]) -> st
     return named[-1]
 
 
-def capture_file(location: DirectoryPath) -> str | None:
-    """The capture.json in the node's folder, or in the folder above it."""
+def beside(location: DirectoryPath, name: str) -> str | None:
+    """The file with this name in the node's folder, or in the folder above it. None where neither
+    has it."""
     node_folder = os.path.dirname(os.path.abspath(location.path))
     for folder in (node_folder, os.path.dirname(node_folder)):
-        path = os.path.join(folder, capture.FILE_NAME)
+        path = os.path.join(folder, name)
         if os.path.lexists(path):
             return path
     return None
@@ -52,12 +53,11 @@ def replica_at(path: str) -> ReplicaId | None:
     return None
 
 
-def unused_names(order: Sequence[str], batches: Sequence[str]) -> UsageError | None:
-    """The error for names of --order in which no directory lies."""
+def refuse_unused(order: Sequence[str], batches: Collection[str]) -> None:
+    """Raises UsageError for names of --order in which no directory lies."""
     unused = [name for name in order if name not in batches]
-    if not unused:
-        return None
-    return UsageError(f"--order: no directory lies in a folder called {', '.join(unused)}")
+    if unused:
+        raise UsageError(f"--order: no directory lies in a folder called {', '.join(unused)}")
 
 
 class AmbiguousOrderError(UsageError):

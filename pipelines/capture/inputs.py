@@ -1,4 +1,4 @@
-"""What the user names, as local folders: URIs are downloaded, bundles are unpacked."""
+"""The paths that a user names, as local folders: URIs are downloaded, bundles are unpacked."""
 
 from __future__ import annotations
 
@@ -30,10 +30,8 @@ class Input:
     damages: tuple[Damage, ...] = ()
 
     def find(self, spool: Spool, damages: list[Damage]) -> tuple[Found, ...]:
-        """What there is to read, in the user's names. Folders that can't be listed become damages.
-
-        Raises UsageError where a path of the user holds nothing.
-        """
+        """The directories and files to read, by the user's names. Folders that can't be listed
+        become damages. Raises UsageError where a path of the user holds nothing to read."""
 
         def unreadable(error: UnreadableFileError) -> None:
             shown = self._named(error.path)
@@ -56,10 +54,8 @@ class Input:
         return self.shown if relative == "." else f"{self.shown}/{relative}"
 
     def mark(self, location: DirectoryPath, directory: MetadataDirectory) -> MetadataDirectory:
-        """The directory, with what its download or bundle lacks among its damages.
-
-        A log that its bundle cut must not look like one that Kafka truncated.
-        """
+        """The directory, with the losses of its download or bundle among its damages. A log that a
+        bundle cut must not look like one that Kafka truncated."""
         folder = os.path.basename(os.path.abspath(location.path))
         withheld = []
         for damage in self.damages:

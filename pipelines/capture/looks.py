@@ -1,8 +1,8 @@
-"""Which replicas one call looks at, and which looks belong to the same capture group.
+"""The replicas that one call looks at, and the capture groups of these looks.
 
-A group is what one capture.json, or one name of `--order`, or else the whole call brings of one
-cluster. Two looks at one replica in the same group would be in unknown order, so they are refused
-with the option that tells the order.
+A group has the looks of one cluster that belong to one capture.json, to one name of --order, or
+else to the call. Two looks at one replica in the same group would be in unknown order, so they are
+refused with the option that tells the order.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from pipelines.capture.grouping import ambiguous, batch_of, replica_at, unused_names
+from pipelines.capture.grouping import ambiguous, batch_of, refuse_unused, replica_at
 from pipelines.capture.inputs import Input, inputs
 from pipelines.capture.known import NOTHING_KNOWN, Base, KnownCaptures
 from pipelines.capture.manifest import manifest_of
@@ -45,10 +45,9 @@ _TICK = timedelta(microseconds=1)
 
 @dataclass(frozen=True, slots=True)
 class CaptureOptions:
-    """The caller's wishes for a look at directories. captured_at: the time of the captures, with a
-    time zone; None where the caller names none. order: folder names, oldest first. replica: the
-    owner of single files. known: captures whose files needn't be read again. seal: the one of the
-    lake."""
+    """Options of a look at directories. captured_at: the time of the captures, with a time zone;
+    None where the caller names none. order: folder names, oldest first. replica: the owner of
+    single files. known: captures whose files needn't be read again. seal: the lake's."""
 
     captured_at: datetime | None = None
     order: tuple[str, ...] = ()
@@ -114,11 +113,9 @@ class CaptureGroup:
 
 @dataclass(frozen=True, slots=True)
 class Looks:
-    """rounds: groups to ingest one after another, oldest first; each holds one per cluster.
-
-    damages: of files that belong to no replica, by the user's names. left_out: a sentence about
-    each partition that is no metadata log.
-    """
+    """The looks of one call. rounds: groups to ingest one round after another, oldest first; a
+    round has one group for each cluster. damages: of files that belong to no replica, by the user's
+    names. left_out: a sentence about each partition that is no metadata log."""
 
     rounds: tuple[tuple[CaptureGroup, ...], ...]
     damages: tuple[Damage, ...]
@@ -148,9 +145,7 @@ def look_at(paths: Sequence[str], options: CaptureOptions, spool: Spool) -> Look
         other = placed.setdefault((look.replica, place), look)
         if other.capture_id != look.capture_id:
             raise ambiguous(other.location.shown, look.location.shown, look.replica.node_id)
-    unused = unused_names(options.order, list(batches))
-    if unused is not None:
-        raise unused
+    refuse_unused(options.order, batches)
     ordered = sorted(batches, key=lambda batch: _age(batch, batches[batch].values(), options))
     rounds = _rounds([batches[batch].values() for batch in ordered])
     return Looks(rounds, tuple(damages), tuple(looking.left_out))
@@ -187,7 +182,7 @@ def _groups(looks: Iterable[Look]) -> Iterator[CaptureGroup]:
 
 @dataclass(frozen=True)
 class _Looking:
-    """One call: what was asked for, and what was found so far."""
+    """One call: its options, and its results so far."""
 
     options: CaptureOptions
     spool: Spool
@@ -261,7 +256,7 @@ class _Looking:
         if replica_id is None:
             self.damages.append(_unidentified(location, directory))
             return
-        # The directory belongs to another replica since the capture that it was compared with.
+        # Since the capture `base`, the directory has come to belong to another replica.
         if base is not None and base.replica != replica_id:
             yield from self.look(location, given, NOTHING_KNOWN)
             return
@@ -322,11 +317,9 @@ class _Looking:
 def _whole_where_several(
     looking: _Looking, looks: list[tuple[Look, Input]]
 ) -> list[tuple[Look, Input]]:
-    """The looks; where a replica was looked at more than once, its looks are read whole.
-
-    Only the first of these looks follows the lake's newest capture, and which one is the first is
-    known later.
-    """
+    """The looks. Those at a replica that was looked at more than once are repeated, and read all
+    bytes: only the first of them follows the lake's newest capture, and which look is the first is
+    known later."""
     counts = Counter(look.replica for look, _ in looks)
     found: list[tuple[Look, Input]] = []
     for look, given in looks:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from pipelines.capture.grouping import capture_file
+from pipelines.capture.grouping import beside
 from pipelines.object_store import is_uri
 from replica.errors import DataError, UnreadableFileError
 from replica.format import capture
@@ -20,11 +20,10 @@ from replica.format.reading import MAX_STATE_BYTES, read_own_file
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What is known of a directory's capture. info: None without a readable capture.json.
-
-    folder: where the directory's node lies in the capture, "" for its root. damages: of
-    capture.json itself; also that there is none yet, so that the directory must be left out.
-    """
+    """What is known of a directory's capture. info: None without a readable capture.json. folder:
+    the place of the directory's node in the capture, "" for the capture's root. is_unfinished:
+    whether the capture was interrupted, so that the directory must be left out. damages: that
+    capture.json can't be read, or that the capture is unfinished."""
 
     info: CaptureInfo | None = None
     folder: str = ""
@@ -37,11 +36,8 @@ class Manifest:
         return None if self.info is None else self.info.captured_at
 
     def verify(self, directory: MetadataDirectory) -> MetadataDirectory:
-        """The directory with a Damage for each file that is missing or differs from what was
-        captured.
-
-        What a copy lost on its way must not look like something that Kafka truncated or deleted.
-        """
+        """The directory with a Damage for each captured file that is missing or differs. A loss on
+        the way of a copy must not look as if Kafka had truncated or deleted something."""
         lost = tuple(self._lost(directory))
         return replace(directory, damages=(*directory.damages, *lost)) if lost else directory
 
@@ -75,9 +71,10 @@ def _difference(here: FoundFile, captured: CapturedFile) -> str:
 def manifest_of(location: DirectoryPath) -> Manifest:
     """The capture.json of a directory, in the node's folder or in the folder above it."""
     node_folder = os.path.dirname(os.path.abspath(location.path))
-    path = capture_file(location)
+    path = beside(location, capture.FILE_NAME)
     if path is None:
-        return _unfinished(node_folder, location)
+        part = beside(location, capture.PART_NAME)
+        return Manifest() if part is None else _unfinished(_shown(part, node_folder, location))
     folder = os.path.relpath(node_folder, os.path.dirname(path)).replace(os.sep, "/")
     shown = _shown(path, node_folder, location)
     try:
@@ -90,15 +87,10 @@ def manifest_of(location: DirectoryPath) -> Manifest:
     return Manifest(damages=(damage,))
 
 
-def _unfinished(node_folder: str, location: DirectoryPath) -> Manifest:
-    for folder in (node_folder, os.path.dirname(node_folder)):
-        path = os.path.join(folder, capture.PART_NAME)
-        if os.path.lexists(path):
-            shown = _shown(path, node_folder, location)
-            detail = "left out: an interrupted capture; run the same `kraftlake capture` again"
-            damage = Damage(0, 0, DamageKind.UNREADABLE, detail, shown)
-            return Manifest(damages=(damage,), is_unfinished=True)
-    return Manifest()
+def _unfinished(shown: str) -> Manifest:
+    detail = "left out: an interrupted capture; run the same `kraftlake capture` again"
+    damage = Damage(0, 0, DamageKind.UNREADABLE, detail, shown)
+    return Manifest(damages=(damage,), is_unfinished=True)
 
 
 def _shown(path: str, node_folder: str, location: DirectoryPath) -> str:

@@ -1,5 +1,5 @@
-"""Calls of a library that nothing can interrupt. They run in a thread, so that a caller can give up
-one that an object store keeps waiting."""
+"""Calls of a library that nothing can interrupt. They run in a thread, so that the caller can give
+up a call that an object store or another server doesn't answer."""
 
 from __future__ import annotations
 
@@ -27,35 +27,43 @@ class _Work(threading.Thread, Generic[T]):
     def run(self) -> None:
         try:
             self.found.append(self._call(self._step))
-        except BaseException as error:  # noqa: BLE001 (raised by `patiently`)
+        except BaseException as error:  # noqa: BLE001 (raised by `within`)
             self.failure = error
 
     def _step(self) -> None:
         self.last_step = time.monotonic()
 
 
-def patiently(call: Callable[[Callable[[], None]], T], shown: str, within_s: float, what: str) -> T:
-    """The result of `call`, which gets a function to call after each step.
+class TooSlowError(Exception):
+    """A step of a call takes too long."""
 
-    Ctrl-C ends the wait, which it doesn't within a call of pyarrow. shown: the place, what: what is
-    waited for, for the error. Raises UnreadableFileError where a step takes longer than `within_s`,
-    and what `call` raises.
-    """
+
+def within(limit_s: float, call: Callable[[Callable[[], None]], T]) -> T:
+    """The result of `call`, which gets a function to call after each step. Ctrl-C ends the wait,
+    though it may not end the call. Raises TooSlowError where a step takes longer than limit_s
+    seconds, and what `call` raises."""
     work = _Work(call)
     work.start()
     while work.is_alive():
         work.join(_LOOK_S)
-        if work.is_alive() and time.monotonic() - work.last_step > within_s:
-            raise UnreadableFileError(
-                shown,
-                f"the store gave no end of {what} within {within_s:.0f} s: try again, or later",
-            )
+        if work.is_alive() and time.monotonic() - work.last_step > limit_s:
+            raise TooSlowError
     if work.failure is not None:
         raise work.failure
     return work.found[0]
 
 
+def patiently(call: Callable[[Callable[[], None]], T], shown: str, within_s: float, what: str) -> T:
+    """The same, with an error that names the place: UnreadableFileError instead of TooSlowError.
+    shown: the place. what: the words for the step that is waited for."""
+    try:
+        return within(within_s, call)
+    except TooSlowError:
+        reason = f"the store gave no end of {what} within {within_s:.0f} s: try again, or later"
+        raise UnreadableFileError(shown, reason) from None
+
+
 def goes_on() -> bool:
-    """Whether a call still goes on for which nobody waits any more. When the interpreter ends in
-    order, pyarrow waits for the end of such a call, which may never come."""
+    """Whether a call still runs for which nobody waits any more. An interpreter that ends in order
+    waits in pyarrow for the end of such a call, which may never come."""
     return any(isinstance(thread, _Work) for thread in threading.enumerate())

@@ -26,11 +26,9 @@ class OldCapture:
 
 
 def old_captures(folder: str, before: datetime) -> Iterator[OldCapture]:
-    """The captures in the folder that were taken before a moment, oldest first; also what an
-    interrupted capture or `remove` left. Other files and folders, and links, are skipped.
-
-    Raises UsageError where there is no such folder.
-    """
+    """The captures in the folder that were taken before a moment, oldest first; also the rest of an
+    interrupted capture or `remove`. Other files and folders, and links, are skipped. Raises
+    UsageError where there is no such folder."""
     try:
         names = sorted(
             each.name for each in os.scandir(folder) if each.is_dir(follow_symlinks=False)
@@ -55,9 +53,9 @@ def old_captures(folder: str, before: datetime) -> Iterator[OldCapture]:
 
 
 def remove(old: OldCapture) -> None:
-    """Remove a capture. An ingest at the same time takes it for an unfinished one. What a crash
-    leaves of it is found again by the next `old_captures`. Files that the capture doesn't name
-    stay, and so does the folder then. Raises UnwritableFileError."""
+    """Remove a capture. An ingest at the same time takes the capture for an unfinished one. After a
+    crash, the next `old_captures` finds the rest of the capture. A folder with files that the
+    capture doesn't name stays, with these files. Raises UnwritableFileError."""
     with destination_at(old.path) as place:
         info = _info(place)
         if info is None:

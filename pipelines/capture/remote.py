@@ -1,4 +1,4 @@
-"""Reads what lies below a URI (s3://, gs://, hdfs://, ...), and copies it to a local folder."""
+"""Reads the files below a URI (s3://, gs://, hdfs://, ...), and copies them to a local folder."""
 
 from __future__ import annotations
 
@@ -26,17 +26,15 @@ _BESIDE = (
 """Files that lie above a partition's folder."""
 _CHUNK_BYTES = 8 * 1024 * 1024
 GROWTH_BYTES = 64 * 1024 * 1024
-"""How much of a file is read behind the size in the listing, as a log may have grown since. A store
-that never ends an object fills no disk."""
-
-
+"""How many bytes of a file are read behind the size in the listing, because a log may have grown
+since. The bound keeps an object that never ends from filling the disk."""
 LISTING_S, CHUNK_S = 120.0, 300.0
 """The most seconds that a listing may take, and that 8 MiB of an object may take."""
 
 
 @dataclass(frozen=True, slots=True)
 class RemoteFile:
-    """A file below a URI. relative: its path below it, "" where the URI names the file itself."""
+    """A file below a URI. relative: its path below the URI, "" where the URI is the file's own."""
 
     uri: str
     relative: str
@@ -49,7 +47,8 @@ class RemoteFile:
 
 @dataclass(frozen=True, slots=True)
 class Downloaded:
-    """file: the local copy where the URI names a single file. damages: by the shown URI."""
+    """The result of a download. file: the local copy where the URI names a single file, else None.
+    damages: by the shown URI."""
 
     file: str | None
     damages: tuple[Damage, ...]
@@ -180,7 +179,8 @@ def _check_room(uri: str, size: int, folder: str) -> None:
 
 
 def _copy(store: Any, file: RemoteFile, folder: str, step: Callable[[], None]) -> None:
-    """OSError, and no copy, where the store sends less than it lists."""
+    """Copies a file. Raises OSError, and leaves no copy, where the store sends fewer bytes than it
+    lists."""
     target = Path(folder, file.relative or file.name)
     make_folder(target.parent)
     listed, copied = file.size_bytes, 0

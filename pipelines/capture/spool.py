@@ -153,12 +153,12 @@ def _place_of(lake: Lake) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Copying:
-    """Reads files and leaves a copy: the `read` and `resume` ports of replica.format.directory.
+    """Reads files and leaves copies: the `read` and `resume` ports of replica.format.directory. The
+    copy of a known file is sparse: the bytes that were read are at their places, between holes.
 
-    node_folder: the node's log directory, from which relative paths start. known: what needn't be
-    read again, by canonical path. snapshot_ends: offsets. room: the memory for one file. The copy
-    of a known file is sparse: what was read lies at its place, between holes. follow_links: whether
-    the folder's links were made by this program, to files that the user named.
+    node_folder: the node's log directory, from which relative paths start. known: the files that
+    needn't be read again, by canonical path. snapshot_ends: offsets. room: the memory for one file.
+    follow_links: whether this program made the folder's links, to files that the user named.
     """
 
     node_folder: str
@@ -210,7 +210,7 @@ class Copying:
         count = 0
         try:
             private.make_folder(target.parent)
-            # It is of an earlier look, during which the directory changed.
+            # An existing copy is of an earlier look, during which the directory changed.
             target.unlink(missing_ok=True)
             with private.new_file(target) as out:
                 for position, size in wanted:

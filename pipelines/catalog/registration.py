@@ -1,7 +1,7 @@
 """Gives a lake's tables names in a session's catalog, and takes them away. Never touches data.
 
-What a name stands for decides whose it is: a table by where it lies, a view and a database by the
-property in which the lake is written. Names of others are refused before anything is changed.
+A name belongs to the lake of its table, which the table's place tells. A view and a database have
+the lake in a property. A name that belongs to somebody else is refused before anything is changed.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ class CatalogError(KraftlakeError):
 
 @dataclass(frozen=True)
 class CatalogEntry:
-    """The catalog's entry for a name. kind: table or view. lake: of a view that we made."""
+    """The catalog's entry for a name. kind: table or view. lake: that of a view which kraftlake
+    made."""
 
     name: str
     kind: str
@@ -49,7 +50,7 @@ class CatalogEntry:
 
 @dataclass(frozen=True)
 class CatalogChange:
-    """action: registered, kept or dropped."""
+    """A name that was registered, kept or dropped. action: which of the three."""
 
     action: str
     entry: CatalogEntry
@@ -62,39 +63,34 @@ def register(
     views: Sequence[NamedQuery],
     prefix: str = "",
 ) -> list[CatalogChange]:
-    """Names for these tables, which the lake holds, and views, whose names have the prefix.
+    """Gives names to these tables, which the lake holds, and to views, whose names have the prefix.
 
-    Done again it changes nothing but views, which are made anew, and names of this lake that it
-    has no table for any more, which go. UsageError where a name stands for something else;
-    CatalogError where the metastore fails.
+    A second call makes the views anew, takes away the names of tables that this lake no longer has,
+    and changes nothing else. Raises UsageError where a name stands for something else, CatalogError
+    where the metastore fails.
     """
     with _failures():
         _require_metastore(spark)
         held = _entries(spark, prefix)
-        tables = {
-            f"{prefix}{one.name}": (
-                one,
-                CatalogEntry(f"{prefix}{one.name}", "table", lake.path_of(one)),
-            )
-            for one in contracts
-        }
-        wanted = {name: entry for name, (_, entry) in tables.items()} | {
-            view.name: CatalogEntry(view.name, "view", lake=lake.root) for view in views
-        }
-        for entry in wanted.values():
+        wanted: dict[CatalogEntry, str] = {}
+        """Each entry with the statement that makes it."""
+        for one in contracts:
+            entry = CatalogEntry(f"{prefix}{one.name}", "table", lake.path_of(one))
+            wanted[entry] = create_table(entry.name, one, entry.location)
+        for view in views:
+            entry = CatalogEntry(view.name, "view", lake=lake.root)
+            wanted[entry] = create_view(view, lake.root)
+        for entry in wanted:
             _refuse_other(entry, held.get(entry.name))
         _make_databases(spark, lake, prefix)
         changes = []
-        for name, (contract, entry) in tables.items():
-            if name not in held:
-                spark.sql(create_table(name, contract, entry.location))
-            changes.append(CatalogChange(KEPT if name in held else REGISTERED, entry))
-        for view in views:
-            spark.sql(create_view(view, lake.root))
-            changes.append(
-                CatalogChange(KEPT if view.name in held else REGISTERED, wanted[view.name])
-            )
-        others = [entry for entry in held.values() if entry.name not in wanted]
+        for entry, statement in wanted.items():
+            is_held = entry.name in held
+            if entry.kind == "view" or not is_held:
+                spark.sql(statement)
+            changes.append(CatalogChange(KEPT if is_held else REGISTERED, entry))
+        names = {entry.name for entry in wanted}
+        others = [entry for entry in held.values() if entry.name not in names]
         return changes + _drop(spark, [one for one in others if _is_of(lake, prefix, one)])
 
 
@@ -129,7 +125,7 @@ def entry_of(name: str, information: str) -> CatalogEntry:
 
 
 def same_place(a: str, b: str) -> bool:
-    """Whether two spellings of a table's location are one."""
+    """Whether two spellings of a table's location name one place."""
     return _normal(a) == _normal(b)
 
 
@@ -146,7 +142,7 @@ def _line(field: str, information: str) -> str:
 
 
 def _is_of(lake: Lake, prefix: str, entry: CatalogEntry) -> bool:
-    """Whether it is a name as `register` gives it."""
+    """Whether `register` gives this entry for the lake."""
     if entry.kind == "view":
         return entry.lake == lake.root
     layer, table = entry.name.removeprefix(prefix).split(".")

@@ -1,12 +1,12 @@
-"""The derived tables of some clusters: computed by this process or another one; and
-the members of all rounds, of which some findings are told across clusters."""
+"""The derived tables of some clusters, computed by this process or another one; and the findings
+between clusters."""
 
 from __future__ import annotations
 
 import os
 import uuid
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,27 +15,23 @@ import pyarrow.compute as pc
 
 from pipelines.cyclic_garbage import no_search_for_cycles
 from pipelines.delta.contents import ClusterRows
-from pipelines.in_memory.batches import Batches
 from pipelines.in_memory.bronze_rows import BronzeRows
-from pipelines.in_memory.control import snapshot_voter_sets
 from pipelines.in_memory.derived import Silver
-from pipelines.in_memory.membership import RoundMember, members_of, with_neighbours
-from pipelines.in_memory.rows import of_cluster
+from pipelines.in_memory.membership import findings_of_rounds, with_neighbours
+from pipelines.in_memory.rows import Row
 from pipelines.nodes import Content, small_tables
 from pipelines.quality.admitted import Admitted
 from pipelines.tables import bronze
 from pipelines.tables.contract import Contract
 
-_RECORDS_AT_ONCE = 20_000
-"""Records of neighbouring clusters that are read together."""
 _INLINE_BYTES = 16 * 1024
-"""Bytes of rows that a process hands over directly. More rows go through a file."""
+"""The most bytes of rows that a process hands over directly. More rows go through a file."""
 
 
 @dataclass(frozen=True)
 class ClusterBatch:
-    """Clusters that are computed together. folder: holds their rows where these are many.
-    most_offsets: the most offsets of one cluster."""
+    """Clusters that are computed together. folder: holds the files of their rows where these are
+    many. most_offsets: the most offsets of one cluster."""
 
     admitted: Admitted
     clusters: tuple[str, ...]
@@ -43,18 +39,9 @@ class ClusterBatch:
     most_offsets: int
 
 
-def parts_of(
-    admitted: Admitted, records: Mapping[str, int], folder: str, most_offsets: int
-) -> list[ClusterBatch]:
-    """All clusters, in parts that are computed together. records: the number of records of each
-    cluster, by cluster_id."""
-    groups = neighbours(records, _RECORDS_AT_ONCE)
-    return [ClusterBatch(admitted, clusters, folder, most_offsets) for clusters in groups]
-
-
 def neighbours(records: Mapping[str, int], at_once: int) -> list[tuple[str, ...]]:
     """The clusters in groups. A group has at most `at_once` records, or it is a single cluster.
-    records: as of parts_of."""
+    records: the number of records of each cluster, by cluster_id."""
     groups: list[list[str]] = []
     size = 0
     for cluster_id, count in records.items():
@@ -67,10 +54,11 @@ def neighbours(records: Mapping[str, int], at_once: int) -> list[tuple[str, ...]
 
 
 def compute(part: ClusterBatch) -> dict[str, ClusterRows] | None:
-    """Rows of silver's and gold's tables by name, but for the findings of `membership`.
+    """The rows of silver's and gold's tables, by the table's name, without the findings between
+    clusters.
 
-    None where Spark has to do it: a cluster's batches claim too many offsets, or a data file can't
-    be read, of which Spark tells more. OSError where the folder refuses a file.
+    None where Spark has to compute them: a cluster's batches claim too many offsets, or a data file
+    can't be read, and Spark's error says more. Raises OSError where the folder refuses a file.
     """
     try:
         content = [part.admitted.rows_of(one, part.clusters) for one in bronze.DERIVED_FROM]
@@ -79,8 +67,10 @@ def compute(part: ClusterBatch) -> dict[str, ClusterRows] | None:
     made: defaultdict[str, list[pa.Table]] = defaultdict(list)
     with no_search_for_cycles():
         for cluster_id in part.clusters:
-            rows = bronze_rows(cluster_id, content)
-            if _offsets(rows.batches) > part.most_offsets:
+            rows = BronzeRows.of(cluster_id, content)
+            batches = rows.batches
+            offsets = np.maximum(batches.entries_end - batches.base_offset, 0)
+            if offsets.sum() > part.most_offsets:
                 return None
             for contract, some in small_tables(Silver(cluster_id, rows)):
                 made[contract.name].append(table_of(contract, some))
@@ -88,21 +78,6 @@ def compute(part: ClusterBatch) -> dict[str, ClusterRows] | None:
         name: ClusterRows(part.clusters, _kept(pa.concat_tables(tables), part.folder))
         for name, tables in made.items()
     }
-
-
-def bronze_rows(cluster_id: str, content: Iterable[pa.Table]) -> BronzeRows:
-    """The rows of one cluster. content: the tables of bronze.DERIVED_FROM, in that order."""
-    captures, batches, records, snapshots, snapshot_records, *others = (
-        of_cluster(table, cluster_id) for table in content
-    )
-    return BronzeRows(
-        captures.to_pylist(),
-        Batches.of(batches),
-        records,
-        snapshots.to_pylist(),
-        snapshot_records,
-        *(table.to_pylist() for table in others),
-    )
 
 
 def table_of(contract: Contract, content: Content) -> pa.Table:
@@ -124,36 +99,28 @@ def _kept(rows: pa.Table, folder: str) -> pa.Table | str:
     return path
 
 
-def _offsets(batches: Batches) -> int:
-    return int(np.maximum(batches.entries_end - batches.base_offset, 0).sum())
-
-
 _CLUSTERS_AT_ONCE = 10
 
 
-def members(admitted: Admitted) -> Iterator[RoundMember]:
-    """A member for each row of bronze.captures. Raises what delta-rs raises."""
+def findings_between(admitted: Admitted) -> list[Row]:
+    """The findings between clusters of one round. Raises what delta-rs raises."""
     captures = admitted.rows_of(bronze.CAPTURES)
-    small = (
-        captures,
-        admitted.rows_where(bronze.SNAPSHOT_RECORDS, "is_control"),
-        admitted.rows_of(bronze.REPLICA_STATE),
-    )
     neighbours = with_neighbours(captures.select(["ingest_seq", "cluster_id"]).to_pylist())
+    return findings_of_rounds(_compared(admitted, captures, neighbours), neighbours)
+
+
+def _compared(
+    admitted: Admitted, captures: pa.Table, neighbours: Collection[str]
+) -> Iterator[Silver]:
+    """The clusters with those of their rows of bronze that findings_of_rounds needs."""
+    content = {one: one.arrow_schema.empty_table() for one in bronze.DERIVED_FROM}
+    content[bronze.CAPTURES] = captures
+    content[bronze.SNAPSHOT_RECORDS] = admitted.rows_where(bronze.SNAPSHOT_RECORDS, "is_control")
+    content[bronze.REPLICA_STATE] = admitted.rows_of(bronze.REPLICA_STATE)
     clusters = pc.unique(captures["cluster_id"]).to_pylist()
     for start in range(0, len(clusters), _CLUSTERS_AT_ONCE):
         some = clusters[start : start + _CLUSTERS_AT_ONCE]
         compared = [one for one in some if one in neighbours]
-        batches = admitted.rows_of(bronze.LOG_BATCHES, compared)
+        content[bronze.LOG_BATCHES] = admitted.rows_of(bronze.LOG_BATCHES, compared)
         for one in some:
-            looks, in_snapshots, state = (of_cluster(rows, one) for rows in small)
-            rows = BronzeRows(
-                captures=looks.to_pylist(),
-                batches=Batches.of(of_cluster(batches, one)),
-                records=bronze.LOG_RECORDS.arrow_schema.empty_table(),
-                snapshots=[],
-                snapshot_records=in_snapshots,
-                state=state.to_pylist(),
-                found=[],
-            )
-            yield from members_of(rows, snapshot_voter_sets(in_snapshots), compared=one in compared)
+            yield Silver(one, BronzeRows.of(one, content.values()))

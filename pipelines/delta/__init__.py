@@ -1,7 +1,7 @@
 """The only place that writes Delta.
 
-tables       thin functions over delta-spark: read, overwrite, merge, remove; makes tables, and
-             checks them against their contracts, by delta-rs
+tables       functions of delta-spark that read, overwrite, merge and remove; tables made, and
+             checked against their contracts, by delta-rs
 committing   one commit of files that tasks or the driver wrote, with their statistics, by delta-rs
 direct       append where the tasks write the Parquet files themselves: for bulk loads
 small        small tables read into one partition, by delta-rs
@@ -12,8 +12,9 @@ upkeep       OPTIMIZE, VACUUM and old log entries, within what a table promises
 
 from __future__ import annotations
 
+from pipelines.data_files import NewFile
 from pipelines.delta.changing import replace_by_files
-from pipelines.delta.committing import NewFile, WriteTarget, Written, commit
+from pipelines.delta.committing import WriteTarget, Written, commit
 from pipelines.delta.direct import PendingAppend
 from pipelines.delta.small import (
     TableRows,

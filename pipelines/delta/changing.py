@@ -11,8 +11,8 @@ from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from pipelines.data_files import remove_data_files
-from pipelines.delta.committing import NewFile, commit
+from pipelines.data_files import NewFile, remove_data_files
+from pipelines.delta.committing import commit
 from pipelines.delta.small import read_newest, size
 from pipelines.delta.tables import keys_equal
 from pipelines.lake import Lake

@@ -18,7 +18,7 @@ from deltalake import CommitProperties, DeltaTable, Transaction
 from deltalake.transaction import AddAction
 from pyspark.sql.types import DataType, StructType
 
-from pipelines.data_files import Bound, DataFile, write_data_file
+from pipelines.data_files import Bound, NewFile, write_data_file
 from pipelines.lake import Lake
 from pipelines.lake.delta_rs import open_table
 from pipelines.tables.contract import Contract
@@ -34,7 +34,8 @@ _LAST_CHARACTER = "\U0010ffff"
 
 @dataclass(frozen=True, slots=True)
 class StatisticsColumns:
-    """bounded: the columns with least and greatest value. counted: those with a count of NULLs."""
+    """The columns of a table of which Delta's log has statistics. bounded: the columns with least
+    and greatest value. counted: the columns with a count of NULLs."""
 
     bounded: frozenset[str]
     counted: frozenset[str]
@@ -53,7 +54,7 @@ class StatisticsColumns:
 
 
 def _begins(schema: StructType) -> Iterator[int]:
-    """For each column how many columns come before it, with those inside of structs."""
+    """For each column the number of columns before it. Columns inside of structs count."""
     return accumulate((_leaves(field.dataType) for field in schema.fields[:-1]), initial=0)
 
 
@@ -63,7 +64,7 @@ def _leaves(kind: DataType) -> int:
     return sum(_leaves(field.dataType) for field in kind.fields)
 
 
-def statistics(file: DataFile, columns: StatisticsColumns) -> dict[str, Any]:
+def statistics(file: NewFile, columns: StatisticsColumns) -> dict[str, Any]:
     """The statistics of a file without deleted rows. Bounds are exact; texts and times are cut as
     Delta cuts them."""
     bounds = {name: both for name, both in file.bounds.items() if name in columns.bounded}
@@ -81,7 +82,8 @@ def _least(value: Bound) -> int | str:
 
 
 def _largest(value: Bound) -> int | str | None:
-    """A cut text that is not less than the whole text; None where no such text exists."""
+    """The value in Delta's form. Of a long text: a shorter text that isn't less; None where no such
+    text exists."""
     if not isinstance(value, str) or len(value) <= _TEXT_LENGTH:
         return _scalar(value)
     if value[_TEXT_LENGTH] == _LAST_CHARACTER:
@@ -109,46 +111,25 @@ class Written:
 NOTHING = Written(None, 0, 0, 0)
 
 
-@dataclass(frozen=True, slots=True)
-class NewFile:
-    """A file that no commit names yet. modified: ms since the epoch. stats: Delta's statistics as
-    JSON."""
-
-    name: str
-    size_bytes: int
-    modified: int
-    rows: int
-    stats: str
-
-    @property
-    def action(self) -> AddAction:
-        """The action of the commit that adds the file."""
-        return AddAction(self.name, self.size_bytes, {}, self.modified, True, self.stats)
-
-
 @dataclass(frozen=True)
 class WriteTarget:
-    """The facts about a table that a task needs to write the table's files."""
+    """The facts about a table that a task needs to write the table's files. bounded: the columns
+    whose least and greatest values are wanted."""
 
     folder: str
     schema: pa.Schema
-    columns: StatisticsColumns
+    bounded: frozenset[str]
 
     @staticmethod
     def of(lake: Lake, contract: Contract) -> WriteTarget:
         """The target of the contract's table in a lake."""
-        columns = StatisticsColumns.of_contract(contract.schema)
-        return WriteTarget(lake.path_of(contract), contract.arrow_schema, columns)
+        bounded = StatisticsColumns.of_contract(contract.schema).bounded
+        return WriteTarget(lake.path_of(contract), contract.arrow_schema, bounded)
 
     def write(self, batches: Iterable[pa.RecordBatch]) -> NewFile | None:
         """Writes the rows as a new file in the table's folder. None where there are no rows. Raises
         the errors of pipelines.data_files.write_data_file."""
-        file = write_data_file(self.folder, self.schema, batches, bounded=self.columns.bounded)
-        return None if file is None else self._told(file)
-
-    def _told(self, file: DataFile) -> NewFile:
-        stats = json.dumps(statistics(file, self.columns), ensure_ascii=False)
-        return NewFile(file.name, file.size_bytes, file.modified, file.row_count, stats)
+        return write_data_file(self.folder, self.schema, batches, bounded=self.bounded)
 
 
 def commit(
@@ -161,26 +142,32 @@ def commit(
 ) -> Written:
     """Adds the files to the table (mode "append"), or makes them its whole content ("overwrite").
 
-    application: counts its writes to the table, as Delta's app transactions do. seen: the table's
-    version that the caller has read, None for the newest. Raises deltalake's CommitFailedError
-    where the application has written to the table since that version. After a failed commit nothing
-    refers to the files: VACUUM removes them.
+    application: the name of the writer, whose commits to the table Delta counts (app transactions).
+    seen: the table's version that the caller has read; None for the newest. Raises deltalake's
+    CommitFailedError where the application has written to the table since that version. After a
+    failed commit nothing refers to the files: VACUUM removes them.
     """
     table = open_table(lake.table_uri(contract.name), seen)
-    rows, size = sum(one.rows for one in files), sum(one.size_bytes for one in files)
+    rows, size = sum(one.row_count for one in files), sum(one.size_bytes for one in files)
     if not files and not (mode == "overwrite" and table.file_uris()):
         return NOTHING
     metrics = {"numFiles": len(files), "numOutputRows": rows, "numOutputBytes": size}
     told = {"operationMetrics": {name: str(value) for name, value in metrics.items()}}
+    columns = StatisticsColumns.of_contract(contract.schema)
     transactions = [] if application is None else [_next_transaction(table, application)]
     table.create_write_transaction(
-        [one.action for one in files],
+        [_action(one, columns) for one in files],
         mode=mode,
         schema=table.schema(),
         commit_properties=CommitProperties(custom_metadata=told, app_transactions=transactions),
     )
     table.update_incremental()  # for this commit, and for commits of others behind it
     return Written(table.version(), len(files), rows, size)
+
+
+def _action(file: NewFile, columns: StatisticsColumns) -> AddAction:
+    stats = json.dumps(statistics(file, columns), ensure_ascii=False)
+    return AddAction(file.name, file.size_bytes, {}, file.modified, True, stats)
 
 
 def _next_transaction(table: DeltaTable, application: str) -> Transaction:

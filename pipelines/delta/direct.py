@@ -15,7 +15,8 @@ from typing import Any, TypeVar
 
 from deltalake import DeltaTable
 
-from pipelines.delta.committing import NewFile, WriteTarget, Written, commit
+from pipelines.data_files import NewFile
+from pipelines.delta.committing import WriteTarget, Written, commit
 from pipelines.lake import Lake
 from pipelines.lake.delta_rs import open_if_there
 from pipelines.tables.contract import Contract
@@ -29,12 +30,12 @@ _HARMLESS = (
     "appendOnly", "changeDataFeed", "deletionVectors", "domainMetadata", "timestampNtz",
     "vacuumProtocolCheck", "variantType", "variantType-preview", "allowColumnDefaults",
 )  # fmt: skip
+"""Writer features of Delta's protocol that added files can't break. delta-rs commits to tables with
+them."""
 _JUDGED = (
     "invariants", "checkConstraints", "generatedColumns", "identityColumns", "columnMapping",
 )  # fmt: skip
-"""Writer features by Delta's protocol. HARMLESS: added files can't break them, and
-delta-rs commits to such a table. JUDGED: refused only
-where the table makes use of them."""
+"""Writer features that are refused only where the table makes use of them."""
 _COLUMN_RULES = ("delta.invariants", "delta.generationExpression", "delta.identity.")
 
 
@@ -63,34 +64,25 @@ class PendingAppend:
         return PendingAppend(lake, contract, table.version())
 
     def in_tasks(
-        self, tasks: Tasks, function: Callable[[Part, WriteTarget], Result], parts: Sequence[Part]
+        self, tasks: Tasks, function: Callable[..., Result], parts: Sequence[Part]
     ) -> list[Result]:
-        """The function's result for each part; it may write a file of the table.
-
-        Raises the KraftlakeError that a part raises, and UnwritableFileError for an OSError. After
-        a write that fails or isn't committed, nothing refers to the files.
-        """
+        """The function's result for each part, as of results_of. The function takes the part, and
+        as `target` the WriteTarget by which it may write a file of the table. After a write that
+        fails or isn't committed, nothing refers to the files."""
         target = WriteTarget.of(self.lake, self.contract)
-        writing = partial(_with_target, function=function, target=target)
-        return results_of(tasks, writing, parts, target.folder)
+        return results_of(tasks, partial(function, target=target), parts, target.folder)
 
     def commit(self, files: Sequence[NewFile], application: str | None = None) -> Written:
         """Adds the files in one commit; application: as of pipelines.delta.committing.commit."""
         return commit(self.lake, self.contract, files, "append", application, self.version)
 
 
-def _with_target(
-    part: Part, *, function: Callable[[Part, WriteTarget], Result], target: WriteTarget
-) -> Result:
-    return function(part, target)
-
-
 def results_of(
     tasks: Tasks, function: Callable[[Part], Result], parts: Sequence[Part], folder: str
 ) -> list[Result]:
-    """What the function makes of each part; it may write files in the folder.
+    """The function's result for each part. The function may write files in the folder.
 
-    Raises whatever KraftlakeError a part raises, and UnwritableFileError for an OSError.
+    Raises the KraftlakeError that a part raises, and UnwritableFileError for an OSError.
     """
     results = []
     for result in tasks.map(partial(_caught, function=function, folder=folder), parts):
@@ -123,7 +115,7 @@ def _metadata(table: DeltaTable) -> dict[str, Any]:
 
 
 def refusal(features: set[str], metadata: Mapping[str, Any]) -> str | None:
-    """The reason for which rows may not be added by files alone, None where they may.
+    """The reason for which rows may not be added by files alone; None where they may.
 
     features: the protocol's writer features, none for an older protocol. metadata: the table's
     metaData action.

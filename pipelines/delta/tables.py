@@ -1,4 +1,4 @@
-"""Thin functions over delta-spark, addressed by contract; tables are made by delta-rs, in
+"""Tables by their contracts: read and written by delta-spark, and made by delta-rs, in
 milliseconds.
 
 Each write is one Delta commit, so a reader sees all of it or nothing.
@@ -17,54 +17,46 @@ from pipelines.catalog.statements import create_table
 from pipelines.lake import Lake
 from pipelines.lake.delta_rs import open_if_there
 from pipelines.object_store import storage_options
+from pipelines.session import settings
 from pipelines.tables.contract import Contract
 from replica.errors import UsageError
 
 
 def exists(lake: Lake, contract: Contract) -> bool:
-    """True where the lake holds the table. UnreadableFileError where the table's log names a file
-    elsewhere, which Spark would read."""
+    """Whether the lake holds the table. Raises UnreadableFileError where the table's log names a
+    file outside of the table's folder, which Spark would read."""
     return open_if_there(lake, contract.name) is not None
 
 
 def read(
     spark: SparkSession, lake: Lake, contract: Contract, *, version: int | None = None
 ) -> DataFrame:
-    """The table at a version, by default the newest, also of later commits.
-
-    UsageError where the lake has no such table; the errors of `exists`.
-    """
-    path = lake.path_of(contract)
-    if not exists(lake, contract):
-        raise no_table(lake, contract)
+    """The table at a version; by default the newest one, also of later commits. Raises the errors
+    of open_newest."""
+    open_newest(lake, contract)
     reader = spark.read.format("delta")
     if version is not None:
         reader = reader.option("versionAsOf", version)
-    return reader.load(path)
+    return reader.load(lake.path_of(contract))
 
 
 def open_newest(lake: Lake, contract: Contract) -> deltalake.DeltaTable:
     """The table at its newest version, by delta-rs. Raises UsageError where the lake has no such
-    table."""
+    table, and the errors of `exists`."""
     table = open_if_there(lake, contract.name)
     if table is None:
-        raise no_table(lake, contract)
+        raise UsageError(
+            f"{lake.root} has no table {contract.name}: run `kraftlake ingest --lake` and "
+            "`kraftlake build --lake` first, or name another lake."
+        )
     return table
-
-
-def no_table(lake: Lake, contract: Contract) -> UsageError:
-    """The error for a table that the lake lacks."""
-    return UsageError(
-        f"{lake.root} has no table {contract.name}: run `kraftlake ingest --lake` and "
-        "`kraftlake build --lake` first, or name another lake."
-    )
 
 
 def register(spark: SparkSession, lake: Lake, contracts: Iterable[Contract]) -> tuple[str, ...]:
     """Lets `bronze.x`, `silver.x`, `gold.x` resolve in Spark SQL to this lake's tables.
 
-    Returns the names that do; a table the lake does not hold is left out, and a name that stood
-    for another lake's table stands for this one's from now on. Nothing in any lake is changed.
+    Returns these names, without those of tables that the lake doesn't hold. A name that stood for
+    another lake's table stands for this lake's from now on. Nothing in any lake is changed.
     """
     registered: list[str] = []
     for contract in contracts:
@@ -128,13 +120,8 @@ def vacuum(spark: SparkSession, lake: Lake, schema: str, table: str) -> None:
 
     Older versions can't be read any more, nor can changes of the change data feed.
     """
-    check = "spark.databricks.delta.retentionDurationCheck.enabled"
-    before = spark.conf.get(check, "true")
-    spark.conf.set(check, "false")
-    try:
+    with settings(spark, {"spark.databricks.delta.retentionDurationCheck.enabled": "false"}):
         DeltaTable.forPath(spark, lake.path(schema, table)).vacuum(0)
-    finally:
-        spark.conf.set(check, before or "true")
 
 
 def keys_equal(names: Iterable[str]) -> str:

@@ -72,8 +72,8 @@ def file_target(folder: str, feed: Feed, table_id: str) -> Iterator[FileTarget]:
 
 
 def _is_ours(name: str) -> bool:
-    """Whether the file is part of a file of an earlier run that ended before it wrote its
-    progress."""
+    """Whether a feed's files have such a name. A run that ends before it writes its progress leaves
+    such files."""
     return name == _LOCK or _FILE_NAME.fullmatch(name) is not None
 
 
@@ -102,7 +102,7 @@ class ProgressFile:
             raise error.in_file(str(self._path)) from error
 
     def write(self, progress: FeedProgress) -> None:
-        """Writes the progress. It is on disk when this returns."""
+        """Writes the progress. Returns when the progress is on disk."""
         write_whole(self._path, (message.compact(progress.to_json()),))
 
 

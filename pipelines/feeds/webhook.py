@@ -1,8 +1,8 @@
 """New findings, of severity error or also warning, each sent by POST to a URL: at least once.
 
-A finding that a later capture of the same replica shows again is not new: what was sent follows
-from the table's version before, so only the progress is kept. A finding that is sent again, after a
-crash between the answer and the progress, has the same Idempotency-Key.
+A finding that a later capture of the same replica shows again is not new. The findings that were
+sent before are those of the table's version before, so only the progress is kept. A finding that is
+sent again, after a crash between the answer and the progress, has the same Idempotency-Key.
 
 As JSON, a finding is sent when it is new. In a form of alert_shapes it is also sent when it is
 resolved: when its last row is gone, or has a lesser severity.
@@ -11,13 +11,11 @@ resolved: when its last row is gone, or has a lesser severity.
 from __future__ import annotations
 
 import hashlib
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TypeVar
 from urllib.parse import urlsplit
 
 import requests
@@ -25,6 +23,7 @@ from requests.adapters import HTTPAdapter
 from urllib3.exceptions import LocationValueError
 from urllib3.util import Retry
 
+from pipelines.capture.patience import TooSlowError, within
 from pipelines.feeds import message
 from pipelines.feeds.alert_shapes import SHAPES, Alert, alert_key
 from pipelines.feeds.change_feed import ChangeFeed
@@ -42,17 +41,17 @@ _IDENTITY = (
 )  # fmt: skip
 """The columns that identify a finding, besides the file's own name. The capture is not
 among them."""
-_T = TypeVar("_T")
 _TEMPORARY = (408, 425, 429, 500, 502, 503, 504)
 
 
 @dataclass(frozen=True)
 class WebhookEndpoint:
-    """headers: sent with each request. timeout_s: for the connection, and for each wait for the
-    answer. attempts: in a row; the second comes at once, then after twice backoff_s, doubling each
-    time up to a minute, or when a Retry-After says. limit_s: for one request, however slowly the
-    answer arrives. form: one of FORMATS. least: one of SEVERITIES. routing_key: PagerDuty's key of
-    the service."""
+    """An endpoint and how to send to it. headers: sent with each request. timeout_s: for the
+    connection, and for each wait for the answer. attempts: how many in a row; the second comes at
+    once, the third after twice backoff_s, and each later one after twice the time before, up to a
+    minute, or at the time of a Retry-After. limit_s: for one request, however slowly the answer
+    arrives. form: one of FORMATS. least: one of SEVERITIES. routing_key: PagerDuty's key of the
+    service."""
 
     url: str = field(repr=False)
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -100,9 +99,12 @@ def endpoint(
 
 
 class Webhook:
-    """Sends findings to an endpoint; the function `webhook` makes this object. tell: is called when
-    the endpoint doesn't answer, and the finding is then sent again, without end. Where `tell` is
-    None, UnreachablePeerError is raised instead. Raises PeerError where the endpoint refuses."""
+    """Sends findings to an endpoint. The function `webhook` makes this object.
+
+    tell: is called when the endpoint doesn't answer; the finding is then sent again, without end.
+    Raises UnreachablePeerError instead where `tell` is None, and PeerError where the endpoint
+    refuses.
+    """
 
     def __init__(
         self,
@@ -202,10 +204,10 @@ class Webhook:
             **self._to.headers,
         }
         try:
-            answer = _within(self._to.limit_s, lambda: self._answer(body, headers))
+            answer = within(self._to.limit_s, lambda _: self._answer(body, headers))
         except LocationValueError:
             raise PeerError(self.name, "no host name: is it the right URL?") from None
-        except TimeoutError:
+        except TooSlowError:
             why = f"no whole answer within {self._to.limit_s:g} s"
             raise UnreachablePeerError(self.name, why) from None
         except requests.RequestException as error:  # whose text has the URL in it
@@ -246,7 +248,8 @@ def webhook(
     progress: str,
     tell: Callable[[str], None] | None = None,
 ) -> Iterator[Webhook]:
-    """progress: the file that keeps the progress, for one publisher at a time."""
+    """The webhook of an endpoint. progress: the file that keeps the progress, for one publisher at
+    a time. tell: as of Webhook."""
     path = Path(progress)
     with locked(path.with_name(f".{path.name}.lock")):
         made = Webhook(to, feed, ProgressFile(path), tell)
@@ -273,32 +276,10 @@ class _Resolved:
         self._told: set[str] = set()
 
     def takes(self, key: str) -> bool:
-        """Whether this alert is over, for the first call with it."""
+        """Whether the alert with this key is over. False at each later call with the same key."""
         if self._left is None:
             rows = self._feed.rows(self._version)
             self._left = {alert_key(row) for row in rows if self._counts(row)}
         is_over = key not in self._left and key not in self._told
         self._told.add(key)
         return is_over
-
-
-def _within(limit_s: float, work: Callable[[], _T]) -> _T:
-    """The result of the work, or its exception. Raises TimeoutError where it takes longer; the work
-    then continues in a thread that ends with the process."""
-    found: list[_T] = []
-    failed: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            found.append(work())
-        except BaseException as error:  # noqa: BLE001 - raised again by the caller's thread
-            failed.append(error)
-
-    thread = threading.Thread(target=run, daemon=True)
-    thread.start()
-    thread.join(limit_s)
-    if failed:
-        raise failed[0]
-    if not found:
-        raise TimeoutError
-    return found[0]

@@ -1,5 +1,5 @@
 """Spark's aggregate functions, and some of its scalar ones, as plain Python; and SQL's three-valued
-logic, in which None is a condition of which it is unknown whether it holds."""
+logic, in which None stands for a condition that may be true or false."""
 
 from __future__ import annotations
 
@@ -45,10 +45,7 @@ def grouped(rows: Iterable[_T], key: Callable[[_T], Any]) -> dict[Any, list[_T]]
 
 def percentile_of(ascending: Longs, part: float) -> int:
     """Spark's percentile_disc: the smallest value that is at least as large as this part of the
-    values.
-
-    ascending: sorted, not empty. part: above 0, at most 1.
-    """
+    values. ascending: sorted, not empty. part: above 0, at most 1."""
     return int(ascending[ceil(part * len(ascending)) - 1])
 
 
@@ -74,22 +71,19 @@ def rounded(value: float) -> int:
 
 
 def equal(one: Any, other: Any) -> bool | None:
-    """None where one of the two is None."""
+    """SQL's =: None where one of the two is None."""
     return None if one is None or other is None else bool(one == other)
 
 
-def both(*conditions: bool | None) -> bool | None:
-    """SQL's AND: False where any condition is False, else None where any is None."""
-    return every(conditions)
-
-
 def every(conditions: Iterable[bool | None]) -> bool | None:
-    """False where any condition is False, else None where any is None. True for no conditions."""
+    """SQL's AND: False where any condition is False, else None where any is None. True for no
+    conditions."""
     found = set(conditions)
     return False if False in found else None if None in found else True
 
 
 def some(conditions: Iterable[bool | None]) -> bool | None:
-    """True where any condition is True, else None where any is None. False for no conditions."""
+    """SQL's OR: True where any condition is True, else None where any is None. False for no
+    conditions."""
     found = set(conditions)
     return True if True in found else None if None in found else False

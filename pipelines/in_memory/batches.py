@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
 from functools import cached_property
@@ -69,7 +69,7 @@ class Batches:
     def of(rows: pa.Table) -> Batches:
         """Batches from COLUMNS of a cluster's rows in bronze.log_batches."""
         replicas, replica = _replicas(rows)
-        numbers = {name: _longs(rows[name]) for name in _NUMBERS}
+        numbers = {name: longs(rows[name]) for name in _NUMBERS}
         digest = digests(numbers["crc"], numbers["size_bytes"])
         keys = [digest, *(numbers[name] for name in ("leader_epoch", "last_offset", "base_offset"))]
         order = np.lexsort([*keys, replica])
@@ -124,14 +124,6 @@ class Batches:
             if (self.leader_epoch[place], self.crc[place]) == (leader_epoch, crc):
                 return place
         return None
-
-    def keys(self, places: Places) -> Iterator[tuple[Any, ...]]:
-        """The values of BATCH_KEYS for each of the batches at these places."""
-        of = self.base_offset, self.leader_epoch, self.crc
-        columns = (column[places].tolist() for column in (self.replica, *of))
-        for code, *key in zip(*columns, strict=True):
-            replica = self.replicas[code]
-            yield (replica.cluster_id, replica.node_id, replica.directory_id, *key)
 
     def ids(self) -> pa.Table:
         """The values of BATCH_KEYS of all batches, without the cluster's id."""
@@ -206,8 +198,8 @@ def _replicas(rows: pa.Table) -> tuple[tuple[ReplicaId, ...], Longs]:
 
 
 def _told(rows: pa.Table) -> pa.Table:
-    """The columns that are given on as they are. Many batches are in few files, so the names of the
-    files are encoded by a dictionary."""
+    """The columns that stay as they are. Many batches are in few files, so the names of the files
+    are encoded by a dictionary."""
     told = rows.select(["position", "file", "last_seen", "truncated_at", "in_log"])
     return told.set_column(1, "file", rows["file"].combine_chunks().dictionary_encode())
 
@@ -228,7 +220,8 @@ def _apart(starts: Sequence[int], lasts: Sequence[int]) -> list[int]:
     return kept
 
 
-def _longs(column: pa.ChunkedArray) -> Longs:
+def longs(column: pa.ChunkedArray) -> Longs:
+    """A column of whole numbers without NULL."""
     return np.asarray(column.cast(pa.int64()).to_numpy(), np.int64)
 
 

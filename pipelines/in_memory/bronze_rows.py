@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
 
 from pipelines.in_memory.batches import Batches
-from pipelines.in_memory.rows import Row
+from pipelines.in_memory.rows import Row, of_cluster
 
 
 @dataclass(frozen=True)
@@ -27,3 +27,18 @@ class BronzeRows:
     snapshot_records: pa.Table
     state: Sequence[Row]
     found: Sequence[Row]
+
+    @staticmethod
+    def of(cluster_id: str, tables: Iterable[pa.Table]) -> BronzeRows:
+        """The rows of one cluster. tables: those of bronze.DERIVED_FROM, in that order."""
+        captures, batches, records, snapshots, snapshot_records, *others = (
+            of_cluster(table, cluster_id) for table in tables
+        )
+        return BronzeRows(
+            captures.to_pylist(),
+            Batches.of(batches),
+            records,
+            snapshots.to_pylist(),
+            snapshot_records,
+            *(table.to_pylist() for table in others),
+        )

@@ -1,8 +1,8 @@
-"""Decodes Raft's own records, LEADER_CHANGE and KRAFT_VOTERS, from the bytes of records; and the
-voters of any source in the form of silver.voter_sets' column `voters`.
+"""Decodes Raft's own records, LEADER_CHANGE and KRAFT_VOTERS, from their bytes; and puts the voters
+of any source into the form of silver.voter_sets' column `voters`.
 
 A voter is a dict of voter_id, directory_id, endpoints, min_supported_version and
-max_supported_version, in this order. What the source doesn't say is None.
+max_supported_version, in this order. A value that the source doesn't give is None.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ def known_directory(directory: str | None) -> str | None:
     return None if directory == ZERO_UUID else directory
 
 
-def node_ids_as_voters(ids: Sequence[int] | None) -> list[Row] | None:
-    """Voters of a source that gives only node ids, sorted; None where the source gives no ids."""
-    return None if ids is None else _in_order([voter(node) for node in ids])
+def node_ids_as_voters(ids: Iterable[int]) -> list[Row]:
+    """Voters of a source that gives only node ids, sorted."""
+    return _in_order(voter(node) for node in ids)
 
 
-def configured_voters_as_voters(voters: Sequence[Row] | None) -> list[Row] | None:
-    """Voters of controller.quorum.voters, sorted; None where `voters` is None. voters: dicts of
-    voter_id, host and port."""
-    if voters is None:
-        return None
-    return _in_order([voter(one["voter_id"], endpoints=[_endpoint(one)]) for one in voters])
+def configured_voters_as_voters(voters: Iterable[Row]) -> list[Row]:
+    """Voters of controller.quorum.voters, sorted. voters: dicts of voter_id, host and port."""
+    return _in_order(
+        voter(one["voter_id"], endpoints=[{"name": None, "host": one["host"], "port": one["port"]}])
+        for one in voters
+    )
 
 
 def leader_voters_as_voters(voters: Sequence[Row] | None) -> list[Row] | None:
@@ -55,10 +55,6 @@ def leader_voters_as_voters(voters: Sequence[Row] | None) -> list[Row] | None:
     if voters is None:
         return None
     return [voter(one["voter_id"], one["directory_id"]) for one in voters]
-
-
-def _endpoint(configured: Row) -> Row:
-    return {"name": None, "host": configured["host"], "port": configured["port"]}
 
 
 def voter(
@@ -78,7 +74,7 @@ def voter(
     }
 
 
-def _in_order(voters: list[Row]) -> list[Row]:
+def _in_order(voters: Iterable[Row]) -> list[Row]:
     return sorted(voters, key=nulls_first)
 
 
@@ -98,13 +94,12 @@ class ControlRecords:
 
 
 def batch_key(row: Mapping[str, Any]) -> BatchKey:
-    """The key of the batch that a row of bronze.log_batches or bronze.log_records is about."""
+    """The key of a batch, from a row of bronze.log_batches or bronze.log_records."""
     return tuple(row[name] for name in BATCH_KEYS)
 
 
 def snapshot_key(row: Mapping[str, Any]) -> SnapshotKey:
-    """The key of the snapshot that a row of bronze.snapshots or bronze.snapshot_records is
-    about."""
+    """The key of a snapshot, from a row of bronze.snapshots or bronze.snapshot_records."""
     return tuple(row[name] for name in SNAPSHOT_KEYS)
 
 
@@ -136,7 +131,7 @@ def snapshot_voter_sets(snapshot_records: pa.Table) -> dict[SnapshotKey, list[Ro
 
 
 def _control(records: pa.Table) -> list[Row]:
-    """The control records, without what only other records need."""
+    """The control records, without the columns that only other records use."""
     names = [name for name in records.column_names if name not in ("payload", "record_version")]
     rows: list[Row] = records.select(names).filter(records["is_control"]).to_pylist()
     return rows
@@ -156,15 +151,14 @@ def _leader_change(row: Row) -> Row:
 
 
 def _leader_voters(voters: Iterable[LeaderVoter]) -> list[Row]:
-    rows = [{"voter_id": one.voter_id, "directory_id": one.directory_id} for one in voters]
-    return sorted(rows, key=nulls_first)
+    return _in_order({"voter_id": one.voter_id, "directory_id": one.directory_id} for one in voters)
 
 
 def _voter_set(row: Row, offset: int, epoch: int) -> Row:
     message = _decoded(row)
     voters = None
     if isinstance(message, KRaftVoters):
-        voters = sorted((_voter(one) for one in message.voters), key=nulls_first)
+        voters = _in_order(map(_voter, message.voters))
     return {"offset": offset, "epoch": epoch, "voters": voters}
 
 

@@ -1,15 +1,10 @@
-"""What the derived tables of one cluster are made from.
-
-Tables that need every record get them from a Records: for a small cluster this process walks over
-the records, for a large one Spark's workers do.
-"""
+"""The input of the functions that make the derived tables of one cluster."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Protocol
 
 import pyarrow as pa
 
@@ -26,16 +21,15 @@ from pipelines.in_memory.control import (
 )
 from pipelines.in_memory.epochs import known_epochs
 from pipelines.in_memory.group_finding import group_findings
-from pipelines.in_memory.health import Health, health, looks
+from pipelines.in_memory.health import health, looks
 from pipelines.in_memory.held import HeldBatches, ReplicaLogs
 from pipelines.in_memory.histories import leader_epoch_history, truncations
 from pipelines.in_memory.metadata import state_ranges
-from pipelines.in_memory.plan import whole_snapshots
 from pipelines.in_memory.quorum.log_growth import lengths_of
 from pipelines.in_memory.quorum.replica_status import replica_status
 from pipelines.in_memory.quorum.snapshot_cadence import snapshot_cadence
 from pipelines.in_memory.quorum.voter_beliefs import stated_voters
-from pipelines.in_memory.replay import HeldLog, Replayed, replayed
+from pipelines.in_memory.replay import HeldLog, replayed
 from pipelines.in_memory.rows import Row
 from pipelines.in_memory.snapshots import judged_snapshots
 
@@ -70,30 +64,27 @@ class Silver:
         return committed_log(self.cluster_id, self.held, self.groups)
 
 
-class Records(Protocol):
-    """Results that need the cluster's records one by one."""
+@dataclass
+class Records:
+    """Results that need the cluster's records one by one. For a small cluster this process walks
+    over the records, for a large one Spark's workers do.
 
-    @property
-    def lengths(self) -> pa.Table:
-        """The lengths of the records: LENGTHS of pipelines.in_memory.quorum.log_growth."""
+    lengths: rows of LENGTHS (pipelines.in_memory.quorum.log_growth). compared: rows of REPLAYED,
+    one for each content of a snapshot, pair of contents and run of the log. ranges: rows of
+    gold.state_ranges. health: rows of JUDGEMENT (pipelines.in_memory.health_rules), which are made
+    last, because they need Gold's `looks`.
+    """
 
-    @property
-    def compared(self) -> Sequence[Row]:
-        """Rows of REPLAYED: the snapshots beside the agreed branch, and which of its records can't
-        be applied; of each content, pair of contents and run one row."""
-
-    @property
-    def ranges(self) -> Sequence[Row]:
-        """Rows of gold.state_ranges."""
-
-    def health(self, looks: Iterable[Row]) -> Health:
-        """The health of the states that pipelines.in_memory.health names."""
+    lengths: pa.Table
+    compared: Sequence[Row]
+    ranges: Sequence[Row]
+    health: Sequence[Row] = ()
 
 
 @dataclass(frozen=True)
 class Gold:
-    """The input of gold's tables, and intermediate results that several tables share. committed: as
-    the gate behind silver passed it."""
+    """The input of gold's tables, and intermediate results that several tables share. committed:
+    the agreed branch as the gate behind silver passed it."""
 
     silver: Silver
     committed: AgreedBranch
@@ -146,46 +137,23 @@ class Gold:
 
     @cached_property
     def looks(self) -> list[Row]:
-        """The rows of pipelines.in_memory.health."""
+        """The rows of pipelines.in_memory.health.looks."""
         of = self.bronze.captures, self.records.ranges, self.history
         return list(looks(self.status, *of))
 
-    @cached_property
-    def health(self) -> Health:
-        return self.records.health(self.looks)
+    def health(self, what: str) -> list[Row]:
+        """The rows of JUDGEMENT of one kind, FINDING or EXPOSURE."""
+        return [row for row in self.records.health if row["what"] == what]
 
 
-@dataclass(frozen=True)
-class SmallRecords:
-    """The records of a small cluster, replayed in this process."""
-
-    silver: Silver
-    committed: AgreedBranch
-
-    @cached_property
-    def lengths(self) -> pa.Table:
-        return lengths_of(self.silver.bronze.records)
-
-    @cached_property
-    def _replayed(self) -> Replayed:
-        of, tails = self.silver.bronze, tails_of(self.silver.held, self.committed)
-        snapshots = [*whole_snapshots(of.snapshots)]
-        records = of.records, of.snapshot_records
-        return replayed(HeldLog(self.committed, *records, snapshots, [*tails]))
-
-    @property
-    def written(self) -> pa.Table:
-        """What each record changes, as rows of WRITTEN."""
-        return self._replayed.written
-
-    @property
-    def compared(self) -> Sequence[Row]:
-        return self._replayed.compared
-
-    @cached_property
-    def ranges(self) -> Sequence[Row]:
-        rows: list[Row] = state_ranges(self.written).to_pylist()
-        return rows
-
-    def health(self, looks: Iterable[Row]) -> Health:
-        return health(self.written, looks)
+def small_gold(silver: Silver) -> tuple[Gold, pa.Table]:
+    """The input of gold's tables of a small cluster, whose records this process replays; and what
+    each record changes, as rows of WRITTEN."""
+    bronze, committed = silver.bronze, silver.committed
+    records, tails = (bronze.records, bronze.snapshot_records), tails_of(silver.held, committed)
+    found = replayed(HeldLog.of(committed, records, bronze.snapshots, tails))
+    ranges = state_ranges(found.written).to_pylist()
+    made = Records(lengths_of(bronze.records), found.compared, ranges)
+    gold = Gold(silver, committed, made)
+    made.health = health(found.written, gold.looks)
+    return gold, found.written

@@ -1,4 +1,4 @@
-"""silver.leader_epochs, silver.voter_sets, and every epoch that was seen in a cluster."""
+"""silver.leader_epochs, silver.voter_sets, and every epoch that any file of a cluster names."""
 
 from __future__ import annotations
 
@@ -70,9 +70,11 @@ def _of_capture(
     for epoch in sorted({*in_log, *entries}, reverse=True):
         known = in_log.get(epoch)
         start = end = None
+        is_within = True
         if known is not None:
             start = known.start
             end = look["log_end_offset"] if next_start is None else next_start
+            is_within = known.last < end
         row = {
             "start_offset": start,
             "end_offset": end,
@@ -80,7 +82,7 @@ def _of_capture(
             "checkpoint_start": entries.get(epoch),
         }
         agrees = (
-            (known is None or known.last < _known(end))
+            is_within
             and _leader_change_agrees(row, first_offset)
             and (checkpoint is None or _checkpoint_agrees(row, look, is_newest=is_newest))
         )
@@ -88,11 +90,6 @@ def _of_capture(
         is_newest = False
         if start is not None:
             next_start = start if next_start is None else min(next_start, start)
-
-
-def _known(value: int | None) -> int:
-    assert value is not None
-    return value
 
 
 def _epoch_row(look: Row, epoch: int, found: Row, *, agrees: bool) -> Row:
@@ -129,11 +126,8 @@ def _checkpoint_agrees(found: Row, look: Row, *, is_newest: bool) -> bool:
     which the cache never loses. An epoch without batches is the newest one, at the log end: the
     leader enters it before it writes (KafkaMetadataLog.initializeLeaderEpoch).
     """
-    start, entry, log_start = (
-        found["start_offset"],
-        found["checkpoint_start"],
-        look["log_start_offset"],
-    )
+    start, entry = found["start_offset"], found["checkpoint_start"]
+    log_start = look["log_start_offset"]
     if start is None:
         return bool(is_newest and entry == look["log_end_offset"])
     is_below_start = found["end_offset"] <= log_start

@@ -1,10 +1,11 @@
-"""What the logs of each capture group of a cluster show, as a row, by the reasoning of
+"""A row for each capture group of a cluster: what its logs show by the reasoning of
 replica.history; and the order of groups in time."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from itertools import combinations
 from operator import itemgetter
 from typing import Any
@@ -34,7 +35,7 @@ def finding_of_group(captures: Sequence[tuple[str, ReplicaLog]]) -> dict[str, An
     captures: (capture_id, log) of each replica of the group, in the order of their keys.
 
     - pairs: the columns of gold.divergence_points for each two replicas, and the first offset at
-      which both hold one epoch with two contents; None unless they are in conflict.
+      which both hold one epoch with two contents, or None for replicas that aren't in conflict.
     - contested: the ranges from `start` (inclusive) to `end` (exclusive) that have two proven
       entries, with the epoch at `start`, and the capture of the first replica that holds `start`.
     - epochs: the offset at which each replica's log first holds an epoch, and the commitment of the
@@ -58,7 +59,7 @@ def finding_of_group(captures: Sequence[tuple[str, ReplicaLog]]) -> dict[str, An
         "pairs": [_pair(a, b, group, commitment) for a, b in combinations(captures, 2)],
         "contested": [_contested(one, group, capture_of) for one in commitment.contested],
         "epochs": _epoch_heads(group.logs, commitment),
-        "branch": [_epoch_start(entry) for entry in _branch_epochs(group.logs, parts)],
+        "branch": [asdict(entry) for entry in _branch_epochs(group.logs, parts)],
         "branch_parts": [_part(part, capture_of[part.key]) for part in parts],
         "overruled": [_part(part, capture_of[part.key]) for part in overruled],
         "branch_start": parts[0].start if parts else None,
@@ -138,10 +139,6 @@ def _part(part: BranchPart, capture_id: str) -> dict[str, Any]:
         "capture_id": capture_id,
         "commitment": part.verdict.value,
     }
-
-
-def _epoch_start(entry: EpochStart) -> dict[str, int]:
-    return {"epoch": entry.epoch, "start_offset": entry.start_offset}
 
 
 def _progress(log: ReplicaLog, progress: CommittedProgress, capture_id: str) -> dict[str, Any]:

@@ -1,19 +1,17 @@
-"""The health and the exposures of a cluster, from the versions of its entities; and the capture
-that shows its newest state, and whether that state is complete."""
+"""The health of a cluster and its exposure to failures, from the versions of its entities; and the
+capture that shows the newest state."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.in_memory.health_rules import (
-    EXPOSURE,
-    FINDING,
     HISTORY,
     JUDGED,
     STATE,
@@ -32,32 +30,18 @@ _COLUMNS = (
 _NAMES = ("cluster_id", "node_id", "directory_id", "capture_id")
 
 
-class Health(NamedTuple):
-    """findings: rows of gold.findings; exposures: of gold.failure_exposure."""
-
-    findings: list[Row]
-    exposures: list[Row]
-
-
-def health(written: pa.Table, looks: Iterable[Row]) -> Health:
-    """written: of Replayed; looks: from `looks`."""
+def health(written: pa.Table, looks: Iterable[Row]) -> list[Row]:
+    """The rows of JUDGEMENT. written: of Replayed. looks: from `looks`."""
     judged: list[Row] = []
     for look in looks:
         rows = sorted(_history(written, look), key=lambda row: (row[1], -(row[2] or 0)))
         judged += told(look, (dict(zip(HISTORY.names, row, strict=True)) for row in rows))
-    return health_of(judged)
-
-
-def health_of(judged: Sequence[Row]) -> Health:
-    """judged: rows of JUDGEMENT."""
-    return Health(
-        [row for row in judged if row["what"] == FINDING],
-        [row for row in judged if row["what"] == EXPOSURE],
-    )
+    return judged
 
 
 def _history(written: pa.Table, look: Mapping[str, Any]) -> Iterator[tuple[Any, ...]]:
-    """HISTORY: the entities of the state, and earlier versions of those of WATCHED_ENTITIES."""
+    """The rows of HISTORY: the entities of the state, and earlier values of entities of the kinds
+    in WATCHED_ENTITIES."""
     begin, end = look["from_offset"], look["end_offset"]
     for row in _versions(written, look["cluster_id"]):
         entity, key, value, start, stop, start_ms, stop_ms, record = row
@@ -73,7 +57,8 @@ def _history(written: pa.Table, look: Mapping[str, Any]) -> Iterator[tuple[Any, 
 
 
 def _versions(written: pa.Table, cluster_id: str) -> Iterator[tuple[Any, ...]]:
-    """_COLUMNS of a cluster's versions of JUDGED, with times in ms."""
+    """The values of _COLUMNS, with times in ms, of the cluster's versions of entities of the kinds
+    in JUDGED."""
     mine = pc.and_(pc.equal(written["what"], VERSION), pc.equal(written["cluster_id"], cluster_id))
     is_judged = pc.is_in(written["entity"], pa.array(JUDGED, pa.string()))
     versions = written.filter(pc.and_(mine, is_judged))

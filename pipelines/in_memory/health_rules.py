@@ -1,4 +1,4 @@
-"""The health of a cluster, and what failures would take away: replica.health on rows of
+"""The health of a cluster and its exposure to failures: replica.health on rows of
 gold.metadata_history."""
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from pipelines.finding_rows import finding_row
+from pipelines.in_memory.rows import Row
 from replica.check.rule import Finding
 from replica.health.cluster import Cluster
 from replica.health.exposure import PAIR, exposures, min_isr_unknown
@@ -30,8 +31,8 @@ SHOWN_SUBJECTS = 100
 """How many subjects of one finding are shown. All subjects could be as large as the state itself,
 which gold.metadata_history has."""
 MOST_BROKERS_IN_PAIRS = 500
-"""With more live brokers the table has no pairs of brokers: they would be more rows than all
-others."""
+"""With more live brokers than this the table has no pairs of brokers: their rows would be more than
+all others."""
 STATE, STEP = 1, 2
 """What a row of HISTORY is: an entity of the state that is judged, or its value before a step."""
 HISTORY = pa.schema(
@@ -49,14 +50,7 @@ record below the lake's log). value: NULL in a step before which the entity didn
 FINDING, EXPOSURE = "finding", "exposure"
 _TIME = pa.timestamp("us", tz="UTC")
 _US_PER_MS = 1000
-OF_FINDING = (
-    "node_id", "directory_id", "capture_id",
-    "rule", "severity", "file", "position", "offset", "epoch", "message", "family", "subjects",
-)  # fmt: skip
-OF_EXPOSURE = (
-    "kind", "gone", "leaderless", "needs_unclean", "below_min_isr", "voters_left",
-    "has_majority", "since_offset", "since", "end_offset", "min_isr_unknown",
-)  # fmt: skip
+_CAPTURE = ("node_id", "directory_id", "capture_id")
 JUDGEMENT = pa.schema(
     [
         *((name, pa.string()) for name in ("what", "cluster_id")),
@@ -66,7 +60,7 @@ JUDGEMENT = pa.schema(
         *((name, pa.int64()) for name in ("position", "offset")),
         ("epoch", pa.int32()),
         *((name, pa.string()) for name in ("message", "family", "subjects", "kind", "gone")),
-        *((name, pa.int64()) for name in OF_EXPOSURE[2:5]),
+        *((name, pa.int64()) for name in ("leaderless", "needs_unclean", "below_min_isr")),
         ("voters_left", pa.int32()),
         ("has_majority", pa.bool_()),
         ("since_offset", pa.int64()),
@@ -76,14 +70,13 @@ JUDGEMENT = pa.schema(
 )
 """A row of gold.findings (what: FINDING) or of gold.failure_exposure (what: EXPOSURE)."""
 
-_Row = dict[str, Any]
 _TABLES = {kind.name: kind.table for kind in KINDS if kind.table in WATCHED}
 WATCHED_ENTITIES = tuple(_TABLES)
 """The kinds of entities that have steps."""
 
 
-def told(look: _Row, history: Iterable[_Row]) -> Iterator[_Row]:
-    """The rows of JUDGEMENT of one cluster. look: of health.looks. history: rows of HISTORY."""
+def told(look: Row, history: Iterable[Row]) -> Iterator[Row]:
+    """The rows of JUDGEMENT of one cluster. look: from health.looks. history: rows of HISTORY."""
     rows = groupby(history, itemgetter("what"))
     what, states = next(rows, (STATE, iter(())))
     assert what == STATE, "a cluster that is looked at has a state"
@@ -151,18 +144,18 @@ def _key(entity: str, text: str) -> Any:
     return tuple(json.loads(text)) if entity == "config" else text
 
 
-def _finding_row(look: _Row, finding: Finding) -> _Row:
+def _finding_row(look: Row, finding: Finding) -> Row:
     shown = [subject._asdict() for subject in finding.subjects[:SHOWN_SUBJECTS]]
     return {
         "what": FINDING,
-        **{name: look[name] for name in ("cluster_id", *OF_FINDING[:3])},
+        **{name: look[name] for name in ("cluster_id", *_CAPTURE)},
         **finding_row(finding),
         "family": finding.rule.family.value,
         "subjects": json.dumps(shown, ensure_ascii=False, separators=(",", ":")),
     }
 
 
-def _exposure_rows(cluster: Cluster, past: Past) -> Iterator[_Row]:
+def _exposure_rows(cluster: Cluster, past: Past) -> Iterator[Row]:
     unknown = min_isr_unknown(cluster)
     brokers = len(cluster.live_brokers)
     for one in exposures(cluster):

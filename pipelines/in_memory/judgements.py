@@ -1,4 +1,4 @@
-"""gold.findings: what `kraftlake check` says of the captures, of all sources in one table."""
+"""gold.findings: the findings of `kraftlake check` on the captures, from all sources."""
 
 from __future__ import annotations
 
@@ -26,14 +26,7 @@ from replica.history.log import OffsetRange
 from replica.metadata.image.replay import Refusal
 from replica.model.keys import ReplicaKey
 
-_COLUMNS = (
-    "rule", "severity", "cluster_id", "node_id", "directory_id", "file",
-    "position", "offset", "epoch", "message", "capture_id", "family", "subjects",
-)  # fmt: skip
 _OF_FILES = {"family": Family.FILES.value, "subjects": None}
-_WORDED = ("cluster_id", "capture_id", "rule", "severity", "offset", "epoch", "message")
-"""The columns of a finding that lacks only its file. capture_id: None where each capture may hold
-the record."""
 _OF_PLACE = ("position", "file", "in_log")
 _NAME = re.compile(r"[^/]+$")
 
@@ -67,28 +60,27 @@ def findings(
 
 
 def refused_records(replayed: Iterable[Row], committed: AgreedBranch) -> list[Row]:
-    """A finding, with the columns _WORDED, where the log holds records that can't be applied;
-    otherwise none. replayed: a Replayed's `compared`."""
+    """A finding, from _worded, where the log holds records that can't be applied; otherwise none.
+    replayed: a Replayed's `compared`."""
     rows = [row for row in replayed if row["content_sha256"] is None and row["refused"] > 0]
     first = min((row["first_refused"] for row in rows), key=itemgetter("offset"), default=None)
-    entry = None if first is None else committed.entry(first["offset"])
-    if first is None or entry is None:
+    epoch = None if first is None else committed.epoch_at(first["offset"])
+    if first is None or epoch is None:
         return []
     message = describe_refusal(Refusal(**first), sum(row["refused"] for row in rows))
-    place = {"offset": first["offset"], "epoch": entry["leader_epoch"]}
-    found = log.UNAPPLIABLE_RECORD.at("", message, **place)
+    found = log.UNAPPLIABLE_RECORD.at("", message, offset=first["offset"], epoch=epoch)
     return [_worded(committed.cluster_id, None, found)]
 
 
 def _of_contents(judged: Iterable[Row]) -> Iterator[Row]:
-    """What the replay adds to bronze's findings on snapshots."""
+    """The findings on snapshots that only the replay can make."""
     for row in judged:
         for found in row["content_findings"]:
             yield {**row, **found}
 
 
 def _located(worded: Iterable[Row], captures: Iterable[Row]) -> Iterator[Row]:
-    """Each finding with the captures that it may be about, and their places."""
+    """Each finding once for each capture that it may be about, with that capture's place."""
     looks = one_row_per_capture(captures)
     names = ("node_id", "directory_id", "capture_id", "captured_at", "source")
     for found in worded:
@@ -110,17 +102,17 @@ def _at_batches(located: Iterable[Row], batches: Batches) -> Iterator[Row]:
 
 
 def without_repetitions(found: Iterable[Row]) -> list[Row]:
-    """The first row of each key, in the table's columns."""
+    """The first row of each key, with all of the table's columns."""
     rows: dict[tuple[Any, ...], Row] = {}
     for one in found:
         key = tuple(one[name] for name in FINDING_KEYS)
-        rows.setdefault(key, {name: (_OF_FILES | one)[name] for name in _COLUMNS})
+        rows.setdefault(key, _OF_FILES | one)
     return list(rows.values())
 
 
 def _of_group(group: Row) -> Iterator[Row]:
-    """The findings on a row of group_findings, as rows with the columns _WORDED. They are told from
-    its columns cluster_id, pairs and contested."""
+    """The findings on a row of group_findings, from _worded. Of that row the columns cluster_id,
+    pairs and contested are used."""
     cluster_id = group["cluster_id"]
     for capture_id, found in _of_pairs(group["pairs"]):
         yield _worded(cluster_id, capture_id, found)
@@ -167,5 +159,6 @@ def _parting(row: Row, loser: str, winner: str) -> LogParting:
 
 
 def _worded(cluster_id: str, capture_id: str | None, found: Finding) -> Row:
-    row = {"cluster_id": cluster_id, "capture_id": capture_id, **finding_row(found)}
-    return {name: row[name] for name in _WORDED}
+    """A finding that lacks its file and position. capture_id: None where each capture may hold the
+    record."""
+    return {"cluster_id": cluster_id, "capture_id": capture_id, **finding_row(found)}

@@ -1,14 +1,15 @@
 """Findings about the ids that the members of a round claim: replica.check.membership on the
 tables.
 
-A round is what was looked at together, so the rules see what one call of `kraftlake check` sees.
+The captures of a round were taken together. So the rules see the same members as one call of
+`kraftlake check`.
 """
 
 from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import NamedTuple
 
@@ -18,7 +19,9 @@ import numpy.typing as npt
 from pipelines.finding_rows import finding_row
 from pipelines.in_memory.bronze_rows import BronzeRows
 from pipelines.in_memory.control import SnapshotKey
+from pipelines.in_memory.derived import Silver
 from pipelines.in_memory.held import HeldBatches
+from pipelines.in_memory.judgements import without_repetitions
 from pipelines.in_memory.rows import Row, nulls_first
 from pipelines.tables.keys import replica_of
 from replica.check.membership import GroupMember, judge_membership
@@ -35,8 +38,8 @@ _NO_STATE: Row = dict.fromkeys(("leader_id", "leader_epoch", "current_voters"))
 
 
 class RoundMember(NamedTuple):
-    """A capture in a round. member: what the rules need, without the batches. held: a row for each
-    batch of its log, in columns of _ENTRY."""
+    """A capture in a round. member: the facts that the rules need, without the batches. held: a row
+    for each batch of its log, with the columns of _ENTRY."""
 
     ingest_seq: int
     capture_id: str
@@ -114,6 +117,21 @@ def _member(capture: Row, source: str, state: Row, initial_voters: VoterKeys) ->
         leader_epoch=state["leader_epoch"],
         current_voters=tuple(state["current_voters"] or ()),
         initial_voters=initial_voters if bootstrap else frozenset(),
+    )
+
+
+def findings_of_rounds(clusters: Iterable[Silver], neighbours: Collection[str]) -> list[Row]:
+    """The findings of all rounds, as rows of gold.findings. clusters: all clusters in the rounds,
+    whose captures, states, batches and control records in snapshots are read. neighbours: from
+    with_neighbours."""
+    return without_repetitions(
+        membership_findings(
+            member
+            for one in clusters
+            for member in members_of(
+                one.bronze, one.snapshot_sets, compared=one.cluster_id in neighbours
+            )
+        )
     )
 
 

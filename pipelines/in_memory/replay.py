@@ -1,15 +1,16 @@
-"""The agreed branch of a cluster replayed, and the rows of the replay's parts, each of one walk.
+"""The replay of a cluster's agreed branch, and the rows of one part of a replay.
 
-A small cluster is one part, whose records are held in this process. pipelines.large replays the
-others, whose tasks read the records a piece at a time.
+The replay of a small cluster has one part, and this process holds its records. pipelines.large
+replays the other clusters in tasks, which read the records a piece at a time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -23,7 +24,7 @@ from pipelines.in_memory.branch import (
     tail_records,
 )
 from pipelines.in_memory.committed import AgreedBranch
-from pipelines.in_memory.plan import Planned, WholeSnapshot, planned, surveyed
+from pipelines.in_memory.plan import Planned, WholeSnapshot, planned, surveyed, whole_snapshots
 from pipelines.in_memory.rows import Row
 from pipelines.replay.columns import RecordPlace, is_unknown, spread, with_json
 from pipelines.replay.compared import REPLAYED, Comparing
@@ -45,51 +46,53 @@ class BranchRange(NamedTuple):
     replicas: tuple[ReplicaId, ...] | None = None
 
 
-class ReplayLog(Protocol):
+@dataclass(frozen=True)
+class ReplayLog(ABC):
     """The records of a cluster.
 
     committed: the agreed branch. pieces: ranges of the branch, ascending, which together are all of
     it. tails: the branches that lost. snapshots: the whole snapshots, each id and content once.
     """
 
-    @property
-    def committed(self) -> AgreedBranch: ...
+    committed: AgreedBranch
+    pieces: Sequence[BranchRange]
+    tails: Sequence[LostTail]
+    snapshots: Sequence[WholeSnapshot]
 
-    @property
-    def pieces(self) -> Sequence[BranchRange]: ...
-
-    @property
-    def tails(self) -> Sequence[LostTail]: ...
-
-    @property
-    def snapshots(self) -> Sequence[WholeSnapshot]: ...
-
+    @abstractmethod
     def branch(self, piece: BranchRange) -> BranchRecords:
         """The records of a piece."""
 
+    @abstractmethod
     def tail(self, tail: LostTail) -> pa.Table:
         """The records of a branch that lost, with the columns of RECORDS, ascending by offset."""
 
-    def content(self, snapshot: WholeSnapshot) -> pa.Table:
+    @abstractmethod
+    def content(self, content_sha256: str, epoch: int) -> pa.Table:
         """The records of a snapshot with the columns of RECORDS, each once, whichever replicas have
         them. Their `offset` is the record's index in the snapshot."""
 
 
 @dataclass(frozen=True)
-class HeldLog:
-    """A ReplayLog whose records this process holds. records, snapshot_records: the cluster's rows
-    of bronze's tables."""
+class HeldLog(ReplayLog):
+    """A log of one piece, whose records this process holds. records, snapshot_records: the
+    cluster's rows of bronze's tables."""
 
-    committed: AgreedBranch
     records: pa.Table
     snapshot_records: pa.Table
-    snapshots: Sequence[WholeSnapshot]
-    tails: Sequence[LostTail] = ()
 
-    @property
-    def pieces(self) -> tuple[BranchRange, ...]:
-        high = self.committed.high
-        return (BranchRange(0, int(high[-1])),) if len(high) else ()
+    @staticmethod
+    def of(
+        committed: AgreedBranch,
+        records: tuple[pa.Table, pa.Table],
+        snapshots: Iterable[Row],
+        tails: Iterable[LostTail],
+    ) -> HeldLog:
+        """The log. records: the cluster's rows of bronze.log_records and of
+        bronze.snapshot_records. snapshots: its rows of bronze.snapshots."""
+        high = committed.high
+        pieces = (BranchRange(0, int(high[-1])),) if len(high) else ()
+        return HeldLog(committed, pieces, (*tails,), (*whole_snapshots(snapshots),), *records)
 
     def branch(self, piece: BranchRange) -> BranchRecords:
         return self._branch
@@ -102,11 +105,11 @@ class HeldLog:
         )
         return tail_records(tail, with_json(rows.filter(is_it)))
 
-    def content(self, snapshot: WholeSnapshot) -> pa.Table:
+    def content(self, content_sha256: str, epoch: int) -> pa.Table:
         rows = self.snapshot_records
-        rows = rows.filter(pc.equal(rows["content_sha256"], snapshot.content_sha256))
+        rows = rows.filter(pc.equal(rows["content_sha256"], content_sha256))
         names = ["offset" if name == "index" else name for name in rows.column_names]
-        return content_records(with_json(rows.rename_columns(names)), snapshot.epoch)
+        return content_records(with_json(rows.rename_columns(names)), epoch)
 
     @cached_property
     def _branch(self) -> BranchRecords:
@@ -126,9 +129,9 @@ class Replayed:
 def replayed(log: ReplayLog) -> Replayed:
     """Replays a cluster in one part."""
     pieces = [surveyed(log.branch(piece).rows) for piece in log.pieces]
-    contents = {one.content_sha256: one for one in log.snapshots}
+    contents = {one.content_sha256: one.epoch for one in log.snapshots}
     partial_contents = [
-        sha256 for sha256, one in contents.items() if is_unknown(log.content(one)).any()
+        one for one in contents if is_unknown(log.content(one, contents[one])).any()
     ]
     plan = planned(log.committed, pieces, log.snapshots, partial_contents)
     part = Part(log.committed.cluster_id, 0, 1, plan.plan, rows_of(log, plan, 0, 1))
@@ -185,8 +188,7 @@ def _beside(log: ReplayLog, due: _Due, *, bucket: int, buckets: int) -> Iterator
     if isinstance(one, LostTail):
         rows, commitment = log.tail(one), one.commitment
     else:
-        (snapshot,) = (of for of in log.snapshots if of[:3] == one[:3])
-        rows, commitment = log.content(snapshot), None
+        rows, commitment = log.content(one.content_sha256, one.epoch), None
     place = RecordPlace(position, source, commitment)
     cluster_id = log.committed.cluster_id
     yield from spread(rows, is_unknown(rows), cluster_id, place, bucket, buckets).to_batches()

@@ -1,16 +1,16 @@
-"""A lake: where it lies, and what lies in it beside its tables.
+"""A lake: its place, its tables without Spark, and its small files.
 
 lake            `Lake`: its place, the paths of its tables, its small files
 tables          which tables it holds
 delta_rs        its tables opened by delta-rs, without Spark
-links           what a lake of somebody else may not hold
+links           what the lake of a stranger must not hold
 lock, claims    one writer at a time, on a file system and in an object store
-folder          whether a job may write there at all
-schema_version  which release's tables it holds
-versions        bronze.lake_versions, the table of who wrote it
+folder          whether a job may write to its folder
+schema_version  the version of its tables' schemas
+versions        bronze.lake_versions, the table of the releases that have written to it
 redaction       the key of its fingerprints
-seal            hashes of files, as a lake keeps them
-forgetting      what of it is to be forgotten
+seal            the form in which it keeps hashes of files
+forgetting      the note of what `kraftlake forget` is removing
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The health of each cluster in its newest known state, and what failures would do to it.
+"""The health of each cluster in its newest known state, and its exposure to failures, by Spark.
 
 One worker judges a cluster. It holds the cluster's state, and reads earlier versions only as far
 back as the judgement needs.
@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial, reduce
 from itertools import groupby
 from operator import itemgetter
-from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
@@ -26,16 +25,13 @@ from pipelines.in_memory.health_rules import (
     WATCHED_ENTITIES,
     told,
 )
+from pipelines.in_memory.rows import Row
 from pipelines.replay.parts import batches_of
 
-_Row = dict[str, Any]
 
-
-def health(history: DataFrame, looks: Sequence[_Row]) -> DataFrame:
-    """The rows of JUDGEMENT. Persist them, because two tables read them.
-
-    history: gold.metadata_history; looks: of pipelines.in_memory.health.
-    """
+def health(history: DataFrame, looks: Sequence[Row]) -> DataFrame:
+    """The rows of JUDGEMENT. history: gold.metadata_history. looks: from
+    pipelines.in_memory.health.looks."""
     ends = [(look["cluster_id"], look["from_offset"], look["end_offset"]) for look in looks]
     known = history.sparkSession.createDataFrame(
         ends, "cluster_id string, begin_at bigint, end_at bigint"
@@ -80,12 +76,12 @@ def _rows(versions: DataFrame, what: int, offset: str, at: str, value: Column) -
 
 
 def _judge(
-    batches: Iterator[pa.RecordBatch], *, looks: Mapping[str, _Row]
+    batches: Iterator[pa.RecordBatch], *, looks: Mapping[str, Row]
 ) -> Iterator[pa.RecordBatch]:
     for cluster_id, rows in groupby(_of(batches), itemgetter("cluster_id")):
         yield from batches_of(told(looks[cluster_id], rows), JUDGEMENT)
 
 
-def _of(batches: Iterator[pa.RecordBatch]) -> Iterator[_Row]:
+def _of(batches: Iterator[pa.RecordBatch]) -> Iterator[Row]:
     for batch in batches:
         yield from batch.select(HISTORY.names).to_pylist()

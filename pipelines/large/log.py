@@ -1,5 +1,5 @@
-"""The records of a large cluster, as any process reads them: a piece of the agreed branch at a
-time."""
+"""The records of a large cluster, which any process reads from the lake, a piece of the agreed
+branch at a time."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from pipelines.in_memory.branch import (
 )
 from pipelines.in_memory.committed import AgreedBranch
 from pipelines.in_memory.derived import Silver
-from pipelines.in_memory.plan import WholeSnapshot, whole_snapshots
-from pipelines.in_memory.replay import BranchRange
+from pipelines.in_memory.plan import whole_snapshots
+from pipelines.in_memory.replay import BranchRange, ReplayLog
 from pipelines.quality.admitted import Admitted
 from pipelines.replay.columns import with_json
 from pipelines.tables import bronze
@@ -37,32 +37,24 @@ _OFFSETS_AT_ONCE = 500_000
 
 
 @dataclass(frozen=True)
-class ClusterLog:
-    """The facts by which a task reads the records of a cluster. committed: the agreed branch.
-    pieces: ranges of the branch, ascending, which together are all of it."""
+class ClusterLog(ReplayLog):
+    """A log whose records a task reads from the lake. Its methods raise what delta-rs raises: a
+    plain Exception where a data file is gone."""
 
     admitted: Admitted
-    committed: AgreedBranch
-    pieces: tuple[BranchRange, ...]
-    tails: tuple[LostTail, ...]
-    snapshots: tuple[WholeSnapshot, ...]
 
     @staticmethod
     def of(admitted: Admitted, silver: Silver, committed: AgreedBranch) -> ClusterLog:
-        """committed: the agreed branch as the gate admits it."""
+        """The log of a cluster. committed: the agreed branch as the gate admits it."""
         is_whole = bronze.LOG_RECORDS.name not in admitted.queries
         pieces = pieces_of(committed, silver.bronze.batches if is_whole else None)
-        return ClusterLog(
-            admitted,
-            committed,
-            tuple(pieces),
-            tuple(tails_of(silver.held, committed)),
-            tuple(whole_snapshots(silver.bronze.snapshots)),
+        tails, snapshots = (
+            tails_of(silver.held, committed),
+            whole_snapshots(silver.bronze.snapshots),
         )
+        return ClusterLog(committed, (*pieces,), (*tails,), (*snapshots,), admitted)
 
     def branch(self, piece: BranchRange) -> BranchRecords:
-        """See ReplayLog. Raises what delta-rs raises: a plain Exception where a data file is
-        gone."""
         where = f'"offset" >= {piece.low} AND "offset" < {piece.high}'
         if piece.replicas is not None:
             replicas = " OR ".join(f"({of_replica(one)})" for one in piece.replicas)
@@ -71,18 +63,15 @@ class ClusterLog:
         return branch_records(self.committed, rows)
 
     def tail(self, tail: LostTail) -> pa.Table:
-        """As of ReplayLog. Raises as `branch`."""
         bases = [base_offset for base_offset, _, _ in tail.batches]
         where = f"base_offset BETWEEN {min(bases)} AND {max(bases)}"
         where = f"{where} AND {of_replica(tail.replica)}"
         names = ("base_offset", "leader_epoch", "crc")
         return tail_records(tail, self._records(bronze.LOG_RECORDS, "offset", where, names))
 
-    def content(self, snapshot: WholeSnapshot) -> pa.Table:
-        """As of ReplayLog. Raises as `branch`."""
-        where = f"content_sha256 = {text(snapshot.content_sha256)}"
-        rows = self._records(bronze.SNAPSHOT_RECORDS, "index", where)
-        return content_records(rows, snapshot.epoch)
+    def content(self, content_sha256: str, epoch: int) -> pa.Table:
+        where = f"content_sha256 = {text(content_sha256)}"
+        return content_records(self._records(bronze.SNAPSHOT_RECORDS, "index", where), epoch)
 
     def _records(
         self, contract: Contract, place: str, where: str, others: Sequence[str] = ()
@@ -110,8 +99,8 @@ _CONTENT = ("timestamp", "is_control", "record_type", "record_version", "value")
 
 
 def pieces_of(committed: AgreedBranch, batches: Batches | None) -> Iterator[BranchRange]:
-    """The agreed branch in pieces. batches: all of the cluster; None where a replica may lack
-    records of batches that it has."""
+    """The agreed branch in pieces. batches: all batches of the cluster; None where a replica may
+    lack records of its batches."""
     parts = (np.cumsum(committed.high - committed.low) - 1) // _OFFSETS_AT_ONCE
     cuts = [0, *(np.flatnonzero(np.diff(parts)) + 1).tolist(), len(committed)]
     held = {} if batches is None else _held(committed, batches)
@@ -123,7 +112,8 @@ def pieces_of(committed: AgreedBranch, batches: Batches | None) -> Iterator[Bran
 
 
 def _held(committed: AgreedBranch, batches: Batches) -> dict[ReplicaId, npt.NDArray[np.bool_]]:
-    """Which ranges of the branch each replica holds in an undamaged batch. It may hold others."""
+    """For each replica which ranges of the branch it holds in an undamaged batch. A range that is
+    not marked may be held, too."""
     wanted = _identity(committed.leader_epoch, committed.crc)
     found = {}
     for code, replica in enumerate(batches.replicas):
@@ -149,7 +139,7 @@ def _identity(leader_epochs: Longs, crcs: Longs) -> Longs:
 def _enough(
     held: dict[ReplicaId, npt.NDArray[np.bool_]], count: int
 ) -> tuple[ReplicaId, ...] | None:
-    """Replicas that together hold all of so many ranges; None where not even all of them do."""
+    """Replicas that together hold `count` ranges; None where even all replicas together don't."""
     missing = np.ones(count, np.bool_)
     chosen: list[ReplicaId] = []
     while missing.any():

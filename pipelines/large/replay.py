@@ -8,7 +8,7 @@ snapshot.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple, TypeAlias
@@ -19,7 +19,8 @@ import pyarrow as pa
 
 from pipelines.clusters.computing import table_of
 from pipelines.cyclic_garbage import no_search_for_cycles
-from pipelines.delta.committing import NewFile, WriteTarget
+from pipelines.data_files import NewFile
+from pipelines.delta.committing import WriteTarget
 from pipelines.delta.direct import results_of
 from pipelines.in_memory.branch import LostTail
 from pipelines.in_memory.metadata import (
@@ -42,23 +43,22 @@ from pipelines.tables.contract import Contract
 from pipelines.tasks import Tasks
 
 _RECORDS_OF_PART = 4_000_000
-"""At most, so that what a task sorts and holds stays bounded. Each part is given every topic."""
+"""The most records of a part, which bound the memory of a task. Each part gets every topic."""
 _RECORDS_OF_ONE = 100_000
-"""Of a cluster that isn't split: each part reads all records of its cluster."""
+"""The most records of a cluster that is one part: each part reads all records of its cluster."""
 _FILE_BYTES = 128 * 1024 * 1024
-"""Of Arrow, of which one data file is written."""
+"""The bytes of Arrow of which one data file is written."""
 
 
-@dataclass(frozen=True)
-class ReplayFiles:
-    """What the replay of all clusters told. history, changes: files of gold.metadata_history and
+class ReplayFiles(NamedTuple):
+    """The results of a replay. history, changes: files of gold.metadata_history and
     gold.metadata_changes that no commit names yet. compared, ranges: rows of REPLAYED and of
     gold.state_ranges."""
 
-    history: Sequence[NewFile]
-    changes: Sequence[NewFile]
-    compared: Sequence[Row]
-    ranges: Sequence[Row]
+    history: list[NewFile]
+    changes: list[NewFile]
+    compared: list[Row]
+    ranges: list[Row]
 
 
 class _PartOf(NamedTuple):
@@ -67,20 +67,11 @@ class _PartOf(NamedTuple):
     buckets: int
 
 
-class _Told(NamedTuple):
-    """What a task hands back."""
-
-    history: list[NewFile]
-    changes: list[NewFile]
-    compared: list[Row]
-    ranges: list[Row]
-
-
 def replayed(tasks: Tasks, lake: Lake, logs: Logs) -> ReplayFiles:
-    """The replay of the agreed branches; the two tables must be there.
+    """The replay of the agreed branches. The tables of both kinds of files must exist.
 
-    Raises UnwritableFileError for what a task could not write, and what delta-rs raises. Files of a
-    replay that fails are such that nothing refers to: VACUUM removes them.
+    Raises UnwritableFileError where a task can't write, and what delta-rs raises. Nothing refers to
+    the files of a replay that fails: VACUUM removes them.
     """
     plans = planned(tasks, logs)
     parts = [
@@ -103,8 +94,8 @@ def replayed(tasks: Tasks, lake: Lake, logs: Logs) -> ReplayFiles:
 
 
 def buckets_for(at_once: int, records: int) -> int:
-    """In how many parts a cluster of so many records is replayed. at_once: parts that run side by
-    side."""
+    """The number of parts in which a cluster with this number of records is replayed. at_once: how
+    many parts run side by side."""
     if records <= _RECORDS_OF_ONE:
         return 1
     return max(at_once, records // _RECORDS_OF_PART)
@@ -117,13 +108,13 @@ def _replay(
     plans: dict[str, Planned],
     history: WriteTarget,
     changes: WriteTarget,
-) -> _Told:
-    """Runs in a task."""
+) -> ReplayFiles:
+    """Replays one part. Runs in a task."""
     log, plan = logs[part.cluster_id], plans[part.cluster_id]
     versions = _Files(history, gold.METADATA_HISTORY, metadata_history)
     agreed = _Files(changes, gold.METADATA_CHANGES, changes_told)
     contested = _Files(changes, gold.METADATA_CHANGES, metadata_changes, size=None)
-    told = _Told([], [], [], [])
+    told = ReplayFiles([], [], [], [])
     rows = rows_of(log, plan, part.bucket, part.buckets)
     with no_search_for_cycles():
         for batch in walk(Part(*part, plan.plan, rows)):
@@ -151,7 +142,7 @@ def _replay(
 
 
 def _is_contested(changes: pa.RecordBatch, tails: Iterable[LostTail]) -> npt.NDArray[np.bool_]:
-    """Whether a branch that lost may tell the same change: of these changes only one is kept."""
+    """Whether a branch that lost may have the same change. Of equal changes only one is kept."""
     offsets = changes.column("record_offset").to_numpy()
     found = np.zeros(len(offsets), np.bool_)
     for tail in tails:
@@ -161,8 +152,8 @@ def _is_contested(changes: pa.RecordBatch, tails: Iterable[LostTail]) -> npt.NDA
 
 @dataclass
 class _Files:
-    """Files of one table, written as their rows come. made: the table's rows of rows of WRITTEN.
-    size: bytes of Arrow in one file; None where all rows are to be in one."""
+    """Files of one table, written as their rows come. made: makes the table's rows from rows of
+    WRITTEN. size: the bytes of Arrow in one file; None where all rows are to be in one file."""
 
     target: WriteTarget
     contract: Contract
@@ -181,7 +172,7 @@ class _Files:
                 self._write()
 
     def end(self) -> list[NewFile]:
-        """All of the files. Raises as `add`."""
+        """All files. Raises as `add`."""
         if self.waiting:
             self._write()
         return self.files
@@ -236,6 +227,8 @@ def _stretches(log: ClusterLog) -> Iterator[BranchRange | WholeSnapshot]:
 
 
 def _surveyed(stretch: _Stretch, *, logs: Logs) -> Surveyed:
-    """Runs in a task."""
+    """What the records tell a plan. Runs in a task."""
     log, of = logs[stretch.cluster_id], stretch.of
-    return surveyed(log.branch(of).rows if isinstance(of, BranchRange) else log.content(of))
+    if isinstance(of, BranchRange):
+        return surveyed(log.branch(of).rows)
+    return surveyed(log.content(of.content_sha256, of.epoch))

@@ -1,6 +1,6 @@
 """RunEvents of OpenLineage 2: START and COMPLETE or FAIL of a job, and of its quality checks.
 
-What a job changed in a lake is read from the tables' Delta logs, so no job has to tell.
+The changes of a job in a lake are read from the tables' Delta logs, so no job has to report them.
 """
 
 from __future__ import annotations
@@ -56,7 +56,8 @@ the rows that it only copied among its output."""
 
 @dataclass(frozen=True)
 class TableState:
-    """A table at a version; rows: written since an earlier version, NULL where not asked for."""
+    """A table at a version. rows: how many were written since an earlier version; None where nobody
+    asked for it."""
 
     contract: Contract
     version: int
@@ -69,7 +70,8 @@ def versions(lake: Lake) -> dict[str, int]:
 
 
 def changed(lake: Lake, before: Mapping[str, int]) -> list[TableState]:
-    """The tables with commits since, and the rows that these wrote."""
+    """The tables with commits behind the versions of `before`, and the number of rows that these
+    commits wrote."""
     states = []
     for contract in TABLES:
         table = open_if_there(lake, contract.name)
@@ -104,14 +106,12 @@ _SEVERITY = {"warn": "warn", "quarantine": "warn", "stop": "error"}
 
 
 class Events:
-    """The events of one run of a job. file: to append to; "" for OpenLineage's own settings.
-
-    Every method raises what the transport raises.
-    """
+    """The events of one run of a job. file: where they are appended; "" for OpenLineage's own
+    settings. Every method raises what the transport raises."""
 
     def __init__(self, job: str, run_id: str, lake: Lake, file: str) -> None:
         transport = FileTransport(FileConfig(log_file_path=file, append=True)) if file else None
-        set_producer(PRODUCER)  # of the facets; events are given it
+        set_producer(PRODUCER)  # the producer of the facets; `_emit` names that of events
         self._client = OpenLineageClient(transport=transport)
         self._job, self._run_id, self._lake = job, run_id, lake
 
@@ -148,7 +148,7 @@ class Events:
             self._emit(state, f"{self._job}.quality", run_id, {"parent": parent}, told)
 
     def close(self) -> None:
-        """Sends what is still to be sent."""
+        """Sends the events that were not sent yet."""
         self._client.close()
 
     def _emit(

@@ -1,9 +1,9 @@
 """The events around a job: `with job_events("build", lake, warn) as run_id:`.
 
-Events are off unless somebody says where they go. First to last: KRAFTLAKE_LINEAGE, a file; what
-OpenLineage's own clients go by, that is variables OPENLINEAGE_*, or openlineage.yml here or in
-~/.openlineage; [lineage] file of conf/kraftlake.toml. OPENLINEAGE_DISABLED=true turns all of it
-off.
+Events are off unless one of these settings names a place for them; the first one that is set
+counts: KRAFTLAKE_LINEAGE, a file; the settings of OpenLineage's own clients, which are variables
+OPENLINEAGE_*, or openlineage.yml here or in ~/.openlineage; [lineage] file of conf/kraftlake.toml.
+OPENLINEAGE_DISABLED=true turns all events off.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ def job_events(
     writes: Sequence[str] = (),
     run_id: str | None = None,
 ) -> Iterator[str]:
-    """Tells OpenLineage that `job` begins and how it ended; gives the run's id, a UUID.
+    """Tells OpenLineage that the job begins and how it ended. Gives the run's id, a UUID.
 
-    run_id: of whoever has one for this run already, as schedulers do.
-    paths: files, folders or URIs that it reads; tables: the table, or the layer whose tables, it
-    reads; writes: files, folders or URIs that it writes besides the lake's tables. Where no
-    transport is configured nothing is imported or read. Whatever goes wrong with events is one
-    line to `warn`, and never the job's concern.
+    run_id: given where the caller has an id for the run, as schedulers do. paths: files, folders or
+    URIs that the job reads. tables: the table that it reads, or the layer whose tables it reads.
+    writes: files, folders or URIs that it writes besides the lake's tables. Where no transport is
+    configured, nothing is imported or read. An error with events becomes one line for `warn`, and
+    the job goes on.
     """
     run_id = run_id or str(uuid.uuid4())
     file = wanted_transport()
@@ -125,10 +125,8 @@ _CONFIG = "openlineage.yml"
 
 
 def wanted_transport() -> str | None:
-    """A file that events are appended to, "" where OpenLineage's own settings say, None for off.
-
-    UsageError: conf/kraftlake.toml is not understood.
-    """
+    """The file to which events are appended; "" where OpenLineage's own settings name the place;
+    None where events are off. Raises UsageError where conf/kraftlake.toml has an error."""
     if os.environ.get("OPENLINEAGE_DISABLED", "").strip().lower() == "true":
         return None
     named = os.environ.get(FILE_VARIABLE)
@@ -144,8 +142,5 @@ def _has_own_settings() -> bool:
         return True
     if any(name.startswith("OPENLINEAGE__TRANSPORT") for name in os.environ):
         return True
-    return any((folder / _CONFIG).is_file() for folder in _folders())
-
-
-def _folders() -> tuple[Path, ...]:
-    return Path.cwd(), Path.home() / ".openlineage"
+    folders = (Path.cwd(), Path.home() / ".openlineage")
+    return any((folder / _CONFIG).is_file() for folder in folders)

@@ -8,9 +8,10 @@ keys, no NULL in columns that promise none), without a line in its suite.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any
 
 from pipelines.tables.contract import Contract
@@ -51,7 +52,8 @@ class Action(StrEnum):
 
 @dataclass(frozen=True)
 class Expectation:
-    """type: the name in Great Expectations. kwargs: the expectation's arguments except the columns.
+    """One expectation of a table. type: the name in Great Expectations. kwargs: the expectation's
+    arguments except the columns.
 
     columns: the columns that the expectation is about; none for the table as a whole. meaning: a
     sentence that holds for every good row. predicate: set for a condition that only Spark's SQL can
@@ -66,7 +68,8 @@ class Expectation:
     predicate: Callable[..., bool] | None = None
 
     def __post_init__(self) -> None:
-        # Written by us: a mistake is found at import. Only a condition tells which rows break it.
+        # we write the expectations: a mistake in one is a bug, which the import shows
+        # only a condition tells which rows break it
         assert self.type == ROW or self.action is not Action.QUARANTINE, self.meaning
         assert self.columns or self.type == ROW_COUNT, self.meaning
         assert self.meaning, self.type
@@ -86,7 +89,7 @@ def at_least(column: str, least: int, *, action: Action) -> Expectation:
 
 @dataclass(frozen=True)
 class Join:
-    """What a suite adds to each row of its table from another table of the same layer.
+    """The columns that a suite adds to each row of its table from another table of the same layer.
 
     on: the columns that must be equal in both. columns: name -> SQL aggregate over the equal rows
     of the other table, NULL where there are none.
@@ -108,10 +111,10 @@ class Suite:
     """
 
     contract: Contract
-    own: tuple[Expectation, ...] = ()
-    derived: Mapping[str, str] = field(default_factory=dict)
-    joined: Join | None = None
-    least_rows: int = 0
+    own: tuple[Expectation, ...]
+    derived: Mapping[str, str]
+    joined: Join | None
+    least_rows: int
 
     @property
     def name(self) -> str:
@@ -124,14 +127,9 @@ class Suite:
         return (*self._by_contract(), *self.own)
 
     def _by_contract(self) -> Iterable[Expectation]:
-        least = self.least_rows
-        yield Expectation(
-            ROW_COUNT,
-            (),
-            {"min_value": least},
-            Action.STOP,
-            meaning=f"the table has {least} rows or more",
-        )
+        least = {"min_value": self.least_rows}
+        meaning = f"the table has {self.least_rows} rows or more"
+        yield Expectation(ROW_COUNT, (), least, Action.STOP, meaning)
         required = [column.name for column in self.contract.columns if not column.nullable]
         yield Action.STOP.unless(
             "no value is missing where the contract wants one",
@@ -140,3 +138,14 @@ class Suite:
         )
         keys = self.contract.keys
         yield Action.STOP.unless("keys are unique", f"{ROWS_OF_KEY} = 1", (*keys,))
+
+
+def suite(
+    contract: Contract,
+    *own: Expectation,
+    derived: Mapping[str, str] = MappingProxyType({}),
+    joined: Join | None = None,
+    least_rows: int = 0,
+) -> Suite:
+    """The suite of a table. The parameters: as of Suite."""
+    return Suite(contract, own, derived, joined, least_rows)

@@ -8,7 +8,7 @@ whether a row satisfies the condition, by DataFusion or by the condition's predi
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.quality.expectation import ROW, Expectation, Suite
-from pipelines.quality.suite_sql import quoted
+from pipelines.quality.suite_sql import is_satisfied, quoted
 from pipelines.quality.unbroken import QueryableTables
 
 _Values = npt.NDArray[np.object_]
@@ -30,14 +30,11 @@ def frame(layer: QueryableTables, suite: Suite, judged: str) -> pd.DataFrame:
 
     judged: SQL of the suite's judged rows. Raises what delta-rs raises.
     """
-    conditions = [one for one in suite.expectations if one.type == ROW]
-    by_sql = [one for one in conditions if one.predicate is None]
-    rows = layer.answer(_query(suite, judged, by_sql))
+    conditions = {f"c{n}": one for n, one in enumerate(suite.expectations) if one.type == ROW}
+    rows = layer.answer(_query(suite, judged, conditions))
     satisfied = {
-        verdict_column(_condition(one)): _satisfied(
-            rows, one, f"c{by_sql.index(one)}" if one in by_sql else None
-        )
-        for one in conditions
+        verdict_column(one.kwargs["condition"]): _satisfied(rows, name, one)
+        for name, one in conditions.items()
     }
     is_shown = ~np.logical_and.reduce([*satisfied.values()])
     shown = {
@@ -53,32 +50,29 @@ def verdict_column(condition: str) -> str:
     return f"satisfies: {condition}"
 
 
-def _condition(expectation: Expectation) -> str:
-    return str(expectation.kwargs["condition"])
-
-
 def _shown(suite: Suite) -> list[str]:
     """The keys, and the column by which Great Expectations names an expectation."""
     first = (one.columns[0] for one in suite.expectations if one.columns)
     return list(dict.fromkeys((*suite.contract.keys, *first)))
 
 
-def _query(suite: Suite, judged: str, by_sql: Sequence[Expectation]) -> str:
+def _query(suite: Suite, judged: str, conditions: Mapping[str, Expectation]) -> str:
+    """SQL of the shown columns, and of the values of conditions and predicates. conditions: by the
+    name of the column that says whether a row satisfies them."""
     wanted = [name for one in suite.expectations if one.predicate for name in one.columns]
     columns = [
         *quoted(list(dict.fromkeys((*_shown(suite), *wanted)))),
-        *(f"coalesce(({_condition(one)}), FALSE) AS c{n}" for n, one in enumerate(by_sql)),
+        *(f"{is_satisfied(one)} AS {n}" for n, one in conditions.items() if one.predicate is None),
     ]
     order = ", ".join(f"{key} NULLS FIRST" for key in quoted(suite.contract.keys))
     return f"SELECT {', '.join(columns)} FROM ({judged}) ORDER BY {order}"  # noqa: S608 - the suites are our own text
 
 
-def _satisfied(rows: pa.Table, expectation: Expectation, name: str | None) -> npt.NDArray[np.bool_]:
-    """Whether each row satisfies the condition. name: the column in which DataFusion says so; None
-    where the predicate decides."""
-    if name is not None:
+def _satisfied(rows: pa.Table, name: str, expectation: Expectation) -> npt.NDArray[np.bool_]:
+    """Whether each row satisfies the condition. name: the column with DataFusion's answer, which
+    counts where the condition has no predicate."""
+    if expectation.predicate is None:
         return np.asarray(rows[name].to_numpy(), dtype=np.bool_)
-    assert expectation.predicate is not None, expectation.meaning
     columns = [rows[column].to_pylist() for column in expectation.columns]
     told = [expectation.predicate(*values) for values in zip(*columns, strict=True)]
     return np.asarray(told, dtype=np.bool_)

@@ -39,12 +39,8 @@ def pages(judged: Sequence[JudgedSuite], at: datetime) -> dict[str, bytes]:
 
     at: the time of the run, in UTC.
     """
-    found = {_file_name(one): _page(one.suite.name, _table_page(one)) for one in judged}
+    found = {f"{one.suite.name}.html": _page(one.suite.name, _table_page(one)) for one in judged}
     return found | {"index.html": _page("Quality of the lake", _index(judged, at))}
-
-
-def _file_name(judged: JudgedSuite) -> str:
-    return f"{judged.suite.name}.html"
 
 
 def _table_page(judged: JudgedSuite) -> str:

@@ -1,7 +1,7 @@
 """Conditions on one value that delta-rs's SQL can't express, as functions of the value.
 
-Each gives the same as the Spark SQL beside which a suite names it: True where the value satisfies
-the condition, False where the condition is false or NULL.
+Each function gives the same result as the Spark SQL that stands beside it in a suite: True where
+the value satisfies the condition, False where the condition is false or NULL.
 """
 
 from __future__ import annotations

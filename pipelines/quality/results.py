@@ -1,4 +1,4 @@
-"""What the gates of a run find, and what they write into the lake: gold.quality_results,
+"""The results of a run's gates, and how they are written into the lake: gold.quality_results,
 gold.quarantined_rows and the pages."""
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class JudgedRun:
         try:
             self._write()
         except Exception:
-            # an error that ended the run says more than one about what then couldn't be written
+            # the error that ended the run tells more than an error of the writing after it
             if error is None:
                 raise
 
@@ -118,7 +118,9 @@ def write_results(
         for verdict in one.judged.verdicts
     ]
     delta.ensure_table(lake, QUALITY_RESULTS)
-    _remove_earlier_attempt(lake, run_id)
+    earlier = open_if_there(lake, QUALITY_RESULTS.name)
+    assert earlier is not None, "ensure_table has made it"
+    earlier.delete(f"run_id = {delta.text(run_id)}", WRITER)
     delta.add_values(lake, QUALITY_RESULTS, rows)
     lake.replace_folder(PAGES, pages([one.judged for one in results], at))
 
@@ -138,13 +140,6 @@ def stop_if_broken(lake: delta.Lake, results: Sequence[TableResult]) -> None:
     )
 
 
-def _remove_earlier_attempt(lake: delta.Lake, run_id: str) -> None:
-    """Removes the results of a run with the same id."""
-    table = open_if_there(lake, QUALITY_RESULTS.name)
-    assert table is not None, "ensure_table has made it"
-    table.delete(f"run_id = {delta.text(run_id)}", WRITER)
-
-
 def of_tables(tables: Iterable[Contract]) -> str:
     """SQL condition: whether a row of gold.quarantined_rows is of one of the tables."""
     names = ", ".join(delta.text(table.name) for table in tables)
@@ -157,9 +152,6 @@ def forget_quarantined(lake: delta.Lake, tables: Sequence[Contract]) -> None:
     held = open_if_there(lake, QUARANTINED_ROWS.name)
     if held is None:
         return
-    ((count,),) = (
-        row.values()
-        for row in rows_of(held, f"SELECT count(*) FROM t WHERE {of_tables(tables)}")  # noqa: S608 - the names are our own
-    )
-    if count:
+    query = f"SELECT count(*) AS n FROM t WHERE {of_tables(tables)}"  # noqa: S608 - the names are our own
+    if rows_of(held, query)[0]["n"]:
         held.delete(of_tables(tables), WRITER)

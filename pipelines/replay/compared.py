@@ -1,4 +1,4 @@
-"""Every snapshot compared with the agreed branch and with other snapshots of its id, and the
+"""Compares each snapshot with the agreed branch and with other snapshots of its id, and notes the
 records of the branch that can't be applied."""
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ REPLAYED = pa.schema(
         ("first_refused", _REFUSAL),
     ]
 )
-"""A row is what one part of a replay found about a snapshot; or, with content_sha256 and epoch
-NULL, about a run of the log from base_offset to end_offset (exclusive).
+"""A row is about a snapshot, or about a run of the log from base_offset to end_offset (exclusive).
+For a run content_sha256 and epoch are NULL. The row has what one part of a replay found.
 
 against_sha256: the other content of the snapshot's id that it was compared with, NULL for the log.
 refused: how many records can't be applied. orphans, dropped: as of check.snapshots.Differing.
@@ -90,28 +90,34 @@ class Comparing:
     def take(self, step: Step, image: Callable[[], Image]) -> Iterator[Row]:
         """The rows that a step other than an entry completes. Read them before the next step.
         image: gives the state of the run up to this step."""
-        for row in self._take(step, image):
-            yield {"cluster_id": self._part.cluster_id} | row
-
-    def rest(self) -> Iterator[Row]:
-        """The rows that the end of the steps completes."""
-        for row in _of_contents(self._part, self._same_id):
-            yield {"cluster_id": self._part.cluster_id} | row
-
-    def _take(self, step: Step, image: Callable[[], Image]) -> Iterator[Row]:
         if isinstance(step, Begin):
             self._run = _Run(step.run)
         elif isinstance(step, SnapshotEntities):
             if self._run is not None and step.snapshot.is_on_branch:
-                yield self._run.about() | _of_snapshot(self._part, step, image())
+                base = {"base_offset": self._run.run.base_offset}
+                yield base | _of_snapshot(self._part, step, image())
             if self._same_id and self._same_id[0].snapshot[:2] != step.snapshot[:2]:
-                yield from _of_contents(self._part, self._same_id)
+                yield from self.rest()
                 self._same_id = []
             self._same_id.append(step)
         elif isinstance(step, End):
             assert self._run is not None, "a run that ends has begun"
-            yield self._run.about() | self._run.refusals()
+            yield {"cluster_id": self._part.cluster_id, **self._run.ended()}
             self._run = None
+
+    def rest(self) -> Iterator[Row]:
+        """The rows that the end of the steps completes: the comparisons of each two contents of the
+        last snapshot id, for this part's keys."""
+        for one, other in combinations(self._same_id, 2):
+            found = _owned(self._part, one.image, other.image)
+            explained = (*found.orphans, *found.dropped)[:SAMPLE]
+            yield {
+                **_content_ids(self._part, one),
+                "against_sha256": other.snapshot.content_sha256,
+                **_counted(found),
+                "explained_sample": [_row(one) for one in explained],
+                "refused": one.refused + other.refused,
+            }
 
 
 @dataclass
@@ -123,31 +129,18 @@ class _Run:
     refused: int = 0
     first: Refusal | None = None
 
-    def about(self) -> Row:
-        return {"base_offset": self.run.base_offset}
-
-    def refusals(self) -> Row:
-        first = None if self.first is None else self.first._asdict()
-        return {"end_offset": self.run.end, "refused": self.refused, "first_refused": first}
-
-
-def _of_contents(part: Part, contents: list[SnapshotEntities]) -> Iterator[Row]:
-    """The comparisons of each two contents of one snapshot id, for this part's keys."""
-    for one, other in combinations(contents, 2):
-        found = _owned(part, one.image, other.image)
-        yield {
-            "end_offset": one.snapshot.end_offset,
-            "epoch": one.snapshot.epoch,
-            "content_sha256": one.snapshot.content_sha256,
-            "against_sha256": other.snapshot.content_sha256,
-            **_counted(found),
-            "explained_sample": [_row(one) for one in (*found.orphans, *found.dropped)[:SAMPLE]],
-            "refused": one.refused + other.refused,
+    def ended(self) -> Row:
+        """The columns of the run's row, except cluster_id."""
+        return {
+            "base_offset": self.run.base_offset,
+            "end_offset": self.run.end,
+            "refused": self.refused,
+            "first_refused": None if self.first is None else self.first._asdict(),
         }
 
 
 def _owned(part: Part, a: Image, b: Image) -> Differing:
-    """compare_images for this part's keys. Other parts compare the other keys."""
+    """The differences in this part's keys. Other parts compare the other keys."""
     found = compare_images(a, b)
     orphans, dropped, others = (
         [one for one in differing if part.owns(one.kind, one.key)]
@@ -166,13 +159,12 @@ def _counted(found: Differing) -> Row:
 
 
 def _of_snapshot(part: Part, held: SnapshotEntities, replay: Image) -> Row:
-    return {
-        "end_offset": held.snapshot.end_offset,
-        "epoch": held.snapshot.epoch,
-        "content_sha256": held.snapshot.content_sha256,
-        **_counted(_owned(part, held.image, replay)),
-        "refused": held.refused,
-    }
+    found = _counted(_owned(part, held.image, replay))
+    return {**_content_ids(part, held), **found, "refused": held.refused}
+
+
+def _content_ids(part: Part, held: SnapshotEntities) -> Row:
+    return dict(zip(CONTENT_IDS, (part.cluster_id, *held.snapshot[:3]), strict=True))
 
 
 def difference_of(row: Row) -> EntityDifference:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 
 from markupsafe import Markup
@@ -25,19 +25,14 @@ def round_step(extent: float, ticks: int = _TICKS) -> int:
 
 def offset_axis(scale: Scale, y: float) -> Markup:
     """An axis of offsets below a drawing whose lanes end at y pixels."""
-    step = round_step(scale.high - scale.low)
-    first = math.ceil(scale.low / step) * step
-    values = range(first, math.floor(scale.high) + 1, step)
-    return _axis(y, [(scale.x(value), str(value)) for value in values])
+    return _axis(scale, y, round_step(scale.high - scale.low), str)
 
 
 def time_axis(scale: Scale, y: float) -> Markup:
     """An axis of times in UTC below a drawing. The scale is in seconds since 1970."""
     step = round_seconds((scale.high - scale.low) / _TICKS)
-    first = math.ceil(scale.low / step) * step
     shape = "%H:%M:%S" if step < 60 else "%H:%M" if step < 86_400 else "%Y-%m-%d"
-    values = range(first, math.floor(scale.high) + 1, step)
-    return _axis(y, [(scale.x(value), time_label(value, shape)) for value in values])
+    return _axis(scale, y, step, lambda value: time_label(value, shape))
 
 
 def time_label(seconds: float, shape: str) -> str:
@@ -48,7 +43,10 @@ def time_label(seconds: float, shape: str) -> str:
         return f"{seconds:.0f} s"
 
 
-def _axis(y: float, shown: Sequence[tuple[float, str]]) -> Markup:
+def _axis(scale: Scale, y: float, step: int, label: Callable[[int], str]) -> Markup:
+    first = math.ceil(scale.low / step) * step
+    values = range(first, math.floor(scale.high) + 1, step)
+    shown = [(scale.x(value), label(value)) for value in values]
     return Markup("").join([line(0, y, 100, y, "axis"), *ticks(y, shown, edge=4)])
 
 

@@ -21,13 +21,11 @@ _HEAD, _BAR, _MARKS, _GAP = 18, 24, 18, 12
 
 @dataclass(frozen=True)
 class Lane:
-    """One replica. title: its name. start: its log start. end: its log end offset, exclusive.
-    snapshots: (end offset, text, whether it is invalid)."""
+    """One replica. title: its name. end: its log end offset, exclusive. snapshots: (end offset,
+    text, whether the snapshot is invalid)."""
 
-    replica: Replica
     is_voter: bool
     title: str
-    start: int
     end: int
     blocks: tuple[Block, ...]
     losses: tuple[LostRecordCount, ...]
@@ -36,8 +34,8 @@ class Lane:
 
 @dataclass(frozen=True)
 class Drawn:
-    """The rows that the lanes of all replicas are drawn from. epochs: of queries.epochs. snapshots:
-    of queries.snapshots."""
+    """The rows from which all lanes are drawn. epochs: of queries.epochs. snapshots: of
+    queries.snapshots."""
 
     epochs: Sequence[Row]
     losses: Sequence[LostRecordCount]
@@ -50,10 +48,8 @@ def lane(row: Row, title: str, drawn: Drawn, *, is_voter: bool) -> Lane:
     replica, start = replica_of(row), row["log_start_offset"]
     own = (one for one in drawn.epochs if _is_of(one, replica))
     return Lane(
-        replica,
         is_voter,
         title,
-        start,
         row["log_end_offset"],
         tuple(block for one in own for block in _blocks(one, start, drawn.fills)),
         tuple(loss for loss in drawn.losses if replica in loss.replicas),

@@ -43,8 +43,8 @@ class Activity:
 
 @dataclass(frozen=True)
 class DecodedBranches:
-    """The branches of one divergence. heads: which replica held which batch. records: of one
-    replica of each branch."""
+    """The branches of one divergence. heads: which replica held which batch. speakers: the replica
+    of each branch whose records are shown. records: of these replicas."""
 
     parting: Parting
     heads: Figure
@@ -66,10 +66,9 @@ class Lost:
 
 @dataclass(frozen=True)
 class Evidence:
-    """The tables' answers about one cluster. unidentified: damage of no known replica, of any
-    cluster. truncated: the decoded records of some truncations, by the truncation's place in the
-    list. losses: all losses; `lost` has those with their effect. state_ranges, exposure: None where
-    the lake lacks the table."""
+    """The tables' answers about one cluster. truncated: the decoded records of some truncations, by
+    the truncation's place in the list. losses: all losses; `lost` has those with their effect.
+    newest_changes, state_ranges, exposure: None where the lake lacks the table."""
 
     cluster_id: str
     summary: Row
@@ -97,6 +96,11 @@ class Evidence:
     state_ranges: Figure | None = None
     exposure: Figure | None = None
 
+    @property
+    def known_ranges(self) -> tuple[Row, ...]:
+        """The rows of state_ranges; none where the lake lacks the table."""
+        return () if self.state_ranges is None else self.state_ranges.rows
+
     def voters(self, before: int | None = None) -> frozenset[int]:
         """The node ids of the voters in the newest epoch whose voters are known. before: an offset;
         only epochs that begin below it count, or all epochs where it is None."""
@@ -116,12 +120,8 @@ def gather(source: ReportSource, summary: Row) -> Evidence:
     typed = change_queries.CHANGES in source.tables
     newest = {replica_of(row): str(row["capture_group"]) for row in plain["replicas"].rows}
     found = losses(plain["truncations"].rows, partings_of(plain["partings"].rows), newest)
-    has_ranges = queries.STATE_RANGES in source.tables
-    ranges = source.figure(queries.state_ranges(cluster)) if has_ranges else None
-    has_exposure = queries.EXPOSURE in source.tables
-    lost = tuple(
-        _lost(source, cluster, loss, ranges, typed=typed) for loss in found[:MAX_LOSSES_TOLD]
-    )
+    ranges = source.figure_if_there(queries.STATE_RANGES, queries.state_ranges(cluster))
+    lost = tuple(_lost(source, cluster, loss, ranges) for loss in found[:MAX_LOSSES_TOLD])
     return Evidence(
         cluster,
         summary,
@@ -131,9 +131,11 @@ def gather(source: ReportSource, summary: Row) -> Evidence:
         truncated=_truncated(source, cluster, plain["truncations"].rows),
         losses=(*(one.loss for one in lost), *found[len(lost) :]),
         lost=lost,
-        newest_changes=source.figure(change_queries.newest_changes(cluster)) if typed else None,
+        newest_changes=source.figure_if_there(
+            change_queries.CHANGES, change_queries.newest_changes(cluster)
+        ),
         state_ranges=ranges,
-        exposure=source.figure(queries.exposure(cluster)) if has_exposure else None,
+        exposure=source.figure_if_there(queries.EXPOSURE, queries.exposure(cluster)),
     )
 
 
@@ -152,12 +154,10 @@ def bucketing(first: float | None, last: float | None) -> tuple[int, int]:
     return math.floor(first / width) * width, width
 
 
-def _lost(
-    source: ReportSource, cluster: str, loss: LostRecordCount, ranges: Figure | None, *, typed: bool
-) -> Lost:
+def _lost(source: ReportSource, cluster: str, loss: LostRecordCount, ranges: Figure | None) -> Lost:
     written = source.figure(change_queries.written(cluster, loss))
     types = source.figure(change_queries.record_types(cluster, loss))
-    changes = source.figure(change_queries.changes(cluster, loss)) if typed else None
+    changes = source.figure_if_there(change_queries.CHANGES, change_queries.changes(cluster, loss))
     told = Answers(
         written.rows,
         types.rows,
@@ -173,8 +173,7 @@ def _decoded(source: ReportSource, cluster: str, rows: Iterable[Row]) -> Iterabl
         heads = source.figure(queries.heads(cluster, parting.capture_group, parting.offset))
         parting = parting.with_heads(heads.rows)
         speakers = tuple(branch.replicas[0] for branch in parting.branches)
-        keys = [(one.node_id, one.directory_id) for one in speakers]
-        sql = queries.branch_records(cluster, parting.capture_group, parting.offset, keys)
+        sql = queries.branch_records(cluster, parting.capture_group, parting.offset, speakers)
         yield DecodedBranches(parting, heads, source.figure(sql), speakers)
 
 
@@ -187,13 +186,6 @@ def _truncated(source: ReportSource, cluster: str, rows: Iterable[Row]) -> dict[
         if run in seen or len(found) == MAX_TRUNCATIONS_DECODED:
             continue
         seen.add(run)
-        found[place] = source.figure(
-            queries.truncated_records(
-                cluster,
-                row["node_id"],
-                row["directory_id"],
-                row["from_offset"],
-                row["to_offset"],
-            )
-        )
+        sql = queries.truncated_records(cluster, replica_of(row), *run[:2])
+        found[place] = source.figure(sql)
     return found

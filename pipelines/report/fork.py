@@ -6,7 +6,7 @@ from markupsafe import Markup
 
 from pipelines.report.partings import ForkBranch, Parting
 from pipelines.report.svg import CROSS, drawing, element, line, marker, percent, text
-from pipelines.report.words import Names, counted, listed
+from pipelines.report.words import Names, counted
 
 MAX_BRANCHES = 6
 _TRUNK, _BENT, _CUT = 26.0, 34.0, 97.0
@@ -15,8 +15,8 @@ _ROW, _LINE = 62, 15
 
 
 def draw(identity: str, parting: Parting, names: Names, leaders: dict[int, int]) -> Markup:
-    """The drawing. leaders: epoch -> the leader's node id, where known. It is not to scale: only
-    the order is right."""
+    """The drawing. It shows the order of offsets, not their distances. leaders: epoch -> the
+    leader's node id, where known."""
     branches = parting.branches[:MAX_BRANCHES]
     height = _ROW * len(branches) + 8
     middle = height / 2
@@ -63,6 +63,5 @@ def _words(
         committed = max(one.committed for one in losing)
         fate = f"loses {counted(max(one.records for one in losing), 'record')}"
         fate += f", {committed} committed" if committed else ""
-    who = listed([names.name(one) for one in branch.replicas], limit=4)
-    noun = "node" if len(branch.replicas) == 1 else "nodes"
-    return f"epoch {branch.epoch}{led}{end}", f"{noun} {who}: {fate}"
+    who = names.nodes(branch.replicas, limit=4)
+    return f"epoch {branch.epoch}{led}{end}", f"{who}: {fate}"

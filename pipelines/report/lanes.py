@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from markupsafe import Markup
 
 from pipelines.report.svg import Scale, box, label
-from pipelines.report.words import counted, listed
+from pipelines.report.words import counted, named
 
 _THINNEST = 0.6
 """Blocks narrower than this many percent of the width are joined with their neighbours."""
@@ -17,12 +17,9 @@ _THINNEST = 0.6
 
 @dataclass(frozen=True)
 class Block:
-    """start, end: on the drawing's scale. fill: a class of the style sheet. texts: labels, the
-    longest first.
-
-    title: the tooltip. count: how many epochs the block stands for. is_below: whether the block is
-    below the log start.
-    """
+    """A block of a lane. start, end: on the drawing's scale. fill: a class of the style sheet.
+    texts: labels, the longest first. title: the tooltip. count: how many epochs the block stands
+    for. is_below: whether the block is below the log start."""
 
     start: float
     end: float
@@ -66,7 +63,7 @@ def draw_blocks(blocks: Iterable[Block], scale: Scale, y: float, height: float) 
     parts = []
     for block in blocks:
         x, end = scale.x(block.start), scale.x(block.end)
-        # an epoch of one record has no extent, but it was there
+        # an epoch of one record has no extent on the scale, but gets a block too
         width = max(end - x, _THINNEST)
         left = min(x, 100 - width)
         if block.is_below:  # its fill lets the track shine through
@@ -114,8 +111,7 @@ class Fills:
         own = [Key(self.of(leader), f"leader {leader}") for leader in self._leaders[:HUES]]
         others = [str(leader) for leader in self._leaders[HUES:]]
         if others:
-            noun = "leader" if len(others) == 1 else "leaders"
-            own.append(Key(OTHER, f"{noun} {listed(others, limit=8)}"))
+            own.append(Key(OTHER, named("leader", others, limit=8)))
         if self._has_unknown:
             own.append(Key(UNKNOWN, "leader unknown"))
         return tuple(own)

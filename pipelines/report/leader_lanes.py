@@ -13,7 +13,7 @@ from pipelines.report.lanes import Block, Fills, draw_blocks, merged
 from pipelines.report.queries import MAX_LANES
 from pipelines.report.source import Row, moment
 from pipelines.report.svg import Scale, drawing, line, text
-from pipelines.report.words import counted, duration_text, listed, time_text
+from pipelines.report.words import counted, duration_text, named, time_text
 
 _HEAD, _BAR, _GAP = 18, 22, 10
 
@@ -66,5 +66,4 @@ def _scale(blocks: Iterable[Block]) -> Scale:
 
 def _title(leader: int, blocks: list[Block]) -> str:
     epochs = [block.texts[-1] for block in blocks]
-    noun = "epoch" if len(epochs) == 1 else "epochs"
-    return f"node {leader}, {noun} {listed(epochs, limit=6)}"
+    return f"node {leader}, {named('epoch', epochs, limit=6)}"

@@ -109,8 +109,8 @@ def _epochs(parting: Parting, replica: Replica) -> tuple[int, ...]:
 
 
 def _together(found: Iterable[LostRecordCount]) -> Iterable[LostRecordCount]:
-    """Replicas that lost the same records joined in one Loss. The captures that show it
-    may differ."""
+    """The losses, with one loss for all replicas that lost the same records. The captures that show
+    it may differ."""
     alike: dict[LostRecordCount, list[LostRecordCount]] = defaultdict(list)
     for loss in found:
         alike[replace(loss, replicas=(), capture_group="", between=None)].append(loss)
@@ -121,7 +121,7 @@ def _together(found: Iterable[LostRecordCount]) -> Iterable[LostRecordCount]:
 
 
 def _between(same: Iterable[LostRecordCount]) -> tuple[datetime | None, datetime] | None:
-    """From the first time to the last one."""
+    """`between` of losses of the same records: from the earliest start to the latest end."""
     told = [loss.between for loss in same if loss.between is not None]
     if not told:
         return None

@@ -1,4 +1,4 @@
-"""What lost records would have changed, in words: the numbers of typed changes as a clause."""
+"""The changes that lost records would have made, in words: how many of each type, as a clause."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pipelines.report.source import Row
-from pipelines.report.words import listed
+from pipelines.report.words import counted, listed
+from replica.metadata.changes.catalogue import CHANGES
 from replica.metadata.records import RECORDS_BY_NAME
 
 _MAX_PHRASES = 3
@@ -20,14 +21,12 @@ class LostChange:
 
     again: how many of them later records that were not lost make again, to an entity of that name.
     with_topic: whether they are of partitions whose topic another lost record creates or deletes.
-    example: the name of one of the entities.
     """
 
     change: str
     count: int
     again: int = 0
     with_topic: bool = False
-    example: str = ""
 
     @property
     def never(self) -> int:
@@ -65,14 +64,12 @@ class Answers:
 
 def effect(first: int, records: int, told: Answers) -> Effect:
     """The effect of the lost records, `records` many, from offset `first` on."""
-    times = [
-        (row["first_ms"], row["last_ms"]) for row in told.written if row["first_ms"] is not None
-    ]
-    written_ms = times[0] if times else None
+    times = ((row["first_ms"], row["last_ms"]) for row in told.written)
+    written_ms = next((both for both in times if both[0] is not None), None)
     if told.changes is None:
         return Effect(written_ms)
     changes = tuple(
-        LostChange(row["change"], row["changes"], row["again"], row["with_topic"], row["example"])
+        LostChange(row["change"], row["changes"], row["again"], row["with_topic"])
         for row in told.changes
     )
     unread = max(records - sum(row["records"] for row in told.types), 0)
@@ -112,8 +109,8 @@ def never_made(effect: Effect) -> str:
 def made(effect: Effect) -> str:
     """The changes of records that may be committed, such as `5 topics with 15 partitions
     created`."""
-    counted = [(one, one.count) for one in effect.changes]
-    return listed([f"{what} {done}" for what, _, done in _phrases(counted)])
+    found = [(one, one.count) for one in effect.changes]
+    return listed([f"{what} {done}" for what, _, done in _phrases(found)])
 
 
 def limits(effect: Effect) -> str:
@@ -134,20 +131,18 @@ def _were(count: int) -> str:
 
 
 def _phrases(changes: Sequence[tuple[LostChange, int]]) -> Sequence[tuple[str, int, str]]:
-    """(entities, how many, what was done to them), the largest first. Those beyond a limit are one
-    phrase."""
+    """(entities, how many, what was done to them), the largest number first. Types beyond a limit
+    are one phrase."""
     partitions = {one.change: count for one, count in changes if one.with_topic}
     found: list[tuple[str, int, str]] = []
     for one, count in changes:
         if one.with_topic and _TOPICS_OF.get(one.change) in {other.change for other, _ in changes}:
             continue
-        singular, plural, done = NOUNS.get(
-            one.change, (f"{one.change} change", f"{one.change} changes", "made")
-        )
+        singular, plural, done = words_of(one.change)
         what = f"{count} {singular if count == 1 else plural}"
         own = partitions.get(_TOPICS.get(one.change, ""), 0)
         if own:
-            what += f" with {own} partition{'' if own == 1 else 's'}"
+            what += f" with {counted(own, 'partition')}"
         found.append((what, count, done))
     found.sort(key=lambda phrase: -phrase[1])
     left = found[_MAX_PHRASES:]
@@ -158,63 +153,42 @@ def _phrases(changes: Sequence[tuple[LostChange, int]]) -> Sequence[tuple[str, i
 
 
 _TOPICS_OF = {partition: topic for topic, partition in _TOPICS.items()}
+_KNOWN = frozenset(change.name for change in CHANGES)
+_NOUNS = {
+    "leader": "partition leader",
+    "leader_epoch": "partition leader epoch",
+    "isr": "ISR",
+    "elr": "ELR",
+    "last_known_elr": "last known ELR",
+    "replicas": "replica assignment",
+    "directories": "partition's directories",
+    "broker_changed": "broker registration",
+    "broker_directories": "broker's directories",
+    "broker_cordoned_directories": "broker's cordoned directories",
+    "acl": "ACL",
+    "scram_credential": "SCRAM credential",
+    "quota": "client quota",
+    "producer_ids": "block of producer ids",
+    "zk_migration_state": "ZooKeeper migration state",
+    "voters": "voter set",
+    "kraft_version": "KRaft version",
+}
+"""The names of entities that differ from the words of their types of change, by such a type or by
+its words before the last one."""
+_PLURALS = {
+    "partition's directories": "partitions' directories",
+    "broker's directories": "brokers' directories",
+    "broker's cordoned directories": "brokers' cordoned directories",
+    "block of producer ids": "blocks of producer ids",
+}
 
-NOUNS = {
-    "topic_created": ("topic", "topics", "created"),
-    "topic_recreated": ("topic", "topics", "created anew"),
-    "topic_renamed": ("topic", "topics", "renamed"),
-    "topic_deleted": ("topic", "topics", "deleted"),
-    "partition_created": ("partition", "partitions", "created"),
-    "partition_deleted": ("partition", "partitions", "deleted"),
-    "leader_changed": ("partition leader", "partition leaders", "changed"),
-    "leader_epoch_changed": ("partition leader epoch", "partition leader epochs", "changed"),
-    "isr_changed": ("ISR", "ISRs", "changed"),
-    "elr_changed": ("ELR", "ELRs", "changed"),
-    "last_known_elr_changed": ("last known ELR", "last known ELRs", "changed"),
-    "replicas_changed": ("replica assignment", "replica assignments", "changed"),
-    "directories_changed": ("partition's directories", "partitions' directories", "changed"),
-    "leader_recovery_state_changed": (
-        "leader recovery state", "leader recovery states", "changed",
-    ),
-    "partition_epoch_changed": ("partition epoch", "partition epochs", "changed"),
-    "reassignment_started": ("reassignment", "reassignments", "started"),
-    "reassignment_changed": ("reassignment", "reassignments", "changed"),
-    "reassignment_completed": ("reassignment", "reassignments", "completed"),
-    "reassignment_cancelled": ("reassignment", "reassignments", "cancelled"),
-    "config_set": ("config", "configs", "set"),
-    "config_removed": ("config", "configs", "removed"),
-    "broker_registered": ("broker", "brokers", "registered"),
-    "broker_fenced": ("broker", "brokers", "fenced"),
-    "broker_unfenced": ("broker", "brokers", "unfenced"),
-    "broker_shutdown_started": ("broker shutdown", "broker shutdowns", "started"),
-    "broker_shutdown_ended": ("broker shutdown", "broker shutdowns", "ended"),
-    "broker_directories_changed": ("broker's directories", "brokers' directories", "changed"),
-    "broker_cordoned_directories_changed": (
-        "broker's cordoned directories", "brokers' cordoned directories", "changed",
-    ),
-    "broker_changed": ("broker registration", "broker registrations", "changed"),
-    "broker_unregistered": ("broker", "brokers", "unregistered"),
-    "controller_registered": ("controller", "controllers", "registered"),
-    "controller_unregistered": ("controller", "controllers", "unregistered"),
-    "feature_level_changed": ("feature level", "feature levels", "changed"),
-    "feature_removed": ("feature", "features", "removed"),
-    "metadata_version_changed": ("metadata version", "metadata versions", "changed"),
-    "acl_created": ("ACL", "ACLs", "created"),
-    "acl_changed": ("ACL", "ACLs", "changed"),
-    "acl_deleted": ("ACL", "ACLs", "deleted"),
-    "scram_credential_set": ("SCRAM credential", "SCRAM credentials", "set"),
-    "scram_credential_removed": ("SCRAM credential", "SCRAM credentials", "removed"),
-    "quota_set": ("client quota", "client quotas", "set"),
-    "quota_removed": ("client quota", "client quotas", "removed"),
-    "delegation_token_created": ("delegation token", "delegation tokens", "created"),
-    "delegation_token_changed": ("delegation token", "delegation tokens", "changed"),
-    "delegation_token_removed": ("delegation token", "delegation tokens", "removed"),
-    "producer_ids_allocated": ("block of producer ids", "blocks of producer ids", "allocated"),
-    "producer_ids_removed": ("block of producer ids", "blocks of producer ids", "removed"),
-    "zk_migration_state_changed": (
-        "ZooKeeper migration state", "ZooKeeper migration states", "changed",
-    ),
-    "voters_changed": ("voter set", "voter sets", "changed"),
-    "kraft_version_changed": ("KRaft version", "KRaft versions", "changed"),
-}  # fmt: skip
-"""For each type of change: the name of one entity and of several, and what is done to them."""
+
+def words_of(change: str) -> tuple[str, str, str]:
+    """The words for a type of change: the name of one entity, of several, and what is done to them.
+    Most are in the type's own name, such as delegation_token_created."""
+    if change not in _KNOWN:
+        return f"{change} change", f"{change} changes", "made"
+    name, _, done = change.rpartition("_")
+    noun = _NOUNS.get(change) or _NOUNS.get(name) or name.replace("_", " ")
+    done = "created anew" if done == "recreated" else done
+    return noun, _PLURALS.get(noun, f"{noun}s"), done

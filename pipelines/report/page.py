@@ -41,14 +41,15 @@ from replica.errors import UsageError
 MAX_CLUSTERS = 10
 """The most clusters on one page; `--cluster` chooses one where there are more."""
 _TEMPLATES = "templates"
-"""Loads templates of this package, also from a zip."""
+"""The folder of the templates in this package, which may be in a zip."""
 _SCRIPTS = ("report.js", "travel_data.js", "travel_panels.js", "travel.js")
 
 
 @dataclass(frozen=True)
 class Report:
-    """clusters: those on the page. more: how many other clusters the lake has. of_directories: the
-    directories of which the lake was made only for this page; empty for a lake that stays."""
+    """The content of a page. clusters: those on the page. more: how many other clusters the lake
+    has. of_directories: the directories of which the lake was made only for this page; empty for a
+    lake that stays."""
 
     lake: Lake
     version: str
@@ -106,17 +107,13 @@ def _check_tables(source: ReportSource) -> None:
 
 
 def _chosen(found: Sequence[Row], cluster: str | None) -> Sequence[Row]:
-    names = [str(row["cluster_id"]) for row in found]
-    if not names:
-        return _refuse("the lake has no captures; run `kraftlake ingest` first")
-    if cluster is None:
-        return found
-    chosen = [row for row in found if row["cluster_id"] == cluster]
-    return chosen or _refuse(f"--cluster {cluster}: the lake has {listed(names, limit=10)}")
-
-
-def _refuse(text: str) -> Sequence[Row]:
-    raise UsageError(text)
+    if not found:
+        raise UsageError("the lake has no captures; run `kraftlake ingest` first")
+    chosen = [row for row in found if cluster in (None, row["cluster_id"])]
+    if not chosen:
+        names = [str(row["cluster_id"]) for row in found]
+        raise UsageError(f"--cluster {cluster}: the lake has {listed(names, limit=10)}")
+    return chosen
 
 
 def render(report: Report) -> str:
@@ -159,7 +156,7 @@ def _environment() -> jinja2.Environment:
         bytes=bytes_text,
         time=time_text,
         ms=ms_text,
-        ms_range=_ms_range,
+        ms_range=lambda times: ms_range_text(*times),
         moment=moment,
         ticks=_ticks,
         duration=duration_text,
@@ -173,10 +170,6 @@ def _environment() -> jinja2.Environment:
         limits_of=meaning.limits,
     )
     return environment
-
-
-def _ms_range(times: tuple[int, int]) -> str:
-    return ms_range_text(*times)
 
 
 def _ticks(text: str) -> Markup:
@@ -201,9 +194,9 @@ _CELL = re.compile(r"<tr\b|<(?:td|th)\b")
 
 
 def labelled(table: Markup) -> Markup:
-    """`table`, a table of a template, with the attribute data-label in each cell of its body: the
-    head of the cell's column. A phone shows tables as cards, in which each cell has this name. All
-    values of a lake are escaped in it, so every tag is one of the template."""
+    """A template's table, whose cells in the body get the attribute data-label: the head of their
+    column. A phone shows tables as cards, in which each cell has this name. All values of a lake
+    are escaped in the table, so every tag is one of the template."""
     head, body, rest = str(table).partition("<tbody>")
     labels = [Markup(one).striptags() for one in _HEAD.findall(head)]  # noqa: S704 - the template's
     place = 0

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from pipelines.capture_rounds import rounds_sql
+from pipelines.report.partings import Replica
 from pipelines.report.source import literal
 
 MAX_PARTINGS = 500
@@ -63,7 +64,7 @@ LIMIT 50"""
 
 
 def ms(time: str) -> str:
-    """SQL: a timestamp column in ms since 1970. It also takes years that no calendar has."""
+    """SQL: a timestamp column in ms since 1970, also for years that no calendar has."""
     return f"CAST({time} AS BIGINT) / 1000"
 
 
@@ -228,14 +229,12 @@ JOIN bronze.log_records AS r
 """SQL: the join of the batches `b` with their records, `r`."""
 
 
-def branch_records(
-    cluster: str, group: str, offset: int, replicas: Collection[tuple[int, str]]
-) -> str:
-    """The records around an offset, on one replica (node id, directory id) of each branch."""
+def branch_records(cluster: str, group: str, offset: int, replicas: Collection[Replica]) -> str:
+    """The records around an offset, on one replica of each branch."""
     first, last = max(offset - BEFORE, 0), offset + AFTER - 1
     wanted = " OR ".join(
-        f"(b.node_id = {node} AND b.directory_id = {literal(directory)})"
-        for node, directory in replicas
+        f"(b.node_id = {one.node_id} AND b.directory_id = {literal(one.directory_id)})"
+        for one in replicas
     )
     return f"""\
 WITH {_held(cluster, group, first, last)}
@@ -283,15 +282,16 @@ GROUP BY b.node_id, b.directory_id, b.truncated_at, r.record_type
 ORDER BY b.truncated_at DESC, b.node_id, first_offset"""
 
 
-def truncated_records(cluster: str, node: int, directory: str, start: int, end: int) -> str:
+def truncated_records(cluster: str, replica: Replica, start: int, end: int) -> str:
     """The records of one truncated run of offsets; end exclusive."""
+    node, directory = replica.node_id, literal(replica.directory_id)
     return f"""\
 SELECT r."offset", r.leader_epoch, CAST(r.timestamp AS VARCHAR) AS timestamp,
        r.record_type, r.record_version, r.payload
 FROM bronze.log_batches AS b
 {_RECORDS}
 WHERE b.cluster_id = {literal(cluster)} AND b.node_id = {node}
-  AND b.directory_id = {literal(directory)} AND b.truncated_at IS NOT NULL AND b.crc_valid
+  AND b.directory_id = {directory} AND b.truncated_at IS NOT NULL AND b.crc_valid
   AND r."offset" >= {start} AND r."offset" < {end}
 ORDER BY r."offset", r.leader_epoch
 LIMIT {AFTER}"""

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pipelines.report.partings import Replica
+from pipelines.report.partings import Replica, replica_of
 from pipelines.report.source import Row
 from replica.errors import DataError
 from replica.metadata.json_text import from_plain, json_text
@@ -27,8 +27,8 @@ class Cell:
 
 @dataclass(frozen=True)
 class RecordRow:
-    """cells: one for each branch, None where the branch has no record at the offset; a single cell
-    where all branches have the same record."""
+    """The records at an offset. cells: one for each branch, None where the branch has no record
+    there; a single cell where all branches have the same record."""
 
     offset: int
     cells: tuple[Cell | None, ...]
@@ -39,7 +39,7 @@ def branch_rows(rows: Iterable[Row], speakers: Sequence[Replica]) -> tuple[Recor
     are shown."""
     held: dict[int, dict[Replica, Cell]] = defaultdict(dict)
     for row in rows:
-        held[row["offset"]][Replica(row["node_id"], row["directory_id"])] = _cell(row)
+        held[row["offset"]][replica_of(row)] = _cell(row)
     found = []
     for offset in sorted(held):
         cells = tuple(held[offset].get(speaker) for speaker in speakers)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime
 
-from pipelines.capture_rounds import Round, round_of
+from pipelines.capture_rounds import Round
 from pipelines.report.source import Row
 from pipelines.report.words import listed, ms_text, time_text
 
@@ -20,7 +20,7 @@ class Rounds:
         """rows: of queries.rounds, oldest first."""
         self._rounds: dict[datetime, Round] = {}
         for row in rows:
-            self._rounds.setdefault(row["captured_at"], round_of(row))
+            self._rounds.setdefault(row["captured_at"], Round(**row))
 
     @property
     def has_untimed(self) -> bool:

@@ -17,7 +17,7 @@ class ReportSource:
     """A lake that answers queries.
 
     lake: as the user named it. tables: `schema.table` of each table in it. ask: takes one SELECT in
-    DataFusion's dialect and gives its rows; times are datetimes in UTC, VARIANT is decoded. It
+    DataFusion's dialect and gives its rows; times are datetimes in UTC, VARIANT is decoded. `ask`
     raises KraftlakeError.
     """
 
@@ -31,6 +31,10 @@ class ReportSource:
         rows = tuple(self.ask(sql))
         total = rows[0]["total"] if rows and "total" in rows[0] else len(rows)
         return Figure(sql, rows, total)
+
+    def figure_if_there(self, table: str, sql: str) -> Figure | None:
+        """The same, or None where the lake lacks a table that the query reads."""
+        return self.figure(sql) if table in self.tables else None
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from pipelines.report.evidence import Evidence
-from pipelines.report.losses import LostRecordCount
 from pipelines.report.source import Row, moment
 from pipelines.report.travel.steps import ReportSteps
 from pipelines.report.travel.strip import troubles
@@ -62,11 +61,10 @@ def summary(
 def outage(steps: ReportSteps) -> Outage | None:
     """The outage in these steps; None where every partition always had a leader."""
     counts = [leaderless for leaderless, _ in troubles(steps)]
-    most = max(counts, default=0)
-    if not most:
+    troubled = [step for step, count in enumerate(counts) if count]
+    if not troubled:
         return None
-    first = next(step for step, count in enumerate(counts) if count)
-    last = max(step for step, count in enumerate(counts) if count)
+    first, last, most = troubled[0], troubled[-1], max(counts)
     peak = counts.index(most)
     is_over = last + 1 < len(counts)
     until = steps.times[last + 1] if is_over else None
@@ -140,10 +138,7 @@ def _of_records(facts: ReportFacts) -> Iterator[str]:
 
 
 def _most(facts: ReportFacts, name: str) -> int:
-    def of(loss: LostRecordCount) -> int:
-        return int(getattr(loss, name))
-
-    return max(map(of, facts.losses), default=0)
+    return max((int(getattr(loss, name)) for loss in facts.losses), default=0)
 
 
 def _now(evidence: Evidence) -> Iterator[str]:

@@ -13,8 +13,6 @@ from markupsafe import Markup, escape
 
 from pipelines.report.words import visible
 
-ALWAYS, WIDE = 16.0, 6.0
-"""Widths in percent from which a short label fits: on any screen, on a wide one."""
 CHARACTER = 7.2
 """The width of a label's character in pixels, rounded up."""
 NARROW, BROAD = 330, 900
@@ -74,13 +72,12 @@ def drawing(identity: str, title: str, description: str, height: float, *parts: 
     )
 
 
-def text(x: float, y: float, content: str, *, class_: str = "", anchor: str = "") -> Markup:
-    """One line of text at x percent; anchor: middle or end."""
-    return element(
-        "text",
-        content,
-        **{"x": percent(x), "y": f"{y:g}", "class": class_ or None, "text-anchor": anchor or None},
-    )
+def text(
+    x: float, y: float, content: str, *, class_: str = "", anchor: str = "", dx: int | None = None
+) -> Markup:
+    """One line of text at x percent and dx pixels more. anchor: middle or end."""
+    place = {"x": percent(x), "dx": dx, "y": f"{y:g}"}
+    return element("text", content, **place, class_=class_ or None, text_anchor=anchor or None)
 
 
 def line(x1: float, y1: float, x2: float, y2: float, class_: str) -> Markup:
@@ -119,14 +116,8 @@ def _fitting(texts: Iterable[str], pixels: float) -> str:
 def beside(x: float, width: float, y: float, content: str, class_: str) -> Markup:
     """Text beside x: to the right of it, or to the left in the right half of the drawing."""
     if x + width / 2 > 50:
-        return element(
-            "text",
-            content,
-            **{"x": percent(x), "dx": "-6", "y": f"{y:g}", "class": class_, "text-anchor": "end"},
-        )
-    return element(
-        "text", content, **{"x": percent(x + width), "dx": "6", "y": f"{y:g}", "class": class_}
-    )
+        return text(x, y, content, class_=class_, anchor="end", dx=-6)
+    return text(x + width, y, content, class_=class_, dx=6)
 
 
 DIAMOND, CROSS = "M0 -5L5 0L0 5L-5 0Z", "M-5 -5L5 5M-5 5L5 -5"

@@ -1,4 +1,4 @@
-"""What is to be said of a cluster in one sentence, and how bad it is; by rules over the tables."""
+"""The verdict on a cluster: one sentence, and how bad the state is, by rules over the tables."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pipelines.report.losses import MAX_LOSSES_TOLD, LostRecordCount, When
 from pipelines.report.meaning import Effect, limits, made, never_made
 from pipelines.report.partings import Parting
 from pipelines.report.rounds import NO_ROUNDS, Rounds
-from pipelines.report.words import Names, counted, listed, ms_range_text, ms_text, span
+from pipelines.report.words import Names, counted, listed, ms_range_text, ms_text, named, span
 from replica.check.catalogue.log import NOT_KNOWN
 from replica.metadata.records import NEWEST_KAFKA
 
@@ -52,7 +52,7 @@ class RuleCount:
 
 @dataclass(frozen=True)
 class ReportFacts:
-    """What the rules look at.
+    """The facts by which the rules make the verdict.
 
     members: replicas of the newest capture group. end_offset: their largest LEO, exclusive;
     end_written_ms: the largest time of their records, ms since 1970, None where no table tells it.
@@ -79,7 +79,7 @@ class ReportFacts:
 
 @dataclass(frozen=True)
 class Clause:
-    """One thing to say: text without its first capital and full stop."""
+    """One statement. text: without a capital at its beginning and without a full stop."""
 
     level: Level
     text: str
@@ -87,19 +87,21 @@ class Clause:
 
 @dataclass(frozen=True)
 class ReportVerdict:
-    """sentence: all clauses. level: the worst."""
+    """The verdict on a cluster. level: the worst level of the clauses."""
 
     level: Level
     clauses: tuple[Clause, ...]
 
     @property
     def sentence(self) -> str:
+        """All clauses as one sentence."""
         text = "; ".join(clause.text for clause in self.clauses)
         return f"{text[0].upper()}{text[1:]}."
 
 
 def verdict(facts: ReportFacts) -> ReportVerdict:
-    """The answer. What happened to the logs comes first; if nothing did, how they are now."""
+    """The verdict. It begins with what happened to the logs or, where nothing happened, with the
+    logs as they are now."""
     happened = (*_conflicts(facts), *_losses(facts), *_commitment(facts.losses))
     now = tuple(_now(facts))
     logs = (happened, now) if facts.losses or len(happened) > 1 else (now, happened)
@@ -184,13 +186,13 @@ def _between(loss: LostRecordCount, rounds: Rounds) -> str:
 
 
 def _where(loss: LostRecordCount) -> str:
-    """The offsets where they can be told: a truncated run is one, what is pending may have gaps."""
+    """The offsets, epochs and times of the records. A truncated run has no gaps; other lost records
+    may have gaps, so only their first offset is named."""
     if loss.when is When.GONE:
         where = span(loss.first, loss.first + loss.records)
     else:
         where = f"from offset {loss.first} on"
-    noun = "epoch" if len(loss.epochs) == 1 else "epochs"
-    where = f"{where}, {noun} {listed([str(one) for one in loss.epochs], limit=5)}"
+    where = f"{where}, {named('epoch', [str(one) for one in loss.epochs], limit=5)}"
     times = None if loss.effect is None else loss.effect.written_ms
     return where if times is None else f"{where}, written {ms_range_text(*times)}"
 
@@ -234,13 +236,13 @@ def _snapshots(counts: Mapping[str, int]) -> Iterator[Clause]:
 
 def _damage(facts: ReportFacts) -> Iterator[Clause]:
     if facts.damage:
-        # How bad it is, the findings say: a torn tail is damage that Kafka cuts off by itself.
+        # the findings tell how bad the damage is: a torn tail, for example, Kafka itself cuts off
         kinds = listed(facts.kinds, limit=3)
         yield Clause(Level.SOUND, f"{counted(facts.damage, 'place')} could not be read ({kinds})")
 
 
 def _not_known(facts: ReportFacts) -> Iterator[Clause]:
-    """Where the log holds what this release doesn't know, its state ends there."""
+    """The known state ends at the first record that this release doesn't know."""
     is_newer = any(one.id in NOT_KNOWN and one.now for one in facts.rules)
     if is_newer and facts.known_to is not None and facts.known_to < facts.end_offset:
         yield Clause(

@@ -1,4 +1,4 @@
-"""What the page says of one cluster, ready for the template: evidence put into words and rows."""
+"""The content of the page for one cluster, ready for the template: evidence as words and rows."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ class RuleView(RuleCount):
 
 @dataclass(frozen=True)
 class HealthView:
-    """One rule of health that holds. subjects: the first of those for which it does, each with name
-    and what; rule: None for one of another release."""
+    """A rule of health that found something. subjects: the first entities with the finding, each
+    with `name` and `what`. rule: None for a rule of another release."""
 
     id: str
     severity: str
@@ -77,10 +77,8 @@ class TruncatedView:
 
 @dataclass(frozen=True)
 class ClusterView:
-    """One cluster. identity: what ids in the page begin with. next_steps: (rule, what to do).
-
-    Drawings are None where there is nothing to draw, and travel where nothing is told.
-    """
+    """One cluster. identity: the beginning of its ids in the page. next_steps: (rule, what to do).
+    Drawings are None where there is nothing to draw; travel is None without a history."""
 
     identity: str
     evidence: Evidence
@@ -103,9 +101,8 @@ class ClusterView:
 
     @property
     def health_steps(self) -> tuple[tuple[str, str], ...]:
-        """As next_steps, for the rules of health above a note."""
-        urgent = (one for one in self.health if one.rule and one.severity != "info")
-        return tuple((one.id, one.rule.next_step) for one in urgent if one.rule)[:MAX_HEALTH_STEPS]
+        """The same as next_steps, for the rules of health."""
+        return _next_steps(self.health, MAX_HEALTH_STEPS)
 
     @property
     def cluster_id(self) -> str:
@@ -145,7 +142,7 @@ def cluster_view(evidence: Evidence, number: int, trip: Trip | None = None) -> C
         names=names,
         rounds=rounds,
         verdict=verdict(facts),
-        next_steps=_next_steps(rules),
+        next_steps=_next_steps([one for one in rules if one.now], MAX_NEXT_STEPS),
         voters=voters,
         fills=fills,
         epoch_drawing=epoch_lanes.draw(f"{identity}-epochs", lanes),
@@ -216,12 +213,8 @@ def _facts(
         unbuilt=evidence.unbuilt.total,
         rounds=rounds,
         end_written_ms=max(written - {None}, default=None),
-        known_to=_known_to(evidence.state_ranges),
+        known_to=max((row["to_offset"] for row in evidence.known_ranges), default=None),
     )
-
-
-def _known_to(ranges: Figure | None) -> int | None:
-    return None if ranges is None else max((row["to_offset"] for row in ranges.rows), default=None)
 
 
 def _rules(figure: Figure) -> tuple[RuleView, ...]:
@@ -242,10 +235,10 @@ def _rules(figure: Figure) -> tuple[RuleView, ...]:
     )
 
 
-def _next_steps(rules: Iterable[RuleView]) -> tuple[tuple[str, str], ...]:
-    """The next steps for the findings above a note that the newest captures still have."""
-    urgent = [one for one in rules if one.now and one.severity != "info" and one.rule is not None]
-    return tuple((one.id, one.rule.next_step) for one in urgent if one.rule)[:MAX_NEXT_STEPS]
+def _next_steps(rules: Iterable[RuleView | HealthView], most: int) -> tuple[tuple[str, str], ...]:
+    """(rule, what to do) of the first rules whose findings are more than a note."""
+    urgent = (one for one in rules if one.severity != "info")
+    return tuple((one.id, one.rule.next_step) for one in urgent if one.rule)[:most]
 
 
 def _parting_views(evidence: Evidence, names: Names, identity: str) -> Iterable[PartingView]:

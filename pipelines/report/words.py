@@ -44,9 +44,14 @@ def listed(parts: Sequence[str], *, limit: int | None = None) -> str:
     return f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
+def named(noun: str, names: Sequence[str], *, limit: int | None = None) -> str:
+    """The names behind their noun, such as `epoch 3`, or `epochs 3 and 4`. limit: as of listed."""
+    return f"{noun}{'' if len(names) == 1 else 's'} {listed(names, limit=limit)}"
+
+
 class Names:
-    """How replicas of one cluster are called: by node id, and by the beginning of the directory
-    id too where a node id stands for several directories."""
+    """The names of one cluster's replicas: the node id, and the beginning of the directory id where
+    a node id stands for several directories."""
 
     def __init__(self, replicas: Iterable[Replica]) -> None:
         self._directories = Counter(replica.node_id for replica in set(replicas))
@@ -59,8 +64,7 @@ class Names:
 
     def nodes(self, replicas: Sequence[Replica], *, limit: int | None = None) -> str:
         """Several names such as `node 2`, or `nodes 2 and 11`."""
-        noun = "node" if len(replicas) == 1 else "nodes"
-        return f"{noun} {listed([self.name(one) for one in replicas], limit=limit)}"
+        return named("node", [self.name(one) for one in replicas], limit=limit)
 
 
 def span(first: int, end: int) -> str:

@@ -39,7 +39,7 @@ from pyspark.sql.datasource import (
 from pipelines.capture.remote import file_name
 from pipelines.sources import rows
 from pipelines.sources.files import SourceFile, log_files, snapshot_files
-from pipelines.sources.ranges import DEFAULT_RANGE_BYTES, RangePartition, plan, read_range
+from pipelines.sources.ranges import DEFAULT_RANGE_BYTES, RangePartition, plan, positive, read_range
 from replica.errors import UsageError
 from replica.format.reading import MAX_STATE_BYTES, read_file
 from replica.format.snapshot import parse_name
@@ -105,7 +105,7 @@ class KraftLogReader(DataSourceReader):
     def __init__(self, options: Mapping[str, str]) -> None:
         self.columns = _columns(options)
         self.content = options.get("content", "records")
-        self.range_bytes = _range_bytes(options)
+        self.range_bytes = positive(options, "rangeBytes") or DEFAULT_RANGE_BYTES
         self.files = given_files(options)
         self.path = options.get("path", "")
         self.redactor = redactor_in(options)
@@ -131,13 +131,6 @@ def _columns(options: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
     if content not in _CONTENTS:
         raise UsageError(f"option content={content}: expected one of {', '.join(_CONTENTS)}")
     return _CONTENTS[content]
-
-
-def _range_bytes(options: Mapping[str, str]) -> int:
-    text = options.get("rangeBytes", str(DEFAULT_RANGE_BYTES))
-    if not (text.isascii() and text.isdigit() and int(text) > 0):
-        raise UsageError(f"option rangeBytes={text}: expected a number of bytes above 0")
-    return int(text)
 
 
 def given_files(options: Mapping[str, str]) -> list[SourceFile] | None:

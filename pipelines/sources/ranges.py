@@ -8,7 +8,7 @@ batches behind it. So the ranges together give exactly what one scan of the file
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,7 +18,7 @@ from pyspark.sql.datasource import InputPartition
 from pipelines.capture.remote import file_name, read_remote, size_of
 from pipelines.object_store import is_uri
 from pipelines.sources.files import SourceFile
-from replica.errors import UnreadableFileError
+from replica.errors import UnreadableFileError, UsageError
 from replica.format.batch import LENGTH_PREFIX
 from replica.format.byte_source import Source
 from replica.format.file_names import FileKind, classify
@@ -89,6 +89,16 @@ class Places:
         )
         next_offset = batches["last_offset"].fill_null(_NO_OFFSET).to_numpy() + 1
         return Places(position, base, size, next_offset, valid)
+
+
+def positive(options: Mapping[str, str], name: str) -> int | None:
+    """An option that is a number above 0, None where it isn't given. Raises UsageError."""
+    text = options.get(name)
+    if text is None:
+        return None
+    if not (text.isascii() and text.isdigit() and int(text) > 0):
+        raise UsageError(f"option {name}={text}: expected a number above 0")
+    return int(text)
 
 
 def plan(files: list[SourceFile], range_bytes: int) -> list[RangePartition]:

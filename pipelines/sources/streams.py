@@ -29,8 +29,8 @@ from pyspark.sql.streaming.datasource import (
 from pipelines.capture.remote import file_name
 from pipelines.object_store import is_uri
 from pipelines.sources.files import SourceFile
-from pipelines.sources.ranges import RangePartition, plan, read_range, size_of_file
-from replica.errors import DataError, UnreadableFileError, UsageError
+from pipelines.sources.ranges import RangePartition, plan, positive, read_range, size_of_file
+from replica.errors import DataError, UnreadableFileError
 from replica.format.batch import HEADER, BatchHeader, decode_header, encode_header
 from replica.format.file_names import classify
 from replica.format.reading import VanishedFileError
@@ -44,14 +44,13 @@ Offset = dict[str, Position]
 """Positions by path, which Spark writes into the checkpoint as JSON."""
 
 _GENERATION, _END, _NEXT_OFFSET, _LAST, _TRACE = range(5)
+_UNREAD = (0, 0, -1, 0, 0)
+"""The position in a file of which nothing was read."""
 
 
 class RangeReader(Protocol):
-    """What a stream needs from the reader of a table: its files, and the rows of a range of one
-    file.
-
-    range_bytes: the bytes of a file for one Spark task.
-    """
+    """The part of a table's reader that a stream uses: the files, and the rows of a range of one
+    file. range_bytes: the bytes of a file for one Spark task."""
 
     range_bytes: int
 
@@ -66,8 +65,8 @@ class FileStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def __init__(self, options: Mapping[str, str], reader: RangeReader) -> None:
         self.reader = reader
-        self.max_bytes = _limit(options, "maxBytesPerTrigger")
-        self.max_files = _limit(options, "maxFilesPerTrigger")
+        self.max_bytes = positive(options, "maxBytesPerTrigger")
+        self.max_files = positive(options, "maxFilesPerTrigger")
         self.frozen: dict[str, int] | None = None
 
     def initialOffset(self) -> Offset:
@@ -110,7 +109,7 @@ class FileStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         for path, position in end.items():
             begin = start.get(path)
             if begin is None or begin[_GENERATION] != position[_GENERATION]:
-                begin = [0, 0, -1, 0, 0]
+                begin = [*_UNREAD]
             if position[_END] > begin[_END]:
                 name = shown.get(path, path)
                 until = position[_END]
@@ -128,7 +127,7 @@ class FileStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def advance(
         self, path: str, begin: Position, size: int, max_bytes: int | None
     ) -> Position | None:
-        """The byte up to which a micro-batch reads: at least one batch, or one file, behind
+        """The position up to which a micro-batch reads: at least one batch, or one file, behind
         `begin`. None where there is no more."""
 
     def _sizes(self) -> dict[str, int]:
@@ -143,10 +142,10 @@ class FileStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _begin(self, path: str, known: Position | None, size: int) -> Position:
         if known is None:
-            return [0, 0, -1, 0, 0]
+            return [*_UNREAD]
         if known[_END] == 0 or self._is_same(path, known, size):
             return known
-        return [known[_GENERATION] + 1, 0, -1, 0, 0]
+        return [known[_GENERATION] + 1, *_UNREAD[1:]]
 
     def _is_same(self, path: str, known: Position, size: int) -> bool:
         """Whether the file still has the last batch that was read, as replica.format.known_file
@@ -208,12 +207,3 @@ class SnapshotStreamReader(FileStreamReader):
             return None
         header = decode_header(read_range(path, 0, min(size, HEADER.size)))
         return [begin[_GENERATION], size, 0, 0, _trace(header)]
-
-
-def _limit(options: Mapping[str, str], name: str) -> int | None:
-    text = options.get(name)
-    if text is None:
-        return None
-    if not (text.isascii() and text.isdigit() and int(text) > 0):
-        raise UsageError(f"option {name}={text}: expected a number above 0")
-    return int(text)

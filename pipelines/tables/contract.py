@@ -1,7 +1,7 @@
 """What a table promises: its columns with their types and meaning, and its keys.
 
-A layer function ends in `contract.select(df)`, so that a change of code that would change a table
-fails in that function, naming the column, and not in a reader months later.
+What Spark writes goes through `Contract.select`. So code that would change a table by mistake fails
+where it writes, with the name of the column, and not in a reader months later.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from textwrap import dedent
 
 import pyarrow as pa
 from pyspark.sql import Column as SparkColumn
@@ -53,10 +54,8 @@ _PARTS = re.compile(r"\s*(\w+)\s*(?:<(.*)>)?\s*", re.DOTALL)
 
 
 def data_type(ddl: str) -> DataType:
-    """The type of DDL such as "array<struct<start:bigint,end:bigint>>".
-
-    ValueError: the text is no such type, or names one that no contract has.
-    """
+    """The type of DDL such as "array<struct<start:bigint,end:bigint>>". Raises ValueError where the
+    text is no type, or a type that no contract has."""
     found = _PARTS.fullmatch(ddl)
     name, inner = ("", None) if found is None else found.groups()
     if name in _SIMPLE and inner is None:
@@ -74,7 +73,7 @@ def data_type(ddl: str) -> DataType:
 
 
 def _arguments(inner: str) -> list[str]:
-    """The parts between commas, but for commas within angle brackets."""
+    """The parts between the commas that are not within angle brackets."""
     found, depth = [""], 0
     for sign in inner:
         depth += (sign == "<") - (sign == ">")
@@ -88,7 +87,7 @@ def _arguments(inner: str) -> list[str]:
 _NAME = re.compile(r"(bronze|silver|gold)\.[a-z][a-z0-9_]*")
 
 FEED_RETENTION_DAYS = 30
-"""How long a table's changes can be read at least, by its change data feed."""
+"""For how many days at least a table's changes can be read from its change data feed."""
 _CHANGE_FEED = {
     "delta.enableChangeDataFeed": "true",
     # both are needed to read a change: the commit that names it, and the file that holds it
@@ -97,11 +96,11 @@ _CHANGE_FEED = {
 }
 
 _CHECKPOINTS = {"delta.checkpointInterval": "10"}
-"""After how many commits a checkpoint is written. It is Spark's default; delta-rs's is 100, and a
-reader that opens a table with it reads all commits since the last checkpoint: half a millisecond
-each."""
+"""After how many commits a checkpoint is written: Spark's default. The default of delta-rs is 100,
+and delta-rs reads all commits since the last checkpoint when it opens a table, in half a
+millisecond each."""
 
-# Casts that can't lose a value: from any earlier to any later type of one row.
+# Casts that can't lose a value: from a type to any later type of the same row.
 _WIDENINGS: tuple[tuple[type[DataType], ...], ...] = (
     (ByteType, ShortType, IntegerType, LongType),
     (FloatType, DoubleType),
@@ -128,36 +127,42 @@ class Column:
 
     @cached_property
     def data_type(self) -> DataType:
-        """`type`, read from its DDL; no Spark session is needed."""
+        """Spark's object for `type`. No Spark session is needed."""
         return data_type(self.type)
 
     @property
     def field(self) -> StructField:
-        """The column as Spark's schema has it, its description as the comment."""
+        """The column in Spark's schema, with the description as its comment."""
         return StructField(self.name, self.data_type, self.nullable, {"comment": self.description})
 
 
-def required(ddl: str, description: str) -> Column:
-    """A column that has a value in every row: Delta refuses a row without one. ddl: its name and
-    its type, such as "epoch int"."""
-    name, _, kind = ddl.partition(" ")
-    return Column(name, kind, description, nullable=False)
+_COLUMN = re.compile(r"(\w+) (\S+)( null)?: (.+)")
 
 
-def optional(ddl: str, description: str) -> Column:
-    """A column in which a row may lack a value. ddl: as of `required`."""
-    name, _, kind = ddl.partition(" ")
-    return Column(name, kind, description)
+def columns(text: str) -> tuple[Column, ...]:
+    """The columns that a text describes. A line has a column's name, type and description:
+
+        crc bigint: the CRC-32C that the batch stores
+        last_seen timestamp null: captured_at of the last capture that held the batch; NULL while
+            the newest capture holds it
+
+    `null` marks a column in which a row may lack a value. Delta refuses a row without a value in
+    another column. A line that is indented continues the description before it.
+    """
+    found = []
+    for line in re.sub(r"\n +", " ", dedent(text).strip()).splitlines():
+        parts = _COLUMN.fullmatch(line)
+        assert parts is not None, f"{line!r}: no name, type and description"
+        name, kind, null, description = parts.groups()
+        found.append(Column(name, kind, description, nullable=null is not None))
+    return tuple(found)
 
 
 @dataclass(frozen=True)
 class Contract:
     """The contract of one table. name: such as "bronze.captures". keys: the columns that tell one
-    row from another.
-
-    change_feed: whether Delta keeps row-level changes for readers of its change data feed. It keeps
-    them for FEED_RETENTION_DAYS, and VACUUM obeys that.
-    """
+    row from another. change_feed: whether Delta keeps the changes of rows for readers of its change
+    data feed: for FEED_RETENTION_DAYS, also when VACUUM runs."""
 
     name: str
     description: str
@@ -166,7 +171,7 @@ class Contract:
     change_feed: bool = False
 
     def __post_init__(self) -> None:
-        # A contract is written by us: a mistake in it is a bug, found at import.
+        # we write the contracts: a mistake in one is a bug, which the import shows
         assert _NAME.fullmatch(self.name), f"{self.name}: not bronze., silver. or gold. and a name"
         names = sorted(self.column_names)
         twice = [a for a, b in pairwise(names) if a == b]
@@ -199,7 +204,7 @@ class Contract:
 
     @cached_property
     def schema(self) -> StructType:
-        """The whole table, comments in the fields' metadata."""
+        """Spark's schema of the table, with the comments in the fields' metadata."""
         return StructType([column.field for column in self.columns])
 
     @cached_property
@@ -212,26 +217,19 @@ class Contract:
         return pa.schema([self.arrow_schema.field(name) for name in names])
 
     def select(self, df: DataFrame) -> DataFrame:
-        """`df` with exactly the contract's columns, in its order and types; others are dropped.
+        """The DataFrame with exactly the contract's columns, in its order and types.
 
-        Only casts that can't lose a value are made: NULL to anything, a whole number or a float to
-        a wider one. ContractError names every column that is missing or of another type.
+        Only casts that can't lose a value are made: NULL to any type, and a number to a wider one.
+        Raises ContractError, which names every column that is missing or of another type.
         """
         fields: dict[str, list[StructField]] = {}
         for field in df.schema.fields:
             fields.setdefault(field.name, []).append(field)
-        problems: list[str] = []
-        selected: list[SparkColumn] = []
-        for column in self.columns:
-            found = fields.get(column.name, [])
-            problem = _problem(column, found)
-            if problem:
-                problems.append(problem)
-            else:
-                selected.append(_cast(column, found[0]))
+        told = (_problem(column, fields.get(column.name, [])) for column in self.columns)
+        problems = [problem for problem in told if problem is not None]
         if problems:
             raise ContractError(f"{self.name}: {'; '.join(problems)}")
-        return df.select(*selected)
+        return df.select(*(_cast(column, fields[column.name][0]) for column in self.columns))
 
 
 def _problem(column: Column, found: list[StructField]) -> str | None:
@@ -263,18 +261,10 @@ def _widens(actual: DataType, wanted: DataType) -> bool:
     )
 
 
+_COLLATION = re.compile(r" collate \w+")
+
+
 def _same(actual: DataType, wanted: DataType) -> bool:
-    """Equal but for nullability, which Spark derives from the plan, and comments."""
-    if type(actual) is not type(wanted):
-        return False
-    if isinstance(actual, ArrayType) and isinstance(wanted, ArrayType):
-        return _same(actual.elementType, wanted.elementType)
-    if isinstance(actual, MapType) and isinstance(wanted, MapType):
-        return _same(actual.keyType, wanted.keyType) and _same(actual.valueType, wanted.valueType)
-    if isinstance(actual, StructType) and isinstance(wanted, StructType):
-        return actual.names == wanted.names and all(
-            _same(a.dataType, w.dataType) for a, w in zip(actual, wanted, strict=True)
-        )
-    if isinstance(actual, StringType):
-        return True  # collation and length are no difference in content
-    return actual == wanted
+    """Whether the types are equal. Comments and collations don't count, nor does nullability, which
+    Spark derives from the plan."""
+    return _COLLATION.sub("", actual.simpleString()) == wanted.simpleString()

@@ -17,7 +17,6 @@ Every rule is a value in `catalogue`. A module here finds the violations of some
   directory         calls all of these for one directory, group for several
 
 `rule` defines Rule and Finding; `examined` defines a directory with the bytes of its logs.
-`quorums` finds which voters are among the directories.
 replica.health judges the rules of catalogue.health.
 
 Judging reads no file and changes nothing: it takes values and returns findings.

@@ -100,7 +100,11 @@ def _has_refusal(
 
 
 def _take_chunk(
-    replaying: LogFold, segment: SegmentFile, content: FileContent, chunk: Chunk, wanted: Longs
+    replaying: LogFold[BulkReplay],
+    segment: SegmentFile,
+    content: FileContent,
+    chunk: Chunk,
+    wanted: Longs,
 ) -> None:
     """Replay the batches of a chunk. wanted: the end offsets (exclusive) of the states that are
     wanted."""
@@ -114,7 +118,6 @@ def _take_chunk(
         replay = replaying.enter(int(batches[frames.BATCH_BASE_OFFSET, batch]))
         last = batch
         if replay is not None:
-            assert isinstance(replay, BulkReplay), "as replay_large_log makes them"
             last = int(stops[np.searchsorted(stops, batch)])
             low, high = int(first_rows[batch]), int(first_rows[last + 1])
             explain = replaying.first_refused is None

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from replica.check.catalogue import files, log
-from replica.check.damaged import file_damage, log_damage
+from replica.check.damaged import file_damage, log_damage, snapshot_damage
 from replica.check.epoch_checkpoint import judge_epoch_checkpoint
 from replica.check.epochs import (
     EpochRun,
@@ -25,7 +25,6 @@ from replica.check.replay_fold import FoldedImages
 from replica.check.rule import Finding
 from replica.check.snapshots import (
     SnapshotVerdict,
-    judge_bootstrap,
     judge_log_start,
     snapshot_verdicts,
 )
@@ -55,9 +54,9 @@ def gather(examined: Examined) -> DirectoryFacts:
     partition = partition_of(examined)
     changes = leader_changes(examined)
     runs = epoch_runs(examined, changes)
-    if not partition.is_of_a_quorum:
-        return DirectoryFacts(examined, partition, changes, runs, NotedRecords((), (), {}))
-    noted = note_records(examined, is_metadata=partition.is_metadata)
+    noted = NotedRecords((), (), {})
+    if partition.is_of_a_quorum:
+        noted = note_records(examined, is_metadata=partition.is_metadata)
     return DirectoryFacts(examined, partition, changes, runs, noted)
 
 
@@ -79,7 +78,8 @@ def judge_directory(facts: DirectoryFacts, replayed: FoldedImages) -> Iterator[F
     yield from judge_indexes(examined)
     yield from judge_leftovers(examined)
     yield from judge_log_start(examined)
-    yield from judge_bootstrap(examined)
+    if examined.directory.bootstrap is not None:
+        yield from snapshot_damage(examined.directory.bootstrap)
     yield from judge_transactions(facts.noted.transactions)
     logs = {segment.file.path for segment in examined.directory.segments}
     yield from (finding for finding in facts.noted.findings if finding.file in logs)

@@ -9,7 +9,7 @@ from itertools import accumulate, pairwise
 from replica.check.catalogue import files
 from replica.check.epochs import EpochRun
 from replica.check.examined import Examined
-from replica.check.rule import Finding
+from replica.check.rule import Finding, Rule
 from replica.format.directory import FoundFile, MetadataDirectory
 from replica.format.file_names import FileKind
 from replica.format.leader_epoch_checkpoint import encode
@@ -33,14 +33,9 @@ def judge_epoch_checkpoint(examined: Examined, runs: Sequence[EpochRun]) -> Iter
     disorder = _disorder(entries)
     if disorder is not None:
         before, after = entries[disorder - 1], entries[disorder]
-        positions = _positions(file, entries)
-        yield files.EPOCH_CHECKPOINT_ORDER.at(
-            file.path,
-            f"{_text(after)} follows {_text(before)}",
-            position=None if positions is None else positions[disorder],
-            offset=after.start_offset,
-            epoch=after.epoch,
-        )
+        position = _positions(file, entries)[disorder]
+        message = f"{_text(after)} follows {_text(before)}"
+        yield _at_entry(files.EPOCH_CHECKPOINT_ORDER, message, file, after, position)
     elif runs:
         yield from _differences(directory, file, entries, runs)
 
@@ -62,15 +57,22 @@ def _differences(
     entries: tuple[EpochStart, ...],
     runs: Sequence[EpochRun],
 ) -> Iterator[Finding]:
-    told = epochs_of_runs(runs)
+    told, positions = epochs_of_runs(runs), _positions(file, entries)
     expected = truncate_from_start(told, directory.log_start_offset)
     if entries and entries[0] != expected[0] and entries == _from(told, entries[0].start_offset):
-        yield _cut_head(directory, file, entries)
+        # all entries are right, but for another log start: either a snapshot is missing, or the
+        # first lines of the file are
+        first = entries[0]
+        message = (
+            f"it begins with {_text(first)}, as if the log started there; the log starts at "
+            f"{directory.log_start_offset}, and no snapshot ends at {first.start_offset}"
+        )
+        yield _at_entry(files.EPOCH_CHECKPOINT_MISMATCH, message, file, first, positions[0])
         return
     end = directory.log_end_offset
     starts = {other.epoch: other.start_offset for other in reversed(expected)}
     newest = max(starts, default=-1)
-    hidden, positions = _Gaps(runs, directory.log_start_offset), _positions(file, entries)
+    hidden = _Gaps(runs, directory.log_start_offset)
     for number, entry in enumerate(entries):
         if starts.get(entry.epoch) == entry.start_offset or hidden.hold(entry.start_offset):
             continue
@@ -78,36 +80,32 @@ def _differences(
         if entry.start_offset >= end and entry.epoch > newest:
             rule = files.EPOCH_CHECKPOINT_AHEAD
             message = f"{_text(entry)}; the log ends at {end}"
-        yield rule.at(
-            file.path,
-            message,
-            position=None if positions is None else positions[number],
-            offset=entry.start_offset,
-            epoch=entry.epoch,
-        )
+        yield _at_entry(rule, message, file, entry, positions[number])
     yield from _missing(file, entries, expected)
+
+
+def _positions(file: FoundFile, entries: tuple[EpochStart, ...]) -> Sequence[int | None]:
+    """The position (byte) of each entry's line, if the file is written as Kafka writes it; else
+    None for each."""
+    written = encode(entries)
+    if len(written) != file.size_bytes:
+        return [None] * len(entries)
+    lines = written.splitlines(keepends=True)
+    return list(accumulate(map(len, lines)))[1:]
+
+
+def _at_entry(
+    rule: Rule, message: str, file: FoundFile, entry: EpochStart, position: int | None
+) -> Finding:
+    return rule.at(
+        file.path, message, position=position, offset=entry.start_offset, epoch=entry.epoch
+    )
 
 
 def _from(told: tuple[EpochStart, ...], start: int) -> tuple[EpochStart, ...]:
     """The entries that the file would have if the log started at `start`; () where no entry covers
     that offset."""
     return truncate_from_start(told, start) if start > told[0].start_offset else ()
-
-
-def _cut_head(
-    directory: MetadataDirectory, file: FoundFile, entries: tuple[EpochStart, ...]
-) -> Finding:
-    """The finding about a file whose entries are all right, but for another log start: either a
-    snapshot is missing, or the first lines of the file are."""
-    first, positions = entries[0], _positions(file, entries)
-    return files.EPOCH_CHECKPOINT_MISMATCH.at(
-        file.path,
-        f"it begins with {_text(first)}, as if the log started there; the log starts at "
-        f"{directory.log_start_offset}, and no snapshot ends at {first.start_offset}",
-        position=None if positions is None else positions[0],
-        offset=first.start_offset,
-        epoch=first.epoch,
-    )
 
 
 class _Gaps:
@@ -132,12 +130,8 @@ def _missing(
     known = {entry.epoch for entry in entries}
     for missing in expected:
         if missing.epoch not in known:
-            yield files.EPOCH_CHECKPOINT_MISMATCH.at(
-                file.path,
-                f"no entry for {_text(missing)}, which the log has",
-                offset=missing.start_offset,
-                epoch=missing.epoch,
-            )
+            message = f"no entry for {_text(missing)}, which the log has"
+            yield _at_entry(files.EPOCH_CHECKPOINT_MISMATCH, message, file, missing, None)
 
 
 def _contradiction(entry: EpochStart, starts: Mapping[int, int]) -> str:
@@ -156,16 +150,6 @@ def _disorder(entries: Sequence[EpochStart]) -> int | None:
         if after.epoch <= before.epoch or after.start_offset <= before.start_offset:
             return number
     return None
-
-
-def _positions(file: FoundFile, entries: tuple[EpochStart, ...]) -> list[int] | None:
-    """The position (byte) of each entry's line, if the file is written as Kafka writes it; else
-    None."""
-    written = encode(entries)
-    if len(written) != file.size_bytes:
-        return None
-    lines = written.splitlines(keepends=True)
-    return list(accumulate(map(len, lines)))[1:]
 
 
 def _text(entry: EpochStart) -> str:

@@ -6,13 +6,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from replica.check.catalogue import log
 from replica.check.examined import Examined
 from replica.check.rule import Finding
 from replica.format.control import LeaderChange
-from replica.format.directory import SegmentFile, SnapshotFile
+from replica.format.directory import SegmentFile
 from replica.format.segment import chosen, numbers_of
 from replica.format.walk import LocatedBatch
 
@@ -219,12 +218,10 @@ def judge_churn(changes: Sequence[LeaderChangeBatch]) -> Iterator[Finding]:
 
 def judge_sizes(examined: Examined) -> Iterator[Finding]:
     """Findings about batches of the log and of snapshots that are larger than Kafka's limit."""
-    files: tuple[SegmentFile | SnapshotFile, ...] = (
-        *examined.directory.segments,
-        *examined.directory.snapshots,
-    )
-    for file in files:
-        for batch in chosen(file.scan.batches, ("size_bytes",), _is_too_large):
+    for file in examined.logs:
+        for batch in chosen(
+            file.scan.batches, ("size_bytes",), lambda size: size > MAX_BATCH_BYTES
+        ):
             header = batch.header
             yield log.BATCH_TOO_LARGE.at(
                 file.file.path,
@@ -234,7 +231,3 @@ def judge_sizes(examined: Examined) -> Iterator[Finding]:
                 offset=header.base_offset,
                 epoch=header.leader_epoch,
             )
-
-
-def _is_too_large(size_bytes: Any) -> Any:
-    return size_bytes > MAX_BATCH_BYTES

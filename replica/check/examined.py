@@ -28,7 +28,7 @@ from replica.format.record import Record
 from replica.format.segment import chosen
 from replica.format.walk import LocatedBatch
 from replica.history.log import LogBatch, ReplicaLog
-from replica.model.epochs import UNDEFINED_EPOCH
+from replica.model.epochs import UNDEFINED_EPOCH, OffsetAndEpoch
 from replica.model.keys import NO_NODE, ZERO_UUID, ReplicaId, ReplicaKey
 from replica.model.voters import VoterKeys, VotersAt
 from replica.scan.file_room import DEFAULT_ROOM, FileRoom, Growth
@@ -89,12 +89,56 @@ class Examined:
         """The only file of a kind; None where there is none."""
         return next((file for file in self.directory.files if file.name.kind is kind), None)
 
+    def path_of(self, kind: FileKind) -> str:
+        """The path of the only file of a kind; "" where there is none."""
+        file = self.file_of(kind)
+        return "" if file is None else file.path
+
     def lacks(self, kind: FileKind) -> bool:
         """Whether a directory has no file of the kind, not even one that couldn't be read."""
         if not self.is_directory or self.file_of(kind) is not None:
             return False
         damaged = (damage.file for damage in self.directory.damages)
         return all(classify(os.path.basename(file)).kind is not kind for file in damaged)
+
+    @property
+    def logs(self) -> tuple[SegmentFile | SnapshotFile, ...]:
+        """The segments of the log, and the snapshots."""
+        return (*self.directory.segments, *self.directory.snapshots)
+
+    @property
+    def usable_snapshots(self) -> Iterator[tuple[OffsetAndEpoch, SnapshotFile]]:
+        """(id, snapshot) for each usable snapshot, the bootstrap snapshot among them."""
+        return ((one.id, one) for one in self.directory.snapshots if one.id and one.is_usable)
+
+    @property
+    def batches(self) -> Iterator[tuple[SegmentFile, LocatedBatch]]:
+        """(segment, batch) for each batch of the log with a right CRC, in the order of the log."""
+        for segment in self.directory.segments:
+            for batch in segment.scan.batches:
+                if batch.crc_valid:
+                    yield segment, batch
+
+    @property
+    def last_batch(self) -> LocatedBatch | None:
+        """The last batch of the log; None for a log without batches."""
+        batches = (segment.scan.batches for segment in reversed(self.directory.segments))
+        return next((held[-1] for held in batches if held), None)
+
+    def batch_at(self, offset: int) -> tuple[SegmentFile, LocatedBatch] | None:
+        """The first batch with a right CRC that holds the offset, and its segment; None where no
+        batch does."""
+        names = ("base_offset", "last_offset", "crc_valid")
+        for segment in self.directory.segments:
+            if segment.end_offset <= offset:
+                continue
+            for batch in chosen(
+                segment.scan.batches,
+                names,
+                lambda first, last, valid: (first <= offset) & (offset <= last) & valid,
+            ):
+                return segment, batch
+        return None
 
     def content_of(self, file: SegmentFile | SnapshotFile) -> FileContent:
         """The bytes of a segment or snapshot."""
@@ -104,11 +148,9 @@ class Examined:
     def changed(self) -> tuple[str, ...]:
         """Paths of the segments and snapshots whose bytes are not those that the scan had found.
         The directory has to be examined again."""
-        files: tuple[SegmentFile | SnapshotFile, ...]
-        files = (*self.directory.segments, *self.directory.snapshots)
         return tuple(
             one.file.path
-            for one in files
+            for one in self.logs
             if self.content_of(one).has_changed or self.content_of(one).size < one.file.size_bytes
         )
 
@@ -153,26 +195,21 @@ def examine(
     read: a function that reads a file; None for the function that `room` gives. room: how much
     memory one file may take.
     """
-    read = read or (room.read if isinstance(found, FilePath) else room.read_own)
-    if isinstance(found, FilePath):
-        name = os.path.basename(found.path)
-        content = {}
-
-        def keep_one(file: str, limit: int) -> Source:
-            content[name] = FileContent(read(file, limit))
-            return content[name].source()
-
-        directory = read_single_file(found.path, found.name, keep_one, room.scan)
-        return Examined(found, directory, content, room)
+    is_file = isinstance(found, FilePath)
+    read = read or (room.read if is_file else room.read_own)
     contents: dict[str, FileContent] = {}
 
     def keep(file: str, limit: int) -> Source:
         data = read(file, limit)
-        if classify(os.path.basename(file)).kind not in LOG_KINDS:
+        if not is_file and classify(os.path.basename(file)).kind not in LOG_KINDS:
             return data
         contents[os.path.abspath(file)] = FileContent(data)
         return contents[os.path.abspath(file)].source()
 
+    if isinstance(found, FilePath):
+        directory = read_single_file(found.path, found.name, keep, room.scan)
+        only = {os.path.basename(path): content for path, content in contents.items()}
+        return Examined(found, directory, only, room)
     directory = found.read(keep, room.scan, hashed=False)
     by_path = {
         file.path: contents[_absolute(found, file.path)]
@@ -201,7 +238,7 @@ def replica_log(examined: Examined, unknown: str) -> ReplicaLog:
         key=ReplicaKey(NO_NODE, unknown) if replica is None else replica.key,
         log_start=directory.log_start_offset,
         batches=tuple(batches),
-        snapshots=tuple(one.id for one in directory.snapshots if one.id and one.is_usable),
+        snapshots=tuple(snapshot_id for snapshot_id, _ in examined.usable_snapshots),
         quorum_epoch=UNDEFINED_EPOCH if state is None else state.leader_epoch,
         voter_sets=tuple(voter_sets(examined)),
         leader_changes=tuple(_leader_changes(examined)),
@@ -221,12 +258,10 @@ def voters_records(examined: Examined) -> Iterator[tuple[int, int, KRaftVoters]]
         for batch, record, message in examined.control_records(segment):
             if isinstance(message, KRaftVoters):
                 yield record.offset, batch.header.leader_epoch, message
-    for snapshot in examined.directory.snapshots:
-        if snapshot.id is None or not snapshot.is_usable:
-            continue
+    for snapshot_id, snapshot in examined.usable_snapshots:
         for _, _, message in examined.control_records(snapshot):
             if isinstance(message, KRaftVoters):
-                yield snapshot.id.offset - 1, snapshot.id.epoch, message
+                yield snapshot_id.offset - 1, snapshot_id.epoch, message
 
 
 def _leader_changes(examined: Examined) -> Iterator[VotersAt]:

@@ -18,20 +18,21 @@ from replica.check.newest import (
     QuorumRole,
     cluster_id_of,
     cluster_state,
-    is_among,
     newest_directories,
     role_of,
+    stated_voters,
 )
 from replica.check.partition import PartitionFolder, by_partition
-from replica.check.quorums import LookedAtQuorum, looked_at_quorums
 from replica.check.replay_fold import FoldedImages, Watch
 from replica.check.replaying import replay_log
 from replica.check.rule import Finding, by_severity
 from replica.check.same_snapshots import judge_same_snapshots
 from replica.check.snapshots import SnapshotVerdict
 from replica.format.snapshot import SnapshotState
+from replica.history.voters import is_voter
 from replica.metadata.image.image import Image
 from replica.model.epochs import OffsetAndEpoch
+from replica.model.voters import VoterKeys
 
 
 @dataclass(frozen=True)
@@ -47,12 +48,29 @@ class JudgedDirectory:
     verdicts: tuple[SnapshotVerdict, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class LookedAtQuorum:
+    """The quorum of one cluster in a group of directories. Where logs diverge is seen only between
+    the logs of two replicas, so one sound directory proves little alone.
+
+    voters: see stated_voters, for the directory whose log an election would prefer. missing: the
+    voters whose directory is not in the group. nodes: the node ids of the cluster's directories in
+    the group.
+    """
+
+    cluster_id: str
+    voters: VoterKeys
+    missing: VoterKeys
+    nodes: frozenset[int]
+
+
 @dataclass(frozen=True)
 class JudgedGroup:
     """The judgement of several directories. findings: the findings of the rules that compare
-    directories, sorted with the worst first; they name files as the user does. quorums: see
-    looked_at_quorums. states: the newest state of each cluster, in the order of the directories;
-    empty where the caller doesn't want them."""
+    directories, sorted with the worst first; they name files as the user does. quorums: the quorum
+    of each cluster, without clusters whose id or voters no file tells. states: the newest state of
+    each cluster; empty where the caller doesn't want them. quorums and states are in the order of
+    the directories."""
 
     members: tuple[JudgedDirectory, ...]
     findings: tuple[Finding, ...]
@@ -80,9 +98,9 @@ def judge_group(
         if snapshot.id is not None and snapshot.state is SnapshotState.COMPLETE
     )
     gathered = [gather(examined) for examined in group]
-    telling = newest_directories(group) if newest and replay else []
+    telling = {id(one) for one in newest_directories(group)}  # by id: others may be equal
     replays = [
-        replay_log(facts.examined, ends, watch, newest=is_among(facts.examined, telling))
+        replay_log(facts.examined, ends, watch, newest=newest and id(facts.examined) in telling)
         if replay and facts.partition.is_metadata
         else FoldedImages()
         for facts in gathered
@@ -97,10 +115,28 @@ def judge_group(
     states = tuple(
         cluster_state(facts.examined, replayed)
         for facts, replayed in zip(gathered, replays, strict=True)
-        if is_among(facts.examined, telling)
+        if newest and replay and id(facts.examined) in telling
     )
-    compared = tuple(sorted(between, key=by_severity))
-    return JudgedGroup(members, compared, looked_at_quorums(gathered), states)
+    quorums = (_quorum(facts, gathered) for facts in gathered if id(facts.examined) in telling)
+    return JudgedGroup(
+        members,
+        tuple(sorted(between, key=by_severity)),
+        tuple(quorum for quorum in quorums if quorum is not None),
+        states,
+    )
+
+
+def _quorum(newest: DirectoryFacts, group: Sequence[DirectoryFacts]) -> LookedAtQuorum | None:
+    cluster_id = cluster_id_of(newest.examined)
+    voters = stated_voters(newest.examined, newest.changes)
+    if cluster_id is None or not voters:
+        return None
+    replicas = (facts.examined.replica for facts in group if facts.partition.is_metadata)
+    keys = {one.key for one in replicas if one is not None and one.cluster_id == cluster_id}
+    missing = {voter for voter in voters if not any(is_voter(frozenset({voter}), k) for k in keys)}
+    return LookedAtQuorum(
+        cluster_id, voters, frozenset(missing), frozenset(key.node_id for key in keys)
+    )
 
 
 def _judge_between(part: Sequence[DirectoryFacts]) -> Iterator[Finding]:

@@ -9,11 +9,12 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterator
+from itertools import islice
 
 from replica.check.catalogue import files
 from replica.check.examined import Examined
 from replica.check.rule import Finding
-from replica.format.directory import IndexFile, SegmentFile
+from replica.format.directory import SegmentFile
 from replica.format.file_names import INDEX_KINDS
 from replica.format.index import OFFSET_ENTRY, TIME_ENTRY, OffsetIndex, TimeIndex
 from replica.format.segment import numbers_of
@@ -31,14 +32,18 @@ def judge_indexes(examined: Examined) -> Iterator[Finding]:
         if segment is None or index.file.name.deleted:
             continue
         if isinstance(index.content, OffsetIndex):
-            yield from _judge_offsets(index, index.content, segment)
+            wrong, size = _wrong_offsets(index.content, segment), OFFSET_ENTRY.size
         else:
-            yield from _judge_times(index, index.content, segment)
+            wrong, size = _wrong_times(index.content, segment), TIME_ENTRY.size
+        for number, offset, what in islice(wrong, 1):
+            message, position = f"entry {number}: {what}", number * size
+            yield files.INDEX_MISMATCH.at(
+                index.file.path, message, position=position, offset=offset
+            )
 
 
-def _judge_offsets(
-    index: IndexFile, content: OffsetIndex, segment: SegmentFile
-) -> Iterator[Finding]:
+def _wrong_offsets(content: OffsetIndex, segment: SegmentFile) -> Iterator[tuple[int, int, str]]:
+    """(number of the entry, its offset, what is wrong) for each wrong entry."""
     asked = {entry.position for entry in content.entries}
     numbers = numbers_of(segment.scan.batches, "position", "last_offset")
     last_offsets = {position: last for position, last in numbers if position in asked}
@@ -54,16 +59,11 @@ def _judge_offsets(
         at = "no batch starts there"
         if last is not None:
             at = f"the batch there ends at offset {last}"
-        yield files.INDEX_MISMATCH.at(
-            index.file.path,
-            f"entry {number}: offset {offset} at byte {entry.position}, but {at}",
-            position=number * OFFSET_ENTRY.size,
-            offset=offset,
-        )
-        return
+        yield number, offset, f"offset {offset} at byte {entry.position}, but {at}"
 
 
-def _judge_times(index: IndexFile, content: TimeIndex, segment: SegmentFile) -> Iterator[Finding]:
+def _wrong_times(content: TimeIndex, segment: SegmentFile) -> Iterator[tuple[int, int, str]]:
+    """The wrong entries as _wrong_offsets gives them."""
     if not content.entries:
         return
     starts, lasts, newest = _times(segment)
@@ -83,13 +83,7 @@ def _judge_times(index: IndexFile, content: TimeIndex, segment: SegmentFile) -> 
         what = "the segment doesn't hold that offset"
         if held:
             what = f"the newest batch up to there has {newest[at]}"
-        yield files.INDEX_MISMATCH.at(
-            index.file.path,
-            f"entry {number}: time {entry.timestamp} at offset {offset}, but {what}",
-            position=number * TIME_ENTRY.size,
-            offset=offset,
-        )
-        return
+        yield number, offset, f"time {entry.timestamp} at offset {offset}, but {what}"
 
 
 def _times(segment: SegmentFile) -> tuple[array[int], array[int], array[int]]:

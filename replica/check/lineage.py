@@ -59,7 +59,12 @@ def _judge_cluster(members: Sequence[Examined]) -> Iterator[Finding]:
     by_key = {log.key: one for log, one in zip(owners, members, strict=True)}
     holding = [log for log in owners if log.batches]
     if len(holding) > MAX_COMPARED:
-        yield _not_compared(by_key[holding[MAX_COMPARED].key], len(holding) - MAX_COMPARED)
+        first, count = by_key[holding[MAX_COMPARED].key], len(holding) - MAX_COMPARED
+        message = (
+            f"this log, and {count - 1} more of its cluster, is compared with no other: "
+            f"{MAX_COMPARED} are compared with each other"
+        )
+        yield groups.GROUP_TOO_LARGE.at(first.shown, message)
     # an empty log counts only by its id, where voters are named without directories
     owners = holding[:MAX_COMPARED] + [log for log in owners if not log.batches][:MAX_COMPARED]
     compared = compare_group(owners)
@@ -85,15 +90,6 @@ def _judge_cluster(members: Sequence[Examined]) -> Iterator[Finding]:
         for found in judge_parting(parting, others):
             yield replace(found, file=path, position=position)
     yield from _contested(compared, commitment, by_key)
-
-
-def _not_compared(first: Examined, count: int) -> Finding:
-    """A finding about `count` logs that are not compared; `first` is the first of them."""
-    message = (
-        f"this log, and {count - 1} more of its cluster, is compared with no other: "
-        f"{MAX_COMPARED} are compared with each other"
-    )
-    return groups.GROUP_TOO_LARGE.at(first.shown, message)
 
 
 def _distinct(logs: Sequence[ReplicaLog]) -> list[ReplicaLog]:
@@ -181,9 +177,8 @@ def judge_contested(contested: OffsetRange, epoch: int | None) -> Finding:
 
 def _located(examined: Examined, offset: int) -> tuple[str, int | None, int | None]:
     """(the user's name of the segment, byte, epoch) of the batch that holds `offset`."""
-    for segment in examined.directory.segments:
-        for batch in segment.scan.batches:
-            if batch.crc_valid and batch.header.base_offset <= offset <= batch.header.last_offset:
-                path = examined.shown_file(segment.file.path)
-                return path, batch.position, batch.header.leader_epoch
-    return examined.shown, None, None
+    found = examined.batch_at(offset)
+    if found is None:
+        return examined.shown, None, None
+    segment, batch = found
+    return examined.shown_file(segment.file.path), batch.position, batch.header.leader_epoch

@@ -53,12 +53,13 @@ def _member(
 ) -> GroupMember:
     replica, state = examined.replica, examined.directory.quorum_state
     assert replica is not None, "by_cluster takes no others"
-    bootstrap = _bootstrap_snapshot(examined)
+    usable = dict(examined.usable_snapshots)
+    bootstrap = usable.get(BOOTSTRAP_SNAPSHOT)
     return GroupMember(
         replica,
         examined.shown,
-        _shown(examined, FileKind.META_PROPERTIES),
-        _shown(examined, FileKind.QUORUM_STATE),
+        examined.shown_file(examined.path_of(FileKind.META_PROPERTIES)),
+        examined.shown_file(examined.path_of(FileKind.QUORUM_STATE)),
         examined.shown_file("" if bootstrap is None else bootstrap.file.path),
         leader_id=None if state is None else state.leader_id,
         leader_epoch=None if state is None else state.leader_epoch,
@@ -69,18 +70,8 @@ def _member(
     )
 
 
-def _bootstrap_snapshot(examined: Examined) -> SnapshotFile | None:
-    snapshots = examined.directory.snapshots
-    return next((one for one in snapshots if one.id == BOOTSTRAP_SNAPSHOT and one.is_usable), None)
-
-
 def _initial_voters(examined: Examined, bootstrap: SnapshotFile) -> VoterKeys:
     for _, _, message in examined.control_records(bootstrap):
         if isinstance(message, KRaftVoters):
             return keys_of(message)
     return frozenset()
-
-
-def _shown(examined: Examined, kind: FileKind) -> str:
-    found = examined.file_of(kind)
-    return examined.shown_file("" if found is None else found.path)

@@ -120,46 +120,35 @@ def _judge_clusters(members: Sequence[GroupMember]) -> Iterator[Told]:
 
 
 def _judge_leaders(members: Sequence[GroupMember]) -> Iterator[Told]:
-    leaders: dict[int, tuple[int, GroupMember]] = {}
+    first: dict[int, GroupMember] = {}
     for member in members:
-        leader_id, epoch = member.leader_id, member.leader_epoch
-        if leader_id is None or leader_id == NO_NODE or epoch is None:
+        leader, epoch, file = member.leader_id, member.leader_epoch, member.quorum_state
+        if leader is None or leader == NO_NODE or epoch is None:
             continue
-        leader, other = leaders.setdefault(epoch, (leader_id, member))
-        if leader != leader_id:
-            message = f"leader {leader_id} of epoch {epoch}; {leader} by {other.quorum_state}"
-            yield member, groups.TWO_LEADERS.at(member.quorum_state, message, epoch=epoch)
+        other = first.setdefault(epoch, member)
+        if leader != other.leader_id:
+            message = f"leader {leader} of epoch {epoch}; {other.leader_id} by {other.quorum_state}"
+            yield member, groups.TWO_LEADERS.at(file, message, epoch=epoch)
 
 
 def _judge_voters(members: Sequence[GroupMember]) -> Iterator[Told]:
-    first: tuple[list[int], GroupMember] | None = None
-    for member in members:
-        if not member.current_voters:
-            continue
-        voters = sorted(member.current_voters)
-        first = first or (voters, member)
-        if voters != first[0]:
-            message = f"voters {voters}; {first[0]} by {first[1].quorum_state}"
-            yield (
-                member,
-                groups.VOTER_SETS_DIFFER.at(
-                    member.quorum_state, message, epoch=member.leader_epoch
-                ),
-            )
+    naming = [member for member in members if member.current_voters]
+    for member in naming:
+        voters, first = sorted(member.current_voters), sorted(naming[0].current_voters)
+        if voters != first:
+            message = f"voters {voters}; {first} by {naming[0].quorum_state}"
+            rule, file = groups.VOTER_SETS_DIFFER, member.quorum_state
+            yield member, rule.at(file, message, epoch=member.leader_epoch)
 
 
 def _judge_initial_voters(members: Sequence[GroupMember]) -> Iterator[Told]:
     """Compare each node that names initial voters with the first node that names some."""
-    first: GroupMember | None = None
-    for member in members:
-        if not member.initial_voters:
-            continue
-        first = first or member
-        if member.initial_voters != first.initial_voters:
-            message = (
-                f"initial voters {_listed(member.initial_voters)}; "
-                f"{_listed(first.initial_voters)} by {first.bootstrap_snapshot}"
-            )
+    naming = [member for member in members if member.initial_voters]
+    for member in naming:
+        voters, first = member.initial_voters, naming[0].initial_voters
+        if voters != first:
+            by = naming[0].bootstrap_snapshot
+            message = f"initial voters {_listed(voters)}; {_listed(first)} by {by}"
             file = member.bootstrap_snapshot
             yield member, groups.INITIAL_VOTERS_DIFFER.at(file, message, offset=0, epoch=0)
 

@@ -3,7 +3,7 @@ of a directory whether its node is one of the voters."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -99,20 +99,15 @@ def newest_states(group: Sequence[Examined], watch: Watch | None = None) -> list
 
 def cluster_state(examined: Examined, replayed: FoldedImages) -> ClusterState:
     """The state of the directory's cluster. replayed: the replay of the directory's log."""
-    first = replayed.first_refused
+    first, last = replayed.first_refused, examined.last_batch
     return ClusterState(
         cluster_id_of(examined),
         examined,
         replayed.newest,
         stated_voters(examined, leader_changes(examined)),
-        _last_timestamp(examined),
+        None if last is None else last.header.max_timestamp,
         None if first is None else first.refusal.offset,
     )
-
-
-def is_among(examined: Examined, chosen: Collection[Examined]) -> bool:
-    """Whether this very directory was chosen, and not only another one with equal content."""
-    return any(examined is one for one in chosen)
 
 
 def cluster_id_of(examined: Examined) -> str | None:
@@ -129,18 +124,8 @@ def _preference(examined: Examined) -> tuple[bool, tuple[int, int], int]:
 
 def _position(examined: Examined) -> OffsetAndEpoch | None:
     """The end of the log, or the end of a snapshot that is newer; None where there is neither."""
-    directory = examined.directory
-    ends = [snapshot.id for snapshot in directory.snapshots if snapshot.id and snapshot.is_usable]
-    for segment in reversed(directory.segments):
-        if segment.scan.batches:
-            header = segment.scan.batches[-1].header
-            ends.append(OffsetAndEpoch(header.next_offset, header.leader_epoch))
-            break
+    ends = [snapshot_id for snapshot_id, _ in examined.usable_snapshots]
+    last = examined.last_batch
+    if last is not None:
+        ends.append(OffsetAndEpoch(last.header.next_offset, last.header.leader_epoch))
     return max(ends, key=election_order, default=None)
-
-
-def _last_timestamp(examined: Examined) -> int | None:
-    for segment in reversed(examined.directory.segments):
-        if segment.scan.batches:
-            return segment.scan.batches[-1].header.max_timestamp
-    return None

@@ -20,7 +20,6 @@ from replica.format.byte_source import OpenFile, ShrankError
 from replica.format.compression import Inflation
 from replica.format.content import FileContent
 from replica.format.control import ControlMessage, UnknownControl
-from replica.format.directory import SegmentFile, SnapshotFile
 from replica.format.discovery import DirectoryPath, Found
 from replica.format.file_names import METADATA_FOLDER, FileKind, classify
 from replica.format.reading import (
@@ -105,7 +104,7 @@ def partition_of(examined: Examined) -> PartitionFolder:
     directory = examined.directory
     values = (
         value
-        for file in _logs(examined)
+        for file in examined.logs
         # not all bytes of batches that were known before may be here (replica.format.known_file)
         for value in values_of(file.scan.new_batches, examined.content_of(file))
     )
@@ -114,15 +113,11 @@ def partition_of(examined: Examined) -> PartitionFolder:
     )
 
 
-def _logs(examined: Examined) -> tuple[SegmentFile | SnapshotFile, ...]:
-    return (*examined.directory.segments, *examined.directory.snapshots)
-
-
 def _other_kind(examined: Examined) -> PartitionKind:
     """The kind of a directory or file that holds no metadata log."""
     if examined.is_directory and not examined.lacks(FileKind.QUORUM_STATE):
         return PartitionKind.QUORUM
-    for file in _logs(examined):
+    for file in examined.logs:
         if any(is_of_raft(message) for _, _, message in examined.control_records(file)):
             return PartitionKind.QUORUM
     return PartitionKind.ORDINARY if examined.is_directory else PartitionKind.UNKNOWN

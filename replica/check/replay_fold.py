@@ -1,16 +1,16 @@
 """Folds the batches of a log into states. The result has the state at each wanted end offset, and
 the records that are refused.
 
-A fold begins at offset 0, or where a whole snapshot of the directory ends. At a hole, a damaged
-batch or a record that can't be read, the state becomes unknown. The fold then begins again where
-the next whole snapshot ends.
+A fold begins at offset 0, or where a whole snapshot ends. At a hole, a damaged batch or a record
+that can't be read, the state becomes unknown. The fold then begins again where the next whole
+snapshot ends.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
 
 from replica.check.examined import Examined
 from replica.errors import CorruptDataError, DataError
@@ -41,6 +41,10 @@ class AnyReplay(Protocol):
     def apply(self, offset: int, record: ReplayedRecord) -> Refusal | None: ...
 
     def image(self) -> Image: ...
+
+
+_Replay = TypeVar("_Replay")
+_Log = TypeVar("_Log", bound=AnyReplay)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,31 +122,75 @@ SnapshotImage = Callable[[Examined, SnapshotFile], Image | None]
 read or applied."""
 
 
-class LogFold:
-    """Folds the batches of a log, which are given to it one by one. end: the end offset (exclusive)
-    and epoch of the last batch. images, first_refused, refused_count: see FoldedImages.
+class Fold(Generic[_Replay]):
+    """Finds the replay to which each batch of a log has to be applied. replay: the present replay;
+    None while no state is known. end: the end offset (exclusive) and epoch of the last batch.
 
-    wanted: the ends of the states that are wanted. new_replay: a function that makes a replay which
-    begins with a given state. snapshot_image: a function that reads the states of snapshots, with
-    which the fold may begin.
+    directories: those whose whole snapshots the fold may begin with. new_replay: a function that
+    makes a replay which begins with a given state. snapshot_image: a function that reads the state
+    of a snapshot.
     """
+
+    def __init__(
+        self,
+        directories: Iterable[Examined],
+        new_replay: Callable[[Image], _Replay],
+        snapshot_image: SnapshotImage,
+    ) -> None:
+        self._new_replay = new_replay
+        self._snapshot_image = snapshot_image
+        self._bases: dict[int, list[tuple[OffsetAndEpoch, Examined, SnapshotFile]]] = {}
+        for examined in directories:
+            for snapshot in examined.directory.snapshots:
+                is_base = snapshot.state is not SnapshotState.PART and snapshot.is_whole
+                if is_base and snapshot.id is not None and snapshot.id.offset > 0:
+                    base = snapshot.id, examined, snapshot
+                    self._bases.setdefault(snapshot.id.offset, []).append(base)
+        self.replay: _Replay | None = None
+        self.end = OffsetAndEpoch(-1, -1)
+
+    def enter(self, base_offset: int) -> _Replay | None:
+        """The replay for the batch that begins at this offset; None where no state is known to
+        which its records could be applied."""
+        if base_offset != self.end.offset:
+            self.replay = self._new_replay(EMPTY) if base_offset == 0 else None
+            self.end = OffsetAndEpoch(base_offset, -1)
+        if self.replay is None:
+            for snapshot_id, examined, snapshot in self._bases.get(base_offset, ()):
+                # if the log has a batch that ends here too, the snapshot must have its epoch
+                if self.end.epoch in (-1, snapshot_id.epoch):
+                    image = self._snapshot_image(examined, snapshot)
+                    if image is not None:
+                        self.replay = self._new_replay(image)
+                        break
+        return self.replay
+
+    def break_off(self) -> None:
+        """Note that a record of the batch can't be read, so that the state behind it is unknown."""
+        self.replay = None
+
+    def leave(self, end: OffsetAndEpoch) -> None:
+        """Note where the batch ends (exclusive), and its epoch."""
+        self.end = end
+
+
+class LogFold(Fold[_Log]):
+    """Folds the batches of a directory's log, which are given to it one by one. images,
+    first_refused, refused_count: see FoldedImages. wanted: the ends of the states that are wanted.
+    The other arguments are those of Fold."""
 
     def __init__(
         self,
         examined: Examined,
         wanted: Collection[OffsetAndEpoch],
-        new_replay: Callable[[Image], AnyReplay],
+        new_replay: Callable[[Image], _Log],
         snapshot_image: SnapshotImage,
     ) -> None:
+        super().__init__((examined,), new_replay, snapshot_image)
         self._examined = examined
         self._wanted = frozenset(wanted)
-        self._new_replay = new_replay
-        self._snapshot_image = snapshot_image
-        self._bases = whole_snapshots(examined)
-        self._replay: AnyReplay | None = None  # None while no state is known
         # the newest end at which the state was known, and the replay that had this state
-        self._known: tuple[AnyReplay, OffsetAndEpoch] | None = None
-        self.end = OffsetAndEpoch(-1, -1)
+        self._known: tuple[_Log, OffsetAndEpoch] | None = None
         self.images: dict[OffsetAndEpoch, Image] = {}
         self.first_refused: Refused | None = None
         self.refused_count = 0
@@ -163,13 +211,13 @@ class LogFold:
         if self._known is not None:
             replay, end = self._known
             newest = NewestState(replay.image(), end, is_whole=end == self.end)
-        for offset, snapshots in sorted(self._bases.items(), reverse=True):
+        for offset, bases in sorted(self._bases.items(), reverse=True):
             if newest is not None and offset <= newest.end.offset:
                 break
-            for snapshot in snapshots:
-                image = self._snapshot_image(self._examined, snapshot)
-                if image is not None and snapshot.id is not None:
-                    return NewestState(image, snapshot.id, is_whole=offset >= self.end.offset)
+            for snapshot_id, examined, snapshot in bases:
+                image = self._snapshot_image(examined, snapshot)
+                if image is not None:
+                    return NewestState(image, snapshot_id, is_whole=offset >= self.end.offset)
         return newest
 
     def take(self, segment: SegmentFile, batch: LocatedBatch) -> None:
@@ -192,52 +240,15 @@ class LogFold:
             self._inflation = Inflation(self._examined.content_of(segment).size)
         return self._inflation
 
-    def enter(self, base_offset: int) -> AnyReplay | None:
-        """The replay for the batch that begins at this offset; None where no state is known to
-        which its records could be applied."""
-        if base_offset != self.end.offset:
-            self._replay = self._new_replay(EMPTY) if base_offset == 0 else None
-            self.end = OffsetAndEpoch(base_offset, -1)
-        if self._replay is None:
-            self._replay = self._begin()
-        return self._replay
-
     def refuse(self, count: int, first: Refused | None) -> None:
         """Count more records that can't be applied. first: the first of them, if it is known."""
         self.refused_count += count
         if self.first_refused is None:
             self.first_refused = first
 
-    def break_off(self) -> None:
-        """Note that a record of the batch can't be read, so that the state behind it is unknown."""
-        self._replay = None
-
     def leave(self, end: OffsetAndEpoch) -> None:
-        """Note where the batch ends (exclusive), and its epoch."""
-        self.end = end
-        if self._replay is not None:
-            self._known = self._replay, end
+        super().leave(end)
+        if self.replay is not None:
+            self._known = self.replay, end
             if end in self._wanted:
-                self.images[end] = self._replay.image()
-
-    def _begin(self) -> AnyReplay | None:
-        """A replay that begins with a snapshot which ends at the present offset; None where there
-        is none. If the log has a batch that ends there too, the snapshot must have the batch's
-        epoch."""
-        for snapshot in self._bases.get(self.end.offset, ()):
-            assert snapshot.id is not None
-            if self.end.epoch in (-1, snapshot.id.epoch):
-                image = self._snapshot_image(self._examined, snapshot)
-                if image is not None:
-                    return self._new_replay(image)
-        return None
-
-
-def whole_snapshots(examined: Examined) -> dict[int, list[SnapshotFile]]:
-    """The whole snapshots by end offset, including those that are about to be deleted."""
-    found: dict[int, list[SnapshotFile]] = {}
-    for snapshot in examined.directory.snapshots:
-        is_base = snapshot.state is not SnapshotState.PART and snapshot.is_whole
-        if is_base and snapshot.id is not None and snapshot.id.offset > 0:
-            found.setdefault(snapshot.id.offset, []).append(snapshot)
-    return found
+                self.images[end] = self.replay.image()

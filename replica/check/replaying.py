@@ -6,15 +6,14 @@ less than 0.1 us for each record (replica.check.bulk_replaying).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 
 from replica.check.examined import Examined
 from replica.check.replay_fold import FoldedImages, LogFold, RecordReader, Watch, apply_batch
 from replica.errors import DataError
 from replica.format.compression import Inflation
 from replica.format.content import MovedError
-from replica.format.directory import SegmentFile, SnapshotFile
-from replica.format.walk import LocatedBatch
+from replica.format.directory import SnapshotFile
 from replica.metadata.image.image import Image
 from replica.metadata.image.replay import Replay, meaning
 from replica.model.epochs import OffsetAndEpoch
@@ -43,7 +42,7 @@ def replay_log(
         except MovedError:
             return FoldedImages(left_out="its files were changed while they were read")
     replaying = LogFold(examined, wanted, Replay, snapshot_image)
-    for number, (segment, batch) in enumerate(_batches(examined)):
+    for number, (segment, batch) in enumerate(examined.batches):
         if watch is not None and number % _EVERY_BATCHES == 0:
             watch(f"{examined.shown}: replaying offset {batch.header.base_offset}")
         replaying.take(segment, batch)
@@ -76,10 +75,3 @@ def snapshot_image(
     except DataError:
         return None
     return replay.image()
-
-
-def _batches(examined: Examined) -> Iterator[tuple[SegmentFile, LocatedBatch]]:
-    for segment in examined.directory.segments:
-        for batch in segment.scan.batches:
-            if batch.crc_valid:
-                yield segment, batch

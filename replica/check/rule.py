@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from functools import partial
 from types import ModuleType
 from typing import NamedTuple
 
@@ -38,17 +39,18 @@ class Rule:
     """A condition of a metadata directory, or of a cluster, that has a name and that a check finds.
 
     id: words with hyphens; an id is never used for another rule. meaning: what it means that the
-    rule holds. kafka: what Kafka does about it. next_step: what a person should do now. issues:
-    incidents that the rule would have found, written as `KAFKA-14238` or `owner/repository#120`.
+    rule holds. kafka: what Kafka does about it; the text begins with the verb. next_step: what a
+    person should do now. issues: incidents that the rule would have found, written as `KAFKA-14238`
+    or `owner/repository#120`.
     """
 
     id: str
-    severity: Severity
     meaning: str
     kafka: str
     next_step: str
     issues: tuple[str, ...] = ()
-    family: Family = Family.FILES
+    severity: Severity = field(kw_only=True)
+    family: Family = field(default=Family.FILES, kw_only=True)
 
     def at(
         self,
@@ -66,6 +68,11 @@ class Rule:
         """A finding of this rule, which must be a rule of health. file: the directory whose log was
         replayed."""
         return Finding(self, file, message, subjects=tuple(subjects))
+
+
+error = partial(Rule, severity=Severity.ERROR)
+warning = partial(Rule, severity=Severity.WARNING)
+info = partial(Rule, severity=Severity.INFO)
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,10 +23,10 @@ def judge_same_snapshots(group: Sequence[Examined]) -> Iterator[Finding]:
     for members in by_cluster(group):
         first: dict[OffsetAndEpoch, tuple[Examined, SnapshotFile]] = {}
         for examined in members:
-            for snapshot in examined.directory.snapshots:
-                if snapshot.id in (None, BOOTSTRAP_SNAPSHOT) or not snapshot.is_usable:
+            for snapshot_id, snapshot in examined.usable_snapshots:
+                if snapshot_id == BOOTSTRAP_SNAPSHOT:
                     continue
-                other = first.setdefault(snapshot.id, (examined, snapshot))
+                other = first.setdefault(snapshot_id, (examined, snapshot))
                 content, others = examined.content_of(snapshot), other[0].content_of(other[1])
                 if not content.equals(others):
                     yield from _compare(*other, examined, snapshot)

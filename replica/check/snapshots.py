@@ -13,10 +13,8 @@ from replica.check.examined import Examined
 from replica.check.records import Transaction
 from replica.check.replaying import snapshot_image
 from replica.check.rule import Finding
-from replica.format.directory import MetadataDirectory, SnapshotFile
-from replica.format.segment import chosen
+from replica.format.directory import SnapshotFile
 from replica.format.snapshot import SnapshotState
-from replica.format.walk import LocatedBatch
 from replica.metadata.image.image import (
     PLACE_OF,
     EntityDifference,
@@ -118,28 +116,25 @@ def snapshot_verdicts(
     for snapshot in examined.directory.snapshots:
         if snapshot.id is None or snapshot.state is not SnapshotState.COMPLETE:
             continue
+        path = snapshot.file.path
         found = [
             *snapshot_damage(snapshot),
             *_judge_delimiters(snapshot),
-            *(finding for finding in noted if finding.file == snapshot.file.path),
+            *(finding for finding in noted if finding.file == path),
         ]
         if snapshot.id != BOOTSTRAP_SNAPSHOT:
             found += _judge_place(examined, snapshot, snapshot.id, transactions)
             if snapshot.is_whole and replayed is None:
-                found += judge_no_content(snapshot.file.path, snapshot.id)
+                place = {"offset": snapshot.id.offset, "epoch": snapshot.id.epoch}
+                message = "its records are no metadata records"
+                found.append(snapshots.SNAPSHOT_UNVERIFIED.at(path, message, **place))
             elif snapshot.is_whole and replayed is not None:
                 newer = is_newer(snapshot.id, _unknown_offsets(examined, snapshot, noted))
                 found += _judge_content(examined, snapshot, replayed.get(snapshot.id), newer=newer)
-        yield _verdict(snapshot, snapshot.id, found)
-
-
-def _verdict(
-    snapshot: SnapshotFile, snapshot_id: OffsetAndEpoch, found: Sequence[Finding]
-) -> SnapshotVerdict:
-    broken = tuple(f for f in found if is_broken(f.rule.id, f.severity))
-    notes = tuple(f for f in found if not is_broken(f.rule.id, f.severity))
-    validity = validity_of((f.rule.id, f.severity) for f in found)
-    return SnapshotVerdict(snapshot_id, snapshot.file.path, validity, broken, notes)
+        broken = tuple(f for f in found if is_broken(f.rule.id, f.severity))
+        notes = tuple(f for f in found if not is_broken(f.rule.id, f.severity))
+        validity = validity_of((f.rule.id, f.severity) for f in found)
+        yield SnapshotVerdict(snapshot.id, snapshot.file.path, validity, broken, notes)
 
 
 def _judge_delimiters(snapshot: SnapshotFile) -> Iterator[Finding]:
@@ -182,11 +177,11 @@ def _judge_place(
     """The findings about the place in the log at which the snapshot ends."""
     path, end = snapshot.file.path, snapshot_id.offset
     place = {"offset": end, "epoch": snapshot_id.epoch}
-    directory = examined.directory
-    yield from _judge_end(directory, path, snapshot_id)
-    last = _batch_holding(directory, end - 1)
-    if last is None:
+    yield from _judge_end(examined, path, snapshot_id)
+    found = examined.batch_at(end - 1)
+    if found is None:
         return
+    _, last = found
     if last.header.leader_epoch != snapshot_id.epoch:
         epoch = last.header.leader_epoch
         message = f"the log's record at offset {end - 1} has epoch {epoch}, not {snapshot_id.epoch}"
@@ -218,19 +213,16 @@ def _span(transaction: Transaction) -> str:
     return f"{first} on" if transaction.last is None else f"{first} to {transaction.last}"
 
 
-def _judge_end(
-    directory: MetadataDirectory, path: str, snapshot_id: OffsetAndEpoch
-) -> Iterator[Finding]:
-    last = _last_batch(directory)
-    log_end = directory.log_end_offset
+def _judge_end(examined: Examined, path: str, snapshot_id: OffsetAndEpoch) -> Iterator[Finding]:
+    last, log_end = examined.last_batch, examined.directory.log_end_offset
     if last is None or snapshot_id.offset <= log_end:
         return
-    log_position = OffsetAndEpoch(log_end, last.header.leader_epoch)
-    newer = is_newer_than_log(snapshot_id, log_end, log_position.epoch)
+    epoch = last.header.leader_epoch
+    newer = is_newer_than_log(snapshot_id, log_end, epoch)
     rule = snapshots.SNAPSHOT_NEWER_THAN_LOG if newer else snapshots.SNAPSHOT_BEYOND_LOG
     message = (
         f"it ends at offset {snapshot_id.offset} in epoch {snapshot_id.epoch}, the log at "
-        f"{log_end} in epoch {log_position.epoch}"
+        f"{log_end} in epoch {epoch}"
     )
     yield rule.at(path, message, offset=snapshot_id.offset, epoch=snapshot_id.epoch)
 
@@ -264,13 +256,6 @@ def _judge_content(
     compared = None if found is None else found.counted(found.others[:_SHOWN_DIFFERENCES])
     path, is_readable = snapshot.file.path, held is not None
     yield from judge_compared(path, snapshot.id, compared, is_readable=is_readable, newer=newer)
-
-
-def judge_no_content(path: str, snapshot_id: OffsetAndEpoch) -> Iterator[Finding]:
-    """The findings about a snapshot whose records this release can't read."""
-    place = {"offset": snapshot_id.offset, "epoch": snapshot_id.epoch}
-    message = "its records are no metadata records"
-    yield snapshots.SNAPSHOT_UNVERIFIED.at(path, message, **place)
 
 
 def judge_compared(
@@ -364,8 +349,8 @@ def judge_log_start(examined: Examined) -> Iterator[Finding]:
     if directory.has_moved:
         return  # the snapshot may have been deleted while the directory was read
     path = directory.segments[0].file.path
-    usable = [s.id for s in directory.snapshots if s.id is not None and s.is_usable]
-    newest = max((one for one in usable if one != BOOTSTRAP_SNAPSHOT), default=None)
+    usable = (one for one, _ in examined.usable_snapshots if one != BOOTSTRAP_SNAPSHOT)
+    newest = max(usable, default=None)
     begins = f"the log starts at offset {start}"
     if start > directory.log_start_offset:
         begins = f"the first batch begins at offset {start}"
@@ -375,26 +360,3 @@ def judge_log_start(examined: Examined) -> Iterator[Finding]:
     elif newest.offset < start:
         message = f"the newest usable snapshot ends at offset {newest.offset}, {begins}"
         yield snapshots.SNAPSHOT_LOG_HOLE.at(path, message, offset=newest.offset)
-
-
-def judge_bootstrap(examined: Examined) -> Iterator[Finding]:
-    """The findings about damaged bytes of bootstrap.checkpoint, which holds no log."""
-    bootstrap = examined.directory.bootstrap
-    if bootstrap is not None:
-        yield from snapshot_damage(bootstrap)
-
-
-def _last_batch(directory: MetadataDirectory) -> LocatedBatch | None:
-    batches = (segment.scan.batches for segment in reversed(directory.segments))
-    return next((held[-1] for held in batches if held), None)
-
-
-def _batch_holding(directory: MetadataDirectory, offset: int) -> LocatedBatch | None:
-    for segment in reversed(directory.segments):
-        if segment.scan.batches and segment.scan.batches[0].header.base_offset <= offset:
-            names = ("base_offset", "last_offset")
-            is_held = lambda first, last: (first <= offset) & (offset <= last)  # noqa: E731
-            batch = next(chosen(segment.scan.batches, names, is_held), None)
-            if batch is not None:
-                return batch if batch.crc_valid else None
-    return None

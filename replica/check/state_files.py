@@ -68,19 +68,19 @@ def _judge_meta(examined: Examined) -> Iterator[Finding]:
         yield files.META_PROPERTIES_MISSING.at("", "no meta.properties")
     elif meta is not None and meta.replica is None:
         absent = "cluster.id" if meta.cluster_id is None else "node.id"
-        path = _path(examined, FileKind.META_PROPERTIES)
+        path = examined.path_of(FileKind.META_PROPERTIES)
         yield files.META_PROPERTIES_BROKEN.at(path, f"no {absent}")
 
 
 def _judge_topic_id(examined: Examined) -> Iterator[Finding]:
-    path = _path(examined, FileKind.PARTITION_METADATA)
+    path = examined.path_of(FileKind.PARTITION_METADATA)
     found = examined.directory.topic_id
     if path.startswith(f"{METADATA_FOLDER}/") and found not in (None, METADATA_TOPIC_ID):
         yield files.TOPIC_ID.at(path, f"topic id {found}")
 
 
 def _judge_quorum_state(examined: Examined, state: QuorumState, known: Known) -> Iterator[Finding]:
-    path = _path(examined, FileKind.QUORUM_STATE)
+    path = examined.path_of(FileKind.QUORUM_STATE)
     last, epoch = known.last_epoch, state.leader_epoch
     if last is not None and epoch != last:
         rule = files.QUORUM_STATE_AHEAD if epoch > last else files.QUORUM_STATE_BEHIND
@@ -152,13 +152,8 @@ def _judge_own_voter(examined: Examined, known: Known) -> Iterator[Finding]:
     if mine and not any(key in accepted for key in mine):
         names = ", ".join(sorted(key.directory_id for key in mine))
         yield files.VOTER_DIRECTORY_ID.at(
-            _path(examined, FileKind.META_PROPERTIES),
+            examined.path_of(FileKind.META_PROPERTIES),
             f"directory.id {replica.directory_id}; voter {replica.node_id} is {names}",
             offset=max(newest.offset, 0),
             epoch=newest.epoch,
         )
-
-
-def _path(examined: Examined, kind: FileKind) -> str:
-    found = examined.file_of(kind)
-    return "" if found is None else found.path

@@ -1,7 +1,9 @@
 """A reader of one replicated partition from any of its replicas (KIP-392, KIP-320).
 
-- `session`: what to ask whom next, and what an answer means; no I/O, time is an input.
-- `replicas`, `selector`: which replica to read from.
-- `records`: the bytes of a fetch as records.
-- `client`: the session over connections, for asyncio and for callers without a loop.
+- `session`: decides which node to ask for what, and what an answer means. It has no I/O, and takes
+  the time as an input.
+- `replicas`, `selector`: choose the replica to read from.
+- `records`: reads the bytes of a fetch as records.
+- `connections`, `translate`: ask the nodes by Kafka's protocol.
+- `client`: polls a session over connections, for asyncio and for callers without a loop.
 """

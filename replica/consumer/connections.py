@@ -1,16 +1,16 @@
-"""Asks the nodes by Kafka's protocol, over one connection to each, which is made when it is
-needed."""
+"""Asks the nodes by Kafka's protocol. There is one connection to each node, which is opened when it
+is needed."""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from replica.consumer import translate, values
 from replica.consumer.selector import PartitionView, ReplicaView
-from replica.consumer.translate import FetchSettings, TopicPartition, UnexpectedAnswerError
+from replica.consumer.translate import TopicPartition, UnexpectedAnswerError
 from replica.errors import (
     DataError,
     MisroutedConnectionError,
@@ -31,11 +31,12 @@ from replica.wire.versions import Identity
 
 
 class WireConnections:
-    """Asks the nodes for a session. bootstrap: the nodes to ask first. measures: whether each
-    request for metadata is followed by requests that show how fast the replicas answer and how far
-    they lag; some selectors need this.
+    """Sends the requests of a session to the nodes. bootstrap: the nodes to ask first. measures:
+    whether each request for metadata is followed by requests that show how fast the replicas answer
+    and how far they lag, which some selectors need.
 
-    trouble: why the last request brought nothing; empty after a fetch without an error.
+    trouble: why the last request failed; empty after a fetch without an error. heard: the number of
+    answers without an error, of any node to any request.
     """
 
     def __init__(
@@ -43,26 +44,24 @@ class WireConnections:
         bootstrap: Sequence[Address],
         partition: TopicPartition,
         config: ClientConfig | None = None,
-        settings: FetchSettings | None = None,
         *,
         measures: bool = False,
     ) -> None:
         self.trouble = ""
+        self.heard = 0
         self._bootstrap = tuple(bootstrap)
         self._partition = partition
         self._config = config or ClientConfig()
         self._pool = Pool(self._config)
-        self._settings = settings or FetchSettings()
         self._measures = measures
-        self.heard = 0
-        """How many answers without an error have come, of any node to any request."""
         self._addresses: dict[int, Address] = {}
         self._cluster_id: str | None = None
         self._must_rebootstrap = False
         """Whether the known addresses of the nodes are out of date (KIP-1102, KIP-1242)."""
 
     async def call(self, ask: values.Ask) -> values.Answer:
-        """The answer of a node (see NodeConnections.call). Raises PeerError."""
+        """Send a request, and return the node's answer (see NodeConnections.call). Raises
+        PeerError."""
         if isinstance(ask, values.RefreshMetadata):
             return await self._metadata()
         address = self._addresses[ask.node_id]
@@ -101,11 +100,11 @@ class WireConnections:
             raise PeerError(connection.address, f"{type(ask).__name__}: {error}") from error
 
     async def _fetch(self, connection: Connection, ask: values.Fetch) -> values.Fetched:
-        """Fetch by topic id where the metadata has one, else by name."""
+        """Fetch by the topic's id if the metadata has one, else by the topic's name."""
         version = connection.version_of(FETCH)
         if self._partition.topic_id == ZERO_UUID:
             version = min(version, translate.NEWEST_FETCH_BY_NAME)
-        message = translate.fetch_request(self._partition, self._settings, ask)
+        message = translate.fetch_request(self._partition, ask)
         answer = await connection.call(FETCH, message, version)
         return translate.read_fetch(answer.message)
 
@@ -121,9 +120,10 @@ class WireConnections:
 
     async def _metadata(self) -> values.Metadata:
         """The metadata from the first node that answers. Connected nodes are asked first, then
-        other known ones, then the bootstrap servers. Where the known addresses are out of date,
-        only the bootstrap servers are asked."""
-        for address in self._bootstrap if self._must_rebootstrap else self._known_addresses():
+        other known nodes, then the bootstrap servers. If the known addresses are out of date, only
+        the bootstrap servers are asked."""
+        known = () if self._must_rebootstrap else (*self._pool.connected, *self._addresses.values())
+        for address in dict.fromkeys((*known, *self._bootstrap)):
             try:
                 connection = await self._pool.connection(address)
                 message = translate.metadata_request(self._partition)
@@ -141,8 +141,8 @@ class WireConnections:
         return values.Metadata(None)
 
     def _is_refused(self, connection: Connection, response: Message) -> bool:
-        """Whether the response is an error as a whole, or comes from another cluster than before:
-        records of two clusters are never mixed."""
+        """Whether the whole response is an error, or comes from another cluster than the responses
+        before. Records of two clusters must not be mixed."""
         code, cluster_id = response["errorCode"], response["clusterId"] or ""
         if code != ErrorCode.NONE:
             self._must_rebootstrap |= code == ErrorCode.REBOOTSTRAP_REQUIRED
@@ -155,9 +155,6 @@ class WireConnections:
         self._cluster_id, self._must_rebootstrap = cluster_id, False
         return False
 
-    def _known_addresses(self) -> Iterable[Address]:
-        return dict.fromkeys((*self._pool.connected, *self._addresses.values(), *self._bootstrap))
-
     async def _learned(self, metadata: values.Metadata) -> values.Metadata:
         if metadata.partition is None:
             name = f"{self._partition.topic}-{self._partition.partition}"
@@ -165,14 +162,14 @@ class WireConnections:
             return metadata
         self._partition = replace(self._partition, topic_id=metadata.topic_id)
         replicas = metadata.partition.replicas
-        # known addresses stay: the session may have newer metadata than this
+        # Known addresses stay, because the session may have newer metadata than this.
         self._addresses |= {replica.node_id: (replica.host, replica.port) for replica in replicas}
         if not self._measures:
             return metadata
         return replace(metadata, partition=await self._measured(metadata.partition))
 
     async def _measured(self, view: PartitionView) -> PartitionView:
-        """The view with round-trip times, and with the lag of replicas where the leader tells
+        """The view with the replicas' round-trip times, and with their lag where the leader tells
         it."""
         timed = await asyncio.gather(*(self._timed(replica) for replica in view.replicas))
         seen = replace(view, replicas=tuple(timed))
@@ -184,7 +181,7 @@ class WireConnections:
             answer = await connection.call(DESCRIBE_QUORUM, quorum_request(topic, number))
             quorum = read_quorum(answer.message, answer.version, topic, number)
             return translate.with_lag(seen, quorum)
-        except (PeerError, DataError):  # the leader of an ordinary topic tells no lag
+        except (PeerError, DataError):  # The leader of an ordinary topic tells no lag.
             return seen
 
     async def _timed(self, replica: ReplicaView) -> ReplicaView:

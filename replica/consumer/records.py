@@ -15,8 +15,9 @@ from replica.model.epochs import Epochs
 
 @dataclass(frozen=True, slots=True)
 class ReadRecords:
-    """position: behind the last whole batch, even if compaction has removed its last records.
-    epochs: of all records read so far, each with the first offset that was read in it."""
+    """What the bytes of a fetch hold. position: the position behind the last whole batch, even if
+    compaction has removed this batch's last records. epochs: the epochs of all records that were
+    read so far, each with the first offset that was read in it."""
 
     records: tuple[ConsumerRecord, ...]
     position: FetchPosition
@@ -24,11 +25,11 @@ class ReadRecords:
 
 
 def take(data: bytes, position: FetchPosition, epochs: Epochs) -> ReadRecords:
-    """The records from `position` on. data: batches in the order of their offsets; a last batch
-    that is cut off is left out, for the next fetch.
+    """The records from `position` on. data: batches in the order of their offsets. If the last
+    batch is cut off, it is left for the next fetch.
 
-    Raises DataError, with the byte in `data`, for what no broker should send: a wrong CRC, offsets
-    that go back, less than one whole batch.
+    Raises DataError, with the byte in `data`, for bytes that no broker should send: for a wrong
+    CRC, for offsets that go back, and for less than one whole batch.
     """
     found: list[ConsumerRecord] = []
     at = 0
@@ -47,7 +48,8 @@ def take(data: bytes, position: FetchPosition, epochs: Epochs) -> ReadRecords:
 
 
 def _with_epoch(epochs: Epochs, epoch: int, first: int) -> Epochs:
-    """The epochs, with this one added unless it is -1, which batches of old clients have."""
+    """The epochs with one more epoch. Batches of old clients have the epoch -1, which isn't
+    added."""
     return assign(epochs, epoch, first) if epoch >= 0 else epochs
 
 

@@ -2,8 +2,8 @@
 names, or the leader.
 
 The leader's choice (PreferredReadReplica, KIP-392) holds for a lease. A replica that failed is
-avoided until the metadata changes or a lease has gone by. Meanwhile the leader serves, because it
-alone knows what an offset out of range means.
+avoided until the metadata changes, or for the time of a lease. Meanwhile the reader fetches from
+the leader, because only the leader can tell why an offset is out of range.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from replica.model.epochs import UNDEFINED_EPOCH
 from replica.model.keys import NO_NODE, ZERO_UUID
 
 PATIENCE = 10
-"""How many times in a row a follower may answer that it isn't that far yet, before it is
-avoided."""
+"""The number of times in a row that a follower may answer that its log hasn't reached the position
+yet. After that the follower is avoided."""
 
 
 @dataclass(frozen=True, slots=True)
 class KnownLeader:
-    """The leader by the metadata. node_id: NO_NODE while there is none. epoch: -1 where the
-    metadata has none."""
+    """The leader that the metadata names. node_id: NO_NODE while there is no leader. epoch: -1
+    where the metadata has no epoch."""
 
     node_id: int = NO_NODE
     epoch: int = UNDEFINED_EPOCH
@@ -30,7 +30,8 @@ class KnownLeader:
 
 
 class Replicas:
-    """lease_ms: how long the leader's choice holds, and how long a failed replica is avoided."""
+    """Chooses the replica to fetch from. lease_ms: the time for which the leader's choice holds,
+    and for which a failed replica is avoided."""
 
     def __init__(self, selector: ReplicaSelector, lease_ms: int) -> None:
         self.leader = KnownLeader()
@@ -44,11 +45,11 @@ class Replicas:
         self._high_watermarks: dict[int, int] = {}
 
     def learn(self, partition: PartitionView, leader: KnownLeader) -> bool:
-        """Take the partition's metadata. Returns False where it is older than what is known; then
-        it is ignored.
+        """Take the partition's metadata. Metadata that is older than the known metadata is ignored,
+        and the result is False.
 
-        Epochs are compared only where the topic id is the same: a topic that was created anew
-        begins again.
+        Epochs are compared only where the topic id is the same, because the epochs of a topic that
+        was created anew begin again.
         """
         known = self.leader
         if leader.topic_id == known.topic_id and 0 <= leader.epoch < known.epoch:
@@ -64,25 +65,25 @@ class Replicas:
         return True
 
     def knows(self, node_id: int) -> bool:
-        """Whether metadata names the replica."""
+        """Whether the metadata names the replica."""
         return any(replica.node_id == node_id for replica in self._partition.replicas)
 
     def node(self, now_ms: int) -> int:
-        """The replica to fetch from: the leader, unless another one is chosen and usable."""
+        """The replica to fetch from: the chosen replica if it can be used, else the leader."""
         for wished in (self.preferred(now_ms), self._selected):
             if wished is not None and self.knows(wished) and not self._is_avoided(wished, now_ms):
                 return wished
         return self.leader.node_id
 
     def preferred(self, now_ms: int) -> int | None:
-        """The replica that the leader chose; None after the lease, whose end is inclusive."""
+        """The replica that the leader chose. None after the end of the lease (inclusive)."""
         if self._preferred is None or now_ms > self._preferred[1]:
             return None
         return self._preferred[0]
 
     def prefer(self, node_id: int, now_ms: int) -> bool:
-        """Take the leader's choice, which replaces an earlier one. Returns False where it can't be
-        followed."""
+        """Take the leader's choice, which replaces an earlier choice. Returns False where the
+        chosen replica is unknown or avoided."""
         if not self.knows(node_id) or self._is_avoided(node_id, now_ms):
             self._preferred = None
             return False
@@ -90,8 +91,8 @@ class Replicas:
         return True
 
     def avoids_any(self, now_ms: int) -> bool:
-        """Whether any replica is avoided: then the leader must not be asked for a choice, because
-        it might choose that one."""
+        """Whether any replica is avoided. The leader must then not be asked for a choice, because
+        the leader might choose that replica."""
         return any(self._is_avoided(node_id, now_ms) for node_id in self._avoided)
 
     def failed(self, node_id: int, now_ms: int) -> None:
@@ -102,15 +103,16 @@ class Replicas:
         self._avoided[node_id] = now_ms + self._lease_ms
 
     def not_there_yet(self, node_id: int, now_ms: int) -> None:
-        """Note that a replica lags. It is avoided only after PATIENCE such answers: mostly it
-        catches up soon."""
+        """Note that a replica lags. Most replicas catch up soon, so the replica is avoided only
+        after PATIENCE such answers."""
         self._patience -= 1
         if self._patience <= 0:
             self._patience = PATIENCE
             self.failed(node_id, now_ms)
 
     def served(self, node_id: int, high_watermark: int) -> None:
-        """Note that a replica answered a fetch. high_watermark: -1 where the answer had none."""
+        """Note that a replica answered a fetch. high_watermark: the answer's high watermark; -1
+        where the answer had none."""
         self._patience = PATIENCE
         if high_watermark >= 0:
             self._high_watermarks[node_id] = high_watermark
@@ -120,8 +122,9 @@ class Replicas:
         self._selector.close()
 
     def _select(self) -> None:
-        """Let the selector choose. It sees the lag that the metadata has, or else the lag by the
-        high watermarks that fetches have shown."""
+        """Let the selector choose. The selector sees the lag of each replica as the metadata gives
+        it. Where the metadata gives no lag, it is found by the high watermarks of earlier
+        fetches."""
         seen = tuple(self._with_lag(replica) for replica in self._partition.replicas)
         self._selected = self._selector.select(replace(self._partition, replicas=seen))
 
@@ -137,5 +140,5 @@ class Replicas:
 
 
 def _shape(partition: PartitionView) -> frozenset[tuple[int, bool]]:
-    """The part of the metadata that must change before a failed replica is tried again."""
+    """The part of the metadata whose change ends the avoiding of failed replicas."""
     return frozenset((replica.node_id, replica.in_sync) for replica in partition.replicas)

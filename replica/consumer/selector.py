@@ -1,9 +1,9 @@
 """Selectors, by which a reader chooses the replica to read from, as in KIP-392's first draft. In
 released Kafka the leader chooses.
 
-A user may name a class of their own. It is called with `configure` once, with `select` whenever the
-leader or the replicas change, and with `close` in the end. A preferred replica that the leader
-names goes before the selector's choice.
+A user may name a class of their own. The reader calls its `configure` once, its `select` whenever
+the leader or the replicas change, and its `close` in the end. If the leader names a preferred
+replica, the reader fetches from that replica, whatever the selector has chosen.
 """
 
 from __future__ import annotations
@@ -25,8 +25,9 @@ _PLUGIN_METHODS = frozenset(("configure", "select", "close"))
 class ReplicaView:
     """A replica, as the metadata and this reader's own requests show it.
 
-    lag: how many records it is behind the leader's high watermark; None while unknown.
-    round_trip_ms: of the newest measurement, None before the first.
+    in_sync: whether the replica is in the ISR. lag: the number of records by which the replica is
+    behind the leader's high watermark; None while that number is unknown. round_trip_ms: the
+    round-trip time that was measured last; None before the first measurement.
     """
 
     node_id: int
@@ -40,7 +41,8 @@ class ReplicaView:
 
 @dataclass(frozen=True, slots=True)
 class PartitionView:
-    """The replicas of a partition. leader_id: one of them, NO_NODE while there is no leader."""
+    """The replicas of a partition. leader_id: the node id of the leader; NO_NODE while there is no
+    leader."""
 
     leader_id: int
     replicas: tuple[ReplicaView, ...]
@@ -57,13 +59,14 @@ class PartitionView:
 
 class ReplicaSelector(Protocol):
     def configure(self, values: Mapping[str, str]) -> None:
-        """Called once with all settings of the consumer. Raises UsageError, which names the key."""
+        """Take all settings of the consumer; called once. Raises UsageError, which names the
+        key."""
 
     def select(self, partition: PartitionView) -> int | None:
-        """The node id of the replica to read from; None for the leader."""
+        """The node id of the replica to read from; None to read from the leader."""
 
     def close(self) -> None:
-        """Called when the consumer is closed."""
+        """Release what the selector holds; called when the consumer is closed."""
 
 
 class LeaderSelector(ReplicaSelector):
@@ -80,8 +83,8 @@ class LeaderSelector(ReplicaSelector):
 
 
 class RackSelector(LeaderSelector):
-    """Chooses the leader if it is in the reader's rack, else the in-sync replica of this rack that
-    lags least (Kafka: RackAwareReplicaSelector)."""
+    """Chooses the leader if the leader is in the reader's rack. Otherwise chooses the in-sync
+    replica of this rack that lags least (Kafka: RackAwareReplicaSelector)."""
 
     def __init__(self) -> None:
         self._rack = ""
@@ -99,7 +102,7 @@ class RackSelector(LeaderSelector):
 
 
 class NearestSelector(LeaderSelector):
-    """Chooses the in-sync replica that answers fastest."""
+    """Chooses the in-sync replica with the shortest round-trip time."""
 
     def select(self, partition: PartitionView) -> int | None:
         measured = [r for r in partition.in_sync if r.round_trip_ms is not None]
@@ -123,8 +126,8 @@ SELECTORS: dict[str, type[ReplicaSelector]] = {
 
 
 def selector_named(values: Mapping[str, str]) -> ReplicaSelector:
-    """The configured selector that replica.selector.class names, by a key of SELECTORS or as
-    module:Class. Raises UsageError."""
+    """The selector that replica.selector.class names, configured with `values`. The name is a key
+    of SELECTORS or module:Class. Raises UsageError."""
     name = values.get(SELECTOR_KEY, "leader")
     found = SELECTORS.get(name) or _imported(name)
     selector = found()

@@ -1,8 +1,9 @@
-"""A reader of one partition as a state machine without I/O: KIP-320 and KIP-392.
+"""A reader of one partition as a state machine without I/O (KIP-320, KIP-392; Kafka:
+SubscriptionState, OffsetFetcher, FetchCollector).
 
 The caller sends the request that `next_ask` returns, and gives the answer to `answer`. One request
-is in flight at a time. When the state changes (by a seek, by a new leader), the session forgets the
-request in flight and ignores its answer. Kafka: SubscriptionState, OffsetFetcher, FetchCollector.
+is in flight at a time. When a seek or a new leader changes the state, the session forgets the
+request in flight and ignores its answer.
 """
 
 from __future__ import annotations
@@ -27,9 +28,9 @@ _NOT_THERE_YET = (ErrorCode.OFFSET_NOT_AVAILABLE, ErrorCode.UNKNOWN_LEADER_EPOCH
 
 @dataclass(frozen=True, slots=True)
 class SessionSettings:
-    """retry_backoff_ms: the pause between an error and the next request. metadata_max_age_ms: the
-    longest time between two requests for metadata; also the lease of a preferred replica. rack:
-    client.rack."""
+    """The settings of a reader. retry_backoff_ms: the pause between an error and the next request.
+    metadata_max_age_ms: the longest time between two requests for metadata, and the lease of a
+    preferred replica. rack: the value of client.rack."""
 
     retry_backoff_ms: int = 100
     metadata_max_age_ms: int = 300_000
@@ -38,9 +39,12 @@ class SessionSettings:
 
 @dataclass(frozen=True, slots=True)
 class AwaitReset:
-    """There is no position, and the offset that `policy` names is to be looked up. lost: the
-    position before, which the leader's log doesn't hold, or whose epoch it doesn't know
-    (is_truncated); None at the start and where the caller asked for a reset."""
+    """There is no position. The next step is to look up the offset that `policy` names.
+
+    lost: the position before, if the leader's log doesn't hold it; None at the start, and where the
+    caller asked for a reset. is_truncated: whether the leader's log doesn't know the epoch of that
+    position either.
+    """
 
     policy: values.ResetPolicy
     lost: values.FetchPosition | None = None
@@ -49,7 +53,8 @@ class AwaitReset:
 
 @dataclass(frozen=True, slots=True)
 class AwaitValidation:
-    """The leader is to tell where position.epoch ends. Nothing is fetched before."""
+    """The next step is to ask the leader where position.epoch ends. Until then nothing is
+    fetched."""
 
     position: values.FetchPosition
 
@@ -65,8 +70,12 @@ State = AwaitReset | AwaitValidation | Fetching
 
 
 class Session:
-    """start: where to begin, None for the offset that `policy` names. selector: a configured one,
-    which `close` closes."""
+    """A reader. start: the position at which to begin; None for the offset that `policy` names.
+    selector: a configured selector, which `close` closes.
+
+    state: what the reader does now. high_watermark: the high watermark (exclusive) of the replica
+    that was read last; -1 before the first answer.
+    """
 
     def __init__(
         self,
@@ -84,49 +93,42 @@ class Session:
         self._not_before = 0
         self._metadata_due = 0
         self._refresh = True
-        self._high_watermark = UNDEFINED_OFFSET
+        self.high_watermark = UNDEFINED_OFFSET
         self._followers_look_up = True
+        """Whether followers may answer where their log starts. Those of released Kafka don't."""
         self._reconciled: values.FetchPosition | None = None
+        """The position that a replica called out of range, and about which the leader was asked."""
         self._epochs: Epochs = ()
-        self._state: State = AwaitReset(policy)
+        self.state: State = AwaitReset(policy)
         if start is not None:
             self.seek(start)
         elif policy is values.ResetPolicy.NONE:
             self._error = values.NoOffsetError(None)
 
     @property
-    def state(self) -> State:
-        return self._state
-
-    @property
     def position(self) -> values.FetchPosition | None:
-        """The position of the next record that is returned; None while it is being looked up."""
-        return None if isinstance(self._state, AwaitReset) else self._state.position
-
-    @property
-    def high_watermark(self) -> int:
-        """Exclusive, of the replica that was read last; -1 before the first answer."""
-        return self._high_watermark
+        """The position of the next record that is returned. None while the reader looks it up."""
+        return None if isinstance(self.state, AwaitReset) else self.state.position
 
     @property
     def leader(self) -> KnownLeader:
-        """The leader in the metadata."""
+        """The leader that the metadata names."""
         return self._replicas.leader
 
     def seek(self, position: values.FetchPosition) -> None:
-        """Read on from this position. If it has an epoch, the leader is first asked where this
-        epoch ends."""
+        """Read on from this position. If the position has an epoch, the leader is first asked where
+        this epoch ends."""
         self._epochs = ()
-        self._high_watermark = UNDEFINED_OFFSET
+        self.high_watermark = UNDEFINED_OFFSET
         self._place(position)
 
     def reset(self, policy: values.ResetPolicy) -> None:
-        """Read on from the earliest or latest offset. The policy NONE is a bug of the caller."""
-        assert policy is not values.ResetPolicy.NONE, "reset to where?"
-        if self._state == AwaitReset(policy) and self._error is None:
-            return  # a lookup by the same policy is already in flight
+        """Read on from the earliest or the latest offset. The policy must not be NONE."""
+        assert policy is not values.ResetPolicy.NONE, "NONE names no offset"
+        if self.state == AwaitReset(policy) and self._error is None:
+            return  # The reader already looks up the offset of this policy.
         self._epochs = ()
-        self._high_watermark = UNDEFINED_OFFSET
+        self.high_watermark = UNDEFINED_OFFSET
         self._enter(AwaitReset(policy))
 
     def close(self) -> None:
@@ -136,9 +138,9 @@ class Session:
 
     def next_ask(self, now_ms: int) -> tuple[int, values.Ask] | None:
         """The next request, with its id for `answer`. None while a request is in flight, and before
-        `next_at`.
+        the time of `next_at`.
 
-        Raises NoOffsetError and LogTruncationError, each time until `seek` or `reset`.
+        Raises NoOffsetError and LogTruncationError in every call until `seek` or `reset`.
         """
         if self._error is not None:
             raise self._error
@@ -148,15 +150,15 @@ class Session:
         return self._in_flight
 
     def next_at(self) -> int | None:
-        """When (ms) `next_ask` has a request; None while one is in flight."""
+        """The time (ms) at which `next_ask` has a request. None while a request is in flight."""
         return None if self._in_flight is not None else self._not_before
 
     def learn(self, metadata: values.Metadata) -> bool:
-        """Take metadata, whether or not it was asked for. Returns False where it has no partition,
-        or an older epoch.
+        """Take metadata, which may also be metadata that the session has not asked for. Returns
+        False where the metadata has no partition, or an older epoch.
 
-        Where the leader or its epoch has changed, the position must be validated if its epoch is
-        known, and the request in flight is forgotten (KIP-320).
+        If the leader or its epoch has changed, the session forgets the request in flight. If the
+        epoch of the position is known, the position must then be validated (KIP-320).
         """
         if metadata.partition is None:
             return False
@@ -170,10 +172,11 @@ class Session:
         return True
 
     def answer(self, ask_id: int, answer: values.Answer, now_ms: int) -> values.Polled:
-        """Take the answer to the request with this id. Returns what it brings; nothing for a
-        forgotten request.
+        """Take the answer to the request with this id. Returns the records and reports that come of
+        it. The answer to a forgotten request is ignored.
 
-        Raises ReadRefusedError and DataError; the position stays, and the request may be repeated.
+        Raises ReadRefusedError and DataError. The position then stays, and the caller may go on
+        with `next_ask`.
         """
         if self._in_flight is None or self._in_flight[0] != ask_id:
             return NOTHING
@@ -189,7 +192,7 @@ class Session:
         return self._refreshed(answer, now_ms)
 
     def forget(self, ask_id: int, now_ms: int) -> None:
-        """Note that the request with this id has failed. The next poll makes another one."""
+        """Note that the request with this id has failed. `next_ask` then gives another request."""
         if self._in_flight is not None and self._in_flight[0] == ask_id:
             self._in_flight = None
             self._back_off(now_ms)
@@ -198,43 +201,45 @@ class Session:
         leader = self.leader
         if self._refresh or leader.node_id == NO_NODE or now_ms >= self._metadata_due:
             return values.RefreshMetadata()
-        state = self._state
+        state = self.state
         if isinstance(state, AwaitValidation):
             return values.EndOfEpoch(leader.node_id, state.position, leader.epoch)
         node_id = self._replicas.node(now_ms)
         if isinstance(state, Fetching):
             rack = "" if self._replicas.avoids_any(now_ms) else self._settings.rack
             return values.Fetch(node_id, state.position, leader.epoch, rack)
-        # the replica that is read may begin at a later offset than the leader (KIP-392's draft)
+        # The replica from which records are read may start at a later offset than the leader does
+        # (KIP-392's draft).
         by_replica = state.policy is values.ResetPolicy.EARLIEST and self._followers_look_up
         return values.LookUpOffset(
             node_id if by_replica else leader.node_id, state.policy, leader.epoch
         )
 
     def _enter(self, state: State) -> None:
-        self._state = state
+        self.state = state
         self._in_flight = None
         self._error = None
 
     def _place(self, position: values.FetchPosition) -> None:
-        """Read on from a position that the leader hasn't validated."""
+        """Read on from a position that the leader has not validated yet."""
         if position.epoch >= 0 and self.leader.epoch >= 0:
             self._enter(AwaitValidation(position))
         else:
             self._enter(Fetching(position))
 
     def _follow_leader(self) -> None:
-        """Validate the position by the new leader or epoch."""
-        state = self._state
+        """Let the new leader validate the position."""
+        state = self.state
         position = state.lost if isinstance(state, AwaitReset) else state.position
         if position is None:
             self._in_flight = None
-        elif self._error is None:  # the new leader's log may hold what the old one's lacked
+        elif self._error is None:
+            # The new leader's log may hold a position that the old leader's log lacked.
             self._place(position)
 
     def _refreshed(self, metadata: values.Metadata, now_ms: int) -> values.Polled:
-        """Take the answer to a request for metadata. Where it brings nothing new, reading goes on
-        by the older metadata."""
+        """Take the answer to a request for metadata. If the answer brings nothing new, the reader
+        goes on with the older metadata."""
         self._refresh = False
         self._metadata_due = now_ms + self._settings.metadata_max_age_ms
         if not self.learn(metadata) or self.leader.node_id == NO_NODE:
@@ -248,11 +253,11 @@ class Session:
             self._out_of_range(ask, fetched, now_ms)
             return NOTHING
         if fetched.error is not ErrorCode.NONE:
-            # A replica that doesn't know this epoch yet is behind: newer metadata wouldn't help.
+            # A replica that doesn't know this epoch yet lags. Newer metadata wouldn't help.
             refresh = fetched.error is not ErrorCode.UNKNOWN_LEADER_EPOCH
             return self._failed(ask.node_id, fetched.error, now_ms, refresh=refresh)
         self._replicas.served(ask.node_id, fetched.high_watermark)
-        self._high_watermark = fetched.high_watermark
+        self.high_watermark = fetched.high_watermark
         self._prefer(ask, fetched.preferred, now_ms)
         try:
             taken = records.take(fetched.data, ask.position, self._epochs)
@@ -263,7 +268,7 @@ class Session:
         if taken.position != ask.position:
             self._reconciled = None
         self._epochs = taken.epochs
-        self._state = Fetching(taken.position)
+        self.state = Fetching(taken.position)
         return values.Polled(taken.records)
 
     def _prefer(self, ask: values.Fetch, preferred: int | None, now_ms: int) -> None:
@@ -274,9 +279,10 @@ class Session:
             self._back_off(now_ms)
 
     def _out_of_range(self, ask: values.Fetch, fetched: values.Fetched, now_ms: int) -> None:
-        """A follower's OFFSET_OUT_OF_RANGE proves nothing: the leader is asked next. A position
-        below the log start is reset by the policy at once. A position above the log end may have
-        been truncated away: the leader is asked once where the position's epoch ends (KIP-392)."""
+        """Handle OFFSET_OUT_OF_RANGE (KIP-392). The answer of a follower proves nothing, so the
+        leader is asked next. A position below the log start is reset by the policy at once. Records
+        before a position above the log end may have been truncated, so the leader is asked once
+        where the position's epoch ends."""
         position = ask.position
         self._replicas.failed(ask.node_id, now_ms)
         self._back_off(now_ms)
@@ -291,8 +297,8 @@ class Session:
             )
 
     def _lose(self, position: values.FetchPosition, error: KraftlakeError) -> None:
-        """The position isn't in the leader's log: reset it by the policy, or keep the
-        error for the caller where the policy is NONE."""
+        """Give up the position, which isn't in the leader's log. The policy names the next offset;
+        where the policy is NONE, the caller gets the error."""
         if self._policy is values.ResetPolicy.NONE:
             self._error = error
         else:
@@ -314,21 +320,24 @@ class Session:
                 return self._truncated(position, diverging)
         self._enter(Fetching(position))
         if self._reconciled == position:
-            self._refresh = True  # the replica that answered out of range may have left the ISR
+            # The replica that called this position out of range may have left the ISR.
+            self._refresh = True
         return NOTHING
 
     def _diverging(self, end: OffsetAndEpoch) -> OffsetAndEpoch:
-        """The position at which the leader's log diverges from the records that were read. end: the
-        leader's largest epoch up to the position's, and where it ends. Records that were read in
-        later epochs aren't in the leader's log."""
+        """The position at which the leader's log diverges from the records that were read.
+
+        end: the leader's largest epoch that isn't larger than the position's, with the end offset
+        of this epoch. Records that were read in later epochs aren't in the leader's log.
+        """
         later = (entry.start_offset for entry in self._epochs if entry.epoch > end.epoch)
         return OffsetAndEpoch(min(end.offset, next(later, end.offset)), end.epoch)
 
     def _truncated(
         self, position: values.FetchPosition, diverging: OffsetAndEpoch
     ) -> values.Polled:
-        """The leader's log was truncated below the position: read on where it diverges, unless the
-        policy is NONE (KIP-320)."""
+        """Read on where the leader's log diverges, because that log was truncated below the
+        position. Where the policy is NONE, the caller gets an error instead (KIP-320)."""
         if self._policy is values.ResetPolicy.NONE:
             self._error = values.LogTruncationError(position, diverging)
             return NOTHING
@@ -337,7 +346,8 @@ class Session:
         self._reconciled = None
         if read_epoch is None or read_epoch == diverging.epoch:
             self._enter(Fetching(values.FetchPosition(diverging.offset, diverging.epoch)))
-        else:  # the leader's log may lack earlier records too
+        else:
+            # The leader's log may lack earlier records too.
             self._enter(AwaitValidation(values.FetchPosition(diverging.offset, read_epoch)))
         return values.Polled(reports=(values.Truncation(position, diverging),))
 
@@ -346,14 +356,14 @@ class Session:
     ) -> values.Polled:
         is_leader = ask.node_id == self.leader.node_id
         if found.error is ErrorCode.NOT_LEADER_OR_FOLLOWER and not is_leader:
-            self._followers_look_up = False  # in released Kafka only leaders look offsets up
+            self._followers_look_up = False
             return NOTHING
         if found.error is not ErrorCode.NONE:
             return self._failed(ask.node_id, found.error, now_ms)
         if found.offset < 0:
             return self._failed(ask.node_id, ErrorCode.OFFSET_NOT_AVAILABLE, now_ms)
-        state = self._state
-        assert isinstance(state, AwaitReset), "any other state forgets the lookup"
+        state = self.state
+        assert isinstance(state, AwaitReset), "a change of the state forgets this request"
         after = values.FetchPosition(found.offset, found.epoch)
         self._epochs = ()
         self._enter(Fetching(after))
@@ -365,8 +375,8 @@ class Session:
     def _failed(
         self, node_id: int, error: ErrorCode, now_ms: int, *, refresh: bool = True
     ) -> values.Polled:
-        """Note the error, after which the request is tried again. refresh: whether to ask for
-        metadata before."""
+        """Note an error, after which the request is tried again. refresh: whether to ask for
+        metadata first."""
         self._back_off(now_ms)
         if error is ErrorCode.TOPIC_AUTHORIZATION_FAILED:
             raise values.ReadRefusedError

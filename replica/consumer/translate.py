@@ -1,8 +1,9 @@
-"""A session's asks as Kafka's requests, and Kafka's responses as the session's answers. Messages
-are dicts, as in replica.wire; there is no I/O.
+"""Translates a session's requests to Kafka's, and Kafka's responses to the session's answers.
+Messages are dicts, as in replica.wire. All functions are pure.
 
-Readers have replica id -1, use no fetch session, and read uncommitted records. A metadata log has
-no transactions of producers; of other topics the records of aborted transactions are returned too.
+Readers have the replica id -1, use no fetch session, and read uncommitted records. A metadata log
+has no transactions of producers. Readers of other topics get the records of aborted transactions
+too.
 """
 
 from __future__ import annotations
@@ -49,6 +50,11 @@ EXPECTED = frozenset(
 """The errors that answers to fetches and offset lookups may have."""
 
 NEWEST_FETCH_BY_NAME = 12
+"""The newest version of Fetch that gives the topic by its name."""
+_MAX_WAIT_MS = 500
+_MIN_BYTES, _MAX_BYTES = 1, 1024 * 1024
+"""Kafka's fetch.min.bytes and max.partition.fetch.bytes. A first batch that is larger than the
+maximum still comes as a whole."""
 _CONSUMER = -1
 _NO_SESSION = -1
 _READ_UNCOMMITTED = 0
@@ -60,25 +66,16 @@ _TIMESTAMPS = {
 
 @dataclass(frozen=True, slots=True)
 class TopicPartition:
-    """topic_id: ZERO_UUID before the first metadata, and where the brokers know no topic ids."""
+    """A partition. topic_id: ZERO_UUID before the first metadata, and where the brokers know no
+    topic ids."""
 
     topic: str
     partition: int = 0
     topic_id: str = ZERO_UUID
 
 
-@dataclass(frozen=True, slots=True)
-class FetchSettings:
-    """fetch.max.wait.ms, fetch.min.bytes and max.partition.fetch.bytes. A first batch that is
-    larger than max_bytes still comes as a whole."""
-
-    max_wait_ms: int = 500
-    min_bytes: int = 1
-    max_bytes: int = 1024 * 1024
-
-
 class UnexpectedAnswerError(KraftlakeError):
-    """A node answered with an error that a reader never expects, or for another partition."""
+    """A node answered with an error that no reader expects, or about another partition."""
 
 
 def metadata_request(partition: TopicPartition) -> Message:
@@ -86,19 +83,16 @@ def metadata_request(partition: TopicPartition) -> Message:
 
 
 def read_metadata(partition: TopicPartition, response: Message) -> Metadata:
-    """The partition's metadata, without the replicas of brokers that aren't live: nobody could
-    connect to them."""
+    """The partition's metadata. Replicas on brokers that aren't live are left out, because nobody
+    could connect to them."""
     topics = [topic for topic in response["topics"] if topic["name"] == partition.topic]
-    if not topics:
+    if topics and topics[0]["errorCode"]:
+        return Metadata(None, error=read_error(topics[0]["errorCode"]))
+    partitions = [each for topic in topics for each in topic["partitions"]]
+    found = [each for each in partitions if each["partitionIndex"] == partition.partition]
+    if not found:
         return Metadata(None, error=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-    (topic,) = topics
-    found = [p for p in topic["partitions"] if p["partitionIndex"] == partition.partition]
-    if topic["errorCode"] or not found:
-        error = read_error(topic["errorCode"])
-        return Metadata(
-            None, error=error if topic["errorCode"] else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        )
-    (view,) = found
+    (topic,), (view,) = topics, found
     brokers = {broker["nodeId"]: broker for broker in response["brokers"]}
     replicas = tuple(
         ReplicaView(
@@ -115,19 +109,19 @@ def read_metadata(partition: TopicPartition, response: Message) -> Metadata:
     return Metadata(PartitionView(leader_id, replicas), view["leaderEpoch"], topic["topicId"])
 
 
-def fetch_request(partition: TopicPartition, settings: FetchSettings, ask: Fetch) -> Message:
+def fetch_request(partition: TopicPartition, ask: Fetch) -> Message:
     asked = {
         "partition": partition.partition,
         "currentLeaderEpoch": ask.leader_epoch,
         "fetchOffset": ask.position.offset,
-        "partitionMaxBytes": settings.max_bytes,
+        "partitionMaxBytes": _MAX_BYTES,
     }
     named = {"topic": partition.topic, "topicId": partition.topic_id, "partitions": [asked]}
     return {
         "replicaId": _CONSUMER,
-        "maxWaitMs": settings.max_wait_ms,
-        "minBytes": settings.min_bytes,
-        "maxBytes": settings.max_bytes,
+        "maxWaitMs": _MAX_WAIT_MS,
+        "minBytes": _MIN_BYTES,
+        "maxBytes": _MAX_BYTES,
         "isolationLevel": _READ_UNCOMMITTED,
         "sessionEpoch": _NO_SESSION,
         "topics": [named],
@@ -187,8 +181,8 @@ def read_look_up(response: Message) -> LookedUp:
 
 
 def with_lag(view: PartitionView, quorum: DescribedQuorum) -> PartitionView:
-    """The view with the lag of its replicas by the leader's answer; unchanged where the answer is
-    an error or has no high watermark."""
+    """The view with the lag of each replica, which the leader's answer shows. The view is unchanged
+    where the answer is an error or has no high watermark."""
     end = quorum.high_watermark
     if quorum.error or end == UNDEFINED_OFFSET:
         return view
@@ -199,8 +193,8 @@ def with_lag(view: PartitionView, quorum: DescribedQuorum) -> PartitionView:
 
 
 def read_error(code: int) -> ErrorCode:
-    """The error of this number. Raises UnexpectedAnswerError where it isn't in EXPECTED: trying
-    again would not help."""
+    """The error with this number. Raises UnexpectedAnswerError for an error that isn't in EXPECTED,
+    because the same request would fail again."""
     error = error_of(code)
     if error not in EXPECTED or error != code:
         raise UnexpectedAnswerError(f"answered with {error_name(code)}")

@@ -1,5 +1,5 @@
-"""The requests of a session, the answers to them, and what a reader gets: frozen values, without
-versions of the protocol."""
+"""The requests of a session, the answers to them, and the values that a reader gets. None of them
+depends on a version of the protocol."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from replica.model.keys import ZERO_UUID
 
 
 class ResetPolicy(Enum):
-    """auto.offset.reset. EARLIEST is the earliest offset of the replica that is read, LATEST the
-    leader's."""
+    """The values of auto.offset.reset. EARLIEST means the earliest offset of the replica that is
+    read, LATEST the latest offset of the leader, NONE that the caller must seek."""
 
     EARLIEST = "earliest"
     LATEST = "latest"
@@ -26,8 +26,8 @@ class ResetPolicy(Enum):
 
 @dataclass(frozen=True, slots=True)
 class FetchPosition:
-    """Where to read on (Kafka: SubscriptionState.FetchPosition). offset: of the next record. epoch:
-    of the record before it, -1 while unknown."""
+    """A position in the log (Kafka: SubscriptionState.FetchPosition). offset: the offset of the
+    next record. epoch: the epoch of the record before the position; -1 while that is unknown."""
 
     offset: int
     epoch: int = UNDEFINED_EPOCH
@@ -38,9 +38,9 @@ class FetchPosition:
 
 @dataclass(frozen=True, slots=True)
 class Fetch:
-    """Asks for records. leader_epoch: that of the metadata, -1 for none; the node refuses another
-    one (KIP-320). rack: by which the leader may name a preferred replica; empty to be served by the
-    leader itself."""
+    """Asks for records. leader_epoch: the leader epoch that the metadata names; -1 for none. The
+    node refuses the request if it knows another epoch (KIP-320). rack: the rack of this reader, by
+    which the leader may name a preferred replica; empty to be served by the leader itself."""
 
     node_id: int
     position: FetchPosition
@@ -59,8 +59,8 @@ class EndOfEpoch:
 
 @dataclass(frozen=True, slots=True)
 class LookUpOffset:
-    """Asks for the earliest offset of a replica, or for the leader's latest (ListOffsets). The
-    policy is never NONE."""
+    """Asks for the earliest offset of a replica, or for the latest offset of the leader
+    (ListOffsets). The policy is never NONE."""
 
     node_id: int
     policy: ResetPolicy
@@ -69,7 +69,7 @@ class LookUpOffset:
 
 @dataclass(frozen=True, slots=True)
 class RefreshMetadata:
-    """Asks any node for leader, epoch and replicas."""
+    """Asks any node for the leader, its epoch and the replicas."""
 
 
 Ask: TypeAlias = Fetch | EndOfEpoch | LookUpOffset | RefreshMetadata
@@ -80,9 +80,10 @@ Ask: TypeAlias = Fetch | EndOfEpoch | LookUpOffset | RefreshMetadata
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """data: batches; the first may begin below the position, and the last may be cut off.
-    high_watermark (exclusive), log_start (inclusive): of the replica that answered, -1 where the
-    answer has none. preferred: the replica that the leader chose for this reader."""
+    """The answer to Fetch. data: batches; the first batch may begin below the position, and the
+    last batch may be cut off. high_watermark (exclusive), log_start (inclusive): those of the
+    replica that answered; -1 where the answer doesn't have them. preferred: the replica that the
+    leader chose for this reader."""
 
     error: ErrorCode = ErrorCode.NONE
     data: bytes = b""
@@ -93,8 +94,9 @@ class Fetched:
 
 @dataclass(frozen=True, slots=True)
 class EpochEnded:
-    """end: exclusive; (-1, -1) where the leader doesn't know the epoch; None where the leader
-    doesn't know this request, so that the position can't be validated."""
+    """The answer to EndOfEpoch. end: the end of the epoch (exclusive); (-1, -1) where the leader
+    doesn't know the epoch; None where the leader doesn't know this request, so that the position
+    can't be validated."""
 
     error: ErrorCode = ErrorCode.NONE
     end: OffsetAndEpoch | None = None
@@ -102,8 +104,8 @@ class EpochEnded:
 
 @dataclass(frozen=True, slots=True)
 class LookedUp:
-    """offset: -1 where the replica can't tell it yet. epoch: of the record at the offset, -1 where
-    the answer has none."""
+    """The answer to LookUpOffset. offset: -1 where the replica doesn't know it yet. epoch: the
+    epoch of the record at the offset; -1 where the answer has none."""
 
     error: ErrorCode = ErrorCode.NONE
     offset: int = UNDEFINED_OFFSET
@@ -112,8 +114,8 @@ class LookedUp:
 
 @dataclass(frozen=True, slots=True)
 class Metadata:
-    """partition: None where no node answered, or where there is no such partition (`error`).
-    leader_epoch: -1 where the answer has none."""
+    """The answer to RefreshMetadata. partition: None where no node answered, or where `error` tells
+    that there is no such partition. leader_epoch: -1 where the answer has none."""
 
     partition: PartitionView | None
     leader_epoch: int = UNDEFINED_EPOCH
@@ -129,8 +131,9 @@ Answer: TypeAlias = Fetched | EpochEnded | LookedUp | Metadata
 
 @dataclass(frozen=True, slots=True)
 class ConsumerRecord:
-    """epoch: the leader epoch of the record's batch. is_control: whether Kafka wrote the record,
-    and not a producer: a leader change, a voter set, a transaction's marker."""
+    """A record of the log. epoch: the leader epoch of the record's batch. is_control: whether Kafka
+    itself wrote the record, and no producer. Such records are, for example, leader changes, voter
+    sets and the markers of transactions."""
 
     record: Record
     epoch: int
@@ -145,9 +148,9 @@ class ConsumerRecord:
 class Truncation:
     """Records that were read before `position` are gone from the leader's log.
 
-    diverging: where the leader's log diverges from the records that were read (end offset
-    exclusive, epoch), and reading goes on. None where the leader can't tell: then an OffsetReset
-    follows, which says where reading goes on.
+    diverging: the end offset (exclusive) and the epoch at which the leader's log diverges from the
+    records that were read. Reading goes on there. None where the leader can't tell; an OffsetReset
+    then says where reading goes on.
     """
 
     position: FetchPosition
@@ -156,8 +159,8 @@ class Truncation:
 
 @dataclass(frozen=True, slots=True)
 class OffsetReset:
-    """The log doesn't hold the position any more, and reading goes on at the offset that the reset
-    policy names."""
+    """The log doesn't hold the position `before` any more. Reading goes on at `after`, the offset
+    that the reset policy names."""
 
     before: FetchPosition
     after: FetchPosition
@@ -168,8 +171,8 @@ Report: TypeAlias = Truncation | OffsetReset
 
 @dataclass(frozen=True, slots=True)
 class Polled:
-    """Records in the order of their offsets, or reports of what happened before the next
-    records."""
+    """The result of a poll: records in the order of their offsets, or reports of what happened
+    before the next records."""
 
     records: tuple[ConsumerRecord, ...] = ()
     reports: tuple[Report, ...] = ()
@@ -179,11 +182,11 @@ class Polled:
 
 
 class NoOffsetError(KraftlakeError):
-    """auto.offset.reset is none, and there is no position, or the log doesn't hold it (any more).
+    """There is no position, or the log doesn't hold the position, and auto.offset.reset is none.
     The caller has to seek (Kafka: NoOffsetForPartitionException, OffsetOutOfRangeException).
 
-    position: None where there never was one. log_start (inclusive), high_watermark (exclusive): of
-    the leader, -1 where they aren't known.
+    position: None where there never was one. log_start (inclusive), high_watermark (exclusive):
+    those of the leader; -1 where they aren't known.
     """
 
     def __init__(

@@ -102,7 +102,7 @@ def decode_header(buffer: Buffer, position: int = 0) -> BatchHeader:
     require(buffer, position, HEADER.size, "batch header")
     header = BatchHeader._make(HEADER.unpack_from(buffer, position))
     if header.base_offset < 0:
-        # these errors don't show numbers, which may be bytes of a secret; a magic is one byte
+        # These errors show no numbers, which may be bytes of a secret; a magic is one byte.
         raise CorruptDataError("the base offset is negative", position)
     if header.magic != MAGIC:
         raise UnsupportedDataError(f"batch magic {header.magic}, expected {MAGIC}", position)

@@ -9,7 +9,9 @@ from __future__ import annotations
 import gzip
 import struct
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import ModuleType
+from typing import TypeVar
 
 from replica.errors import CorruptDataError, UnsupportedDataError
 from replica.message.primitives import Buffer
@@ -44,6 +46,9 @@ _GROWTH = 8
 it grows by this factor, up to the limit."""
 _TOO_SMALL = "failed to write whole buffer"
 _SNAPPY_MAX_RATIO = 64
+
+
+_Function = TypeVar("_Function")
 
 
 class Inflation:
@@ -83,11 +88,8 @@ def decompress(codec: int, data: Buffer, limit: int | None = None) -> bytes:
     """
     if codec == NONE:
         return bytes(data)
-    reader = _READERS.get(codec)
-    if reader is None:
-        raise UnsupportedDataError(f"compression type {codec} is unknown")
-    _check_has_codec(codec)
-    return reader(bytes(data), inflated_limit(len(data)) if limit is None else limit)
+    most = inflated_limit(len(data)) if limit is None else limit
+    return _chosen(_READERS, codec)(bytes(data), most)
 
 
 def compress(codec: int, data: bytes) -> bytes:
@@ -95,25 +97,18 @@ def compress(codec: int, data: bytes) -> bytes:
     does."""
     if codec == NONE:
         return data
-    if codec == GZIP:
-        return gzip.compress(data, 6, mtime=0)
-    if codec in CODEC_NAMES:
-        _check_has_codec(codec)
-    if codec == SNAPPY:
-        return _xerial_compress(data)
-    if codec == LZ4:
-        return bytes(cramjam.lz4.compress(data))
-    if codec == ZSTD:
-        return bytes(cramjam.zstd.compress(data))
-    raise UnsupportedDataError(f"compression type {codec} is unknown")
+    return _chosen(_WRITERS, codec)(data)
 
 
-def _check_has_codec(codec: int) -> None:
+def _chosen(functions: Mapping[int, _Function], codec: int) -> _Function:
+    if codec not in functions:
+        raise UnsupportedDataError(f"compression type {codec} is unknown")
     if codec != GZIP and cramjam is None:
         raise UnsupportedDataError(
             f"{CODEC_NAMES[codec]}: this installation has no codec for it: "
             "python3 -m pip install cramjam, or install kraftlake by its wheel"
         )
+    return functions[codec]
 
 
 def _gunzip(data: bytes, limit: int) -> bytes:
@@ -129,15 +124,14 @@ def _gunzip(data: bytes, limit: int) -> bytes:
     return out
 
 
-def _into_growing_buffer(
-    name: str, into: Callable[[bytes, bytearray], int], data: bytes, limit: int
-) -> bytes:
-    """Decompress into a buffer that grows until the output fits, or the limit is reached."""
+def _into_growing_buffer(codec: ModuleType, name: str, data: bytes, limit: int) -> bytes:
+    """Decompress into a buffer that grows until the output fits, or the limit is reached. codec: a
+    module of cramjam."""
     size = min(limit, max(1024, len(data) * _GROWTH))
     while True:
         out = bytearray(size)
         try:
-            written = into(data, out)
+            written = codec.decompress_into(data, out)
         except cramjam.DecompressionError as error:
             if _TOO_SMALL not in str(error):
                 raise CorruptDataError(f"{name}: {error}") from error
@@ -146,14 +140,6 @@ def _into_growing_buffer(
             size = min(limit, size * _GROWTH)
             continue
         return bytes(memoryview(out)[:written])
-
-
-def _lz4(data: bytes, limit: int) -> bytes:
-    return _into_growing_buffer("lz4", cramjam.lz4.decompress_into, data, limit)
-
-
-def _zstd(data: bytes, limit: int) -> bytes:
-    return _into_growing_buffer("zstd", cramjam.zstd.decompress_into, data, limit)
 
 
 def _snappy_block(data: bytes, limit: int, used: int = 0) -> bytes:
@@ -198,6 +184,12 @@ def _xerial_compress(data: bytes) -> bytes:
 _READERS: dict[int, Callable[[bytes, int], bytes]] = {
     GZIP: _gunzip,
     SNAPPY: _unxerial,
-    LZ4: _lz4,
-    ZSTD: _zstd,
+    LZ4: lambda data, limit: _into_growing_buffer(cramjam.lz4, "lz4", data, limit),
+    ZSTD: lambda data, limit: _into_growing_buffer(cramjam.zstd, "zstd", data, limit),
+}
+_WRITERS: dict[int, Callable[[bytes], bytes]] = {
+    GZIP: lambda data: gzip.compress(data, 6, mtime=0),
+    SNAPPY: _xerial_compress,
+    LZ4: lambda data: bytes(cramjam.lz4.compress(data)),
+    ZSTD: lambda data: bytes(cramjam.zstd.compress(data)),
 }

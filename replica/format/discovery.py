@@ -216,15 +216,10 @@ def kind_of_file(path: str) -> FileName:
 
 def _starts_with_batch(path: str) -> bool:
     try:
-        data = _first_bytes(path)
+        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
+            data = file.read(_SNIFFED_BYTES)
         header = decode_header(data)
     except (OSError, DataError):
         return False
     whole = memoryview(data)[: header.size_bytes]
     return len(whole) == header.size_bytes >= HEADER.size and computed_crc(whole) == header.crc
-
-
-def _first_bytes(path: str) -> bytes:
-    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-    with os.fdopen(handle, "rb") as file:
-        return file.read(_SNIFFED_BYTES)

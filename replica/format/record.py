@@ -232,10 +232,6 @@ def _write_bytes(out: bytearray, value: bytes | None) -> None:
     out += value
 
 
-_FIXED_RECORD_BYTES = 4
-"""A byte each for the attributes, the timestamp delta 0, the absent key, the count of headers."""
-
-
 def batch_size(values: Sequence[bytes]) -> int:
     """Bytes on disk of a batch of these record values, uncompressed."""
     return HEADER.size + records_size(values, 0)
@@ -248,7 +244,7 @@ def records_size(values: Sequence[bytes], first_delta: int) -> int:
     """
     size, at, end = 0, 0, len(values)
     while at < end:
-        delta_bytes = _varint_size(first_delta + at)
+        delta_bytes = len(_varint(first_delta + at))
         after = min(end, (1 << 7 * delta_bytes - 1) - first_delta)
         lengths = Counter(map(len, values[at:after]))
         size += sum(count * _record_size(n, delta_bytes) for n, count in lengths.items())
@@ -257,10 +253,5 @@ def records_size(values: Sequence[bytes], first_delta: int) -> int:
 
 
 def _record_size(length: int, delta_bytes: int) -> int:
-    body = _FIXED_RECORD_BYTES + delta_bytes + _varint_size(length) + length
-    return _varint_size(body) + body
-
-
-def _varint_size(number: int) -> int:
-    """Bytes of the zigzag varint of a number that isn't negative."""
-    return max(1, ((2 * number).bit_length() + 6) // 7)
+    before, after = _around(length, delta_bytes)
+    return len(before) + delta_bytes + len(after) + length + len(_NO_HEADERS)

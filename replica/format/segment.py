@@ -152,27 +152,20 @@ class JudgedWalk:
         return batch
 
 
-class BatchWalk(JudgedWalk):
-    """Iterates once over the batches, in the order of the file."""
+class AnyWalk(JudgedWalk):
+    """A walk that iterates once over the batches, in the order of the file."""
+
+    @abstractmethod
+    def __iter__(self) -> Iterator[LocatedBatch]: ...
+
+
+class BatchWalk(AnyWalk):
+    """The walk of this module. replica.scan.segments has a faster one."""
 
     def __iter__(self) -> Iterator[LocatedBatch]:
         for frame in self._walk.frames():
             yield from map(self._believed, self._judgement.take(frame))
         yield from map(self._believed, self._judgement.rest())
-
-
-class AnyWalk(Protocol):
-    """BatchWalk, or the walk of the bulk reader."""
-
-    def __iter__(self) -> Iterator[LocatedBatch]: ...
-    @property
-    def next_offset(self) -> int | None: ...
-    @property
-    def damages(self) -> tuple[Damage, ...]: ...
-    @property
-    def end_position(self) -> int: ...
-    @property
-    def zero_tail(self) -> int: ...
 
 
 def scan(

@@ -1,4 +1,5 @@
-"""Brokers that hold replicas and aren't live, and log directories that are offline or cordoned."""
+"""Judges brokers that hold replicas and aren't live, and log directories that are offline or
+cordoned."""
 
 from __future__ import annotations
 
@@ -6,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from functools import partial
 
-from replica.check.catalogue.health import nodes
+from replica.check.catalogue import health
 from replica.check.rule import Finding, Subject
 from replica.health.cluster import Cluster
 from replica.model.keys import ZERO_UUID
@@ -39,8 +40,8 @@ def _absent(cluster: Cluster, held: Counter[int]) -> Iterator[Finding]:
             fenced.append(Subject(name, f"{state}, {replicas}", offsets[broker_id]))
     of_all = f"of {len(held)} brokers that hold replicas"
     message = f"{len(unregistered)} {of_all}"
-    yield from cluster.about(nodes.UNREGISTERED_BROKER, message, unregistered)
-    yield from cluster.about(nodes.FENCED_BROKER, f"{len(fenced)} {of_all}", fenced)
+    yield from cluster.about(health.UNREGISTERED_BROKER, message, unregistered)
+    yield from cluster.about(health.FENCED_BROKER, f"{len(fenced)} {of_all}", fenced)
 
 
 def _in_directories(cluster: Cluster) -> Iterator[Finding]:
@@ -65,7 +66,7 @@ def _in_directories(cluster: Cluster) -> Iterator[Finding]:
                 lost.append(told(f"on broker {broker_id}, in a directory that was lost"))
             else:
                 lost.append(told(f"on broker {broker_id}, in directory {directory}, not online"))
-    for rule, found in ((nodes.LOST_DIRECTORY, lost), (nodes.UNASSIGNED_DIRECTORY, unassigned)):
+    for rule, found in ((health.LOST_DIRECTORY, lost), (health.UNASSIGNED_DIRECTORY, unassigned)):
         yield from cluster.about(rule, f"{len(found)} replica{'s' * (len(found) > 1)}", found)
 
 
@@ -81,4 +82,4 @@ def _cordoned(cluster: Cluster) -> Iterator[Finding]:
         if (cordoned := fields["cordonedLogDirs"])
     ]
     message = f"of {len(subjects)} broker{'s' * (len(subjects) > 1)}"
-    yield from cluster.about(nodes.CORDONED_DIRECTORY, message, subjects)
+    yield from cluster.about(health.CORDONED_DIRECTORY, message, subjects)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from replica.check.rule import Finding, Rule, Subject
 from replica.metadata.image.image import Image
@@ -24,23 +24,25 @@ _INT32_MAX = 2**31 - 1
 PartitionKey: TypeAlias = tuple[str, int]
 
 
-@dataclass(frozen=True, slots=True)
-class ReassignmentStart:
-    """The record with which a partition's reassignment began. at: ms since the epoch."""
+class Beginning(NamedTuple):
+    """The record with which something began. at: its time, in ms since 1970 (UTC); None where its
+    batch has no time."""
 
     offset: int
-    at: int
+    at: int | None
 
 
 @dataclass(frozen=True)
 class Cluster:
     """The newest state of one cluster.
 
-    end_offset: exclusive. is_whole: False where the log goes on after it. refused_at: the offset of
-    the first record before the end that can't be applied, None for none. voters: ids of the voters
-    in force, empty where they aren't known. broker_defaults: from server.properties, empty where
-    they aren't known. starts: of the reassignments that the log shows from the beginning. now: the
-    time of the log's last batch in ms since the epoch; None without a log.
+    file: the directory whose log was replayed. end_offset: the end (exclusive) of the state.
+    is_whole: False where the log goes on behind this end. refused_at: the offset of the first
+    record before the end that can't be applied; None where all could be. voters: the ids of the
+    voters in force; empty where they aren't known. broker_defaults: the configs of a broker's
+    server.properties; empty where they aren't known. starts: the beginnings of running
+    reassignments, as far as the log shows them. now: the time of the log's last batch, in ms since
+    1970 (UTC); None without a log.
     """
 
     image: Image
@@ -51,7 +53,7 @@ class Cluster:
     refused_at: int | None = None
     voters: frozenset[int] = frozenset()
     broker_defaults: Mapping[str, str] = field(default_factory=dict)
-    starts: Mapping[PartitionKey, ReassignmentStart] = field(default_factory=dict)
+    starts: Mapping[PartitionKey, Beginning] = field(default_factory=dict)
     now: int | None = None
 
     def values(self, table: str) -> Mapping[Any, Any]:
@@ -86,13 +88,9 @@ class Cluster:
 
     @cached_property
     def live_brokers(self) -> frozenset[int]:
-        """The brokers that may lead: registered, not fenced, not shutting down."""
-        brokers = self.values("brokers")
-        return frozenset(
-            broker_id
-            for broker_id, fields in brokers.items()
-            if not fields["fenced"] and not fields["inControlledShutdown"]
-        )
+        """The brokers that may lead: they are registered, not fenced, and not shutting down."""
+        brokers = self.values("brokers").items()
+        return frozenset(broker_id for broker_id, fields in brokers if is_live(fields))
 
     def about(self, rule: Rule, message: str, subjects: Collection[Subject]) -> Iterator[Finding]:
         """The rule's finding about these subjects; none where there are none."""
@@ -123,8 +121,9 @@ class Cluster:
 
 @dataclass(frozen=True, slots=True)
 class MinIsrs:
-    """The values of min.insync.replicas that are numbers: of topics by name, of brokers by id, and
-    the default of all brokers, None where it isn't known."""
+    """The values of min.insync.replicas that are numbers. topics: those of topics, by name.
+    brokers: those of brokers, by id. default: the default of all brokers; None where it isn't
+    known."""
 
     topics: Mapping[str, int]
     brokers: Mapping[int, int]
@@ -132,7 +131,8 @@ class MinIsrs:
 
     @staticmethod
     def in_configs(configs: Mapping[Any, Any], broker_defaults: Mapping[str, str]) -> MinIsrs:
-        """configs: the values of an image's table. broker_defaults: from server.properties."""
+        """The values in these configs. configs: the values of an image's table. broker_defaults:
+        see Cluster."""
         topics: dict[str, int] = {}
         brokers: dict[int, int] = {}
         for (resource_type, resource, name), value in configs.items():
@@ -148,11 +148,11 @@ class MinIsrs:
         return MinIsrs(topics, brokers, _positive(default))
 
     def of(self, topic: str, partition: Partition) -> int | None:
-        """The min.insync.replicas of a partition of the topic, at most its replication factor; None
-        where neither the log nor a broker's file has it.
+        """The min.insync.replicas of a partition of the topic, which is at most its replication
+        factor; None where neither the log nor a broker's file has a value.
 
-        Kafka takes the first of: the topic's config, the leader's, the default of all brokers, the
-        leader's file.
+        Kafka takes the first value that there is of these: the topic's config, the leader's config,
+        the default of all brokers, the leader's file.
         """
         replicas = len(partition.replicas)
         if replicas <= 1:
@@ -164,9 +164,14 @@ class MinIsrs:
 
 
 def highest_levels(registration: Mapping[str, Any]) -> dict[str, int]:
-    """Feature -> the newest level that a broker or controller supports. Of a feature that isn't
-    there it supports level 0 only. registration: the fields of the node's record."""
+    """The newest level of each feature that a broker or controller supports. Of a feature that
+    isn't there the node supports only level 0. registration: the fields of the node's record."""
     return {one["name"]: one["maxSupportedVersion"] for one in registration["features"]}
+
+
+def is_live(registration: Mapping[str, Any]) -> bool:
+    """Whether a broker with these fields is neither fenced nor shutting down."""
+    return not registration["fenced"] and not registration["inControlledShutdown"]
 
 
 def _positive(text: str | None) -> int | None:
@@ -190,7 +195,7 @@ def listed(ids: Iterable[int]) -> str:
 
 
 def and_more(names: Collection[str]) -> str:
-    """The first few names, and how many more there are."""
+    """The first SHOWN_LIST names, and how many more there are."""
     shown = list(names)[:SHOWN_LIST]
     rest = len(names) - len(shown)
     return ", ".join(shown) + (f" and {rest} more" if rest else "")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from replica.check.catalogue.health import partitions
+from replica.check.catalogue import health
 from replica.check.rule import Finding, Subject
 from replica.health.cluster import BROKER_RESOURCE, Cluster
 from replica.metadata.image.state import TOPIC_RESOURCE
@@ -23,4 +23,4 @@ def judge_configs(cluster: Cluster) -> Iterator[Finding]:
         elif resource_type == BROKER_RESOURCE and resource and resource not in brokers:
             subjects.append(Subject(f"broker {resource}", name, offsets[key]))
     message = f"{len(subjects)} of {len(offsets)} configs"
-    yield from cluster.about(partitions.ORPHAN_CONFIG, message, subjects)
+    yield from cluster.about(health.ORPHAN_CONFIG, message, subjects)

@@ -1,8 +1,8 @@
-"""What the failure of a broker, of two, of a rack or of a voter would take away.
+"""Computes what the failure of a broker, of two brokers, of a rack or of a voter would take away.
 
-Partitions with equal replicas are counted together, and only failures of their own brokers are
-looked at, never every partition with every pair of brokers. The harm of two brokers is the harm of
-each alone, and a correction for the partitions that both hold.
+Partitions with equal replicas are counted together, and only the failures of their own brokers are
+computed for them, never those of every pair of brokers. The harm that two brokers do is the harm
+that each does alone, with a correction for the partitions that both hold.
 """
 
 from __future__ import annotations
@@ -20,14 +20,15 @@ from replica.health.placement import racks_of
 KINDS = NOTHING, RACK, BROKER, PAIR, VOTER = "nothing", "rack", "broker", "pair", "voter"
 """Exposure.kind: the values are part of the output of `state --exposure --json`."""
 MOST_PAIRS = 4_000_000
-"""The pairs of 2,800 brokers. A log of 1 MB can register 10,000 brokers, which are 50 million
-pairs."""
+"""The most pairs of brokers whose failures are computed: those of 2,800 brokers. A log of 1 MB can
+register 10,000 brokers, which are 50 million pairs."""
 
 
 class Harm(NamedTuple):
-    """Numbers of partitions. leaderless: without a replica that may lead. needs_unclean: those of
-    them that have a replica left, which isn't in sync. below_min_isr: with a leader, but fewer
-    in-sync replicas than min.insync.replicas, where that is known."""
+    """How many partitions are harmed. leaderless: partitions without a replica that may lead.
+    needs_unclean: leaderless partitions that have a replica left, which isn't in sync.
+    below_min_isr: partitions with a leader, but with fewer in-sync replicas than
+    min.insync.replicas, where that is known."""
 
     leaderless: int = 0
     needs_unclean: int = 0
@@ -49,10 +50,9 @@ def _counts_in(total: int) -> Harm:
 
 @dataclass(frozen=True, slots=True)
 class Exposure:
-    """The harm once `gone` has failed: brokers by id, a rack by name, a voter by id.
-
-    voters_left: None where the voters aren't known. has_majority: whether they may elect a leader.
-    """
+    """The harm that a failure does. kind: one of KINDS. gone: what has failed: brokers by id, a
+    rack by name, or a voter by id. voters_left: the number of voters that are left; None where the
+    voters aren't known. has_majority: whether these may elect a leader."""
 
     kind: str
     gone: tuple[str, ...]
@@ -76,7 +76,7 @@ NOW = Failure(NOTHING)
 
 
 class HarmTally:
-    """How much harm there is now, and how much more each failure would do, over all partitions.
+    """How much harm there is now over all partitions, and how much more each failure would do.
 
     with_pairs: whether failures of two brokers are counted. touched: the failures whose total has
     changed since the caller last cleared the set.
@@ -88,22 +88,22 @@ class HarmTally:
         self.touched: set[Failure] = set()
 
     def add(self, kind: LiveReplicas, count: int, rack_of: Mapping[int, str]) -> None:
-        """Add partitions of this kind, or remove them if `count` is negative. rack_of: of live
-        brokers."""
+        """Add partitions of this kind, or remove them if `count` is negative. rack_of: the racks of
+        live brokers."""
         for failure, share in _shares(kind, rack_of, with_pairs=self.with_pairs):
             if share:
                 self._totals[failure] += share * count
                 self.touched.add(failure)
 
     def total(self, *failures: Failure) -> int:
-        """The harm of now, and what these failures add to it."""
+        """The harm that there is now, together with what these failures add to it."""
         return self._totals[NOW] + sum(self._totals[one] for one in failures)
 
 
 @dataclass
 class Standing:
-    """The exposures of a cluster at one time. live: brokers. rack_of: of live brokers that have a
-    rack. voters: as in Cluster."""
+    """The exposures of a cluster at one time. live: the live brokers. rack_of: the racks of those
+    live brokers that have one. voters: see Cluster."""
 
     tally: HarmTally
     live: frozenset[int]
@@ -166,8 +166,8 @@ class Standing:
 
 
 def exposures(cluster: Cluster) -> Iterator[Exposure]:
-    """First the harm of now, without a failure; then the exposure to each rack, broker, pair of
-    brokers and voter, those of a kind in the order of their names.
+    """First the harm that there is now, without a failure; then the exposures to the failures that
+    Standing.failures lists.
 
     Only live brokers fail. A node that is voter and broker fails as both. Pairs are left out where
     has_too_many_pairs says so.
@@ -188,7 +188,8 @@ def alike_partitions(cluster: Cluster) -> Counter[Alike]:
 
 
 def has_too_many_pairs(cluster: Cluster) -> bool:
-    """Whether the live brokers, or the replicas of all assignments, make more than MOST_PAIRS."""
+    """Whether the live brokers, or the replicas of all assignments, make more pairs than
+    MOST_PAIRS."""
     assignments = {partition.replicas for partition in cluster.partitions.values()}
     of_replicas = sum(_pairs(len(replicas)) for replicas in assignments)
     return max(_pairs(len(cluster.live_brokers)), of_replicas) > MOST_PAIRS

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from replica.check.catalogue.health import nodes
+from replica.check.catalogue import health
 from replica.check.rule import Finding, Subject
 from replica.health.cluster import Cluster, and_more, highest_levels
 from replica.health.quorum import controllers_without_vote, how_to_remove
@@ -20,7 +20,8 @@ from replica.metadata.image.settings import METADATA_VERSION
 
 @dataclass(frozen=True, slots=True)
 class _Node:
-    """A registered broker or controller. highest: feature -> the newest level that it supports."""
+    """A registered broker or controller. controller_id: None for a broker. highest: see
+    highest_levels. offset: the offset of its registration."""
 
     name: str
     controller_id: int | None
@@ -45,8 +46,8 @@ def judge_features(cluster: Cluster) -> Iterator[Finding]:
         else:
             best = max(node.highest.get(feature, 0) for node in registered)
             blocked += _blockers(cluster, feature, best, registered) if best > level else []
-    yield from cluster.about(nodes.GHOST_BLOCKS_FEATURE, _counted(by_ghosts), by_ghosts)
-    yield from cluster.about(nodes.FEATURE_BLOCKED, _counted(blocked), blocked)
+    yield from cluster.about(health.GHOST_BLOCKS_FEATURE, _counted(by_ghosts), by_ghosts)
+    yield from cluster.about(health.FEATURE_BLOCKED, _counted(blocked), blocked)
 
 
 def _behind(cluster: Cluster, registered: list[_Node]) -> Iterator[Finding]:
@@ -56,7 +57,7 @@ def _behind(cluster: Cluster, registered: list[_Node]) -> Iterator[Finding]:
         message = told + release_of(lowest)
         at = cluster.offsets("features")[METADATA_VERSION]
         subject = Subject(METADATA_VERSION, f"may be raised to {release_of(lowest)}", at)
-        yield nodes.METADATA_VERSION_BEHIND.of(cluster.file, message, (subject,))
+        yield health.METADATA_VERSION_BEHIND.of(cluster.file, message, (subject,))
 
 
 def _blockers(

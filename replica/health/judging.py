@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from replica.check.catalogue.health import nodes
+from replica.check.catalogue import health
 from replica.check.rule import Finding, by_severity
 from replica.health.brokers import judge_brokers
 from replica.health.cluster import Cluster
@@ -26,5 +26,5 @@ def judge_health(cluster: Cluster) -> list[Finding]:
     found = [finding for judge in _JUDGES for finding in judge(cluster)]
     if not cluster.is_whole:
         message = f"health is that of offset {cluster.end_offset}; the log goes on"
-        found.append(nodes.STATE_NOT_WHOLE.of(cluster.file, message, ()))
+        found.append(health.STATE_NOT_WHOLE.of(cluster.file, message, ()))
     return sorted(found, key=by_severity)

@@ -52,7 +52,7 @@ class Alike(NamedTuple):
         return Alike(partition.isr, partition.elr, partition.replicas, min_isr)
 
     def kind(self, live: frozenset[int]) -> LiveReplicas:
-        """Its live replicas while these brokers are live."""
+        """The partition's live replicas, if these brokers are live."""
         return LiveReplicas(
             live.intersection(self.isr),
             live.intersection(self.elr),

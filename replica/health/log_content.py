@@ -1,4 +1,4 @@
-"""How many records of each type a log holds, and how many bytes these have.
+"""Counts the records of a log by type, and the bytes of their values.
 
 The second byte of a record's value is its type: KIP-631's frame is version, api key, version, and
 all api keys are below 128, so they take one byte. replica.health.counted_logs counts whole logs.
@@ -25,28 +25,25 @@ _ONE_BYTE = 1 << 7
 
 @dataclass(frozen=True)
 class LogContent:
-    """counts: records by type. sizes: bytes of their values by type, empty where they aren't known.
-    first_at, last_at: times of the first and the last batch, in ms since the epoch; None for an
-    empty log."""
+    """The records of a log. counts: the number of records of each type. sizes: the bytes of their
+    values, by type; empty where these aren't known. first_at, last_at: the times of the first and
+    the last batch, in ms since 1970 (UTC); None for an empty log."""
 
     counts: Counter[str] = field(default_factory=Counter)
     sizes: Counter[str] = field(default_factory=Counter)
     first_at: int | None = None
     last_at: int | None = None
 
+    def add(self, name: str, size_bytes: int, count: int = 1) -> None:
+        """Add `count` records of a type, whose values have this size together."""
+        self.counts[name] += count
+        self.sizes[name] += size_bytes
 
-def count_batch(
-    content: FileContent,
-    batch: LocatedBatch,
-    inflation: Inflation,
-    counts: Counter[str],
-    sizes: Counter[str],
-) -> None:
-    """Count the records of one batch. inflation: of its file."""
-    for record in content.whole_records(batch, inflation):
-        name = type_of(record, is_control=batch.header.is_control)
-        counts[name] += 1
-        sizes[name] += len(record.value or b"")
+    def add_batch(self, content: FileContent, batch: LocatedBatch, inflation: Inflation) -> None:
+        """Add the records of one batch. content, inflation: those of the batch's file."""
+        for record in content.whole_records(batch, inflation):
+            name = type_of(record, is_control=batch.header.is_control)
+            self.add(name, len(record.value or b""))
 
 
 def type_of(record: Record, *, is_control: bool) -> str:

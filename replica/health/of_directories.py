@@ -1,4 +1,4 @@
-"""A cluster's newest state, from the directories of its replicas."""
+"""Makes the Cluster that the rules of health judge from the directories of its replicas."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from replica.check.newest import ClusterState
 from replica.check.replay_fold import LogFold
 from replica.check.replaying import snapshot_image
 from replica.errors import DataError
-from replica.health.cluster import Cluster, PartitionKey, ReassignmentStart
+from replica.health.cluster import Beginning, Cluster, PartitionKey
 from replica.health.past import WATCHED, VisibleChange
 from replica.health.reassignments import reassigned, reassignment_starts
 from replica.message.primitives import uuid_bytes
@@ -26,10 +26,8 @@ _PARTITION_RECORDS = ("PARTITION_RECORD", "PARTITION_CHANGE_RECORD")
 
 
 def cluster_of(told: ClusterState, broker_defaults: Mapping[str, str]) -> Cluster | None:
-    """The cluster for the rules of health; None where no state is known.
-
-    broker_defaults: from a broker's server.properties, empty where they aren't known.
-    """
+    """The cluster for the rules of health; None where no state is known. broker_defaults: see
+    Cluster."""
     state = told.state
     if state is None:
         return None
@@ -48,8 +46,8 @@ def cluster_of(told: ClusterState, broker_defaults: Mapping[str, str]) -> Cluste
 
 
 def steps_of(examined: Examined, end_offset: int) -> list[VisibleChange]:
-    """What each record before `end_offset` changed, newest first, back to the beginning of the
-    replay. Nothing where the log doesn't reach `end_offset`."""
+    """The changes by each record before `end_offset`, the newest first, back to the beginning of
+    the replay. The list is empty where the log doesn't reach `end_offset`."""
     recorders: list[_Recorder] = []
 
     def new_replay(image: Image) -> _Recorder:
@@ -58,11 +56,10 @@ def steps_of(examined: Examined, end_offset: int) -> list[VisibleChange]:
 
     replaying = LogFold(examined, (), new_replay, snapshot_image)
     times: list[tuple[int, int]] = []
-    for segment in examined.directory.segments:
-        for batch in segment.scan.batches:
-            if batch.crc_valid and batch.header.base_offset < end_offset:
-                times.append((batch.header.base_offset, batch.header.base_timestamp))
-                replaying.take(segment, batch)
+    for segment, batch in examined.batches:
+        if batch.header.base_offset < end_offset:
+            times.append((batch.header.base_offset, batch.header.base_timestamp))
+            replaying.take(segment, batch)
     if not recorders or recorders[-1].end_offset != end_offset:
         return []
     return list(_timed(reversed(recorders[-1].writes), times))
@@ -79,8 +76,9 @@ def _timed(
 
 
 class _Recorder:
-    """A replay that notes what each record changed. end_offset: of the applied records, exclusive.
-    writes: (offset, the values before it as in VisibleChange)."""
+    """A replay that notes what each record changed. end_offset: the end (exclusive) of the records
+    that were applied. writes: the offset of each record that changed something, and what
+    VisibleChange has as `before`."""
 
     def __init__(self, image: Image) -> None:
         self.end_offset = -1
@@ -102,9 +100,7 @@ class _Recorder:
         return self._replay.image()
 
 
-def _starts(
-    examined: Examined, image: Image, end_offset: int
-) -> dict[PartitionKey, ReassignmentStart]:
+def _starts(examined: Examined, image: Image, end_offset: int) -> dict[PartitionKey, Beginning]:
     """When the running reassignments began. If there are any, the log is read again, but only the
     records that name one of their topics are decoded."""
     keys = reassigned(image)

@@ -1,31 +1,29 @@
-"""Leaders and in-sync replicas of partitions."""
+"""Judges the leaders and the in-sync replicas of partitions."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import TypeAlias
+from collections.abc import Iterator
 
-from replica.check.catalogue.health import partitions
+from replica.check.catalogue import health
 from replica.check.rule import Finding, Rule
 from replica.health.cluster import Cluster, PartitionKey, listed
 from replica.metadata.image.partition import Partition
 from replica.model.keys import NO_NODE
 
-_Judge: TypeAlias = Callable[[Cluster, PartitionKey, Partition], str | None]
-"""The text about a partition for which the rule holds; None where the rule doesn't hold."""
+_RULES = (
+    health.WITHOUT_LEADER, health.NO_ELIGIBLE_LEADER, health.BELOW_MIN_ISR, health.MIN_ISR_UNKNOWN,
+    health.SINGLE_ISR, health.UNDER_REPLICATED, health.ELIGIBLE_REPLICAS,
+)  # fmt: skip
 
 
 def judge_partitions(cluster: Cluster) -> Iterator[Finding]:
     """One finding for each rule that holds for at least one partition."""
-    found: dict[str, dict[PartitionKey, str]] = {rule.id: {} for rule, _ in _JUDGES}
+    found: dict[str, dict[PartitionKey, str]] = {rule.id: {} for rule in _RULES}
     for key, partition in cluster.partitions.items():
-        if _is_plain(partition):
-            continue
-        for rule, judge in _JUDGES:
-            told = judge(cluster, key, partition)
-            if told is not None:
+        if not _is_plain(partition):
+            for rule, told in _judge(cluster, key, partition):
                 found[rule.id][key] = told
-    for rule, _ in _JUDGES:
+    for rule in _RULES:
         yield from cluster.about_partitions(rule, found[rule.id])
 
 
@@ -38,66 +36,28 @@ def _is_plain(partition: Partition) -> bool:
     )
 
 
-def _without_leader(cluster: Cluster, key: PartitionKey, partition: Partition) -> str | None:
-    if partition.leader != NO_NODE or not (partition.isr or partition.elr):
-        return None
-    waits = f"replicas {listed(partition.replicas)}, in sync {listed(partition.isr)}"
-    if partition.elr:
-        waits += f", eligible {listed(partition.elr)}"
-    back = [one for one in (*partition.isr, *partition.elr) if one in cluster.live_brokers]
-    return f"{waits}; live of these {listed(back)}"
-
-
-def _no_eligible(cluster: Cluster, key: PartitionKey, partition: Partition) -> str | None:
-    if partition.leader != NO_NODE or partition.isr or partition.elr:
-        return None
-    return (
-        f"replicas {listed(partition.replicas)}, last known eligible "
-        f"{listed(partition.last_known_elr)}"
-    )
-
-
-def _below_min_isr(cluster: Cluster, key: PartitionKey, partition: Partition) -> str | None:
-    least = cluster.min_isr(key, partition)
-    if least is None or len(partition.isr) >= least or partition.leader == NO_NODE:
-        return None
-    return f"in sync {listed(partition.isr)}, at least {least} needed"
-
-
-def _min_isr_unknown(cluster: Cluster, key: PartitionKey, partition: Partition) -> str | None:
-    if cluster.min_isr(key, partition) is not None or _is_in_sync(partition):
-        return None
-    return f"in sync {listed(partition.isr)} of {listed(partition.replicas)}"
-
-
-def _single(cluster: Cluster, key: PartitionKey, partition: Partition) -> str | None:
-    if len(partition.isr) != 1 or len(partition.replicas) == 1 or partition.leader == NO_NODE:
-        return None
-    return f"in sync {listed(partition.isr)} of {listed(partition.replicas)}"
-
-
-def _under_replicated(cluster: Cluster, key: PartitionKey, partition: Partition) -> str | None:
-    if _is_in_sync(partition):
-        return None
-    return f"in sync {listed(partition.isr)} of {listed(partition.replicas)}"
-
-
-def _eligible(cluster: Cluster, key: PartitionKey, partition: Partition) -> str | None:
-    return f"eligible {listed(partition.elr)}" if partition.elr else None
-
-
-def _is_in_sync(partition: Partition) -> bool:
-    """Whether all replicas are in sync. Partitions without a leader count too: other rules are
-    about them."""
-    return partition.leader == NO_NODE or len(partition.isr) >= len(partition.replicas)
-
-
-_JUDGES: tuple[tuple[Rule, _Judge], ...] = (
-    (partitions.WITHOUT_LEADER, _without_leader),
-    (partitions.NO_ELIGIBLE_LEADER, _no_eligible),
-    (partitions.BELOW_MIN_ISR, _below_min_isr),
-    (partitions.MIN_ISR_UNKNOWN, _min_isr_unknown),
-    (partitions.SINGLE_ISR, _single),
-    (partitions.UNDER_REPLICATED, _under_replicated),
-    (partitions.ELIGIBLE_REPLICAS, _eligible),
-)
+def _judge(cluster: Cluster, key: PartitionKey, partition: Partition) -> Iterator[tuple[Rule, str]]:
+    """(rule, text about the partition) for each rule that holds for it."""
+    isr, elr, replicas = partition.isr, partition.elr, partition.replicas
+    in_sync = f"in sync {listed(isr)}"
+    if partition.leader != NO_NODE:
+        least = cluster.min_isr(key, partition)
+        if least is not None and len(isr) < least:
+            yield health.BELOW_MIN_ISR, f"{in_sync}, at least {least} needed"
+        if least is None and len(isr) < len(replicas):
+            yield health.MIN_ISR_UNKNOWN, f"{in_sync} of {listed(replicas)}"
+        if len(isr) == 1 and len(replicas) != 1:
+            yield health.SINGLE_ISR, f"{in_sync} of {listed(replicas)}"
+        if len(isr) < len(replicas):
+            yield health.UNDER_REPLICATED, f"{in_sync} of {listed(replicas)}"
+    elif isr or elr:
+        eligible = f", eligible {listed(elr)}" if elr else ""
+        back = listed(one for one in (*isr, *elr) if one in cluster.live_brokers)
+        told = f"replicas {listed(replicas)}, {in_sync}{eligible}; live of these {back}"
+        yield health.WITHOUT_LEADER, told
+    else:
+        last = listed(partition.last_known_elr)
+        told = f"replicas {listed(replicas)}, last known eligible {last}"
+        yield health.NO_ELIGIBLE_LEADER, told
+    if elr:
+        yield health.ELIGIBLE_REPLICAS, f"eligible {listed(elr)}"

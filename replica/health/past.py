@@ -1,7 +1,7 @@
-"""Since when exposures and reassignments are as they are: the newest state is taken back, record by
-record.
+"""Finds since when exposures and reassignments are as they are, by taking the newest state back
+record by record.
 
-The steps come newest first, and are read only until all questions are answered. Mostly that is the
+The steps come newest first, and are read only until all questions are answered: mostly back to the
 last restart of a broker.
 """
 
@@ -15,10 +15,11 @@ from typing import Any, NamedTuple
 from replica.health.cluster import (
     BROKER_RESOURCE,
     MIN_ISR,
+    Beginning,
     Cluster,
     MinIsrs,
     PartitionKey,
-    ReassignmentStart,
+    is_live,
 )
 from replica.health.exposure import (
     BROKER,
@@ -39,29 +40,23 @@ WATCHED = ("topics", "partitions", "brokers", "configs", "voters")
 
 
 class VisibleChange(NamedTuple):
-    """What became visible at one offset. at: ms since the epoch, None where the batch has no time.
-    before: (table, key, the value before as State's tables hold it, None for no entity)."""
+    """The changes that became visible at one offset. at: their time, in ms since 1970 (UTC); None
+    where the batch has no time. before: (table, key, earlier value as State's tables hold it) of
+    each changed entity; the value is None where the entity didn't exist."""
 
     offset: int
     at: int | None
     before: tuple[tuple[str, Any, Any], ...]
 
 
-class Beginning(NamedTuple):
-    """The record with which something began. at: as in VisibleChange."""
-
-    offset: int
-    at: int | None
-
-
 @dataclass(frozen=True, slots=True)
 class Past:
-    """exposed: since when each failure that does harm has its figures. starts: of reassignments.
-    Both lack what began before the oldest step. unknown: how many failures that do harm are not in
-    `exposed`."""
+    """What look_back found. exposed: since when each failure that does harm would do as much as it
+    would now. starts: the beginnings of running reassignments. Both lack what began before the
+    oldest step. unknown: the number of harmful failures that `exposed` lacks."""
 
     exposed: Mapping[Failure, Beginning]
-    starts: Mapping[PartitionKey, ReassignmentStart]
+    starts: Mapping[PartitionKey, Beginning]
     unknown: int
 
 
@@ -89,7 +84,7 @@ class _Starts:
 
     def __init__(self, cluster: Cluster) -> None:
         self.waiting = set(reassigned(cluster.image))
-        self.found: dict[PartitionKey, ReassignmentStart] = {}
+        self.found: dict[PartitionKey, Beginning] = {}
 
     def take_back(self, step: VisibleChange) -> None:
         for table, key, value in step.before:
@@ -98,13 +93,13 @@ class _Starts:
             if value is None or not (value.adding_replicas or value.removing_replicas):
                 self.waiting.remove(key)
                 if step.at is not None:
-                    self.found[key] = ReassignmentStart(step.offset, step.at)
+                    self.found[key] = Beginning(step.offset, step.at)
 
 
 class _Exposed:
-    """The failures that do harm now. The state is taken back until each of them has other figures.
+    """The failures that do harm now. The state is taken back until each of them does other harm.
 
-    waiting: those that have had the same figures so far.
+    waiting: the failures that have done the same harm so far.
     """
 
     def __init__(self, cluster: Cluster) -> None:
@@ -195,7 +190,7 @@ class _State:
             fields = self._brokers.get(one)
             live.discard(one)
             rack_of.pop(one, None)
-            if fields and not fields["fenced"] and not fields["inControlledShutdown"]:
+            if fields and is_live(fields):
                 live.add(one)
                 if fields["rack"]:
                     rack_of[one] = fields["rack"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
-from replica.check.catalogue.health import partitions
+from replica.check.catalogue import health
 from replica.check.rule import Finding
 from replica.health.cluster import Cluster, PartitionKey, listed
 from replica.model.keys import NO_NODE
@@ -16,8 +16,8 @@ Racks: TypeAlias = Mapping[int, str]
 
 def judge_placement(cluster: Cluster) -> Iterator[Finding]:
     """The rules about preferred leaders and racks."""
-    yield from cluster.about_partitions(partitions.NOT_PREFERRED, dict(_not_preferred(cluster)))
-    yield from cluster.about_partitions(partitions.ONE_RACK, dict(_in_one_rack(cluster)))
+    yield from cluster.about_partitions(health.NOT_PREFERRED, dict(_not_preferred(cluster)))
+    yield from cluster.about_partitions(health.ONE_RACK, dict(_in_one_rack(cluster)))
 
 
 def racks_of(cluster: Cluster) -> Racks:
@@ -30,7 +30,7 @@ def racks_of(cluster: Cluster) -> Racks:
 
 
 def racks_to_spread_over(cluster: Cluster) -> Racks:
-    """The racks of racks_of where there are several; otherwise none."""
+    """The racks that racks_of gives if there are several of them; otherwise none."""
     racks = racks_of(cluster)
     return racks if len(set(racks.values())) > 1 else {}
 

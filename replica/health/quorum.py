@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from replica.check.catalogue.health import nodes
+from replica.check.catalogue import health
 from replica.check.rule import Finding, Subject
 from replica.health.cluster import Cluster, listed
 from replica.model.voters import Voter
@@ -56,7 +56,7 @@ def _without_vote(cluster: Cluster) -> Iterator[Finding]:
         for one in controllers_without_vote(cluster)
     ]
     message = f"{len(subjects)} registered, but the voters are {listed(sorted(cluster.voters))}"
-    yield from cluster.about(nodes.CONTROLLER_WITHOUT_VOTE, message, subjects)
+    yield from cluster.about(health.CONTROLLER_WITHOUT_VOTE, message, subjects)
 
 
 def _not_registered(cluster: Cluster) -> Iterator[Finding]:
@@ -66,7 +66,7 @@ def _not_registered(cluster: Cluster) -> Iterator[Finding]:
     missing = sorted(cluster.voters - set(registered))
     subjects = [Subject(f"voter {one}", "no registration in the log") for one in missing]
     message = f"{len(missing)} of {len(cluster.voters)} voters"
-    yield from cluster.about(nodes.VOTER_NOT_REGISTERED, message, subjects)
+    yield from cluster.about(health.VOTER_NOT_REGISTERED, message, subjects)
 
 
 def _other_endpoints(cluster: Cluster) -> Iterator[Finding]:
@@ -79,7 +79,7 @@ def _other_endpoints(cluster: Cluster) -> Iterator[Finding]:
         for told in _differences(voter, controllers[voter.key.node_id])
     ]
     message = f"{len(subjects)} of the listeners of {len(cluster.voter_set)} voters"
-    yield from cluster.about(nodes.VOTER_ENDPOINTS_DIFFER, message, subjects)
+    yield from cluster.about(health.VOTER_ENDPOINTS_DIFFER, message, subjects)
 
 
 def _differences(voter: Voter, registration: Mapping[str, Any]) -> Iterator[str]:
@@ -101,6 +101,6 @@ def _numbers(cluster: Cluster) -> Iterator[Finding]:
     tolerated = count - (count // 2 + 1)
     told = f"voters {named}: {tolerated} may fail"
     if count < _ENOUGH:
-        yield nodes.FEW_VOTERS.of(cluster.file, told, ())
+        yield health.FEW_VOTERS.of(cluster.file, told, ())
     if count % 2 == 0:
-        yield nodes.EVEN_VOTERS.of(cluster.file, told, ())
+        yield health.EVEN_VOTERS.of(cluster.file, told, ())

@@ -16,9 +16,11 @@ _MS_PER_HOUR = 3_600_000
 
 @dataclass(frozen=True, slots=True)
 class EntitySize:
-    """count: entities of a kind, partitions of a topic, or records of a type. replicas: of a
-    topic's partitions. size_bytes: of the records' values. per_hour: records an hour, from the
-    log's first batch to its last. None: there is no such number."""
+    """One size. about: ENTITY, TOPIC or RECORD. name: the kind of entity, the topic, or the type of
+    record. count: the number of entities, of the topic's partitions, or of records. replicas: the
+    number of replicas of a topic's partitions. size_bytes: the bytes of the records' values.
+    per_hour: records an hour, from the log's first batch to its last. None: there is no such
+    number."""
 
     about: str
     name: str

@@ -21,7 +21,7 @@ from typing import Any
 from replica.errors import UsageError
 from replica.history.divergence import Comparison, Divergence, compare
 from replica.history.log import OffsetRange, ReplicaLog, contiguous_runs
-from replica.history.ranges import Ranges, below, difference, intersection, union
+from replica.history.ranges import END_OF_OFFSETS, Ranges, below, difference, intersection, union
 from replica.history.voters import is_majority, voter_sets_in_force
 from replica.model.epochs import BOOTSTRAP_SNAPSHOT, OffsetAndEpoch
 from replica.model.keys import ReplicaKey
@@ -107,6 +107,18 @@ class Commitment:
             OffsetRange(r.start, r.end) for r in self.verdicts[key] if r.verdict is verdict
         )
 
+    def counted(self, key: ReplicaKey, ranges: Ranges) -> Losses:
+        """The numbers of the entries that one replica holds in these ranges."""
+        sizes = {
+            verdict: sum(each.size for each in intersection(ranges, self.ranges(key, verdict)))
+            for verdict in EntryCommitment
+        }
+        return Losses(
+            sizes[EntryCommitment.PROVEN],
+            sizes[EntryCommitment.UNPROVEN],
+            sizes[EntryCommitment.SUPERSEDED],
+        )
+
     def verdict_at(self, key: ReplicaKey, offset: int) -> EntryCommitment | None:
         """The verdict on one entry; None where the replica doesn't hold the offset."""
         found = (r.verdict for r in self.verdicts[key] if r.start <= offset < r.end)
@@ -115,7 +127,7 @@ class Commitment:
 
 @dataclass(frozen=True, slots=True)
 class Losses:
-    """The numbers of the records that a replica loses by a truncation, by their commitment."""
+    """The numbers of records that a replica loses, or may lose, by their commitment."""
 
     committed: int
     unproven: int
@@ -171,14 +183,8 @@ def losses(divergence: Divergence, commitment: Commitment) -> Losses | None:
     neither replica truncates."""
     if divergence.truncating is None or divergence.divergence_offset is None:
         return None
-    counts = dict.fromkeys(EntryCommitment, 0)
-    for held in commitment.verdicts[divergence.truncating]:
-        counts[held.verdict] += max(0, held.end - max(held.start, divergence.divergence_offset))
-    return Losses(
-        counts[EntryCommitment.PROVEN],
-        counts[EntryCommitment.UNPROVEN],
-        counts[EntryCommitment.SUPERSEDED],
-    )
+    rest = OffsetRange(divergence.divergence_offset, END_OF_OFFSETS)
+    return commitment.counted(divergence.truncating, (rest,))
 
 
 def divergence_columns(found: Divergence, lost: Losses | None) -> dict[str, Any]:

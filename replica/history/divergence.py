@@ -108,28 +108,30 @@ def compare(a: ReplicaLog, b: ReplicaLog) -> Comparison:
     """Compare every offset that both logs hold. The time is linear in the number of batches."""
     left, right = a.batches, b.batches
     start = max(a.first_offset, b.first_offset)
-    i = bisect_left(left, start, key=_last_offset)
-    j = bisect_left(right, start, key=_last_offset)
-    spans = _SpanBuilder()
+    i = bisect_left(left, start, key=lambda batch: batch.last_offset)
+    j = bisect_left(right, start, key=lambda batch: batch.last_offset)
+    spans: list[Span] = []
     equal = _equal_batches(left, i, right, j)
     for run in contiguous_runs(left[i : i + equal]):
-        spans.add(max(run.start, start), run.end, True)
+        _add(spans, Span(max(run.start, start), run.end, same=True))
     i, j = i + equal, j + equal
     conflict: int | None = None
+    has_differed = False
     while i < len(left) and j < len(right):
         one, other = left[i], right[j]
         low = max(one.base_offset, other.base_offset)
         high = min(one.last_offset, other.last_offset)
         if low <= high:
             same = one == other
-            if conflict is None and one.epoch == other.epoch and (not same or spans.differed):
+            has_differed = has_differed or not same
+            if conflict is None and one.epoch == other.epoch and has_differed:
                 conflict = low
-            spans.add(low, high + 1, same)
+            _add(spans, Span(low, high + 1, same))
         if one.last_offset <= high:
             i += 1
         if other.last_offset <= high:
             j += 1
-    return Comparison(spans.finished(), conflict)
+    return Comparison(tuple(spans), conflict)
 
 
 def diverge(a: ReplicaLog, b: ReplicaLog, comparison: Comparison) -> Divergence:
@@ -184,33 +186,14 @@ def _undiverged_relation(a: ReplicaLog, b: ReplicaLog, comparison: Comparison) -
     return Relation.IDENTICAL if a.end_offset == b.end_offset else Relation.PREFIX
 
 
-class _SpanBuilder:
-    """Joins ranges as they come: neighbours become one span if both are equal, or both are
+def _add(spans: list[Span], span: Span) -> None:
+    """Add a span behind the others. It is joined to its neighbour if both are equal, or both are
     different."""
-
-    __slots__ = ("_end", "_same", "_spans", "_start", "differed")
-
-    def __init__(self) -> None:
-        self._spans: list[Span] = []
-        self._start = self._end = -1
-        self._same = True
-        self.differed = False
-
-    def add(self, start: int, end: int, same: bool) -> None:
-        self.differed = self.differed or not same
-        if start == self._end and same == self._same:
-            self._end = end
-            return
-        self._close()
-        self._start, self._end, self._same = start, end, same
-
-    def _close(self) -> None:
-        if self._end > self._start:
-            self._spans.append(Span(self._start, self._end, self._same))
-
-    def finished(self) -> tuple[Span, ...]:
-        self._close()
-        return tuple(self._spans)
+    newest = spans[-1] if spans else None
+    if newest is not None and newest.end == span.start and newest.same is span.same:
+        spans[-1] = Span(newest.start, span.end, span.same)
+    else:
+        spans.append(span)
 
 
 def _equal_batches(left: tuple[LogBatch, ...], i: int, right: tuple[LogBatch, ...], j: int) -> int:
@@ -222,7 +205,3 @@ def _equal_batches(left: tuple[LogBatch, ...], i: int, right: tuple[LogBatch, ..
             break
         count += 1
     return count
-
-
-def _last_offset(batch: LogBatch) -> int:
-    return batch.last_offset

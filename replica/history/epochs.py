@@ -32,7 +32,7 @@ def end_offset_for(entries: Epochs, log_end_offset: int, epoch: int) -> OffsetAn
         return UNDEFINED
     if entries[-1].epoch == epoch:
         return OffsetAndEpoch(log_end_offset, epoch)
-    following = bisect_right(entries, epoch, key=_epoch)
+    following = bisect_right(entries, epoch, key=lambda entry: entry.epoch)
     if following == len(entries):
         return UNDEFINED
     found = entries[following - 1].epoch if following else epoch
@@ -75,7 +75,7 @@ def last_fetched_epoch(entries: Epochs, log_start_snapshot_id: OffsetAndEpoch | 
 def epoch_for_offset(entries: Epochs, offset: int) -> int | None:
     """The epoch in which the record at `offset` was written, or would be written; None below the
     first start offset."""
-    following = bisect_right(entries, offset, key=_start_offset)
+    following = bisect_right(entries, offset, key=lambda entry: entry.start_offset)
     return entries[following - 1].epoch if following else None
 
 
@@ -112,15 +112,7 @@ def truncate_from_start(entries: Epochs, start_offset: int) -> Epochs:
     The epoch in force at this offset is kept, and now starts there. That is so even if the offset
     lies beyond the log's end: the cache never loses its last epoch.
     """
-    first_kept = bisect_right(entries, start_offset, key=_start_offset)
+    first_kept = bisect_right(entries, start_offset, key=lambda entry: entry.start_offset)
     if first_kept == 0:
         return entries
     return (EpochStart(entries[first_kept - 1].epoch, start_offset), *entries[first_kept:])
-
-
-def _epoch(entry: EpochStart) -> int:
-    return entry.epoch
-
-
-def _start_offset(entry: EpochStart) -> int:
-    return entry.start_offset

@@ -120,7 +120,7 @@ class ReplicaLog:
 
     def batch_at(self, offset: int) -> LogBatch | None:
         """The batch that holds `offset`; None in a hole or outside the log."""
-        index = bisect_right(self.batches, offset, key=_base_offset) - 1
+        index = bisect_right(self.batches, offset, key=lambda batch: batch.base_offset) - 1
         if index < 0 or self.batches[index].last_offset < offset:
             return None
         return self.batches[index]
@@ -128,7 +128,7 @@ class ReplicaLog:
     def held_from(self, offset: int) -> int:
         """The number of offsets from `offset` (inclusive) to the log end that the log holds. Holes
         don't count."""
-        first = bisect_left(self.batches, offset, key=_last_offset)
+        first = bisect_left(self.batches, offset, key=lambda batch: batch.last_offset)
         return sum(
             batch.last_offset + 1 - max(offset, batch.base_offset) for batch in self.batches[first:]
         )
@@ -180,11 +180,3 @@ def contiguous_runs(batches: Iterable[LogBatch]) -> tuple[OffsetRange, ...]:
     if end > start:
         runs.append(OffsetRange(start, end))
     return tuple(runs)
-
-
-def _base_offset(batch: LogBatch) -> int:
-    return batch.base_offset
-
-
-def _last_offset(batch: LogBatch) -> int:
-    return batch.last_offset

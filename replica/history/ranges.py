@@ -8,6 +8,9 @@ from replica.history.log import OffsetRange
 
 Ranges = tuple[OffsetRange, ...]
 
+END_OF_OFFSETS = 2**63
+"""The end (exclusive) of all offsets, which are int64 in Kafka."""
+
 
 def union(*sets: Iterable[OffsetRange]) -> Ranges:
     """Every offset that is in one of `sets`. The ranges may overlap, and may come in any order."""

@@ -135,7 +135,7 @@ def plan_recovery(
         answer = answer if answer is RecoveryDecision.REFUSED else RecoveryDecision.UNPROVEN
     missing = frozenset(v for v in voters or () if not is_majority(frozenset({v}), relied, known))
     alone = _on_no_voter(group, ranking)
-    counts = _counted(commitment, ranked[0].key, alone)
+    counts = commitment.counted(ranked[0].key, alone)
     return RecoveryPlan(
         answer, ranking, voters, missing, has_majority, alone, counts, tuple(reasons)
     )
@@ -195,7 +195,7 @@ def _standing(
     # below its log start the winner has a snapshot, which holds only committed records
     above = (OffsetRange(winner.log_start, max(winner.log_start, log.end_offset)),)
     at_risk = intersection(own, above)
-    lost = _counted(commitment, log.key, at_risk)
+    lost = commitment.counted(log.key, at_risk)
     outcome = fetch_rounds(winner, log)
     end = outcome.truncation_offset if outcome.truncation_offset < log.end_offset else None
     return RankedReplica(log, votes, relation, at_risk, lost, end, outcome.snapshot_id)
@@ -213,18 +213,6 @@ def _on_no_voter(group: GroupComparison, ranking: Sequence[RankedReplica]) -> Ra
             same = group.between(winner.key, standing.log.key).ranges(same=True)
             held = union(held, union(same, (OffsetRange(0, standing.log.log_start),)))
     return difference(group.runs[winner.key], held)
-
-
-def _counted(commitment: Commitment, key: ReplicaKey, ranges: Ranges) -> Losses:
-    counts = [
-        sum(each.size for each in intersection(ranges, commitment.ranges(key, verdict)))
-        for verdict in (
-            EntryCommitment.PROVEN,
-            EntryCommitment.UNPROVEN,
-            EntryCommitment.SUPERSEDED,
-        )
-    ]
-    return Losses(*counts)
 
 
 def _refusals(

@@ -70,13 +70,11 @@ class FetchOutcome:
     with a diverging epoch (or with the draft's OUT_OF_RANGE); 0 where the first fetch gets records.
     snapshot_id: the snapshot that this leader would send in place of records; None where it would
     send none. If there is one, the other numbers are those of the two logs without snapshots.
-    fatal: the truncation lies below the follower's log start, so it would lose committed records.
     """
 
     truncation_offset: int
     rounds: int
     snapshot_id: OffsetAndEpoch | None = None
-    fatal: bool = False
 
 
 def fetch_rounds(leader: ReplicaLog, follower: ReplicaLog) -> FetchOutcome:
@@ -110,7 +108,7 @@ def draft_fetch_rounds(leader: ReplicaLog, follower: ReplicaLog) -> FetchOutcome
         end = answer.next_fetch_offset
         view = truncated(view, end if end < view.log_end else view.epochs[-1].start_offset)
         rounds += 1
-    return FetchOutcome(view.log_end, rounds, fatal=view.log_end < follower.log_start)
+    return FetchOutcome(view.log_end, rounds)
 
 
 def truncated(log: LogView, end_offset: int) -> LogView:
@@ -136,7 +134,7 @@ def _run_released(leader: LogView, follower: LogView) -> FetchOutcome | Snapshot
         if end >= view.log_end:
             # Either records follow, or Raft never leaves such logs, and a real follower would send
             # the same request for ever.
-            return FetchOutcome(view.log_end, rounds, fatal=view.log_end < follower.log_start)
+            return FetchOutcome(view.log_end, rounds)
         view = truncated(view, end)
         rounds += 1
 

@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from replica.history.log import OffsetRange, ReplicaLog
 from replica.history.watermark import majority
 from replica.model.keys import ZERO_UUID, ReplicaKey
-from replica.model.voters import VoterKeys, VotersAt
+from replica.model.voters import VoterKeys
 
 
 def voter_sets_in_force(
@@ -33,7 +33,7 @@ def voter_sets_in_force(
     records = [record for holder in holders for record in holder.voter_sets]
     at_or_below = [record for record in records if record.offset <= offset]
     if at_or_below:
-        newest = max(at_or_below, key=_offset)
+        newest = max(at_or_below, key=lambda record: record.offset)
         source, voters = newest.offset, newest.voters
     elif any(record.offset <= offset for log in group for record in log.voter_sets):
         return None
@@ -66,16 +66,11 @@ def is_majority(voters: VoterKeys, holders: Collection[ReplicaKey], seen: set[Re
 
 
 def is_voter(voters: VoterKeys, key: ReplicaKey) -> bool:
-    """Whether a replica is one of the voters. A voter without a directory id can be any directory
-    of its node."""
-    return any(is_majority(frozenset({voter}), {key}, {key}) for voter in voters)
+    """Whether a replica is one of the voters."""
+    return any(voter.matches(key) for voter in voters)
 
 
 def _holds_all(held: Sequence[OffsetRange], first: int, last: int) -> bool:
     """Whether `held` has every offset from `first` to `last` (both inclusive; `last` is always
     checked)."""
     return any(run.start <= min(first, last) and last < run.end for run in held)
-
-
-def _offset(record: VotersAt) -> int:
-    return record.offset

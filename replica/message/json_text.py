@@ -1,4 +1,4 @@
-"""Kafka's JSON of a record's data, as text and as plain Python values.
+"""Kafka's JSON of a record's data, as plain Python values and as text.
 
 The text is byte for byte what kafka-dump-log --cluster-metadata-decoder prints as `data`. Fields
 are in declared order, without spaces, and a tagged field that holds its default is left out. A uuid
@@ -19,7 +19,7 @@ import binascii
 import math
 import re
 from collections.abc import Callable, Mapping
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from replica.message.program import FieldStep, Program
 from replica.message.schema import Kind, Value
@@ -27,7 +27,6 @@ from replica.message.schema import Kind, Value
 Plain: TypeAlias = "int | float | str | bool | list[Plain] | dict[str, Plain] | None"
 """A value as Python's json module reads it from a text."""
 
-_Render: TypeAlias = Callable[[Value], str]
 _ToPlain: TypeAlias = Callable[[Value], Plain]
 
 _ESCAPED = re.compile(r'[\x00-\x1f"\\]')
@@ -76,24 +75,36 @@ def quote(text: str) -> str:
     return f'"{text}"'
 
 
-def _base64(raw: bytes) -> str:
-    return binascii.b2a_base64(raw, newline=False).decode("ascii")
-
-
 def bytes_plain(value: Value) -> Plain:
     """Bytes as padded base64; of a redacted field, the text that replaces them."""
-    return _base64(value) if isinstance(value, bytes) else str(value)
+    if not isinstance(value, bytes):
+        return str(value)
+    return binascii.b2a_base64(value, newline=False).decode("ascii")
 
 
-def bytes_text(value: Value) -> str:
-    """What bytes_plain gives, as a JSON string."""
-    return quote(str(bytes_plain(value)))
+def text_of(plain: Plain) -> str:
+    """The JSON text of a value that plain_maker or bytes_plain gives."""
+    return _TEXTS[type(plain)](plain)
 
 
-def _double_json(value: Value) -> str:
-    assert isinstance(value, float | int)
-    text = double_text(float(value))
-    return text if math.isfinite(value) else f'"{text}"'
+def _list_text(values: list[Plain]) -> str:
+    return "[" + ",".join([_TEXTS[type(value)](value) for value in values]) + "]"
+
+
+def _dict_text(fields: dict[str, Plain]) -> str:
+    texts = [f'"{name}":{_TEXTS[type(value)](value)}' for name, value in fields.items()]
+    return "{" + ",".join(texts) + "}"
+
+
+_TEXTS: dict[type, Callable[[Any], str]] = {
+    str: quote,
+    int: str,
+    float: double_text,
+    bool: lambda value: "true" if value else "false",
+    type(None): lambda value: "null",
+    list: _list_text,
+    dict: _dict_text,
+}
 
 
 def _double_plain(value: Value) -> Plain:
@@ -101,82 +112,9 @@ def _double_plain(value: Value) -> Plain:
     return float(value) if math.isfinite(value) else double_text(float(value))
 
 
-def renderer(program: Program) -> Callable[[Mapping[str, Value]], str]:
-    """A function from a whole record's fields to their JSON text."""
-    return _struct_renderer(program, 0, program.width)
-
-
 def plain_maker(program: Program) -> Callable[[Mapping[str, Value]], dict[str, Plain]]:
-    """A function from a whole record's fields to the object that json.loads of their text gives."""
+    """A function from a whole record's fields to their JSON as plain Python values."""
     return _struct_to_plain(program, 0, program.width)
-
-
-def _struct_renderer(
-    program: Program, first: int, end: int
-) -> Callable[[Mapping[str, Value]], str]:
-    plan = tuple(
-        (step.name, f'"{step.name}":', _renderer(program, step), step.is_tagged, step.default)
-        for step in program.steps[first:end]
-    )
-
-    def render(fields: Mapping[str, Value]) -> str:
-        parts = []
-        for name, label, put, is_tagged, default in plan:
-            value = fields[name]
-            if is_tagged and value == default:
-                continue
-            parts.append(label + put(value))
-        return "{" + ",".join(parts) + "}"
-
-    return render
-
-
-def _renderer(program: Program, step: FieldStep) -> _Render:
-    one = _scalar_renderer(program, step)
-    if not step.is_array:
-        return one
-
-    def render(value: Value) -> str:
-        if value is None:
-            return "null"
-        assert isinstance(value, tuple)
-        return "[" + ",".join(map(one, value)) + "]"
-
-    return render
-
-
-def _quoted_uuid(value: Value) -> str:
-    assert isinstance(value, str)
-    return f'"{value}"'
-
-
-def _bool_text(value: Value) -> str:
-    return "true" if value else "false"
-
-
-def _string_text(value: Value) -> str:
-    return "null" if value is None else quote(str(value))
-
-
-_SCALAR_TEXTS: dict[Kind, _Render] = {
-    Kind.BOOL: _bool_text,
-    Kind.FLOAT64: _double_json,
-    Kind.UUID: _quoted_uuid,
-    Kind.STRING: _string_text,
-    Kind.BYTES: bytes_text,
-}
-
-
-def _scalar_renderer(program: Program, step: FieldStep) -> _Render:
-    if step.kind is not Kind.STRUCT:
-        return _SCALAR_TEXTS.get(step.kind, str)
-    render_struct = _struct_renderer(program, step.first, step.end)
-
-    def render(value: Value) -> str:
-        assert isinstance(value, dict)
-        return render_struct(value)
-
-    return render
 
 
 def _struct_to_plain(
@@ -199,9 +137,14 @@ def _struct_to_plain(
     return make
 
 
+_SCALARS: dict[Kind, _ToPlain] = {Kind.FLOAT64: _double_plain, Kind.BYTES: bytes_plain}
+
+
 def _plain_maker(program: Program, step: FieldStep) -> _ToPlain | None:
     """The conversion of a field's value; None where the value is plain already."""
-    one = _scalar_plain_maker(program, step)
+    one = _SCALARS.get(step.kind)
+    if step.kind is Kind.STRUCT:
+        one = _struct_to_plain(program, step.first, step.end)  # type: ignore[assignment]
     if not step.is_array:
         return one
 
@@ -210,21 +153,5 @@ def _plain_maker(program: Program, step: FieldStep) -> _ToPlain | None:
             return None
         assert isinstance(value, tuple)
         return list(value) if one is None else list(map(one, value))  # type: ignore[arg-type]
-
-    return convert
-
-
-def _scalar_plain_maker(program: Program, step: FieldStep) -> _ToPlain | None:
-    if step.kind is Kind.FLOAT64:
-        return _double_plain
-    if step.kind is Kind.BYTES:
-        return bytes_plain
-    if step.kind is not Kind.STRUCT:
-        return None
-    make = _struct_to_plain(program, step.first, step.end)
-
-    def convert(value: Value) -> Plain:
-        assert isinstance(value, dict)
-        return make(value)
 
     return convert

@@ -1,11 +1,11 @@
-"""A record's fields from parsed JSON, the inverse of json_text.plain_maker. A redacted field stays
-the text that replaces it."""
+"""A record's fields from parsed JSON, the inverse of json_text.plain_maker. The value of a redacted
+field stays the text that has replaced the secret."""
 
 from __future__ import annotations
 
 import base64
-import binascii
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, TypeAlias
 
 from replica.errors import CorruptDataError
@@ -13,8 +13,6 @@ from replica.message.program import FieldStep, Program
 from replica.message.schema import REDACTED, Kind, Value
 
 _Read: TypeAlias = Callable[[Any], Value]
-
-_INTEGERS = (Kind.INT8, Kind.INT16, Kind.UINT16, Kind.INT32, Kind.UINT32, Kind.INT64)
 
 
 def read_plain(program: Program, data: Mapping[str, Any]) -> dict[str, Value]:
@@ -47,57 +45,29 @@ def _field(program: Program, step: FieldStep, data: Mapping[str, Any]) -> Value:
                 raise TypeError
             return tuple(map(read, value))
         return read(value)
-    except (TypeError, ValueError) as error:  # binascii.Error is a ValueError
+    except (TypeError, ValueError) as error:
         raise CorruptDataError(f"{name}: {value!r} is no {step.kind.value}", 0) from error
 
 
 def _reader(program: Program, step: FieldStep) -> _Read:
     if step.kind is Kind.STRUCT:
         return lambda value: _fields(program, step.first, step.end, value)
-    if step.kind in _INTEGERS:
-        return _integer
-    return _SCALARS[step.kind]
+    return partial(_scalar, step.kind)
 
 
-def _integer(value: Any) -> int:
-    if not isinstance(value, int) or isinstance(value, bool):
+def _scalar(kind: Kind, value: Any) -> Value:
+    """The value of a field from its JSON. A double may be one of the strings for NaN and the
+    infinities. JSON's true and false are no numbers."""
+    if kind is Kind.FLOAT64 and not isinstance(value, bool):
+        return float(value)
+    is_fitting = type(value) is _TYPES.get(kind, int)
+    if not is_fitting:
         raise TypeError
-    return value
+    if kind is Kind.BYTES and not value.startswith(REDACTED):
+        return base64.b64decode(value, validate=True)
+    scalar: Value = value
+    return scalar
 
 
-def _bool(value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise TypeError
-    return value
-
-
-def _double(value: Any) -> float:
-    """A number, or one of the strings for NaN and the infinities."""
-    if isinstance(value, bool):
-        raise TypeError
-    return float(value)
-
-
-def _string(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError
-    return value
-
-
-def _bytes(value: Any) -> Value:
-    text = _string(value)
-    if text.startswith(REDACTED):
-        return text
-    try:
-        return base64.b64decode(text, validate=True)
-    except binascii.Error as error:
-        raise ValueError from error
-
-
-_SCALARS: dict[Kind, _Read] = {
-    Kind.BOOL: _bool,
-    Kind.FLOAT64: _double,
-    Kind.UUID: _string,
-    Kind.STRING: _string,
-    Kind.BYTES: _bytes,
-}
+_TYPES = {Kind.BOOL: bool, Kind.UUID: str, Kind.STRING: str, Kind.BYTES: str}
+"""The types of Python in which JSON has the kinds that are no numbers."""

@@ -1,8 +1,8 @@
 """The scalar encodings of Kafka's protocol, with those of KIP-482's flexible versions.
 
 Readers are functions (buffer, position) -> (value, next position). A buffer is bytes or a
-memoryview of bytes. Where it ends within a value, they raise TruncatedDataError with the value's
-first byte. Writers append to a bytearray.
+memoryview of bytes. Where the buffer ends within a value, a reader raises TruncatedDataError with
+the position of the value's first byte. Writers append to a bytearray.
 
     unsigned varint   7 bits a byte, lowest first, at most 5 bytes (ByteUtils.readUnsignedVarint)
     varint, varlong   zigzag over an unsigned varint of 5 / 10 bytes; used inside record batches

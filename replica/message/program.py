@@ -1,4 +1,4 @@
-"""The schema of a record at one version as a flat program, which readers and writers run.
+"""A record schema at one version as a flat program, which readers and writers run.
 
 A program is a tuple of steps. The record's own steps are `steps[:width]`. A step of kind STRUCT
 names the range of its structure's steps, which come later in the tuple. The steps of a range are in
@@ -26,18 +26,18 @@ FIXED_LAYOUTS: dict[Kind, str] = {
     Kind.FLOAT64: "d",
     Kind.UUID: "16s",
 }
-"""The kinds of a fixed size, each with its letter of Python's struct. All are big-endian in the
-bytes of a record."""
+"""Kind of fixed size -> its letter of Python's struct. All are big-endian on the wire."""
+
 _SIZES = {kind: struct.calcsize(f">{letter}") for kind, letter in FIXED_LAYOUTS.items()}
 
 
 @dataclass(frozen=True, slots=True)
 class FieldStep:
-    """The step that reads or writes one field.
+    """One field.
 
-    tag: NO_TAG where the field is always in the bytes. first, end: the range of a structure's steps
-    (end exclusive); 0 for other kinds. least_size: the fewest bytes that one value of `kind` takes.
-    With this number a count of elements is checked before anything is allocated.
+    tag: NO_TAG where the field is always on the wire. first, end: the range of a structure's steps,
+    end exclusive; 0 for other kinds. least_size: the fewest bytes that one value of `kind` takes.
+    By this number a reader checks a count of elements before it allocates memory.
     """
 
     name: str
@@ -71,8 +71,7 @@ class Program:
     def wire_order(
         self, first: int, end: int
     ) -> tuple[tuple[FieldStep, ...], tuple[FieldStep, ...]]:
-        """The steps of one range: the untagged steps in declared order, and the tagged steps by
-        rising tag."""
+        """(untagged steps in declared order, tagged steps by rising tag) of one range."""
         inside = self.steps[first:end]
         untagged = tuple(step for step in inside if not step.is_tagged)
         tagged = sorted((step for step in inside if step.is_tagged), key=lambda step: step.tag)
@@ -98,7 +97,7 @@ def _lay_out(
     first = len(steps)
     end = first + len(present)
     steps.extend([None] * len(present))
-    struct_size = 1  # the count of tagged fields
+    struct_size = 1  # The byte for the count of tagged fields.
     for index, f in enumerate(present):
         inner_first = inner_end = 0
         least = _SIZES.get(f.kind, 1)

@@ -1,7 +1,8 @@
 """A record's bytes -> its fields.
 
-Each program is compiled once into a tuple of functions. Before they allocate memory, they check
-that the buffer holds as many bytes. Structures nest as the schema says, not as the input says.
+Each program is compiled once into a tuple of functions. Before a function allocates memory for a
+value, it checks that the buffer holds as many bytes. The depth of nested structures is that of the
+schema, whatever the input says.
 
 This reader is stricter than Kafka. It refuses more than MAX_ELEMENTS elements, text that is not
 UTF-8 (Kafka replaces it by U+FFFD, which could not be written back), a known tagged field whose
@@ -60,6 +61,7 @@ Part: TypeAlias = Callable[[bytes, int, Fields, Notes], int]
 """(buffer, position, fields to fill, notes) -> the position after the read bytes."""
 
 StructReader: TypeAlias = Callable[[bytes, int, Notes], tuple[Fields, int]]
+ElementReader: TypeAlias = Callable[[bytes, int, Notes], tuple[Value, int]]
 
 
 def record_reader(program: Program) -> StructReader:
@@ -91,7 +93,7 @@ def read_varint(data: bytes, position: int, what: str, notes: Notes) -> tuple[in
 
 @lru_cache(maxsize=1 << 14)
 def _uuid(raw: bytes) -> str:
-    # cached: many records have the same topic and directory ids
+    # Cached, because many records have the same topic and directory ids.
     return uuid_text(raw)
 
 
@@ -170,10 +172,10 @@ def _untagged_parts(program: Program, steps: tuple[FieldStep, ...]) -> tuple[Par
 def _part(program: Program, step: FieldStep) -> Part:
     if step.is_array:
         if step.kind is Kind.STRUCT:
-            return _struct_array_part(step, _struct_reader(program, step.first, step.end))
+            return _array_part(step, _struct_reader(program, step.first, step.end))
         if step.kind in FIXED_LAYOUTS:
             return _fixed_array_part(step)
-        return _text_array_part(step)
+        return _array_part(step, lambda data, at, notes: _text(data, at, step, notes))
     if step.kind is Kind.BOOL:
         return _bool_part(step)
     if step.kind in FIXED_LAYOUTS:
@@ -187,26 +189,18 @@ def _fixed_part(steps: tuple[FieldStep, ...]) -> Part:
     layout = struct.Struct(">" + "".join(FIXED_LAYOUTS[step.kind] for step in steps))
     size, unpack = layout.size, layout.unpack_from
     names = tuple(step.name for step in steps)
-    uuids = tuple(i for i, step in enumerate(steps) if step.kind is Kind.UUID)
+    uuids = tuple(step.name for step in steps if step.kind is Kind.UUID)
 
     def read(data: bytes, position: int, fields: Fields, notes: Notes) -> int:
         end = position + size
         if end > len(data):
             raise _cut_short(data, position, steps)
         fields.update(zip(names, unpack(data, position), strict=True))
+        for uuid in uuids:
+            fields[uuid] = _uuid(fields[uuid])  # type: ignore[arg-type]
         return end
 
-    def read_with_uuids(data: bytes, position: int, fields: Fields, notes: Notes) -> int:
-        end = position + size
-        if end > len(data):
-            raise _cut_short(data, position, steps)
-        values = list(unpack(data, position))
-        for index in uuids:
-            values[index] = _uuid(values[index])
-        fields.update(zip(names, values, strict=True))
-        return end
-
-    return read_with_uuids if uuids else read
+    return read
 
 
 def _cut_short(data: bytes, position: int, steps: tuple[FieldStep, ...]) -> TruncatedDataError:
@@ -303,24 +297,6 @@ def _fixed_array_part(step: FieldStep) -> Part:
     return read
 
 
-def _text_array_part(step: FieldStep) -> Part:
-    name = step.name
-
-    def read(data: bytes, position: int, fields: Fields, notes: Notes) -> int:
-        count, at = _array_count(data, position, step, notes)
-        if count < 0:
-            fields[name] = None
-            return at
-        values = []
-        for _ in range(count):
-            value, at = _text(data, at, step, notes)
-            values.append(value)
-        fields[name] = tuple(values)
-        return at
-
-    return read
-
-
 def _struct_part(step: FieldStep, read_struct: StructReader) -> Part:
     name = step.name
 
@@ -334,7 +310,8 @@ def _struct_part(step: FieldStep, read_struct: StructReader) -> Part:
     return read
 
 
-def _struct_array_part(step: FieldStep, read_struct: StructReader) -> Part:
+def _array_part(step: FieldStep, read_one: ElementReader) -> Part:
+    """The part of an array whose elements differ in size."""
     name = step.name
 
     def read(data: bytes, position: int, fields: Fields, notes: Notes) -> int:
@@ -346,7 +323,7 @@ def _struct_array_part(step: FieldStep, read_struct: StructReader) -> Part:
         values = []
         for index in range(count):
             notes.path = (*outer, name, index)
-            value, at = read_struct(data, at, notes)
+            value, at = read_one(data, at, notes)
             values.append(value)
         notes.path = outer
         fields[name] = tuple(values)

@@ -7,7 +7,7 @@ declared order, then the tagged ones by rising tag.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
 
@@ -26,7 +26,8 @@ Path: TypeAlias = tuple[str | int, ...]
 structure of that array."""
 
 UnknownTags: TypeAlias = tuple[tuple[Path, TaggedFields], ...]
-"""The tagged fields of a record that its schema doesn't know, for each structure that has some."""
+"""The tagged fields of a record that the record's schema doesn't know, for each structure that has
+such fields."""
 
 
 class Kind(Enum):
@@ -75,17 +76,17 @@ class RecordSchema:
     api_key: int
     newest: int
     fields: tuple[Field, ...]
-    versions: range = field(init=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "versions", range(self.newest + 1))
+    @property
+    def versions(self) -> range:
+        return range(self.newest + 1)
 
     def fields_at(self, version: int) -> tuple[Field, ...]:
         """The fields of one version, in declared order."""
         return tuple(f for f in self.fields if f.since <= version)
 
 
-def record(name: str, *fields: Field, api_key: int, newest: int) -> RecordSchema:
+def record(name: str, *fields: Field, api_key: int, newest: int = 0) -> RecordSchema:
     """The schema of one record type, with its fields in declared order."""
     return RecordSchema(name, api_key, newest, fields)
 

@@ -1,6 +1,5 @@
-"""Kafka's JSON of a metadata record's data, as text and as plain Python values: see
-replica.message.json_text for the form. Records back from it: the tables keep records so, and keep
-nothing else of a record with a secret."""
+"""Kafka's JSON of a metadata record's data (replica.message.json_text), and records made from such
+JSON. The tables keep the JSON of every record; of a record with a secret they keep nothing else."""
 
 from __future__ import annotations
 
@@ -9,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from replica.errors import UnsupportedDataError
-from replica.message.json_text import Plain, bytes_plain, bytes_text, plain_maker, renderer
+from replica.message.json_text import Plain, bytes_plain, plain_maker, text_of
 from replica.message.plain_reader import read_plain
 from replica.message.program import Program
 from replica.message.schema import Value
@@ -18,24 +17,16 @@ from replica.metadata.record import MetadataRecord, UnknownRecord
 
 
 def json_text(record: MetadataRecord | UnknownRecord) -> str:
-    """The record's fields as one line of JSON; of an unknown record its api key, version, body."""
-    if isinstance(record, UnknownRecord):
-        head = f'{{"apiKey":{record.api_key},"version":{record.version},"body":'
-        return head + bytes_text(record.body) + "}"
-    return _renderers()[record.api_key, record.version](record.fields)
+    """The record's fields as one line of JSON, as kafka-dump-log prints them."""
+    return text_of(to_plain(record))
 
 
 def to_plain(record: MetadataRecord | UnknownRecord) -> dict[str, Plain]:
-    """The object that json.loads(json_text(record)) gives, with the fields in the same order."""
+    """The record's fields as a JSON object; of an unknown record its api key, version and body."""
     if isinstance(record, UnknownRecord):
         body = bytes_plain(record.body)
         return {"apiKey": record.api_key, "version": record.version, "body": body}
     return _plain_makers()[record.api_key, record.version](record.fields)
-
-
-@cache
-def _renderers() -> dict[tuple[int, int], Callable[[Mapping[str, Value]], str]]:
-    return by_key(renderer)
 
 
 @cache

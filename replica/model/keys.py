@@ -22,6 +22,13 @@ class ReplicaKey:
     node_id: int
     directory_id: str = ZERO_UUID
 
+    def matches(self, other: ReplicaKey) -> bool:
+        """Whether this key means the replica `other`. A key without a directory means every
+        directory of its node."""
+        if self.node_id != other.node_id:
+            return False
+        return self.directory_id in (ZERO_UUID, other.directory_id)
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class ReplicaId:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from replica.model.keys import ZERO_UUID, ReplicaKey
+from replica.model.keys import ReplicaKey
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -36,9 +36,7 @@ class Voter:
 
     def matches(self, key: ReplicaKey) -> bool:
         """Whether `key` is this voter: it has the same node, and the voter's directory if known."""
-        if self.key.node_id != key.node_id:
-            return False
-        return self.key.directory_id in (ZERO_UUID, key.directory_id)
+        return self.key.matches(key)
 
     def supports(self, kraft_version: int) -> bool:
         return self.min_kraft_version <= kraft_version <= self.max_kraft_version

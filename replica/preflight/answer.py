@@ -4,22 +4,26 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from typing import NamedTuple
 
 
 class ChangeSafety(StrEnum):
-    """SAFE: nothing in the state speaks against the change. UNSAFE: Kafka refuses the change, or it
-    takes away a partition's leader or guarantees, or the quorum's majority. UNKNOWN: the state
-    lacks something, which the reason names."""
+    """Whether a planned change is safe, and what a single reason says about that."""
 
     SAFE = "safe"
+    """Nothing in the state speaks against the change."""
     UNSAFE = "unsafe"
+    """Kafka refuses the change; or the change takes away a partition's leader or guarantees, or the
+    quorum's majority."""
     UNKNOWN = "unknown"
+    """The state lacks something that the judgement needs. The reason names it."""
 
 
 class Reason(NamedTuple):
-    """answer: SAFE for a mere note. subject: a partition, a node or a feature. offset: of the
-    record in the log that shows it, None where no record does."""
+    """A reason for an answer. answer: SAFE for a note, which speaks against nothing. subject: a
+    partition, a node or a feature. offset: the offset of the record that shows the reason; None
+    where no record does."""
 
     answer: ChangeSafety
     subject: str
@@ -27,10 +31,16 @@ class Reason(NamedTuple):
     offset: int | None = None
 
 
+unsafe = partial(Reason, ChangeSafety.UNSAFE)
+unknown = partial(Reason, ChangeSafety.UNKNOWN)
+note = partial(Reason, ChangeSafety.SAFE)
+
+
 @dataclass(frozen=True, slots=True)
 class Preflight:
-    """action: the planned change in words. reasons: the gravest first. needs: what the change
-    relies on while it runs, and the state can't show."""
+    """The judgement of a planned change. action: the change in words. reasons: sorted with the
+    gravest first. needs: conditions on which the change relies while it runs, and which the state
+    can't show."""
 
     action: str
     reasons: tuple[Reason, ...]
@@ -46,18 +56,6 @@ _GRAVEST_FIRST = (ChangeSafety.UNSAFE, ChangeSafety.UNKNOWN, ChangeSafety.SAFE)
 
 
 def preflight(action: str, reasons: list[Reason], needs: tuple[str, ...] = ()) -> Preflight:
-    """A preflight whose reasons are in order, the gravest first."""
+    """A Preflight with these reasons, which are sorted here."""
     ordered = sorted(reasons, key=lambda one: _GRAVEST_FIRST.index(one.answer))
     return Preflight(action, tuple(ordered), needs)
-
-
-def unsafe(subject: str, detail: str, offset: int | None = None) -> Reason:
-    return Reason(ChangeSafety.UNSAFE, subject, detail, offset)
-
-
-def unknown(subject: str, detail: str, offset: int | None = None) -> Reason:
-    return Reason(ChangeSafety.UNKNOWN, subject, detail, offset)
-
-
-def note(subject: str, detail: str, offset: int | None = None) -> Reason:
-    return Reason(ChangeSafety.SAFE, subject, detail, offset)

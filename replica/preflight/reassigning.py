@@ -12,12 +12,13 @@ from replica.preflight.reassignment_file import Assignment
 
 
 def reassign(cluster: Cluster, assignments: Sequence[Assignment]) -> Preflight:
-    """Whether Kafka refuses it (validateManualPartitionAssignment), whether it can end, and whether
-    partitions are worse off when it has ended."""
+    """Whether Kafka refuses the reassignment (validateManualPartitionAssignment), whether it can
+    end, and whether partitions are worse off when it has ended."""
     ids = {name: topic_id for topic_id, name in cluster.values("topics").items()}
     offsets = cluster.offsets("partitions")
     racks = racks_to_spread_over(cluster)
     reasons: list[Reason] = []
+    moved = 0
     for one in assignments:
         key = ids.get(one.topic, ""), one.partition
         partition = cluster.partitions.get(key)
@@ -25,9 +26,9 @@ def reassign(cluster: Cluster, assignments: Sequence[Assignment]) -> Preflight:
             what = "partition" if one.topic in ids else "topic"
             reasons.append(unsafe(f"{one.topic}-{one.partition}", f"there is no such {what}"))
             continue
+        moved += len(set(one.replicas) - set(partition.replicas))
         found = _of_partition(cluster, racks, key, one.replicas)
         reasons += (reason._replace(offset=offsets[key]) for reason in found)
-    moved = sum(_moves(cluster, one, ids) for one in assignments)
     needs = (f"{moved} replicas are copied: disk and network for them",) if moved else ()
     return preflight(f"reassign {len(assignments)} partitions", reasons, needs)
 
@@ -88,8 +89,3 @@ def _result(
         yield unsafe(name, f"{told}: Kafka would take records that have {len(replicas)} copies")
     elif len(replicas) < len(partition.replicas):
         yield note(name, f"{len(replicas)} replicas instead of {len(partition.replicas)}")
-
-
-def _moves(cluster: Cluster, one: Assignment, ids: dict[str, str]) -> int:
-    partition = cluster.partitions.get((ids.get(one.topic, ""), one.partition))
-    return 0 if partition is None else len(set(one.replicas) - set(partition.replicas))

@@ -1,7 +1,9 @@
-"""Judges the stop of brokers: which partitions meanwhile lose their leader or their guarantees.
+"""Judges whether brokers can be stopped: which partitions lose their leader or their guarantees
+until the brokers are back.
 
-A broker that is shut down in order first leaves the ISRs (Kafka: controlled shutdown). Where it is
-the only replica in the ISR, it stays there, and the partition has no leader until it is back.
+A broker that is shut down in order first leaves the ISRs (Kafka: controlled shutdown). Where this
+broker is the only replica in an ISR, it stays in the ISR, and the partition has no leader until the
+broker is back.
 """
 
 from __future__ import annotations
@@ -16,7 +18,8 @@ from replica.preflight.answer import Preflight, Reason, note, preflight, unknown
 
 
 def stop_brokers(cluster: Cluster, brokers: Collection[int], action: str = "") -> Preflight:
-    """brokers: ids. If one of them is also a voter, the voter stops too."""
+    """The stop of the brokers with these ids. If one of them is also a voter, the voter stops
+    too."""
     gone = frozenset(brokers)
     offsets = cluster.offsets("partitions")
     reasons = [
@@ -53,11 +56,8 @@ def _majority(cluster: Cluster, gone: frozenset[int]) -> Iterator[Reason]:
         return
     left = len(cluster.voters) - len(stopped)
     needed = len(cluster.voters) // 2 + 1
-    named = f"voters {listed(sorted(stopped))}"
-    if left < needed:
-        yield unsafe(named, f"{left} of {len(cluster.voters)} voters are left, {needed} are needed")
-    else:
-        yield note(named, f"{left} of {len(cluster.voters)} voters are left, {needed} are needed")
+    told = f"{left} of {len(cluster.voters)} voters are left, {needed} are needed"
+    yield (unsafe if left < needed else note)(f"voters {listed(sorted(stopped))}", told)
 
 
 def _of_partition(

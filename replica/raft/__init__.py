@@ -19,7 +19,7 @@ To read it in order
   fetches of KIP-595's draft.
 - `follower`: `fetching` (what a follower does with a leader's answers), `fetch_requests`,
   `voter_updates`.
-- `snapshots` and `log_start` serve leaders and followers alike. `ports`: what a host plugs in.
+- `snapshots` and `log_start` serve leaders and followers alike. `ports`: the state machine.
   `config`: the settings. `connections`: one request in flight for each peer.
 
 Three offsets say what is committed. `Core.committed` is what this replica knows. `high_watermark`

@@ -53,10 +53,7 @@ class PeerConnections:
         return connection.correlation_id is not None and connection.until <= now_ms
 
     def has_any_in_flight(self, now_ms: int) -> bool:
-        return any(
-            connection.correlation_id is not None and connection.until > now_ms
-            for connection in self._connections.values()
-        )
+        return bool(self._ends_of_waits(now_ms))
 
     def sent(self, node_id: int, now_ms: int, request: PeerRequest) -> int:
         """Note that a request goes out. Returns its correlation id."""
@@ -105,14 +102,16 @@ class PeerConnections:
     def next_bootstrap_at(self, bootstrap_ids: Sequence[int], now_ms: int) -> int:
         """The time (ms) from which a bootstrap server may be asked: when the request in flight
         ends, if there is one, else when the first server's pause ends."""
-        waiting = [
+        ends = self._ends_of_waits(now_ms) or [self.ready_at(node) for node in bootstrap_ids]
+        return min(ends, default=FOREVER)
+
+    def _ends_of_waits(self, now_ms: int) -> list[int]:
+        """When (ms) the waits for the answers to the requests in flight end."""
+        return [
             connection.until
             for connection in self._connections.values()
             if connection.correlation_id is not None and connection.until > now_ms
         ]
-        if waiting:
-            return min(waiting)
-        return min((self.ready_at(node) for node in bootstrap_ids), default=FOREVER)
 
     def _of(self, node_id: int) -> PeerConnection:
         return self._connections.get(node_id, _READY)

@@ -13,13 +13,13 @@ from typing import TypeVar
 
 from replica.model.batch import Batch
 from replica.model.kafka_errors import ErrorCode
-from replica.model.keys import NO_NODE, ZERO_UUID, ReplicaKey
+from replica.model.keys import NO_NODE, ReplicaKey
 from replica.model.stored import ElectionState, LeaderAndEpoch
 from replica.model.voters import Endpoints, Voter
 from replica.raft.config import FOREVER, Config
 from replica.raft.connections import PeerConnections
 from replica.raft.effects import EffectsRecorder, LogRead, Reply, Send, SnapshotRead
-from replica.raft.epoch_bounds import MAX_EPOCH, allowance, is_explained
+from replica.raft.epoch_bounds import MAX_EPOCH, is_explained
 from replica.raft.leader.accumulator import BatchAccumulator
 from replica.raft.log_state import LogState
 from replica.raft.messages import (
@@ -128,18 +128,14 @@ class Core:
 
     @property
     def leader(self) -> Leader:
-        """The local role as a Leader. Only callers that know that this replica leads may ask. Which
-        node leads, `role.leader_id` says in every role."""
+        """The local role as a Leader. Only callers that know that this replica leads may ask. In
+        every role, `role.leader_id` says which node leads."""
         assert isinstance(self.role, Leader)
         return self.role
 
     def is_local(self, key: ReplicaKey) -> bool:
-        """Whether `key` means this replica. A key without a directory means every replica of its
-        node."""
-        local = self.local_key
-        if local is None or key.node_id != local.node_id:
-            return False
-        return key.directory_id in (ZERO_UUID, local.directory_id)
+        """Whether `key` means this replica."""
+        return self.local_key is not None and key.matches(self.local_key)
 
     @property
     def is_only_voter(self) -> bool:
@@ -288,8 +284,7 @@ class Core:
     def explains(self, epoch: int) -> bool:
         """Whether elections can explain an epoch that a peer names. If they can't, the message
         counts as illegal."""
-        allowed = allowance(self._raised, self.now - self.began)
-        found = is_explained(epoch, self.role.epoch, allowed)
+        found = is_explained(epoch, self.role.epoch, self._raised, self.now - self.began)
         if not found:
             self.illegal["an epoch that no election explains"] += 1
         return found

@@ -7,7 +7,6 @@ the response says about epoch and leader (KafkaRaftClient.maybeHandleCommonRespo
 from __future__ import annotations
 
 from collections.abc import Hashable
-from enum import Enum, auto
 from typing import assert_never
 
 from replica.errors import KraftlakeError
@@ -30,13 +29,7 @@ from replica.raft.inputs import Failed, Request, Response
 from replica.raft.leader.describing import handle_describe_quorum
 from replica.raft.leader.draft import handle_fetch_quorum_records
 from replica.raft.leader.replication import handle_fetch_request, handle_fetch_snapshot_request
-from replica.raft.leader.voter_changes import (
-    handle_add_voter,
-    handle_api_versions,
-    handle_remove_voter,
-    handle_update_features,
-    handle_update_voter,
-)
+from replica.raft.leader.voter_changes import handle_api_versions, handle_voter_change
 from replica.raft.messages import (
     AddVoterRequest,
     ApiVersionsRequest,
@@ -55,8 +48,6 @@ from replica.raft.messages import (
     FetchSnapshotResponse,
     PeerResponse,
     RemoveVoterRequest,
-    UpdateFeaturesRequest,
-    UpdateVoterRequest,
     VoterChangeResponse,
     VoteRequest,
     VoteResponse,
@@ -87,17 +78,26 @@ def handle_request(core: Core, event: Request) -> None:
     if is_of_other_cluster(core, event.message):
         core.refuse(event.request_id, event.message, ErrorCode.INCONSISTENT_CLUSTER_ID)
         return
+    request_id = event.request_id
     match event.message:
-        case VoteRequest() | BeginQuorumEpochRequest() | EndQuorumEpochRequest() as request:
-            _handle_election(core, event.request_id, request)
-        case FetchRequest() | FetchSnapshotRequest() | FetchQuorumRecordsRequest() as request:
-            _handle_fetch(core, event.request_id, request)
+        case VoteRequest() as request:
+            handle_vote_request(core, request_id, request)
+        case BeginQuorumEpochRequest() as request:
+            handle_begin(core, request_id, request)
+        case EndQuorumEpochRequest() as request:
+            handle_end(core, request_id, request)
+        case FetchRequest() as request:
+            handle_fetch_request(core, request_id, request)
+        case FetchSnapshotRequest() as request:
+            handle_fetch_snapshot_request(core, request_id, request)
+        case FetchQuorumRecordsRequest() as request:
+            handle_fetch_quorum_records(core, request_id, request)
         case DescribeQuorumRequest() as request:
-            handle_describe_quorum(core, event.request_id, request)
+            handle_describe_quorum(core, request_id, request)
         case ApiVersionsRequest():
-            _tell_versions(core, event.request_id)
+            _tell_versions(core, request_id)
         case _ as request:
-            _handle_voter_change(core, event.request_id, request)
+            handle_voter_change(core, request_id, request)
 
 
 def handle_response(core: Core, event: Response) -> None:
@@ -106,10 +106,11 @@ def handle_response(core: Core, event: Response) -> None:
         return
     asked = core.connections.asked(event.node_id)
     core.connections.answered(event.node_id, well=True, now_ms=core.now)
+    message = event.message
     if isinstance(asked, AddVoterRequest | RemoveVoterRequest):
-        is_good = _handle_change(core, event.message)
+        is_good = isinstance(message, VoterChangeResponse) and handle_change_response(core, message)
     else:
-        is_good = _handle(core, event.node_id, event.message)
+        is_good = _handle(core, event.node_id, message)
     if not is_good:
         core.connections.answered(event.node_id, well=False, now_ms=core.now)
 
@@ -125,11 +126,9 @@ def handle_failed(core: Core, event: Failed) -> None:
     handle_api_versions(core, event.node_id, None)
 
 
-def _handle_change(core: Core, message: PeerResponse) -> bool:
-    return isinstance(message, VoterChangeResponse) and handle_change_response(core, message)
-
-
 def _handle(core: Core, node_id: int, message: PeerResponse) -> bool:
+    """Handle an answer. Returns False for a bad one, after which the replica asks its sender
+    nothing for a while."""
     _check_authorized(message.error)
     if isinstance(message, ApiVersionsResponse):
         return handle_api_versions(core, node_id, message)
@@ -140,60 +139,40 @@ def _handle(core: Core, node_id: int, message: PeerResponse) -> bool:
         return handle_refused_snapshot(core)
     if message.error in _WITHOUT_EPOCH and message.epoch < 0:
         return False
-    match _learn_from(core, message):
-        case _Learned.ITS_EPOCH:
-            return True
-        case _Learned.NOTHING:
-            return False
-        case _Learned.MAY_GO_ON:
-            return _take_answer(core, node_id, message)
+    return _learn_and_take(core, node_id, message)
 
 
-class _Learned(Enum):
-    """What this replica has learned of epoch and leader from an answer."""
-
-    NOTHING = auto()
-    """The answer is a bad one: the replica asks its sender nothing for a while."""
-    ITS_EPOCH = auto()
-    """The replica learned the epoch or its leader; the rest of the answer doesn't matter."""
-    MAY_GO_ON = auto()
-    """The answer is about the epoch that the replica knows, so the rest of it counts."""
-
-    @classmethod
-    def by(cls, has_new_role: bool) -> _Learned:
-        return cls.ITS_EPOCH if has_new_role else cls.NOTHING
-
-
-def _learn_from(core: Core, message: PeerResponse) -> _Learned:
-    """Learn epoch and leader from an answer, whatever was asked.
+def _learn_and_take(core: Core, node_id: int, message: PeerResponse) -> bool:
+    """Learn epoch and leader from an answer, whatever was asked. Then take the rest of the answer,
+    if it is about the epoch that this replica knows. Returns the same as _handle.
 
     A replica that learned nothing waits before it asks again, or it would ask without end. A
     replica that knows no epoch yet believes every epoch that the answers to its requests name: the
     quorum may be old, and its epoch high.
     """
     if message.epoch < core.role.epoch or message.error is ErrorCode.UNKNOWN_LEADER_EPOCH:
-        return _Learned.NOTHING
+        return False
     epoch, leader_id = message.epoch, message.leader_id
     is_first = core.role.epoch == 0 and epoch <= MAX_EPOCH
     if not is_first and not core.explains(epoch):
-        return _Learned.NOTHING
+        return False
     is_consistent = core.has_consistent_leader(epoch, leader_id)
     if not is_consistent and not core.may_be_former_self(epoch, leader_id):
         core.illegal["a second leader of one epoch"] += 1
-        return _Learned.NOTHING
+        return False
     known = core.role
     refused = message.error in (ErrorCode.FENCED_LEADER_EPOCH, ErrorCode.NOT_LEADER_OR_FOLLOWER)
-    if message.epoch > core.role.epoch or refused:
-        core.learn(message.epoch, message.leader_id, message.leader_endpoints)
-        return _Learned.by(core.role is not known)
+    if epoch > core.role.epoch or refused:
+        core.learn(epoch, leader_id, message.leader_endpoints)
+        return core.role is not known
     is_unreachable = core.role.leader_id == NO_NODE or isinstance(core.role, Unattached)
-    if message.leader_id != NO_NODE and is_unreachable:
-        core.learn(message.epoch, message.leader_id, message.leader_endpoints)
-        if message.error is ErrorCode.NONE:
-            return _Learned.MAY_GO_ON
-        return _Learned.by(core.role is not known)
-    is_other_voter = message.error is ErrorCode.INVALID_VOTER_KEY
-    return _Learned.NOTHING if is_other_voter else _Learned.MAY_GO_ON
+    if leader_id != NO_NODE and is_unreachable:
+        core.learn(epoch, leader_id, message.leader_endpoints)
+        if message.error is not ErrorCode.NONE:
+            return core.role is not known
+    elif message.error is ErrorCode.INVALID_VOTER_KEY:
+        return False
+    return _take_answer(core, node_id, message)
 
 
 def _check_authorized(error: ErrorCode) -> None:
@@ -202,56 +181,6 @@ def _check_authorized(error: ErrorCode) -> None:
             "a peer refuses this replica (CLUSTER_AUTHORIZATION_FAILED): "
             "let this replica's principal do ClusterAction in the quorum's ACLs"
         )
-
-
-def _handle_election(
-    core: Core,
-    request_id: Hashable,
-    request: VoteRequest | BeginQuorumEpochRequest | EndQuorumEpochRequest,
-) -> None:
-    match request:
-        case VoteRequest():
-            handle_vote_request(core, request_id, request)
-        case BeginQuorumEpochRequest():
-            handle_begin(core, request_id, request)
-        case EndQuorumEpochRequest():
-            handle_end(core, request_id, request)
-        case _:
-            assert_never(request)
-
-
-def _handle_fetch(
-    core: Core,
-    request_id: Hashable,
-    request: FetchRequest | FetchSnapshotRequest | FetchQuorumRecordsRequest,
-) -> None:
-    match request:
-        case FetchRequest():
-            handle_fetch_request(core, request_id, request)
-        case FetchSnapshotRequest():
-            handle_fetch_snapshot_request(core, request_id, request)
-        case FetchQuorumRecordsRequest():
-            handle_fetch_quorum_records(core, request_id, request)
-        case _:
-            assert_never(request)
-
-
-def _handle_voter_change(
-    core: Core,
-    request_id: Hashable,
-    request: AddVoterRequest | RemoveVoterRequest | UpdateVoterRequest | UpdateFeaturesRequest,
-) -> None:
-    match request:
-        case AddVoterRequest():
-            handle_add_voter(core, request_id, request)
-        case RemoveVoterRequest():
-            handle_remove_voter(core, request_id, request)
-        case UpdateVoterRequest():
-            handle_update_voter(core, request_id, request)
-        case UpdateFeaturesRequest():
-            handle_update_features(core, request_id, request)
-        case _:
-            assert_never(request)
 
 
 def _take_answer(core: Core, node_id: int, message: PeerResponse) -> bool:

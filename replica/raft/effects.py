@@ -43,7 +43,7 @@ class SnapshotPart:
 @dataclass(frozen=True, slots=True)
 class LogRead:
     """Fill FetchResponse.data with whole batches from `start_offset` (inclusive) on, at most
-    `max_bytes`, as ports.Log.read gives them."""
+    `max_bytes`, as FileLog.read gives them."""
 
     start_offset: int
     max_bytes: int

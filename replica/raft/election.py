@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from replica.model.epochs import OffsetAndEpoch, election_order
 from replica.model.kafka_errors import ErrorCode
-from replica.model.keys import NO_NODE
+from replica.model.keys import NO_NODE, ReplicaKey
 from replica.raft.config import FOREVER
 from replica.raft.core import Core
 from replica.raft.epoch_bounds import MAX_EPOCH
@@ -19,8 +19,17 @@ from replica.raft.follower.fetch_requests import awaits_flush, fetch_from_any
 from replica.raft.leader.leading import lead
 from replica.raft.messages import VoteRequest, VoteResponse
 from replica.raft.request_checks import is_for_other_voter, refused_as_stranger
-from replica.raft.roles import Candidate, IllegalVoteError, Prospective, Unattached, VoteTally
-from replica.raft.transitions import TransitionCause
+from replica.raft.roles import (
+    Candidate,
+    Follower,
+    IllegalVoteError,
+    Leader,
+    Prospective,
+    Resigned,
+    Unattached,
+    VoteTally,
+)
+from replica.raft.transitions import Role, TransitionCause
 
 
 def handle_vote_request(core: Core, request_id: Hashable, request: VoteRequest) -> None:
@@ -48,12 +57,52 @@ def handle_vote_request(core: Core, request_id: Hashable, request: VoteRequest) 
     if is_for_other_voter(core, request.voter):
         core.refuse(request_id, request, ErrorCode.INVALID_VOTER_KEY)
         return
-    granted = core.local is not None and core.role.grants(
-        request.candidate, is_log_newer=position >= local, pre_vote=request.pre_vote
+    granted = core.local is not None and grants(
+        core.role, request.candidate, is_log_newer=position >= local, pre_vote=request.pre_vote
     )
     if granted and not request.pre_vote:
         _remember_vote(core, request)
     core.reply(request_id, core.signed(VoteResponse(granted=granted)))
+
+
+def grants(role: Role, candidate: ReplicaKey, *, is_log_newer: bool, pre_vote: bool) -> bool:
+    """Whether a replica in this role grants the candidate its vote. A granted pre-vote obliges the
+    replica to nothing.
+
+    is_log_newer: whether the candidate's log is at least as up to date as the local one.
+    """
+    match role:
+        case Unattached() | Prospective():
+            return grants_undecided(role.leader_id, role.voted, candidate, is_log_newer, pre_vote)
+        case Follower():
+            # the epoch has a leader; a pre-vote is granted if the leader never answered this
+            # replica, or has resigned
+            return pre_vote and is_log_newer and (role.has_resigned or not role.has_fetched)
+        case Candidate() | Resigned():
+            # the replica has voted for itself in this epoch
+            return pre_vote and is_log_newer
+        case Leader():
+            return False
+
+
+def grants_undecided(
+    leader_id: int,
+    voted: ReplicaKey | None,
+    candidate: ReplicaKey,
+    is_log_newer: bool,
+    pre_vote: bool,
+) -> bool:
+    """Whether a replica that follows no leader grants this candidate its vote.
+
+    A replica has one vote in an epoch. The candidate that has this vote gets it again, whatever its
+    log; no other candidate gets it. A vote for a node without a directory counts for every
+    directory of that node. In an epoch that has a leader, nobody else can be elected.
+    """
+    if pre_vote:
+        return is_log_newer
+    if voted is not None:
+        return voted.matches(candidate)
+    return leader_id == NO_NODE and is_log_newer
 
 
 def handle_vote_response(core: Core, node_id: int, response: VoteResponse) -> bool:

@@ -16,13 +16,9 @@ MS_EACH = 100
 """The time (ms) in which peers may add one epoch. So they need 6.8 years to use up 2^31 epochs."""
 
 
-def allowance(raised: int, running_ms: int) -> int:
-    """The number of epochs that peers may still add, after they have added `raised` epochs in the
-    `running_ms` since this replica started."""
-    return MOST_AT_ONCE + running_ms // MS_EACH - raised
-
-
-def is_explained(epoch: int, known: int, allowed: int) -> bool:
+def is_explained(epoch: int, known: int, raised: int, running_ms: int) -> bool:
     """Whether elections explain an epoch that a peer names. known: the newest epoch that this
-    replica knows. allowed: by how many epochs the named one may be newer."""
+    replica knows. raised: the number of epochs that peers have added in the `running_ms` since this
+    replica started."""
+    allowed = MOST_AT_ONCE + running_ms // MS_EACH - raised
     return epoch <= min(known + max(allowed, 0), MAX_EPOCH)

@@ -108,7 +108,8 @@ class Truncated:
 
 @dataclass(frozen=True, slots=True)
 class SnapshotFrozen:
-    """The local state machine's snapshot is complete and durable."""
+    """The local state machine's snapshot is complete and durable. Others may fetch it from now
+    on."""
 
     facts: SnapshotFacts
 

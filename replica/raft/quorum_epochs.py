@@ -61,6 +61,20 @@ def handle_end_response(core: Core, node_id: int) -> bool:
     return True
 
 
+def resigned(core: Core, epoch: int, successors: tuple[ReplicaKey, ...] = ()) -> Resigned:
+    """The role of a replica that has led this epoch, and doesn't lead it any more."""
+    assert core.local is not None, "a leader has a node id"
+    others = core.log.voters.others(core.local.key)
+    return Resigned(
+        epoch,
+        core.local_id,
+        core.local.endpoints,
+        election_deadline=core.drawn_deadline(),
+        unacked=frozenset(voter.key.node_id for voter in others),
+        preferred_successors=successors,
+    )
+
+
 def poll_resigned(core: Core, role: Resigned) -> int:
     """Tell the voters that have not answered yet, and after the election timeout become unattached
     in the next epoch."""

@@ -26,7 +26,7 @@ from replica.raft.leader.leading import handle_append, handle_propose, handle_re
 from replica.raft.leader.replication import expire_parked, update_high_watermark
 from replica.raft.log_start import handle_clean
 from replica.raft.log_state import LogState, opened
-from replica.raft.quorum_epochs import poll_resigned
+from replica.raft.quorum_epochs import poll_resigned, resigned
 from replica.raft.roles import Candidate, Follower, Leader, Prospective, Resigned, Unattached
 from replica.raft.transitions import Role, Transition
 
@@ -153,7 +153,8 @@ def _initial_role(core: Core, state: ElectionState | None) -> Role:
         # A quorum's only voter stands at once. If it led this epoch, it has voted for itself.
         return Unattached(epoch, core.now, voted=core.local_key if led else voted)
     if led:
-        return _resigned(core, epoch)
+        # it must not lead this epoch again: it may have lost records that it appended in it
+        return resigned(core, epoch)
     stood = voted is not None and core.is_local(voted) and leader_id == NO_NODE
     if stood and core.may_stand and core.local_key is not None:
         return Candidate(epoch, own_tally(core), core.election_timeout(), core.local_key)
@@ -161,20 +162,6 @@ def _initial_role(core: Core, state: ElectionState | None) -> Role:
     if endpoints:
         return core.follower(epoch, leader_id, endpoints, voted)
     return Unattached(epoch, core.election_timeout(), leader_id, voted)
-
-
-def _resigned(core: Core, epoch: int) -> Resigned:
-    """The role of a replica that led this epoch before its restart. It must not lead this epoch any
-    more, because it may have lost records that it appended in it."""
-    assert core.local is not None
-    others = core.log.voters.others(core.local.key)
-    return Resigned(
-        epoch,
-        core.local_id,
-        core.local.endpoints,
-        election_deadline=core.drawn_deadline(),
-        unacked=frozenset(voter.key.node_id for voter in others),
-    )
 
 
 def _poll(core: Core) -> int:
@@ -217,41 +204,28 @@ def _handle(core: Core, event: inputs.Input) -> None:
             handle_response(core, event)
         case inputs.Failed():
             handle_failed(core, event)
-        case inputs.Propose() | inputs.Append() | inputs.Resign():
-            _handle_state_machine(core, event)
-        case inputs.Clean():
-            handle_clean(core, event)
-        case inputs.Shutdown():
-            if core.shutdown_deadline is None:
-                core.shutdown_deadline = core.now + event.timeout_ms
-        case _:
-            _handle_storage(core, event)
-
-
-def _handle_state_machine(
-    core: Core, event: inputs.Propose | inputs.Append | inputs.Resign
-) -> None:
-    """Handle what the state machine of a leader asks for."""
-    match event:
         case inputs.Propose():
             handle_propose(core, event)
         case inputs.Append():
             handle_append(core, event)
         case inputs.Resign():
             handle_resign(core, event)
+        case inputs.Clean():
+            handle_clean(core, event)
         case _:
-            assert_never(event)
+            _handle_host(core, event)
 
 
-def _handle_storage(
+def _handle_host(
     core: Core,
     event: inputs.Flushed
     | inputs.Truncated
     | inputs.SnapshotFrozen
     | inputs.SnapshotFetched
-    | inputs.SnapshotRejected,
+    | inputs.SnapshotRejected
+    | inputs.Shutdown,
 ) -> None:
-    """Handle the report of storage that an effect is carried out."""
+    """Handle the host's report that it has carried out an effect, or its wish to stop."""
     match event:
         case inputs.Flushed():
             core.log = core.log.flushed(event.end_offset)
@@ -261,11 +235,14 @@ def _handle_storage(
             core.log = core.log.truncated(event.end_offset)
             core.truncating = False
         case inputs.SnapshotFrozen():
-            snapshots.handle_frozen(core, event.facts)
+            core.log = core.log.with_snapshot(event.facts)
         case inputs.SnapshotFetched():
             snapshots.handle_fetched(core, event.facts)
         case inputs.SnapshotRejected():
             snapshots.handle_rejected(core, event.snapshot_id)
+        case inputs.Shutdown():
+            if core.shutdown_deadline is None:
+                core.shutdown_deadline = core.now + event.timeout_ms
         case _:
             assert_never(event)
 

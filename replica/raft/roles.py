@@ -1,4 +1,4 @@
-"""The roles of a replica in an epoch: a frozen value for each, and which votes each one grants.
+"""The roles of a replica in an epoch: a frozen value for each, and the tally of votes.
 
 Kafka: UnattachedState, ProspectiveState, CandidateState, FollowerState, LeaderState, ResignedState,
 EpochElection. `transitions` says which role may follow which. Deadlines are in ms.
@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
-from enum import Enum
 
 from replica.errors import KraftlakeError
 from replica.history.watermark import leader_high_watermark, majority
 from replica.model.epochs import OffsetAndEpoch
-from replica.model.keys import NO_NODE, ZERO_UUID, ReplicaKey
+from replica.model.keys import NO_NODE, ReplicaKey
 from replica.model.voters import Endpoints, Voter, VoterSet
 from replica.raft.config import FOREVER
 
@@ -34,33 +33,6 @@ class Unattached:
     @property
     def leader_endpoints(self) -> Endpoints:
         return ()
-
-    def grants(self, candidate: ReplicaKey, *, is_log_newer: bool, pre_vote: bool) -> bool:
-        return grants_undecided(self.leader_id, self.voted, candidate, is_log_newer, pre_vote)
-
-
-def grants_undecided(
-    leader_id: int,
-    voted: ReplicaKey | None,
-    candidate: ReplicaKey,
-    is_log_newer: bool,
-    pre_vote: bool,
-) -> bool:
-    """Whether a replica that follows no leader grants this candidate its vote.
-
-    is_log_newer: whether the candidate's log is at least as up to date as the local one. A replica
-    has one vote in an epoch. The candidate that has this vote gets it again, whatever its log; no
-    other candidate gets it. A vote for a node without a directory counts for every directory of
-    that node. In an epoch that has a leader, nobody else can be elected. A granted pre-vote obliges
-    the voter to nothing.
-    """
-    if pre_vote:
-        return is_log_newer
-    if voted is not None:
-        if voted.node_id != candidate.node_id:
-            return False
-        return voted.directory_id in (ZERO_UUID, candidate.directory_id)
-    return leader_id == NO_NODE and is_log_newer
 
 
 class IllegalVoteError(KraftlakeError):
@@ -122,9 +94,6 @@ class Prospective:
     leader_endpoints: Endpoints = ()
     voted: ReplicaKey | None = None
 
-    def grants(self, candidate: ReplicaKey, *, is_log_newer: bool, pre_vote: bool) -> bool:
-        return grants_undecided(self.leader_id, self.voted, candidate, is_log_newer, pre_vote)
-
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
@@ -143,11 +112,6 @@ class Candidate:
     @property
     def leader_endpoints(self) -> Endpoints:
         return ()
-
-    def grants(self, candidate: ReplicaKey, *, is_log_newer: bool, pre_vote: bool) -> bool:
-        """A candidate has voted for itself, so it grants nobody else a vote, but may grant a
-        pre-vote."""
-        return pre_vote and is_log_newer
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,15 +157,6 @@ class Follower:
             return self
         return replace(self, fetch_deadline=fetch_deadline, has_fetched=True)
 
-    def grants(self, candidate: ReplicaKey, *, is_log_newer: bool, pre_vote: bool) -> bool:
-        """A follower grants no vote, as its epoch has a leader. It grants a pre-vote if that leader
-        has never answered it, or has resigned."""
-        return pre_vote and is_log_newer and (self.has_resigned or not self.has_fetched)
-
-
-CHECK_QUORUM_FACTOR = 1.5
-"""A leader resigns if no majority has fetched from it for this many fetch timeouts."""
-
 
 OBSERVER_SESSION_MS = 300_000
 """A leader forgets an observer that hasn't fetched for this long
@@ -232,25 +187,18 @@ class ReplicaProgress:
         return ReplicaProgress(fetch_offset, max(now_ms, self.last_fetch), leader_end, caught_up)
 
 
-class ChangeKind(Enum):
-    """The kinds of changes of the quorum. Only one change is pending at a time."""
-
-    ADD_VOTER = "add voter"
-    REMOVE_VOTER = "remove voter"
-    UPGRADE = "upgrade kraft.version"
-
-
 @dataclass(frozen=True, slots=True)
 class PendingChange:
-    """A change of the quorum that is not done. While `last_offset` is None, it waits until the new
-    voter answers ApiVersions. Then it waits until the record at `last_offset` is committed.
+    """The change of the voters or of kraft.version that is not done; there is one at a time.
+
+    While `last_offset` is None, it waits until the new voter answers ApiVersions. Then it waits
+    until the record at `last_offset` is committed.
 
     deadline: when (ms) to stop waiting and answer REQUEST_TIMED_OUT. voter: the voter to be added.
     ack_when_committed: whether the request is answered at the commit, or already at the append.
     is_answered: whether the request has been answered.
     """
 
-    kind: ChangeKind
     request_id: Hashable
     deadline: int
     voter: Voter | None = None
@@ -272,7 +220,7 @@ class Leader:
 
     epoch: int
     local: ReplicaKey
-    endpoints: Endpoints
+    leader_endpoints: Endpoints
     epoch_start: int
     check_quorum_deadline: int
     begin_deadline: int
@@ -287,13 +235,6 @@ class Leader:
     @property
     def leader_id(self) -> int:
         return self.local.node_id
-
-    @property
-    def leader_endpoints(self) -> Endpoints:
-        return self.endpoints
-
-    def grants(self, candidate: ReplicaKey, *, is_log_newer: bool, pre_vote: bool) -> bool:
-        return False
 
     def fetched(
         self,
@@ -311,20 +252,6 @@ class Leader:
         progress = dict(self.progress)
         progress[key] = known.fetched(fetch_offset, leader_end, now_ms)
         return replace(self, progress=progress)
-
-    def heard_of(
-        self, replica: ReplicaKey, voters: VoterSet, now_ms: int, fetch_timeout_ms: int
-    ) -> Leader:
-        """The role after a fetch or a snapshot fetch, which counts for check-quorum where a voter
-        sent it. Once a majority has fetched, the next deadline begins."""
-        if not voters.is_voter(replica) or replica.node_id == self.local.node_id:
-            return self
-        heard = self.heard | {replica.node_id}
-        needed = majority(len(voters)) - voters.is_voter(self.local)
-        if len(heard & set(voters.ids)) < needed:
-            return replace(self, heard=heard)
-        deadline = check_quorum_deadline(voters, self.local, now_ms, fetch_timeout_ms)
-        return replace(self, heard=frozenset(), check_quorum_deadline=deadline)
 
     def with_voters(self, voters: VoterSet) -> Leader:
         """The role with a new voter set. Voters that get a directory id in it keep their
@@ -360,16 +287,6 @@ class Leader:
         return tuple(sorted(ends, key=lambda key: (-ends[key], key)))
 
 
-def check_quorum_deadline(
-    voters: VoterSet, local: ReplicaKey, now_ms: int, fetch_timeout_ms: int
-) -> int:
-    """The time (ms) by which a majority has to fetch; FOREVER where the leader is the only
-    voter."""
-    if len(voters) == 1 and voters.is_voter(local):
-        return FOREVER
-    return now_ms + int(fetch_timeout_ms * CHECK_QUORUM_FACTOR)
-
-
 @dataclass(frozen=True, slots=True)
 class Resigned:
     """A leader that has resigned. leader_id: the local node id, because the epoch has no other
@@ -386,8 +303,3 @@ class Resigned:
     unacked: frozenset[int]
     preferred_successors: tuple[ReplicaKey, ...] = ()
     voted: ReplicaKey | None = None
-
-    def grants(self, candidate: ReplicaKey, *, is_log_newer: bool, pre_vote: bool) -> bool:
-        """A resigned leader has voted for itself in this epoch, so it grants nobody else a vote,
-        but may grant a pre-vote."""
-        return pre_vote and is_log_newer

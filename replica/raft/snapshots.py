@@ -61,12 +61,6 @@ def may_create(core: Core, snapshot_id: OffsetAndEpoch) -> bool:
     return True
 
 
-def handle_frozen(core: Core, facts: SnapshotFacts) -> None:
-    """Note a new snapshot of the local state machine, which other replicas may fetch from now
-    on."""
-    core.log = core.log.with_snapshot(facts)
-
-
 def handle_fetched(core: Core, facts: SnapshotFacts) -> None:
     """Restart the log at the leader's snapshot. It doesn't matter if the epoch has changed since
     the fetch: a snapshot holds committed records only, so it is right in every later epoch."""

@@ -34,8 +34,9 @@ _META_KEYS = ("version", "cluster.id", "node.id", "broker.id", "directory.id")
 
 @dataclass(frozen=True, slots=True)
 class _Latest:
-    """The log that was redacted last. It is kept because its index, which comes before it, needs it
-    too. digest: of its bytes before that."""
+    """The log that was redacted last. It is kept because a capture copies the log's index before
+    the log, and the index needs the positions in the redacted log. digest: the hash of the log's
+    bytes before they were redacted."""
 
     path: str
     digest: bytes
@@ -44,7 +45,7 @@ class _Latest:
 
 
 class RedactedFiles:
-    """Redacts files one by one. read: reads the logs to which indexes point."""
+    """Redacts files one by one. read: a function that reads the logs to which indexes point."""
 
     def __init__(self, records: RecordRedactor, read: ReadFile) -> None:
         self._records = records

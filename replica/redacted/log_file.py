@@ -83,8 +83,8 @@ def _redacted(source: ByteSource, records: RecordRedactor, out: _Output) -> Move
 
 @dataclass
 class _Output:
-    """The new file. size: of everything written; a hole at the end is in the file only after
-    `close`."""
+    """The new file. size: the number of bytes that were written, with those of holes; a hole at the
+    end is in the file only after `close`. old, new: see Moved."""
 
     file: BinaryIO
     size: int = 0
@@ -104,7 +104,7 @@ class _Output:
         self.size += len(part)
 
     def hole(self, size: int) -> None:
-        """Writes `size` zeros."""
+        """Write `size` zeros, as a hole where the file can have holes."""
         self.file.seek(size, 1)
         self.size += size
 
@@ -229,9 +229,9 @@ def _parts(source: ByteSource, begin: int, end: int) -> Iterator[Buffer]:
 
 
 def _frame_of(rest: Buffer) -> bytes:
-    """What stays of a header: everything but the CRC. Of a batch of another magic, nothing behind
-    the magic stays; of a header that no Kafka could have written, only the numbers that its frame
-    needs."""
+    """The bytes that stay of a header: everything but the CRC. Of a batch of another magic, nothing
+    behind the magic stays. Of a header that no Kafka could have written, only the numbers stay that
+    its frame needs."""
     try:
         header = batch.decode_header(rest)
     except UnsupportedDataError:

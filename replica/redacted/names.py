@@ -14,15 +14,10 @@ from replica.message.schema import REDACTED, Value
 from replica.metadata.record import MetadataRecord
 from replica.metadata.redact import Redactor
 
-_KAFKAS_TOPICS = frozenset(
-    (
-        "__cluster_metadata",
-        "__consumer_offsets",
-        "__remote_log_metadata",
-        "__share_group_state",
-        "__transaction_state",
-    )
-)
+_KAFKAS_TOPICS = (
+    "__cluster_metadata", "__consumer_offsets", "__remote_log_metadata", "__share_group_state",
+    "__transaction_state",
+)  # fmt: skip
 _WILDCARD = "*"
 _TOPIC, _GROUP, _USER = "topic", "group", "user"
 _CONFIG_KINDS = {2: _TOPIC, 16: "client-metrics", 32: _GROUP}

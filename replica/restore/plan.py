@@ -8,14 +8,14 @@ what describes the old replicas (leaders, eligible leader replicas, log director
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from replica.errors import UsageError
 from replica.message.schema import REDACTED
 from replica.metadata.changes.releases import NEWEST_LEVELS, release_of
-from replica.metadata.image.image import Image
+from replica.metadata.image.image import KINDS, Image
 from replica.metadata.image.partition import Partition
 from replica.metadata.image.settings import METADATA_VERSION
 from replica.metadata.image.snapshot import ELR_VERSION, LOWEST_METADATA_VERSION, to_records
@@ -24,8 +24,20 @@ from replica.metadata.record import MetadataRecord
 from replica.model.keys import ZERO_UUID
 
 _NO_LEADER = -1
+_SHOWN_NAMES = 5
 _BROKER_RESOURCES = (4, 8)
 """ConfigResource.Type.BROKER and BROKER_LOGGER; "" names all brokers."""
+
+_LEFT_OUT = {
+    "brokers": "brokers register themselves when they start",
+    "controllers": "controllers register themselves",
+    "voters": "the new quorum has its own",
+    "kraft_version": "kafka-storage format sets it",
+    "zk_migration": "a new cluster has none to migrate",
+    "delegation_tokens": "no log holds their HMACs: clients ask for new ones",
+}
+"""The tables of State of which nothing goes over, and why."""
+_ENTITY_OF = {kind.table: kind.name for kind in KINDS}
 
 _Values = dict[Any, Any]
 
@@ -96,13 +108,10 @@ class _Planning:
 
     def run(self) -> None:
         self._check_brokers()
-        self._forget("brokers", "broker", "brokers register themselves when they start")
-        self._forget("controllers", "controller", "controllers register themselves")
-        self._forget("voters", "voters", "the new quorum has its own")
-        self._forget("kraft_version", "kraft_version", "kafka-storage format sets it")
-        self._forget("zk_migration", "zk_migration_state", "a new cluster has none to migrate")
-        tokens = "no log holds their HMACs: clients ask for new ones"
-        self._forget("delegation_tokens", "delegation_token", tokens)
+        for table, why in _LEFT_OUT.items():
+            gone, self.values[table] = self.values[table], {}
+            names = sorted(gone) if table in ("brokers", "controllers") else ()
+            self._tell(table, f"left out: {why}", names, len(gone))
         self._features()
         self._configs()
         self._scram()
@@ -122,25 +131,21 @@ class _Planning:
     def _broker(self, broker: int) -> int:
         return self._brokers.get(broker, broker)
 
-    def _tell(self, entity: str, detail: str, keys: Iterator[Any] | list[Any]) -> None:
-        found = [str(key) for key in keys]
-        if found:
-            self.changes.append(RestoreDifference(entity, len(found), detail, tuple(found[:5])))
+    def _tell(
+        self, table: str, detail: str, names: Sequence[object], count: int | None = None
+    ) -> None:
+        """Note that `count` entities of the table differ. None: as many as there are names."""
+        number = len(names) if count is None else count
+        if number:
+            shown = tuple(map(str, names[:_SHOWN_NAMES]))
+            self.changes.append(RestoreDifference(_ENTITY_OF[table], number, detail, shown))
 
-    def _forget(self, table: str, entity: str, why: str) -> None:
-        gone, self.values[table] = self.values[table], {}
-        names = (str(key) for key in sorted(gone) if table in ("brokers", "controllers"))
-        if gone:
-            self.changes.append(
-                RestoreDifference(entity, len(gone), f"left out: {why}", tuple(names)[:5])
-            )
-
-    def _drop(self, table: str, entity: str, why: str, is_gone: Callable[[Any, Any], bool]) -> None:
+    def _drop(self, table: str, why: str, is_gone: Callable[[Any, Any], bool]) -> None:
         values = self.values[table]
         gone = sorted(key for key, value in values.items() if is_gone(key, value))
         for key in gone:
             del values[key]
-        self._tell(entity, f"left out: {why}", [_shown(key) for key in gone])
+        self._tell(table, f"left out: {why}", [_shown(key) for key in gone])
 
     def _features(self) -> None:
         """Leave out the feature of eligible leader replicas. With it, a broker that the controller
@@ -152,19 +157,17 @@ class _Planning:
                 f"left out, for with it brokers that register anew leave the ISR: finalize {level} "
                 "by `kafka-features upgrade` when all brokers have started"
             )
-            self.changes.append(RestoreDifference("feature", 1, detail, (ELR_VERSION,)))
+            self._tell("features", detail, [ELR_VERSION])
 
     def _configs(self) -> None:
         topics = set(self.values["topics"].values())
         self._drop(
             "configs",
-            "config",
             "the source has it redacted: set it by hand",
             lambda key, value: value.startswith(REDACTED),
         )
         self._drop(
             "configs",
-            "config",
             "of a topic that doesn't exist",
             lambda key, value: key[0] == TOPIC_RESOURCE and key[1] not in topics,
         )
@@ -180,7 +183,6 @@ class _Planning:
     def _scram(self) -> None:
         self._drop(
             "scram",
-            "scram",
             "the source has it redacted: set the user's password again",
             lambda key, fields: any(_is_redacted(value) for value in fields.values()),
         )
@@ -195,28 +197,28 @@ class _Planning:
             return [f"{topics.get(topic, topic)}-{number}" for topic, number in told]
 
         self._tell(
-            "partition",
+            "partitions",
             "a reassignment was under way: they stay on the replicas that they had before it",
             keys(lambda a, b: bool(a.adding_replicas or a.removing_replicas)),
         )
         self._tell(
-            "partition",
+            "partitions",
             "no in-sync replica is left of those that stay: any replica may become the leader",
             keys(lambda a, b: not set(a.isr) & set(_before_reassignment(a))),
         )
-        self._tell("partition", "without eligible leader replicas", keys(lambda a, b: bool(a.elr)))
+        self._tell("partitions", "without eligible leader replicas", keys(lambda a, b: bool(a.elr)))
         self._tell(
-            "partition",
+            "partitions",
             "the leader was elected uncleanly, and that its recovery is under way is forgotten",
             keys(lambda a, b: a.leader_recovery_state != 0),
         )
         self._tell(
-            "partition",
+            "partitions",
             "without a leader until an in-sync replica has started; leader epochs rise by one",
             keys(lambda a, b: True),
         )
         moved = keys(lambda a, b: any(self._broker(one) != one for one in a.replicas))
-        self._tell("partition", "on other brokers, by --map-brokers", moved)
+        self._tell("partitions", "on other brokers, by --map-brokers", moved)
 
     def _partition(self, old: Partition) -> Partition:
         replicas = _before_reassignment(old)

@@ -90,7 +90,7 @@ def bulk_walk(data: Source, *, start: int = 0, expected_offset: int | None = Non
     from replica.scan.frames import BATCH_POSITION
     from replica.scan.regions import Chunk, Regions
 
-    class BulkWalk(Regions):
+    class BulkWalk(Regions, AnyWalk):
         def __iter__(self) -> Iterator[LocatedBatch]:
             new_header, unpack = BatchHeader._make, HEADER.unpack_from
             for region in self.read(None):

@@ -1,8 +1,8 @@
 """The simulator: one seed decides everything that happens to a quorum. A broken invariant ends the
 run.
 
-- `simulation`: one run. `schedule`: the run's events in the order of time. `workload`: the records
-  that clients append.
+- `simulation`: one run. `schedule`: the run's events in the order of time. `workload`: what clients
+  append. `records`: metadata records.
 - `node`, `host`: a simulated machine, and the replica on it.
 - `disk`, `network`, `nemesis`: the faults.
 - `invariants`: checks what must hold in spite of the faults; `broken` explains the invariants'

@@ -19,7 +19,8 @@ from replica.storage.filesystem import File, FileSystem
 
 Content = bytearray
 Names = dict[str, "_Inode"]
-NameChange = Callable[[Names], None]
+NameChange = Callable[[Names], object]
+_FileError = type[UnreadableFileError] | type[UnwritableFileError]
 _T = TypeVar("_T")
 
 
@@ -241,17 +242,13 @@ class SimulatedDisk(FileSystem):
         self._call(folder, self.faults.write_error_rate, UnwritableFileError)
         self._folders.setdefault(folder, _Folder())
 
-    def _change(self, path: str, change: Callable[[Names], object]) -> None:
+    def _change(self, path: str, change: NameChange) -> None:
         """Create, rename or remove. Power may be lost before it or after it."""
         folder = self._folder(_parts(path)[0])
-
-        def act(names: Names) -> None:
-            change(names)
-
         self._call(
-            path, self.faults.write_error_rate, UnwritableFileError, lambda: folder.change(act)
+            path, self.faults.write_error_rate, UnwritableFileError, lambda: folder.change(change)
         )
-        folder.change(act)
+        folder.change(change)
 
     def _write(self, path: str, inode: _Inode, write: _Write) -> None:
         grown = write.position + len(write.data or b"") - len(inode.content)
@@ -274,7 +271,7 @@ class SimulatedDisk(FileSystem):
         self,
         path: str,
         error_rate: float,
-        error: type[UnreadableFileError] | type[UnwritableFileError],
+        error: _FileError,
         halfway: Callable[[], None] | None = None,
     ) -> None:
         """Count one call, and let it fail as the faults say. halfway: does what a call may have
@@ -303,9 +300,7 @@ class SimulatedDisk(FileSystem):
             raise UnreadableFileError(folder, "no such file or directory")
         return self._folders[folder]
 
-    def _inode(
-        self, path: str, error: type[UnreadableFileError] | type[UnwritableFileError]
-    ) -> _Inode:
+    def _inode(self, path: str, error: _FileError) -> _Inode:
         folder, name = _parts(path)
         inode = self._folder(folder).names.get(name)
         if inode is None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections import Counter
 
 from replica.model.epochs import OffsetAndEpoch, election_order
-from replica.model.keys import NO_NODE, ZERO_UUID, ReplicaKey
+from replica.model.keys import NO_NODE, ReplicaKey
 from replica.raft.effects import Effects
 from replica.raft.inputs import Request
 from replica.raft.messages import VoteRequest, VoteResponse
@@ -113,5 +113,4 @@ class Elections:
 
 def _same_vote(a: ReplicaKey, b: ReplicaKey) -> bool:
     """Whether two votes are equal. A vote read from quorum-state v0 has no directory id."""
-    unknown = ZERO_UUID in (a.directory_id, b.directory_id)
-    return a.node_id == b.node_id and (unknown or a.directory_id == b.directory_id)
+    return a.matches(b) or b.matches(a)

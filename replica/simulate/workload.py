@@ -10,13 +10,13 @@ from typing import Protocol
 
 from replica.machines.metadata import MetadataMachine, messages_in
 from replica.machines.opaque import OpaqueMachine
-from replica.message.schema import Value
 from replica.metadata.codec import encode
 from replica.metadata.image.image import Image
 from replica.metadata.image.replay import ReplayedRecord
-from replica.metadata.record import MetadataRecord, new_record
+from replica.metadata.record import MetadataRecord
 from replica.model.batch import Batch
 from replica.raft.ports import StateMachine
+from replica.simulate.records import BROKER, TOPIC, begin, config, end, record
 
 Values = tuple[bytes, ...]
 """The values of one batch's records."""
@@ -81,14 +81,13 @@ class MetadataWorkload(Workload):
         if not is_active:
             return ()
         if not machine.can_snapshot:
-            return ((encode(_record("ABORT_TRANSACTION_RECORD")),),) if is_idle else ()
+            return ((encode(record("ABORT_TRANSACTION_RECORD")),),) if is_idle else ()
         records = _created(random, number)
         if is_idle and random.random() < 0.7:
             records = _changed(random, number, machine.image) or records
         if random.random() < 0.3:
-            begin = _record("BEGIN_TRANSACTION_RECORD", name=f"transaction {number}")
-            end = _record("END_TRANSACTION_RECORD")
-            return (_encoded([begin]), _encoded(records), _encoded([end]))
+            first, last = begin(f"transaction {number}"), end()
+            return (_encoded([first]), _encoded(records), _encoded([last]))
         return (_encoded(records),)
 
 
@@ -110,11 +109,11 @@ def _created(random: Random, number: int) -> list[MetadataRecord]:
     """The records of a new topic with its partitions, or of a config. They may be appended whatever
     comes before them."""
     if random.random() < 0.5:
-        return [_config(4, str(random.randrange(4)), "log.cleaner.threads", str(number))]
+        return [config(BROKER, str(random.randrange(4)), "log.cleaner.threads", str(number))]
     topic_id = base64.urlsafe_b64encode(number.to_bytes(16, "big")).decode()[:22]
     name, replicas = f"topic-{number}", (1, 2)
     partitions = [
-        _record(
+        record(
             "PARTITION_RECORD",
             topicId=topic_id,
             partitionId=partition_id,
@@ -126,8 +125,8 @@ def _created(random: Random, number: int) -> list[MetadataRecord]:
         )
         for partition_id in range(random.randrange(1, 4))
     ]
-    topic = _record("TOPIC_RECORD", name=name, topicId=topic_id)
-    return [topic, _config(2, name, "retention.ms", str(number)), *partitions]
+    topic = record("TOPIC_RECORD", name=name, topicId=topic_id)
+    return [topic, config(TOPIC, name, "retention.ms", str(number)), *partitions]
 
 
 def _changed(random: Random, number: int, image: Image) -> list[MetadataRecord]:
@@ -139,11 +138,11 @@ def _changed(random: Random, number: int, image: Image) -> list[MetadataRecord]:
     topic_id, partition_id = random.choice(partitions)
     what = random.randrange(4)
     if what == 0 or len(partitions) > 30:
-        return [_record("REMOVE_TOPIC_RECORD", topicId=topic_id)]
+        return [record("REMOVE_TOPIC_RECORD", topicId=topic_id)]
     if what == 1:
-        return [_config(2, image.tables["topics"].values[topic_id], "retention.ms", None)]
+        return [config(TOPIC, image.tables["topics"].values[topic_id], "retention.ms", None)]
     leader = number % 2 + 1
-    change = _record(
+    change = record(
         "PARTITION_CHANGE_RECORD",
         topicId=topic_id,
         partitionId=partition_id,
@@ -151,13 +150,3 @@ def _changed(random: Random, number: int, image: Image) -> list[MetadataRecord]:
         isr=(leader,),
     )
     return [change]
-
-
-def _config(resource_type: int, resource: str, name: str, value: str | None) -> MetadataRecord:
-    return _record(
-        "CONFIG_RECORD", resourceType=resource_type, resourceName=resource, name=name, value=value
-    )
-
-
-def _record(record_type: str, **fields: Value) -> MetadataRecord:
-    return new_record(record_type, 0, fields)

@@ -9,7 +9,9 @@
   is.
 - `directory_lock`: lets one process at a time use a directory, Kafka's or kraftlake's.
 
-Only the order of writes decides what a crash may lose; there is no journal.
+A change of a method that is called durable is on disk when the method returns. In a crash, what was
+appended since the last `flush` may be lost. Only the order of writes decides what a crash may lose;
+there is no journal.
 
 1. A segment and its indexes are synced before the next segment is made. So a crash can tear only
    the end of the newest segment, and opening reads only that segment.

@@ -20,7 +20,6 @@ from replica.format.frames import Frame, frames
 from replica.model.batch import Batch
 from replica.model.epochs import OffsetAndEpoch, is_newer_than_log, last_epoch_of
 from replica.model.stored import LogFacts
-from replica.raft.ports import Log
 from replica.storage.archive import Archive, CutTail
 from replica.storage.batch_walk import BatchBytes
 from replica.storage.batches import batch_in, batches_of, bytes_of
@@ -56,8 +55,9 @@ class Place:
 
 
 @dataclass(eq=False)
-class FileLog(Log):
-    """The log as files. The port replica.raft.ports.Log says what each method promises.
+class FileLog:
+    """The replicated log as files, which has one writer. A batch lies in one file. An offset that
+    doesn't fit the log is a bug of the host, and fails an assertion.
 
     log_start: inclusive. log_end: exclusive. repairs: a line for each repair that opening made.
     _closed: the closed segments, in the order of their offsets. _active: the newest segment.
@@ -92,6 +92,7 @@ class FileLog(Log):
         return is_newer_than_log(snapshot_id, self.log_end, last_epoch_of(self._checkpoint.entries))
 
     def facts(self) -> LogFacts:
+        """What the log holds now."""
         return LogFacts(
             log_start=self.log_start,
             log_end=self.log_end,
@@ -101,8 +102,12 @@ class FileLog(Log):
         )
 
     def append(self, batches: Sequence[Batch]) -> int:
-        """Raises CorruptDataError, and appends nothing, where the data of a batch isn't exactly one
-        whole batch with a right CRC."""
+        """Add batches at the log end; the first one's base offset is the log end. A batch that has
+        no `data` yet is encoded. Returns the new log end (exclusive).
+
+        Raises CorruptDataError, and appends nothing, where the data of a batch isn't exactly one
+        whole batch with a right CRC.
+        """
         end, epoch = self.log_end, self._checkpoint.latest_epoch
         located = []
         for batch in batches:
@@ -122,12 +127,16 @@ class FileLog(Log):
         return self.log_end
 
     def flush(self) -> int:
+        """Durable: write everything appended so far to disk. Returns the flushed log end
+        (exclusive)."""
         with self._changing():
             self._active.flush()
             self._checkpoint.save()
         return self.log_end
 
     def truncate_to(self, end_offset: int) -> int:
+        """Durable: cut everything at and above `end_offset`. A batch that holds records on both
+        sides of `end_offset` is removed as a whole. Returns the new log end (exclusive)."""
         assert end_offset >= self.log_start, "what lies below the log start is committed"
         if end_offset >= self.log_end:
             return self.log_end
@@ -146,6 +155,8 @@ class FileLog(Log):
         return self.log_end
 
     def reset_to(self, snapshot_id: OffsetAndEpoch) -> None:
+        """Durable: remove all batches and the older snapshots. The log then starts and ends at the
+        snapshot's end offset, and its last epoch is the snapshot's."""
         assert self.is_older_than(snapshot_id), "only a newer snapshot takes a log's place"
         assert snapshot_id in self.snapshots, "the snapshot is complete before the log goes"
         with self._changing():
@@ -166,8 +177,13 @@ class FileLog(Log):
             self.snapshots.delete_before(snapshot_id)
 
     def read(self, start_offset: int, max_bytes: int, end_offset: int | None = None) -> memoryview:
-        """Raises CorruptDataError, which names file and byte, for a batch with a wrong CRC. All
-        bytes that one call returns come from one segment."""
+        """The bytes of whole batches, from the batch that holds `start_offset` on; empty where that
+        is the log end. All bytes of one call come from one segment.
+
+        The batches have at most `max_bytes` together; only a larger first batch comes whole
+        nevertheless. Only batches that start below `end_offset` (exclusive; None for the log end)
+        are read. Raises CorruptDataError, which names file and byte, for a batch with a wrong CRC.
+        """
         assert self.log_start <= start_offset <= self.log_end, "an offset the log doesn't hold"
         if start_offset == self.log_end:
             return memoryview(b"")
@@ -175,10 +191,13 @@ class FileLog(Log):
         return self._segment_of(start_offset).read(start_offset, max_bytes, limit).data
 
     def batches(self, start_offset: int, end_offset: int) -> Iterable[Batch]:
+        """The batches from `start_offset` (inclusive) to `end_offset` (exclusive), each with its
+        `data`, for a state machine."""
         return self._batches(start_offset, min(end_offset, self.log_end))
 
     def advance_log_start(self, offset: int) -> None:
-        """Move the log start durably."""
+        """Durable: let the log start at `offset`, which is the end offset of a snapshot. Segments
+        below it are removed."""
         assert self.log_start <= offset <= self.log_end, "a log starts inside of itself"
         assert any(id.offset == offset for id in self.snapshots), (
             "a log starts where a snapshot ends"

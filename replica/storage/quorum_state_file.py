@@ -1,4 +1,4 @@
-"""The file quorum-state, behind the port QuorumStateStore (Kafka: FileQuorumStateStore)."""
+"""The file quorum-state (Kafka: FileQuorumStateStore)."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ from replica.errors import DataError
 from replica.format import quorum_state
 from replica.model.keys import NO_NODE, ZERO_UUID, ReplicaKey
 from replica.model.stored import ElectionState
-from replica.raft.ports import QuorumStateStore
 from replica.storage.filesystem import FileSystem, read_whole, replace_durably
 
 _MAX_BYTES = 16 * 1024 * 1024
 
 
-class QuorumStateFile(QuorumStateStore):
+class QuorumStateFile:
     """The file in the partition's folder. Only this class writes it."""
 
     def __init__(self, files: FileSystem, folder: str) -> None:
@@ -20,8 +19,10 @@ class QuorumStateFile(QuorumStateStore):
         self._folder = folder
 
     def read(self) -> ElectionState | None:
-        """The state on the disk. It is written again before it is returned: after a failed sync of
-        an earlier process, the bytes that were read may be in the machine's memory only.
+        """The state on the disk; None where the file was never written.
+
+        The file is written again before the state is returned: after a failed sync of an earlier
+        process, the bytes that were read may be in the machine's memory only.
 
         Raises DataError, which names the file, for a damaged file. If such a file counted as no
         vote, this replica could vote twice in an epoch.
@@ -49,6 +50,7 @@ class QuorumStateFile(QuorumStateStore):
         )
 
     def write(self, state: ElectionState) -> None:
+        """Durable and atomic: after a crash the file holds the old state or this one."""
         voted = state.voted or ReplicaKey(NO_NODE)
         content = quorum_state.new_state(
             version=state.kraft_version,

@@ -9,7 +9,6 @@ from replica.format.whole_batch import control_batch, value_batch
 from replica.model.control import ControlRecord
 from replica.model.epochs import OffsetAndEpoch
 from replica.model.stored import SnapshotFacts
-from replica.raft.ports import SnapshotWriter
 from replica.storage.batches import message_of
 from replica.storage.filesystem import FileSystem
 
@@ -18,9 +17,12 @@ BATCH_BYTES = 1024 * 1024
 _VERSION = 0
 
 
-class FileSnapshotWriter(SnapshotWriter):
-    """The port SnapshotWriter. Each batch has the timestamp that the header names. So replicas that
-    take a snapshot of the same state at the same offset write the same bytes."""
+class FileSnapshotWriter:
+    """A snapshot that is being written. It isn't visible before `freeze`.
+
+    Each batch has the timestamp that the header names. So replicas that take a snapshot of the same
+    state at the same offset write the same bytes.
+    """
 
     def __init__(
         self,
@@ -46,6 +48,7 @@ class FileSnapshotWriter(SnapshotWriter):
         self._put_control(control.SnapshotHeader(_VERSION, timestamp), *messages)
 
     def append(self, records: Sequence[bytes]) -> None:
+        """Add records by their values."""
         assert self._is_open, "a frozen snapshot takes no more records"
         for value in records:
             self._values.append(value)
@@ -54,6 +57,7 @@ class FileSnapshotWriter(SnapshotWriter):
                 self._put_values()
 
     def freeze(self) -> SnapshotFacts:
+        """Durable: write the footer, sync the file and rename it."""
         assert self._is_open, "a snapshot is frozen once"
         self._put_values()
         self._put_control(control.SnapshotFooter(_VERSION))
@@ -62,6 +66,7 @@ class FileSnapshotWriter(SnapshotWriter):
         return self._complete()
 
     def abort(self) -> None:
+        """Remove the .part file. After `freeze` it does nothing."""
         if self._is_open:
             self._is_open = False
             self._file.close()

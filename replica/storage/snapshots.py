@@ -1,5 +1,4 @@
-"""Snapshot files beside the log: the port Snapshots (KIP-630; Kafka: FileRawSnapshotWriter,
-Snapshots).
+"""Snapshot files beside the log (KIP-630; Kafka: FileRawSnapshotWriter, Snapshots).
 
 A snapshot is written with the suffix .part, and loses it when it is complete, checked and synced.
 Before it is deleted it is renamed to .deleted, so that no crash leaves half of it under its
@@ -19,7 +18,6 @@ from replica.model.batch import Batch
 from replica.model.control import ControlRecord, KRaftVersion, KRaftVoters
 from replica.model.epochs import OffsetAndEpoch, election_order
 from replica.model.stored import SnapshotFacts
-from replica.raft.ports import Snapshots
 from replica.storage.batch_walk import walk
 from replica.storage.batches import batch_in, record_of
 from replica.storage.filesystem import File, FileSystem
@@ -30,7 +28,7 @@ _FETCHED, _WRITTEN = "-1", "-2"
 snapshot that this replica makes."""
 
 
-class SnapshotFiles(Snapshots):
+class SnapshotFiles:
     """The complete snapshots in a folder. Iteration goes from the oldest to the newest id."""
 
     def __init__(self, files: FileSystem, folder: str) -> None:
@@ -58,17 +56,24 @@ class SnapshotFiles(Snapshots):
         return tuple(self._facts.values())
 
     def write_part(self, snapshot_id: OffsetAndEpoch, position: int, data: bytes) -> None:
+        """Write bytes at byte `position` of a snapshot that is being fetched. Position 0 begins the
+        file anew."""
         path = self._path(snapshot_id, SnapshotState.PART, _FETCHED)
         with self._files.create(path) if position == 0 else self._files.open(path) as file:
             assert position == file.size(), "a snapshot is fetched from its beginning to its end"
             file.write(position, data)
 
     def freeze(self, snapshot_id: OffsetAndEpoch) -> SnapshotFacts:
+        """Durable: check a fetched snapshot (header, footer, framing, CRC), sync and rename its
+        file. Where the file isn't a whole snapshot, it is removed, and DataError is raised."""
         return self._freeze(snapshot_id, self._path(snapshot_id, SnapshotState.PART, _FETCHED))
 
     def write(
         self, snapshot_id: OffsetAndEpoch, timestamp: int, facts: Sequence[ControlRecord]
     ) -> FileSnapshotWriter:
+        """Begin a snapshot of the local state machine: write the header, then the control records
+        `facts`. timestamp: the append time (ms) of the last record in the snapshot, which the
+        header names."""
         path = self._path(snapshot_id, SnapshotState.PART, _WRITTEN)
         return FileSnapshotWriter(
             self._files,
@@ -80,17 +85,20 @@ class SnapshotFiles(Snapshots):
         )
 
     def read(self, snapshot_id: OffsetAndEpoch, position: int, max_bytes: int) -> bytes:
+        """At most `max_bytes` of a complete snapshot, from byte `position` on. The slice may begin
+        and end within a batch (KIP-630: unaligned records)."""
         with self._files.open(self._path(snapshot_id)) as file:
             return file.read(position, max_bytes)
 
     def batches(self, snapshot_id: OffsetAndEpoch) -> Iterable[Batch]:
-        """The batches. Raises DataError, which names file and byte, for a damaged file."""
+        """All batches of a complete snapshot. Raises DataError, which names file and byte, for a
+        damaged file."""
         with self._files.open(self._path(snapshot_id)) as file:
             for frame, data in walk(file, expected_offset=0):
                 yield batch_in(data, frame, frame.position)
 
     def delete(self, snapshot_ids: Sequence[OffsetAndEpoch]) -> None:
-        """Delete snapshots durably."""
+        """Durable: delete complete snapshots. It is no error if a snapshot doesn't exist."""
         there = [id for id in snapshot_ids if self._facts.pop(id, None) is not None]
         for snapshot_id in there:
             deleted = self._path(snapshot_id, SnapshotState.DELETED)
@@ -101,7 +109,7 @@ class SnapshotFiles(Snapshots):
             self._files.remove(self._path(snapshot_id, SnapshotState.DELETED))
 
     def delete_before(self, snapshot_id: OffsetAndEpoch) -> None:
-        """Delete durably every snapshot that is older than this one."""
+        """Durable: delete every snapshot that is older than this one."""
         self.delete([id for id in self if election_order(id) < election_order(snapshot_id)])
 
     def _path(

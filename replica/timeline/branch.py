@@ -35,13 +35,10 @@ class Piece:
 
     def batches(self) -> Iterator[tuple[SegmentFile, LocatedBatch]]:
         """The batches with a right CRC that hold any of the entries."""
-        for segment in self.examined.directory.segments:
-            for batch in segment.scan.batches:
-                header = batch.header
-                if header.next_offset <= self.start or not batch.crc_valid:
-                    continue
-                if header.base_offset >= self.end:
-                    return
+        for segment, batch in self.examined.batches:
+            if batch.header.base_offset >= self.end:
+                return
+            if batch.header.next_offset > self.start:
                 yield segment, batch
 
 
@@ -81,12 +78,8 @@ class Branch:
 
     def commitment(self, offset: int, *, is_tail: bool = False) -> str:
         """The commitment of an entry, in the words of the tables."""
-        is_proven = offset < self.proven_end
-        if not is_tail:
-            verdict = EntryCommitment.PROVEN if is_proven else EntryCommitment.UNPROVEN
-        elif is_proven and self.log.batch_at(offset) is not None:
-            verdict = EntryCommitment.SUPERSEDED
-        else:
+        verdict = EntryCommitment.SUPERSEDED if is_tail else EntryCommitment.PROVEN
+        if offset >= self.proven_end or (is_tail and self.log.batch_at(offset) is None):
             verdict = EntryCommitment.UNPROVEN
         return str(verdict.value)
 

@@ -1,10 +1,8 @@
 """Finds the typed changes that the records of a branch make, and those that the records of its
 tails made.
 
-The replay begins at offset 0, or where a whole snapshot ends. Behind a hole, or behind a record
-that can't be read, it begins again where the next whole snapshot ends, as in
-replica.check.replaying. The entities of such a snapshot are state, and no changes. Each record
-takes some 20 us.
+The replay begins where replica.check.replay_fold says. The entities of a snapshot with which it
+begins are state, and no changes. Each record takes some 20 us.
 """
 
 from __future__ import annotations
@@ -14,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from replica.check.examined import Examined
-from replica.check.replay_fold import RecordReader, Watch, read_batch, whole_snapshots
+from replica.check.replay_fold import Fold, RecordReader, Watch, read_batch
 from replica.check.replaying import snapshot_image
 from replica.errors import DataError
 from replica.format.compression import Inflation
@@ -22,7 +20,7 @@ from replica.format.directory import SegmentFile, SnapshotFile
 from replica.format.record import Record
 from replica.format.walk import LocatedBatch
 from replica.metadata.changes.telling import ChangeTeller, NamedChange, topic_names_around
-from replica.metadata.image.image import EMPTY, Image
+from replica.metadata.image.image import Image
 from replica.metadata.image.replay import ReplayedRecord, meaning
 from replica.metadata.image.state import EntityTable
 from replica.metadata.image.versions import VersionedReplay
@@ -87,32 +85,26 @@ def _reading(redactor: Redactor | None) -> RecordReader:
 
 
 class _Walk:
-    """One walk along the branch. replay: the replay; None while the state is unknown. end: the end
-    (exclusive) and epoch of the last batch."""
+    """One walk along the branch."""
 
     def __init__(self, branch: Branch, read: RecordReader, watch: Watch | None) -> None:
         self._branch = branch
         self._read = read
         self._watch = watch or (lambda _: None)
         self._tails = list(reversed(branch.tails))
-        self._bases: dict[int, list[tuple[Examined, SnapshotFile]]] = {}
-        for examined in branch.members:
-            for offset, snapshots in whole_snapshots(examined).items():
-                self._bases.setdefault(offset, []).extend((examined, one) for one in snapshots)
-        self._replay: VersionedReplay | None = None
         self._teller = ChangeTeller()
-        self._end = OffsetAndEpoch(-1, -1)
+        self._fold = Fold(branch.members, self._new_replay, self._image)
 
     def changes(self) -> Iterator[LoggedChange]:
         for piece in self._branch.pieces:
             yield from self._piece(piece)
-        yield from self._leaving_at(self._end.offset)
+        yield from self._leaving_at(self._fold.end.offset)
 
     def image_at(self, end_offset: int) -> Image | None:
         """The state, if the walk has come to this end (exclusive) and knows it; else None."""
-        if self._end.offset != end_offset:
-            self._enter(end_offset)
-        return None if self._replay is None else self._replay.image()
+        if self._fold.end.offset != end_offset:
+            self._fold.enter(end_offset)
+        return None if self._fold.replay is None else self._fold.replay.image()
 
     def _piece(self, piece: Piece) -> Iterator[LoggedChange]:
         batches = _with_records(piece.examined, piece.batches(), self._read)
@@ -120,30 +112,28 @@ class _Walk:
             header = batch.header
             if number % _EVERY_BATCHES == 0:
                 self._watch(f"{piece.examined.shown}: replaying offset {header.base_offset}")
-            self._enter(max(header.base_offset, piece.start))
-            if self._replay is not None:
+            epoch = header.leader_epoch
+            replay = self._fold.enter(max(header.base_offset, piece.start))
+            if replay is not None:
                 try:
                     for record, message in records:
                         if piece.start <= record.offset < piece.end:
                             yield from self._leaving_at(record.offset)
-                            yield from self._apply(record, header.leader_epoch, message)
+                            commitment = self._branch.commitment(record.offset)
+                            for told in _told(replay, self._teller, record.offset, message):
+                                yield LoggedChange(record.timestamp, epoch, commitment, told)
                 except DataError:
-                    self._replay = None
-            self._end = OffsetAndEpoch(min(header.next_offset, piece.end), header.leader_epoch)
-
-    def _apply(self, record: Record, epoch: int, message: ReplayedRecord) -> Iterator[LoggedChange]:
-        assert self._replay is not None, "only a known state is gone on with"
-        commitment = self._branch.commitment(record.offset)
-        for told in _told(self._replay, self._teller, record.offset, message):
-            yield LoggedChange(record.timestamp, epoch, commitment, told)
+                    self._fold.break_off()
+            self._fold.leave(OffsetAndEpoch(min(header.next_offset, piece.end), epoch))
 
     def _leaving_at(self, offset: int) -> Iterator[LoggedChange]:
         """The changes of the tails that leave the branch at this offset. None of these changes ever
         becomes valid."""
         while self._tails and self._tails[-1].start <= offset:
             tail = self._tails.pop()
-            if tail.start == offset and self._replay is not None:
-                yield from self._tail(tail, self._replay.copy(), ChangeTeller(self._teller.former))
+            replay = self._fold.replay
+            if tail.start == offset and replay is not None:
+                yield from self._tail(tail, replay.copy(), ChangeTeller(self._teller.former))
 
     def _tail(
         self, tail: BranchTail, replay: VersionedReplay, teller: ChangeTeller
@@ -160,23 +150,12 @@ class _Walk:
             except DataError:
                 return
 
-    def _enter(self, base_offset: int) -> None:
-        """Prepare the replay for the next batch. It is None where the state before this batch is
-        unknown."""
-        if base_offset != self._end.offset:
-            self._begin(VersionedReplay(EMPTY) if base_offset == 0 else None)
-            self._end = OffsetAndEpoch(base_offset, -1)
-        if self._replay is not None:
-            return
-        for examined, snapshot in self._bases.get(base_offset, ()):
-            assert snapshot.id is not None, "whole snapshots have ids"
-            if self._end.epoch in (-1, snapshot.id.epoch):
-                image = snapshot_image(examined, snapshot, self._read)
-                if image is not None:
-                    return self._begin(VersionedReplay(_unplaced(image)))
+    def _image(self, examined: Examined, snapshot: SnapshotFile) -> Image | None:
+        return snapshot_image(examined, snapshot, self._read)
 
-    def _begin(self, replay: VersionedReplay | None) -> None:
-        self._replay, self._teller = replay, ChangeTeller()
+    def _new_replay(self, image: Image) -> VersionedReplay:
+        self._teller = ChangeTeller()
+        return VersionedReplay(_unplaced(image))
 
 
 def _unplaced(image: Image) -> Image:

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from enum import Enum
 from itertools import pairwise
 
+from replica.check.epochs import leader_changes
 from replica.check.examined import Examined
-from replica.format.control import LeaderChange
 from replica.timeline.branch import Branch, BranchTail
 
 FETCH_TIMEOUT_MS = 2000
@@ -118,29 +118,21 @@ def elections_of(branch: Branch, registered: Sequence[tuple[int, int]]) -> tuple
 def _won(examined: Examined) -> Iterator[Won]:
     """The LeaderChange records of one log, each with the time of the batch before it."""
     end, previous_at = -1, 0
-    for segment in examined.directory.segments:
-        changes = {
-            record.offset: (record.timestamp, message)
-            for _, record, message in examined.control_records(segment)
-            if isinstance(message, LeaderChange)
-        }
-        for batch in segment.scan.batches:
-            header = batch.header
-            if not batch.crc_valid:
-                continue
-            found = changes.get(header.base_offset) if header.is_control else None
-            if found is not None:
-                at, message = found
-                yield Won(
-                    header.base_offset,
-                    header.leader_epoch,
-                    at,
-                    message.leader_id,
-                    tuple(sorted(one.voter_id for one in message.voters)),
-                    tuple(sorted(one.voter_id for one in message.granting_voters)),
-                    previous_at if end == header.base_offset else None,
-                )
-            end, previous_at = header.next_offset, header.max_timestamp
+    changes = {(one.path, one.offset): one for one in leader_changes(examined)}
+    for segment, batch in examined.batches:
+        header = batch.header
+        change = changes.get((segment.file.path, header.base_offset))
+        if change is not None and header.is_control:
+            yield Won(
+                change.offset,
+                change.epoch,
+                change.timestamp,
+                change.message.leader_id,
+                tuple(sorted(one.voter_id for one in change.message.voters)),
+                tuple(sorted(one.voter_id for one in change.message.granting_voters)),
+                previous_at if end == header.base_offset else None,
+            )
+        end, previous_at = header.next_offset, header.max_timestamp
 
 
 def _lost_writes(tails: Iterable[BranchTail]) -> dict[int, LostWrites]:

@@ -147,8 +147,8 @@ def _snapshots(branch: Branch) -> Iterator[Event]:
     wrote it."""
     found: dict[OffsetAndEpoch, list[tuple[int, int | None, int]]] = {}
     for examined in branch.members:
-        for snapshot in examined.directory.snapshots:
-            if snapshot.id is None or snapshot.id == BOOTSTRAP_SNAPSHOT or not snapshot.is_usable:
+        for snapshot_id, snapshot in examined.usable_snapshots:
+            if snapshot_id == BOOTSTRAP_SNAPSHOT:
                 continue
             for _, record, message in examined.control_records(snapshot):
                 if isinstance(message, SnapshotHeader):
@@ -157,7 +157,7 @@ def _snapshots(branch: Branch) -> Iterator[Event]:
                         _node(examined),
                         message.last_contained_log_timestamp,
                     )
-                    found.setdefault(snapshot.id, []).append(written)
+                    found.setdefault(snapshot_id, []).append(written)
                     break
     for snapshot_id, times in found.items():
         offset, epoch = snapshot_id.offset, snapshot_id.epoch
@@ -204,19 +204,10 @@ def _without(branch: Branch, tail: BranchTail) -> list[int]:
     found = set()
     for examined in branch.members:
         is_holder = examined.replica in holders and not any(examined is one for one in tail.holders)
-        if is_holder and kept is not None and _has(examined, tail.start, kept.epoch):
+        entry = examined.batch_at(tail.start) if is_holder and kept is not None else None
+        if entry is not None and kept is not None and entry[1].header.leader_epoch == kept.epoch:
             found.add(_node(examined))
     return sorted(node for node in found if node is not None)
-
-
-def _has(examined: Examined, offset: int, epoch: int) -> bool:
-    """Whether the log holds an entry of this offset and epoch."""
-    for segment in examined.directory.segments:
-        for batch in segment.scan.batches:
-            header = batch.header
-            if header.base_offset <= offset < header.next_offset:
-                return header.leader_epoch == epoch
-    return False
 
 
 def _node(examined: Examined) -> int | None:

@@ -7,8 +7,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from replica.check.catalogue.health import RULES
-from replica.check.rule import Finding
+from replica.check.catalogue import HEALTH_RULES
 from replica.health.cluster import Cluster
 from replica.health.judging import judge_health
 from replica.watching.committed import CommittedReplay
@@ -73,11 +72,7 @@ class HealthJudge:
         began = time.monotonic()
         findings = await asyncio.to_thread(judge_health, cluster)
         ended = time.monotonic()
-        counts = dict.fromkeys((rule.id for rule in RULES), 0)
-        counts.update((finding.rule.id, _count(finding)) for finding in findings)
+        counts = dict.fromkeys((rule.id for rule in HEALTH_RULES), 0)
+        counts.update((each.rule.id, len(each.subjects) or 1) for each in findings)
         self.newest = QuorumJudgement(counts, cluster.end_offset, ended - began, ended)
         self._judged = seen
-
-
-def _count(finding: Finding) -> int:
-    return len(finding.subjects) or 1

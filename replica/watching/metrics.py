@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from replica.admin.quorum import Quorum
-from replica.check.catalogue.health import RULES
+from replica.check.catalogue import HEALTH_RULES
 from replica.node.metrics import gauge
 from replica.watching.committed import CommittedReplay
 from replica.watching.described import Described
@@ -41,20 +41,13 @@ def quorum_metrics(described: Described) -> Iterator[Metric]:
 
 def _replicas(quorum: Quorum, age_s: float) -> Iterator[Metric]:
     labels = ["replica", "directory", "kind"]
-    lag = GaugeMetricFamily(
-        "kraftlake_quorum_replica_lag",
-        "Records that the leader has and this replica hasn't",
-        labels=labels,
-    )
-    fetched = GaugeMetricFamily(
-        "kraftlake_quorum_replica_last_fetch_age_seconds",
-        "Since the replica fetched last",
-        labels=labels,
-    )
-    caught_up = GaugeMetricFamily(
-        "kraftlake_quorum_replica_caught_up_age_seconds",
-        "Since the replica was at the leader's log end",
-        labels=labels,
+    lag, fetched, caught_up = (
+        GaugeMetricFamily(f"kraftlake_quorum_replica_{name}", text, labels=labels)
+        for name, text in (
+            ("lag", "Records that the leader has and this replica hasn't"),
+            ("last_fetch_age_seconds", "Since the replica fetched last"),
+            ("caught_up_age_seconds", "Since the replica was at the leader's log end"),
+        )
     )
     voters = [("voter", each) for each in quorum.voters]
     observers = [("observer", each) for each in quorum.observers]
@@ -117,7 +110,7 @@ def health_metrics(newest: QuorumJudgement | None) -> Iterator[Metric]:
         "For how many things a rule holds; `kraftlake explain RULE` tells what it means",
         labels=["rule", "severity"],
     )
-    for rule in RULES:
+    for rule in HEALTH_RULES:
         found.add_metric([rule.id, rule.severity.value], newest.subjects[rule.id])
     yield found
     yield gauge("health_offset", "Of the state that was judged (exclusive)", newest.offset)

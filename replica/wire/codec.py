@@ -1,9 +1,9 @@
 """Messages to bytes and back, by the tables of replica.wire.apis.
 
-Each version of each structure is compiled once to a chain of closures. Decoding is total: it gives
-a Message, or a DataError with the byte. It takes memory for bytes that are there, never for what a
-length field claims: an array needs bytes for its elements, and a message has at most MAX_ELEMENTS
-elements.
+Each version of each structure is compiled once to a chain of closures. Decoding either gives a
+Message or raises a DataError with the position of the wrong byte. Decoding allocates memory only
+for bytes that are there, never for what a length field claims: an array needs bytes for its
+elements, and a message has at most MAX_ELEMENTS elements.
 """
 
 from __future__ import annotations
@@ -190,16 +190,14 @@ def _field_reader(field: Field, version: int, flexible: bool) -> _Reader:
         return _kind_reader(field, version, flexible, nullable)
     element = _kind_reader(field, version, flexible, nullable=False)
     least = max(1, _least_size(field, version, flexible))
-    count_of = _count_reader(field.name, flexible)
+    count_of = _count_reader(field.name, flexible, nullable, "elements")
     name = field.name
 
     def read(cursor: _Cursor) -> list[Any] | None:
         at = cursor.at
         count = count_of(cursor)
         if count < 0:
-            if nullable and count == -1:
-                return None
-            raise CorruptDataError(f"{name} has {count} elements", at)
+            return None
         if count * least > len(cursor.data) - cursor.at:
             raise TruncatedDataError(f"{name} claims {count} elements", at)
         cursor.count(count, name, at)
@@ -208,15 +206,21 @@ def _field_reader(field: Field, version: int, flexible: bool) -> _Reader:
     return read
 
 
-def _count_reader(name: str, flexible: bool) -> Callable[[_Cursor], int]:
-    """The reader of a count of elements or bytes; -1 stands for null."""
-    what = f"{name} length"
-    if flexible:
-        return lambda cursor: cursor.varint(what) - 1
+def _count_reader(
+    name: str, flexible: bool, nullable: bool, unit: str, *, is_short: bool = False
+) -> Callable[[_Cursor], int]:
+    """The reader of a count of elements or bytes. It gives -1 for null, where that is allowed."""
+    what, layout = f"{name} length", _INT16 if is_short else _INT32
 
     def read(cursor: _Cursor) -> int:
+        at = cursor.at
         count: int
-        (count,) = _INT32.unpack_from(cursor.data, cursor.take(4, what))
+        if flexible:
+            count = cursor.varint(what) - 1
+        else:
+            (count,) = layout.unpack_from(cursor.data, cursor.take(layout.size, what))
+        if count < 0 and not (nullable and count == -1):
+            raise CorruptDataError(f"{name} has {count} {unit}", at)
         return count
 
     return read
@@ -241,19 +245,12 @@ def _read_uuid(cursor: _Cursor, name: str) -> str:
 
 def _text_reader(name: str, flexible: bool, nullable: bool, *, is_text: bool) -> _Reader:
     """The reader of a string or of bytes. Inflexible versions have lengths of 2 or 4 bytes."""
-    count_of = _count_reader(name, flexible)
-    if is_text and not flexible:
-        count_of = lambda cursor: _INT16.unpack_from(  # noqa: E731
-            cursor.data, cursor.take(2, f"{name} length")
-        )[0]
+    size_of = _count_reader(name, flexible, nullable, "bytes", is_short=is_text)
 
     def read(cursor: _Cursor) -> str | bytes | None:
-        at = cursor.at
-        size = count_of(cursor)
+        size = size_of(cursor)
         if size < 0:
-            if nullable and size == -1:
-                return None
-            raise CorruptDataError(f"{name} has {size} bytes", at)
+            return None
         begin = cursor.take(size, name)
         raw = bytes(cursor.data[begin : begin + size])
         if not is_text:
@@ -285,14 +282,12 @@ def _struct_writer(fields: tuple[Field, ...], version: int, flexible: bool) -> _
     plain = [
         (f.name, f.default, _field_writer(f, version, flexible)) for f in present if f.tag is None
     ]
-    tagged = sorted(
-        (
-            (f.tag, f.name, f.default, _field_writer(f, version, flexible))
-            for f in present
-            if f.tag is not None
-        ),
-        key=lambda entry: entry[0],
-    )
+    tagged = [
+        (f.tag, f.name, f.default, _field_writer(f, version, flexible))
+        for f in present
+        if f.tag is not None
+    ]
+    tagged.sort(key=lambda entry: entry[0])
 
     def write(out: bytearray, message: Message) -> None:
         assert names.issuperset(message), f"unknown fields: {message.keys() - names}"

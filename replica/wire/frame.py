@@ -13,15 +13,16 @@ _RECEIVED_BYTES = 64 * 1024
 _JOINED_BYTES = 64 * 1024
 """Pieces of a frame are copied into one part up to this size."""
 _SENT_BYTES = 256 * 1024
-"""The largest part. Each part costs a round of the event loop. asyncio copies what the socket does
-not take at once, at most a part for each connection."""
+"""The largest part. Each part costs a round of the event loop. asyncio copies the bytes of a part
+that the socket doesn't take at once; for each connection that is at most one part."""
 
 
 async def read_frame(reader: asyncio.StreamReader, max_bytes: int) -> bytes | None:
     """The next frame without its size, of 0 to `max_bytes` bytes; None at the end of the stream.
 
-    Memory is taken as bytes come, not by the size that is claimed. Raises CorruptDataError for an
-    impossible size, TruncatedDataError where the stream ends inside a frame.
+    Memory is allocated for bytes that have arrived, not for the size that the frame claims. Raises
+    CorruptDataError for an impossible size, TruncatedDataError where the stream ends inside a
+    frame.
     """
     size = await read_size(reader, max_bytes)
     return None if size is None else await read_rest(reader, size)
@@ -29,9 +30,13 @@ async def read_frame(reader: asyncio.StreamReader, max_bytes: int) -> bytes | No
 
 async def read_size(reader: asyncio.StreamReader, max_bytes: int) -> int | None:
     """The size of the next frame."""
-    raw = await _read(reader, _SIZE_BYTES, 0)
-    if not raw:
-        return None
+    try:
+        raw = await reader.readexactly(_SIZE_BYTES)
+    except asyncio.IncompleteReadError as error:
+        if not error.partial:
+            return None
+        reason = f"a frame ends after {len(error.partial)} bytes of its size"
+        raise TruncatedDataError(reason, 0) from error
     size = int.from_bytes(raw, "big", signed=True)
     if not 0 <= size <= max_bytes:
         raise CorruptDataError(f"a frame of {size} bytes; at most {max_bytes} are taken", 0)
@@ -40,10 +45,10 @@ async def read_size(reader: asyncio.StreamReader, max_bytes: int) -> int | None:
 
 async def read_rest(reader: asyncio.StreamReader, size: int) -> bytes:
     """The rest of a frame whose size was read."""
-    raw = await _read(reader, size, _SIZE_BYTES)
-    if len(raw) < size:
-        raise TruncatedDataError(f"a frame of {size} bytes ends after {len(raw)}", _SIZE_BYTES)
-    return raw
+    try:
+        return await reader.readexactly(size)
+    except asyncio.IncompleteReadError as error:
+        raise _breaks_off(size, len(error.partial)) from error
 
 
 async def read_charged(
@@ -55,31 +60,20 @@ async def read_charged(
     while len(parts) < size:
         part = await reader.read(min(_RECEIVED_BYTES, size - len(parts)))
         if not part:
-            reason = f"a frame of {size} bytes ends after {len(parts)}"
-            raise TruncatedDataError(reason, _SIZE_BYTES)
+            raise _breaks_off(size, len(parts))
         parts += part
         await charge(len(part))
     return parts
 
 
-async def _read(reader: asyncio.StreamReader, size: int, position: int) -> bytes:
-    try:
-        return await reader.readexactly(size)
-    except asyncio.IncompleteReadError as error:
-        if error.partial and not position:
-            reason = f"a frame ends after {len(error.partial)} bytes of its size"
-            raise TruncatedDataError(reason, position) from error
-        return error.partial
-
-
-def _tell_nobody(size: int) -> None:
-    """Do nothing with the number: for connections whose bytes are not counted."""
+def _breaks_off(size: int, come: int) -> TruncatedDataError:
+    return TruncatedDataError(f"a frame of {size} bytes ends after {come}", _SIZE_BYTES)
 
 
 async def send(
     writer: asyncio.StreamWriter,
     pieces: Sequence[Buffer],
-    moved: Callable[[int], None] = _tell_nobody,
+    moved: Callable[[int], None] = lambda size: None,
 ) -> None:
     """Send the pieces as one frame. Returns when most of it has left memory. moved: called with the
     number of bytes that were sent. The frame is sent in parts, because asyncio's TLS accepts any

@@ -42,7 +42,6 @@ from replica.wire.versions import (
     Versions,
     api_versions_response,
     identity_error,
-    no_features,
     unsupported_api_versions,
 )
 
@@ -96,37 +95,32 @@ answer (Produce with acks=0). A KraftlakeError closes the connection."""
 RefusedLogin = Callable[[Client, str], None]
 
 
-def _nobodys(client: Client, request: WireRequest) -> bool:
-    """No client is a voter: for a node that has no voters."""
-    return False
-
-
 @dataclass(frozen=True, slots=True)
 class Service:
     """What a listener serves. served: API key -> versions; ApiVersions and SASL needn't be there,
     because the server answers them itself. features: called for each ApiVersions. authenticator:
     None for a listener without SASL. apis: API key -> API. identity: the node that clients reach
-    here, which clients that name another node are told; None not to check it. on_refused_login:
+    here. A client that expects another node is refused; None refuses nobody. on_refused_login:
     called for each failed login with the client and the name that it claims. is_voters: whether
-    only a voter may send the request; after one, the connection never waits for room and never
-    makes room."""
+    only a voter may send the request; after such a request, the connection never waits for room
+    and never makes room."""
 
     handler: Handler
     served: Versions
-    features: Callable[[], Features] = no_features
+    features: Callable[[], Features] = Features
     authenticator: Authenticator | None = None
     tls: ssl.SSLContext | None = None
     listener: str = "CONTROLLER"
     apis: Mapping[int, Api] = field(default_factory=lambda: APIS)
     identity: Identity | None = None
     on_refused_login: RefusedLogin = lambda client, user: None
-    is_voters: Callable[[Client, WireRequest], bool] = _nobodys
+    is_voters: Callable[[Client, WireRequest], bool] = lambda client, request: False
 
 
 class Server:
-    """A server on one address. shared: what it shares with the node's other listeners. refused: how
-    many connections were closed, by reason: for what they sent, to make room, or for a failed
-    login."""
+    """A server on one address. shared: what it shares with the node's other listeners. refused: for
+    each reason, how many connections were closed for it: for the bytes that they sent, to make
+    room, or for a failed login."""
 
     def __init__(
         self,
@@ -151,10 +145,7 @@ class Server:
 
     async def start(self, host: str, port: int) -> int:
         """Listen; returns the port, which port 0 lets the system choose. Raises OSError."""
-        limits = self._limits
-        return await self._acceptor.start(
-            host, port, limits.receive_buffer_bytes, limits.send_buffer_bytes
-        )
+        return await self._acceptor.start(host, port, self._limits)
 
     async def close(self) -> None:
         """Stop accepting connections, and close those that are open."""
@@ -258,7 +249,8 @@ class Server:
             connections.heard(guest.connected)
             answer, is_last = await self._answer_to_frame(guest, reader, size)
             if is_last:
-                self._tell_refused(guest)
+                if guest.sasl is not None:
+                    self._service.on_refused_login(guest.client, guest.sasl.claimed)
                 await asyncio.sleep(limits.failed_login_s)
             if answer:
                 await self._send(guest, writer, answer)
@@ -270,10 +262,6 @@ class Server:
             guest.know()
             if guest.sasl is None:
                 deadline = None
-
-    def _tell_refused(self, guest: _Guest) -> None:
-        if guest.sasl is not None:
-            self._service.on_refused_login(guest.client, guest.sasl.claimed)
 
     async def _answer_to_frame(
         self, guest: _Guest, reader: asyncio.StreamReader, size: int

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from replica.model.kafka_errors import ErrorCode
 from replica.model.keys import NO_NODE
@@ -20,11 +20,11 @@ Versions = Mapping[int, range]
 
 @dataclass(frozen=True, slots=True)
 class Features:
-    """supported: ranges, both ends inclusive. finalized: levels. finalized_epoch: -1 while no level
-    is known to be finalized."""
+    """Features by name (KIP-584). supported: the range of levels, both ends inclusive. finalized:
+    the level. finalized_epoch: -1 while no level is known to be finalized."""
 
-    supported: Mapping[str, tuple[int, int]]
-    finalized: Mapping[str, int]
+    supported: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    finalized: Mapping[str, int] = field(default_factory=dict)
     finalized_epoch: int = -1
 
 
@@ -34,10 +34,6 @@ class Identity:
 
     cluster_id: str
     node_id: int
-
-
-def no_features() -> Features:
-    return Features({}, {})
 
 
 def newest_common(api: Api, theirs: Versions, least: int = 0) -> int | None:

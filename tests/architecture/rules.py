@@ -64,12 +64,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "replica.preflight": ("replica.health", "replica.metadata"),
     "replica.raft": ("replica.history", "replica.format.record"),
     "replica.machines": ("replica.raft", "replica.format", "replica.metadata"),
-    "replica.storage": (
-        "replica.format",
-        "replica.history",
-        "replica.message",
-        "replica.raft.ports",
-    ),
+    "replica.storage": ("replica.format", "replica.history", "replica.message"),
     "replica.host": ("replica.raft", "replica.storage", "replica.history"),
     "replica.wire": ("replica.message",),
     "replica.node": (

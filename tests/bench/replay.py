@@ -104,7 +104,7 @@ def _ingested(spark: SparkSession, lake: delta.Lake, segment: Path) -> ClusterLo
     is_proven = np.ones(found.num_rows, np.bool_)
     committed = AgreedBranch(*columns, is_proven, str(found["cluster_id"][0].as_py()))
     admitted = Admitted(lake, newest_versions(lake, (one.name for one in bronze.BRONZE)))
-    return ClusterLog(admitted, committed, tuple(pieces_of(committed, None)), (), ())
+    return ClusterLog(committed, tuple(pieces_of(committed, None)), (), (), admitted)
 
 
 def _build(spark: SparkSession, lake: delta.Lake, log: ClusterLog) -> None:

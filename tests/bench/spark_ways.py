@@ -16,8 +16,8 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from pipelines.bronze.log_ranges import log_ranges
-from pipelines.bronze.new_records import decode
+from pipelines.bronze.log_ranges import log_ranges, log_record_batches
+from pipelines.bronze.new_records import decoded_into
 from pipelines.delta import Lake, PendingAppend, ensure_table
 from pipelines.session import spark_session
 from pipelines.sources import register
@@ -78,7 +78,8 @@ def write_directly(spark: SparkSession, lake: Lake, segment: Path) -> None:
     files = [(file, _OWNER) for file in log_files(str(segment))]
     parts = log_ranges(files, at_once=spark.sparkContext.defaultParallelism)
     begun = PendingAppend.begun(lake, LOG_RECORDS)
-    decoded = begun.in_tasks(OnSpark(spark), partial(decode, redactor=None), parts)
+    decode = partial(log_record_batches, redactor=None)
+    decoded = begun.in_tasks(OnSpark(spark), partial(decoded_into, decode=decode), parts)
     begun.commit([one.file for one in decoded if one.file is not None])
 
 

@@ -23,8 +23,8 @@ from statistics import median
 
 from replica.simulate.node import Layout
 from replica.simulate.node_files import Files
+from replica.simulate.records import change_leader, create_topic, no_op
 from replica.simulate.scenarios.quorum import Capture, ScriptedQuorum
-from replica.simulate.scenarios.records import change_leader, create_topic, no_op
 from replica.simulate.scenarios.writing import write_capture
 from tests.bench.processes import Cost, cost
 from tests.bench.sections import with_section

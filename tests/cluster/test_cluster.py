@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
+from jobs.commands.lake import IngestOptions
 from jobs.lake.ingest import run as ingest
 from pipelines import small_build
 from pipelines.bronze.log_ranges import log_ranges, log_record_batches
@@ -127,7 +128,7 @@ def large_lake(recorded_lake: Path, data: Path, tmp_path_factory: pytest.TempPat
     shutil.copytree(recorded_lake, folder / "lake")
     shutil.copytree(data / CAPTURES[0] / "final/1", folder / "1")
     grow_idle(folder / "1", small_build._MOST_ROWS)
-    assert ingest([str(folder / "1")], lake=Lake(folder / "lake")) == 0
+    assert ingest(IngestOptions([str(folder / "1")], Lake(folder / "lake"))) == 0
     return folder / "lake"
 
 
@@ -255,6 +256,6 @@ def _decoded(node: Path, lake: Path) -> pa.Table:
     redactor = Redactor((lake / REDACTION_KEY).read_bytes())
     segments = sorted(node.glob("*/*.log"))
     parts = log_ranges([(SourceFile(str(one), one.name), replica) for one in segments])
-    found = (batch for part in parts for batch in log_record_batches(part, redactor))
+    found = (batch for part in parts for batch in log_record_batches(part, redactor=redactor))
     batches = [batch.select(COMPARED) for batch in found]
     return pa.Table.from_batches(batches).sort_by("offset").combine_chunks()

@@ -68,23 +68,24 @@ def test_the_table_has_the_defaults_of_the_code() -> None:
         f"raise the epoch by 2^{MOST_AT_ONCE.bit_length() - 1} at once "
         f"and by one for each {MS_EACH} ms",
         f"as holes, {bundle.MAX_ZERO_BYTES >> 30} GiB of them at most",
-        f"a tar stream inflates to {ALWAYS_STREAM_BYTES >> 30} GiB or {MAX_STREAM_RATIO} times "
+        f"A tar stream may inflate to {ALWAYS_STREAM_BYTES >> 30} GiB or {MAX_STREAM_RATIO} times "
         f"its size, {MAX_STREAM_BYTES >> 30} GiB at most",
         f"{bundle.MAX_FOLDERS:,} folders and {bundle.MAX_MEMBERS:,} members",
         f"half of the free disk, {bundle.MAX_TOTAL_BYTES >> 30} GiB",
-        f"{scram.MIN_ITERATIONS:,} to {scram.MOST_FOR_CLIENTS:,}, others are refused",
-        f"the records of a batch: {MAX_RECORDS_BYTES >> 20} MiB, inflated to "
-        f"{ALWAYS_INFLATED_BYTES >> 20} MiB or {MAX_RATIO} times their size",
-        f"of a file: inflated to {FILE_ALWAYS_INFLATED_BYTES >> 20} MiB or {MAX_FILE_RATIO} times "
-        f"its size, {MAX_FILE_INFLATED_BYTES >> 30} GiB at most",
-        f"2^{MAX_BATCH_ELEMENTS.bit_length() - 1} records and headers in a batch",
-        f"{MAX_ELEMENTS:,} elements and tagged fields in a record",
-        f"{MAX_CONTROL_BYTES >> 20} MiB of a control record",
-        f"{MAX_COMPARED} logs of a cluster are compared pair by pair, the rest is named",
-        f"{scenario_file.MAX_FILE_BYTES >> 10} KiB, {scenario_file.MAX_STEPS} steps, an hour of",
-        f"{rehearsed.MAX_BYTES >> 30} GiB of directories, which it holds twice, "
+        f"fewer than {scram.MIN_ITERATIONS:,} and more than {scram.MOST_FOR_CLIENTS:,} iterations",
+        f"The records of one batch may have {MAX_RECORDS_BYTES >> 20} MiB, and may inflate to "
+        f"{ALWAYS_INFLATED_BYTES >> 20} MiB or to {MAX_RATIO} times their size",
+        f"All records of a file may inflate to {FILE_ALWAYS_INFLATED_BYTES >> 20} MiB or to "
+        f"{MAX_FILE_RATIO} times the file's size, {MAX_FILE_INFLATED_BYTES >> 30} GiB at most",
+        f"A batch may have 2^{MAX_BATCH_ELEMENTS.bit_length() - 1} records and headers, "
+        f"a record {MAX_ELEMENTS:,} elements and tagged fields, "
+        f"a control record {MAX_CONTROL_BYTES >> 20} MiB",
+        f"At most {MAX_COMPARED} logs of a cluster are compared pair by pair",
+        f"{scenario_file.MAX_FILE_BYTES >> 10} KiB, {scenario_file.MAX_STEPS} steps "
+        "and one hour of",
+        f"{rehearsed.MAX_BYTES >> 30} GiB of directories, which it holds in memory twice, "
         f"and {MAX_REHEARSED:,} seeds at most",
-        f"`--timeout`, {live_state.MAX_BYTES >> 30} GiB in `TMPDIR`",
+        f"the copy in `TMPDIR` has {live_state.MAX_BYTES >> 30} GiB at most",
         f"the log that `plan -b` fetches ({live_state.MAX_BYTES >> 30} GiB at most)",
     ],
 )

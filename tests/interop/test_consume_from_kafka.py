@@ -3,7 +3,6 @@ a change of leader."""
 
 from __future__ import annotations
 
-import itertools
 import json
 import subprocess
 from collections.abc import Iterator
@@ -18,7 +17,14 @@ from replica.consumer.connections import WireConnections
 from replica.consumer.selector import RACK_KEY, SELECTOR_KEY, selector_named
 from replica.consumer.session import Session, SessionSettings
 from replica.consumer.translate import TopicPartition
-from replica.consumer.values import Answer, Ask, Fetch, Fetched, ResetPolicy
+from replica.consumer.values import (
+    Answer,
+    Ask,
+    ConsumerRecord,
+    Fetch,
+    Fetched,
+    ResetPolicy,
+)
 from tests.interop.kafka_jars import class_path_or_skip
 from tests.interop.kafka_node import Controller, free_ports, run_tool, tool_command
 from tests.kraftlake_process import followed, kraftlake
@@ -167,7 +173,9 @@ def test_the_replica_that_is_wished_for_serves_every_record(
     connections = Recording(brokers, measures=selector in ("nearest", "least-lag"))
     session = Session(ResetPolicy.EARLIEST, chosen, None, SessionSettings(rack=rack))
     with Consumer(session, connections) as consumer:
-        found = list(itertools.islice(consumer, len(WANTED)))
+        found: list[ConsumerRecord] = []
+        while len(found) < len(WANTED):
+            found += consumer.poll(1000).records
     assert [(read.record.key, read.record.value) for read in found] == [
         (key.encode(), value.encode()) for key, value in WANTED
     ]

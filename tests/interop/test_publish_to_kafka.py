@@ -33,7 +33,8 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from jobs.sharing import publish as job
+from jobs.commands.sharing import PublishOptions
+from jobs.sharing.publish import run as publish_table
 from pipelines.feeds import kafka_topics
 from pipelines.feeds.kafka import KafkaDestination, KafkaTarget, kafka_target
 from pipelines.feeds.message import json_schema
@@ -51,7 +52,6 @@ pytestmark = pytest.mark.slow
 PARTITIONS = 3
 PROGRESS = "kraftlake-publish-progress"
 ENDED_S = 120
-NO_HOOK = job.Hook(None)
 
 
 @dataclass(frozen=True)
@@ -101,10 +101,9 @@ def table(tmp_path: Path) -> FeedTable:
     return FeedTable(tmp_path / "lake", CHANGES)
 
 
-def run(table: FeedTable, broker: str, topic: str, **pace: Any) -> int:
-    lake = table.path.removesuffix(table.feed.name.replace(".", "/"))
-    to = job.FeedDestination(job.Kafka(topic, broker), None, NO_HOOK)
-    return job.run(Lake(lake), table.feed.name, to, job.Pace(**pace))
+def run(table: FeedTable, broker: str, topic: str, **options: Any) -> int:
+    lake = Lake(table.path.removesuffix(table.feed.name.replace(".", "/")))
+    return publish_table(PublishOptions(lake, table.feed.name, broker, topic, **options))
 
 
 def started(table: FeedTable, broker: str, topic: str, *options: str) -> subprocess.Popen[str]:
@@ -293,11 +292,9 @@ def test_a_row_too_large_for_the_topic_says_what_to_raise(broker: str, table: Fe
     admin = AdminClient({"bootstrap.servers": broker})
     (made,) = admin.create_topics([NewTopic("large", 1, 1)]).values()
     made.result(30)
-    lake = Lake(table.path.removesuffix("gold/metadata_changes"))
-    large = job.Kafka("large", broker, properties=("message.max.bytes=4000000",))
-    arguments = (lake, CHANGES, job.FeedDestination(large, None, NO_HOOK), job.Pace())
+    properties = ["message.max.bytes=4000000"]
     with pytest.raises(PeerError, match=r"raise max\.message\.bytes of the topic"):
-        job.run(*arguments)
+        run(table, broker, "large", properties=properties)
     assert read(broker, "large") == []
     raised = ConfigEntry(
         "max.message.bytes", "5000000", incremental_operation=AlterConfigOpType.SET
@@ -305,7 +302,7 @@ def test_a_row_too_large_for_the_topic_says_what_to_raise(broker: str, table: Fe
     resource = ConfigResource(ResourceType.TOPIC, "large", incremental_configs=[raised])
     (altered,) = admin.incremental_alter_configs([resource]).values()
     altered.result(30)
-    job.run(*arguments)
+    run(table, broker, "large", properties=properties)
     assert [place(record) for record in read(broker, "large")] == [(version, 0), (version, 1)]
 
 
@@ -323,9 +320,7 @@ def test_a_transaction_that_has_to_be_aborted_is_done_again(
             target._produce("again", b"key", b"x" * 3_000_000, {})
 
     monkeypatch.setattr(KafkaTarget, "_produce_all", produce_more)
-    lake = Lake(table.path.removesuffix("gold/metadata_changes"))
-    large = job.Kafka("again", broker, properties=("message.max.bytes=4000000",))
-    assert job.run(lake, CHANGES, job.FeedDestination(large, None, NO_HOOK), job.Pace()) == 0
+    assert run(table, broker, "again", properties=["message.max.bytes=4000000"]) == 0
 
     assert {place(record) for record in read(broker, "again")} == {(1, n) for n in range(20)}
     assert len(read(broker, "again", "read_uncommitted")) > 20
@@ -360,10 +355,8 @@ def test_a_findings_key_is_the_tables_and_a_progress_topic_must_be_compacted(
     assert all(set(key) == set(findings.feed.contract.keys) for key in keys)
 
     run(table, broker, "plain-target")
-    lake = str(tmp_path / "lake")
-    settings = job.Kafka("other", broker, progress_topic="plain-target")
     with pytest.raises(UsageError, match=r"topic plain-target has cleanup.policy=delete"):
-        job.run(Lake(lake), CHANGES, job.FeedDestination(settings, None, NO_HOOK), job.Pace())
+        run(table, broker, "other", progress_topic="plain-target")
 
 
 def test_the_producer_s_file_says_who_publishes(
@@ -374,7 +367,6 @@ def test_the_producer_s_file_says_who_publishes(
 ) -> None:
     monkeypatch.setattr(kafka_topics, "_TIMEOUT_S", 5.0)
     table.replace([change(1)])
-    lake = table.path.removesuffix("gold/metadata_changes")
     config = tmp_path / "producer.properties"
 
     def publish_as(password: str) -> int:
@@ -382,8 +374,7 @@ def test_the_producer_s_file_says_who_publishes(
             f"security.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\nsasl.username=lake\n"
             f"sasl.password={password}\n"
         )
-        kafka = job.Kafka("secure", listeners.secure, producer_config=str(config))
-        return job.run(Lake(lake), CHANGES, job.FeedDestination(kafka, None, NO_HOOK), job.Pace())
+        return run(table, listeners.secure, "secure", producer_config=str(config))
 
     with pytest.raises(
         AuthenticationError, match="authentication failed; see --producer-con"

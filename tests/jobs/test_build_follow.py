@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from jobs.commands.lake import BuildOptions
 from jobs.lake import build
 from pipelines.lake import Lake
 from replica.errors import BusyError
@@ -55,7 +56,7 @@ def test_a_build_follows_each_ingest_and_nothing_else(
 
     monkeypatch.setattr(build, "run_build", counted)
     looked(monkeypatch, lambda: None, lambda: ingested(lake, nodes / "2"), lambda: None)
-    assert build.run(lake=Lake(str(lake)), follow_s=9) == 0
+    assert build.run(BuildOptions(Lake(str(lake)), follow_s=9)) == 0
     assert len(built) == 2
     assert built[1]["silver.leader_epochs"] > built[0]["silver.leader_epochs"]
 
@@ -74,7 +75,7 @@ def test_another_writer_is_waited_for_until_the_next_look(
 
     monkeypatch.setattr(build, "run_build", busy)
     looked(monkeypatch, lambda: None)
-    assert build.run(lake=Lake(str(lake)), follow_s=9) == 0
+    assert build.run(BuildOptions(Lake(str(lake)), follow_s=9)) == 0
     assert len(calls) == 2
     assert "another writer is at work; trying again" in capfd.readouterr().err
 

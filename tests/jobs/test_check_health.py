@@ -109,7 +109,7 @@ def test_a_folder_that_tells_no_state_is_not_taken_for_a_healthy_cluster(
     (tmp_path / f"{0:020d}.log").write_bytes(b"noise" * 100)
     ended = kraftlake("check", "--family", family, tmp_path)
     assert ended.code == 1
-    assert "health: not known, for no log or snapshot here tells a state" in ended.out
+    assert "health: unknown, because no log or snapshot here gives a state" in ended.out
     assert kraftlake("check", "--family", "health", "--json", tmp_path).code == 1
 
 

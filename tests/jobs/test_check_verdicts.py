@@ -56,7 +56,7 @@ def test_a_directory_whose_warnings_are_not_shown_is_not_called_sound(
     assert ": 1 warning (" in kraftlake("check", node).lines[0]
     ended = kraftlake("check", "--severity", "error", node)
     assert ended.code == 0
-    assert ended.lines[0].startswith(f"{node}/{METADATA}: no errors (whose it is unknown, ")
+    assert ended.lines[0].startswith(f"{node}/{METADATA}: no errors (owner unknown, ")
     assert ended.lines[-1] == (
         "1 directory or file checked: 0 errors; not shown: 1 warning, 1 note"
     )

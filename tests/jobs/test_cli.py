@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import signal
 import subprocess
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 import typer.main
 
+from jobs.commands.parameters import COMMANDS, function_of
 from jobs.directories import dump as dump_job
 from jobs.outcome import TEMPORARY
 from replica.errors import BusyError, KraftlakeError, NoLeaderError, UnreadableFileError
@@ -19,14 +21,14 @@ from replica.installation import line_that_adds
 from tests.jobs.conftest import Kraftlake
 from tests.kraftlake_process import REPOSITORY, command_line
 
-COMMANDS = ("dump", "diff", "ingest", "build", "sql", "report", "demo")
+SOME_COMMANDS = ("dump", "diff", "ingest", "build", "sql", "report", "demo")
 
 
 def test_help_teaches_every_command(kraftlake: Kraftlake) -> None:
     overview = kraftlake("--help")
     assert overview.code == 0
     assert kraftlake().out == overview.out
-    for command in COMMANDS:
+    for command in SOME_COMMANDS:
         assert f"\n  {command} " in overview.out
         ended = kraftlake(command, "--help")
         assert ended.code == 0
@@ -71,6 +73,13 @@ def test_a_start_makes_the_options_of_the_command_that_is_named_and_of_no_other(
     assert len(made) == 2
     assert kraftlake("nonsense").code == 2
     assert len(made) > 30
+
+
+@pytest.mark.parametrize("options", COMMANDS, ids=lambda options: options.__name__)
+def test_the_function_of_each_command_takes_its_options(options: type) -> None:
+    function = function_of(options)
+    (taken,) = inspect.signature(function, eval_str=True).parameters.values()
+    assert taken.annotation is options
 
 
 @pytest.mark.parametrize(

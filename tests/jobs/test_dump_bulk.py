@@ -11,13 +11,14 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from jobs.directories.dump import DumpOptions, run
-from jobs.directories.selection import Selection, select
+from jobs.commands.directories import DumpOptions
+from jobs.directories.dump import run
 from replica.format.batch import CONTROL_ATTRIBUTE, decode_header
 from replica.format.control import LeaderChange, encode_control
 from replica.format.record import Record, encode_records
@@ -32,22 +33,31 @@ from tests.replica.scan.damaging import made_batch, with_right_crc
 from tests.replica.scan.readers import only_the_bulk_reader, only_the_scalar_reader
 
 KEY = "key"
+Selection = dict[str, Any]
+"""Options that select records."""
 Printed = tuple[int, str, list[str]]
 Dump = Callable[[Path, Selection, bool, bool], Printed]
 
-SELECTIONS = {
-    "everything": Selection(),
-    "offsets": select(offsets=(100, 900)),
-    "from an offset": select(offsets=(517, None)),
-    "to an offset": select(offsets=(None, 40)),
-    "from a time": select(times=("1795231205200", None)),
-    "to a time": select(times=(None, "1795231293000")),
-    "control records": select(types=["LEADER_CHANGE"]),
-    "all of it": select(offsets=(1, 200000), epoch=5, types=["*"], times=("1", "2795231295000")),
-    "types": select(types=["PARTITION*", "LEADER_CHANGE"]),
-    "epoch": select(epoch=5),
-    "times": select(times=("1700000000010", "1795231295000")),
-    "nothing": select(epoch=12345),
+SELECTIONS: dict[str, Selection] = {
+    "everything": {},
+    "offsets": {"from_offset": 100, "to_offset": 900},
+    "from an offset": {"from_offset": 517},
+    "to an offset": {"to_offset": 40},
+    "from a time": {"from_time": "1795231205200"},
+    "to a time": {"to_time": "1795231293000"},
+    "control records": {"types": ["LEADER_CHANGE"]},
+    "all of it": {
+        "from_offset": 1,
+        "to_offset": 200000,
+        "epoch": 5,
+        "types": ["*"],
+        "from_time": "1",
+        "to_time": "2795231295000",
+    },
+    "types": {"types": ["PARTITION*", "LEADER_CHANGE"]},
+    "epoch": {"epoch": 5},
+    "times": {"from_time": "1700000000010", "to_time": "1795231295000"},
+    "nothing": {"epoch": 12345},
 }
 
 
@@ -61,12 +71,14 @@ def dump(
     def printed(path: Path, selection: Selection, keep_secrets: bool, bulk: bool) -> Printed:
         (only_the_bulk_reader if bulk else only_the_scalar_reader)(monkeypatch)
         options = DumpOptions(
+            [str(path)],
             json_output=True,
             keep_secrets=keep_secrets,
             redact_key=None if keep_secrets else str(key),
+            **selection,
         )
         capsys.readouterr()
-        code = run([str(path)], selection, options)
+        code = run(options)
         said = capsys.readouterr()
         return code, said.out, sorted(said.err.splitlines())
 
@@ -87,7 +99,7 @@ def test_every_record_type_and_every_secret_is_printed_alike(
     data: Path, dump: Dump, keep_secrets: bool
 ) -> None:
     folder = data / "generated-all-types"
-    found = [dump(folder, Selection(), keep_secrets, bulk) for bulk in (True, False)]
+    found = [dump(folder, {}, keep_secrets, bulk) for bulk in (True, False)]
     assert found[0] == found[1]
     assert ("***:" in found[0][1]) != keep_secrets
 
@@ -101,7 +113,7 @@ def test_damage_is_named_alike_and_the_rest_is_printed(
     damaged[20_000] ^= 1
     damaged[40_000:40_020] = bytes(20)
     log.write_bytes(bytes(damaged[:-11]))
-    found = [dump(copy, Selection(), True, bulk) for bulk in (True, False)]
+    found = [dump(copy, {}, True, bulk) for bulk in (True, False)]
     assert found[0] == found[1]
     assert found[0][0] == 1
     assert len(found[0][2]) >= 3
@@ -174,8 +186,9 @@ def test_selections_of_odd_records_are_printed_alike_by_both_readers(
     path = tmp_path / f"{0:020d}.log"
     chance = random.Random(seed)
     path.write_bytes(_odd_segment(chance))
-    times = _two_times(dump(path, Selection(), True, False)[1], chance)
-    selection = select(offsets=offsets, epoch=epoch, types=types, times=times)
+    times = _two_times(dump(path, {}, True, False)[1], chance)
+    bounds = ("from_offset", "to_offset", "from_time", "to_time")
+    selection = dict(zip(bounds, (*offsets, *times), strict=True), epoch=epoch, types=[*types])
     found = [dump(path, selection, seed % 2 == 0, bulk) for bulk in (True, False)]
     assert found[0] == found[1]
     assert ("hush" in found[0][1]) <= (seed % 2 == 0)
@@ -186,7 +199,7 @@ def test_a_name_that_is_no_utf8_passes_through(data: Path, dump: Dump, tmp_path:
     folder.mkdir()
     log = data / "generated-all-types" / f"{0:020d}.log"
     path = Path(shutil.copy(log, folder / log.name))
-    assert dump(path, Selection(), True, True) == dump(path, Selection(), True, False)
+    assert dump(path, {}, True, True) == dump(path, {}, True, False)
 
 
 def test_lines_longer_than_the_output_at_a_time_come_too(
@@ -195,10 +208,10 @@ def test_lines_longer_than_the_output_at_a_time_come_too(
     from replica.scan import lines
 
     folder = data / "generated-all-types"
-    whole = dump(folder, Selection(), True, False)
+    whole = dump(folder, {}, True, False)
     for size in (1, 700, 5000):
         monkeypatch.setattr(lines, "OUTPUT_BYTES", size)
-        assert dump(folder, Selection(), True, True) == whole
+        assert dump(folder, {}, True, True) == whole
 
 
 def test_a_gap_between_segments_is_named_alike(data: Path, dump: Dump, tmp_path: Path) -> None:
@@ -209,7 +222,7 @@ def test_a_gap_between_segments_is_named_alike(data: Path, dump: Dump, tmp_path:
     end = scan(raw).next_offset
     assert end is not None
     (folder / f"{end + 3:020d}.log").write_bytes(b"")
-    found = [dump(folder, Selection(), True, bulk) for bulk in (True, False)]
+    found = [dump(folder, {}, True, bulk) for bulk in (True, False)]
     assert found[0] == found[1]
     assert f"the one before ends at {end}" in found[0][2][0]
 
@@ -222,7 +235,7 @@ def test_large_files_are_printed_without_arrow_and_without_pandas(
     path.write_bytes(raw)
     code = (
         "import sys; from jobs.directories.dump import *; "
-        "code = run([sys.argv[1]], Selection(), DumpOptions(json_output=True)); "
+        "code = run(DumpOptions([sys.argv[1]], json_output=True)); "
         "heavy = {'pyarrow', 'pandas', 'pyspark', 'rich'} & set(sys.modules); "
         "sys.exit(f'{code} {heavy}' if code or heavy else 0)"
     )

@@ -11,7 +11,8 @@ import pytest
 from deltalake import DeltaTable, QueryBuilder
 from pyspark.sql import SparkSession
 
-from jobs.lake.ingest import IngestSource, Manner, run
+from jobs.commands.lake import BuildOptions, IngestOptions
+from jobs.lake.ingest import run
 from pipelines.lake import Lake
 from replica.errors import UsageError
 from tests.fuzz.ingest_kills import TABLES
@@ -45,14 +46,14 @@ def test_an_ingest_of_a_grown_log_reads_and_writes_what_is_new(
 ) -> None:
     node = large_node(data, tmp_path / "1", 5_000_000)
     lake = tmp_path / "lake"
-    assert run([str(node)], lake=Lake(lake), reading=IngestSource(captured_at=T1)) == 0
+    assert run(IngestOptions([str(node)], Lake(lake), captured_at=T1)) == 0
     read, held = bytes_read(capsys.readouterr().err)
     assert read == pytest.approx(held, abs=0.1)
     (before,) = query(lake, "log_records", "SELECT count(*) FROM t")[0]
     batches = query(lake, "log_batches", "SELECT count(*) FROM t")[0][0]
 
     new = grow(node, 300_000)
-    assert run([str(node)], lake=Lake(lake), reading=IngestSource(captured_at=T2)) == 0
+    assert run(IngestOptions([str(node)], Lake(lake), captured_at=T2)) == 0
     read, held = bytes_read(capsys.readouterr().err)
     assert held > 5.3
     assert 0.3 <= read < 0.6
@@ -78,12 +79,7 @@ def test_batches_beside_a_deleted_segment_that_is_gone_later_are_still_held(
     for hour, name in enumerate(("split", "final"), start=1):
         node = data / "kafka-3.7.2-static" / name / "12"
         assert (
-            run(
-                [str(node)],
-                lake=Lake(lake),
-                reading=IngestSource(captured_at=f"2026-11-21T0{hour}:00Z"),
-            )
-            == 0
+            run(IngestOptions([str(node)], Lake(lake), captured_at=f"2026-11-21T0{hour}:00Z")) == 0
         )
     held = "SELECT count(*), min(base_offset) FROM t WHERE last_seen IS NULL"
     assert query(lake, "log_batches", held) == [(133, 519)]
@@ -103,10 +99,7 @@ def test_captures_that_come_one_by_one_make_the_tables_of_all_at_once(
     shutil.copy(recorded_lake / "_redaction.key", lake)
     for hour, capture in enumerate(CAPTURES, start=1):
         paths = [str(data / cluster / capture) for cluster in CLUSTERS]
-        assert (
-            run(paths, lake=Lake(lake), reading=IngestSource(captured_at=f"2026-11-21T0{hour}:00Z"))
-            == 0
-        )
+        assert run(IngestOptions(paths, Lake(lake), captured_at=f"2026-11-21T0{hour}:00Z")) == 0
     named = "SELECT DISTINCT round_name, has_own_time FROM t"
     assert query(lake, "captures", named) == [(None, True)]
     assert {*query(recorded_lake, "captures", named)} == {(name, False) for name in CAPTURES}
@@ -140,7 +133,7 @@ def test_a_stream_ingests_what_has_grown_since_it_last_ran(
     lake = tmp_path / "lake"
 
     def drain() -> dict[str, int]:
-        assert run([str(node)], lake=Lake(lake), manner=Manner(is_stream=True)) == 0
+        assert run(IngestOptions([str(node)], Lake(lake), available_now=True)) == 0
         out = capsys.readouterr().out
         return {name: int(count) for name, count in re.findall(r"(bronze\.\w+)\s+(\d+)", out)}
 
@@ -169,11 +162,11 @@ def test_two_clusters_under_one_cluster_id_are_both_kept_and_told_apart(
         meta = tmp_path / "nodes" / name / "meta.properties"
         text = re.sub("cluster.id=.*", "cluster.id=AAAAAAAAAAAAAAAAAAAAAA", meta.read_text())
         meta.write_text(text)
-    run([str(tmp_path / "nodes")], lake=Lake(lake))
+    run(IngestOptions([str(tmp_path / "nodes")], Lake(lake)))
     sizes = query(lake, "log_records", "SELECT node_id, count(*) FROM t GROUP BY 1 ORDER BY 1")
     assert [node for node, _ in sizes] == [1, 2]
     assert all(count > 1000 for _, count in sizes)
-    assert build(lake=Lake(lake)) == 0
+    assert build(BuildOptions(Lake(lake))) == 0
     table = DeltaTable(str(lake / "gold/divergence_points"))
     found: Any = QueryBuilder().register("t", table).execute("SELECT relation FROM t").read_all()
     assert set(found.column("relation").to_pylist()) & {"conflict", "diverged"}
@@ -191,7 +184,7 @@ def test_a_lake_that_lost_a_data_file_is_refused_and_the_file_named(
         for file in files:
             Path(file.removeprefix("file://")).unlink()
         with pytest.raises(UsageError, match=r"part-.*parquet"):
-            run([str(node)], lake=Lake(copied_lake))
+            run(IngestOptions([str(node)], Lake(copied_lake)))
 
 
 @pytest.fixture
@@ -205,5 +198,5 @@ def test_a_lake_that_lost_a_table_is_refused_and_left_alone(copied_lake: Path, d
     with pytest.raises(
         UsageError, match=r"has no bronze.log_records, though it has bronze.captures: restore"
     ):
-        run([str(node)], lake=Lake(copied_lake))
+        run(IngestOptions([str(node)], Lake(copied_lake)))
     assert not (copied_lake / "bronze/log_records").exists()

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from jobs.lake.ingest import IngestSource, run
+from jobs.commands.lake import IngestOptions
+from jobs.lake.ingest import run
 from pipelines.lake import Lake
 from tests.fuzz import ingest_kills
 
@@ -28,7 +29,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 def ingest(lake: Path, nodes: tuple[str, ...], captured_at: str) -> None:
     """In the session of all tests, which starts no Spark for it."""
     paths = [str(ingest_kills.DATA / node) for node in nodes]
-    assert run(paths, lake=Lake(lake), reading=IngestSource(captured_at=captured_at)) == 0
+    assert run(IngestOptions(paths, Lake(lake), captured_at=captured_at)) == 0
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,8 @@ import pytest
 from deltalake import DeltaTable, QueryBuilder
 from pyspark.sql import SparkSession
 
-from jobs.lake.ingest import IngestSource, run
+from jobs.commands.lake import IngestOptions
+from jobs.lake.ingest import run
 from pipelines.lake import Lake
 from pipelines.lake.seal import is_sealed
 from replica.format.capture import capture_id
@@ -97,9 +98,9 @@ def begun(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path
     folder = tmp_path_factory.mktemp("secrets")
     nodes = [write_node(folder / str(n), n, log(PASSWORD)) for n in (1, 2)]
     paths, lake = [str(node) for node in nodes], str(folder / "lake")
-    assert run(paths, lake=Lake(lake), reading=IngestSource(captured_at=T1)) == 0
+    assert run(IngestOptions(paths, Lake(lake), captured_at=T1)) == 0
     (nodes[0] / LOG).write_bytes(log(PASSWORD, 9))
-    assert run(paths, lake=Lake(lake), reading=IngestSource(captured_at=T2)) == 0
+    assert run(IngestOptions(paths, Lake(lake), captured_at=T2)) == 0
     return folder
 
 

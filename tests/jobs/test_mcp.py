@@ -14,7 +14,7 @@ import anyio
 import pytest
 from mcp import Client, StdioServerParameters, stdio_client
 
-from jobs.sharing.mcp_limits import CallLimits, told_by
+from jobs.sharing.mcp_limits import CallLimits, output_of
 from jobs.sharing.mcp_server import Served, server_of
 from tests.jobs.conftest import Kraftlake
 
@@ -139,7 +139,7 @@ def test_an_answer_is_cut_at_the_rows_that_were_allowed_and_says_so(built_lake: 
 
 def test_an_answer_is_cut_at_its_bytes(built_lake: Path) -> None:
     words = ("sql", "--json", f"--lake={built_lake}", "--", "SELECT * FROM bronze.log_records")
-    told = anyio.run(partial(told_by, words, CallLimits(size_bytes=20_000)))
+    told = anyio.run(partial(output_of, words, CallLimits(size_bytes=20_000)))
     assert told.why_cut == "20000 bytes"
     assert 0 < len(told.rows) < 200
 
@@ -149,7 +149,7 @@ def test_a_question_that_takes_too_long_is_ended(built_lake: Path) -> None:
         f"bronze.log_records {name}" for name in ("a", "b", "c")
     )
     words = ("sql", "--json", f"--lake={built_lake}", "--", endless)
-    told = anyio.run(partial(told_by, words, CallLimits(seconds=2)))
+    told = anyio.run(partial(output_of, words, CallLimits(seconds=2)))
     assert told.error == "no answer within 2 s: ask for less"
 
 
@@ -179,5 +179,5 @@ def test_a_folder_called_jobs_where_the_server_starts_is_not_run(
     (tmp_path / "jobs" / "cli.py").write_text("raise SystemExit(77)\n")
     monkeypatch.chdir(tmp_path)
     words = ("sql", "--json", f"--lake={built_lake}", "--", "SELECT 1 AS one")
-    told = anyio.run(partial(told_by, words, CallLimits()))
+    told = anyio.run(partial(output_of, words, CallLimits()))
     assert told.rows == ({"one": 1},)

@@ -9,6 +9,7 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
+from jobs.commands.lake import BuildOptions, IngestOptions
 from jobs.lake import build, ingest
 from pipelines.lake import Lake
 from pipelines.last_build import FILE_NAME, last_build
@@ -32,10 +33,8 @@ def built(spark: SparkSession, data: Path, tmp_path_factory: pytest.TempPathFact
     """A lake of one replica, built."""
     lake = tmp_path_factory.mktemp("nothing_new") / "lake"
     node = data / "kafka-3.7.2-static" / "final" / "12"
-    assert (
-        ingest.run([str(node)], lake=Lake(lake), reading=ingest.IngestSource(captured_at=AT)) == 0
-    )
-    assert build.run(lake=Lake(lake)) == 0
+    assert ingest.run(IngestOptions([str(node)], Lake(lake), captured_at=AT)) == 0
+    assert build.run(BuildOptions(Lake(lake))) == 0
     return lake
 
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.data_files import DataFile, write_data_file
+from pipelines.data_files import NewFile, write_data_file
 
 TIME = datetime(2026, 11, 21, 1, 2, 3, 456_789, tzinfo=UTC)
 VARIANT = pa.struct(
@@ -39,7 +39,7 @@ def row(offset: int, **other: Any) -> dict[str, Any]:
     return {**whole, "offset": offset, **other}
 
 
-def write(folder: Path, *batches: pa.RecordBatch) -> DataFile | None:
+def write(folder: Path, *batches: pa.RecordBatch) -> NewFile | None:
     return write_data_file(str(folder), SCHEMA, batches, bounded=BOUNDED)
 
 

@@ -7,7 +7,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import DataType
 
 from pipelines.tables import of_a_lake
-from pipelines.tables.contract import data_type
+from pipelines.tables.contract import Column, columns, data_type
 
 NESTED = "map<string,array<struct<a:int,b:map<int,array<variant>>>>>"
 
@@ -41,3 +41,24 @@ def test_every_type_of_every_table_is_what_spark_reads_there(spark: SparkSession
 def test_a_text_that_is_no_type_is_refused_and_named(ddl: str) -> None:
     with pytest.raises(ValueError, match="no type that a table of a lake has"):
         data_type(ddl)
+
+
+def test_columns_are_read_from_lines_and_indented_lines_continue_a_description() -> None:
+    text = """
+        id bigint: number of the row: from 1
+        at timestamp null: time of the row;
+            NULL where nobody
+            knows it
+        spans array<struct<from:int,to:int>>: ranges
+    """
+    assert columns(text) == (
+        Column("id", "bigint", "number of the row: from 1", nullable=False),
+        Column("at", "timestamp", "time of the row; NULL where nobody knows it"),
+        Column("spans", "array<struct<from:int,to:int>>", "ranges", nullable=False),
+    )
+
+
+@pytest.mark.parametrize("line", ["id bigint", "id: number", "id bigint Null: number", ""])
+def test_a_line_that_describes_no_column_is_refused(line: str) -> None:
+    with pytest.raises(AssertionError, match="no name, type and description"):
+        columns(f"at timestamp: time\n{line}\nid int: number")

@@ -1,4 +1,4 @@
-"""gold.replica_status: where each replica of each capture group stands."""
+"""gold.replica_status: the role, log and progress of each replica in each capture group."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from datetime import datetime
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from pipelines.in_memory.aggregates import both, equal, grouped, largest, some
+from pipelines.in_memory.aggregates import equal, every, grouped, largest, some
 from pipelines.in_memory.batches import NO_TIME, Longs
 from pipelines.in_memory.control import known_directory
 from pipelines.in_memory.group_finding import newest_group
@@ -15,12 +15,13 @@ from pipelines.in_memory.held import HeldBatches
 from pipelines.in_memory.rows import Row, from_microseconds, milliseconds, nulls_first
 from pipelines.tables.keys import REPLICA_KEYS
 
-_LOOK = (*REPLICA_KEYS, "capture_group", "capture_id", "captured_at", "round_name")
+OF_CAPTURE = (*REPLICA_KEYS, "capture_group", "capture_id", "captured_at", "round_name")
+"""Columns of a capture, which tables about captures have, too."""
 
 
 class _LogTimes(NamedTuple):
-    """Times of a capture's log, None where unknown. agreed_time: of its newest record below the end
-    of what it shares with the agreed branch."""
+    """Facts of a capture's log, None where unknown. agreed_time: the time of its newest record that
+    the agreed branch has, too."""
 
     last_epoch: int | None = None
     last_append_time: datetime | None = None
@@ -36,7 +37,7 @@ class _Snapshot(NamedTuple):
 
 
 class _Parts(NamedTuple):
-    """The input of the table's rows. snapshots, state, stated: by capture_id; stated has the voters
+    """The input of the table's rows. snapshots, state, stated: by capture_id. stated: the voters
     that a capture's files name. groups: by their names. newest: the name of the newest group."""
 
     held: HeldBatches
@@ -103,8 +104,8 @@ def _with_lag(members: Sequence[Row], name: str, parts: _Parts) -> Iterator[Row]
 
 
 def _log_times(held: HeldBatches, capture_id: str, agreed_end: int | None) -> _LogTimes:
-    """The log's times. agreed_end: exclusive, None where the capture's log was compared to no
-    other."""
+    """The facts of a capture's log. agreed_end: the end (exclusive) of its part that the agreed
+    branch has, too; None where the log was compared with no other one."""
     places = held.places(capture_id)
     if agreed_end is None or not len(places):
         return _LogTimes()
@@ -120,8 +121,8 @@ def _newest(times: Longs) -> datetime | None:
 
 
 def _behind(branch_end: int | None, agreed_end: int | None) -> int:
-    """The number of offsets by which the end of what a log shares with the agreed branch is behind
-    the branch's end. Both ends are exclusive. 0 where one of them is unknown."""
+    """The number of offsets of the branch behind agreed_end, as of _log_times. branch_end:
+    exclusive. 0 where one of them is unknown."""
     return 0 if branch_end is None or agreed_end is None else max(branch_end - agreed_end, 0)
 
 
@@ -130,7 +131,7 @@ def _row(capture: Row, parts: _Parts, times: _LogTimes, snapshot: _Snapshot) -> 
     in_force = parts.stated[capture["capture_id"]]["in_force"]
     is_voter = _is_voter(capture, None if in_force is None else in_force["voters"])
     return {
-        **{name: capture[name] for name in _LOOK},
+        **{name: capture[name] for name in OF_CAPTURE},
         "role": _role(state, capture["node_id"], is_voter),
         "is_voter": is_voter,
         "leader_id": _known_node(state.get("leader_id")),
@@ -147,8 +148,8 @@ def _row(capture: Row, parts: _Parts, times: _LogTimes, snapshot: _Snapshot) -> 
 
 
 def _progress(own: Row) -> Row:
-    """The columns that come from an entry of the group's `progress`. own: empty where there is
-    none."""
+    """The columns that come from an entry of the group's `progress`. own: that entry, or an empty
+    dict."""
     columns = {
         "high_watermark": "high_watermark",
         "high_watermark_evidence": "evidence",
@@ -167,14 +168,14 @@ def _is_voter(capture: Row, voters: Sequence[Row] | None) -> bool | None:
     def is_it(voter: Row) -> bool | None:
         directory = known_directory(voter["directory_id"])
         is_directory = equal(directory, capture["directory_id"]) is not False
-        return both(equal(voter["voter_id"], capture["node_id"]), is_directory)
+        return every((equal(voter["voter_id"], capture["node_id"]), is_directory))
 
     return None if voters is None else some(is_it(voter) for voter in voters)
 
 
 def _role(state: Mapping[str, Any], node: int, is_voter: bool | None) -> str | None:
-    """The role as current-state of KafkaRaftMetrics names it. A leader that stops comes back as
-    resigned."""
+    """The role by the replica's quorum-state, as current-state of KafkaRaftMetrics names it. A
+    leader is a leader here, although it would be resigned after a restart."""
     leader = state.get("leader_id")
     if state.get("quorum_version") is None:
         return None

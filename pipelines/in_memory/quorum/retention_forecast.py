@@ -6,6 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from operator import itemgetter
 from typing import NamedTuple
 
 from pipelines.in_memory.aggregates import grouped, rounded, smallest
@@ -60,13 +61,13 @@ def retention_forecast(
     growth = _log_growth(branch)
     by_snapshots = _snapshot_growth(cadence)
     for replica, looks in grouped(captures, replica_of).items():
-        *_, capture_id, log_bytes = max(_look(capture) for capture in looks)
+        newest = max(looks, key=itemgetter("captured_at", "ingest_seq", "capture_id"))
         yield {
             **{name: looks[0][name] for name in REPLICA_KEYS},
-            "capture_id": capture_id,
+            "capture_id": newest["capture_id"],
             **_forecast(
-                log_bytes,
-                kept.get(capture_id, _Kept()),
+                _log_bytes(newest),
+                kept.get(newest["capture_id"], _Kept()),
                 growth,
                 by_snapshots.get(replica),
             ),
@@ -96,8 +97,8 @@ def _forecast(log_bytes: int, kept: _Kept, growth: _Growth, by_snapshots: int | 
 
 
 def _when_bytes_are_up(in_files: int, growth: _Growth, by_snapshots: int) -> datetime | None:
-    """When the log reaches its limit in bytes. by_snapshots: bytes a day. None without growth, or
-    where it is later than FAR_MS."""
+    """The time at which the log reaches its limit in bytes. by_snapshots: bytes a day. None without
+    growth, and where the time is further away than FAR_MS."""
     if growth.bytes_per_day is None or growth.log_time_ms is None:
         return None
     per_day = growth.bytes_per_day + by_snapshots
@@ -105,13 +106,6 @@ def _when_bytes_are_up(in_files: int, growth: _Growth, by_snapshots: int) -> dat
         return None
     in_ms = float(max(MAX_BYTES - in_files, 0) * _DAY_MS) / per_day
     return moment(growth.log_time_ms + int(in_ms)) if in_ms < FAR_MS else None
-
-
-def _look(capture: Row) -> tuple[datetime, int, str, int]:
-    """captured_at, ingest_seq, capture_id, and the bytes of the capture's log."""
-    names = ("captured_at", "ingest_seq", "capture_id")
-    captured_at, ingest_seq, capture_id = (capture[name] for name in names)
-    return captured_at, ingest_seq, capture_id, _log_bytes(capture)
 
 
 def _log_bytes(capture: Row) -> int:

@@ -1,5 +1,5 @@
-"""gold.voter_beliefs: a matrix of which replica takes which nodes for voters; and the
-voters that each capture's files name: one value for each source."""
+"""gold.voter_beliefs: which nodes each replica takes for voters; and the voters that each source in
+a capture's files names."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
-from pipelines.in_memory.aggregates import both, equal, every, grouped, largest, some
+from pipelines.in_memory.aggregates import equal, every, grouped, largest, some
 from pipelines.in_memory.control import (
     ControlRecords,
     SnapshotKey,
@@ -17,11 +17,12 @@ from pipelines.in_memory.control import (
     leader_voters_as_voters,
     node_ids_as_voters,
     snapshot_key,
+    voter,
 )
 from pipelines.in_memory.group_finding import newest_group
 from pipelines.in_memory.held import HeldBatches
+from pipelines.in_memory.quorum.replica_status import OF_CAPTURE
 from pipelines.in_memory.rows import Row, nulls_first
-from pipelines.tables.keys import REPLICA_KEYS
 
 SOURCES = ("configuration", "log", "snapshot", "quorum_state", "meta_properties")
 
@@ -33,12 +34,12 @@ def stated_voters(
     snapshot_voter_sets: Mapping[SnapshotKey, Sequence[Row]],
     state: Iterable[Row],
 ) -> dict[str, Row]:
-    """By capture_id, a dict of SOURCES and `in_force`: the newest value of log and snapshot, else
-    quorum-state's.
+    """By capture_id, a dict with the value of each of SOURCES, and `in_force`: the newer value of
+    log and snapshot, or else that of quorum-state.
 
-    snapshot_voter_sets: from pipelines.in_memory.control. The others are bronze's rows. Each value
-    is a dict of offset, epoch and voters, None where the source names no voters. The offset is that
-    of the record, or the end offset of the snapshot.
+    A value is a dict of offset, epoch and voters; None where the source names no voters. The offset
+    is that of the record, or the end offset of the snapshot. snapshot_voter_sets: from
+    pipelines.in_memory.control. The other arguments are bronze's rows.
     """
     in_snapshots = _in_snapshots(snapshots, snapshot_voter_sets)
     states = {row["capture_id"]: row for row in state}
@@ -56,8 +57,8 @@ def stated_voters(
 def _stated(
     capture: Row, control: Sequence[ControlRecords], snapshot: Row | None, state: Row
 ) -> Row:
-    """The voters that one capture's files name. control: of the batches of its log."""
-    log = _newest_voters_record(control)
+    """The voters that one capture's files name. control: the control records of its log."""
+    log = largest(found for one in control for found in one.voter_sets)
     if log is None and snapshot is None:
         # Where there are voters records, LEADER_CHANGE only repeats their ids (KIP-853).
         log = _newest_leader_change(control)
@@ -69,6 +70,7 @@ def _stated(
     if state.get("configured_voters"):
         configured = configured_voters_as_voters(state["configured_voters"])
         configuration = _named(None, None, configured)
+    itself = voter(capture["node_id"], known_directory(capture["directory_id"]))
     newest = log
     if snapshot is not None and snapshot["offset"] > (-1 if log is None else log["offset"]):
         newest = snapshot
@@ -77,13 +79,9 @@ def _stated(
         "log": log,
         "snapshot": snapshot,
         "quorum_state": quorum_state,
-        "meta_properties": _named(None, None, _itself(capture)),
+        "meta_properties": _named(None, None, [itself]),
         "in_force": quorum_state if newest is None else newest,
     }
-
-
-def _newest_voters_record(control: Iterable[ControlRecords]) -> Row | None:
-    return largest(found for one in control for found in one.voter_sets)
 
 
 def _newest_leader_change(control: Iterable[ControlRecords]) -> Row | None:
@@ -109,16 +107,8 @@ def _in_snapshots(
     return {capture_id: one for capture_id, one in newest if one is not None}
 
 
-def _itself(capture: Row) -> list[Row]:
-    voters = node_ids_as_voters([capture["node_id"]]) or []
-    return [{**one, "directory_id": known_directory(capture["directory_id"])} for one in voters]
-
-
 def _named(offset: int | None, epoch: int | None, voters: list[Row] | None) -> Row:
     return {"offset": offset, "epoch": epoch, "voters": voters}
-
-
-_LOOK = (*REPLICA_KEYS, "capture_group", "capture_id", "captured_at", "round_name")
 
 
 def voter_beliefs(
@@ -140,7 +130,8 @@ def voter_beliefs(
 def _reference(
     group: Row, members: Sequence[Row], stated: Mapping[str, Row]
 ) -> Sequence[Row] | None:
-    """The voters that the replica names which would win an election among those that name any.
+    """The voters that one replica names: of the replicas that name voters, the one that would win
+    an election among them.
 
     Of replicas at the same position the last one of `members` counts, as in Spark's max_by.
     """
@@ -170,7 +161,7 @@ def _of_capture(
                 agrees = _itself_agrees(named["voters"], reference, capture["node_id"])
             else:
                 agrees = _agrees(named["voters"], reference, is_overtaken=is_overtaken)
-            about = {name: capture[name] for name in _LOOK}
+            about = {name: capture[name] for name in OF_CAPTURE}
             yield {**about, "is_latest": is_latest, "source": source, **named, "agrees": agrees}
 
 
@@ -178,7 +169,7 @@ def _agrees(
     voters: Sequence[Row] | None, reference: Sequence[Row] | None, *, is_overtaken: bool
 ) -> bool | None:
     sizes = (None if one is None else len(one) for one in (voters, reference))
-    is_same = both(equal(*sizes), _all_match(voters, reference))
+    is_same = every((equal(*sizes), _all_match(voters, reference)))
     return is_same if is_same or not is_overtaken else None
 
 
@@ -203,4 +194,4 @@ def _has(reference: Sequence[Row] | None, one: Row) -> bool | None:
 def _is(one: Row, other: Row) -> bool | None:
     """Whether two voters may be the same. A directory that isn't named may be any."""
     directories = (known_directory(voter["directory_id"]) for voter in (one, other))
-    return both(equal(one["voter_id"], other["voter_id"]), equal(*directories) is not False)
+    return every((equal(one["voter_id"], other["voter_id"]), equal(*directories) is not False))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pipelines.quality.expectation import Action, Suite, at_least, one_of
+from pipelines.quality.expectation import Action, at_least, one_of, suite
 from pipelines.quality.predicates import voters_once
 from pipelines.tables import silver
 from pipelines.tables.bronze import REPLICA_KEYS
@@ -12,29 +12,25 @@ WARN, QUARANTINE, STOP = Action
 _CAPTURE = ", ".join((*REPLICA_KEYS, "capture_id"))
 _OFFSET_BEFORE = "OVER (PARTITION BY cluster_id ORDER BY t.offset NULLS FIRST)"
 
-LEADER_EPOCHS = Suite(
+LEADER_EPOCHS = suite(
     silver.LEADER_EPOCHS,
-    (
-        STOP.unless(
-            "an epoch is known from somewhere, and has a start where batches carry it",
-            "(in_batches OR in_control_record OR in_checkpoint) "
-            "AND in_batches = (start_offset IS NOT NULL)",
-            ("in_batches", "in_control_record", "in_checkpoint", "start_offset"),
-        ),
-        WARN.unless(
-            "an epoch ends at or behind its start",
-            "start_offset IS NULL OR end_offset IS NULL OR start_offset <= end_offset",
-            ("start_offset", "end_offset"),
-        ),
-        WARN.unless(
-            "a later epoch starts at a later offset",
-            "start_offset IS NULL OR previous_start IS NULL OR previous_start < start_offset",
-            ("epoch", "start_offset"),
-        ),
-        WARN.unless(
-            "batches, LEADER_CHANGE and leader-epoch-checkpoint agree", "agrees", ("agrees",)
-        ),
+    STOP.unless(
+        "an epoch is known from somewhere, and has a start where batches carry it",
+        "(in_batches OR in_control_record OR in_checkpoint) "
+        "AND in_batches = (start_offset IS NOT NULL)",
+        ("in_batches", "in_control_record", "in_checkpoint", "start_offset"),
     ),
+    WARN.unless(
+        "an epoch ends at or behind its start",
+        "start_offset IS NULL OR end_offset IS NULL OR start_offset <= end_offset",
+        ("start_offset", "end_offset"),
+    ),
+    WARN.unless(
+        "a later epoch starts at a later offset",
+        "start_offset IS NULL OR previous_start IS NULL OR previous_start < start_offset",
+        ("epoch", "start_offset"),
+    ),
+    WARN.unless("batches, LEADER_CHANGE and leader-epoch-checkpoint agree", "agrees", ("agrees",)),
     derived={
         "previous_start": "max(t.start_offset) OVER (PARTITION BY "
         f"{_CAPTURE} ORDER BY t.epoch NULLS FIRST "
@@ -42,45 +38,41 @@ LEADER_EPOCHS = Suite(
     },
 )
 
-VOTER_SETS = Suite(
+VOTER_SETS = suite(
     silver.VOTER_SETS,
-    (
-        one_of("source", ("kraft_voters", "snapshot", "leader_change", "quorum_state")),
-        WARN.unless(
-            "a voter set has voters, each of them once",
-            "size(voters) > 0 AND size(array_distinct(transform(voters, "
-            "v -> struct(v.voter_id, v.directory_id)))) = size(voters)",
-            ("voters",),
-            predicate=voters_once,
-        ),
-        STOP.unless(
-            "only quorum-state names voters without an offset",
-            "(`offset` IS NULL) = (source = 'quorum_state')",
-            ("offset", "source"),
-        ),
-        at_least("epoch", 0, action=WARN),
+    one_of("source", ("kraft_voters", "snapshot", "leader_change", "quorum_state")),
+    WARN.unless(
+        "a voter set has voters, each of them once",
+        "size(voters) > 0 AND size(array_distinct(transform(voters, "
+        "v -> struct(v.voter_id, v.directory_id)))) = size(voters)",
+        ("voters",),
+        predicate=voters_once,
     ),
+    STOP.unless(
+        "only quorum-state names voters without an offset",
+        "(`offset` IS NULL) = (source = 'quorum_state')",
+        ("offset", "source"),
+    ),
+    at_least("epoch", 0, action=WARN),
 )
 
-COMMITTED_LOG = Suite(
+COMMITTED_LOG = suite(
     silver.COMMITTED_LOG,
-    (
-        one_of("commitment", ("proven", "unproven")),
-        QUARANTINE.unless(
-            "an offset and an epoch are from 0 on",
-            "`offset` >= 0 AND leader_epoch >= 0",
-            ("offset", "leader_epoch"),
-        ),
-        WARN.unless(
-            "the branch has no gap",
-            "previous_offset IS NULL OR `offset` <= previous_offset + 1",
-            ("offset",),
-        ),
-        WARN.unless(
-            "epochs never go back along the branch",
-            "previous_epoch IS NULL OR leader_epoch >= previous_epoch",
-            ("offset", "leader_epoch"),
-        ),
+    one_of("commitment", ("proven", "unproven")),
+    QUARANTINE.unless(
+        "an offset and an epoch are from 0 on",
+        "`offset` >= 0 AND leader_epoch >= 0",
+        ("offset", "leader_epoch"),
+    ),
+    WARN.unless(
+        "the branch has no gap",
+        "previous_offset IS NULL OR `offset` <= previous_offset + 1",
+        ("offset",),
+    ),
+    WARN.unless(
+        "epochs never go back along the branch",
+        "previous_epoch IS NULL OR leader_epoch >= previous_epoch",
+        ("offset", "leader_epoch"),
     ),
     derived={
         "previous_offset": f"lag(t.offset) {_OFFSET_BEFORE}",

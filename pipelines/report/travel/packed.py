@@ -10,7 +10,7 @@ An object with
 - changes: steps (as differences), kinds, names, old and new (texts, -1: nothing), lost: pairs of a
   change's place and its epoch, for those of lost branches.
 - epochs: epoch, leader, first offset, ms, 1 for one that lost, ids of voters.
-- branches: first offset, last offset or null, records, epochs, what is to be said of them.
+- branches: first offset, last offset or null, records, epochs, a sentence about them.
 - judged: step, rule that chose it, findings (rule, severity, message, subjects), exposures (what
   is gone, partitions without leader, of them needing an unclean election, below min ISR, voters
   left, whether these are a majority), how many exposures there are.

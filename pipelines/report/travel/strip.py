@@ -70,8 +70,8 @@ def _leaders(steps: ReportSteps, scale: Scale, evidence: Evidence, fills: Fills)
 
 
 def troubles(steps: ReportSteps) -> list[tuple[int, int]]:
-    """For each step the number of partitions without leader, and of those with fewer in-sync
-    replicas than replicas, which has the former among them."""
+    """For each step the number of partitions without leader, and of partitions with fewer in-sync
+    replicas than replicas. The latter include the former."""
     found: list[tuple[int, int]] = []
     states = steps.partitions.states
     none = [int(state[0] == ABSENT) for state in states]

@@ -1,5 +1,5 @@
-"""The answers of the tables about one cluster's history; each query is asked once. And the
-health of the cluster, and its exposure to failures, at moments of its history."""
+"""The tables' answers about one cluster's history, and the health of the cluster and its exposure
+to failures at moments of that history."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ MAX_EXPOSURES = 6
 
 @dataclass(frozen=True)
 class MomentJudgement:
-    """findings: of the rules of health, the worst first. exposures: the worst failures; `harmful`
-    is the number of all harmful failures."""
+    """The judgement of a moment. findings: of the rules of health, the worst first. exposures: the
+    worst failures. harmful: the number of all harmful failures."""
 
     moment: ReportMoment
     findings: tuple[Finding, ...]
@@ -37,11 +37,8 @@ class MomentJudgement:
 def judged_at(
     source: ReportSource, evidence: Evidence, steps: ReportSteps, moment: ReportMoment
 ) -> MomentJudgement:
-    """The judgement of replica.health on the state at the moment. Raises KraftlakeError.
-
-    It doesn't ask since when a reassignment runs, so no reassignment counts as one that takes too
-    long.
-    """
+    """The judgement of replica.health on the state at the moment. No reassignment counts as too
+    long, because the starts of reassignments aren't asked. Raises KraftlakeError."""
     rows = source.ask(queries.state_at(evidence.cluster_id, moment.end_offset))
     look = {
         "cluster_id": evidence.cluster_id,
@@ -82,8 +79,9 @@ def _worst_first(one: Exposure) -> tuple[bool, bool, int, int, int, tuple[str, .
 
 @dataclass(frozen=True)
 class Trip:
-    """changes: rows of queries.changes; steps: what follows from them and from the versions.
+    """The history of one cluster, as far as the page shows it.
 
+    changes, versions: rows of queries.changes and queries.versions. steps: what follows from them.
     all_changes, all_versions: how many the tables have. is_sampled: whether some are left out.
     judgements: the health at some of the steps, in the order of offsets. judged_by: the SQL of
     one of these states, None where no state was judged.
@@ -100,8 +98,8 @@ class Trip:
 
 
 def gather_trip(source: ReportSource, evidence: Evidence, share: int) -> Trip | None:
-    """The trip. share: how many changes of the cluster may be on the page. None where a table is
-    missing, or where nothing ever changed. Raises KraftlakeError."""
+    """The history of the cluster. share: how many of its changes may be on the page. None where a
+    table is missing, or where nothing ever changed. Raises KraftlakeError."""
     if not all(name in source.tables for name in queries.REQUIRED):
         return None
     cluster = evidence.cluster_id
@@ -145,6 +143,5 @@ def _moments(
     source: ReportSource, evidence: Evidence, steps: ReportSteps, changes: tuple[Row, ...]
 ) -> tuple[ReportMoment, ...]:
     entities = source.ask(queries.judged_entities(evidence.cluster_id))[0]["entities"]
-    ranges = () if evidence.state_ranges is None else evidence.state_ranges.rows
     lost = [loss.first for loss in evidence.losses]
-    return chosen(steps, changes, ranges, lost, entities)
+    return chosen(steps, changes, evidence.known_ranges, lost, entities)

@@ -4,9 +4,10 @@ groups of directories, and about health."""
 from __future__ import annotations
 
 from replica.check.catalogue import files, groups, health, log, snapshots
-from replica.check.rule import Rule, rules_of
+from replica.check.rule import rules_of
 
-RULES: tuple[Rule, ...] = (*rules_of(log, snapshots, files, groups), *health.RULES)
+HEALTH_RULES = rules_of(health)
+RULES = (*rules_of(log, snapshots, files, groups), *HEALTH_RULES)
 """All rules, in the order in which they are explained."""
 
 RULES_BY_ID = {rule.id: rule for rule in RULES}

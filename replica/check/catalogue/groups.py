@@ -2,75 +2,66 @@
 
 from __future__ import annotations
 
-from replica.check.rule import Rule
-from replica.severity import Severity
+from replica.check.rule import error, info, warning
 
-_ERROR, _WARNING, _INFO = Severity.ERROR, Severity.WARNING, Severity.INFO
-
-LOG_DIVERGENCE = Rule(
+LOG_DIVERGENCE = warning(
     "log-divergence",
-    _WARNING,
     "Two logs hold different epochs from some offset on.",
     "Truncates one of the logs once one node fetches from the other; the records lost were never "
     "committed, if Raft's rules were kept.",
-    "`kraftlake diff` shows both branches and what would be lost; keep a copy of that directory.",
+    "`kraftlake diff` shows both branches and what would be lost; keep a copy of the directory "
+    "that would lose records.",
     ("redpanda-data/redpanda#11360", "bitnami/charts#29167", "KAFKA-14704"),
 )
-CONFLICT = Rule(
+CONFLICT = error(
     "conflict",
-    _ERROR,
     "Two logs hold different bytes at one offset and epoch, or agree again after they diverged.",
-    "Can't see it. Raft never leaves such logs: a disk was restored or shared, the cluster was "
+    "Doesn't notice. Raft never leaves such logs: a disk was restored or shared, the cluster was "
     "formatted twice, or a file was changed.",
     "Keep copies of both directories and start neither before it is known which is right.",
     ("KAFKA-10527", "bitnami/charts#29167", "etcd-io/etcd#13766"),
 )
-COMMITTED_DATA_AT_RISK = Rule(
+COMMITTED_DATA_AT_RISK = error(
     "committed-data-at-risk",
-    _ERROR,
-    "Records that are proven committed would be truncated, or two different records of one offset "
-    "are both proven.",
+    "Records that are proven to be committed would be truncated, or two different records of one "
+    "offset are both proven to be committed.",
     "Truncates them once one node fetches from the other, and doesn't notice the loss.",
     "Start no node. Keep copies; start first the nodes that hold the committed records.",
     ("KAFKA-14077", "KAFKA-12460", "KIP-595"),
 )
-SNAPSHOT_ID_CONFLICT = Rule(
+SNAPSHOT_ID_CONFLICT = error(
     "snapshot-id-conflict",
-    _ERROR,
     "Two replicas' snapshots of one id hold different states. 0-0.checkpoint is left out, as it "
     "holds no state of the log: see initial-voters-differ.",
-    "Can't notice: a follower gets one or the other.",
-    "Find out which equals the replay of the log; the other node's state is wrong.",
+    "Doesn't notice: a follower gets one snapshot or the other.",
+    "Find out which snapshot equals the replay of the log; the other node's state is wrong.",
     ("KAFKA-14203", "cockroachdb/cockroach#35424", "etcd-io/etcd#13766"),
 )
-SNAPSHOT_ID_ORPHANS = Rule(
+SNAPSHOT_ID_ORPHANS = info(
     "snapshot-id-orphans",
-    _INFO,
     "Two replicas' snapshots of one id differ only in configs that Kafka itself keeps too long or "
     "leaves out (see orphan-topic-configs and configs-left-out).",
-    "Does this since 3.8; it depends on which records a node applies together, and on its release.",
+    "Does this since 3.8; the outcome depends on which records a node applies together, and on its "
+    "release.",
     "Nothing.",
     ("AutoMQ/automq#3556",),
 )
-DUPLICATE_IDENTITY = Rule(
+DUPLICATE_IDENTITY = error(
     "duplicate-identity",
-    _ERROR,
     "Two directories claim one node id or one directory id.",
     "Takes the two for one voter, which may then vote twice.",
     "Stop one of them; a copied disk needs a directory.id of its own.",
     ("KAFKA-14077", "strimzi/proposals#203"),
 )
-CLUSTER_ID_MISMATCH = Rule(
+CLUSTER_ID_MISMATCH = error(
     "cluster-id-mismatch",
-    _ERROR,
     "Two directories hold the same records but name different clusters.",
     "Refuses requests of a node with another cluster id.",
     "Correct the cluster id in the meta.properties of the node that was formatted anew.",
     ("strimzi/strimzi-kafka-operator#10722",),
 )
-VOTER_SETS_DIFFER = Rule(
+VOTER_SETS_DIFFER = warning(
     "voter-sets-differ",
-    _WARNING,
     "The quorum-state files of two nodes of a static quorum name different voters.",
     "Each counts its own majority, so two leaders are possible.",
     "Correct controller.quorum.voters on every node before any node is restarted.",
@@ -81,9 +72,8 @@ VOTER_SETS_DIFFER = Rule(
 # --no-initial-controllers or belongs to a static quorum. The bootstrap metadata records (Kafka 4.4)
 # may differ, because only those of the first active controller are ever used. But nodes that name
 # initial voters must name the same ones.
-INITIAL_VOTERS_DIFFER = Rule(
+INITIAL_VOTERS_DIFFER = warning(
     "initial-voters-differ",
-    _WARNING,
     "Two nodes were formatted with different initial voters: their 0-0.checkpoint files name "
     "different sets. No voters in this file, or other bootstrap records, are normal.",
     "Takes these voters until the log has a newer voters record: each node counts its own "
@@ -92,20 +82,18 @@ INITIAL_VOTERS_DIFFER = Rule(
     "the other node's emptied disk with --no-initial-controllers, and add it as a voter.",
     ("KIP-853",),
 )
-TWO_LEADERS = Rule(
+TWO_LEADERS = error(
     "two-leaders",
-    _ERROR,
     "The quorum-state files of two nodes name different leaders of one epoch.",
     "Never elects two leaders in one epoch while every voter keeps its vote.",
     "Find the voter that voted twice: a restored disk, or a lost quorum-state.",
     ("KAFKA-15489", "KAFKA-14077"),
 )
 
-GROUP_TOO_LARGE = Rule(
+GROUP_TOO_LARGE = warning(
     "group-too-large",
-    _WARNING,
     "There are more logs of one cluster than check compares pair by pair.",
     "Has a few voters; all other replicas of the metadata log are brokers, which follow them.",
-    "Check the voters, with as many of the brokers as are in doubt, in a call of their own.",
+    "Check the voters in a call of their own, with those brokers that are in doubt.",
     ("KIP-595",),
 )

@@ -2,152 +2,137 @@
 
 from __future__ import annotations
 
-from replica.check.rule import Rule
-from replica.severity import Severity
+from replica.check.rule import error, info, warning
 
-_ERROR, _WARNING, _INFO = Severity.ERROR, Severity.WARNING, Severity.INFO
 _REMOVE = (
-    "With the node stopped, move the file away and keep it, if an older sound snapshot and the log "
-    "behind it are there; else let the node fetch a sound one from the leader."
+    "Stop the node. If an older sound snapshot and the log behind it are there, move this file "
+    "away and keep it; otherwise let the node fetch a sound snapshot from the leader."
 )
 
-SNAPSHOT_EMPTY = Rule(
+SNAPSHOT_EMPTY = error(
     "snapshot-empty",
-    _ERROR,
-    "A snapshot of 0 bytes that counts as complete.",
-    "Can't load it, but may send it to a follower.",
+    "A snapshot that counts as complete has 0 bytes.",
+    "Can't load the snapshot, but may send it to a follower.",
     _REMOVE,
     ("mojaloop/project#4259", "KAFKA-13098"),
 )
-SNAPSHOT_HEADER = Rule(
+SNAPSHOT_HEADER = error(
     "snapshot-header",
-    _ERROR,
     "A snapshot doesn't begin with a SNAPSHOT_HEADER record.",
-    "Takes it for incomplete or damaged when it loads it.",
+    "Takes the snapshot for incomplete or damaged when it loads it.",
     _REMOVE,
     ("openimsdk/open-im-server#2903",),
 )
-SNAPSHOT_FOOTER = Rule(
+SNAPSHOT_FOOTER = error(
     "snapshot-footer",
-    _ERROR,
     "A snapshot doesn't end with a SNAPSHOT_FOOTER record: it was cut off.",
-    "Loads what there is and misses the rest, or fails.",
+    "Loads the records that are there and misses the others, or fails.",
     _REMOVE,
     ("openimsdk/open-im-server#2903", "mojaloop/project#4259"),
 )
-SNAPSHOT_EPOCH = Rule(
+SNAPSHOT_EPOCH = error(
     "snapshot-epoch",
-    _ERROR,
     "Batches of a snapshot carry another leader epoch than the file's name.",
-    "Uses the epoch in the name, though the file was renamed or its id is wrong.",
+    "Uses the epoch in the name, though the file was renamed or got a wrong id.",
     _REMOVE,
     ("KAFKA-14618",),
 )
-SNAPSHOT_TIMESTAMP = Rule(
+SNAPSHOT_TIMESTAMP = warning(
     "snapshot-timestamp",
-    _WARNING,
     "LastContainedLogTimestamp in the header isn't the append time of the log's record at end "
     "offset - 1.",
     "Deletes old snapshots by this time, so it may keep or drop this one wrongly.",
     "Check whether the file was renamed: its id may name another end offset.",
     ("KAFKA-14618",),
 )
-SNAPSHOT_LOG_EPOCH = Rule(
+SNAPSHOT_LOG_EPOCH = error(
     "snapshot-log-epoch",
-    _ERROR,
     "The log's record at end offset - 1 has another epoch than the snapshot's name.",
-    "Tells followers that load this snapshot that their logs diverge, or they keep another branch.",
+    "Tells followers that load this snapshot that their logs diverge; or these followers keep "
+    "another branch.",
     "Compare with the other voters (`kraftlake check` over all of them): either the log or the "
     "snapshot belongs to a branch that was truncated elsewhere.",
     ("KAFKA-14618", "KAFKA-17713"),
 )
-SNAPSHOT_INSIDE_BATCH = Rule(
+SNAPSHOT_INSIDE_BATCH = error(
     "snapshot-inside-batch",
-    _ERROR,
     "A snapshot ends inside a batch of the log.",
-    "A follower that loads it fetches from inside a batch, and replication breaks.",
+    "Breaks replication: a follower that loads the snapshot fetches from inside a batch.",
     _REMOVE,
     ("KAFKA-17713", "KAFKA-14618"),
 )
-SNAPSHOT_INSIDE_TRANSACTION = Rule(
+SNAPSHOT_INSIDE_TRANSACTION = error(
     "snapshot-inside-transaction",
-    _ERROR,
     "A snapshot ends between BEGIN and END of a metadata transaction.",
-    "A node that loads it applies the rest of the transaction without its beginning.",
+    "Applies only the rest of the transaction, without its beginning, on a node that loads the "
+    "snapshot.",
     _REMOVE,
     ("KAFKA-17713",),
 )
-SNAPSHOT_BEYOND_LOG = Rule(
+SNAPSHOT_BEYOND_LOG = error(
     "snapshot-beyond-log",
-    _ERROR,
     "A snapshot ends above the log's end, in an epoch that is older than the log's last one.",
     "Never makes such a snapshot by Raft's rules: its records were not committed, or the log lost "
     "its end.",
     "Compare with the other voters before this node is started.",
     ("KAFKA-12460", "KAFKA-14240"),
 )
-SNAPSHOT_NEWER_THAN_LOG = Rule(
+SNAPSHOT_NEWER_THAN_LOG = info(
     "snapshot-newer-than-log",
-    _INFO,
-    "A snapshot is newer than the log, as after it was fetched and before the log is truncated.",
+    "A snapshot is newer than the log, as it is after a node has fetched it and before the node "
+    "truncates its log.",
     "Truncates the whole log at the next start, and continues from the snapshot.",
     "Nothing. The next start deletes records that only the old log holds; `kraftlake ingest` keeps "
     "them.",
 )
-LOG_START_WITHOUT_SNAPSHOT = Rule(
+LOG_START_WITHOUT_SNAPSHOT = error(
     "log-start-without-snapshot",
-    _ERROR,
     "The log starts above 0 and there is no usable snapshot: the state before it is lost here.",
     "Refuses to start: inconsistent snapshot state.",
     "Restore the newest snapshot from another voter's directory or a backup.",
     ("KAFKA-14240", "KAFKA-14238"),
 )
-SNAPSHOT_LOG_HOLE = Rule(
+SNAPSHOT_LOG_HOLE = error(
     "snapshot-log-hole",
-    _ERROR,
     "Offsets are missing between the end of the newest usable snapshot and the start of the log.",
     "Refuses to start: inconsistent snapshot state.",
     "Look for the missing segment or a newer snapshot on other voters; don't restart this node.",
     ("KAFKA-14238", "KAFKA-14240"),
 )
-SNAPSHOT_CONTENT = Rule(
+SNAPSHOT_CONTENT = error(
     "snapshot-content",
-    _ERROR,
     "The state in a snapshot isn't the state that a replay of the log gives at its end offset.",
-    "Can't notice: nodes that load the snapshot have another state than those that replay the log.",
+    "Doesn't notice: nodes that load the snapshot have another state than those that replay the "
+    "log.",
     "Compare the snapshots of all nodes; keep the log, which is the truth, and this snapshot.",
     ("KAFKA-14203", "KAFKA-14275", "KAFKA-19497", "KAFKA-16892"),
 )
-SNAPSHOT_UNVERIFIED = Rule(
+SNAPSHOT_UNVERIFIED = info(
     "snapshot-unverified",
-    _INFO,
     "A snapshot's content wasn't compared with a replay: no replay was asked for, or no log here "
     "reaches its end offset from 0 or from an older snapshot.",
     "Doesn't compare snapshots with the log either.",
     "Check all nodes' directories together: another one may hold the log.",
 )
-SNAPSHOT_NOT_KNOWN = Rule(
+SNAPSHOT_NOT_KNOWN = warning(
     "snapshot-not-known",
-    _WARNING,
     "A snapshot's content can't be judged: the snapshot, or the log below its end, holds records "
     "that this release doesn't know.",
-    "Reads the snapshot where the node is as new as the writer.",
+    "Reads the snapshot on a node that is as new as the writer.",
     "Use a kraftlake that is as new as the cluster.",
 )
-ORPHAN_TOPIC_CONFIGS = Rule(
+ORPHAN_TOPIC_CONFIGS = info(
     "orphan-topic-configs",
-    _INFO,
-    "A snapshot holds configs of topics that don't exist: they were configured and removed within "
-    "one commit (Kafka 3.8 and newer keep such rows). The log is right.",
-    "Keeps them in every later snapshot; a new topic of the name may inherit them.",
+    "A snapshot holds configs of topics that don't exist: the topics were configured and removed "
+    "within one commit (Kafka 3.8 and newer keep such configs). The log is right.",
+    "Keeps them in every later snapshot; a new topic of such a name may inherit them.",
     "Nothing; deleting the configs by hand removes them.",
     ("AutoMQ/automq#3556",),
 )
-CONFIGS_LEFT_OUT = Rule(
+CONFIGS_LEFT_OUT = info(
     "configs-left-out",
-    _INFO,
-    "A snapshot lacks configs that the log holds, of names that Kafka 4.2 and newer leave out of "
-    "their state because they don't know them, such as message.format.version. The log is right.",
+    "A snapshot lacks configs that the log holds. Kafka 4.2 and newer don't know their names, such "
+    "as message.format.version, and leave them out of the state. The log is right.",
     "Ignores such configs; its snapshots, and nodes that load them, don't have them.",
     "Nothing; deleting the configs by hand removes them from the log's state too.",
 )

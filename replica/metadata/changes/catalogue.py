@@ -11,6 +11,15 @@ from __future__ import annotations
 from typing import NamedTuple
 
 
+class Change(NamedTuple):
+    """One change. change: the name of its type. old, new: JSON; None where the entity did not, or
+    does not, exist."""
+
+    change: str
+    old: str | None
+    new: str | None
+
+
 class ChangeType(NamedTuple):
     """One type of change. entity: the kind of entity that changes. value: the record's fields that
     `old` and `new` hold; one field stands there as its value, several fields as an object; ()
@@ -22,199 +31,168 @@ class ChangeType(NamedTuple):
     meaning: str
 
 
-_PARTITION_FIELDS = (
-    ChangeType(
-        "leader_changed", "partition", ("leader",), "The partition has another leader; -1 for none."
-    ),
-    ChangeType(
-        "leader_epoch_changed",
-        "partition",
-        ("leaderEpoch",),
-        "The partition has a new leader epoch with the same leader.",
-    ),
-    ChangeType("isr_changed", "partition", ("isr",), "The partition has other in-sync replicas."),
-    ChangeType(
-        "elr_changed",
-        "partition",
-        ("eligibleLeaderReplicas",),
-        "The partition has other eligible leader replicas (KIP-966).",
-    ),
-    ChangeType(
-        "last_known_elr_changed",
-        "partition",
-        ("lastKnownElr",),
-        "The partition has other last known eligible leader replicas (KIP-966).",
-    ),
-    ChangeType(
-        "replicas_changed",
-        "partition",
-        ("replicas",),
-        "The partition is assigned to other replicas, or in another order.",
-    ),
-    ChangeType(
-        "directories_changed",
-        "partition",
-        ("directories",),
-        "Replicas lie in other log directories (KIP-858).",
-    ),
-    ChangeType(
-        "leader_recovery_state_changed",
-        "partition",
-        ("leaderRecoveryState",),
-        "The leader's recovery state changed. 0: recovered, 1: recovering from an "
-        "unclean election (KIP-704).",
-    ),
-    ChangeType(
-        "partition_epoch_changed",
-        "partition",
-        ("partitionEpoch",),
-        "A record changed nothing but the partition's epoch.",
-    ),
-)
 _REASSIGNMENT = "addingReplicas", "removingReplicas"
+_OF_ENTITY: dict[str, tuple[tuple[str, tuple[str, ...], str], ...]] = {
+    "topic": (
+        ("topic_created", (), "A topic was created."),
+        (
+            "topic_recreated",
+            (),
+            "A topic was created with the name of a deleted one, which `old` shows.",
+        ),
+        ("topic_renamed", (), "A topic id has another name; Kafka never does that."),
+        ("topic_deleted", (), "A topic was deleted."),
+    ),
+    "partition": (
+        ("partition_created", (), "A partition was created."),
+        ("partition_deleted", (), "A partition was deleted with its topic."),
+        ("leader_changed", ("leader",), "The partition has another leader; -1 for none."),
+        (
+            "leader_epoch_changed",
+            ("leaderEpoch",),
+            "The partition has a new leader epoch with the same leader.",
+        ),
+        ("isr_changed", ("isr",), "The partition has other in-sync replicas."),
+        (
+            "elr_changed",
+            ("eligibleLeaderReplicas",),
+            "The partition has other eligible leader replicas (KIP-966).",
+        ),
+        (
+            "last_known_elr_changed",
+            ("lastKnownElr",),
+            "The partition has other last known eligible leader replicas (KIP-966).",
+        ),
+        (
+            "replicas_changed",
+            ("replicas",),
+            "The partition is assigned to other replicas, or in another order.",
+        ),
+        (
+            "directories_changed",
+            ("directories",),
+            "Replicas lie in other log directories (KIP-858).",
+        ),
+        (
+            "leader_recovery_state_changed",
+            ("leaderRecoveryState",),
+            "The leader's recovery state changed. 0: recovered, 1: recovering from an "
+            "unclean election (KIP-704).",
+        ),
+        (
+            "partition_epoch_changed",
+            ("partitionEpoch",),
+            "A record changed nothing but the partition's epoch.",
+        ),
+        ("reassignment_started", _REASSIGNMENT, "Replicas are to be added or removed."),
+        ("reassignment_changed", _REASSIGNMENT, "Other replicas are to be added or removed."),
+        (
+            "reassignment_completed",
+            _REASSIGNMENT,
+            "All replicas were added and removed as the reassignment said.",
+        ),
+        (
+            "reassignment_cancelled",
+            _REASSIGNMENT,
+            "The reassignment ended before all replicas were added and removed.",
+        ),
+    ),
+    "config": (
+        ("config_set", ("value",), "A dynamic config was set, or set to another value."),
+        ("config_removed", ("value",), "A config has its default again."),
+    ),
+    "broker": (
+        (
+            "broker_registered",
+            (),
+            "A broker registered, or registered again with a new broker epoch.",
+        ),
+        ("broker_fenced", ("fenced",), "A fenced broker leads nothing and is in no ISR."),
+        ("broker_unfenced", ("fenced",), "The broker serves clients."),
+        ("broker_shutdown_started", ("inControlledShutdown",), "A controlled shutdown began."),
+        (
+            "broker_shutdown_ended",
+            ("inControlledShutdown",),
+            "The broker is not shutting down any more. In Kafka only a new registration says so.",
+        ),
+        ("broker_directories_changed", ("logDirs",), "The broker has other log directories."),
+        (
+            "broker_cordoned_directories_changed",
+            ("cordonedLogDirs",),
+            "Other log directories of the broker are cordoned: Kafka places no new replicas "
+            "there (KIP-1066).",
+        ),
+        ("broker_changed", (), "Another field of the broker's registration changed."),
+        ("broker_unregistered", (), "A broker's registration was removed."),
+    ),
+    "controller": (
+        ("controller_registered", (), "A controller registered, or registered again."),
+        (
+            "controller_unregistered",
+            (),
+            "A controller's registration was removed (Kafka 4.4 and later).",
+        ),
+    ),
+    "feature": (
+        (
+            "feature_level_changed",
+            ("featureLevel",),
+            "A feature has its first level, or another one (KIP-584).",
+        ),
+        ("feature_removed", ("featureLevel",), "A feature is at level 0."),
+        (
+            "metadata_version_changed",
+            ("featureLevel",),
+            "metadata.version has another level; `old` and `new` are names of releases, "
+            "such as 4.1-IV1.",
+        ),
+    ),
+    "acl": (
+        ("acl_created", (), "An access control entry was created."),
+        ("acl_changed", (), "The id now stands for another access control entry."),
+        ("acl_deleted", (), "An access control entry was deleted."),
+    ),
+    "scram": (
+        ("scram_credential_set", (), "A user got a credential, or another one."),
+        ("scram_credential_removed", (), "A user's credential was removed."),
+    ),
+    "client_quota": (
+        ("quota_set", ("value",), "A client quota was set, or set to another value."),
+        ("quota_removed", ("value",), "A client quota was removed."),
+    ),
+    "delegation_token": (
+        ("delegation_token_created", (), "A token was created."),
+        ("delegation_token_changed", (), "A token changed: for example, it was renewed."),
+        ("delegation_token_removed", (), "A token was removed."),
+    ),
+    "producer_ids": (
+        (
+            "producer_ids_allocated",
+            ("nextProducerId",),
+            "A broker got a block of producer ids. The value is the first id behind the block.",
+        ),
+        ("producer_ids_removed", ("nextProducerId",), "There is no next producer id."),
+    ),
+    "zk_migration_state": (
+        (
+            "zk_migration_state_changed",
+            ("zkMigrationState",),
+            "The migration from ZooKeeper has reached another state (KIP-866).",
+        ),
+    ),
+    "voters": (("voters_changed", ("voters",), "The quorum has another voter set (KIP-853)."),),
+    "kraft_version": (
+        (
+            "kraft_version_changed",
+            ("kRaftVersion",),
+            "kraft.version has another level; from level 1 on the voters may change (KIP-853).",
+        ),
+    ),
+}
+"""Kind of entity -> its types of change: name, value, meaning."""
 
-CHANGES = (
-    ChangeType("topic_created", "topic", (), "A topic was created."),
-    ChangeType(
-        "topic_recreated",
-        "topic",
-        (),
-        "A topic was created with the name of a deleted one, which `old` shows.",
-    ),
-    ChangeType("topic_renamed", "topic", (), "A topic id has another name; Kafka never does that."),
-    ChangeType("topic_deleted", "topic", (), "A topic was deleted."),
-    ChangeType("partition_created", "partition", (), "A partition was created."),
-    ChangeType("partition_deleted", "partition", (), "A partition was deleted with its topic."),
-    *_PARTITION_FIELDS,
-    ChangeType(
-        "reassignment_started",
-        "partition",
-        _REASSIGNMENT,
-        "Replicas are to be added or removed.",
-    ),
-    ChangeType(
-        "reassignment_changed",
-        "partition",
-        _REASSIGNMENT,
-        "Other replicas are to be added or removed.",
-    ),
-    ChangeType(
-        "reassignment_completed",
-        "partition",
-        _REASSIGNMENT,
-        "All replicas were added and removed as the reassignment said.",
-    ),
-    ChangeType(
-        "reassignment_cancelled",
-        "partition",
-        _REASSIGNMENT,
-        "The reassignment ended before all replicas were added and removed.",
-    ),
-    ChangeType(
-        "config_set", "config", ("value",), "A dynamic config was set, or set to another value."
-    ),
-    ChangeType("config_removed", "config", ("value",), "A config has its default again."),
-    ChangeType(
-        "broker_registered",
-        "broker",
-        (),
-        "A broker registered, or registered again with a new broker epoch.",
-    ),
-    ChangeType(
-        "broker_fenced", "broker", ("fenced",), "A fenced broker leads nothing and is in no ISR."
-    ),
-    ChangeType("broker_unfenced", "broker", ("fenced",), "The broker serves clients."),
-    ChangeType(
-        "broker_shutdown_started",
-        "broker",
-        ("inControlledShutdown",),
-        "A controlled shutdown began.",
-    ),
-    ChangeType(
-        "broker_shutdown_ended",
-        "broker",
-        ("inControlledShutdown",),
-        "The broker is not shutting down any more. In Kafka only a new registration says so.",
-    ),
-    ChangeType(
-        "broker_directories_changed",
-        "broker",
-        ("logDirs",),
-        "The broker has other log directories.",
-    ),
-    ChangeType(
-        "broker_cordoned_directories_changed",
-        "broker",
-        ("cordonedLogDirs",),
-        "Other log directories of the broker are cordoned: Kafka places no new replicas "
-        "there (KIP-1066).",
-    ),
-    ChangeType(
-        "broker_changed", "broker", (), "Another field of the broker's registration changed."
-    ),
-    ChangeType("broker_unregistered", "broker", (), "A broker's registration was removed."),
-    ChangeType(
-        "controller_registered", "controller", (), "A controller registered, or registered again."
-    ),
-    ChangeType(
-        "controller_unregistered",
-        "controller",
-        (),
-        "A controller's registration was removed (Kafka 4.4 and later).",
-    ),
-    ChangeType(
-        "feature_level_changed",
-        "feature",
-        ("featureLevel",),
-        "A feature has its first level, or another one (KIP-584).",
-    ),
-    ChangeType("feature_removed", "feature", ("featureLevel",), "A feature is at level 0."),
-    ChangeType(
-        "metadata_version_changed",
-        "feature",
-        ("featureLevel",),
-        "metadata.version has another level; `old` and `new` are names of releases, "
-        "such as 4.1-IV1.",
-    ),
-    ChangeType("acl_created", "acl", (), "An access control entry was created."),
-    ChangeType("acl_changed", "acl", (), "The id now stands for another access control entry."),
-    ChangeType("acl_deleted", "acl", (), "An access control entry was deleted."),
-    ChangeType("scram_credential_set", "scram", (), "A user got a credential, or another one."),
-    ChangeType("scram_credential_removed", "scram", (), "A user's credential was removed."),
-    ChangeType(
-        "quota_set", "client_quota", ("value",), "A client quota was set, or set to another value."
-    ),
-    ChangeType("quota_removed", "client_quota", ("value",), "A client quota was removed."),
-    ChangeType("delegation_token_created", "delegation_token", (), "A token was created."),
-    ChangeType(
-        "delegation_token_changed",
-        "delegation_token",
-        (),
-        "A token changed: for example, it was renewed.",
-    ),
-    ChangeType("delegation_token_removed", "delegation_token", (), "A token was removed."),
-    ChangeType(
-        "producer_ids_allocated",
-        "producer_ids",
-        ("nextProducerId",),
-        "A broker got a block of producer ids. The value is the first id behind the block.",
-    ),
-    ChangeType(
-        "producer_ids_removed", "producer_ids", ("nextProducerId",), "There is no next producer id."
-    ),
-    ChangeType(
-        "zk_migration_state_changed",
-        "zk_migration_state",
-        ("zkMigrationState",),
-        "The migration from ZooKeeper has reached another state (KIP-866).",
-    ),
-    ChangeType(
-        "voters_changed", "voters", ("voters",), "The quorum has another voter set (KIP-853)."
-    ),
-    ChangeType(
-        "kraft_version_changed",
-        "kraft_version",
-        ("kRaftVersion",),
-        "kraft.version has another level; from level 1 on the voters may change (KIP-853).",
-    ),
+CHANGES = tuple(
+    ChangeType(name, entity, value, meaning)
+    for entity, types in _OF_ENTITY.items()
+    for name, value, meaning in types
 )

@@ -5,21 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import lru_cache
 
-from replica.metadata.changes.change import Change
+from replica.metadata.changes.catalogue import Change
 from replica.metadata.image.kind import compact
 from replica.metadata.image.partition import Partition
 
-_LISTS = {
+_FIELDS = {
     "replicas": "replicas_changed",
     "isr": "isr_changed",
     "elr": "elr_changed",
     "last_known_elr": "last_known_elr_changed",
     "directories": "directories_changed",
+    "leader_recovery_state": "leader_recovery_state_changed",
 }
-_PLACES = tuple((Partition._fields.index(field), change) for field, change in _LISTS.items())
+_PLACES = tuple((Partition._fields.index(field), change) for field, change in _FIELDS.items())
 
 _json = lru_cache(maxsize=1 << 14)(compact)
-"""JSON of a list of ids, kept because many partitions share their assignments and ISRs."""
+"""JSON of a field, kept because many partitions share their assignments and ISRs."""
 
 
 def partition_changes(old: Partition, new: Partition) -> list[Change]:
@@ -35,9 +36,6 @@ def partition_changes(old: Partition, new: Partition) -> list[Change]:
         before, after = old[place], new[place]
         if before is not after and before != after:
             found.append(Change(change, _json(before), _json(after)))
-    if old.leader_recovery_state != new.leader_recovery_state:
-        states = str(old.leader_recovery_state), str(new.leader_recovery_state)
-        found.append(Change("leader_recovery_state_changed", *states))
     found += _reassignment(old, new)
     if not found and old != new:
         epochs = str(old.partition_epoch), str(new.partition_epoch)

@@ -7,7 +7,7 @@ from collections import ChainMap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple, cast
 
-from replica.metadata.changes.change import Change
+from replica.metadata.changes.catalogue import Change
 from replica.metadata.changes.naming import name_of
 from replica.metadata.changes.typed import changes_of
 from replica.metadata.image.versions import Write
@@ -38,8 +38,7 @@ class ChangeTeller:
     """Remembers the ids of deleted topics by name: a topic of that name may be created again."""
 
     def __init__(self, former: Mapping[str, str] | None = None) -> None:
-        """former: the deleted topics that the teller of another log remembers, where this log
-        branches off from that one."""
+        """former: what the teller of another log remembers, if this log is a branch of that log."""
         self._former: dict[str, str] = dict(former or {})
 
     @property

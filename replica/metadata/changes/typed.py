@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from replica.metadata.changes.change import Change
+from replica.metadata.changes.catalogue import Change
 from replica.metadata.changes.partitions import partition_changes
 from replica.metadata.changes.releases import release_of
 from replica.metadata.image.image import KIND_OF

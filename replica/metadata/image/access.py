@@ -12,11 +12,10 @@ _TOKEN = "DELEGATION_TOKEN_RECORD"  # noqa: S105, a record type
 _QUOTA = "CLIENT_QUOTA_RECORD"
 
 
-def _add_acl(state: State, offset: int, fields: Fields) -> Refused | None:
+def _add_acl(state: State, offset: int, fields: Fields) -> None:
     """Adds an access control entry (Kafka: AclsDelta). Its codes are kept as numbers, unknown ones
     too."""
     state.acls.put(fields["id"], fields, offset)
-    return None
 
 
 def _remove_acl(state: State, offset: int, fields: Fields) -> Refused | None:
@@ -28,16 +27,14 @@ def _remove_acl(state: State, offset: int, fields: Fields) -> Refused | None:
     return None
 
 
-def _set_credential(state: State, offset: int, fields: Fields) -> Refused | None:
+def _set_credential(state: State, offset: int, fields: Fields) -> None:
     """Sets a SCRAM credential by (user, mechanism) (KIP-900; Kafka: ScramDelta)."""
     state.scram.put((fields["name"], fields["mechanism"]), fields, offset)
-    return None
 
 
-def _remove_credential(state: State, offset: int, fields: Fields) -> Refused | None:
+def _remove_credential(state: State, offset: int, fields: Fields) -> None:
     """Removes the credential. A credential that is absent is no error."""
     state.scram.drop((fields["name"], fields["mechanism"]))
-    return None
 
 
 def _set_token(state: State, offset: int, fields: Fields) -> Refused | None:
@@ -51,13 +48,12 @@ def _set_token(state: State, offset: int, fields: Fields) -> Refused | None:
     return None
 
 
-def _remove_token(state: State, offset: int, fields: Fields) -> Refused | None:
+def _remove_token(state: State, offset: int, fields: Fields) -> None:
     """Removes the token. A token that is absent is no error."""
     state.delegation_tokens.drop(fields["tokenId"])
-    return None
 
 
-def _set_quota(state: State, offset: int, fields: Fields) -> Refused | None:
+def _set_quota(state: State, offset: int, fields: Fields) -> None:
     """Sets or removes a client quota (KIP-546; Kafka: ClientQuotasDelta).
 
     The entity is a map: a record may hold its parts in any order, and if it names a type twice the
@@ -71,7 +67,6 @@ def _set_quota(state: State, offset: int, fields: Fields) -> Refused | None:
         state.client_quotas.drop(key)
     else:
         state.client_quotas.put(key, double_text(fields["value"]), offset)
-    return None
 
 
 def _quota_fields(key: QuotaKey, value: str) -> dict[str, object]:

@@ -27,9 +27,7 @@ def _register_broker(state: State, offset: int, fields: Fields) -> Refused | Non
     number."""
     if not all(listener["name"] for listener in fields["endPoints"]):
         return f"a listener of broker {fields['brokerId']} has no name", ()
-    registration = filled(_BROKER, fields)
-    registration["endPoints"] = by_name(fields["endPoints"])
-    registration["features"] = by_name(fields["features"])
+    registration = _registration(_BROKER, fields)
     registration["logDirs"] = tuple(sorted(registration["logDirs"]))
     registration["cordonedLogDirs"] = _cordoned(registration["cordonedLogDirs"])
     broker_id = fields["brokerId"]
@@ -38,19 +36,24 @@ def _register_broker(state: State, offset: int, fields: Fields) -> Refused | Non
     return None
 
 
+def _registration(record_type: str, fields: Fields) -> dict[str, Any]:
+    """The fields as the newest version has them, with listeners and features sorted by name."""
+    sorted_by_name = {name: by_name(fields[name]) for name in ("endPoints", "features")}
+    return {**filled(record_type, fields), **sorted_by_name}
+
+
 def _cordoned(directories: tuple[str, ...] | None) -> tuple[str, ...] | None:
     """The cordoned log directories (KIP-1066), sorted; None where the broker never told them. As in
     Kafka, that isn't the same as no cordoned directory."""
     return None if directories is None else tuple(sorted(directories))
 
 
-def _unregister_broker(state: State, offset: int, fields: Fields) -> Refused | None:
+def _unregister_broker(state: State, offset: int, fields: Fields) -> None:
     """Removes the registration. A broker that is not registered is no error."""
     broker_id = fields["brokerId"]
     if broker_id in state.brokers.values:
         state.brokers.drop(broker_id)
         state.removals["brokers", broker_id] = offset
-    return None
 
 
 def _fence(state: State, offset: int, fields: Fields) -> Refused | None:
@@ -101,17 +104,13 @@ def _register_controller(state: State, offset: int, fields: Fields) -> Refused |
     for listener in fields["endPoints"]:
         if listener["securityProtocol"] not in _SECURITY_PROTOCOLS:
             return f"there is no security protocol {listener['securityProtocol']}", ()
-    registration = filled(_CONTROLLER, fields)
-    registration["endPoints"] = by_name(fields["endPoints"])
-    registration["features"] = by_name(fields["features"])
-    state.controllers.put(fields["controllerId"], registration, offset)
+    state.controllers.put(fields["controllerId"], _registration(_CONTROLLER, fields), offset)
     return None
 
 
-def _unregister_controller(state: State, offset: int, fields: Fields) -> Refused | None:
+def _unregister_controller(state: State, offset: int, fields: Fields) -> None:
     """Removes the registration. A controller that is not registered is no error."""
     state.controllers.drop(fields["controllerId"])
-    return None
 
 
 HANDLERS: dict[str, Handler] = {

@@ -4,13 +4,13 @@ migration from ZooKeeper has come."""
 from __future__ import annotations
 
 from replica.metadata.image.kind import EntityKind, compact
-from replica.metadata.image.state import TOPIC_RESOURCE, Fields, Handler, Refused, State
+from replica.metadata.image.state import TOPIC_RESOURCE, Fields, Handler, State
 from replica.model.control import KRAFT_VERSION
 
 METADATA_VERSION = "metadata.version"
 
 
-def _set_config(state: State, offset: int, fields: Fields) -> Refused | None:
+def _set_config(state: State, offset: int, fields: Fields) -> None:
     """Sets or removes a dynamic config (Kafka: ConfigurationsDelta).
 
     A null value removes the config; the empty text is a value. A topic or broker may have configs
@@ -22,14 +22,13 @@ def _set_config(state: State, offset: int, fields: Fields) -> Refused | None:
         state.configs.drop(key)
         if resource_type == TOPIC_RESOURCE:
             state.topic_configs.get(resource, set()).discard(name)
-        return None
+        return
     state.configs.put(key, fields["value"], offset)
     if resource_type == TOPIC_RESOURCE:
         state.topic_configs.setdefault(resource, set()).add(name)
-    return None
 
 
-def _set_level(state: State, offset: int, fields: Fields) -> Refused | None:
+def _set_level(state: State, offset: int, fields: Fields) -> None:
     """Finalizes a feature's level (KIP-584; Kafka: FeaturesDelta).
 
     Level 0 removes a feature, except for metadata.version. kraft.version is no feature of the
@@ -37,28 +36,25 @@ def _set_level(state: State, offset: int, fields: Fields) -> Refused | None:
     """
     name, level = fields["name"], fields["featureLevel"]
     if name == KRAFT_VERSION:
-        return None
+        return
     if level == 0 and name != METADATA_VERSION:
         state.features.drop(name)
     else:
         state.features.put(name, level, offset)
-    return None
 
 
-def _set_producer_id(state: State, offset: int, fields: Fields) -> Refused | None:
+def _set_producer_id(state: State, offset: int, fields: Fields) -> None:
     """Sets the next producer id that a broker will get (KIP-730; Kafka: ProducerIdsDelta). An id
     below 0 means that there is none."""
     if fields["nextProducerId"] < 0:
         state.producer_ids.drop("")
     else:
         state.producer_ids.put("", fields["nextProducerId"], offset)
-    return None
 
 
-def _set_migration(state: State, offset: int, fields: Fields) -> Refused | None:
+def _set_migration(state: State, offset: int, fields: Fields) -> None:
     """Sets how far the migration from ZooKeeper is (KIP-866; Kafka 3.4 to 3.9: FeaturesDelta)."""
     state.zk_migration.put("", fields["zkMigrationState"], offset)
-    return None
 
 
 def _config_fields(key: tuple[int, str, str], value: str) -> dict[str, object]:

@@ -8,7 +8,7 @@ from replica.metadata.image.partition import RefusedPartitionError, without_elr
 from replica.metadata.image.state import TOPIC_RESOURCE, Fields, Handler, Refused, State
 
 
-def _create(state: State, offset: int, fields: Fields) -> Refused | None:
+def _create(state: State, offset: int, fields: Fields) -> None:
     """Creates a topic. A topic id that exists already starts again without partitions."""
     topic_id, name = fields["topicId"], fields["name"]
     _drop_partitions(state, topic_id)
@@ -17,7 +17,6 @@ def _create(state: State, offset: int, fields: Fields) -> Refused | None:
         _forget_name(state, topic_id, former)
     state.topics.put(topic_id, name, offset)
     state.topic_ids[name] = topic_id
-    return None
 
 
 def _remove(state: State, offset: int, fields: Fields) -> Refused | None:

@@ -39,8 +39,5 @@ def _state(core: Core, role: Leader, key: ReplicaKey) -> ReplicaState:
     fetches."""
     if key.node_id == role.local.node_id:
         return ReplicaState(key, core.log.log_end, -1, core.now)
-    progress = role.progress.get(key)
-    if progress is None:
-        unknown = ReplicaProgress()
-        return ReplicaState(key, -1, unknown.last_fetch, unknown.last_caught_up)
+    progress = role.progress.get(key, ReplicaProgress(log_end=-1))
     return ReplicaState(key, progress.log_end, progress.last_fetch, progress.last_caught_up)

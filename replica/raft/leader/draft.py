@@ -9,6 +9,7 @@ was last caught up.
 from __future__ import annotations
 
 from collections.abc import Hashable
+from dataclasses import replace
 
 from replica.history.fetch import DraftOutOfRange, draft_validate_position
 from replica.model.kafka_errors import ErrorCode
@@ -37,43 +38,27 @@ def handle_fetch_quorum_records(
         core.refuse(request_id, request, ErrorCode.NOT_LEADER_OR_FOLLOWER)
         return
     decision = draft_validate_position(core.log.view, request.fetch_offset, request.fetch_epoch)
-    if isinstance(decision, DraftOutOfRange):
-        _answer(
-            core,
-            request_id,
-            request,
-            ErrorCode.OFFSET_OUT_OF_RANGE,
-            (decision.next_fetch_offset, decision.next_fetch_epoch),
-        )
-        return
-    if request.is_follower:
+    if request.is_follower and not isinstance(decision, DraftOutOfRange):
         count_fetch(core, request.replica, request.fetch_offset)
-    is_zombie = request.is_follower and not core.log.voters.is_voter(request.replica)
-    _answer(core, request_id, request, ErrorCode.NOT_FOLLOWER if is_zombie else ErrorCode.NONE)
-
-
-def _answer(
-    core: Core,
-    request_id: Hashable,
-    request: FetchQuorumRecordsRequest,
-    error: ErrorCode,
-    next_fetch: tuple[int, int] = (-1, -1),
-) -> None:
     snapshot = core.log.latest_snapshot
     voter = core.log.voters.voter_of(request.replica)
     key = request.replica if voter is None else voter.key
     progress = core.leader.progress.get(key, ReplicaProgress())
     response = FetchQuorumRecordsResponse(
-        error=error,
-        next_fetch_offset=next_fetch[0],
-        next_fetch_epoch=next_fetch[1],
+        error=ErrorCode.NOT_FOLLOWER if request.is_follower and voter is None else ErrorCode.NONE,
         high_watermark=-1 if core.high_watermark is None else core.high_watermark,
         first_dirty_offset=0 if snapshot is None else snapshot.offset,
         last_caught_up=progress.last_caught_up,
     )
-    has_records = error in (ErrorCode.NONE, ErrorCode.NOT_FOLLOWER)
     read = None
-    if has_records and request.fetch_offset < core.log.log_end:
+    if isinstance(decision, DraftOutOfRange):
+        response = replace(
+            response,
+            error=ErrorCode.OFFSET_OUT_OF_RANGE,
+            next_fetch_offset=decision.next_fetch_offset,
+            next_fetch_epoch=decision.next_fetch_epoch,
+        )
+    elif request.fetch_offset < core.log.log_end:
         limit = min(request.max_bytes, core.config.response_max_bytes)
         read = LogRead(request.fetch_offset, limit)
     core.reply(request_id, core.signed(response), read)

@@ -18,11 +18,13 @@ from replica.raft.leader.replication import (
     append,
     append_control,
     append_if_idle,
+    check_quorum_deadline,
     drained,
     finish_change,
 )
 from replica.raft.messages import BeginQuorumEpochRequest
-from replica.raft.roles import Candidate, Leader, Resigned, check_quorum_deadline
+from replica.raft.quorum_epochs import resigned
+from replica.raft.roles import Candidate, Leader
 from replica.raft.transitions import TransitionCause
 
 
@@ -38,14 +40,12 @@ def lead(core: Core, candidate: Candidate) -> None:
     """Become leader and append, in one batch, the records that every epoch starts with."""
     local = core.local
     assert local is not None
-    wait = core.config.fetch_timeout_ms
-    voters = core.log.voters
     leader = Leader(
         epoch=candidate.epoch,
         local=local.key,
-        endpoints=local.endpoints,
+        leader_endpoints=local.endpoints,
         epoch_start=core.log.log_end,
-        check_quorum_deadline=check_quorum_deadline(voters, local.key, core.now, wait),
+        check_quorum_deadline=check_quorum_deadline(core),
         begin_deadline=core.now,
         learned={local.key.node_id: local},
     )
@@ -165,7 +165,7 @@ def _send_begin(core: Core) -> None:
         request = BeginQuorumEpochRequest(
             epoch=role.epoch,
             leader_id=role.leader_id,
-            leader_endpoints=role.endpoints,
+            leader_endpoints=role.leader_endpoints,
             voter=voter.key,
         )
         core.send(voter.key.node_id, voter.endpoints, request)
@@ -173,13 +173,4 @@ def _send_begin(core: Core) -> None:
 
 
 def _resign(core: Core, role: Leader, cause: TransitionCause) -> None:
-    voters = core.log.voters
-    resigned = Resigned(
-        role.epoch,
-        role.leader_id,
-        role.endpoints,
-        election_deadline=core.drawn_deadline(),
-        unacked=frozenset(voter.key.node_id for voter in voters.others(role.local)),
-        preferred_successors=role.successors(voters),
-    )
-    core.become(cause, resigned)
+    core.become(cause, resigned(core, role.epoch, role.successors(core.log.voters)))

@@ -17,6 +17,7 @@ from collections.abc import Hashable
 from dataclasses import replace
 
 from replica.history.fetch import Diverging, SnapshotNeeded, ValidPosition, validate_position
+from replica.history.watermark import majority
 from replica.model.batch import Batch
 from replica.model.control import ControlRecord
 from replica.model.epochs import BOOTSTRAP_SNAPSHOT, OffsetAndEpoch
@@ -32,7 +33,9 @@ from replica.raft.messages import (
     FetchSnapshotResponse,
 )
 from replica.raft.request_checks import leader_only_error
-from replica.raft.roles import check_quorum_deadline
+
+CHECK_QUORUM_FACTOR = 1.5
+"""A leader resigns if no majority has fetched from it for this many fetch timeouts."""
 
 
 def append_control(core: Core, *records: ControlRecord) -> int:
@@ -50,9 +53,7 @@ def append(core: Core, batches: tuple[Batch, ...]) -> None:
     core.append(batches)
     role = core.leader.with_voters(core.log.voters)
     if role.check_quorum_deadline == FOREVER:
-        wait = core.config.fetch_timeout_ms
-        deadline = check_quorum_deadline(core.log.voters, role.local, core.now, wait)
-        role = replace(role, check_quorum_deadline=deadline)
+        role = replace(role, check_quorum_deadline=check_quorum_deadline(core))
     core.keep(role)
     update_high_watermark(core)
     serve_parked(core)
@@ -75,7 +76,7 @@ def drained(core: Core) -> tuple[Batch, ...]:
     base = core.log.log_end
     for waited in core.accumulator.drain():
         last = base + len(waited.values) - 1
-        values = waited.values
+        values = tuple(waited.values)
         batches.append(Batch(base, last, core.role.epoch, waited.timestamp, values=values))
         base = last + 1
     return tuple(batches)
@@ -192,11 +193,26 @@ def count_fetch(core: Core, replica: ReplicaKey, fetch_offset: int) -> None:
 
 
 def count_for_check_quorum(core: Core, replica: ReplicaKey) -> None:
-    """Count a fetch of this replica for check-quorum: a leader to which no majority fetches
-    resigns."""
-    role = core.leader
-    wait = core.config.fetch_timeout_ms
-    core.keep(role.heard_of(replica, core.log.voters, core.now, wait))
+    """Count a voter's fetch or snapshot fetch for check-quorum. Once a majority has fetched, the
+    next deadline begins."""
+    role, voters = core.leader, core.log.voters
+    if not voters.is_voter(replica) or replica.node_id == core.local_id:
+        return
+    heard = role.heard | {replica.node_id}
+    needed = majority(len(voters)) - core.is_voter
+    if len(heard & set(voters.ids)) < needed:
+        core.keep(replace(role, heard=heard))
+    else:
+        deadline = check_quorum_deadline(core)
+        core.keep(replace(role, heard=frozenset(), check_quorum_deadline=deadline))
+
+
+def check_quorum_deadline(core: Core) -> int:
+    """The time (ms) by which a majority has to fetch; FOREVER where the leader is the only
+    voter."""
+    if core.is_only_voter:
+        return FOREVER
+    return core.now + int(core.config.fetch_timeout_ms * CHECK_QUORUM_FACTOR)
 
 
 def update_high_watermark(core: Core) -> None:

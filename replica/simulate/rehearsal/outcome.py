@@ -149,17 +149,6 @@ def _fate(
     has_new_disk = node_id in quorum.replaced
     kept = end if has_new_disk else quorum.watch.kept[node_id]
     gone = [b.epoch for b in node.log.batches if b.last_offset >= kept]
-    counts = (
-        sum(
-            each.size
-            for each in intersection(lost, quorum.captured.commitment.ranges(node.key, verdict))
-        )
-        for verdict in (
-            EntryCommitment.PROVEN,
-            EntryCommitment.UNPROVEN,
-            EntryCommitment.SUPERSEDED,
-        )
-    )
     is_behind = leader is not None and host.log.log_end != leader.log.log_end
     return Fate(
         node_id,
@@ -167,7 +156,7 @@ def _fate(
         tuple(sorted(set(gone))),
         None if has_new_disk else quorum.watch.replaced.get(node_id),
         lost,
-        Losses(*counts),
+        quorum.captured.commitment.counted(node.key, lost),
         is_behind,
         has_new_disk,
     )

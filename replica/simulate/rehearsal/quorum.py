@@ -26,12 +26,12 @@ from replica.simulate.host import SimulatedHost
 from replica.simulate.nemesis import MAX_DRIFT
 from replica.simulate.node import Layout, SimulatedMachine, new_disk
 from replica.simulate.node_files import HOME, Files, files_on, identify, put_files
+from replica.simulate.records import uuid_of
 from replica.simulate.rehearsal.captured import CapturedQuorum, endpoints_of
 from replica.simulate.rehearsal.former_self import ends_kafka, reason_down
 from replica.simulate.rehearsal.position import NoClients
 from replica.simulate.rehearsal.step import ScenarioStep, StandIn
 from replica.simulate.rehearsal.watch import RehearsalWatch
-from replica.simulate.scenarios.records import uuid_of
 from replica.simulate.schedule import Start
 from replica.simulate.simulation import Simulation
 from replica.storage.segment import LogConfig
@@ -167,7 +167,9 @@ class RehearsedQuorum:
     def _stand_in(self, stand_in: StandIn) -> None:
         node = self.simulation.nodes[stand_in.key.node_id]
         source = self.captured.nodes[stand_in.source]
-        identity = ReplicaId(self.captured.cluster_id, *_fields(stand_in.key))
+        identity = ReplicaId(
+            self.captured.cluster_id, stand_in.key.node_id, stand_in.key.directory_id
+        )
         files = {
             **source.files,
             META_PROPERTIES: encode(new_meta_properties(identity)),
@@ -301,7 +303,3 @@ class _Run(Simulation):
 def _end_of(captured: CapturedQuorum, node_id: int) -> int:
     node = captured.nodes.get(node_id)
     return 0 if node is None else node.log.end_offset
-
-
-def _fields(key: ReplicaKey) -> tuple[int, str]:
-    return key.node_id, key.directory_id

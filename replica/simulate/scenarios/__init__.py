@@ -3,8 +3,7 @@ writes as Kafka's log directories.
 
 - `library`: all scenarios. Their families are in `elections`, `controller`, `divergence`,
   `membership`, `snapshots` and `damage`.
-- `scenario`: the type of a scenario; `quorum`: the commands of its script; `records`: the records
-  that it writes.
+- `scenario`: the type of a scenario; `quorum`: the commands of its script.
 - `tampering`: changes of files that no correct engine makes. `writing`: writes the disks to a
   folder.
 """

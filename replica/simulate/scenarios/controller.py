@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from replica.simulate.scenarios.quorum import ScriptedQuorum
-from replica.simulate.scenarios.records import (
+from replica.simulate.records import (
     begin,
     create_topic,
     register_broker,
@@ -11,6 +10,7 @@ from replica.simulate.scenarios.records import (
     topic_config,
     unfence_broker,
 )
+from replica.simulate.scenarios.quorum import ScriptedQuorum
 from replica.simulate.scenarios.scenario import NamedScenario
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from replica.simulate.records import create_topic, no_op, topic_config
 from replica.simulate.scenarios.quorum import ScriptedQuorum
-from replica.simulate.scenarios.records import create_topic, no_op, topic_config
 from replica.simulate.scenarios.scenario import NamedScenario, Tampering
 from replica.simulate.scenarios.tampering import (
     empty_newest_snapshot,
@@ -56,17 +56,18 @@ def _two_epochs(quorum: ScriptedQuorum) -> None:
 SCENARIOS = (
     NamedScenario(
         "checkpoint-corruption",
-        "A bit of a snapshot has flipped at rest; its CRC tells, the other voters' are whole.",
+        "A bit of a voter's snapshot has flipped on its disk. The CRC shows that, and the other "
+        "voters' snapshots are whole.",
         ("mojaloop/project#4259",),
         _snapshots_everywhere,
         findings=("crc-mismatch",),
         tampering=Tampering(
-            3, "a bit of node 3's newest snapshot is another", flip_bit_of_newest_snapshot(400)
+            3, "a bit of node 3's newest snapshot has flipped", flip_bit_of_newest_snapshot(400)
         ),
     ),
     NamedScenario(
         "empty-checkpoint",
-        "After a power cut a snapshot has its name and no bytes; the node doesn't start.",
+        "After a power cut a snapshot has its name but no bytes, and the node doesn't start.",
         ("mojaloop/project#4259",),
         _snapshots_everywhere,
         findings=("snapshot-empty",),
@@ -74,7 +75,7 @@ SCENARIOS = (
     ),
     NamedScenario(
         "half-checkpoint",
-        "A snapshot ends in its midst: whoever takes it for whole loses the rest of the metadata.",
+        "A snapshot ends in its middle. A node that takes it for whole loses the other metadata.",
         ("mojaloop/project#4259",),
         _snapshots_everywhere,
         findings=("torn-segment",),
@@ -82,26 +83,27 @@ SCENARIOS = (
     ),
     NamedScenario(
         "flipped-bit",
-        "A bit of a record has flipped in one replica's log; who doesn't check CRCs replays it.",
+        "A bit of a record has flipped in one replica's log. A reader that checks no CRCs replays "
+        "the wrong record.",
         ("KAFKA-14104",),
         _snapshots_everywhere,
         findings=("crc-mismatch",),
         tampering=Tampering(
-            2, "a bit of node 2's log is another", flip_bit("00000000000000000000.log", 1300)
+            2, "a bit of node 2's log has flipped", flip_bit("00000000000000000000.log", 1300)
         ),
     ),
     NamedScenario(
         "power-cut",
-        "The power went while the leader wrote: its log ends inside a batch, which nobody else "
-        "has and the next start drops.",
+        "The leader lost power while it wrote. Its log ends inside a batch, which no other node "
+        "has, and which the next start drops.",
         ("mojaloop/project#4259",),
         _power_cut,
         findings=("torn-tail",),
     ),
     NamedScenario(
         "broken-epoch-checkpoint",
-        "leader-epoch-checkpoint has lost its content in a crash of the system; the epochs are in "
-        "the batches still.",
+        "leader-epoch-checkpoint has lost its content in a crash of the system. The batches still "
+        "hold the epochs.",
         ("KAFKA-16541", "linkedin/kafka#395"),
         _two_epochs,
         findings=("state-file-broken",),
@@ -113,8 +115,8 @@ SCENARIOS = (
     ),
     NamedScenario(
         "stale-epoch-checkpoint",
-        "leader-epoch-checkpoint wasn't cut with the log: it says that an epoch began where it "
-        "didn't, so a follower would truncate to the wrong offset.",
+        "leader-epoch-checkpoint was not cut when the log was. It names a wrong start of an epoch, "
+        "so a follower would truncate its log at the wrong offset.",
         ("KAFKA-10706", "KAFKA-10432"),
         _two_epochs,
         findings=("epoch-checkpoint-mismatch",),

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from replica.raft.leader.leading import RecordBatchTooLargeError
-from replica.simulate.scenarios.quorum import ScriptedQuorum
-from replica.simulate.scenarios.records import (
+from replica.simulate.records import (
     change_leader,
     create_topic,
     no_op,
     topic_config,
 )
+from replica.simulate.scenarios.quorum import ScriptedQuorum
 from replica.simulate.scenarios.scenario import NamedScenario
 
 _BATCH_LIMIT = 1024

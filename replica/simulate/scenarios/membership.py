@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from replica.model.voters import VoterSet
 from replica.simulate.node import Layout
+from replica.simulate.records import create_topic, no_op, topic_config
 from replica.simulate.scenarios.quorum import ScriptedQuorum
-from replica.simulate.scenarios.records import create_topic, no_op, topic_config
 from replica.simulate.scenarios.scenario import NamedScenario
 
 _STATIC = Layout(voters=3, observers=2, is_static=True)
@@ -189,7 +189,7 @@ SCENARIOS = (
     NamedScenario(
         "joined-voter",
         "A voter's disk is replaced, and its node joins the voters by itself: it has its older "
-        "self removed, then adds itself (controller.quorum.auto.join.enable).",
+        "directory removed, then adds itself (controller.quorum.auto.join.enable).",
         ("KIP-853", "KIP-1186", "KAFKA-19078"),
         _joined_voter,
     ),

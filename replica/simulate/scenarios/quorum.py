@@ -17,13 +17,13 @@ from replica.raft.effects import Effects
 from replica.raft.messages import AddVoterRequest, RemoveVoterRequest
 from replica.raft.ports import StateMachine
 from replica.raft.roles import Leader
+from replica.simulate import records
 from replica.simulate.disk import SimulatedDisk
 from replica.simulate.host import SimulatedHost
 from replica.simulate.invariants import Invariants
 from replica.simulate.node import QUORUM_CHARACTERS, Layout, SimulatedMachine
 from replica.simulate.node_files import Files, files_on, identify
-from replica.simulate.scenarios import records
-from replica.simulate.scenarios.records import Records, uuid_of
+from replica.simulate.records import Records, uuid_of
 from replica.simulate.simulation import Simulation
 from replica.simulate.workload import MetadataWorkload, Values
 

@@ -29,10 +29,11 @@ class Tampering:
 
 @dataclass(frozen=True, slots=True)
 class NamedScenario:
-    """A scenario. name: the name that users type. story: the incident in one sentence. issues: the
-    issues about the incident in trackers. findings: the ids of all rules of `check` that report
-    something, with notes. compare: two nodes whose `diff` shows the incident. is_safe: whether the
-    invariants hold. They can't hold where voters lose their disks, or have different
+    """A scenario. name: the name that users type. story: the incident in a sentence or two.
+
+    issues: the issues about the incident in trackers. findings: the ids of all rules of `check`
+    that report something, with notes. compare: two nodes whose `diff` shows the incident. is_safe:
+    whether the invariants hold. They can't hold where voters lose their disks, or have different
     configurations.
     """
 

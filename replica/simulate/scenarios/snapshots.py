@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from replica.simulate.scenarios.quorum import ScriptedQuorum
-from replica.simulate.scenarios.records import (
+from replica.simulate.records import (
     begin,
     change_leader,
     create_topic,
@@ -12,6 +11,7 @@ from replica.simulate.scenarios.records import (
     remove_topic,
     topic_config,
 )
+from replica.simulate.scenarios.quorum import ScriptedQuorum
 from replica.simulate.scenarios.scenario import NamedScenario, Tampering
 from replica.simulate.scenarios.tampering import (
     move_newest_snapshot,
@@ -76,15 +76,15 @@ def _retention_behind_a_snapshot(quorum: ScriptedQuorum) -> None:
 SCENARIOS = (
     NamedScenario(
         "snapshot-fetch",
-        "A voter was down while the others dropped the log it needs: it fetches a snapshot, and "
-        "its log restarts behind it.",
+        "A voter was down while the others dropped the part of the log that it needs. It fetches a "
+        "snapshot, and its log restarts at the snapshot's end.",
         ("KIP-630",),
         _snapshot_fetch,
     ),
     NamedScenario(
         "stale-snapshot",
-        "A node whose state no longer follows the log still makes snapshots of it: a node that "
-        "loads or fetches one would bring back a removed topic and lose another.",
+        "A node whose state no longer follows the log still writes snapshots of that state. A node "
+        "that loads or fetches one would bring back a removed topic and lose another topic.",
         ("KAFKA-14203", "KAFKA-14275"),
         _two_snapshots,
         findings=("snapshot-content", "snapshot-id-conflict"),
@@ -94,8 +94,8 @@ SCENARIOS = (
     ),
     NamedScenario(
         "snapshot-off-by-one",
-        "A snapshot is named by the last offset in it, where the id's offset is exclusive: a "
-        "follower that loads it fetches from inside a batch.",
+        "A snapshot is named by the last offset in it, although the offset of an id is exclusive. "
+        "A follower that loads the snapshot then fetches from inside a batch.",
         ("KAFKA-14618",),
         _snapshot_behind_a_topic,
         findings=("snapshot-inside-batch", "snapshot-unverified"),
@@ -105,8 +105,8 @@ SCENARIOS = (
     ),
     NamedScenario(
         "snapshot-inside-transaction",
-        "A snapshot was made between BEGIN and END of a metadata transaction: who loads it reads "
-        "an END without its BEGIN.",
+        "A snapshot was made between BEGIN and END of a metadata transaction. A node that loads it "
+        "then reads END without BEGIN.",
         ("KAFKA-17713",),
         _transaction_behind_a_snapshot,
         findings=("snapshot-inside-transaction",),
@@ -116,8 +116,8 @@ SCENARIOS = (
     ),
     NamedScenario(
         "snapshot-log-hole",
-        "Retention has deleted a segment past the newest snapshot: what was in it is nowhere on "
-        "this node, which doesn't start any more.",
+        "Retention has deleted a segment that the newest snapshot doesn't cover. Its records are "
+        "nowhere on this node, which doesn't start any more.",
         ("KAFKA-14238", "KAFKA-14240"),
         _retention_behind_a_snapshot,
         findings=("snapshot-log-hole",),

@@ -63,8 +63,9 @@ def move_newest_snapshot(by: int) -> Callable[[Files], Files]:
 
     def change(files: Files) -> Files:
         name = _snapshots(files)[-1]
-        at = _id_of(name)
-        moved = OffsetAndEpoch(at.offset + by, at.epoch)
+        parsed = parse_name(name)
+        assert parsed is not None
+        moved = OffsetAndEpoch(parsed.id.offset + by, parsed.id.epoch)
         data = _dated(files[_FOLDER + name], _append_time(files, moved.offset - 1))
         rest = {path: each for path, each in files.items() if path != _FOLDER + name}
         return {**rest, _FOLDER + format_name(SnapshotName(moved, SnapshotState.COMPLETE)): data}
@@ -92,12 +93,6 @@ def _snapshots(files: Files) -> list[str]:
     """The names of complete snapshots, the oldest first."""
     names = (path.removeprefix(_FOLDER) for path in files)
     return sorted(name for name in names if name.endswith(".checkpoint") and parse_name(name))
-
-
-def _id_of(name: str) -> OffsetAndEpoch:
-    parsed = parse_name(name)
-    assert parsed is not None
-    return parsed.id
 
 
 def _frames(data: bytes) -> list[Frame]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from replica.wire.apis.parts import ERROR_MESSAGE
-from replica.wire.schema import api, field, structs
+from replica.wire.schema import Field, api, field, structs
 
 _RESOURCE = (field("resourceType", "int8"), field("resourceName", "string"))
+_VALUE = field("value", "string", nullable=True, default=None)
 _ERROR = (field("errorCode", "int16"), ERROR_MESSAGE)
 _ALTERED = (field("throttleTimeMs", "int32"), structs("responses", *_ERROR, *_RESOURCE))
 
@@ -32,14 +33,14 @@ DESCRIBE_CONFIGS = api(
             structs(
                 "configs",
                 field("name", "string"),
-                field("value", "string", nullable=True, default=None),
+                _VALUE,
                 field("readOnly", "bool"),
                 field("configSource", "int8", default=-1),
                 field("isSensitive", "bool"),
                 structs(
                     "synonyms",
                     field("name", "string"),
-                    field("value", "string", nullable=True, default=None),
+                    _VALUE,
                     field("source", "int8"),
                 ),
                 field("configType", "int8", since=3),
@@ -49,23 +50,19 @@ DESCRIBE_CONFIGS = api(
     ),
 )
 
+
+def _altering(*operation: Field) -> tuple[Field, ...]:
+    """The fields of a request that alters configs. operation: what to do with each value."""
+    configs = structs("configs", field("name", "string"), *operation, _VALUE)
+    return structs("resources", *_RESOURCE, configs), field("validateOnly", "bool")
+
+
 ALTER_CONFIGS = api(
     "AlterConfigs",
     33,
     (0, 2),
     flexible_since=2,
-    request=(
-        structs(
-            "resources",
-            *_RESOURCE,
-            structs(
-                "configs",
-                field("name", "string"),
-                field("value", "string", nullable=True, default=None),
-            ),
-        ),
-        field("validateOnly", "bool"),
-    ),
+    request=_altering(),
     response=_ALTERED,
 )
 
@@ -74,18 +71,6 @@ INCREMENTAL_ALTER_CONFIGS = api(
     44,
     (0, 1),
     flexible_since=1,
-    request=(
-        structs(
-            "resources",
-            *_RESOURCE,
-            structs(
-                "configs",
-                field("name", "string"),
-                field("configOperation", "int8"),
-                field("value", "string", nullable=True, default=None),
-            ),
-        ),
-        field("validateOnly", "bool"),
-    ),
+    request=_altering(field("configOperation", "int8")),
     response=_ALTERED,
 )

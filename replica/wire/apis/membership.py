@@ -3,7 +3,7 @@ UnregisterController."""
 
 from __future__ import annotations
 
-from replica.wire.apis.parts import ERROR_MESSAGE, LISTENERS
+from replica.wire.apis.parts import CLUSTER_ID, ERROR_MESSAGE, LISTENERS
 from replica.wire.schema import api, field, structs
 
 _RESULT = (
@@ -12,7 +12,6 @@ _RESULT = (
     ERROR_MESSAGE,
 )
 _VOTER = (field("voterId", "int32"), field("voterDirectoryId", "uuid"))
-_CLUSTER_ID = field("clusterId", "string", nullable=True, default=None)
 
 ADD_RAFT_VOTER = api(
     "AddRaftVoter",
@@ -20,7 +19,7 @@ ADD_RAFT_VOTER = api(
     (0, 1),
     flexible_since=0,
     request=(
-        _CLUSTER_ID,
+        CLUSTER_ID,
         field("timeoutMs", "int32"),
         *_VOTER,
         structs("listeners", *LISTENERS),
@@ -34,7 +33,7 @@ REMOVE_RAFT_VOTER = api(
     81,
     (0, 0),
     flexible_since=0,
-    request=(_CLUSTER_ID, *_VOTER),
+    request=(CLUSTER_ID, *_VOTER),
     response=_RESULT,
 )
 
@@ -44,7 +43,7 @@ UPDATE_RAFT_VOTER = api(
     (0, 0),
     flexible_since=0,
     request=(
-        _CLUSTER_ID,
+        CLUSTER_ID,
         field("currentLeaderEpoch", "int32"),
         *_VOTER,
         structs("listeners", *LISTENERS),

@@ -6,6 +6,7 @@ from replica.wire.schema import Field, field, structs
 
 LISTENERS = (field("name", "string"), field("host", "string"), field("port", "uint16"))
 ERROR_MESSAGE = field("errorMessage", "string", nullable=True, default=None)
+CLUSTER_ID = field("clusterId", "string", nullable=True, default=None)
 QUORUM_ENDPOINTS = structs(
     "nodeEndpoints",
     field("nodeId", "int32"),

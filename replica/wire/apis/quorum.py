@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from replica.wire.apis.parts import LISTENERS, QUORUM_ENDPOINTS, topics
+from replica.wire.apis.parts import CLUSTER_ID, LISTENERS, QUORUM_ENDPOINTS, topics
 from replica.wire.schema import Field, api, field, structs
 
 _LEADER_ENDPOINTS = structs("leaderEndpoints", *LISTENERS, since=1)
@@ -12,15 +12,12 @@ def _topics(*partition: Field) -> Field:
     return topics("topicName", field("partitionIndex", "int32"), *partition)
 
 
-_EPOCH_RESPONSE = (
+_PARTITION_LEADER = (
     field("errorCode", "int16"),
-    _topics(
-        field("errorCode", "int16"),
-        field("leaderId", "int32"),
-        field("leaderEpoch", "int32"),
-    ),
-    QUORUM_ENDPOINTS,
+    field("leaderId", "int32"),
+    field("leaderEpoch", "int32"),
 )
+_EPOCH_RESPONSE = (field("errorCode", "int16"), _topics(*_PARTITION_LEADER), QUORUM_ENDPOINTS)
 
 VOTE = api(
     "Vote",
@@ -28,7 +25,7 @@ VOTE = api(
     (0, 2),
     flexible_since=0,
     request=(
-        field("clusterId", "string", nullable=True, default=None),
+        CLUSTER_ID,
         field("voterId", "int32", since=1, default=-1),
         _topics(
             field("replicaEpoch", "int32"),
@@ -42,12 +39,7 @@ VOTE = api(
     ),
     response=(
         field("errorCode", "int16"),
-        _topics(
-            field("errorCode", "int16"),
-            field("leaderId", "int32"),
-            field("leaderEpoch", "int32"),
-            field("voteGranted", "bool"),
-        ),
+        _topics(*_PARTITION_LEADER, field("voteGranted", "bool")),
         QUORUM_ENDPOINTS,
     ),
 )
@@ -58,7 +50,7 @@ BEGIN_QUORUM_EPOCH = api(
     (0, 1),
     flexible_since=1,
     request=(
-        field("clusterId", "string", nullable=True, default=None),
+        CLUSTER_ID,
         field("voterId", "int32", since=1, default=-1),
         _topics(
             field("voterDirectoryId", "uuid", since=1),
@@ -76,7 +68,7 @@ END_QUORUM_EPOCH = api(
     (0, 1),
     flexible_since=1,
     request=(
-        field("clusterId", "string", nullable=True, default=None),
+        CLUSTER_ID,
         _topics(
             field("leaderId", "int32"),
             field("leaderEpoch", "int32"),

@@ -10,6 +10,7 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 
+from jobs.commands.lake import BuildOptions, ForgetOptions, IngestOptions
 from jobs.lake import build, ingest
 from jobs.lake import forget as job
 from pipelines.bronze.forget import forget
@@ -45,11 +46,11 @@ def test_a_lake_without_its_last_captures_is_what_it_was_before_them(
     with pytest.raises(KilledError):
         forget(spark, Lake(lake), targets, _killed_at("bronze.captures"))
     with pytest.raises(UsageError, match="was interrupted: run `kraftlake forget --lake"):
-        ingest.run([str(tmp_path)], lake=Lake(lake))
+        ingest.run(IngestOptions([str(tmp_path)], Lake(lake)))
     with pytest.raises(UsageError, match="was interrupted"):
-        build.run(lake=Lake(lake))
+        build.run(BuildOptions(Lake(lake)))
 
-    assert job.run(lake=Lake(lake), confirmed=True) == 0
+    assert job.run(ForgetOptions(Lake(lake), confirmed=True)) == 0
     before = _when_round_ended(recorded_lake, 2)
     for contract in bronze.BRONZE:
         path = Lake(recorded_lake).path_of(contract)
@@ -58,7 +59,7 @@ def test_a_lake_without_its_last_captures_is_what_it_was_before_them(
         wanted = spark.read.format("delta").option("versionAsOf", version).load(path)
         assert _sum(contract, read(spark, Lake(lake), contract)) == _sum(contract, wanted)
     with pytest.raises(UsageError, match="no such capture"):
-        job.run(lake=Lake(lake), captures=[last[0].capture_group], confirmed=True)
+        job.run(ForgetOptions(Lake(lake), captures=[last[0].capture_group], confirmed=True))
 
 
 @pytest.mark.slow
@@ -122,17 +123,9 @@ def test_one_replica_of_a_group_is_forgotten_and_damage_told_of_it_is_told_of_an
     sources = data / "kafka-3.7.2-static"
     for name in TIMES:
         paths = [str(sources / name / node) for node in ("1", "3")]
-        assert (
-            ingest.run(paths, lake=Lake(lake), reading=ingest.IngestSource(captured_at=TIMES[name]))
-            == 0
-        )
+        assert ingest.run(IngestOptions(paths, Lake(lake), captured_at=TIMES[name])) == 0
         paths = paths[1:] if name == "live" else paths
-        assert (
-            ingest.run(
-                paths, lake=Lake(other), reading=ingest.IngestSource(captured_at=TIMES[name])
-            )
-            == 0
-        )
+        assert ingest.run(IngestOptions(paths, Lake(other), captured_at=TIMES[name])) == 0
     captures = read(spark, Lake(lake), bronze.CAPTURES)
     live = captures.where("source LIKE '%/live/1/%'").first()
     later = captures.where("source LIKE '%/split/1/%'").first()
@@ -156,7 +149,10 @@ def test_after_a_vacuum_no_file_of_an_earlier_version_is_left(
     shutil.copytree(built_lake, lake)
     row = read(spark, Lake(lake), bronze.CAPTURES).where("source LIKE '%static%'").first()
     assert row is not None
-    assert job.run(lake=Lake(lake), clusters=[row.cluster_id], confirmed=True, vacuum=True) == 0
+    assert (
+        job.run(ForgetOptions(Lake(lake), clusters=[row.cluster_id], confirmed=True, vacuum=True))
+        == 0
+    )
     needed = {
         Path(uri)
         for log in lake.glob("*/*/_delta_log")
@@ -166,16 +162,13 @@ def test_after_a_vacuum_no_file_of_an_earlier_version_is_left(
     assert {file for file in lake.rglob("*.parquet") if "_delta_log" not in file.parts} == needed
     stored = [file for file in needed if row.cluster_id.encode() in file.read_bytes()]
     assert stored == []
-    assert job.run(lake=Lake(lake), confirmed=True, vacuum=True) == 0
+    assert job.run(ForgetOptions(Lake(lake), confirmed=True, vacuum=True)) == 0
 
 
 def _ingest(lake: Path, data: Path, name: str) -> None:
     nodes = [data / "kafka-3.7.2-static" / name / node for node in ("1", "2", "3", "12")]
     paths = [str(node) for node in nodes if node.exists()]
-    assert (
-        ingest.run(paths, lake=Lake(lake), reading=ingest.IngestSource(captured_at=TIMES[name]))
-        == 0
-    )
+    assert ingest.run(IngestOptions(paths, Lake(lake), captured_at=TIMES[name])) == 0
 
 
 def _silent(table: str) -> None:

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from jobs.lake.ingest import IngestSource, run
+from jobs.commands.lake import IngestOptions
+from jobs.lake.ingest import run
 from pipelines.lake import Lake
 from pipelines.lake.delta_rs import newest_versions, open_table, rows_of
 from pipelines.tables import bronze
@@ -30,10 +31,8 @@ def node(data: Path) -> Path:
 def lake(node: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """live and final of node 3. Tests below add to it, in their order."""
     lake = tmp_path_factory.mktemp("ingest") / "lake"
-    assert run([str(node / "live/3")], lake=Lake(lake), reading=IngestSource(captured_at=LIVE)) == 0
-    assert (
-        run([str(node / "final/3")], lake=Lake(lake), reading=IngestSource(captured_at=FINAL)) == 0
-    )
+    assert run(IngestOptions([str(node / "live/3")], Lake(lake), captured_at=LIVE)) == 0
+    assert run(IngestOptions([str(node / "final/3")], Lake(lake), captured_at=FINAL)) == 0
     return lake
 
 
@@ -49,7 +48,7 @@ def _versions(lake: Path) -> dict[str, int]:
 def test_ingesting_again_changes_nothing(lake: Path, node: Path) -> None:
     before = _versions(lake)
     assert set(before) == {contract.name for contract in bronze.BRONZE}
-    assert run([str(node / "final/3")], lake=Lake(lake)) == 0
+    assert run(IngestOptions([str(node / "final/3")], Lake(lake))) == 0
     assert _versions(lake) == before
 
 
@@ -63,9 +62,7 @@ def test_a_later_capture_adds_only_what_is_new(lake: Path) -> None:
 
 
 def test_a_capture_that_arrives_late_takes_its_place_in_time(lake: Path, node: Path) -> None:
-    assert (
-        run([str(node / "split/3")], lake=Lake(lake), reading=IngestSource(captured_at=SPLIT)) == 0
-    )
+    assert run(IngestOptions([str(node / "split/3")], Lake(lake), captured_at=SPLIT)) == 0
     split = _rows(lake, bronze.LOG_BATCHES, "base_offset >= 750")
     assert _minute(min(row["first_seen"] for row in split)) == SPLIT
     removed = _rows(lake, bronze.LOG_BATCHES, "removed_at IS NOT NULL")
@@ -82,7 +79,7 @@ def _minute(moment: datetime) -> str:
 
 def test_an_unchanged_replica_beside_a_new_one_makes_a_new_group(lake: Path, node: Path) -> None:
     paths = [str(node / "final/3"), str(node / "final/12")]
-    assert run(paths, lake=Lake(lake)) == 0
+    assert run(IngestOptions(paths, Lake(lake))) == 0
     captures = _rows(lake, bronze.CAPTURES)
     latest = max(captures, key=lambda row: row["ingest_seq"])
     group = [row for row in captures if row["capture_group"] == latest["capture_group"]]
@@ -101,7 +98,7 @@ def test_damage_is_named_and_kept_and_the_rest_is_ingested(
     damaged[5000] ^= 1
     log.write_bytes(bytes(damaged))
     (copy / "__cluster_metadata-0/quorum-state").write_bytes(b"")
-    assert run([str(copy)], lake=Lake(lake)) == 1
+    assert run(IngestOptions([str(copy)], Lake(lake))) == 1
     said = capsys.readouterr().err
     assert f"{log}: byte " in said
     assert f"{copy}/__cluster_metadata-0/quorum-state: byte 0: empty-file" in said
@@ -118,7 +115,7 @@ def test_damage_is_named_and_kept_and_the_rest_is_ingested(
 
 
 def test_a_repaired_directory_brings_the_records_that_were_missing(lake: Path, node: Path) -> None:
-    assert run([str(node / "final/1")], lake=Lake(lake)) == 0
+    assert run(IngestOptions([str(node / "final/1")], Lake(lake))) == 0
     assert _rows(lake, bronze.LOG_BATCHES, "node_id = 1 AND NOT crc_valid") == []
     assert len(_rows(lake, bronze.LOG_RECORDS, "node_id = 1")) == 1925
 
@@ -130,7 +127,7 @@ def test_damage_of_a_directory_without_a_replica_is_a_row_too(
     shutil.copytree(node / "final/2", tmp_path / "nodes/2")
     (tmp_path / "nodes/2/meta.properties").unlink()
     for _ in range(2):
-        assert run([str(tmp_path / "nodes")], lake=Lake(lake)) in (0, 1)
+        assert run(IngestOptions([str(tmp_path / "nodes")], Lake(lake))) in (0, 1)
     (row,) = _rows(lake, bronze.DAMAGE, "capture_id IS NULL")
     assert row["kind"] == "unidentified"
     assert row["file"] == f"{tmp_path}/nodes/2/__cluster_metadata-0"
@@ -140,7 +137,7 @@ def test_damage_of_a_directory_without_a_replica_is_a_row_too(
 def test_a_bundle_of_garbage_alone_is_damage_and_no_crash(tmp_path: Path, lake: Path) -> None:
     bundle = tmp_path / "incident.tar.gz"
     bundle.write_bytes(b"no archive")
-    assert run([str(bundle)], lake=Lake(lake)) == 1
+    assert run(IngestOptions([str(bundle)], Lake(lake))) == 1
     (row,) = _rows(lake, bronze.DAMAGE, f"file = '{bundle}'")
     assert row["capture_id"] is None
 
@@ -151,4 +148,4 @@ def test_nothing_is_left_in_the_spool(lake: Path) -> None:
 
 def test_two_captures_of_one_replica_without_an_order_are_refused(node: Path, lake: Path) -> None:
     with pytest.raises(UsageError, match="--order"):
-        run([str(node)], lake=Lake(lake))
+        run(IngestOptions([str(node)], Lake(lake)))

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from pipelines.bronze import batch_spans, log_batches
-from pipelines.bronze.captured import Uncovered
+from pipelines.bronze.captured import KnownCapture, Uncovered
 from pipelines.tables.bronze import BATCH_KEYS, LOG_BATCHES
 from replica.model.keys import ReplicaId
 from tests.pipelines.bronze.batch_history import (
@@ -156,11 +156,10 @@ def _of(
 ) -> log_batches.Moments:
     before = max((m.at for m in done if m.at < moment.at), default=None)
     after = sorted((m for m in done if m.at > moment.at), key=lambda m: m.at)
-    later = tuple(batch_spans.Later(m.at, m.log_start, _uncovered(m)) for m in after)
+    later = tuple(KnownCapture("", REPLICA, m.at, 1, m.log_start, _uncovered(m)) for m in after)
     folded = batch_spans.FoldedCapture(
         moment.at,
         before,
-        after[0].at if after else None,
         moment.log_start,
         _uncovered(moment),
         later,

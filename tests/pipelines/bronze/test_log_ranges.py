@@ -11,8 +11,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import VariantVal
 
 from pipelines import delta
-from pipelines.bronze.log_ranges import LogRange, log_ranges
-from pipelines.bronze.new_records import decode
+from pipelines.bronze.log_ranges import LogRange, log_ranges, log_record_batches
+from pipelines.bronze.new_records import decoded_into
 from pipelines.delta import Lake, PendingAppend
 from pipelines.sources import register
 from pipelines.sources.files import SourceFile, log_files
@@ -74,7 +74,8 @@ def append(
     spark: SparkSession, lake: Lake, parts: list[LogRange], redactor: Redactor | None
 ) -> delta.Written:
     begun = PendingAppend.begun(lake, LOG_RECORDS)
-    decoded = begun.in_tasks(OnSpark(spark), partial(decode, redactor=redactor), parts)
+    decode = partial(log_record_batches, redactor=redactor)
+    decoded = begun.in_tasks(OnSpark(spark), partial(decoded_into, decode=decode), parts)
     return begun.commit([one.file for one in decoded if one.file is not None])
 
 

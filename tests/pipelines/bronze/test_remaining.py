@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipelines.bronze import remaining
+from pipelines.bronze.captured import Uncovered
 from pipelines.bronze.remaining import remaining_batch, remaining_groups, remaining_snapshot
 from replica.format.capture import group_id
 from tests.pipelines.bronze.batch_history import ABSENT, DAMAGED, DELETED, HELD, Moment, expected
@@ -92,7 +93,7 @@ def _look(moment: Moment, is_kept: bool, seq: int) -> remaining.ReplicaCapture:
         ingest_seq=seq,
         source=f"captures/{seq}",
         log_start_offset=moment.log_start,
-        uncovered=(moment.uncovered,) if moment.uncovered[1] else (),
+        uncovered=(Uncovered(*moment.uncovered),) if moment.uncovered[1] else (),
         files={name: "content"},
         is_kept=is_kept,
     )

@@ -9,6 +9,7 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
+from jobs.commands.lake import IngestOptions
 from jobs.lake import ingest
 from pipelines import session
 from pipelines import tasks as ways
@@ -73,10 +74,12 @@ def ingested(lake: Path, captures: Path, *options: str) -> dict[str, list[str]]:
     """The tables once `final` and then, late, the two moments before it are in the lake."""
     for name, hour in (("final", 5), ("live", 1), ("split", 3)):
         ingest.run(
-            [str(captures / name)],
-            lake=Lake(lake),
-            reading=ingest.IngestSource(captured_at=f"2026-11-21T0{hour}:00Z"),
-            hiding=ingest.Hiding(keeps_secrets="--keep-secrets" in options),
+            IngestOptions(
+                [str(captures / name)],
+                Lake(lake),
+                captured_at=f"2026-11-21T0{hour}:00Z",
+                keep_secrets="--keep-secrets" in options,
+            )
         )
     return tables(lake)
 
@@ -125,12 +128,7 @@ def test_a_capture_of_the_past_changes_the_rows_of_every_window(
     for lake in (whole, pieces):
         for name, hour in (("split", 5), ("live", 3)):
             node, at = str(captures / name / "1"), f"2026-11-21T0{hour}:00Z"
-            ingest.run(
-                [node],
-                lake=Lake(lake),
-                reading=ingest.IngestSource(captured_at=at),
-                manner=ingest.Manner(accept_damage=True),
-            )
+            ingest.run(IngestOptions([node], Lake(lake), captured_at=at, accept_damage=True))
         monkeypatch.setattr(batch_windows, "MOST_ROWS", 50)
     found = tables(pieces)
     assert found == tables(whole)

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
+from jobs.commands.lake import IngestOptions
 from jobs.lake import ingest
 from pipelines import small_build
 from pipelines.delta import Lake
@@ -26,14 +27,7 @@ DYNAMIC, STATIC, TWIN = "Lr3UIdBxT-GFPYE5uprmrg", "gT_wj4dEReaNt2vnLWy9Aw", "AAA
 
 
 def ingested(lake: Path, *paths: Path, at: str = "2026-11-21T01:00Z") -> None:
-    assert (
-        ingest.run(
-            [str(path) for path in paths],
-            lake=Lake(lake),
-            reading=ingest.IngestSource(captured_at=at),
-        )
-        == 0
-    )
+    assert ingest.run(IngestOptions([str(path) for path in paths], Lake(lake), captured_at=at)) == 0
 
 
 def built(lake: Path) -> list[str]:

@@ -9,14 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql.types import BinaryType, LongType, StructField, StructType
 
-from pipelines.data_files import Bound, DataFile
+from pipelines.data_files import Bound, NewFile
 from pipelines.delta.committing import StatisticsColumns, statistics
 
 COLUMNS = StatisticsColumns(frozenset({"a", "b"}), frozenset({"a", "b", "payload"}))
 
 
-def file(**bounds: tuple[Bound, Bound]) -> DataFile:
-    return DataFile("part-1.parquet", 10, 99, 3, {"a": 0, "payload": 2, "secret": 1}, bounds)
+def file(**bounds: tuple[Bound, Bound]) -> NewFile:
+    return NewFile("part-1.parquet", 10, 99, 3, {"a": 0, "payload": 2, "secret": 1}, bounds)
 
 
 def test_a_file_is_told_as_delta_s_protocol_wants_it() -> None:

@@ -24,6 +24,7 @@ class Edited:
 
 @pytest.fixture(scope="session")
 def edited(spark: SparkSession, data: Path, tmp_path_factory: pytest.TempPathFactory) -> Edited:
+    from jobs.commands.lake import BuildOptions, IngestOptions
     from jobs.lake.build import run as build
     from jobs.lake.ingest import run as ingest
 
@@ -32,7 +33,9 @@ def edited(spark: SparkSession, data: Path, tmp_path_factory: pytest.TempPathFac
     write_damaged_nodes(data, damaged)
     write_disagreeing_nodes(data, disagreeing)
     lake = str(folder / "lake")
-    assert ingest([str(damaged)], lake=Lake(lake)) == 1
-    assert ingest([str(disagreeing)], lake=Lake(lake)) == 1  # a record of node 2 doesn't decode
-    assert build(lake=Lake(lake)) == 0
+    assert ingest(IngestOptions([str(damaged)], Lake(lake))) == 1
+    assert (
+        ingest(IngestOptions([str(disagreeing)], Lake(lake))) == 1
+    )  # a record of node 2 doesn't decode
+    assert build(BuildOptions(Lake(lake))) == 0
     return Edited(damaged, disagreeing, Lake(lake))

@@ -9,6 +9,7 @@ import pytest
 from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F
 
+from jobs.commands.lake import IngestOptions
 from jobs.lake.ingest import run as ingest
 from pipelines.delta import Lake, read
 from pipelines.tables import bronze, gold
@@ -91,5 +92,5 @@ def test_an_unchanged_directory_in_a_new_group_is_not_judged_again(
 ) -> None:
     lake = Lake(shutil.copytree(edited.lake.root, tmp_path / "lake"))
     before = read(spark, lake, bronze.FINDINGS).count()
-    ingest([str(edited.damaged / "101")], lake=lake)
+    ingest(IngestOptions([str(edited.damaged / "101")], lake))
     assert read(spark, lake, bronze.FINDINGS).count() == before > 0

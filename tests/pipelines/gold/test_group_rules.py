@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F
 
-from jobs.directories.check import CheckOptions
+from jobs.commands.directories import CheckOptions
 from jobs.directories.check import run as check
 from pipelines.delta import read
 from pipelines.tables import gold
@@ -40,7 +40,7 @@ def test_the_table_is_what_check_prints_of_the_same_directories(
     nodes: Path, findings: list[Row], capsys: pytest.CaptureFixture[str]
 ) -> None:
     capsys.readouterr()
-    assert check([str(nodes)], CheckOptions(json_output=True)) == 1
+    assert check(CheckOptions([str(nodes)], json_output=True)) == 1
     *lines, _ = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     of_files = [line for line in lines if line["family"] == "files"]
     expected = Counter(tuple(line[name] for name in _COLUMNS) for line in of_files)

@@ -10,10 +10,10 @@ from pyspark.sql import SparkSession
 
 from pipelines.in_memory import health as in_memory
 from pipelines.in_memory.health import looks
-from pipelines.in_memory.health_rules import EXPOSURE, FINDING, OF_EXPOSURE, OF_FINDING
+from pipelines.in_memory.health_rules import EXPOSURE, FINDING
 from pipelines.in_memory.metadata import metadata_history, state_ranges
 from pipelines.large.health import health
-from pipelines.tables.gold import METADATA_HISTORY
+from pipelines.tables.gold import FAILURE_EXPOSURE, FINDINGS, METADATA_HISTORY
 from tests.pipelines.in_memory.record_rows import CLUSTER, branch, replayed
 from tests.pipelines.in_memory.test_health import capture, status
 from tests.replica.health.clusters import a_broker, a_partition, healthy
@@ -50,9 +50,12 @@ def test_spark_tells_of_each_cluster_what_a_small_build_tells(spark: SparkSessio
         of_kind = [row for row in among if row["what"] == what]
         return sorted(([row["cluster_id"], *(row[n] for n in names)] for row in of_kind), key=str)
 
-    figures = tuple(name for name in OF_EXPOSURE if name != "since")  # int us here, a time there
-    assert told(FINDING, OF_FINDING, found) == told(FINDING, OF_FINDING, small.findings)
-    assert told(EXPOSURE, figures, found) == told(EXPOSURE, figures, small.exposures)
+    figures = tuple(
+        name for name in FAILURE_EXPOSURE.column_names if name != "since"
+    )  # int us here, a time there
+    columns = FINDINGS.column_names
+    assert told(FINDING, columns, found) == told(FINDING, columns, small)
+    assert told(EXPOSURE, figures, found) == told(EXPOSURE, figures, small)
     assert {row["cluster_id"] for row in found} == {CLUSTER, _TWIN}
     times = {(row["cluster_id"], row["since_offset"], row["since"]) for row in found}
     assert all(at.timestamp() == offset for _, offset, at in times if at is not None)

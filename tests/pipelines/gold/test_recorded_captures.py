@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from jobs.commands.lake import BuildOptions
 from jobs.lake.build import run
 from jobs.lake.ingest import fill
 from pipelines.delta import Lake, size
@@ -174,7 +175,7 @@ def test_building_again_gives_the_same_rows(
     before = {table.name: _rows(spark, lake, table.name) for table in TABLES}
     versions = _feed_versions(lake)
     assert versions
-    assert run(lake=Lake(copied), json_output=True) == 0
+    assert run(BuildOptions(Lake(copied), json_output=True)) == 0
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert lines == [{"table": name, "rows": len(rows)} for name, rows in before.items()]
     assert {table.name: _rows(spark, lake, table.name) for table in TABLES} == before

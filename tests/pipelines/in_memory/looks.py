@@ -9,7 +9,7 @@ from typing import Any
 from pyspark.sql import Row as SparkRow
 
 from pipelines.in_memory.bronze_rows import BronzeRows
-from pipelines.in_memory.derived import Gold, Silver, SmallRecords
+from pipelines.in_memory.derived import Gold, Silver, small_gold
 from pipelines.in_memory.rows import Row, nulls_first
 from pipelines.nodes import GOLD_NODES, SILVER_NODES
 from pipelines.tables import bronze
@@ -49,7 +49,7 @@ def gold_of(of: BronzeRows) -> Gold:
     """What gold's tables are made from, of a small cluster."""
     cluster_ids = {row["cluster_id"] for row in of.captures}
     silver = Silver(*cluster_ids, of)
-    return Gold(silver, silver.committed, SmallRecords(silver, silver.committed))
+    return small_gold(silver)[0]
 
 
 def golds_of(looks: Iterable[Look]) -> dict[str, Gold]:

@@ -11,7 +11,6 @@ import pyarrow as pa
 
 from pipelines.in_memory.branch import LostTail
 from pipelines.in_memory.committed import AgreedBranch
-from pipelines.in_memory.plan import whole_snapshots
 from pipelines.in_memory.replay import HeldLog, Replayed
 from pipelines.in_memory.replay import replayed as replayed_log
 from pipelines.replay.plan import PlannedSnapshot
@@ -100,7 +99,7 @@ def replayed(
     ]
     held = log_records([*rows, *lost]), snapshot_records(in_snapshots)
     agreed = committed(rows, cluster_id)
-    return replayed_log(HeldLog(agreed, *held, [*whole_snapshots(snapshots)], tails))
+    return replayed_log(HeldLog.of(agreed, held, snapshots, tails))
 
 
 def branch(records: Iterable[ReplayedRecord], first: int = 0) -> list[Row]:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from jobs.lake.ingest import IngestSource
+from jobs.commands.lake import IngestOptions
 from jobs.lake.ingest import run as ingest
 from pipelines.build import build
 from pipelines.delta import Lake, values
@@ -39,9 +39,7 @@ def captured(recorded_lake: Path, tmp_path_factory: pytest.TempPathFactory) -> P
     for name in SCENARIOS.values():
         for moment in play(SCENARIOS_BY_NAME[name]).moments:
             write_capture(moment.capture, str(folder / "captures" / moment.name / name))
-    ingest(
-        [str(folder / "captures")], lake=Lake(folder / "lake"), reading=IngestSource(order=ORDER)
-    )
+    ingest(IngestOptions([str(folder / "captures")], Lake(folder / "lake"), order=",".join(ORDER)))
     return folder / "lake"
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 from hypothesis import given, settings
 
-from pipelines.in_memory.health import Health, health, looks
+from pipelines.in_memory.health import health, looks
+from pipelines.in_memory.health_rules import EXPOSURE, FINDING
 from pipelines.in_memory.metadata import state_ranges
 from pipelines.tables.gold import FAILURE_EXPOSURE, FINDINGS
 from replica.health.exposure import exposures
@@ -37,14 +38,20 @@ def capture(node_id: int, seq: int = 1) -> Row:
     return {"capture_id": f"c{node_id}", "ingest_seq": seq, "source": f"/nodes/{node_id}/{seq}"}
 
 
-def told(records: list[Any], *statuses: Row, voters: tuple[int, ...] = ()) -> Health:
+class Told(NamedTuple):
+    findings: list[Row]
+    exposures: list[Row]
+
+
+def told(records: list[Any], *statuses: Row, voters: tuple[int, ...] = ()) -> Told:
     rows = branch(records)
     named = [{"voter_id": one, "directory_id": "d"} for one in voters]
     looked = statuses or (status(1, len(records)),)
     places = [capture(one["node_id"], seq) for one in looked for seq in (2, 1)]
     written = replayed(rows, [], []).written
     ranges = state_ranges(written).to_pylist()
-    return health(written, looks(looked, places, ranges, [{**EPOCH, "voters": named}]))
+    found = health(written, looks(looked, places, ranges, [{**EPOCH, "voters": named}]))
+    return Told(*([row for row in found if row["what"] == one] for one in (FINDING, EXPOSURE)))
 
 
 def test_findings_are_those_of_the_state_at_the_end_with_their_subjects() -> None:
@@ -100,7 +107,7 @@ def test_behind_an_unknown_record_health_is_that_of_the_state_before() -> None:
 
 def test_a_cluster_without_a_known_state_has_no_rows() -> None:
     looked = looks([status(1, 0)], [capture(1)], [], [])
-    assert health(replayed([], [], []).written, looked) == ([], [])
+    assert health(replayed([], [], []).written, looked) == []
 
 
 @settings(deadline=None, max_examples=15)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pipelines.in_memory.bronze_rows import BronzeRows
-from pipelines.in_memory.derived import Gold, Silver, SmallRecords
+from pipelines.in_memory.derived import Gold, Silver, small_gold
 from pipelines.in_memory.group_finding import newest_group
 from pipelines.in_memory.quorum.elections import elections, votes
 from pipelines.in_memory.quorum.log_growth import batch_sizes, lengths_of, log_growth
@@ -66,7 +66,7 @@ def _after(**span: float) -> datetime:
 def test_a_cluster_without_captures_has_empty_tables() -> None:
     nothing = log_records([]), [], snapshot_records([])
     silver = Silver("c", BronzeRows([], batches(), *nothing, [], []))
-    tables = _made(Gold(silver, silver.committed, SmallRecords(silver, silver.committed)))
+    tables = _made(small_gold(silver)[0])
     assert len(tables) == 8
     assert not any(tables.values())
 
@@ -227,7 +227,7 @@ def test_the_newest_group_is_told_by_time_then_by_ingest_then_by_name() -> None:
 def test_a_voters_record_that_nobody_could_decode_leaves_open_who_agrees() -> None:
     looks = (Look("c", 1, 0, FIRST, quorum_epoch=1), Look("c", 2, 0, FIRST, quorum_epoch=1))
     of = bronze_rows(looks)
-    unreadable = {"record_type": "KRAFT_VOTERS", "value": None}
+    unreadable = {"record_type": "KRAFT_VOTERS", "value": None, "payload": None}
     records = [row | unreadable if row["node_id"] == 1 else row for row in of.records.to_pylist()]
     tables = _made(gold_of(replace(of, records=log_records(records))))
     beliefs = {(row["node_id"], row["source"]): row for row in tables["gold.voter_beliefs"]}

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable, QueryBuilder
 
+from jobs.commands.lake import IngestOptions
 from jobs.lake import ingest
 from pipelines import small_build
 from pipelines.delta import Lake
@@ -18,7 +19,10 @@ from pipelines.small_build import build_small
 def ingested(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A lake of one replica, not built."""
     lake = tmp_path_factory.mktemp("small") / "lake"
-    assert ingest.run([str(data / "kafka-3.7.2-static" / "final" / "12")], lake=Lake(lake)) == 0
+    assert (
+        ingest.run(IngestOptions([str(data / "kafka-3.7.2-static" / "final" / "12")], Lake(lake)))
+        == 0
+    )
     return lake
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipelines.in_memory.aggregates import both, equal, every, some
+from pipelines.in_memory.aggregates import equal, every, some
 
 
 @pytest.mark.parametrize(
@@ -22,7 +22,6 @@ def test_null_is_passed_on_unless_the_other_conditions_decide(
     conditions: tuple[bool | None, ...], is_every: bool | None, is_some: bool | None
 ) -> None:
     assert every(conditions) is is_every
-    assert both(*conditions) is is_every
     assert some(conditions) is is_some
 
 

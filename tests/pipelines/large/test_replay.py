@@ -14,10 +14,11 @@ import pyarrow as pa
 import pytest
 
 from pipelines import delta
-from pipelines.clusters.computing import bronze_rows, table_of
+from pipelines.clusters.computing import table_of
 from pipelines.delta import Lake
 from pipelines.delta.writing import replace_values
-from pipelines.in_memory.derived import Silver, SmallRecords
+from pipelines.in_memory.bronze_rows import BronzeRows
+from pipelines.in_memory.derived import Silver, small_gold
 from pipelines.in_memory.metadata import metadata_changes, metadata_history
 from pipelines.lake.delta_rs import newest_versions
 from pipelines.large import log as large_log
@@ -112,15 +113,16 @@ def test_in_parts_by_tasks_it_tells_what_it_tells_as_a_whole_in_memory(
 
     delta.commit(lake, gold.METADATA_HISTORY, told.history, "overwrite")
     delta.commit(lake, gold.METADATA_CHANGES, told.changes, "overwrite")
-    whole = [SmallRecords(one, one.committed) for one in clusters.values()]
+    whole = [small_gold(one) for one in clusters.values()]
     for table, made in (
         (gold.METADATA_HISTORY, metadata_history),
         (gold.METADATA_CHANGES, metadata_changes),
     ):
-        expected = pa.concat_tables([table_of(table, made(one.written)) for one in whole])
+        expected = pa.concat_tables([table_of(table, made(written)) for _, written in whole])
         assert _counted(_rows(lake, table)) == _counted(expected.to_pylist())
-    assert _counted(told.compared) == _counted(row for one in whole for row in one.compared)
-    assert _counted(told.ranges) == _counted(row for one in whole for row in one.ranges)
+    records = [of.records for of, _ in whole]
+    assert _counted(told.compared) == _counted(row for one in records for row in one.compared)
+    assert _counted(told.ranges) == _counted(row for one in records for row in one.ranges)
 
 
 def test_a_piece_is_read_from_replicas_that_hold_all_of_it(
@@ -169,7 +171,7 @@ def _admitted(lake: Lake) -> Admitted:
 
 def _clusters(lake: Lake) -> Mapping[str, Silver]:
     rows = [_admitted(lake).rows_of(one) for one in bronze.DERIVED_FROM]
-    return {one: Silver(one, bronze_rows(one, rows)) for one in (DYNAMIC, STATIC)}
+    return {one: Silver(one, BronzeRows.of(one, rows)) for one in (DYNAMIC, STATIC)}
 
 
 def _counted(rows: Iterable[Row]) -> Counter[str]:

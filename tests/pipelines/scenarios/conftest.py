@@ -86,8 +86,8 @@ def lake(
 
 
 def built(plays: list[Played], folder: Path) -> ScenarioLake:
+    from jobs.commands.lake import BuildOptions, IngestOptions
     from jobs.lake.build import run as build
-    from jobs.lake.ingest import IngestSource
     from jobs.lake.ingest import run as ingest
 
     names = set()
@@ -98,8 +98,8 @@ def built(plays: list[Played], folder: Path) -> ScenarioLake:
             write_capture(moment.capture, str(shown))
     order = [name for name in ORDER if name in names]
     lake = ScenarioLake(folder / "lake")
-    ingest([str(folder / "captures")], lake=Lake(lake.path), reading=IngestSource(order=order))
-    assert build(lake=Lake(lake.path)) == 0
+    ingest(IngestOptions([str(folder / "captures")], Lake(lake.path), order=",".join(order)))
+    assert build(BuildOptions(Lake(lake.path))) == 0
     for played in plays:
         for row in lake.rows(CAPTURES, played):
             (moment_name,) = set(Path(row["source"]).parts) & set(ORDER)

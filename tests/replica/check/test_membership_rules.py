@@ -8,6 +8,7 @@ from pathlib import Path
 import replica
 from replica.check import membership
 from replica.check.catalogue import groups
+from replica.check.rule import Rule
 
 _ROOT = Path(replica.__file__).parent.parent
 
@@ -26,7 +27,7 @@ def _rules_named_in(path: Path) -> set[str]:
         if isinstance(node, ast.Attribute)
         and isinstance(node.value, ast.Name)
         and node.value.id == "groups"
-        and isinstance(getattr(groups, node.attr, None), groups.Rule)
+        and isinstance(getattr(groups, node.attr, None), Rule)
     }
 
 

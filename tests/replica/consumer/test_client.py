@@ -1,7 +1,8 @@
-"""The consumer for asyncio and the blocking one, over a partition in memory."""
+"""The asyncio consumer and the blocking consumer read a partition in memory."""
 
 import asyncio
 import signal
+from contextlib import aclosing
 
 import pytest
 
@@ -23,7 +24,7 @@ PATIENT_MS = 60_000
 
 
 class InMemory:
-    """Connections to a partition; a fetch at the end waits there, as at a real node."""
+    """Connections to a partition in memory. A fetch at its end waits, as at a real node."""
 
     def __init__(self, partition):
         self.partition = partition
@@ -53,7 +54,7 @@ class InMemory:
 
 
 def ten_records():
-    """Offset 0 is the leader's own; 1 to 9 are appended; all are committed."""
+    """Ten committed records: the leader's own record at offset 0, and nine that were appended."""
     partition = Partition()
     partition.append(9)
     replicate(partition)
@@ -83,12 +84,11 @@ async def read(consumer, count):
 
 def test_polls_return_records_in_order_to_the_end():
     async def main():
-        async with AsyncConsumer(session(), InMemory(ten_records())) as consumer:
-            assert consumer.position is None
+        async with aclosing(AsyncConsumer(session(), InMemory(ten_records()))) as consumer:
+            assert consumer.session.position is None
             assert await read(consumer, 10) == list(range(10))
-            assert consumer.is_at_end
-            assert consumer.position == FetchPosition(10, 1)
-            assert consumer.high_watermark == 10
+            assert consumer.session.position == FetchPosition(10, 1)
+            assert consumer.session.high_watermark == 10
 
     asyncio.run(main())
 
@@ -97,7 +97,9 @@ def test_a_poll_at_the_end_returns_nothing_and_its_fetch_goes_on_to_the_next_pol
     async def main():
         partition = ten_records()
         connections = InMemory(partition)
-        async with AsyncConsumer(session(start=FetchPosition(10)), connections) as consumer:
+        async with aclosing(
+            AsyncConsumer(session(start=FetchPosition(10)), connections)
+        ) as consumer:
             assert not await consumer.poll(0)
             while not connections.waiting:
                 assert not await consumer.poll(1)
@@ -114,10 +116,12 @@ def test_a_poll_at_the_end_returns_nothing_and_its_fetch_goes_on_to_the_next_pol
 def test_a_seek_during_a_fetch_takes_effect_at_once():
     async def main():
         connections = InMemory(ten_records())
-        async with AsyncConsumer(session(start=FetchPosition(10)), connections) as consumer:
+        async with aclosing(
+            AsyncConsumer(session(start=FetchPosition(10)), connections)
+        ) as consumer:
             while not connections.waiting:
                 await consumer.poll(1)
-            consumer.seek(FetchPosition(4))
+            consumer.session.seek(FetchPosition(4))
             assert offsets(await consumer.poll(PATIENT_MS))[0] == 4
             assert connections.waiting, "what was asked before isn't broken off"
         assert not connections.waiting
@@ -126,16 +130,15 @@ def test_a_seek_during_a_fetch_takes_effect_at_once():
     asyncio.run(main())
 
 
-def test_iterating_gives_records_and_passes_reports_on():
+def test_a_poll_returns_the_report_of_a_reset_before_the_next_records():
     async def main():
-        partition, reports = ten_records(), []
+        partition = ten_records()
         partition.trim(partition.leader, 4)
         consumer = AsyncConsumer(session(start=FetchPosition(1)), InMemory(partition))
-        async with consumer:
-            async for record in consumer.records(reports.append):
-                assert record.offset == 4
-                break
-        assert reports == [OffsetReset(FetchPosition(1), FetchPosition(4, 1))]
+        async with aclosing(consumer):
+            polled = await consumer.poll(PATIENT_MS)
+            assert polled.reports == (OffsetReset(FetchPosition(1), FetchPosition(4, 1)),)
+            assert offsets(await consumer.poll(PATIENT_MS))[0] == 4
 
     asyncio.run(main())
 
@@ -144,7 +147,7 @@ def test_an_error_that_no_repetition_cures_is_raised_and_another_poll_tries_agai
     async def main():
         connections = InMemory(ten_records())
         connections.error = AuthenticationError("127.0.0.1:9092", "authentication failed")
-        async with AsyncConsumer(session(), connections) as consumer:
+        async with aclosing(AsyncConsumer(session(), connections)) as consumer:
             with pytest.raises(AuthenticationError):
                 await consumer.poll(PATIENT_MS)
             assert await read(consumer, 10) == list(range(10))
@@ -155,31 +158,28 @@ def test_an_error_that_no_repetition_cures_is_raised_and_another_poll_tries_agai
 def test_without_policy_each_poll_raises_until_a_seek():
     async def main():
         consumer = AsyncConsumer(session(ResetPolicy.NONE), InMemory(ten_records()))
-        async with consumer:
+        async with aclosing(consumer):
             for _ in range(2):
                 with pytest.raises(NoOffsetError):
                     await consumer.poll(PATIENT_MS)
-            consumer.reset(ResetPolicy.EARLIEST)
+            consumer.session.reset(ResetPolicy.EARLIEST)
             assert offsets(await consumer.poll(PATIENT_MS))[0] == 0
 
     asyncio.run(main())
 
 
-def test_the_blocking_consumer_iterates_and_closes_its_connections():
-    connections, reports = InMemory(ten_records()), []
-    with Consumer(session(), connections, reports.append) as consumer:
+def test_the_blocking_consumer_polls_and_closes_its_connections():
+    connections, reader = InMemory(ten_records()), session()
+    with Consumer(reader, connections) as consumer:
         found = []
-        for record in consumer:
-            found.append(record.offset)
-            if consumer.is_at_end and record.offset == 9:
-                break
+        while len(found) < 10:
+            found += offsets(consumer.poll(PATIENT_MS))
         assert found == list(range(10))
-        consumer.seek(FetchPosition(8))
+        reader.seek(FetchPosition(8))
         assert offsets(consumer.poll(PATIENT_MS))[0] == 8
-        consumer.reset(ResetPolicy.LATEST)
-        assert consumer.position is None
+        reader.reset(ResetPolicy.LATEST)
+        assert reader.position is None
     assert connections.is_closed
-    assert not reports
 
 
 def test_a_blocking_consumer_that_was_closed_can_be_closed_again():
@@ -190,7 +190,8 @@ def test_a_blocking_consumer_that_was_closed_can_be_closed_again():
 
 
 def test_an_interrupt_that_comes_while_a_poll_begins_is_one(monkeypatch):
-    """A Runner counts interrupts from a moment after its handler is there."""
+    """A Runner sets its signal handler a moment before it counts interrupts. An interrupt in this
+    moment must not be lost."""
     consumer = Consumer(Session(ResetPolicy.EARLIEST, LeaderSelector()), InMemory(ten_records()))
     install = signal.signal
 

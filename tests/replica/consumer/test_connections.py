@@ -1,6 +1,7 @@
-"""The consumer on the wire, reading a quorum of kraftlake voters from leader and followers."""
+"""A consumer reads from the leader and the followers of a quorum of kraftlake voters."""
 
 import asyncio
+from contextlib import aclosing
 
 import pytest
 
@@ -29,13 +30,13 @@ def run(test, folder):
 
 def consumer_of(quorum, selector=None, start=None, rack="", policy=ResetPolicy.EARLIEST):
     session = Session(policy, selector or LeaderSelector(), start, SessionSettings(rack=rack))
-    return AsyncConsumer(session, WireConnections(quorum.bootstrap, PARTITION))
+    return aclosing(AsyncConsumer(session, WireConnections(quorum.bootstrap, PARTITION)))
 
 
 async def read_to(consumer, end):
-    """(offset, value) of the data records below an offset."""
+    """The offsets and values of the data records below the offset `end`."""
     found = []
-    while consumer.position is None or consumer.position.offset < end:
+    while consumer.session.position is None or consumer.session.position.offset < end:
         polled = await consumer.poll(1000)
         assert not polled.reports
         found += [(r.offset, r.record.value) for r in polled.records if not r.is_control]
@@ -47,7 +48,7 @@ async def end_of(quorum):
 
 
 def fetches(quorum):
-    """How often each node gave records to a reader."""
+    """The number of readers' fetches to which each node gave records."""
     return {node_id: node.partition.fetches for node_id, node in quorum.nodes.items()}
 
 
@@ -57,7 +58,7 @@ def test_every_committed_record_is_read_from_the_leader(tmp_path):
         async with consumer_of(quorum) as consumer:
             found = await read_to(consumer, await end_of(quorum))
             assert [value for _, value in found] == VALUES
-            assert consumer.is_at_end
+            assert consumer.session.high_watermark == consumer.session.position.offset
         assert [n for n, count in fetches(quorum).items() if count] == [await quorum.leader()]
 
     run(test, tmp_path)
@@ -108,10 +109,10 @@ def test_the_latest_offset_and_a_seek_with_an_epoch(tmp_path):
         await quorum.append(*VALUES)
         end = await end_of(quorum)
         async with consumer_of(quorum, policy=ResetPolicy.LATEST) as consumer:
-            while consumer.position is None:
+            while consumer.session.position is None:
                 await consumer.poll(50)
-            assert consumer.position.offset == end
-            consumer.seek(FetchPosition(end - 2, consumer.position.epoch))
+            assert consumer.session.position.offset == end
+            consumer.session.seek(FetchPosition(end - 2, consumer.session.position.epoch))
             found = await read_to(consumer, end)
             assert [value for _, value in found] == VALUES[-2:]
 
@@ -158,7 +159,7 @@ def test_the_selectors_that_measure_read_everything_too(tmp_path, name):
         selector = selector_named({"replica.selector.class": name})
         session = Session(ResetPolicy.EARLIEST, selector)
         connections = WireConnections(quorum.bootstrap, PARTITION, measures=True)
-        async with AsyncConsumer(session, connections) as consumer:
+        async with aclosing(AsyncConsumer(session, connections)) as consumer:
             found = await read_to(consumer, await end_of(quorum))
             assert [value for _, value in found] == VALUES
         served = {n for n, count in fetches(quorum).items() if count}

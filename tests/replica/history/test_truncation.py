@@ -104,11 +104,3 @@ def test_a_leader_with_an_older_snapshot_diverges():
     leader = log_of(1, 1, 1, 3, 3, 3, snapshots=[(1, 1), (4, 3)])
     follower = log_of(2, 1, 1, 2, 2)
     assert fetch_rounds(leader, follower) == FetchOutcome(2, 1)
-
-
-def test_truncation_below_the_followers_log_start_is_marked_fatal():
-    leader = log_of(1, 1, 3, 3, 3, 3)
-    follower = ReplicaLog(ReplicaKey(2), 3, log_of(2, 1, 1, 2, 2, 2).batches)
-    outcome = fetch_rounds(leader, follower)
-    assert outcome.fatal
-    assert not fetch_rounds(leader, log_of(2, 1, 1, 2, 2, 2)).fatal

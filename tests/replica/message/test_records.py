@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from replica.errors import CorruptDataError, DataError
 from replica.format.control_records import CONTROL_PROGRAMS
-from replica.message.json_text import plain_maker, renderer
+from replica.message.json_text import plain_maker, text_of
 from replica.message.plain_reader import read_plain
 from replica.message.program import compile_program
 from replica.message.reader import Notes, record_reader
@@ -52,7 +52,7 @@ def test_a_record_comes_back_from_its_bytes_and_from_its_json(program, data):
     assert record_reader(program)(raw, 0, notes) == (fields, len(raw))
     assert (notes.odd, notes.unknown) == (False, [])
     plain = plain_maker(program)(fields)
-    assert json.loads(renderer(program)(fields)) == plain
+    assert json.loads(text_of(plain)) == plain
     assert read_plain(program, plain) == fields
 
 

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from jobs.engine.simulate import SimulateOptions, read_done, remembering, results
+from jobs.engine.simulate import read_done, remembering, results
 from jobs.seeds import seeds_in
 from replica.raft.transitions import Transition
 from replica.simulate.broken import INVARIANTS
@@ -87,7 +87,7 @@ def go_on(state: Path, seeds: range, events: int, within_s: float, jobs: int) ->
                 yield corpus.plan(number)
 
     with remembering(str(state)) as remember:
-        for result in results(plans(), SimulateOptions("", events, jobs=jobs)):
+        for result in results(plans(), events, jobs):
             remember(corpus.add(result))
             runs, now = runs + 1, time.monotonic()
             if now - last > _EVERY_S:

@@ -79,16 +79,16 @@ def test_a_voter_set_in_force_from_its_commit_on_and_not_from_its_append(monkeyp
 
 
 def test_a_second_change_of_the_voters_while_one_is_pending(monkeypatch):
-    rule = voter_changes._refuse_unready
+    rule = voter_changes._unready
 
-    def hasty(core, request_id, request):
+    def hasty(core, request):
         role = core.role
         if isinstance(role, roles.Leader) and core.log.kraft_version and role.high_watermark:
             core.keep(replace(role, change=None))
-            return False
-        return rule(core, request_id, request)
+            return None
+        return rule(core, request)
 
-    monkeypatch.setattr(voter_changes, "_refuse_unready", hasty)
+    monkeypatch.setattr(voter_changes, "_unready", hasty)
     assert found("voter sets", within_seeds=20)
 
 

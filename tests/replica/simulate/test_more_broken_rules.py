@@ -67,7 +67,7 @@ def test_a_leader_that_commits_what_only_its_own_disk_holds(monkeypatch):
 
 
 def test_a_stale_leader_that_serves_on_because_check_quorum_has_no_deadline(monkeypatch):
-    for module in (leading, replication, roles):
+    for module in (leading, replication):
         monkeypatch.setattr(module, "check_quorum_deadline", lambda *of: FOREVER)
     # it must be alone for six seconds: with all faults in 1 of 40 runs
     actions = (*(nemesis._isolate_leader,) * 4, nemesis._crash, nemesis._heal)
@@ -88,27 +88,27 @@ def test_a_leader_that_is_announced_before_its_first_commit(monkeypatch):
 
 
 def test_a_vote_for_everybody_who_asks(monkeypatch):
-    monkeypatch.setattr(roles, "grants_undecided", lambda *of: True)
+    monkeypatch.setattr(election, "grants_undecided", lambda *of: True)
     assert found("votes", within_seeds=3)
 
 
 def test_a_vote_for_a_second_candidate_of_an_epoch(monkeypatch):
-    rule = roles.grants_undecided
+    rule = election.grants_undecided
 
     def forgetful(leader_id, voted, *of):
         return rule(leader_id, None, *of)
 
-    monkeypatch.setattr(roles, "grants_undecided", forgetful)
+    monkeypatch.setattr(election, "grants_undecided", forgetful)
     assert found("votes", within_seeds=6)
 
 
 def test_a_vote_for_a_candidate_whose_log_is_older(monkeypatch):
-    rule = roles.grants_undecided
+    rule = election.grants_undecided
 
     def blind(leader_id, voted, candidate, is_log_newer, pre_vote):
         return rule(leader_id, voted, candidate, True, pre_vote)
 
-    monkeypatch.setattr(roles, "grants_undecided", blind)
+    monkeypatch.setattr(election, "grants_undecided", blind)
     assert found("votes", within_seeds=3)
 
 

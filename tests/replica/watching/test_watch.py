@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from replica.check.catalogue.health import RULES
+from replica.check.catalogue import HEALTH_RULES
 from replica.metadata.codec import encode
 from replica.metadata.record import new_record
 from replica.node import readiness
@@ -31,7 +31,7 @@ SUBJECTS = "kraftlake_health_subjects"
 
 
 def rule(rule_id):
-    severity = next(each.severity.value for each in RULES if each.id == rule_id)
+    severity = next(each.severity.value for each in HEALTH_RULES if each.id == rule_id)
     return SUBJECTS, rule_id, severity
 
 
@@ -72,7 +72,7 @@ def test_an_observer_tells_what_the_leader_knows_of_each_replica(tmp_path):
     assert len(ages) == 4
     assert all(0 <= age < 30 for age in ages)
     health = {name[1]: value for name, value in found.items() if name[0] == SUBJECTS}
-    assert set(health) == {each.id for each in RULES}
+    assert set(health) == {each.id for each in HEALTH_RULES}
     assert health["even-voters"] == health["partition-without-leader"] == 0
     assert found["kraftlake_ready"] == found["kraftlake_watching"] == 1
     assert ready == (200, "ok\n")

@@ -10,12 +10,12 @@ from replica.history.log import LogBatch, ReplicaLog
 from replica.model.keys import ReplicaKey
 from replica.model.voters import Voter, VotersAt, voter_set
 from replica.simulate.node import Layout, key_of
+from replica.simulate.records import create_topic
 from replica.simulate.rehearsal.captured import CapturedNode, CapturedQuorum
 from replica.simulate.rehearsal.losing import smallest_loss
 from replica.simulate.rehearsal.outcome import rehearse
 from replica.simulate.rehearsal.step import Scenario, ScenarioStep
 from replica.simulate.scenarios.quorum import ScriptedQuorum
-from replica.simulate.scenarios.records import create_topic
 from replica.storage.batches import bytes_of
 
 

@@ -1,5 +1,5 @@
 """Metadata records as the active controller of a small cluster writes them (Kafka 4.1 at
-metadata.version 25). Each function returns the records of one batch.
+metadata.version 25). A function that returns Records returns the records of one batch.
 
 Ids are made from names, so a scenario has the same bytes each time.
 """
@@ -17,7 +17,7 @@ Records = tuple[MetadataRecord, ...]
 
 METADATA_VERSION = 25
 NEWEST_METADATA_VERSION = 27
-_TOPIC, _BROKER = 2, 4
+TOPIC, BROKER = 2, 4
 """Resource types of configs (Kafka: ConfigResource.Type)."""
 _PLAINTEXT = 0
 _UNFENCE = -1
@@ -28,6 +28,11 @@ def uuid_of(name: str) -> str:
     return uuid_text(hashlib.sha256(name.encode()).digest()[:16])
 
 
+def record(record_type: str, version: int = 0, /, **fields: Value) -> MetadataRecord:
+    """A record with these fields, whose names are Kafka's."""
+    return new_record(record_type, version, fields)
+
+
 def bootstrap() -> Records:
     """The records that the first leader of a new cluster writes, in a transaction (KIP-868)."""
     return (
@@ -35,54 +40,47 @@ def bootstrap() -> Records:
         feature("metadata.version", METADATA_VERSION),
         feature("group.version", 1),
         feature("transaction.version", 2),
-        config(_BROKER, "", "min.insync.replicas", "2"),
+        config(BROKER, "", "min.insync.replicas", "2"),
         end(),
     )
 
 
 def begin(name: str) -> MetadataRecord:
-    return new_record("BEGIN_TRANSACTION_RECORD", 0, {"name": name})
+    return record("BEGIN_TRANSACTION_RECORD", name=name)
 
 
 def end() -> MetadataRecord:
-    return new_record("END_TRANSACTION_RECORD", 0, {})
+    return record("END_TRANSACTION_RECORD")
 
 
 def no_op() -> Records:
     """The record that a controller writes twice a second, so that the log has its time."""
-    return (new_record("NO_OP_RECORD", 0, {}),)
+    return (record("NO_OP_RECORD"),)
 
 
 def feature(name: str, level: int) -> MetadataRecord:
-    return new_record("FEATURE_LEVEL_RECORD", 0, {"name": name, "featureLevel": level})
+    return record("FEATURE_LEVEL_RECORD", name=name, featureLevel=level)
 
 
 def config(resource_type: int, resource: str, name: str, value: str | None) -> MetadataRecord:
-    fields: dict[str, Value] = {
-        "resourceType": resource_type,
-        "resourceName": resource,
-        "name": name,
-        "value": value,
-    }
-    return new_record("CONFIG_RECORD", 0, fields)
+    return record(
+        "CONFIG_RECORD", resourceType=resource_type, resourceName=resource, name=name, value=value
+    )
 
 
 def topic_config(topic: str, name: str, value: str | None) -> Records:
     """A config of a topic; None removes it."""
-    return (config(_TOPIC, topic, name, value),)
+    return (config(TOPIC, topic, name, value),)
 
 
 def controllers(node_ids: Iterable[int]) -> Records:
     return tuple(
-        new_record(
+        record(
             "REGISTER_CONTROLLER_RECORD",
-            0,
-            {
-                "controllerId": node_id,
-                "incarnationId": uuid_of(f"controller {node_id}"),
-                "endPoints": _end_points("CONTROLLER", node_id, 9093),
-                "features": _features(),
-            },
+            controllerId=node_id,
+            incarnationId=uuid_of(f"controller {node_id}"),
+            endPoints=_end_points("CONTROLLER", node_id, 9093),
+            features=_features(),
         )
         for node_id in node_ids
     )
@@ -90,22 +88,24 @@ def controllers(node_ids: Iterable[int]) -> Records:
 
 def register_broker(broker_id: int, broker_epoch: int) -> Records:
     """The registration of a broker. broker_epoch: the offset that the record gets."""
-    fields: dict[str, Value] = {
-        "brokerId": broker_id,
-        "incarnationId": uuid_of(f"broker {broker_id} {broker_epoch}"),
-        "brokerEpoch": broker_epoch,
-        "endPoints": _end_points("PLAINTEXT", broker_id, 9092),
-        "features": _features(),
-        "rack": f"rack-{broker_id}",
-        "logDirs": (_log_dir(broker_id),),
-    }
-    return (new_record("REGISTER_BROKER_RECORD", 3, fields),)
+    registration = record(
+        "REGISTER_BROKER_RECORD",
+        3,
+        brokerId=broker_id,
+        incarnationId=uuid_of(f"broker {broker_id} {broker_epoch}"),
+        brokerEpoch=broker_epoch,
+        endPoints=_end_points("PLAINTEXT", broker_id, 9092),
+        features=_features(),
+        rack=f"rack-{broker_id}",
+        logDirs=(_log_dir(broker_id),),
+    )
+    return (registration,)
 
 
 def unfence_broker(broker_id: int, broker_epoch: int) -> Records:
     """The change that unfences a broker. broker_epoch: the epoch of the registration in force."""
-    fields = {"brokerId": broker_id, "brokerEpoch": broker_epoch, "fenced": _UNFENCE}
-    return (new_record("BROKER_REGISTRATION_CHANGE_RECORD", 2, fields),)
+    kind = "BROKER_REGISTRATION_CHANGE_RECORD"
+    return (record(kind, 2, brokerId=broker_id, brokerEpoch=broker_epoch, fenced=_UNFENCE),)
 
 
 def create_topic(
@@ -114,9 +114,8 @@ def create_topic(
     """A topic with its partitions. incarnation: topics of the same name with different numbers have
     different topic ids."""
     topic_id = topic_id_of(name, incarnation)
-    topic = new_record("TOPIC_RECORD", 0, {"name": name, "topicId": topic_id})
     return (
-        topic,
+        record("TOPIC_RECORD", name=name, topicId=topic_id),
         *topic_config(name, "retention.ms", "86400000"),
         *(_partition(topic_id, number, brokers) for number in range(partitions)),
     )
@@ -127,35 +126,37 @@ def topic_id_of(name: str, incarnation: int = 0) -> str:
 
 
 def remove_topic(name: str, incarnation: int = 0) -> Records:
-    topic_id = topic_id_of(name, incarnation)
-    return (new_record("REMOVE_TOPIC_RECORD", 0, {"topicId": topic_id}),)
+    return (record("REMOVE_TOPIC_RECORD", topicId=topic_id_of(name, incarnation)),)
 
 
 def change_leader(name: str, partition: int, leader: int, isr: tuple[int, ...]) -> Records:
     """A change of a partition's leader and ISR, as after a broker was fenced or came back."""
-    fields: dict[str, Value] = {
-        "partitionId": partition,
-        "topicId": topic_id_of(name),
-        "leader": leader,
-        "isr": isr,
-    }
-    return (new_record("PARTITION_CHANGE_RECORD", 2, fields),)
+    change = record(
+        "PARTITION_CHANGE_RECORD",
+        2,
+        partitionId=partition,
+        topicId=topic_id_of(name),
+        leader=leader,
+        isr=isr,
+    )
+    return (change,)
 
 
 def _partition(topic_id: str, number: int, brokers: tuple[int, ...]) -> MetadataRecord:
     first = number % len(brokers)
     replicas = (*brokers[first:], *brokers[:first])
-    fields: dict[str, Value] = {
-        "partitionId": number,
-        "topicId": topic_id,
-        "replicas": replicas,
-        "isr": replicas,
-        "leader": replicas[0],
-        "leaderEpoch": 0,
-        "partitionEpoch": 0,
-        "directories": tuple(_log_dir(broker_id) for broker_id in replicas),
-    }
-    return new_record("PARTITION_RECORD", 2, fields)
+    return record(
+        "PARTITION_RECORD",
+        2,
+        partitionId=number,
+        topicId=topic_id,
+        replicas=replicas,
+        isr=replicas,
+        leader=replicas[0],
+        leaderEpoch=0,
+        partitionEpoch=0,
+        directories=tuple(_log_dir(broker_id) for broker_id in replicas),
+    )
 
 
 def _log_dir(broker_id: int) -> str:

@@ -1,7 +1,7 @@
 """What `ingest` and `build` say on stderr while they work: a line before each step.
 
-A terminal has one more line below these, with the time that has passed, the share that is done and
-the step; at the end it is told how long the command took, and what to run next.
+On a terminal, one more line below these shows the time that has passed, the share of the work that
+is done, and the step. The last line says how long the command took, and what to run next.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from jobs.output import ProgressLine, complain
 _EVERY_S = 0.25
 
 
-class Course:
-    """The course of one command. `line` and `share` may be called from any thread."""
+class CommandProgress:
+    """Says on stderr how far a command is. `line` and `share` may be called from any thread."""
 
     def __init__(self, command: str, *, is_shown: bool) -> None:
-        """is_shown: whether a terminal has more than the lines before the steps."""
+        """is_shown: whether a terminal shows more than the lines before the steps."""
         self._command = command
         self._is_shown = is_shown and sys.stderr.isatty()
         self._begin = time.monotonic()
@@ -32,13 +32,13 @@ class Course:
         self._lock = threading.Lock()
 
     def line(self, text: str) -> None:
-        """Tell of a step that begins, or of something that was found."""
+        """Say which step begins, or what was found."""
         with self._lock:
             complain(text)
             self._step = text.removeprefix(f"{self._command}: ")
 
     def share(self, share: float) -> None:
-        """Take note of how much is done, from 0 to 1."""
+        """Store how much of the work is done, from 0 to 1."""
         self._share = share
 
     @contextmanager
@@ -57,7 +57,7 @@ class Course:
             self._progress.clear()
 
     def end(self, following: str) -> None:
-        """Tell how long it took. following: the command that comes next."""
+        """Say how long the command took. following: the command that comes next."""
         if self._is_shown:
             complain(f"{self._command}: done in {self._elapsed()}; next: {following}")
 
@@ -79,7 +79,7 @@ class DecodedBytes:
     have been decoded in an earlier round. rounds: how many rounds are done. now: the bytes that are
     decoded of the present round."""
 
-    course: Course
+    progress: CommandProgress
     sizes: Sequence[int]
     rounds: int = 0
     now: int = 0
@@ -88,7 +88,7 @@ class DecodedBytes:
         """Counts `size` more bytes as decoded."""
         self.now += size
         behind = sum(self.sizes[: self.rounds]) + self.now
-        self.course.share(min(1.0, behind / max(1, sum(self.sizes))))
+        self.progress.share(min(1.0, behind / max(1, sum(self.sizes))))
 
     def end_round(self) -> None:
         """Counts all bytes of the round as done, whether or not they had to be decoded."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.lake.course import Course, DecodedBytes
+from jobs.lake.progress import CommandProgress, DecodedBytes
 from tests.jobs.terminal import Terminal
 from tests.kraftlake_process import command_line, kraftlake
 
@@ -17,7 +17,7 @@ _ELAPSED = r"\d+:\d\d"
 @pytest.fixture(scope="module")
 def said(data: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """By command, all that it wrote to a terminal; the lake is called `my lake`."""
-    lake = tmp_path_factory.mktemp("course") / "my lake"
+    lake = tmp_path_factory.mktemp("progress") / "my lake"
     order = ("--order", "live,split,final")
     calls = {
         "ingest": ("ingest", "--lake", lake, *order, data / "kafka-3.7.2-static"),
@@ -74,7 +74,7 @@ def test_elsewhere_there_are_lines_before_steps_and_nothing_else(
 def test_decoded_bytes_are_told_as_a_share_of_those_of_all_rounds() -> None:
     shares: list[float] = []
 
-    class Told(Course):
+    class Told(CommandProgress):
         def share(self, share: float) -> None:
             shares.append(share)
 

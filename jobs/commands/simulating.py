@@ -1,0 +1,83 @@
+"""The command that plays scenarios and campaigns in the simulator: simulate."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from jobs.commands import options
+from jobs.commands.combinations import alone, needs, unless
+from jobs.commands.options import on_disk
+from jobs.commands.parameters import Text, argument, command, option
+from replica.errors import UsageError
+
+_EVENTS = 2000
+
+
+@command("engine.simulate:run", "Write logs of named incidents; run the engine under faults.")
+class SimulateOptions:
+    """Write the log directories of a named scenario; or run the replica engine under random faults.
+
+    A scenario repeats an incident that real clusters had. The engine plays it on simulated disks,
+    and writes what each node's disk holds at its end to DIR/NODE: the same bytes each time. Without
+    arguments the command lists the scenarios. --seeds runs the engine on disks and networks that
+    fail, and checks Raft's invariants after every event.
+
+    \b
+    Examples:
+      kraftlake simulate split-brain -o split
+      kraftlake check split
+      kraftlake simulate --seeds 0:200 --events 2000
+      kraftlake simulate --seeds 0:20000 --state campaign.jsonl --jobs 2 --guided
+
+    --json: scenario, story, issues, tampering, findings, and once written directory, cluster_id,
+    captured_at, nodes; with --seeds: seed, events, result (ok or the broken invariant), and forks
+    where there are some. Exit codes: 0, 1 a broken invariant, 2 usage.
+    """
+
+    scenario: Annotated[Text, argument("[SCENARIO]", "A scenario's name, such as split-brain.")] = (
+        None
+    )
+    output: Annotated[
+        Text,
+        option(
+            "-o, --output DIR", "A new folder for the scenario's nodes.", callback=on_disk("-o")
+        ),
+    ] = None
+    list_scenarios: Annotated[bool, option("--list", "List the scenarios.")] = False
+    seeds: Annotated[Text, option("--seeds A:B", "Run once for each seed from A to B - 1.")] = None
+    events: Annotated[int, option("--events N", "The number of events in each run.", min=1)] = (
+        _EVENTS
+    )
+    state: Annotated[
+        str | None,
+        option("--state FILE", "Keep finished runs in FILE, and run only what it lacks."),
+    ] = None
+    jobs: Annotated[int, option("--jobs N", "Share the runs among N processes.", min=1)] = 1
+    is_guided: Annotated[
+        bool,
+        option(
+            "--guided", "Let every second run continue one that reached states new to the campaign."
+        ),
+    ] = False
+    forks: Annotated[
+        Text,
+        option(
+            "--forks EVENT.SEED,...", "From event number EVENT on, draw random numbers by SEED."
+        ),
+    ] = None
+    json_output: options.Json = False
+
+    def __post_init__(self) -> None:
+        played = {"SCENARIO": self.scenario, "-o": self.output}
+        if self.seeds is not None:
+            if any(each is not None for each in played.values()) or self.list_scenarios:
+                raise UsageError("--seeds goes with no scenario, -o or --list")
+            return
+        of_a_campaign = {"--state": self.state, "--jobs": unless(1, self.jobs)}
+        of_a_campaign |= {"--guided": self.is_guided, "--forks": self.forks}
+        needs("--seeds", None, {**of_a_campaign, "--events": unless(_EVENTS, self.events)})
+        alone("--list", self.list_scenarios, played)
+        if self.scenario is None and self.output is not None:
+            raise UsageError(f"-o {self.output}: the scenario is missing; --list shows them")
+        if self.scenario is not None and self.output is None:
+            raise UsageError(f"{self.scenario}: -o DIR is missing, a new folder for its nodes")

@@ -1,0 +1,219 @@
+"""Rules about the cluster that a replayed log describes.
+
+The first rules are about controllers, brokers, their directories, and the features of all nodes;
+those from WITHOUT_LEADER on are about partitions and configs. replica.health judges them.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from replica.check import rule
+from replica.check.rule import Family
+
+error = partial(rule.error, family=Family.HEALTH)
+warning = partial(rule.warning, family=Family.HEALTH)
+info = partial(rule.info, family=Family.HEALTH)
+
+STATE_NOT_WHOLE = warning(
+    "state-not-whole",
+    "The log continues past the newest state that could be replayed. Health is judged by that "
+    "state; what came after it is unknown.",
+    "Reads such a log to its end, if its own release wrote the log; damage stops Kafka too.",
+    "Check another node's directory, or use a kraftlake release that reads this log.",
+)
+CONTROLLER_WITHOUT_VOTE = info(
+    "controller-without-vote",
+    "A controller is registered that is no voter: an observer, or a ghost whose node is gone.",
+    "Asks every registered controller's supported versions before it raises a feature. Up to 4.3 "
+    "nothing removes a registration.",
+    "If the node runs, nothing. If it is gone, its registration has to go before the next upgrade; "
+    "the finding says by which command.",
+    ("strimzi/strimzi-kafka-operator#11039", "strimzi/strimzi-kafka-operator#12712", "KIP-1312"),
+)
+GHOST_BLOCKS_FEATURE = warning(
+    "ghost-blocks-feature",
+    "Only the registration of a controller that is no voter keeps a feature from being raised.",
+    "Refuses the upgrade because that controller supports only older versions, whether the node "
+    "runs or not.",
+    "Upgrade that controller if it runs. If it is gone, its registration has to go or to be "
+    "replaced: the finding says how.",
+    ("apache/kafka#22191", "strimzi/strimzi-kafka-operator#11039", "KIP-1312"),
+)
+VOTER_NOT_REGISTERED = warning(
+    "voter-not-registered",
+    "A voter has no controller registration in the log.",
+    "Refuses to raise any feature while a voter of a static quorum hasn't registered: it may not "
+    "support the new version.",
+    "Check whether this controller runs, and reaches the leader: it registers when it starts. "
+    "Remove a voter whose node is gone.",
+    ("strimzi/strimzi-kafka-operator#9429",),
+)
+VOTER_ENDPOINTS_DIFFER = warning(
+    "voter-endpoints-differ",
+    "The voter set names another address of a controller than the controller registered.",
+    "Uses the voter set's address for elections. The controller tells the leader its new one "
+    "when it starts (UpdateRaftVoter), which needs a leader that it can reach.",
+    "Give the controller its old name or port back until the quorum has a leader; then restart "
+    "this controller, or remove and add it as a voter.",
+    ("strimzi/proposals#203", "strimzi/proposals#227"),
+)
+EVEN_VOTERS = info(
+    "even-voters",
+    "The number of voters is even.",
+    "Needs a majority, which is three of four voters: of four voters no more may fail than of "
+    "three.",
+    "Add a voter, or remove one, unless a change of the voters is under way.",
+    ("strimzi/strimzi-kafka-operator#9429",),
+)
+FEW_VOTERS = info(
+    "few-voters",
+    "There are fewer than three voters.",
+    "Elects no leader and accepts no changes once a single voter fails.",
+    "Add voters until there are three, unless this cluster may stop.",
+    ("strimzi/strimzi-kafka-operator#9429",),
+)
+METADATA_VERSION_BEHIND = info(
+    "metadata-version-behind",
+    "Every registered node supports a newer metadata.version than the one that is finalized.",
+    "Keeps the old version, and does without everything that needs the new one.",
+    "Run `kafka-features.sh upgrade --release-version` once no downgrade is planned any more.",
+    ("strimzi/strimzi-kafka-operator#12712",),
+)
+FEATURE_BLOCKED = info(
+    "feature-blocked",
+    "Some nodes support a newer version of a feature, and others don't, as in a rolling upgrade.",
+    "Refuses to raise the feature until every registered broker and controller supports it.",
+    "Upgrade the nodes that the finding names, and start them; unregister those that are gone.",
+    ("apache/kafka#23196", "strimzi/strimzi-kafka-operator#11039"),
+)
+FENCED_BROKER = warning(
+    "replica-on-fenced-broker",
+    "A broker that holds replicas is fenced, or shutting down.",
+    "Takes it out of the in-sync replicas and moves its leaders; a partition without another "
+    "in-sync replica has no leader until the broker is back.",
+    "Start the broker, or find out why it can't reach the controllers. A broker that has just "
+    "registered is unfenced once it has caught up.",
+    ("strimzi/strimzi-kafka-operator#12760",),
+)
+UNREGISTERED_BROKER = warning(
+    "replica-on-unregistered-broker",
+    "Partitions have replicas on a broker that isn't registered.",
+    "Keeps the assignment: these replicas never catch up, and count in the replication factor.",
+    "Start the broker again, or move its replicas with kafka-reassign-partitions.sh.",
+    ("strimzi/strimzi-kafka-operator#11667", "StephenSorriaux/ansible-kafka-admin#197"),
+)
+LOST_DIRECTORY = warning(
+    "replica-in-lost-directory",
+    "A replica lies in a log directory that its broker doesn't have online.",
+    "Takes the replica for offline until the directory is back, or the replica is assigned anew.",
+    "Repair the disk and restart the broker, or move the replicas away.",
+    ("KIP-858",),
+)
+UNASSIGNED_DIRECTORY = info(
+    "replica-in-no-directory",
+    "A broker hasn't said yet in which of its log directories a replica lies.",
+    "Learns it from the broker soon after a replica is made; a fenced broker tells nothing.",
+    "Nothing, unless a broker that runs doesn't tell it for long: then read the broker's log.",
+    ("KIP-858",),
+)
+CORDONED_DIRECTORY = info(
+    "cordoned-directory",
+    "A broker's log directory is cordoned.",
+    "Places no new replicas in it; the replicas in it stay. A broker whose directories are all "
+    "cordoned gets no new replicas at all.",
+    "Nothing if somebody is emptying the disk; otherwise take the directory out of "
+    "cordoned.log.dirs.",
+    ("KIP-1066",),
+)
+WITHOUT_LEADER = error(
+    "partition-without-leader",
+    "A partition has no leader, and waits for an in-sync or eligible replica to come back.",
+    "Refuses reads and writes of the partition. Elects one of these replicas, without loss, once "
+    "its broker is unfenced.",
+    "Start the brokers that hold the replicas named, before any unclean election.",
+    ("apache/kafka#9533", "strimzi/strimzi-kafka-operator#12768"),
+)
+NO_ELIGIBLE_LEADER = error(
+    "no-eligible-leader",
+    "A partition has no leader, no in-sync replica, and no eligible leader replica left.",
+    "Elects the last known leader when it is back, whether it lost records or not (from 4.0 on, "
+    "with eligible leader replicas); otherwise elects no replica, unless "
+    "unclean.leader.election.enable is set.",
+    "Start all replicas, the last known eligible ones first. Only then run an unclean election "
+    "(kafka-leader-election.sh); records that the new leader doesn't have are lost.",
+    ("apache/kafka#9533", "KIP-966"),
+)
+BELOW_MIN_ISR = warning(
+    "partition-below-min-isr",
+    "A partition has fewer in-sync replicas than min.insync.replicas.",
+    "Refuses writes with acks=all (NOT_ENOUGH_REPLICAS); from eligible.leader.replicas.version 1 "
+    "on it doesn't move the high watermark either.",
+    "Bring the missing replicas back; don't lower min.insync.replicas before you know why.",
+    ("KIP-966", "apache/kafka#9533"),
+)
+MIN_ISR_UNKNOWN = info(
+    "min-isr-unknown",
+    "A topic lacks in-sync replicas, and the log doesn't say what its min.insync.replicas is.",
+    "Uses min.insync.replicas of the broker's server.properties, which no log holds.",
+    "Give the brokers' file: --broker-config server.properties.",
+)
+SINGLE_ISR = warning(
+    "partition-with-one-in-sync-replica",
+    "A partition with several replicas has one in-sync replica only.",
+    "Leaves the partition without a leader when that broker fails, unless another replica is "
+    "eligible.",
+    "Bring the other replicas back before anything is done to this broker.",
+    ("apache/kafka#9533",),
+)
+UNDER_REPLICATED = info(
+    "under-replicated-partition",
+    "A partition has fewer in-sync replicas than replicas.",
+    "Adds a replica to the in-sync replicas again when it has caught up with the leader.",
+    "Nothing while brokers restart; otherwise look at the brokers that are missing.",
+)
+ELIGIBLE_REPLICAS = info(
+    "eligible-leader-replicas",
+    "A partition has eligible leader replicas: they left the in-sync replicas while these were "
+    "fewer than min.insync.replicas, and they hold all committed records.",
+    "Elects one of them without loss if no in-sync replica is left (from 4.0 on).",
+    "Keep the disks of these brokers as they are.",
+    ("KIP-966",),
+)
+REASSIGNMENT_RUNNING = info(
+    "reassignment-running",
+    "A reassignment of a partition is under way.",
+    "Ends the reassignment when all added replicas have caught up with the leader.",
+    "Nothing; `kafka-reassign-partitions.sh --list` shows it, too.",
+)
+REASSIGNMENT_STUCK = warning(
+    "reassignment-stuck",
+    "A reassignment can't end, because an added replica is on a broker that is fenced or not "
+    "registered; or it has been under way for more than a day.",
+    "Waits for the added replicas without end, and keeps the old ones until then.",
+    "Start that broker, or cancel: `kafka-reassign-partitions.sh --cancel`.",
+    ("StephenSorriaux/ansible-kafka-admin#197",),
+)
+NOT_PREFERRED = info(
+    "leader-not-preferred",
+    "A partition is led by another replica than its first, the preferred one.",
+    "Moves the leader back if auto.leader.rebalance.enable is set (the default), after "
+    "leader.imbalance.check.interval.seconds.",
+    "Nothing; `kafka-leader-election.sh --election-type preferred` moves the leader at once.",
+)
+ONE_RACK = warning(
+    "partition-in-one-rack",
+    "All replicas of a partition are in one rack, and the brokers have several racks.",
+    "Spreads new topics over the racks, but keeps an assignment that somebody gave.",
+    "Move a replica to another rack with kafka-reassign-partitions.sh.",
+    ("StephenSorriaux/ansible-kafka-admin#197",),
+)
+ORPHAN_CONFIG = info(
+    "config-without-resource",
+    "There are configs of a topic or broker that doesn't exist.",
+    "Keeps a broker's configs when it is unregistered; from 3.8 on it also keeps those of topics "
+    "that were made and removed within one commit. A new topic or broker of that name gets them.",
+    "Look at them with kafka-configs.sh; delete those of names that never come back "
+    "(--delete-config).",
+    ("AutoMQ/automq#3556",),
+)
