@@ -12,8 +12,8 @@ from pipelines.capture.grouping import (
     AmbiguousOrderError,
     ambiguous,
     batch_of,
+    refuse_unused,
     replica_at,
-    unused_names,
 )
 from replica.check.examined import Examined, examine
 from replica.check.partition import topic_id_in
@@ -46,9 +46,7 @@ def find_inputs(paths: Iterable[str], order: Sequence[str], stack: ExitStack) ->
         search.damages += damages
         for one in found:
             search.take(one, path)
-    unused = unused_names(order, list(search.batches))
-    if unused is not None:
-        raise unused
+    refuse_unused(order, search.batches)
     named = sorted(search.batches, key=lambda batch: order.index(batch) if order else 0)
     groups = [tuple(search.batches[batch]) for batch in named]
     return CheckInputs((*groups, *((file,) for file in search.files)), tuple(search.damages))

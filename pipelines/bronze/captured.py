@@ -109,7 +109,7 @@ larger distance to the newest capture means that the clock was set back."""
 
 @dataclass(frozen=True, slots=True)
 class KnownCapture:
-    """A row of bronze.captures, with what is needed to place new captures."""
+    """The values of a row of bronze.captures by which new captures get their place."""
 
     capture_group: str
     replica: ReplicaId
@@ -215,10 +215,8 @@ _DAMAGES = "SELECT file, position, kind FROM t WHERE capture_id IS NULL"
 
 
 def holds_all(lake: Lake, looks: Looks) -> bool:
-    """Whether every capture group and every damage is in the lake.
-
-    False, too, where a table of bronze is absent or can't be read: the ingest itself reports why.
-    """
+    """Whether every capture group and every damage is in the lake. False also where a table of
+    bronze is absent or can't be read: the ingest itself reports the reason."""
     groups = {group.group_id for groups in looks.rounds for group in groups}
     try:
         tables = {contract: open_if_there(lake, contract.name) for contract in BRONZE}

@@ -68,8 +68,8 @@ def forget(
 
 @dataclass(frozen=True)
 class _Forgetting:
-    """captures: rows of bronze.captures. remaining: the captures that stay, by index, with their
-    group."""
+    """The steps of the removal. captures: rows of bronze.captures. remaining: the captures that
+    stay, by index, with their group."""
 
     spark: SparkSession
     lake: Lake
@@ -126,19 +126,15 @@ class _Forgetting:
         change = partial(_changed_batches, moments=self.moments, schema=arrow)
         return rows.mapInArrow(change, schema)
 
+    def _update(self, contract: Contract, rows: DataFrame, columns: Sequence[str]) -> None:
+        merge(self.spark, self.lake, contract, rows, update=columns, insert=False)
+
     def _records(self, batches: DataFrame) -> int:
         gone = batches.where("is_gone OR NOT crc_valid").select(*bronze.BATCH_KEYS)
         return remove(self.spark, self.lake, bronze.LOG_RECORDS, gone)
 
     def _batches(self, batches: DataFrame) -> int:
-        merge(
-            self.spark,
-            self.lake,
-            bronze.LOG_BATCHES,
-            batches.where("NOT is_gone"),
-            update=_BATCH_CHANGES,
-            insert=False,
-        )
+        self._update(bronze.LOG_BATCHES, batches.where("NOT is_gone"), _BATCH_CHANGES)
         gone = batches.where("is_gone").select(*bronze.BATCH_KEYS)
         return remove(self.spark, self.lake, bronze.LOG_BATCHES, gone)
 
@@ -167,14 +163,8 @@ class _Forgetting:
     def _snapshots(self) -> int:
         changed = [after for row, after in self._snapshot_rows if after not in (None, row)]
         if changed:
-            merge(
-                self.spark,
-                self.lake,
-                bronze.SNAPSHOTS,
-                self.spark.createDataFrame(changed, bronze.SNAPSHOTS.schema),
-                update=CHANGED_COLUMNS,
-                insert=False,
-            )
+            rows = self.spark.createDataFrame(changed, bronze.SNAPSHOTS.schema)
+            self._update(bronze.SNAPSHOTS, rows, CHANGED_COLUMNS)
         return remove(self.spark, self.lake, bronze.SNAPSHOTS, self._snapshots_gone)
 
     def _damage(self) -> int:
@@ -288,6 +278,7 @@ def _in_other_snapshots(damage: Row, moments: Moments) -> Iterator[Row]:
 
 
 def _told_by(damage: Row, moments: Sequence[ReplicaCapture]) -> list[ReplicaCapture]:
+    """The capture that reported the damage; none where it is of another replica."""
     return [one for one in moments if one.capture_id == damage["capture_id"]][:1]
 
 

@@ -2,7 +2,7 @@
 
 The table itself shows which records are missing, and the new ones are committed on that version of
 the table. So a round that was killed after this step adds nothing twice when it runs again,
-whatever happened to the log meanwhile. A large log has millions of batches, so their keys are
+even if the log has changed meanwhile. A large log has millions of batches, so their keys are
 columns of numbers.
 """
 

@@ -1,7 +1,8 @@
-"""What an ingest would bring into a lake, as a value. It is made without Spark, and writes nothing.
+"""The content that an ingest would bring into a lake, as a value. Making the plan needs no Spark,
+and writes nothing.
 
-It uses the functions by which an ingest decides. Facts that only decoding shows, such as damage
-inside of records, are not in it.
+The plan is made by the functions by which an ingest decides. It lacks facts that only decoding
+shows, such as damage inside of records.
 """
 
 from __future__ import annotations
@@ -82,7 +83,8 @@ class NewCapture:
 
 @dataclass(frozen=True, slots=True)
 class IngestPlan:
-    """damages: those that belong to no replica, and aren't in the lake."""
+    """The plan of an ingest. damages: the number of those that belong to no replica and that the
+    lake lacks."""
 
     captures: tuple[NewCapture, ...]
     damages: int

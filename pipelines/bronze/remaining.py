@@ -2,7 +2,8 @@
 captures.
 
 A row becomes what it would be if the captures had never been ingested. Only a batch's `position`
-stays as it was: it would differ only where the replica wrote the batch again at another place.
+stays as it was. The position would differ only where the replica wrote the batch again at another
+place.
 """
 
 from __future__ import annotations
@@ -167,7 +168,7 @@ def remaining_snapshot(row: Mapping[str, Any], moments: Sequence[ReplicaCapture]
 
 
 def first_ingested(moments: Iterable[ReplicaCapture]) -> ReplicaCapture:
-    """The capture that brought into the lake what all of these captures have."""
+    """The capture of these that was ingested first."""
     return min(moments, key=lambda moment: moment.ingest_seq)
 
 

@@ -2,9 +2,9 @@
 
 pipelines.bronze.log_batches.fold does the work, in this process or in Spark's tasks.
 
-Nobody can tell what a damaged batch held, so the bulk reader shows a keyed CRC for it, as for a
-batch with a secret. If the lake, or another file of the round, has the same batch undamaged, it is
-known whether the batch holds a secret. Then both are the same row of bronze.log_batches.
+A damaged batch may hold a secret, so the bulk reader shows a keyed CRC for it, as for a batch with
+a secret. If the lake, or another file of the round, has the same batch undamaged, that batch shows
+whether there is a secret. Then both are the same row of bronze.log_batches.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def _merge(lake: delta.Lake, folding: _Folding, some: Sequence[FoldWindow], task
         rows,
         version,
         columns=FOLDED_COLUMNS,
-        # literals, so that files with other batches are left out
+        # with literals, by which delta-rs leaves files with other batches out
         where=f"t.base_offset BETWEEN {bounds['min']} AND {bounds['max']}",
     )
 

@@ -1,6 +1,6 @@
 """Captures on their way into the lake: bundles, object stores, and a copy that can't change.
 
-What is ingested is first copied into a spool folder of the lake, in the same pass that reads it.
-Spark's workers read the copy, so a running node can go on writing, and every table of one ingest
-speaks of the same bytes. Nothing in here imports pyspark.
+Files are first copied into a spool folder of the lake, in the same pass that reads them. Spark's
+workers read the copies, so a running node can go on writing, and all tables of one ingest are about
+the same bytes. Nothing in here imports pyspark.
 """

@@ -110,11 +110,11 @@ _DECOMPRESSORS: dict[bytes, Callable[[str], Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class ArchiveMember:
-    """A member of an archive or, with an empty name, a place where there should be one.
+    """A member of an archive or, with an empty name, a place without an expected member.
 
-    problem: why it can't be unpacked, whatever its name; "" for a plain file. kind: of the problem.
-    size: how many bytes it claims, None where it claims none. chunks: the bytes that can be read;
-    reading them may raise what the standard library raises.
+    problem: why the member can't be unpacked, apart from its name; "" for a plain file. kind: of
+    the problem. size: how many bytes the member claims, None where it claims none. chunks: the
+    bytes that can be read; reading them may raise what the standard library raises.
     """
 
     name: str

@@ -66,11 +66,8 @@ class Unpacked:
 def unpack(
     bundle: str, folder: str, *, max_bytes: int = MAX_TOTAL_BYTES, shown: str | None = None
 ) -> Unpacked:
-    """Unpack the Kafka files of a bundle below `folder`, which exists. It never raises because of
-    content.
-
-    shown: the user's name of the bundle, where that isn't its path.
-    """
+    """Unpack the Kafka files of a bundle below `folder`, which exists. No content of the bundle
+    makes this raise. shown: the user's name of the bundle, where that isn't its path."""
     room = min(max_bytes, room_for_strangers(folder))
     unpacking = _Unpacking(shown or bundle, folder, room, min(max_bytes, MAX_ZERO_BYTES))
     members = zip_members if bundle.endswith(".zip") else tar_members
@@ -144,7 +141,7 @@ class _Unpacking:
             except _BROKEN as error:
                 problem = _one_line(error)
             size = out.tell()
-            out.truncate(size)  # So that the file can end in a hole.
+            out.truncate(size)  # The file may end in a hole.
         whole = not over
         if problem is not None:
             self.damage(member.name, DamageKind.CONTENT, problem, member.position)

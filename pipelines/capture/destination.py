@@ -1,9 +1,9 @@
 """Where a capture is written: a local folder, or a place in an object store.
 
-What is there already may be a stranger's. In a local folder no link is followed: each part of a
-path is opened below the part before it. A file is always made new, because an existing one may be a
-second name of a file elsewhere. Folders of other users are refused. Only the owner may read what is
-made.
+Files and folders that exist there may be a stranger's. In a local folder no link is followed: each
+part of a path is opened below the part before it. A file is always made new, because an existing
+one may be a second name of a file elsewhere. Folders of other users are refused. Only the owner may
+read the files and folders that are made.
 """
 
 from __future__ import annotations
@@ -61,10 +61,10 @@ class CaptureDestination(Protocol):
 
 @contextmanager
 def destination_at(place: str) -> Iterator[CaptureDestination]:
-    """place: a folder, made where it is missing, or a URI of pyarrow.fs.
+    """The destination at a place: a folder, made where it is missing, or a URI of pyarrow.fs.
 
-    UsageError for a folder that is a link, that another user owns or that everybody may write to,
-    and for one in a node's log directory.
+    Raises UsageError for a folder that is a link, that another user owns, that everybody may write
+    to, or that lies in a node's log directory.
     """
     if not is_uri(place):
         with _local(os.path.abspath(place), place) as local:

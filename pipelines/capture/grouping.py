@@ -4,7 +4,7 @@ and check."""
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from replica.errors import DataError, UnreadableFileError, UsageError
@@ -53,12 +53,11 @@ def replica_at(path: str) -> ReplicaId | None:
     return None
 
 
-def unused_names(order: Sequence[str], batches: Sequence[str]) -> UsageError | None:
-    """The error for names of --order in which no directory lies."""
+def refuse_unused(order: Sequence[str], batches: Collection[str]) -> None:
+    """Raises UsageError for names of --order in which no directory lies."""
     unused = [name for name in order if name not in batches]
-    if not unused:
-        return None
-    return UsageError(f"--order: no directory lies in a folder called {', '.join(unused)}")
+    if unused:
+        raise UsageError(f"--order: no directory lies in a folder called {', '.join(unused)}")
 
 
 class AmbiguousOrderError(UsageError):

@@ -1,5 +1,4 @@
-"""What the lake knows of a replica's files from the replica's newest capture, read without
-Spark."""
+"""The facts in a lake about a replica's files in its newest capture, read without Spark."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from pipelines.capture.grouping import ambiguous, batch_of, replica_at, unused_names
+from pipelines.capture.grouping import ambiguous, batch_of, refuse_unused, replica_at
 from pipelines.capture.inputs import Input, inputs
 from pipelines.capture.known import NOTHING_KNOWN, Base, KnownCaptures
 from pipelines.capture.manifest import manifest_of
@@ -113,11 +113,9 @@ class CaptureGroup:
 
 @dataclass(frozen=True, slots=True)
 class Looks:
-    """rounds: groups to ingest one after another, oldest first; each holds one per cluster.
-
-    damages: of files that belong to no replica, by the user's names. left_out: a sentence about
-    each partition that is no metadata log.
-    """
+    """The looks of one call. rounds: groups to ingest one round after another, oldest first; a
+    round has one group for each cluster. damages: of files that belong to no replica, by the user's
+    names. left_out: a sentence about each partition that is no metadata log."""
 
     rounds: tuple[tuple[CaptureGroup, ...], ...]
     damages: tuple[Damage, ...]
@@ -147,9 +145,7 @@ def look_at(paths: Sequence[str], options: CaptureOptions, spool: Spool) -> Look
         other = placed.setdefault((look.replica, place), look)
         if other.capture_id != look.capture_id:
             raise ambiguous(other.location.shown, look.location.shown, look.replica.node_id)
-    unused = unused_names(options.order, list(batches))
-    if unused is not None:
-        raise unused
+    refuse_unused(options.order, batches)
     ordered = sorted(batches, key=lambda batch: _age(batch, batches[batch].values(), options))
     rounds = _rounds([batches[batch].values() for batch in ordered])
     return Looks(rounds, tuple(damages), tuple(looking.left_out))
@@ -186,7 +182,7 @@ def _groups(looks: Iterable[Look]) -> Iterator[CaptureGroup]:
 
 @dataclass(frozen=True)
 class _Looking:
-    """One call: what was asked for, and what was found so far."""
+    """One call: its options, and its results so far."""
 
     options: CaptureOptions
     spool: Spool

@@ -26,11 +26,9 @@ class OldCapture:
 
 
 def old_captures(folder: str, before: datetime) -> Iterator[OldCapture]:
-    """The captures in the folder that were taken before a moment, oldest first; also what an
-    interrupted capture or `remove` left. Other files and folders, and links, are skipped.
-
-    Raises UsageError where there is no such folder.
-    """
+    """The captures in the folder that were taken before a moment, oldest first; also the rest of an
+    interrupted capture or `remove`. Other files and folders, and links, are skipped. Raises
+    UsageError where there is no such folder."""
     try:
         names = sorted(
             each.name for each in os.scandir(folder) if each.is_dir(follow_symlinks=False)

@@ -34,7 +34,7 @@ LISTING_S, CHUNK_S = 120.0, 300.0
 
 @dataclass(frozen=True, slots=True)
 class RemoteFile:
-    """A file below a URI. relative: its path below it, "" where the URI names the file itself."""
+    """A file below a URI. relative: its path below the URI, "" where the URI is the file's own."""
 
     uri: str
     relative: str
@@ -47,7 +47,8 @@ class RemoteFile:
 
 @dataclass(frozen=True, slots=True)
 class Downloaded:
-    """file: the local copy where the URI names a single file. damages: by the shown URI."""
+    """The result of a download. file: the local copy where the URI names a single file, else None.
+    damages: by the shown URI."""
 
     file: str | None
     damages: tuple[Damage, ...]

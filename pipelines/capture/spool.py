@@ -210,7 +210,7 @@ class Copying:
         count = 0
         try:
             private.make_folder(target.parent)
-            # A copy that is there is of an earlier look, during which the directory changed.
+            # An existing copy is of an earlier look, during which the directory changed.
             target.unlink(missing_ok=True)
             with private.new_file(target) as out:
                 for position, size in wanted:

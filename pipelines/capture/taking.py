@@ -43,8 +43,8 @@ class CapturedDirectory:
     """One directory of a capture. folder: its place in the capture. shown: its place in the user's
     words.
 
-    sent_bytes: what was written now; the rest of size_bytes was written before. damages: by the
-    user's names; the capture has what can be read of a damaged file.
+    sent_bytes: how many bytes were written now; the rest of size_bytes was written before. damages:
+    by the user's names; the capture has the readable bytes of a damaged file.
     """
 
     folder: str
@@ -135,8 +135,8 @@ class _Target:
     _unsaved_bytes: int = 0
 
     def resume(self) -> None:
-        """Learn what an interrupted capture left. Raises UsageError where the place is used
-        otherwise."""
+        """Read the journal of an interrupted capture, if there is one. Raises UsageError where the
+        place is used otherwise."""
         if self.place.read(capture.FILE_NAME) is not None:
             raise UsageError(f"{self.shown}: holds a finished capture; name another folder")
         journal = self.place.read(capture.PART_NAME)
@@ -198,7 +198,7 @@ class _Target:
         return sent.size
 
     def finish(self) -> None:
-        """Remove what the capture no longer needs, and then note that it is complete."""
+        """Remove files that the capture no longer needs, and note that the capture is complete."""
         for path in sorted(set(self.arrived) - set(self.wanted)):
             self.place.delete(path)
         files = tuple(self.wanted[path] for path in sorted(self.wanted))
@@ -219,7 +219,7 @@ class _Target:
 
 @dataclass
 class _Sending:
-    """The `read` port of read_directory. It sends what it reads to the capture."""
+    """The `read` port of read_directory. It sends the bytes that it reads to the capture."""
 
     target: _Target
     folder: str

@@ -44,9 +44,9 @@ Shape = Callable[[Alert], bytes]
 
 
 def alert_key(row: Row) -> str:
-    """The alert's key, the same for a finding in each capture that shows it. It is made of cluster
-    and rule; for a finding that is not of health also of its place and words. SHA-256 in
-    hexadecimal digits."""
+    """The alert's key, the same in each capture that shows the finding: SHA-256, in hexadecimal
+    digits, of cluster and rule. For a finding that is not of health, its place and words count
+    too."""
     parts = [row["cluster_id"], row["family"], row["rule"]]
     if row["family"] != "health":
         parts += [row["file"].rpartition("/")[2], *(row[name] for name in _OF_FILES)]

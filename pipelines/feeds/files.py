@@ -102,7 +102,7 @@ class ProgressFile:
             raise error.in_file(str(self._path)) from error
 
     def write(self, progress: FeedProgress) -> None:
-        """Writes the progress. It is on disk when this returns."""
+        """Writes the progress. Returns when the progress is on disk."""
         write_whole(self._path, (message.compact(progress.to_json()),))
 
 

@@ -128,7 +128,7 @@ class KafkaTarget:
             self._produce_all(changes, position)
         except KafkaException as error:
             if error.args[0].code() == KafkaError._STATE:
-                self._commit()  # the transaction has failed since; this raises the reason
+                self._commit()  # the transaction has failed: the commit raises the reason
             raise
         self._commit()
 
@@ -187,7 +187,7 @@ def kafka_target(to: KafkaDestination, feed: Feed, table_id: str) -> Iterator[Ka
         try:
             yield KafkaTarget(to, feed, table_id, producer, cluster)
         finally:
-            # readers wait at an open transaction; where none is open, this is an error
+            # readers wait at an open transaction; without one, the abort raises an error
             with suppress(KafkaException):
                 producer.abort_transaction(_TIMEOUT_S)
     except KafkaException as error:

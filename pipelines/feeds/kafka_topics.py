@@ -35,9 +35,9 @@ _SILENT.propagate = False
 
 
 class KafkaCluster:
-    """properties: librdkafka's, for all clients of the cluster. hear: is told librdkafka's messages
-    about errors that it recovers from, instead of its log on stderr. All methods raise
-    KafkaException."""
+    """The clients of a cluster. properties: librdkafka's, for all clients. hear: is told
+    librdkafka's messages about errors from which it recovers, which would otherwise go to stderr.
+    All methods raise KafkaException."""
 
     def __init__(self, properties: Mapping[str, str], hear: Callable[[KafkaError], object]) -> None:
         self.properties: dict[str, Any] = {
@@ -122,7 +122,7 @@ class KafkaCluster:
         try:
             topics = self._admin.list_topics(timeout=_TIMEOUT_S).topics
         finally:
-            self._admin.poll(0)  # without this nobody learns the reason
+            self._admin.poll(0)  # delivers the reason of an error to `hear`
         return {name: sorted(topic.partitions) for name, topic in topics.items()}
 
     def _wait_for(self, topics: Any) -> None:

@@ -14,7 +14,7 @@ Start = Literal["snapshot", "latest"]
 
 
 class FeedTarget(Protocol):
-    """A place to publish to. It keeps the progress, where it can in one step with the changes."""
+    """A place to publish to. It also keeps the progress, in one step with the changes if it can."""
 
     @property
     def name(self) -> str:

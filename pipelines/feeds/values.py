@@ -1,4 +1,4 @@
-"""The tables that have a feed, what is published of them, and how far: values without effects."""
+"""The tables that have a feed, their changes, and the progress of publishing: plain values."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """New findings, of severity error or also warning, each sent by POST to a URL: at least once.
 
-A finding that a later capture of the same replica shows again is not new: what was sent follows
-from the table's version before, so only the progress is kept. A finding that is sent again, after a
-crash between the answer and the progress, has the same Idempotency-Key.
+A finding that a later capture of the same replica shows again is not new. The findings that were
+sent before are those of the table's version before, so only the progress is kept. A finding that is
+sent again, after a crash between the answer and the progress, has the same Idempotency-Key.
 
 As JSON, a finding is sent when it is new. In a form of alert_shapes it is also sent when it is
 resolved: when its last row is gone, or has a lesser severity.
@@ -46,11 +46,12 @@ _TEMPORARY = (408, 425, 429, 500, 502, 503, 504)
 
 @dataclass(frozen=True)
 class WebhookEndpoint:
-    """headers: sent with each request. timeout_s: for the connection, and for each wait for the
-    answer. attempts: in a row; the second comes at once, then after twice backoff_s, doubling each
-    time up to a minute, or when a Retry-After says. limit_s: for one request, however slowly the
-    answer arrives. form: one of FORMATS. least: one of SEVERITIES. routing_key: PagerDuty's key of
-    the service."""
+    """An endpoint and how to send to it. headers: sent with each request. timeout_s: for the
+    connection, and for each wait for the answer. attempts: how many in a row; the second comes at
+    once, the third after twice backoff_s, and each later one after twice the time before, up to a
+    minute, or at the time of a Retry-After. limit_s: for one request, however slowly the answer
+    arrives. form: one of FORMATS. least: one of SEVERITIES. routing_key: PagerDuty's key of the
+    service."""
 
     url: str = field(repr=False)
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)

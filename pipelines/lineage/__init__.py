@@ -1,6 +1,6 @@
-"""OpenLineage events about our jobs: what went in, which versions of which tables came out.
+"""OpenLineage events about our jobs: their inputs, and the versions of the tables that they wrote.
 
 job_events  whether and where events go, and the events around a job
-events      RunEvents from what a job changed in a lake, read from Delta's logs; the only importer
-            of openlineage, and only where events go somewhere
+events      RunEvents about a job's changes in a lake, read from Delta's logs; the only importer of
+            openlineage, and only where events go somewhere
 """

@@ -111,7 +111,7 @@ class Events:
 
     def __init__(self, job: str, run_id: str, lake: Lake, file: str) -> None:
         transport = FileTransport(FileConfig(log_file_path=file, append=True)) if file else None
-        set_producer(PRODUCER)  # of the facets; events are given it
+        set_producer(PRODUCER)  # the producer of the facets; `_emit` names that of events
         self._client = OpenLineageClient(transport=transport)
         self._job, self._run_id, self._lake = job, run_id, lake
 
@@ -148,7 +148,7 @@ class Events:
             self._emit(state, f"{self._job}.quality", run_id, {"parent": parent}, told)
 
     def close(self) -> None:
-        """Sends what is still to be sent."""
+        """Sends the events that were not sent yet."""
         self._client.close()
 
     def _emit(

@@ -52,7 +52,8 @@ class Action(StrEnum):
 
 @dataclass(frozen=True)
 class Expectation:
-    """type: the name in Great Expectations. kwargs: the expectation's arguments except the columns.
+    """One expectation of a table. type: the name in Great Expectations. kwargs: the expectation's
+    arguments except the columns.
 
     columns: the columns that the expectation is about; none for the table as a whole. meaning: a
     sentence that holds for every good row. predicate: set for a condition that only Spark's SQL can

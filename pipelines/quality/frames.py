@@ -57,7 +57,8 @@ def _shown(suite: Suite) -> list[str]:
 
 
 def _query(suite: Suite, judged: str, conditions: Mapping[str, Expectation]) -> str:
-    """conditions: by the name of the column that says whether a row satisfies them."""
+    """SQL of the shown columns, and of the values of conditions and predicates. conditions: by the
+    name of the column that says whether a row satisfies them."""
     wanted = [name for one in suite.expectations if one.predicate for name in one.columns]
     columns = [
         *quoted(list(dict.fromkeys((*_shown(suite), *wanted)))),

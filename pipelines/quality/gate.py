@@ -98,7 +98,7 @@ class Gate(JudgedRun):
         for suite in suites:
             name = suite.contract.table_name
             joins_fewer = suite.joined is not None and suite.joined.contract.table_name in left_out
-            if joins_fewer:  # the table that it joins lost rows, which may break it
+            if joins_fewer:  # the joined table lost rows, which may break this suite
                 judged[name] = judged_rows(self._spark, suite, admitted)
             count = read[name].row_count
             if joins_fewer or any(broken[suite.name]):

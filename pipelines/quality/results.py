@@ -1,4 +1,4 @@
-"""What the gates of a run find, and what they write into the lake: gold.quality_results,
+"""The results of a run's gates, and how they are written into the lake: gold.quality_results,
 gold.quarantined_rows and the pages."""
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class JudgedRun:
         try:
             self._write()
         except Exception:
-            # an error that ended the run says more than one about what then couldn't be written
+            # the error that ended the run tells more than an error of the writing after it
             if error is None:
                 raise
 

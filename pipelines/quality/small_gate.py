@@ -120,7 +120,7 @@ class SmallGate(JudgedRun):
         self, layer: QueryableTables, one: Counted, rows: str, admitted: Mapping[str, str]
     ) -> JudgedSuite:
         join = one.suite.joined
-        # rows are left out of the joined table, which may break this one
+        # the joined table lost rows, which may break this suite
         joins_fewer = join is not None and join.contract.name in admitted
         if not any(one.broken) and not joins_fewer:
             return unbroken(one.suite, one.row_count)

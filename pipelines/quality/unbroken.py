@@ -115,8 +115,8 @@ def count_broken(
 def _broken_by_predicate(
     layer: QueryableTables, suite: Suite, expectation: Expectation, rows: Mapping[str, str]
 ) -> int:
-    """How many rows break the expectation by its predicate. It reads some of the column at a time,
-    so that the values don't fill this process's memory."""
+    """How many rows break the expectation by its predicate. The values are read in batches, so that
+    they don't fill this process's memory."""
     assert expectation.predicate is not None, expectation.meaning
     columns = ", ".join(quoted(expectation.columns))
     source = source_of(suite.name, rows)
@@ -134,10 +134,10 @@ _FEW_ROWS = 50_000
 
 @dataclass(frozen=True)
 class Parts:
-    """groups: all clusters, in groups that one task judges. changed: the clusters whose rows may
-    have changed since all rows of the tables in `unbroken` satisfied their suites. token: one for
-    each build, so that a task never reads a table which a build of an earlier lake opened at the
-    same path and version."""
+    """The parts in which tables are judged. groups: all clusters; one task judges a group. changed:
+    the clusters whose rows may have changed since all rows of the tables in `unbroken` satisfied
+    their suites. token: one for each build, so that a task never reads a table which a build of an
+    earlier lake opened at the same path and version."""
 
     groups: Sequence[Sequence[str]]
     tasks: Tasks

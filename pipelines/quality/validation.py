@@ -55,7 +55,7 @@ _NULLS = "column_values.nonnull.unexpected_count"
 class _RowSatisfies(ColumnMapMetricProvider):
     condition_metric_name = "row.satisfies"
     condition_value_keys = ("condition",)
-    filter_column_isnull = False  # the condition says what NULL means
+    filter_column_isnull = False  # the condition decides about NULL
 
     @column_condition_partial(engine=SparkDFExecutionEngine)
     def _spark(cls, column: Column, condition: str, **_: Any) -> Column:

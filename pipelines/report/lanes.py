@@ -17,12 +17,9 @@ _THINNEST = 0.6
 
 @dataclass(frozen=True)
 class Block:
-    """start, end: on the drawing's scale. fill: a class of the style sheet. texts: labels, the
-    longest first.
-
-    title: the tooltip. count: how many epochs the block stands for. is_below: whether the block is
-    below the log start.
-    """
+    """A block of a lane. start, end: on the drawing's scale. fill: a class of the style sheet.
+    texts: labels, the longest first. title: the tooltip. count: how many epochs the block stands
+    for. is_below: whether the block is below the log start."""
 
     start: float
     end: float
@@ -66,7 +63,7 @@ def draw_blocks(blocks: Iterable[Block], scale: Scale, y: float, height: float) 
     parts = []
     for block in blocks:
         x, end = scale.x(block.start), scale.x(block.end)
-        # an epoch of one record has no extent, but it was there
+        # an epoch of one record has no extent on the scale, but gets a block too
         width = max(end - x, _THINNEST)
         left = min(x, 100 - width)
         if block.is_below:  # its fill lets the track shine through

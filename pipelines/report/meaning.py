@@ -1,4 +1,4 @@
-"""What lost records would have changed, in words: the numbers of typed changes as a clause."""
+"""The changes that lost records would have made, in words: how many of each type, as a clause."""
 
 from __future__ import annotations
 
@@ -131,8 +131,8 @@ def _were(count: int) -> str:
 
 
 def _phrases(changes: Sequence[tuple[LostChange, int]]) -> Sequence[tuple[str, int, str]]:
-    """(entities, how many, what was done to them), the largest first. Those beyond a limit are one
-    phrase."""
+    """(entities, how many, what was done to them), the largest number first. Types beyond a limit
+    are one phrase."""
     partitions = {one.change: count for one, count in changes if one.with_topic}
     found: list[tuple[str, int, str]] = []
     for one, count in changes:

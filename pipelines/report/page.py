@@ -47,8 +47,9 @@ _SCRIPTS = ("report.js", "travel_data.js", "travel_panels.js", "travel.js")
 
 @dataclass(frozen=True)
 class Report:
-    """clusters: those on the page. more: how many other clusters the lake has. of_directories: the
-    directories of which the lake was made only for this page; empty for a lake that stays."""
+    """The content of a page. clusters: those on the page. more: how many other clusters the lake
+    has. of_directories: the directories of which the lake was made only for this page; empty for a
+    lake that stays."""
 
     lake: Lake
     version: str

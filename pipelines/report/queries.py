@@ -64,7 +64,7 @@ LIMIT 50"""
 
 
 def ms(time: str) -> str:
-    """SQL: a timestamp column in ms since 1970. It also takes years that no calendar has."""
+    """SQL: a timestamp column in ms since 1970, also for years that no calendar has."""
     return f"CAST({time} AS BIGINT) / 1000"
 
 

@@ -27,8 +27,8 @@ class Cell:
 
 @dataclass(frozen=True)
 class RecordRow:
-    """cells: one for each branch, None where the branch has no record at the offset; a single cell
-    where all branches have the same record."""
+    """The records at an offset. cells: one for each branch, None where the branch has no record
+    there; a single cell where all branches have the same record."""
 
     offset: int
     cells: tuple[Cell | None, ...]

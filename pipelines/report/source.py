@@ -17,7 +17,7 @@ class ReportSource:
     """A lake that answers queries.
 
     lake: as the user named it. tables: `schema.table` of each table in it. ask: takes one SELECT in
-    DataFusion's dialect and gives its rows; times are datetimes in UTC, VARIANT is decoded. It
+    DataFusion's dialect and gives its rows; times are datetimes in UTC, VARIANT is decoded. `ask`
     raises KraftlakeError.
     """
 

@@ -87,13 +87,14 @@ class Clause:
 
 @dataclass(frozen=True)
 class ReportVerdict:
-    """sentence: all clauses. level: the worst."""
+    """The verdict on a cluster. level: the worst level of the clauses."""
 
     level: Level
     clauses: tuple[Clause, ...]
 
     @property
     def sentence(self) -> str:
+        """All clauses as one sentence."""
         text = "; ".join(clause.text for clause in self.clauses)
         return f"{text[0].upper()}{text[1:]}."
 

@@ -49,11 +49,8 @@ _UNREAD = (0, 0, -1, 0, 0)
 
 
 class RangeReader(Protocol):
-    """What a stream needs from the reader of a table: its files, and the rows of a range of one
-    file.
-
-    range_bytes: the bytes of a file for one Spark task.
-    """
+    """The part of a table's reader that a stream uses: the files, and the rows of a range of one
+    file. range_bytes: the bytes of a file for one Spark task."""
 
     range_bytes: int
 

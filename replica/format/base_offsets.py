@@ -1,10 +1,10 @@
 """Whether the base offset of a frame can be believed. The CRC doesn't cover it, so the frames
 around must confirm it.
 
-A frame with another base offset than expected is judged by the next two frames. A frame leaps if it
-skips more offsets than the bytes before it can have held. Then it is judged by all frames of the
-next MiB: a fault may have written a block of another part of the log here, and to believe that
-would lose the right frames behind it.
+A frame with another base offset than expected is judged by the two frames behind it. A frame leaps
+if it skips more offsets than fit into the bytes before it. A frame that leaps is judged by all
+frames of the next MiB: a fault may have written a block from another part of the log here, and to
+believe that block would lose the right frames behind it.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ class OffsetJudgement:
         self.damages: list[Damage] = []
         self._pending: deque[LocatedBatch] = deque()
         self._runs = _Runs()
-        self._sound_end = end  # the byte after the last frame with a right CRC
-        self._room = 0  # how many offsets the frames since the last believed one can have held
+        self._sound_end = end  # The byte after the last frame with a right CRC.
+        self._room = 0  # How many offsets fit into the frames since the last believed one.
 
     @property
     def in_doubt(self) -> bool:
@@ -103,12 +103,11 @@ class OffsetJudgement:
         return []
 
     def _between(self, frame: LocatedBatch) -> int:
-        """The most records that the bytes between the last sound frame and this one can have
-        held."""
+        """The most records that fit into the bytes between the last sound frame and this one."""
         return (frame.position - self._sound_end) // MIN_RECORD_BYTES
 
     def _leaps(self, frame: LocatedBatch) -> bool:
-        """Whether the frame skips more offsets than the bytes before it can have held."""
+        """Whether the frame skips more offsets than fit into the bytes before it."""
         if self.expected is None:
             return False
         return frame.header.base_offset - self.expected > self._room + self._between(frame)
@@ -123,7 +122,7 @@ class OffsetJudgement:
         lowest = 0 if self.expected is None else self.expected
         if frame.header.base_offset < lowest or self._fills_its_place(frame):
             return False
-        behind = [_base_offset(other) for other in islice(self._pending, _WITNESSES)]
+        behind = [other.header.base_offset for other in islice(self._pending, _WITNESSES)]
         witnesses = [base_offset for base_offset in behind if base_offset >= lowest]
         following = frame.header.next_offset
         return not witnesses or any(base_offset >= following for base_offset in witnesses)
@@ -180,10 +179,6 @@ class _Runs:
         pushed_out = sum(run.offsets_within(expected, first.begin) for run in behind)
         again = sum(run.offsets_within(first.begin, first.end) for run in behind)
         return pushed_out > max(0, first.end - first.begin - again)
-
-
-def _base_offset(frame: LocatedBatch) -> int:
-    return frame.header.base_offset
 
 
 def _end(frame: LocatedBatch) -> int:

@@ -9,8 +9,9 @@ from __future__ import annotations
 import gzip
 import struct
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import ModuleType
+from typing import TypeVar
 
 from replica.errors import CorruptDataError, UnsupportedDataError
 from replica.message.primitives import Buffer
@@ -45,6 +46,9 @@ _GROWTH = 8
 it grows by this factor, up to the limit."""
 _TOO_SMALL = "failed to write whole buffer"
 _SNAPPY_MAX_RATIO = 64
+
+
+_Function = TypeVar("_Function")
 
 
 class Inflation:
@@ -84,11 +88,8 @@ def decompress(codec: int, data: Buffer, limit: int | None = None) -> bytes:
     """
     if codec == NONE:
         return bytes(data)
-    reader = _READERS.get(codec)
-    if reader is None:
-        raise UnsupportedDataError(f"compression type {codec} is unknown")
-    _check_has_codec(codec)
-    return reader(bytes(data), inflated_limit(len(data)) if limit is None else limit)
+    most = inflated_limit(len(data)) if limit is None else limit
+    return _chosen(_READERS, codec)(bytes(data), most)
 
 
 def compress(codec: int, data: bytes) -> bytes:
@@ -96,25 +97,18 @@ def compress(codec: int, data: bytes) -> bytes:
     does."""
     if codec == NONE:
         return data
-    if codec == GZIP:
-        return gzip.compress(data, 6, mtime=0)
-    if codec in CODEC_NAMES:
-        _check_has_codec(codec)
-    if codec == SNAPPY:
-        return _xerial_compress(data)
-    if codec == LZ4:
-        return bytes(cramjam.lz4.compress(data))
-    if codec == ZSTD:
-        return bytes(cramjam.zstd.compress(data))
-    raise UnsupportedDataError(f"compression type {codec} is unknown")
+    return _chosen(_WRITERS, codec)(data)
 
 
-def _check_has_codec(codec: int) -> None:
+def _chosen(functions: Mapping[int, _Function], codec: int) -> _Function:
+    if codec not in functions:
+        raise UnsupportedDataError(f"compression type {codec} is unknown")
     if codec != GZIP and cramjam is None:
         raise UnsupportedDataError(
             f"{CODEC_NAMES[codec]}: this installation has no codec for it: "
             "python3 -m pip install cramjam, or install kraftlake by its wheel"
         )
+    return functions[codec]
 
 
 def _gunzip(data: bytes, limit: int) -> bytes:
@@ -192,4 +186,10 @@ _READERS: dict[int, Callable[[bytes, int], bytes]] = {
     SNAPPY: _unxerial,
     LZ4: lambda data, limit: _into_growing_buffer(cramjam.lz4, "lz4", data, limit),
     ZSTD: lambda data, limit: _into_growing_buffer(cramjam.zstd, "zstd", data, limit),
+}
+_WRITERS: dict[int, Callable[[bytes], bytes]] = {
+    GZIP: lambda data: gzip.compress(data, 6, mtime=0),
+    SNAPPY: _xerial_compress,
+    LZ4: lambda data: bytes(cramjam.lz4.compress(data)),
+    ZSTD: lambda data: bytes(cramjam.zstd.compress(data)),
 }

@@ -1,7 +1,7 @@
 """The bytes of a log file that was scanned, read batch by batch, so that little is in memory.
 
 A running node may have changed the file since the scan: it truncates a log, and deletes segments
-and snapshots. By the CRC a batch is known from another batch in its place.
+and snapshots. The CRC tells a batch from another batch that now lies in the same place.
 """
 
 from __future__ import annotations

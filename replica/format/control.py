@@ -16,7 +16,6 @@ on; that module says why there are both.
 
 from __future__ import annotations
 
-import base64
 import struct
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -26,7 +25,7 @@ from typing import Any, TypeAlias
 
 from replica.errors import CorruptDataError, UnsupportedDataError
 from replica.format.control_records import CONTROL_PROGRAMS
-from replica.message.json_text import Plain, plain_maker
+from replica.message.json_text import Plain, bytes_plain, plain_maker
 from replica.message.plain_reader import read_plain
 from replica.message.primitives import Buffer, read_fixed, require
 from replica.message.reader import Notes, StructReader, left_over, record_reader
@@ -199,9 +198,7 @@ def to_plain(message: ControlMessage) -> dict[str, Any]:
     """The message as JSON values, as kafka-dump-log prints it; of an unknown type the value as
     base64."""
     if isinstance(message, UnknownControl):
-        raw = message.value
-        text = raw if isinstance(raw, str) else base64.b64encode(raw).decode("ascii")
-        return {"version": message.version, "raw": text}
+        return {"version": message.version, "raw": bytes_plain(message.value)}
     return dict(_plain(_TYPE_OF[type(message)], message.version)(_fields_of(message)))
 
 

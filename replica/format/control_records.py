@@ -34,10 +34,9 @@ CONTROL_RECORDS: tuple[RecordSchema, ...] = (
         _VERSION,
         declare("lastContainedLogTimestamp", "int64"),
         api_key=3,
-        newest=0,
     ),
-    record("SNAPSHOT_FOOTER", _VERSION, api_key=4, newest=0),
-    record("KRAFT_VERSION", _VERSION, declare("kRaftVersion", "int16"), api_key=5, newest=0),
+    record("SNAPSHOT_FOOTER", _VERSION, api_key=4),
+    record("KRAFT_VERSION", _VERSION, declare("kRaftVersion", "int16"), api_key=5),
     record(
         "KRAFT_VOTERS",
         _VERSION,
@@ -61,7 +60,6 @@ CONTROL_RECORDS: tuple[RecordSchema, ...] = (
             ),
         ),
         api_key=6,
-        newest=0,
     ),
 )
 

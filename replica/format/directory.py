@@ -96,7 +96,7 @@ class SnapshotFile:
 
     @property
     def is_whole(self) -> bool:
-        """Undamaged, with header and footer, and all batches of its epoch; whatever its state."""
+        """Whether it has header and footer, no damage, and no batch of another epoch."""
         if self.scan.damages or self.scan.zero_tail:
             return False
         epochs = {batch.header.leader_epoch for batch in self.scan.batches}
@@ -146,7 +146,7 @@ class MetadataDirectory:
 
     @property
     def has_moved(self) -> bool:
-        """Whether it changed each time it was read, so that its files may not fit together."""
+        """Whether the directory changed during each reading: its files may not fit together."""
         return any(damage.kind is DamageKind.CHANGED for damage in self.damages)
 
     @property
@@ -169,7 +169,7 @@ class MetadataDirectory:
     @property
     def log_start_offset(self) -> int:
         """The start of the first leader epoch, if a snapshot ends there or the log begins there;
-        else first_offset. Batches below it are leftovers."""
+        else first_offset. Batches below the log start are leftovers."""
         first = self.first_offset
         if self.leader_epochs:
             start = self.leader_epochs[0].start_offset
@@ -324,7 +324,7 @@ class _Reading:
     def _small_file(self, file: FoundFile, data: bytes) -> None:
         decode = INDEX_DECODERS.get(file.name.kind)
         if decode is not None:
-            # Kafka may leave an index of 0 bytes, which is legal
+            # Kafka may leave an index of 0 bytes, which is legal.
             content = self._decoded(file, data, decode) if data else decode(b"")
             if content is not None:
                 self.indexes.append(IndexFile(file, content))
@@ -360,8 +360,8 @@ class _Reading:
         try:
             return decode(data)
         except DataError as error:
-            told = DamageKind.CONTENT, error.reason, error.position or 0
-            self._damage(file.path, len(data), *told)
+            at = error.position or 0
+            self._damage(file.path, len(data), DamageKind.CONTENT, error.reason, at)
             return None
 
     def _segment(self, file: FoundFile, read: Source) -> None:
@@ -371,20 +371,20 @@ class _Reading:
 
     def _snapshot(self, file: FoundFile, read: Source) -> None:
         found = self.scan(read, expected_offset=0)
-        name = file.name.snapshot
-        state = SnapshotState.COMPLETE if name is None else name.state
-        if state is SnapshotState.COMPLETE and not file.size_bytes:
+        snapshot = SnapshotFile(file, found, inspect(read, found))
+        is_complete = snapshot.state is SnapshotState.COMPLETE
+        if is_complete and not file.size_bytes:
             self._damage(file.path, 0, DamageKind.EMPTY_FILE, "a snapshot of 0 bytes")
-        if state is SnapshotState.COMPLETE and found.zero_tail:
+        if is_complete and found.zero_tail:
             detail = f"a snapshot with {found.zero_tail} zero bytes at its end"
             self._damage(
                 file.path, file.size_bytes, DamageKind.ZERO_HOLE, detail, found.end_position
             )
-        # a .part file is being written: its end is no damage
-        unfinished = {DamageKind.TORN_TAIL} if state is SnapshotState.PART else set()
+        # A .part file is being written, so a cut end is no damage.
+        unfinished = {DamageKind.TORN_TAIL} if snapshot.state is SnapshotState.PART else set()
         told = (damage for damage in found.damages if damage.kind not in unfinished)
         self.damages.extend(damage.in_file(file.path) for damage in told)
-        self.snapshots.append(SnapshotFile(file, found, inspect(read, found)))
+        self.snapshots.append(snapshot)
 
     def _check_joints(self, segments: tuple[SegmentFile, ...]) -> None:
         """Record a damage where a segment doesn't start where the one before it ends, unless the

@@ -54,14 +54,14 @@ def frames(
     check_crc: bool = True,
     holes: bool = False,
 ) -> Iterator[Frame]:
-    """The whole batches of `data`, whose first byte is byte `start` of its file. It ends where the
-    rest is shorter than a batch.
+    """The whole batches of `data`, whose first byte is byte `start` of its file. The iteration ends
+    where the rest is shorter than a batch.
 
     expected_offset: base offset of the first batch, None for any that is not negative. epoch: the
     lowest epoch of the first batch. holes: for other topics than the metadata log, which may be
     compacted: a batch may begin at a later offset, and have any epoch. Raises DataError, with the
-    byte in the file, for a batch whose frame or CRC is wrong, whose offset doesn't follow the last
-    one, or whose epoch is lower than the last one.
+    byte in the file, for a batch whose frame or CRC is wrong, whose offset doesn't follow that of
+    the batch before, or whose epoch is lower than that of the batch before.
     """
     view = memoryview(data)
     unpack, crc_of = HEADER.unpack_from, crc32c

@@ -1,7 +1,7 @@
 """Sparse indexes beside a segment (Kafka: OffsetIndex, TimeIndex).
 
     .index      int32 offset relative to the segment's base, int32 byte position of its batch
-    .timeindex  int64 largest timestamp (ms) so far, int32 relative offset of the record it is of
+    .timeindex  int64 largest timestamp (ms) so far, int32 relative offset of the record that has it
 
 Both are preallocated, so a running node's file ends in zero bytes. The time index of a closed
 segment may end with an entry that repeats the offset of the one before.

@@ -3,8 +3,8 @@
 It remembers only sound bytes: whole batches in sequence, from the file's first byte on, in which no
 rule found anything. Next time it reads the landmarks, some of these batches, and compares them. By
 Raft's log matching property two logs with the same epoch at the same offset hold the same records
-up to there. So a file with the last landmark in its place is the known one. This can't show a bit
-that flipped between the landmarks.
+up to there. So a file with the last landmark in its place is the known one. A bit that flipped
+between two landmarks can't be found in this way.
 """
 
 from __future__ import annotations
@@ -203,13 +203,9 @@ def _batch(place: BatchPlace, header: Buffer) -> LocatedBatch:
 
 
 def _is_sound(file: OpenFile, place: BatchPlace) -> bool:
-    found = _scanned(file, place)
-    return not found.damages and len(found.batches) == 1
-
-
-def _scanned(file: OpenFile, place: BatchPlace) -> SegmentScan:
     part = file.part(place.position, place.size_bytes)
-    return segment.scan(part, start=place.position, expected_offset=place.base_offset)
+    found = segment.scan(part, start=place.position, expected_offset=place.base_offset)
+    return not found.damages and len(found.batches) == 1
 
 
 def _around(batches: Iterable[LocatedBatch], ends: Sequence[int]) -> Iterator[BatchPlace]:

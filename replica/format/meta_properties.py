@@ -45,25 +45,21 @@ class MetaProperties:
 def decode(data: bytes) -> MetaProperties:
     """The properties. Raises DataError with the byte of the line that can't be read."""
     text = data.decode(ENCODING)
-    properties: dict[str, str] = {}
-    positions: dict[str, int] = {}
-    for position, key, value in properties_in(text):
-        properties[key] = value
-        positions[key] = position
-    if "version" not in properties:
+    found = {key: (value, position) for position, key, value in properties_in(text)}
+    if "version" not in found:
         raise CorruptDataError("no version property", 0)
-    version = integer(properties["version"], positions["version"], "version", 0, _MAX_NODE_ID)
+    version = integer(*found["version"], "version", 0, _MAX_NODE_ID)
     if version > 1:
-        raise UnsupportedDataError(f"version {version}, expected 0 or 1", positions["version"])
+        raise UnsupportedDataError(f"version {version}, expected 0 or 1", found["version"][1])
     id_key = "node.id" if version == 1 else "broker.id"
-    node_id = None
-    if id_key in properties:
-        node_id = integer(properties[id_key], positions[id_key], id_key, 0, _MAX_NODE_ID)
+    node_id = integer(*found[id_key], id_key, 0, _MAX_NODE_ID) if id_key in found else None
+    properties = {key: value for key, (value, _) in found.items()}
     directory_id = properties.get("directory.id", ZERO_UUID)
     try:
         uuid_bytes(directory_id)
     except CorruptDataError as error:
-        raise CorruptDataError(f"directory.id {error.reason}", positions["directory.id"]) from error
+        position = found["directory.id"][1]
+        raise CorruptDataError(f"directory.id {error.reason}", position) from error
     return MetaProperties(
         version,
         properties.get("cluster.id"),

@@ -12,7 +12,8 @@ from replica.format.byte_source import OpenFile, Source
 from replica.format.file_names import FileKind, classify
 
 ReadFile = Callable[[str, int], Source]
-"""(path, most bytes) -> content. It is a port: a test's own may change a file between two looks."""
+"""(path, most bytes) -> content. This is a port: a test's function may change a file between two
+looks."""
 
 MAX_LOG_BYTES = 2**31
 """The largest segment or snapshot. It is Kafka's own limit: a segment's positions are int32."""
@@ -62,7 +63,7 @@ def _own_handle(path: str) -> int:
             raise
     try:
         return os.open(_own_target(path), _FLAGS | os.O_NOFOLLOW)
-    except OSError as error:  # another link was put in the target's place meanwhile
+    except OSError as error:  # Another link was put in the target's place meanwhile.
         raise UnreadableFileError(path, error.strerror or str(error)) from error
 
 

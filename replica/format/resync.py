@@ -1,9 +1,10 @@
 """The search for the next batch behind a damaged place.
 
 A position is likely where the 61 bytes could be a header that Kafka wrote. Of random bytes one in
-2^30 positions is likely. A CRC is computed at likely positions only. So that no hostile file makes
-the search slow, false headers have a credit: each byte that was passed adds a few bytes of CRC to
-it. Headers that would cost more than is left are not checked; everything else is.
+2^30 positions is likely. A CRC is computed at likely positions only. A hostile file could have many
+false headers and so make the search slow. Therefore the CRCs of false headers use up a credit, to
+which each byte that was passed adds a few bytes of CRC. A batch that is longer than the rest of the
+credit is not checked; every other likely position is.
 """
 
 from __future__ import annotations
@@ -82,7 +83,8 @@ class BatchSearch:
         return checksum
 
     def _affords(self, position: int, size: int) -> bool:
-        """Headers that no other follows may use up half of the credit, not all of it."""
+        """Whether the credit covers the CRC of a batch of this size. A batch may use up more than
+        half of the credit only if another header, or the end of the source, follows it."""
         credit = self.credit(position)
         end = position + size
         return size <= credit // 2 or (
@@ -90,7 +92,8 @@ class BatchSearch:
         )
 
     def _likely(self, begin: int, before: int) -> Iterator[tuple[int, BatchHeader]]:
-        """The positions from `begin` on whose bytes are a plausible header, and that."""
+        """The positions from `begin` on whose bytes are a plausible header, each with the
+        header."""
         pattern = _header_pattern(self._source.size)
         block_bytes = _FIRST_BLOCK_BYTES
         while begin < before and begin + HEADER.size <= self._source.size:
@@ -118,7 +121,7 @@ class BatchSearch:
     def frame_fits(self, position: int) -> bool:
         """Whether the length at the position is that of a batch of any magic within the data."""
         (_, length) = LENGTH_PREFIX.unpack(self._source.read(position, LENGTH_PREFIX.size))
-        # a batch of magic 0 is the shortest: its length counts the 14 bytes of an empty record
+        # A batch of magic 0 is the shortest: its length counts the 14 bytes of an empty record.
         return 14 <= int(length) <= self._source.size - position - LENGTH_PREFIX.size
 
 

@@ -137,9 +137,14 @@ def _struct_to_plain(
     return make
 
 
+_SCALARS: dict[Kind, _ToPlain] = {Kind.FLOAT64: _double_plain, Kind.BYTES: bytes_plain}
+
+
 def _plain_maker(program: Program, step: FieldStep) -> _ToPlain | None:
     """The conversion of a field's value; None where the value is plain already."""
-    one = _scalar_plain_maker(program, step)
+    one = _SCALARS.get(step.kind)
+    if step.kind is Kind.STRUCT:
+        one = _struct_to_plain(program, step.first, step.end)  # type: ignore[assignment]
     if not step.is_array:
         return one
 
@@ -148,21 +153,5 @@ def _plain_maker(program: Program, step: FieldStep) -> _ToPlain | None:
             return None
         assert isinstance(value, tuple)
         return list(value) if one is None else list(map(one, value))  # type: ignore[arg-type]
-
-    return convert
-
-
-def _scalar_plain_maker(program: Program, step: FieldStep) -> _ToPlain | None:
-    if step.kind is Kind.FLOAT64:
-        return _double_plain
-    if step.kind is Kind.BYTES:
-        return bytes_plain
-    if step.kind is not Kind.STRUCT:
-        return None
-    make = _struct_to_plain(program, step.first, step.end)
-
-    def convert(value: Value) -> Plain:
-        assert isinstance(value, dict)
-        return make(value)
 
     return convert

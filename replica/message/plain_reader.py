@@ -1,5 +1,5 @@
-"""A record's fields from parsed JSON, the inverse of json_text.plain_maker. A redacted field stays
-the text that replaces it."""
+"""A record's fields from parsed JSON, the inverse of json_text.plain_maker. The value of a redacted
+field stays the text that has replaced the secret."""
 
 from __future__ import annotations
 

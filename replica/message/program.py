@@ -36,8 +36,8 @@ class FieldStep:
     """One field.
 
     tag: NO_TAG where the field is always on the wire. first, end: the range of a structure's steps,
-    end exclusive; 0 for other kinds. least_size: the fewest bytes that one value of `kind` takes. A
-    count of elements is checked with it before anything is allocated.
+    end exclusive; 0 for other kinds. least_size: the fewest bytes that one value of `kind` takes.
+    By this number a reader checks a count of elements before it allocates memory.
     """
 
     name: str
@@ -97,7 +97,7 @@ def _lay_out(
     first = len(steps)
     end = first + len(present)
     steps.extend([None] * len(present))
-    struct_size = 1  # the count of tagged fields
+    struct_size = 1  # The byte for the count of tagged fields.
     for index, f in enumerate(present):
         inner_first = inner_end = 0
         least = _SIZES.get(f.kind, 1)

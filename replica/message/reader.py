@@ -1,7 +1,8 @@
 """A record's bytes -> its fields.
 
-Each program is compiled once into a tuple of functions. Before they allocate memory, they check
-that the buffer holds as many bytes. Structures nest as the schema says, not as the input says.
+Each program is compiled once into a tuple of functions. Before a function allocates memory for a
+value, it checks that the buffer holds as many bytes. The depth of nested structures is that of the
+schema, whatever the input says.
 
 This reader is stricter than Kafka. It refuses more than MAX_ELEMENTS elements, text that is not
 UTF-8 (Kafka replaces it by U+FFFD, which could not be written back), a known tagged field whose
@@ -92,7 +93,7 @@ def read_varint(data: bytes, position: int, what: str, notes: Notes) -> tuple[in
 
 @lru_cache(maxsize=1 << 14)
 def _uuid(raw: bytes) -> str:
-    # cached: many records have the same topic and directory ids
+    # Cached, because many records have the same topic and directory ids.
     return uuid_text(raw)
 
 
@@ -188,26 +189,18 @@ def _fixed_part(steps: tuple[FieldStep, ...]) -> Part:
     layout = struct.Struct(">" + "".join(FIXED_LAYOUTS[step.kind] for step in steps))
     size, unpack = layout.size, layout.unpack_from
     names = tuple(step.name for step in steps)
-    uuids = tuple(i for i, step in enumerate(steps) if step.kind is Kind.UUID)
+    uuids = tuple(step.name for step in steps if step.kind is Kind.UUID)
 
     def read(data: bytes, position: int, fields: Fields, notes: Notes) -> int:
         end = position + size
         if end > len(data):
             raise _cut_short(data, position, steps)
         fields.update(zip(names, unpack(data, position), strict=True))
+        for uuid in uuids:
+            fields[uuid] = _uuid(fields[uuid])  # type: ignore[arg-type]
         return end
 
-    def read_with_uuids(data: bytes, position: int, fields: Fields, notes: Notes) -> int:
-        end = position + size
-        if end > len(data):
-            raise _cut_short(data, position, steps)
-        values = list(unpack(data, position))
-        for index in uuids:
-            values[index] = _uuid(values[index])
-        fields.update(zip(names, values, strict=True))
-        return end
-
-    return read_with_uuids if uuids else read
+    return read
 
 
 def _cut_short(data: bytes, position: int, steps: tuple[FieldStep, ...]) -> TruncatedDataError:

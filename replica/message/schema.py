@@ -7,7 +7,7 @@ declared order, then the tagged ones by rising tag.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
 
@@ -19,14 +19,15 @@ REDACTED = "***:"
 """The beginning of a text that replaces a secret."""
 
 TaggedFields: TypeAlias = tuple[tuple[int, bytes], ...]
-"""(tag, raw bytes) of the tagged fields of one structure."""
+"""The tagged fields of one structure, each as its tag and its raw bytes."""
 
 Path: TypeAlias = tuple[str | int, ...]
 """The place of a structure in a record: () for the record itself, ("endPoints", 2) for the third
 structure of that array."""
 
 UnknownTags: TypeAlias = tuple[tuple[Path, TaggedFields], ...]
-"""The tagged fields of a record that its schema doesn't know, for each structure that has some."""
+"""The tagged fields of a record that the record's schema doesn't know, for each structure that has
+such fields."""
 
 
 class Kind(Enum):
@@ -68,24 +69,24 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class RecordSchema:
-    """A record type. name: as kafka-dump-log prints it. api_key: of a control record, its type.
-    newest: the newest version, inclusive; the first version is 0."""
+    """A record type. name: the name that kafka-dump-log prints. api_key: for a control record, its
+    type. newest: the newest version, inclusive; the first version is 0."""
 
     name: str
     api_key: int
     newest: int
     fields: tuple[Field, ...]
-    versions: range = field(init=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "versions", range(self.newest + 1))
+    @property
+    def versions(self) -> range:
+        return range(self.newest + 1)
 
     def fields_at(self, version: int) -> tuple[Field, ...]:
         """The fields of one version, in declared order."""
         return tuple(f for f in self.fields if f.since <= version)
 
 
-def record(name: str, *fields: Field, api_key: int, newest: int) -> RecordSchema:
+def record(name: str, *fields: Field, api_key: int, newest: int = 0) -> RecordSchema:
     """The schema of one record type, with its fields in declared order."""
     return RecordSchema(name, api_key, newest, fields)
 

@@ -1,7 +1,8 @@
 """A record's fields -> its bytes, the inverse of replica.message.reader.
 
-As by Kafka's generated writers, a tagged field is written only where it differs from its default,
-unknown tagged fields are sorted in by their tags, and lengths have their shortest form.
+The bytes are those of Kafka's generated writers: a tagged field is written only where its value
+differs from the default, unknown tagged fields are sorted in by their tags, and lengths have their
+shortest form.
 """
 
 from __future__ import annotations
@@ -147,7 +148,7 @@ def _text_writer(step: FieldStep) -> Put:
             raise _misfit(step, value)
         try:
             raw = value.encode() if isinstance(value, str) else value
-        except UnicodeEncodeError as error:  # it holds half of a surrogate pair
+        except UnicodeEncodeError as error:  # The text holds half of a surrogate pair.
             raise _misfit(step, value) from error
         write_unsigned_varint(out, len(raw) + 1)
         out += raw
@@ -157,5 +158,5 @@ def _text_writer(step: FieldStep) -> Put:
 
 def _misfit(step: FieldStep, value: Value) -> CorruptDataError:
     shape = f"[]{step.kind.value}" if step.is_array else step.kind.value
-    # without the value, which may be a secret
+    # The error doesn't show the value, which may be a secret.
     return CorruptDataError(f"{step.name}: the {type(value).__name__} doesn't fit into {shape}")

@@ -1,6 +1,5 @@
-"""Kafka's JSON of a metadata record's data, as text and as plain Python values: see
-replica.message.json_text for the form. Records back from it: the tables keep records so, and keep
-nothing else of a record with a secret."""
+"""Kafka's JSON of a metadata record's data (replica.message.json_text), and records made from such
+JSON. The tables keep the JSON of every record; of a record with a secret they keep nothing else."""
 
 from __future__ import annotations
 

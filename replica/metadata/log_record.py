@@ -80,12 +80,7 @@ class LogRecordReader:
     """Reads records one by one. redactor: None keeps secrets."""
 
     def __init__(self, redactor: Redactor | None) -> None:
-        self._redactor = redactor
-
-    @property
-    def redactor(self) -> Redactor | None:
-        """The redactor; None where secrets are kept."""
-        return self._redactor
+        self.redactor = redactor
 
     def read(self, record: Record, *, is_control: bool) -> LogRecord:
         """The decoded record. A record that doesn't decode becomes UNREADABLE, with `error` set."""
@@ -101,26 +96,26 @@ class LogRecordReader:
 
     def _control(self, message: ControlMessage, value: bytes | None) -> LogRecord:
         if control.has_unknown_tags(message):
-            return LogRecord(message, value if self._redactor is None else None, True)
+            return LogRecord(message, value if self.redactor is None else None, True)
         if not isinstance(message, UnknownControl) or message.is_marker:
             return LogRecord(message, value, False)
-        if self._redactor is None or isinstance(message.value, str):
+        if self.redactor is None or isinstance(message.value, str):
             return LogRecord(message, value, True)
-        text = self._redactor.fingerprint(f"control {message.type_code}", message.value)
+        text = self.redactor.fingerprint(f"control {message.type_code}", message.value)
         return LogRecord(replace(message, value=text), None, True)
 
     def _redacted(self, message: MetadataRecord | UnknownRecord, value: bytes) -> LogRecord:
-        if self._redactor is None:
+        if self.redactor is None:
             return LogRecord(message, value, holds_secret(message))
-        shown, has_secret = self._redactor.redact(message)
+        shown, has_secret = self.redactor.redact(message)
         return LogRecord(shown, None if has_secret else value, has_secret)
 
     def unreadable_value(self, value: bytes | None) -> bytes | None:
         """What may be kept of a record that doesn't decode: a fingerprint, or all its bytes where
         secrets are kept."""
-        if self._redactor is None or value is None:
+        if self.redactor is None or value is None:
             return value
-        return self._redactor.fingerprint("unreadable", value).encode("ascii")
+        return self.redactor.fingerprint("unreadable", value).encode("ascii")
 
 
 _PLAIN = LogRecordReader(None)

@@ -1,4 +1,4 @@
-"""The values that decoding gives: a metadata record, or one that this release doesn't know."""
+"""The values that decoding gives: a metadata record, or a record that this release doesn't know."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from replica.message.schema import RecordSchema, UnknownTags, Value
-from replica.metadata.records import RECORDS_BY_KEY, schema_named
+from replica.metadata.records import RECORDS_BY_KEY, RECORDS_BY_NAME
 
 FRAME_VERSION = 1
 """The frame version, with which every metadata record's value begins."""
@@ -45,7 +45,7 @@ class MetadataRecord:
 
 @dataclass(frozen=True, slots=True)
 class UnknownRecord:
-    """A well-framed record of an api key or version that this release doesn't know.
+    """A record with a sound frame, whose api key or version this release doesn't know.
 
     body: the bytes after the envelope; once redacted, a text. original: the whole value if its
     envelope holds padded varints; else None.
@@ -68,7 +68,7 @@ def new_record(type_name: str, version: int, values: Mapping[str, Value]) -> Met
 
     A type, version or field that doesn't exist is a bug of the caller, and fails an assertion.
     """
-    schema = schema_named(type_name)
+    schema = RECORDS_BY_NAME[type_name]
     assert version in schema.versions, (type_name, version)
     fields = {f.name: f.default for f in schema.fields_at(version)}
     assert values.keys() <= fields.keys(), (type_name, version, values.keys() - fields.keys())

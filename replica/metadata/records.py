@@ -51,15 +51,8 @@ RECORDS: tuple[RecordSchema, ...] = (
         declare("brokerId", "int32"),
         declare("brokerEpoch", "int64"),
         api_key=1,
-        newest=0,
     ),
-    record(
-        "TOPIC_RECORD",
-        declare("name", "string"),
-        declare("topicId", "uuid"),
-        api_key=2,
-        newest=0,
-    ),
+    record("TOPIC_RECORD", declare("name", "string"), declare("topicId", "uuid"), api_key=2),
     record(
         "PARTITION_RECORD",
         declare("partitionId", "int32", default=-1),
@@ -85,7 +78,6 @@ RECORDS: tuple[RecordSchema, ...] = (
         declare("name", "string"),
         declare("value", "string", nullable=True),
         api_key=4,
-        newest=0,
     ),
     record(
         "PARTITION_CHANGE_RECORD",
@@ -103,21 +95,14 @@ RECORDS: tuple[RecordSchema, ...] = (
         api_key=5,
         newest=2,
     ),
-    record(
-        "FENCE_BROKER_RECORD",
-        declare("id", "int32"),
-        declare("epoch", "int64"),
-        api_key=7,
-        newest=0,
-    ),
+    record("FENCE_BROKER_RECORD", declare("id", "int32"), declare("epoch", "int64"), api_key=7),
     record(
         "UNFENCE_BROKER_RECORD",
         declare("id", "int32"),
         declare("epoch", "int64"),
         api_key=8,
-        newest=0,
     ),
-    record("REMOVE_TOPIC_RECORD", declare("topicId", "uuid"), api_key=9, newest=0),
+    record("REMOVE_TOPIC_RECORD", declare("topicId", "uuid"), api_key=9),
     record(
         "DELEGATION_TOKEN_RECORD",
         declare("owner", "string"),
@@ -128,7 +113,6 @@ RECORDS: tuple[RecordSchema, ...] = (
         declare("expirationTimestamp", "int64"),
         declare("tokenId", "string"),
         api_key=10,
-        newest=0,
     ),
     record(
         "USER_SCRAM_CREDENTIAL_RECORD",
@@ -139,14 +123,12 @@ RECORDS: tuple[RecordSchema, ...] = (
         declare("serverKey", "bytes"),
         declare("iterations", "int32"),
         api_key=11,
-        newest=0,
     ),
     record(
         "FEATURE_LEVEL_RECORD",
         declare("name", "string"),
         declare("featureLevel", "int16"),
         api_key=12,
-        newest=0,
     ),
     record(
         "CLIENT_QUOTA_RECORD",
@@ -160,7 +142,6 @@ RECORDS: tuple[RecordSchema, ...] = (
         declare("value", "float64"),
         declare("remove", "bool"),
         api_key=14,
-        newest=0,
     ),
     record(
         "PRODUCER_IDS_RECORD",
@@ -168,7 +149,6 @@ RECORDS: tuple[RecordSchema, ...] = (
         declare("brokerEpoch", "int64", default=-1),
         declare("nextProducerId", "int64"),
         api_key=15,
-        newest=0,
     ),
     record(
         "BROKER_REGISTRATION_CHANGE_RECORD",
@@ -192,32 +172,28 @@ RECORDS: tuple[RecordSchema, ...] = (
         declare("operation", "int8"),
         declare("permissionType", "int8"),
         api_key=18,
-        newest=0,
     ),
-    record("REMOVE_ACCESS_CONTROL_ENTRY_RECORD", declare("id", "uuid"), api_key=19, newest=0),
-    record("NO_OP_RECORD", api_key=20, newest=0),
-    record("ZK_MIGRATION_STATE_RECORD", declare("zkMigrationState", "int8"), api_key=21, newest=0),
+    record("REMOVE_ACCESS_CONTROL_ENTRY_RECORD", declare("id", "uuid"), api_key=19),
+    record("NO_OP_RECORD", api_key=20),
+    record("ZK_MIGRATION_STATE_RECORD", declare("zkMigrationState", "int8"), api_key=21),
     record(
         "REMOVE_USER_SCRAM_CREDENTIAL_RECORD",
         declare("name", "string"),
         declare("mechanism", "int8"),
         api_key=22,
-        newest=0,
     ),
     record(
         "BEGIN_TRANSACTION_RECORD",
         declare("name", "string", nullable=True, tag=0, default=None),
         api_key=23,
-        newest=0,
     ),
-    record("END_TRANSACTION_RECORD", api_key=24, newest=0),
+    record("END_TRANSACTION_RECORD", api_key=24),
     record(
         "ABORT_TRANSACTION_RECORD",
         declare("reason", "string", nullable=True, tag=0, default=None),
         api_key=25,
-        newest=0,
     ),
-    record("REMOVE_DELEGATION_TOKEN_RECORD", declare("tokenId", "string"), api_key=26, newest=0),
+    record("REMOVE_DELEGATION_TOKEN_RECORD", declare("tokenId", "string"), api_key=26),
     record(
         "REGISTER_CONTROLLER_RECORD",
         declare("controllerId", "int32"),
@@ -226,16 +202,10 @@ RECORDS: tuple[RecordSchema, ...] = (
         _END_POINTS,
         _FEATURES,
         api_key=27,
-        newest=0,
     ),
-    record("CLEAR_ELR_RECORD", declare("topicName", "string"), api_key=28, newest=0),
-    record("UNREGISTER_CONTROLLER_RECORD", declare("controllerId", "int32"), api_key=29, newest=0),
+    record("CLEAR_ELR_RECORD", declare("topicName", "string"), api_key=28),
+    record("UNREGISTER_CONTROLLER_RECORD", declare("controllerId", "int32"), api_key=29),
 )
 
 RECORDS_BY_KEY: dict[int, RecordSchema] = {schema.api_key: schema for schema in RECORDS}
 RECORDS_BY_NAME: dict[str, RecordSchema] = {schema.name: schema for schema in RECORDS}
-
-
-def schema_named(name: str) -> RecordSchema:
-    """The schema of a type name such as TOPIC_RECORD; KeyError for a name that doesn't exist."""
-    return RECORDS_BY_NAME[name]

@@ -3,9 +3,9 @@
 Secret are
 - the salt and both keys of a SCRAM credential: with them one can guess the password offline, or
   impersonate the server;
-- the token id in both delegation token records. A token's password is its HMAC, which the log
-  doesn't hold. But that is the id signed with the brokers' shared key, so the id is half of the
-  credential. Kafka's own shell prints the id as [redacted];
+- the token id in both delegation token records. A token's password is an HMAC, which the log
+  doesn't hold. But this HMAC is made of the id and the brokers' shared key, so the id is half of
+  the credential. Kafka's own shell prints the id as [redacted];
 - the value of a config that Kafka types as PASSWORD, or whose name says so (password, passphrase,
   secret, token, jaas, keystore, truststore; any case);
 - the value of a config that Kafka doesn't know (replica.metadata.known_configs), unless the user
@@ -107,21 +107,21 @@ class Redactor:
         refuses it where a field of bytes was replaced.
         """
         if isinstance(record, UnknownRecord):
-            return self._redact_unknown(record), True
+            if isinstance(record.body, bytes):
+                label = f"body of {record.api_key} version {record.version}"
+                text = self.fingerprint(label, record.body)
+                record = UnknownRecord(record.api_key, record.version, text)
+            return record, True
         secret = _secret_fields(record, self._shown)
         if not secret and not record.unknown_tags:
             return record, False
         changes: dict[str, Value] = {}
         for name in secret:
             value = record.fields[name]
-            changes[name] = self.fingerprint(_label(record, name), _raw(value))
+            raw = value.encode() if isinstance(value, str) else value
+            assert isinstance(raw, bytes), "every secret field is text or bytes"
+            changes[name] = self.fingerprint(_label(record, name), raw)
         return replace(record.with_fields(changes), unknown_tags=()), True
-
-    def _redact_unknown(self, record: UnknownRecord) -> UnknownRecord:
-        if isinstance(record.body, str):
-            return record
-        label = f"body of {record.api_key} version {record.version}"
-        return UnknownRecord(record.api_key, record.version, self.fingerprint(label, record.body))
 
     def fingerprint(self, field: str, value: bytes) -> str:
         """The text that replaces `value`. Equal values of different fields have different texts."""
@@ -152,10 +152,3 @@ def _label(record: MetadataRecord, field: str) -> str:
     name = record.fields["name"]
     assert isinstance(name, str)
     return f"{field} of {name}"
-
-
-def _raw(value: Value) -> bytes:
-    if isinstance(value, bytes):
-        return value
-    assert isinstance(value, str), "every secret field is text or bytes"
-    return value.encode()

@@ -13,6 +13,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable
 from functools import lru_cache
+from itertools import accumulate
 
 from replica.errors import CorruptDataError
 from replica.message.json_text import Plain
@@ -56,7 +57,7 @@ class _Dictionary:
             ordered = tuple(sorted(keys, key=self.ids.__getitem__))
             width = self.id_width
             known = ordered, b"".join(self.ids[key].to_bytes(width, "little") for key in ordered)
-            if len(self.shapes) < 1024:  # a dictionary has few shapes, unless its input is hostile
+            if len(self.shapes) < 1024:  # More shapes come only from hostile input.
                 self.shapes[keys] = known
         return known
 
@@ -74,7 +75,7 @@ def encode_variant(plain: Plain) -> tuple[bytes, bytes]:
 
 @lru_cache(maxsize=512)
 def _dictionary(names: frozenset[str]) -> _Dictionary:
-    # records of one type have few different sets of names
+    # Records of one type have few different sets of names.
     return _Dictionary(names)
 
 
@@ -105,9 +106,7 @@ def _unsigned(numbers: list[int], width: int) -> bytes:
 
 
 def _metadata(names: tuple[bytes, ...]) -> bytes:
-    offsets = [0]
-    for name in names:
-        offsets.append(offsets[-1] + len(name))
+    offsets = [0, *accumulate(map(len, names))]
     width = _width(max(offsets[-1], len(names)))
     header = _VERSION | _SORTED | (width - 1) << 6
     numbers = _unsigned([len(names), *offsets], width)

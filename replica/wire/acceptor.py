@@ -1,8 +1,8 @@
 """Listens, and accepts connections.
 
 asyncio's own servers accept up to a hundred connections at once, and try again without a pause when
-the process can open no more files. Here each round of the event loop accepts a few, and after an
-error none for a while.
+the process can open no more files. Here each round of the event loop accepts a few connections, and
+after an error no connection is accepted for a while.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import socket
 from collections.abc import Callable
 
 from replica.wire.client import NO_HOST_NAME
+from replica.wire.limits import ListenerLimits
 
 BACKLOG = 512
 """Connections that wait in the system to be accepted."""
@@ -24,6 +25,8 @@ more files."""
 READ_AHEAD_BYTES = 32 * 1024
 """A connection's sender is held back once twice as many bytes wait for the reader (asyncio's
 `limit`)."""
+
+_NO_LIMITS = ListenerLimits(receive_buffer_bytes=None, send_buffer_bytes=None)
 
 Arrived = Callable[[socket.socket, str], None]
 """A function that takes a connection and the host at its other end. It must not wait."""
@@ -38,15 +41,9 @@ class Acceptor:
         self._failed = failed
         self._paused: set[asyncio.TimerHandle] = set()
 
-    async def start(
-        self,
-        host: str,
-        port: int,
-        receive_buffer_bytes: int | None = None,
-        send_buffer_bytes: int | None = None,
-    ) -> int:
-        """Listen on all addresses of a host; host "": of this machine. Returns the port; port 0
-        lets the system choose one. Raises OSError."""
+    async def start(self, host: str, port: int, limits: ListenerLimits = _NO_LIMITS) -> int:
+        """Listen on all addresses of a host; host "": of this machine. limits: those of the
+        buffers. Returns the port; port 0 lets the system choose one. Raises OSError."""
         loop = asyncio.get_running_loop()
         try:
             found = await loop.getaddrinfo(
@@ -60,8 +57,8 @@ class Acceptor:
                 if listening is None:
                     continue
                 for option, size in (
-                    (socket.SO_RCVBUF, receive_buffer_bytes),
-                    (socket.SO_SNDBUF, send_buffer_bytes),
+                    (socket.SO_RCVBUF, limits.receive_buffer_bytes),
+                    (socket.SO_SNDBUF, limits.send_buffer_bytes),
                 ):
                     if size is not None:
                         listening.setsockopt(socket.SOL_SOCKET, option, size)
@@ -134,11 +131,7 @@ async def streams(
     made: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []
     loop = asyncio.get_running_loop()
     reader = asyncio.StreamReader(READ_AHEAD_BYTES, loop)
-
-    def is_made(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        made.append((reader, writer))
-
-    protocol = asyncio.StreamReaderProtocol(reader, is_made, loop)
+    protocol = asyncio.StreamReaderProtocol(reader, lambda *both: made.append(both), loop)
     try:
         await loop.connect_accepted_socket(lambda: protocol, connection)
     except BaseException:

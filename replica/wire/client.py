@@ -1,8 +1,8 @@
 """One connection to a node: it negotiates versions, numbers requests, and keeps them in flight.
 
 A server answers requests in their order, so the requests that wait for answers form a queue. An
-answer out of order ends the connection. A late answer ends it too, because it could be taken for
-the answer to the next request.
+answer out of order ends the connection. The connection also ends when an answer doesn't come in
+time, because a late answer could be taken for the answer to the next request.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Messages to bytes and back, by the tables of replica.wire.apis.
 
-Each version of each structure is compiled once to a chain of closures. Decoding is total: it gives
-a Message, or a DataError with the byte. It takes memory for bytes that are there, never for what a
-length field claims: an array needs bytes for its elements, and a message has at most MAX_ELEMENTS
-elements.
+Each version of each structure is compiled once to a chain of closures. Decoding either gives a
+Message or raises a DataError with the position of the wrong byte. Decoding allocates memory only
+for bytes that are there, never for what a length field claims: an array needs bytes for its
+elements, and a message has at most MAX_ELEMENTS elements.
 """
 
 from __future__ import annotations

@@ -102,16 +102,10 @@ class ListenerConnections:
     def _make_room(self, crowd: dict[Connected, None], listener: str | None = None) -> bool:
         """Close a connection of this address: one that never sent a request, else the one with the
         oldest request."""
-        oldest = None
-        for each in crowd:
-            if each.is_voters or listener not in (None, each.listener):
-                continue
-            oldest = oldest or each
-            if not each.is_busy:
-                oldest = each
-                break
-        if oldest is None:
+        others = [e for e in crowd if not e.is_voters and listener in (None, e.listener)]
+        if not others:
             return False
+        oldest = next((each for each in others if not each.is_busy), others[0])
         self.leave(oldest)
         oldest.close(MADE_ROOM)
         return True

@@ -13,15 +13,16 @@ _RECEIVED_BYTES = 64 * 1024
 _JOINED_BYTES = 64 * 1024
 """Pieces of a frame are copied into one part up to this size."""
 _SENT_BYTES = 256 * 1024
-"""The largest part. Each part costs a round of the event loop. asyncio copies what the socket does
-not take at once, at most a part for each connection."""
+"""The largest part. Each part costs a round of the event loop. asyncio copies the bytes of a part
+that the socket doesn't take at once; for each connection that is at most one part."""
 
 
 async def read_frame(reader: asyncio.StreamReader, max_bytes: int) -> bytes | None:
     """The next frame without its size, of 0 to `max_bytes` bytes; None at the end of the stream.
 
-    Memory is taken as bytes come, not by the size that is claimed. Raises CorruptDataError for an
-    impossible size, TruncatedDataError where the stream ends inside a frame.
+    Memory is allocated for bytes that have arrived, not for the size that the frame claims. Raises
+    CorruptDataError for an impossible size, TruncatedDataError where the stream ends inside a
+    frame.
     """
     size = await read_size(reader, max_bytes)
     return None if size is None else await read_rest(reader, size)

@@ -1,10 +1,10 @@
 """The headers of requests and responses.
 
-A request has header v1, or v2 with tagged fields where the API's version is flexible; both have the
-old form of the client id (KIP-482). Header v0, without a client id, belonged only to
-ControlledShutdown, which Kafka 4 dropped. A response has header v0, or v1 with tagged fields where
-flexible. The response of ApiVersions always has v0: a client reads it before it knows the server's
-versions (KIP-511).
+A request in a flexible version of its API has header v2, with tagged fields; any other request has
+header v1. Both headers have the old form of the client id (KIP-482). Header v0, without a client
+id, belonged only to ControlledShutdown, which Kafka 4 dropped. A response in a flexible version has
+header v1, with tagged fields; any other response has header v0. The response of ApiVersions always
+has v0, because a client reads it before it knows the server's versions (KIP-511).
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ _TAGS = Structure("RequestHeader", _HEADERS, 0, ())
 
 
 class UnsupportedVersionError(UnsupportedDataError):
-    """A request of a known API in a version that isn't served. It holds all that could be read."""
+    """A request of a known API in a version that isn't served. The error holds all that could be
+    read of the request."""
 
     def __init__(self, api: Api, version: int, correlation_id: int) -> None:
         super().__init__(f"{api} v{version} is not served", 2)

@@ -1,11 +1,11 @@
 """The memory for large requests and answers, which all connections of a node share.
 
 A request is charged for the bytes that have arrived, never for the size that it claims. Where there
-is no room, the oldest arriving request still gets memory, so each request ends in time. A
-connection that sends nothing for a second meanwhile is closed. Freed memory goes to the waiting
-request that holds the least, so that small requests don't queue behind large ones. An answer is
-complete when it is charged: it takes the room of the answers whose clients have read nothing for
-the longest time.
+is no room, the oldest arriving request still gets memory, so that each request can end at some
+time. While there is no room, a connection that sends nothing for a second is closed. Freed memory
+goes to the waiting request that holds the least, so that small requests don't queue behind large
+ones. An answer is complete when it is charged. To make room for it, those connections are closed
+whose clients have read nothing for the longest time.
 """
 
 from __future__ import annotations
@@ -30,25 +30,22 @@ STALLED = "too slow while memory was short"
 class MemoryShare:
     """One request or answer that is being received or sent. close: called with a reason when its
     connection has to make room; it must not wait. is_voters: the connection never makes room. size:
-    the bytes that are charged. is_over: these bytes were given back."""
+    the bytes that are charged. is_over: these bytes were given back. moved_at: the time, by the
+    monotonic clock, at which MOVED_BYTES were last complete."""
 
     address: str
     close: Callable[[str], None]
     is_voters: bool = False
     size: int = 0
     is_over: bool = False
+    moved_at: float = field(default_factory=time.monotonic)
     _since_moved: int = 0
-    _moved_at: float = field(default_factory=time.monotonic)
 
     def moved(self, size: int) -> None:
         """Note that `size` of its bytes were received or sent."""
         self._since_moved += size
         if self._since_moved >= MOVED_BYTES:
-            self._since_moved, self._moved_at = 0, time.monotonic()
-
-    @property
-    def moved_at(self) -> float:
-        return self._moved_at
+            self._since_moved, self.moved_at = 0, time.monotonic()
 
 
 class Memory:
@@ -58,18 +55,14 @@ class Memory:
     def __init__(self, most: int, per_address: int | None = None) -> None:
         self._most = most
         self._per_address = most // 2 if per_address is None else per_address
-        self._used = 0
+        self.used = 0
         self._by_address: Counter[str] = Counter()
         self._moving: dict[MemoryShare, None] = {}
         self._waiting: dict[MemoryShare, tuple[int, asyncio.Future[None]]] = {}
 
     @property
-    def used(self) -> int:
-        return self._used
-
-    @property
     def left(self) -> int:
-        return max(0, self._most - self._used)
+        return max(0, self._most - self.used)
 
     @contextmanager
     def load(self, new: MemoryShare) -> Iterator[MemoryShare]:
@@ -106,7 +99,7 @@ class Memory:
         others = [each for each in self._moving if each is not load and not each.is_voters]
         others.sort(key=lambda each: each.moved_at)
         for each in others:
-            if self._used <= self._most:
+            if self.used <= self._most:
                 return
             self._close(each)
 
@@ -114,19 +107,19 @@ class Memory:
         if next(iter(self._moving), None) is load:
             return True
         of_address = self._by_address[load.address]
-        return self._used + size <= self._most and of_address + size <= self._per_address
+        return self.used + size <= self._most and of_address + size <= self._per_address
 
     def _charge(self, load: MemoryShare, size: int) -> None:
         if load.is_over:
             return
         load.size += size
-        self._used += size
+        self.used += size
         self._by_address[load.address] += size
 
     def _close_stalled(self, address: str) -> None:
         """Close connections that have not moved: all of them where the memory for all is taken,
         else those of this address, whose share is taken."""
-        everybody = self._used + MOVED_BYTES > self._most
+        everybody = self.used + MOVED_BYTES > self._most
         before = time.monotonic() - PATIENCE_S
         for each in tuple(self._moving):
             is_stalled = each.moved_at <= before and each not in self._waiting
@@ -140,7 +133,7 @@ class Memory:
     def _give_back(self, load: MemoryShare) -> None:
         load.is_over = True
         self._moving.pop(load, None)
-        self._used -= load.size
+        self.used -= load.size
         self._by_address[load.address] -= load.size
         if not self._by_address[load.address]:
             del self._by_address[load.address]

@@ -1,9 +1,7 @@
 """The vocabulary in which replica.wire.apis declares Kafka's requests and responses.
 
-replica.message.schema is the vocabulary of records. Both are Kafka's message language, but their
-readers differ, so they stay apart. A request is read once, into a dict, within bounds on elements
-and memory, and without a copy of its records. A record is read by programs that numba can compile;
-it keeps its bytes and unknown tagged fields, and gives Kafka's JSON.
+replica.message.schema is the vocabulary of records. Both are Kafka's message language;
+replica.message says why they stay apart.
 
 A message consists of the fields of its version: untagged ones in declared order and, from the API's
 first flexible version on, tagged ones by rising tag (KIP-482).

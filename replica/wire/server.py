@@ -100,10 +100,10 @@ class Service:
     """What a listener serves. served: API key -> versions; ApiVersions and SASL needn't be there,
     because the server answers them itself. features: called for each ApiVersions. authenticator:
     None for a listener without SASL. apis: API key -> API. identity: the node that clients reach
-    here, which clients that name another node are told; None not to check it. on_refused_login:
+    here. A client that expects another node is refused; None refuses nobody. on_refused_login:
     called for each failed login with the client and the name that it claims. is_voters: whether
-    only a voter may send the request; after one, the connection never waits for room and never
-    makes room."""
+    only a voter may send the request; after such a request, the connection never waits for room
+    and never makes room."""
 
     handler: Handler
     served: Versions
@@ -118,9 +118,9 @@ class Service:
 
 
 class Server:
-    """A server on one address. shared: what it shares with the node's other listeners. refused: how
-    many connections were closed, by reason: for what they sent, to make room, or for a failed
-    login."""
+    """A server on one address. shared: what it shares with the node's other listeners. refused: for
+    each reason, how many connections were closed for it: for the bytes that they sent, to make
+    room, or for a failed login."""
 
     def __init__(
         self,
@@ -145,10 +145,7 @@ class Server:
 
     async def start(self, host: str, port: int) -> int:
         """Listen; returns the port, which port 0 lets the system choose. Raises OSError."""
-        limits = self._limits
-        return await self._acceptor.start(
-            host, port, limits.receive_buffer_bytes, limits.send_buffer_bytes
-        )
+        return await self._acceptor.start(host, port, self._limits)
 
     async def close(self) -> None:
         """Stop accepting connections, and close those that are open."""

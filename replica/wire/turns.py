@@ -1,8 +1,9 @@
 """Decides which client's request is worked on next.
 
-One event loop does all work of a node. However many strangers ask at once, each round of the loop
-begins one of their requests, and the next one waits as long as that one took. Voters' requests and
-the node's timers therefore wait for one request at most, and get half of the time.
+One event loop does all work of a node. Each round of the loop begins at most one request of a
+client that is no voter. After this request the loop begins no other such request for as long as
+this one took. Voters' requests and the node's timers therefore wait for one request at most, and
+get half of the time.
 """
 
 from __future__ import annotations

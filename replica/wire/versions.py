@@ -20,8 +20,8 @@ Versions = Mapping[int, range]
 
 @dataclass(frozen=True, slots=True)
 class Features:
-    """supported: ranges, both ends inclusive. finalized: levels. finalized_epoch: -1 while no level
-    is known to be finalized."""
+    """Features by name (KIP-584). supported: the range of levels, both ends inclusive. finalized:
+    the level. finalized_epoch: -1 while no level is known to be finalized."""
 
     supported: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     finalized: Mapping[str, int] = field(default_factory=dict)

@@ -23,7 +23,7 @@ from replica.message.primitives import uuid_text
 from replica.message.schema import Field, Kind, Value
 from replica.metadata.codec import encode
 from replica.metadata.record import new_record
-from replica.metadata.records import schema_named
+from replica.metadata.records import RECORDS_BY_NAME
 from tests.replica.format.encoded import encode_batch
 
 SEED = 7
@@ -80,7 +80,7 @@ def record_values(count: int, chance: random.Random) -> list[bytes]:
 
 def _value(name: str, version: int, chance: random.Random) -> bytes:
     fields = {}
-    for f in schema_named(name).fields_at(version):
+    for f in RECORDS_BY_NAME[name].fields_at(version):
         if f.tag is None or chance.random() < _TAGGED.get(f.name, 0.05):
             fields[f.name] = _drawn(name, f, chance)
     return encode(new_record(name, version, fields))

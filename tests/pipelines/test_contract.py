@@ -28,7 +28,7 @@ def contract(**changes: object) -> Contract:
     return Contract(**(values | changes))  # type: ignore[arg-type]
 
 
-def test_schema_carries_types_nullability_and_comments(spark: SparkSession) -> None:
+def test_a_schema_has_types_nullability_and_comments(spark: SparkSession) -> None:
     schema = contract().schema
 
     assert schema["id"] == StructField("id", LongType(), False, {"comment": "The row."})
@@ -43,7 +43,9 @@ def test_schema_carries_types_nullability_and_comments(spark: SparkSession) -> N
     ]
 
 
-def test_select_orders_drops_and_widens(spark: SparkSession) -> None:
+def test_a_selection_has_the_columns_of_the_contract_in_its_order_and_types(
+    spark: SparkSession,
+) -> None:
     df = spark.sql(
         """SELECT parse_json('{"a":1}') AS payload, 'x' AS extra, NULL AS epoch,
            array(struct(1 AS id, 'd' AS directory)) AS voters, 7 AS id"""
@@ -81,7 +83,9 @@ def test_select_orders_drops_and_widens(spark: SparkSession) -> None:
         ),
     ],
 )
-def test_wrong_selections_are_named(spark: SparkSession, sql: str, message: str) -> None:
+def test_a_frame_that_breaks_the_contract_is_refused_with_its_columns(
+    spark: SparkSession, sql: str, message: str
+) -> None:
     pair = contract(name="silver.pair", columns=COLUMNS[:2])
 
     with pytest.raises(ContractError) as caught:
@@ -90,7 +94,7 @@ def test_wrong_selections_are_named(spark: SparkSession, sql: str, message: str)
     assert str(caught.value) == message
 
 
-def test_select_looks_inside_nested_types(spark: SparkSession) -> None:
+def test_types_inside_of_nested_types_are_compared_too(spark: SparkSession) -> None:
     nested = contract(columns=(COLUMNS[0], COLUMNS[2]))
     renamed = spark.sql("SELECT 1L AS id, array(struct(1 AS id, 'd' AS dir)) AS voters")
     with pytest.raises(ContractError, match=r"column voters is array<struct<id:int,dir:string>>"):
@@ -123,7 +127,7 @@ def test_a_malformed_contract_cannot_exist(changes: dict[str, object]) -> None:
         contract(**changes)
 
 
-def test_names() -> None:
+def test_a_contract_has_its_layer_its_table_and_its_columns_by_name() -> None:
     assert contract().schema_name == "silver"
     assert contract().table_name == "things"
     assert contract().column_names == ("id", "epoch", "voters", "payload")

@@ -35,8 +35,8 @@ _BROKER_CHANGES = frozenset({"broker", "voters"})
 
 @dataclass(frozen=True)
 class ReportMoment:
-    """step: the place of the last step that the state contains. end_offset: of that state,
-    exclusive. why: the rule that chose it."""
+    """A moment whose state is judged. step: the place of the last step that the state contains.
+    end_offset: of that state, exclusive. why: the rule that chose the moment."""
 
     step: int
     end_offset: int

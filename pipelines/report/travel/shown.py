@@ -17,8 +17,9 @@ from pipelines.report.words import Names, counted, listed, ms_text
 
 @dataclass(frozen=True)
 class JourneyView:
-    """start: the step that is shown first. example: a moment to go to. sampled: which changes are
-    left out, empty where none is. judged: which moments are judged. data: see packed."""
+    """The journey for the template. start: the step that is shown first. example: a moment to go
+    to. sampled: a text about the changes that are left out, empty where none is. judged: a text
+    about the moments that are judged. data: of `packed`."""
 
     start: int
     steps: int

@@ -42,8 +42,8 @@ class Followed:
 
 @dataclass(frozen=True)
 class ReportSteps:
-    """offsets: rising, each once. times: ms since 1970 by offset's place, None where no record of
-    the offset tells one. elections: the first offsets of leader epochs."""
+    """The steps of a cluster. offsets: rising, each once. times: ms since 1970 of each offset, None
+    where no record of the offset has a time. elections: the first offsets of leader epochs."""
 
     offsets: tuple[int, ...]
     times: tuple[int | None, ...]
@@ -59,8 +59,8 @@ class ReportSteps:
 def steps_of(
     changes: Iterable[Row], versions: Sequence[Row], leaders: Iterable[Row]
 ) -> ReportSteps:
-    """changes, versions: rows of queries; leaders: rows of pipelines.report.queries.leaders, whose
-    epochs' first offsets are steps too."""
+    """The steps of a cluster. changes, versions: rows of queries. leaders: rows of
+    pipelines.report.queries.leaders, whose epochs' first offsets are steps too."""
     times: dict[int, int | None] = {}
 
     def note(offset: int | None, at_ms: int | None) -> None:
@@ -122,7 +122,8 @@ def _follow(
 
 
 def _moves(entity: int, spans: list[tuple[int, int | None, int]]) -> Iterable[Move]:
-    """spans: (first step, first step without it, state) of an entity, by first steps."""
+    """The moves of an entity. spans: (first step, first step without the state, state), by first
+    steps."""
     held, until = ABSENT, None
     for start, end, state in spans:
         if until is not None and until < start:

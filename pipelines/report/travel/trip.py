@@ -25,8 +25,8 @@ MAX_EXPOSURES = 6
 
 @dataclass(frozen=True)
 class MomentJudgement:
-    """findings: of the rules of health, the worst first. exposures: the worst failures; `harmful`
-    is the number of all harmful failures."""
+    """The judgement of a moment. findings: of the rules of health, the worst first. exposures: the
+    worst failures. harmful: the number of all harmful failures."""
 
     moment: ReportMoment
     findings: tuple[Finding, ...]

@@ -38,8 +38,7 @@ class ChangeTeller:
     """Remembers the ids of deleted topics by name: a topic of that name may be created again."""
 
     def __init__(self, former: Mapping[str, str] | None = None) -> None:
-        """former: the deleted topics that the teller of another log remembers, where this log
-        branches off from that one."""
+        """former: what the teller of another log remembers, if this log is a branch of that log."""
         self._former: dict[str, str] = dict(former or {})
 
     @property

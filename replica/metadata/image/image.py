@@ -21,8 +21,6 @@ KIND_OF: Mapping[str, EntityKind] = {kind.name: kind for kind in KINDS}
 PLACE_OF: Mapping[str, int] = {kind.name: place for place, kind in enumerate(KINDS)}
 """Name of a kind -> its place in the canonical order, in which topics precede partitions."""
 
-_CONFIG = settings.CONFIG
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Image:
@@ -83,8 +81,8 @@ def orphan_topic_configs(snapshot: Image, replay: Image) -> tuple[EntityDifferen
     names = {*snapshot.tables["topics"].values.values(), *replay.tables["topics"].values.values()}
     held = replay.tables["configs"].values
     return tuple(
-        _difference(_CONFIG, key, snapshot, replay)
-        for key in _differing_keys(_CONFIG, snapshot, replay)
+        found
+        for key, found in _config_differences(snapshot, replay)
         if key[0] == TOPIC_RESOURCE and key not in held and key[1] not in names
     )
 
@@ -97,10 +95,15 @@ def dropped_configs(snapshot: Image, replay: Image) -> tuple[EntityDifference, .
     """
     held = snapshot.tables["configs"].values
     return tuple(
-        _difference(_CONFIG, key, snapshot, replay)
-        for key in _differing_keys(_CONFIG, snapshot, replay)
+        found
+        for key, found in _config_differences(snapshot, replay)
         if key not in held and not is_always_kept(key[0], key[2])
     )
+
+
+def _config_differences(a: Image, b: Image) -> Iterator[tuple[Any, EntityDifference]]:
+    for key in _differing_keys(settings.CONFIG, a, b):
+        yield key, _difference(settings.CONFIG, key, a, b)
 
 
 def _differing_keys(kind: EntityKind, a: Image, b: Image) -> list[Any]:

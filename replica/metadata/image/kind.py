@@ -11,14 +11,14 @@ from typing import Any, NamedTuple
 
 from replica.message.json_text import double_text
 from replica.message.schema import Value
-from replica.metadata.records import schema_named
+from replica.metadata.records import RECORDS_BY_NAME
 
 
 class Entity(NamedTuple):
     """One entity of an image, a row of gold.metadata_history.
 
-    key, value: compact JSON with sorted keys and unescaped UTF-8, but a key of one text or number
-    is that text. offset: of the record that last changed the entity.
+    key, value: compact JSON with sorted keys and unescaped UTF-8; but a key that is a single text
+    or number stands without JSON's quotes. offset: of the record that last changed the entity.
     """
 
     kind: str
@@ -57,7 +57,7 @@ class EntityKind:
 def filled(record_type: str, fields: Mapping[str, Value]) -> dict[str, Any]:
     """A record's fields as its newest version has them. Fields that the record lacks get their
     defaults."""
-    return {f.name: fields.get(f.name, f.default) for f in schema_named(record_type).fields}
+    return {f.name: fields.get(f.name, f.default) for f in RECORDS_BY_NAME[record_type].fields}
 
 
 def by_name(structures: tuple[Mapping[str, Any], ...]) -> tuple[Mapping[str, Any], ...]:

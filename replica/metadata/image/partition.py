@@ -1,7 +1,8 @@
 """A partition's registration, and how a change merges into it (Kafka: PartitionRegistration).
 
-An absent, empty or all-zero list of directories means that no directory is known. It becomes the
-zero uuid for each replica (KIP-858 calls that MIGRATING). Epochs wrap around as Java's int does.
+An absent, empty or all-zero list of directories means that no directory is known. The partition
+then has the zero uuid for each replica (KIP-858 calls this MIGRATING). Epochs wrap around as Java's
+int does.
 """
 
 from __future__ import annotations
@@ -63,8 +64,9 @@ def registered(fields: Mapping[str, Any]) -> Partition:
 
 
 def merged(old: Partition, fields: Mapping[str, Any]) -> Partition:
-    """The partition after a PARTITION_CHANGE_RECORD. Null leaves a list as it is, [] empties it.
-    Every leader but LEADER_UNCHANGED begins a leader epoch, also the leader of before."""
+    """The partition after a PARTITION_CHANGE_RECORD. A null list changes nothing, and an empty list
+    empties the partition's list. Every value of `leader` but LEADER_UNCHANGED begins a new leader
+    epoch, even if the leader stays the same."""
     change = fields.get
     replicas = _changed(fields["replicas"], old.replicas)
     leader, leader_epoch = fields["leader"], old.leader_epoch
@@ -131,7 +133,7 @@ def text_of(key: tuple[str, int], partition: Partition) -> str:
 
 @lru_cache(maxsize=1 << 15)
 def _ints(numbers: tuple[int, ...]) -> str:
-    # cached: many partitions share an assignment, an ISR or a directory
+    # Cached, because many partitions share an assignment, an ISR or a directory.
     return f"[{','.join(map(str, numbers))}]"
 
 
@@ -170,7 +172,7 @@ def _merged_directories(
     if new is None:
         unmoved = replicas is old.replicas
         return old.directories if unmoved else _directories(old.directories, replicas)
-    # a list of zero uuids may have the wrong length, unless the record also changes the replicas
+    # A list of zero uuids may have the wrong length, unless the record also changes the replicas.
     if fields["replicas"] is not None and new and len(new) != len(replicas):
         raise RefusedPartitionError(_wrong_length(new, replicas))
     return _directories(new, replicas)

@@ -67,7 +67,8 @@ _NO_KEY = PartitionKey("", "")
 
 
 def key_of(record: ReplayedRecord) -> PartitionKey:
-    """The record's key. Of a broadcast record, the key's partition reports the refusal."""
+    """The record's key. All partitions replay a broadcast record; if the record is refused, the
+    partition of its key reports this."""
     if isinstance(record, MetadataRecord):
         found = KEY_FIELDS.get(record.schema.name)
         if found is None:

@@ -27,15 +27,19 @@ def _register_broker(state: State, offset: int, fields: Fields) -> Refused | Non
     number."""
     if not all(listener["name"] for listener in fields["endPoints"]):
         return f"a listener of broker {fields['brokerId']} has no name", ()
-    registration = filled(_BROKER, fields)
-    registration["endPoints"] = by_name(fields["endPoints"])
-    registration["features"] = by_name(fields["features"])
+    registration = _registration(_BROKER, fields)
     registration["logDirs"] = tuple(sorted(registration["logDirs"]))
     registration["cordonedLogDirs"] = _cordoned(registration["cordonedLogDirs"])
     broker_id = fields["brokerId"]
     state.brokers.put(broker_id, registration, offset)
     state.registrations[broker_id] = offset
     return None
+
+
+def _registration(record_type: str, fields: Fields) -> dict[str, Any]:
+    """The fields as the newest version has them, with listeners and features sorted by name."""
+    sorted_by_name = {name: by_name(fields[name]) for name in ("endPoints", "features")}
+    return {**filled(record_type, fields), **sorted_by_name}
 
 
 def _cordoned(directories: tuple[str, ...] | None) -> tuple[str, ...] | None:
@@ -100,10 +104,7 @@ def _register_controller(state: State, offset: int, fields: Fields) -> Refused |
     for listener in fields["endPoints"]:
         if listener["securityProtocol"] not in _SECURITY_PROTOCOLS:
             return f"there is no security protocol {listener['securityProtocol']}", ()
-    registration = filled(_CONTROLLER, fields)
-    registration["endPoints"] = by_name(fields["endPoints"])
-    registration["features"] = by_name(fields["features"])
-    state.controllers.put(fields["controllerId"], registration, offset)
+    state.controllers.put(fields["controllerId"], _registration(_CONTROLLER, fields), offset)
     return None
 
 

@@ -1,7 +1,7 @@
 """An image as the records of a snapshot (Kafka: MetadataImage.write, RecordsSnapshotWriter).
 
 As in Kafka, the image's own finalized features decide which record types and versions are written.
-A metadata.version that lacks a record version or type loses what only that can hold.
+What only a newer version or type of record can hold is lost under an older metadata.version.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from replica.format.control import KRaftVersion, KRaftVoters
 from replica.metadata.image.image import KIND_OF, Image
 from replica.metadata.image.settings import METADATA_VERSION
 from replica.metadata.record import MetadataRecord, new_record
-from replica.metadata.records import schema_named
+from replica.metadata.records import RECORDS_BY_NAME
 
 SnapshotRecord: TypeAlias = MetadataRecord | KRaftVersion | KRaftVoters
 
 ELR_VERSION = "eligible.leader.replicas.version"
 LOWEST_METADATA_VERSION = 7
-"""3.3-IV3, the oldest with which KRaft is ready for production. It serves an image that has
-none."""
+"""3.3-IV3, the oldest with which KRaft is ready for production. An image without a metadata.version
+is written as of this level."""
 
 # The record types and versions of a metadata.version (Kafka: MetadataVersion), newest first.
 _SINCE = {
@@ -82,7 +82,7 @@ class _Writer:
         kind = KIND_OF[name]
         keys = sorted(self._image.tables[kind.table].values, key=kind.order)
         if name == "feature":
-            # metadata.version comes first: it may decide how the records after it are read
+            # metadata.version comes first: it may decide how the records after it are read.
             keys.sort(key=lambda feature: feature != METADATA_VERSION)
         return keys
 
@@ -104,5 +104,5 @@ class _Writer:
         if name == "partition":
             for field in _ELR_FIELDS:
                 fields[field] = (fields[field] or None) if self._has_elr else None
-        known = {field.name for field in schema_named(kind.record_type).fields_at(version)}
+        known = {field.name for field in RECORDS_BY_NAME[kind.record_type].fields_at(version)}
         yield new_record(kind.record_type, version, {n: v for n, v in fields.items() if n in known})

@@ -4,6 +4,7 @@ tables."""
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from replica.metadata.image.partition import Partition
@@ -26,15 +27,13 @@ QuotaKey: TypeAlias = tuple[tuple[tuple[str, str | None], ...], str]
 """((entity type, entity name) sorted by type, quota key); a name of None is the default entity."""
 
 
+@dataclass(slots=True, eq=False)
 class EntityTable(Generic[K, V]):
     """The entities of one kind: their values, which are never changed in place, and the offset of
     the record that last changed each."""
 
-    __slots__ = ("offsets", "values")
-
-    def __init__(self, values: dict[K, V] | None = None, offsets: dict[K, int] | None = None):
-        self.values: dict[K, V] = {} if values is None else values
-        self.offsets: dict[K, int] = {} if offsets is None else offsets
+    values: dict[K, V] = field(default_factory=dict)
+    offsets: dict[K, int] = field(default_factory=dict)
 
     def put(self, key: K, value: V, offset: int) -> None:
         self.values[key] = value
@@ -60,6 +59,7 @@ TABLES = (
 """The attributes of State that are tables."""
 
 
+@dataclass(slots=True, eq=False)
 class State:
     """All tables, indexes of them, and the offsets that explain refusals.
 
@@ -69,31 +69,25 @@ class State:
     removals and registrations know only the records since the image that the replay began with.
     """
 
-    __slots__ = (
-        *TABLES,
-        "partition_ids", "registrations", "removals", "topic_configs", "topic_ids",
-    )  # fmt: skip
-
-    def __init__(self) -> None:
-        self.topics: EntityTable[str, str] = EntityTable()
-        self.partitions: EntityTable[tuple[str, int], Partition] = EntityTable()
-        self.configs: EntityTable[tuple[int, str, str], str] = EntityTable()
-        self.brokers: EntityTable[int, Fields] = EntityTable()
-        self.controllers: EntityTable[int, Fields] = EntityTable()
-        self.features: EntityTable[str, int] = EntityTable()
-        self.acls: EntityTable[str, Fields] = EntityTable()
-        self.scram: EntityTable[tuple[str, int], Fields] = EntityTable()
-        self.client_quotas: EntityTable[QuotaKey, str] = EntityTable()
-        self.delegation_tokens: EntityTable[str, Fields] = EntityTable()
-        self.producer_ids: EntityTable[str, int] = EntityTable()
-        self.zk_migration: EntityTable[str, int] = EntityTable()
-        self.voters: EntityTable[str, tuple[Voter, ...]] = EntityTable()
-        self.kraft_version: EntityTable[str, int] = EntityTable()
-        self.topic_ids: dict[str, str] = {}
-        self.partition_ids: dict[str, set[int]] = {}
-        self.topic_configs: dict[str, set[str]] = {}
-        self.removals: dict[tuple[str, Hashable], int] = {}
-        self.registrations: dict[int, int] = {}
+    topics: EntityTable[str, str] = field(default_factory=EntityTable)
+    partitions: EntityTable[tuple[str, int], Partition] = field(default_factory=EntityTable)
+    configs: EntityTable[tuple[int, str, str], str] = field(default_factory=EntityTable)
+    brokers: EntityTable[int, Fields] = field(default_factory=EntityTable)
+    controllers: EntityTable[int, Fields] = field(default_factory=EntityTable)
+    features: EntityTable[str, int] = field(default_factory=EntityTable)
+    acls: EntityTable[str, Fields] = field(default_factory=EntityTable)
+    scram: EntityTable[tuple[str, int], Fields] = field(default_factory=EntityTable)
+    client_quotas: EntityTable[QuotaKey, str] = field(default_factory=EntityTable)
+    delegation_tokens: EntityTable[str, Fields] = field(default_factory=EntityTable)
+    producer_ids: EntityTable[str, int] = field(default_factory=EntityTable)
+    zk_migration: EntityTable[str, int] = field(default_factory=EntityTable)
+    voters: EntityTable[str, tuple[Voter, ...]] = field(default_factory=EntityTable)
+    kraft_version: EntityTable[str, int] = field(default_factory=EntityTable)
+    topic_ids: dict[str, str] = field(default_factory=dict)
+    partition_ids: dict[str, set[int]] = field(default_factory=dict)
+    topic_configs: dict[str, set[str]] = field(default_factory=dict)
+    removals: dict[tuple[str, Hashable], int] = field(default_factory=dict)
+    registrations: dict[int, int] = field(default_factory=dict)
 
     def tables(self) -> dict[str, EntityTable[Any, Any]]:
         """A copy of each table, by name."""
@@ -106,22 +100,20 @@ class State:
         return () if offset is None else (offset,)
 
     def copy(self) -> State:
-        twin = State()
-        for name, table in self.tables().items():
-            setattr(twin, name, table)
-        twin.topic_ids = self.topic_ids.copy()
-        twin.partition_ids = {key: ids.copy() for key, ids in self.partition_ids.items()}
-        twin.topic_configs = {key: names.copy() for key, names in self.topic_configs.items()}
-        twin.removals = self.removals.copy()
-        twin.registrations = self.registrations.copy()
-        return twin
+        return State(
+            **self.tables(),
+            topic_ids=self.topic_ids.copy(),
+            partition_ids={key: ids.copy() for key, ids in self.partition_ids.items()},
+            topic_configs={key: names.copy() for key, names in self.topic_configs.items()},
+            removals=self.removals.copy(),
+            registrations=self.registrations.copy(),
+        )
 
 
 def state_of(tables: Mapping[str, EntityTable[Any, Any]]) -> State:
     """The state with copies of these tables."""
-    state = State()
-    for name, table in tables.items():
-        setattr(state, name, table.copy())
+    copies: dict[str, Any] = {name: table.copy() for name, table in tables.items()}
+    state = State(**copies)
     for topic_id, name in state.topics.values.items():
         state.topic_ids[name] = topic_id
     for topic_id, partition_id in state.partitions.values:

@@ -1,4 +1,4 @@
-"""Entities back from the text that the tables keep, which Kind.value_text made."""
+"""Makes entities from the texts that the tables keep, which EntityKind.value_text made."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from replica.metadata.image.kind import EntityKind
 from replica.metadata.image.replay import Replay, ReplayedRecord
 from replica.metadata.json_text import from_plain
 from replica.metadata.record import MetadataRecord, new_record
-from replica.metadata.records import schema_named
+from replica.metadata.records import RECORDS_BY_NAME
 
 
 class StoredEntity(NamedTuple):
@@ -34,7 +34,7 @@ def entity_of(kind_name: str, value_text: str) -> StoredEntity:
     record = _record(kind, value_text)
     replay = Replay()
     if isinstance(record, MetadataRecord) and kind_name == "partition":
-        # a partition is refused without its topic
+        # A partition is refused without its topic.
         topic = {"name": "", "topicId": record.fields["topicId"]}
         replay.apply(0, new_record("TOPIC_RECORD", 0, topic))
     replay.apply(0, record)
@@ -52,7 +52,7 @@ def image_of(entities: Iterable[tuple[str, str, int | None]]) -> Image:
     Raises CorruptDataError as entity_of does, but leaves out a partition whose topic is missing.
     """
     replay = Replay()
-    for kind_name, value_text, offset in sorted(entities, key=lambda one: _place(one[0])):
+    for kind_name, value_text, offset in sorted(entities, key=lambda e: PLACE_OF.get(e[0], -1)):
         record = _record(_kind(kind_name), value_text)
         replay.apply(-1 if offset is None else offset, record)
     return replay.image()
@@ -65,16 +65,11 @@ def _kind(kind_name: str) -> EntityKind:
     return kind
 
 
-def _place(kind_name: str) -> int:
-    _kind(kind_name)
-    return PLACE_OF[kind_name]
-
-
 def _record(kind: EntityKind, value_text: str) -> ReplayedRecord:
     try:
         fields = json.loads(value_text)
-    except (ValueError, RecursionError) as error:
-        raise CorruptDataError(f"the value of a {kind.name} is no JSON object") from error
+    except (ValueError, RecursionError):
+        fields = None
     if not isinstance(fields, dict):
         raise CorruptDataError(f"the value of a {kind.name} is no JSON object")
     if kind.record_type == "KRAFT_VOTERS":
@@ -84,4 +79,4 @@ def _record(kind: EntityKind, value_text: str) -> ReplayedRecord:
         if not isinstance(version, int):
             raise CorruptDataError(f"the value of a {kind.name} has no kRaftVersion")
         return KRaftVersion(0, version)
-    return from_plain(kind.record_type, schema_named(kind.record_type).newest, fields)
+    return from_plain(kind.record_type, RECORDS_BY_NAME[kind.record_type].newest, fields)

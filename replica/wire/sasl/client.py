@@ -5,7 +5,7 @@ from __future__ import annotations
 import hmac
 import secrets
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from replica.errors import CorruptDataError
 from replica.wire.sasl import scram
@@ -20,16 +20,6 @@ class Exchange(Protocol):
     def next(self, challenge: bytes) -> bytes | None:
         """The answer to a server's token, None at the end. Raises DataError where the token is
         malformed, or the server doesn't prove that it knows the password too."""
-
-
-class Mechanism(Protocol):
-    """A mechanism with the client's name and secret. name: as in Kafka's sasl.mechanism."""
-
-    @property
-    def name(self) -> str: ...
-
-    def start(self) -> Exchange:
-        """One exchange for each connection."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +55,11 @@ class Scram:
 
     def start(self) -> Exchange:
         return _ScramExchange(self)
+
+
+Mechanism: TypeAlias = Plain | Scram
+"""How a client authenticates. name: as in Kafka's sasl.mechanism. start: begins the exchange of a
+connection."""
 
 
 class _ScramExchange:

@@ -41,22 +41,24 @@ class Credential:
 
 def credential(hash_name: str, password: str, salt: bytes, iterations: int) -> Credential:
     """The credential of a password. hash_name: hashlib's name of the hash."""
-    salted = hashlib.pbkdf2_hmac(hash_name, password.encode("utf-8"), salt, iterations)
-    client_key = _hmac(hash_name, salted, b"Client Key")
-    stored = hashlib.new(hash_name, client_key).digest()
-    return Credential(salt, iterations, stored, _hmac(hash_name, salted, b"Server Key"))
+    return _keys(hash_name, password, salt, iterations)[1]
 
 
 def client_proof(
     hash_name: str, password: str, salt: bytes, iterations: int, said: bytes
 ) -> tuple[bytes, bytes]:
     """The client's proof, and the signature that the server must answer with. said: AuthMessage."""
+    client_key, kept = _keys(hash_name, password, salt, iterations)
+    proof = _xor(client_key, _hmac(hash_name, kept.stored_key, said))
+    return proof, server_signature(hash_name, kept, said)
+
+
+def _keys(hash_name: str, password: str, salt: bytes, iterations: int) -> tuple[bytes, Credential]:
+    """The client's key, and the credential that a server stores."""
     salted = hashlib.pbkdf2_hmac(hash_name, password.encode("utf-8"), salt, iterations)
     client_key = _hmac(hash_name, salted, b"Client Key")
     stored = hashlib.new(hash_name, client_key).digest()
-    proof = _xor(client_key, _hmac(hash_name, stored, said))
-    server_key = _hmac(hash_name, salted, b"Server Key")
-    return proof, _hmac(hash_name, server_key, said)
+    return client_key, Credential(salt, iterations, stored, _hmac(hash_name, salted, b"Server Key"))
 
 
 def is_proven(hash_name: str, kept: Credential, proof: bytes, said: bytes) -> bool:

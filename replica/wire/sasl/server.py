@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from typing import Protocol
 
 from replica.errors import CorruptDataError, DataError, KraftlakeError
 from replica.model.kafka_errors import ErrorCode
@@ -20,13 +20,14 @@ class RefusedError(KraftlakeError):
     """A wrong password or an unknown user. The client can't tell which."""
 
 
-class ServerExchange(Protocol):
+class ServerExchange(ABC):
     """The server's side of one authentication. user: known once the client has proven it. claimed:
     the name that the client gives, empty before that."""
 
-    user: str | None
-    claimed: str
+    user: str | None = None
+    claimed: str = ""
 
+    @abstractmethod
     def next(self, token: bytes) -> bytes:
         """The answer to a token. Raises RefusedError, and DataError for a malformed token."""
 
@@ -37,13 +38,11 @@ Authenticator = Mapping[str, Callable[[], ServerExchange]]
 """Mechanism -> a function that starts an exchange; see plain_exchange and ScramExchange."""
 
 
-class PlainExchange:
+class PlainExchange(ServerExchange):
     """passwords: user -> password."""
 
     def __init__(self, passwords: Mapping[str, str]) -> None:
         self._passwords = passwords
-        self.claimed = ""
-        self.user: str | None = None
 
     def next(self, token: bytes) -> bytes:
         parts = scram.text_of(token).split("\0")
@@ -60,7 +59,7 @@ class PlainExchange:
         return b""
 
 
-class ScramExchange:
+class ScramExchange(ServerExchange):
     """mechanism: a key of scram.HASHES. credentials: user -> credential. An unknown user gets the
     same answers as a known one, until the proof is refused."""
 
@@ -69,8 +68,6 @@ class ScramExchange:
         self._credentials = credentials
         self._said = ""
         self._nonce = ""
-        self.claimed = ""
-        self.user: str | None = None
 
     def next(self, token: bytes) -> bytes:
         return self._finish(scram.text_of(token)) if self._nonce else self._begin(token)
@@ -140,12 +137,13 @@ class SaslServer:
         names = sorted(self._authenticator)
         if self._exchange is not None or request.version == 0:
             # Version 0 continues with bare tokens, which no present client sends.
-            return {"errorCode": int(ErrorCode.ILLEGAL_SASL_STATE), "mechanisms": names}, True
-        if start is None:
-            code = int(ErrorCode.UNSUPPORTED_SASL_MECHANISM)
-            return {"errorCode": code, "mechanisms": names}, True
-        self._exchange = start()
-        return {"mechanisms": names}, False
+            code = ErrorCode.ILLEGAL_SASL_STATE
+        elif start is None:
+            code = ErrorCode.UNSUPPORTED_SASL_MECHANISM
+        else:
+            self._exchange = start()
+            return {"mechanisms": names}, False
+        return {"errorCode": int(code), "mechanisms": names}, True
 
     def _authenticate(self, token: bytes) -> tuple[Message, bool]:
         if self._exchange is None:

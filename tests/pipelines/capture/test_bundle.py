@@ -232,7 +232,7 @@ def test_a_header_that_wants_gigabytes_of_memory_is_refused(unpacking: Unpacking
     assert kinds(found) == [DamageKind.CONTENT]
 
 
-def test_inflating_what_nobody_wants_stops_too(
+def test_unwanted_members_count_to_the_limit_of_inflated_bytes(
     unpacking: Unpacking, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(archive, "MAX_STREAM_BYTES", 1_000_000)

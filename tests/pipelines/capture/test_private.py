@@ -53,7 +53,7 @@ def test_a_capture_is_its_owners_only(data: Path, tmp_path: Path) -> None:
     assert modes(tmp_path / "capture") == PRIVATE
 
 
-def test_a_capture_by_uri_too(data: Path, tmp_path: Path) -> None:
+def test_a_capture_to_a_uri_is_its_owners_only(data: Path, tmp_path: Path) -> None:
     capture(data / LIVE / "1", (tmp_path / "capture").as_uri())
     assert modes(tmp_path / "capture") == PRIVATE
 

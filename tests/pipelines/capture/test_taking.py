@@ -58,7 +58,9 @@ def test_a_capture_holds_every_file_of_every_node_and_is_the_same_captures(
     assert all(look.captured_at is not None for look in other.looks)
 
 
-def test_the_same_by_uri(nodes: Path, tmp_path: Path) -> None:
+def test_a_capture_to_a_uri_has_the_same_files_as_one_to_a_path(
+    nodes: Path, tmp_path: Path
+) -> None:
     capture(nodes, (tmp_path / "by-uri").as_uri())
     capture(nodes, tmp_path / "by-path")
     by_uri, by_path = files_below(tmp_path / "by-uri"), files_below(tmp_path / "by-path")

@@ -58,7 +58,7 @@ def history(found: list[Counted]) -> Counted:
 
 
 @LAYERS
-def test_clusters_in_turn_break_what_they_break_together(
+def test_counts_of_clusters_in_parts_are_those_of_all_clusters_together(
     broken: Path, tables: tuple[Contract, ...]
 ) -> None:
     assert in_turn(broken, tables, EACH_IN_TURN) == at_once(broken, tables)

@@ -19,7 +19,7 @@ from pipelines.replay.written import WRITTEN
 from replica.message.primitives import uuid_text
 from replica.metadata.image.replay import ReplayedRecord
 from replica.metadata.record import MetadataRecord, new_record
-from replica.metadata.records import schema_named
+from replica.metadata.records import RECORDS_BY_NAME
 from replica.model.keys import ZERO_UUID
 from replica.scan import partition_versions, version_tables
 from replica.scan.version_input import RECORD_TYPES
@@ -121,8 +121,8 @@ def _changed(chance: Random) -> MetadataRecord:
 
 
 def _of_partition(name: str, fields: dict[str, Any], chance: Random) -> MetadataRecord:
-    version = chance.choice(tuple(schema_named(name).versions))
-    sayable = {field.name for field in schema_named(name).fields_at(version)}
+    version = chance.choice(tuple(RECORDS_BY_NAME[name].versions))
+    sayable = {field.name for field in RECORDS_BY_NAME[name].fields_at(version)}
     key = {"topicId": chance.choice(_IDS), "partitionId": chance.choice((0, 1, 70_000))}
     known = {field: value for field, value in fields.items() if field in sayable}
     return new_record(name, version, {**key, **known})

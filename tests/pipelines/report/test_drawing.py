@@ -30,7 +30,7 @@ def read(svg: str) -> ElementTree.Element:
     return ElementTree.fromstring(svg)  # noqa: S314 - ours
 
 
-def test_text_in_a_drawing_can_not_become_markup_or_turn_what_follows() -> None:
+def test_text_in_a_drawing_becomes_no_markup_and_turns_no_other_text() -> None:
     svg = drawing("id", HOSTILE, HOSTILE, 10, text(0, 5, HOSTILE), element("g", class_=HOSTILE))
     root = read(svg)
     assert root.findtext("title") == visible(HOSTILE)

@@ -9,7 +9,7 @@ from pathlib import Path
 from replica.format.batch import HEADER
 from replica.format.record import records_of
 from replica.format.segment import scan
-from replica.metadata.records import schema_named
+from replica.metadata.records import RECORDS_BY_NAME
 from tests.replica.scan.damaging import with_right_crc
 
 FIRST_OFFSET = 28
@@ -18,7 +18,7 @@ FIRST_OFFSET = 28
 _TYPES = ("REGISTER_BROKER_RECORD", "BROKER_REGISTRATION_CHANGE_RECORD")
 _ENVELOPES = {
     bytes([1, schema.api_key, schema.newest]): bytes([1, schema.api_key, schema.newest + 1])
-    for schema in map(schema_named, _TYPES)
+    for schema in (RECORDS_BY_NAME[name] for name in _TYPES)
 }
 """The first bytes of a value: frame version, api key, version."""
 

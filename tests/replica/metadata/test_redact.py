@@ -13,7 +13,7 @@ from replica.message.schema import Value
 from replica.metadata.codec import decode
 from replica.metadata.json_text import json_text, to_plain
 from replica.metadata.record import MetadataRecord, UnknownRecord, new_record
-from replica.metadata.records import RECORDS, schema_named
+from replica.metadata.records import RECORDS, RECORDS_BY_NAME
 from replica.metadata.redact import (
     SECRET_FIELDS,
     Redactor,
@@ -192,7 +192,7 @@ def test_a_url_without_user_info_is_shown(value: str) -> None:
 
 
 def test_unknown_tagged_fields_are_withheld_with_the_bytes_that_hold_them() -> None:
-    record = replace(scram(), schema=schema_named("NO_OP_RECORD"), fields={})
+    record = replace(scram(), schema=RECORDS_BY_NAME["NO_OP_RECORD"], fields={})
     for plain in (record, config("retention.ms", "1")):
         tagged = replace(plain, unknown_tags=(((), ((33, b"hunter2"),)),))
         assert holds_secret(tagged)

@@ -7,7 +7,7 @@ import pytest
 from replica.message.program import NO_TAG, Program
 from replica.message.schema import Kind, declare
 from replica.metadata.programs import programs
-from replica.metadata.records import RECORDS, RECORDS_BY_NAME, schema_named
+from replica.metadata.records import RECORDS, RECORDS_BY_NAME
 
 PROGRAMS = {(program.schema.api_key, program.version): program for program in programs()}
 
@@ -54,7 +54,7 @@ def test_wire_order_puts_tagged_fields_last_by_tag_and_json_order_stays_declared
 
 
 def test_a_version_has_only_the_fields_of_its_time() -> None:
-    schema = schema_named("REGISTER_BROKER_RECORD")
+    schema = RECORDS_BY_NAME["REGISTER_BROKER_RECORD"]
     counts = [len(schema.fields_at(version)) for version in schema.versions]
     assert counts == [7, 8, 9, 10, 11]
     assert [f.name for f in schema.fields_at(0)][-1] == "fenced"

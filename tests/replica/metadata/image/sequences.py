@@ -16,7 +16,7 @@ from typing import Any
 from replica.message.primitives import uuid_text
 from replica.metadata.image.replay import MARKERS
 from replica.metadata.record import MetadataRecord, new_record
-from replica.metadata.records import RECORDS, schema_named
+from replica.metadata.records import RECORDS, RECORDS_BY_NAME
 from replica.model.keys import ZERO_UUID
 
 _BROKERS = (1, 2, 3, 4)
@@ -155,7 +155,7 @@ class Sequence:
     def _made(self, record_type: str, fields: dict[str, Any]) -> MetadataRecord:
         """A record of a random version, without the fields that this version lacks."""
         version = self._chance.choice(range(self._release.records[record_type] + 1))
-        known = {field.name for field in schema_named(record_type).fields_at(version)}
+        known = {field.name for field in RECORDS_BY_NAME[record_type].fields_at(version)}
         return new_record(record_type, version, {n: v for n, v in fields.items() if n in known})
 
     def _some(self, pool: tuple[Any, ...], most: int = 3) -> tuple[Any, ...]:
