@@ -78,7 +78,7 @@ def lake_of(place: str) -> lakes.Lake:
 
 
 LAKE_VARIABLE = "KRAFTLAKE_LAKE"
-"""The variable that names the lake of each command that isn't told one. `demo` makes its own
+"""This variable names the lake for each command without --lake, except `demo`, which makes its own
 lake."""
 _NAMED_LAKE = option(
     "--lake L",
