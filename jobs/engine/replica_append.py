@@ -18,11 +18,10 @@ from replica.admin.appending import (
     Appended,
     Appender,
     AppendRefusedError,
-    NoLeaderFoundError,
     UnknownOutcomeError,
 )
 from replica.admin.records import batch_of, record_of_json, record_of_value
-from replica.errors import KraftlakeError, UnreadableFileError, UsageError
+from replica.errors import KraftlakeError, NoLeaderError, UnreadableFileError, UsageError
 from replica.format.record import Record
 from replica.wire.client import ClientConfig
 
@@ -89,7 +88,7 @@ async def _append(
                     "`kraftlake consume` before you send them again"
                 ) from error
             complain(f"{numbered.place}: sent again, and may be there twice: {error}")
-        except (AppendRefusedError, NoLeaderFoundError) as error:
+        except (AppendRefusedError, NoLeaderError) as error:
             raise IncompleteError(f"{numbered.place}: {error}; {_before(before)}") from error
 
 

@@ -120,7 +120,7 @@ def _replica(quorum: Quorum, replica: DescribedReplica) -> dict[str, Any]:
         "last_fetch_ms_ago": quorum.ago(replica.last_fetch),
         "last_caught_up": _known(replica.last_caught_up),
         "last_caught_up_ms_ago": quorum.ago(replica.last_caught_up),
-        "listeners": [f"{name}://{host}:{port}" for name, host, port in replica.listeners],
+        "listeners": [f"{each.name}://{each.host}:{each.port}" for each in replica.listeners],
     }
 
 

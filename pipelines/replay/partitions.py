@@ -42,15 +42,15 @@ _OF_ALL = frozenset({*MARKERS, "CLEAR_ELR_RECORD"})
 _NOWHERE = -1
 """The record offset of a version that began in a snapshot."""
 _REFILL_SHARE = 8
-"""To tell the kernel of one partition takes this share of the time of a record by the scalar
-replay. A log with transactions switches between the two often."""
+"""Giving the kernel a partition takes an eighth of the time in which the scalar replay applies a
+record. A log with transactions switches between the two often."""
 
 
 @dataclass
 class PartitionsReplay:
     """A run that is being replayed. refused: how many records can't be applied. is_explained:
-    whether from now on only this number is wanted. changes, batches: rows made so far: changes one
-    by one, and rows of WRITTEN."""
+    whether such a record was given already, so that further ones are only counted. changes,
+    batches: the rows made so far, as single changes and as rows of WRITTEN."""
 
     part: Part
     replay: VersionedReplay = field(default_factory=VersionedReplay)
@@ -63,8 +63,8 @@ class PartitionsReplay:
 
 
 class Partitions:
-    """The partitions of one run at a time. are_open: whether the kernel has the partitions and
-    their versions."""
+    """The partitions of a run, one run after the other. are_open: whether the kernel has the
+    partitions and their versions."""
 
     def __init__(self, cluster_id: str) -> None:
         self._cluster_id = cluster_id
@@ -98,7 +98,7 @@ class Partitions:
         return row
 
     def tell(self, entries: Entries, of: PartitionsReplay) -> None:
-        """The rows of these entries that were not given yet."""
+        """Adds the rows of these entries that were not added yet."""
         if self._book is None:
             return
         self._tell_new_topics(entries, of)

@@ -1,7 +1,7 @@
-"""An administrator's client of a quorum, kraftlake's or Kafka's own.
+"""An administrator's client of a quorum, whose nodes are kraftlake's or Kafka's.
 
-- `quorum`: what a leader tells of its quorum, and what that means; pure.
-- `describing`: asks for it, through controllers or brokers.
-- `records`: batches out of what is to be appended; pure.
-- `appending`: Produce to the leader, one batch after the other, with every outcome told.
+- `describing`: asks the leader to describe its quorum, through controllers or brokers.
+- `quorum`: the leader's description as a value, and what it means; pure functions.
+- `records`: makes batches of the records that an administrator gives; pure functions.
+- `appending`: sends batches to the leader, one after the other, and tells the outcome of each.
 """

@@ -2,7 +2,7 @@
 outcome of every batch.
 
 A batch is sent again only if it certainly was not appended. An administrator's batches have no
-sequence numbers, so the log would otherwise hold it twice.
+sequence numbers, so the leader couldn't recognize a batch that it has already appended.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from replica.errors import (
     AuthenticationError,
     KraftlakeError,
+    NoLeaderError,
     PeerError,
     UnreachablePeerError,
     UnsupportedByPeerError,
@@ -30,10 +31,11 @@ from replica.wire.versions import Identity
 
 _PAUSE_S = 0.1
 _IDLE_S = 5.0
-"""How long (s) a connection may be idle before it is made anew: the server may have closed it, and
-a batch that is sent over it would have an unknown outcome."""
+"""The time (s) after which an idle connection is made anew. The server may have closed the old
+connection, and a batch that is sent over a closed connection has an unknown outcome."""
 _ACKS_ALL = -1
 _NEWEST_BY_NAME = 12
+"""The newest version of Produce that gives the topic by its name."""
 _NOT_APPENDED = frozenset(
     (
         ErrorCode.NOT_LEADER_OR_FOLLOWER,
@@ -65,33 +67,29 @@ class AppendRefusedError(KraftlakeError):
     """The batch is not in the log, and would be refused again."""
 
 
-class NoLeaderFoundError(KraftlakeError):
-    """No node took the batch in time. It is not in the log."""
-
-
 class UnknownOutcomeError(KraftlakeError):
-    """The batch may be committed, now or later, or never."""
+    """Nobody knows whether the batch is committed, or will be."""
 
 
 @dataclass(frozen=True, slots=True)
 class Appended:
-    """The batch is committed from `base_offset` on. epoch: None where the leader didn't tell it."""
+    """The batch is committed, and its first offset is `base_offset`. epoch: the leader's epoch;
+    None where the leader didn't tell it."""
 
     base_offset: int
     epoch: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class _Leader:
-    """identity: None where the cluster id isn't known."""
-
-    address: Address
-    identity: Identity | None
+_Leader = tuple[int, Address]
+"""The leader's node id and address."""
 
 
 class Appender:
-    """Appends to one topic. One task may use it. bootstrap: the nodes to ask first. timeout_s: for
-    each batch, from the first try to its commit."""
+    """Appends to partition 0 of one topic. Only one task at a time may use this object.
+
+    bootstrap: the nodes to ask first. timeout_s: the time that each batch may take from the first
+    try to its commit.
+    """
 
     def __init__(
         self, bootstrap: Sequence[Address], topic: str, config: ClientConfig, timeout_s: float
@@ -104,12 +102,12 @@ class Appender:
         self._pool = Pool(config)
         self._used_at = time.monotonic()
         self._cluster_id: str | None = None
-        """The cluster id by the first answer. Nothing is sent to a node of another cluster."""
+        """The cluster id in the first answer. Nodes of another cluster get no batch."""
         self._leader: _Leader | None = None
 
     async def append(self, batch: bytes) -> Appended:
-        """Append a batch. Raises AppendRefusedError, NoLeaderFoundError and UnknownOutcomeError.
-        Raises AuthenticationError too, and then nothing was sent."""
+        """Append a batch. Raises UnknownOutcomeError. Raises AppendRefusedError, NoLeaderError and
+        AuthenticationError too; after these the batch is not in the log."""
         deadline = time.monotonic() + self._timeout_s
         if time.monotonic() - self._used_at > _IDLE_S:
             await self._pool.close()
@@ -119,18 +117,18 @@ class Appender:
                 connection = await self._connected()
                 answer = await self._produce(connection, batch, left)
             except _NotAppendedError as error:
-                trouble, self._leader = str(error), self._named(error)
+                trouble, self._leader = str(error), error.leader
                 await asyncio.sleep(_PAUSE_S)
                 continue
             self._used_at = time.monotonic()
             return answer
-        raise NoLeaderFoundError(f"not appended within {self._timeout_s:g} s: {trouble}")
+        raise NoLeaderError(f"not appended within {self._timeout_s:g} s: {trouble}")
 
     async def close(self) -> None:
         await self._pool.close()
 
     async def _connected(self) -> Connection:
-        """Connect to the leader. Until this returns, no record is sent."""
+        """Connect to the leader."""
         reasons = []
         if self._leader is None:
             for address in self._bootstrap:
@@ -141,8 +139,10 @@ class Appender:
                     reasons.append(str(error))
         if self._leader is None:
             raise _NotAppendedError("; ".join(reasons))
+        node_id, address = self._leader
+        identity = Identity(self._cluster_id, node_id) if self._cluster_id else None
         try:
-            return await self._pool.connection(self._leader.address, self._leader.identity)
+            return await self._pool.connection(address, identity)
         except AuthenticationError:
             raise
         except PeerError as error:
@@ -173,19 +173,8 @@ class Appender:
         )
         for node in answer["brokers"]:
             if node["nodeId"] == leader_id:
-                address = node["host"], node["port"]
-                return _Leader(address, self._identity(leader_id))
+                return leader_id, (node["host"], node["port"])
         raise UnreachablePeerError(connection.address, "knows no leader")
-
-    def _named(self, error: _NotAppendedError) -> _Leader | None:
-        """The leader that the error's answer names."""
-        if error.leader is None:
-            return None
-        node_id, address = error.leader
-        return _Leader(address, self._identity(node_id))
-
-    def _identity(self, node_id: int) -> Identity | None:
-        return Identity(self._cluster_id, node_id) if self._cluster_id else None
 
     async def _produce(self, connection: Connection, batch: bytes, left_s: float) -> Appended:
         try:
@@ -196,7 +185,7 @@ class Appender:
             version = min(version, _NEWEST_BY_NAME)
         entry = {"index": 0, "records": batch}
         topic = {"name": self._topic, "topicId": self._topic_id, "partitionData": [entry]}
-        # the leader gives up before this client does, so that its answer still comes
+        # The leader gives up before this client does, so this client still gets the answer.
         timeout_ms = max(1, int(min(left_s, self._config.timeout_s * 0.9) * 1000))
         request = {"acks": _ACKS_ALL, "timeoutMs": timeout_ms, "topicData": [topic]}
         try:
@@ -207,10 +196,10 @@ class Appender:
 
 
 class _NotAppendedError(Exception):
-    """The batch was not appended, and may be sent again. leader: the leader's id and address, if
-    the answer names them."""
+    """The batch was not appended, and may be sent again. leader: the leader that the answer names;
+    None where it names no leader."""
 
-    def __init__(self, why: str, leader: tuple[int, Address] | None = None) -> None:
+    def __init__(self, why: str, leader: _Leader | None = None) -> None:
         super().__init__(why)
         self.leader = leader
 

@@ -1,7 +1,7 @@
 """Describes a quorum through any of its controllers or brokers (DescribeQuorum; KIP-595, KIP-919).
 
-Only the leader can answer. A broker forwards the request to it; a controller that doesn't lead
-names it in DescribeCluster.
+Only the leader can answer. A broker forwards the request to the leader. A controller that doesn't
+lead names the leader in its answer to DescribeCluster.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ async def describe_quorum(
 
 
 async def _ask(address: Address, config: ClientConfig, topic: str) -> Quorum | list[Address]:
-    """The quorum, or the addresses to ask next."""
+    """The quorum; or the addresses to ask next, if this node doesn't lead."""
     connection = await Connection.connect(*address, config)
     try:
         answer = await connection.call(DESCRIBE_QUORUM, quorum_request(topic))

@@ -15,8 +15,8 @@ CAUGHT_UP_WITHIN_MS = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Quorum:
-    """cluster_id: None where the node that was asked can't tell it. high_watermark: exclusive, -1
-    while unknown. features: the finalized levels by name."""
+    """A quorum. cluster_id: None where the node that was asked can't tell it. high_watermark:
+    exclusive; -1 while it is unknown. features: the finalized level of each feature, by name."""
 
     cluster_id: str | None
     leader_id: int
@@ -28,8 +28,8 @@ class Quorum:
 
     @property
     def leader(self) -> DescribedReplica | None:
-        """The leader's own entry. It is among the observers after the leader's removal, until that
-        removal is committed."""
+        """The leader's own entry. If the leader has been removed from the voters, its entry is
+        among the observers until the removal is committed."""
         found = (each for each in self.replicas if each.key.node_id == self.leader_id)
         return next(found, None)
 
@@ -43,23 +43,24 @@ class Quorum:
         return self.features.get("kraft.version", 0)
 
     def lag(self, replica: DescribedReplica) -> int | None:
-        """How many records the leader has that the replica hasn't; None where that isn't known."""
+        """The number of records that the leader has and the replica hasn't. None where the log end
+        of one of the two is unknown."""
         leader = self.leader
         if leader is None or replica.log_end < 0:
             return None
         return max(0, leader.log_end - replica.log_end)
 
     def ago(self, time_ms: int | None) -> int | None:
-        """The ms from a time of the leader's clock to the leader's answer; None where that isn't
-        known."""
+        """The ms from a time by the leader's clock to the leader's answer. None where one of the
+        two times is unknown."""
         leader = self.leader
         if time_ms is None or time_ms < 0 or leader is None or leader.last_caught_up is None:
             return None
         return max(0, leader.last_caught_up - time_ms)
 
     def is_caught_up(self, replica: DescribedReplica, within_ms: int) -> bool:
-        """Whether the replica was at the leader's log end within the last `within_ms`. Where the
-        leader tells no times, whether the replica is there now."""
+        """Whether the replica was at the leader's log end within the last `within_ms`. If the
+        leader tells no times: whether the replica is at the leader's log end now."""
         if replica.key.node_id == self.leader_id:
             return True
         if replica.last_caught_up is None:
@@ -70,14 +71,15 @@ class Quorum:
 
 @dataclass(frozen=True, slots=True)
 class QuorumNotice:
-    """text: one line."""
+    """A fact that an administrator should know. text: one line."""
 
     severity: Severity
     text: str
 
 
 def verdicts(quorum: Quorum, within_ms: int = CAUGHT_UP_WITHIN_MS) -> tuple[QuorumNotice, ...]:
-    """What an administrator should know, the most important first. within_ms: see is_caught_up."""
+    """The facts that an administrator should know; the most important one comes first. within_ms:
+    see is_caught_up."""
     return (
         _majority(quorum, within_ms),
         *_behind(quorum, "voter", quorum.voters, within_ms),

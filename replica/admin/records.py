@@ -1,4 +1,4 @@
-"""Records that an administrator gives, and batches of them."""
+"""Makes batches of the records that an administrator gives."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from replica.format.whole_batch import record_batch
 
 _FIELDS = frozenset(("key", "value", "headers"))
 _IGNORED = frozenset(("offset", "epoch", "timestamp"))
-"""Fields that `kraftlake consume --json` prints, and that are ignored here: the leader sets them
-anew."""
+"""Fields that `kraftlake consume --json` prints. They are ignored here, because the leader sets
+them anew."""
 
 
 def record_of_value(value: bytes) -> Record:
@@ -24,8 +24,9 @@ def record_of_value(value: bytes) -> Record:
 
 
 def record_of_json(line: bytes) -> Record:
-    """The record of a JSON object with key, value and headers ([[name, value], ...]), all optional.
-    Each value is a text, null, or {"base64": text}.
+    """The record that a JSON object describes. Its keys are `key`, `value` and `headers`, a list of
+    [name, value]; each of the three may be missing. A key or value is a text, null, or
+    {"base64": text}.
 
     Raises UsageError, which says what is wrong with the line.
     """
@@ -51,8 +52,8 @@ def record_of_json(line: bytes) -> Record:
 
 
 def batch_of(records: Sequence[Record], timestamp: int) -> bytes:
-    """One uncompressed batch of the records. Its base offset is 0, until the leader sets it.
-    timestamp: of all records, in ms."""
+    """One uncompressed batch of the records, with the base offset 0; the leader sets the real one.
+    timestamp: the time (ms) of all records."""
     placed = [
         Record(offset, timestamp, record.key, record.value, record.headers)
         for offset, record in enumerate(records)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from replica.consumer import translate, values
@@ -122,7 +122,8 @@ class WireConnections:
         """The metadata from the first node that answers. Connected nodes are asked first, then
         other known nodes, then the bootstrap servers. If the known addresses are out of date, only
         the bootstrap servers are asked."""
-        for address in self._bootstrap if self._must_rebootstrap else self._known_addresses():
+        known = () if self._must_rebootstrap else (*self._pool.connected, *self._addresses.values())
+        for address in dict.fromkeys((*known, *self._bootstrap)):
             try:
                 connection = await self._pool.connection(address)
                 message = translate.metadata_request(self._partition)
@@ -153,9 +154,6 @@ class WireConnections:
             return True
         self._cluster_id, self._must_rebootstrap = cluster_id, False
         return False
-
-    def _known_addresses(self) -> Iterable[Address]:
-        return dict.fromkeys((*self._pool.connected, *self._addresses.values(), *self._bootstrap))
 
     async def _learned(self, metadata: values.Metadata) -> values.Metadata:
         if metadata.partition is None:

@@ -9,14 +9,13 @@ the core holds back what must wait for the flush (replica.raft.effects).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from replica.errors import DataError
 from replica.history.epochs import epoch_for_offset
 from replica.model.batch import Batch
 from replica.model.control import ControlRecord, KRaftVersion, KRaftVoters
 from replica.model.epochs import OffsetAndEpoch
-from replica.model.topic import METADATA_TOPIC_ID
 from replica.raft import inputs
 from replica.raft.config import Config
 from replica.raft.effects import Effects, LogRead, Reply, SnapshotPart, SnapshotRead
@@ -28,26 +27,9 @@ from replica.raft.messages import (
 )
 from replica.raft.ports import StateMachine
 from replica.raft.raft import Raft
-from replica.storage.archive import Archive
 from replica.storage.batches import batches_of
-from replica.storage.filesystem import FileSystem
 from replica.storage.log import FileLog
 from replica.storage.quorum_state_file import QuorumStateFile
-from replica.storage.recovery import open_log
-from replica.storage.segment import LogConfig
-
-
-@dataclass(frozen=True, slots=True)
-class LogPlace:
-    """Where a replica keeps its log. folder: the partition's folder, log.dirs/TOPIC-0. archive:
-    keeps the batches that the log drops; None to keep none (see storage.log.Place). topic_id: the
-    id to write into partition.metadata."""
-
-    files: FileSystem
-    folder: str
-    log: LogConfig
-    archive: Archive | None = None
-    topic_id: str = METADATA_TOPIC_ID
 
 
 def as_received(response: PeerResponse) -> PeerResponse:
@@ -59,29 +41,29 @@ def as_received(response: PeerResponse) -> PeerResponse:
 
 
 class Host:
-    """One replica with its storage. The constructor recovers the log on the disk. It raises what
-    open_log and Raft raise.
+    """One replica with its storage. The constructor raises what QuorumStateFile.read and Raft
+    raise.
 
-    machine: a new state machine, which gets everything from the newest snapshot on. draw: random
-    numbers (see core.Draw). owes_flush: whether a flush is owed. new_bytes: the size of the batches
-    that the machine was given since its newest snapshot. opened_with: the election state that was
-    on the disk at the start.
+    log: the log that open_log has recovered. store: the file quorum-state in the log's folder.
+    machine: a new state machine, which gets everything from the newest snapshot on. draw: a
+    function that gives random numbers (see core.Draw). owes_flush: whether a flush is owed.
+    new_bytes: the size of the batches that the machine was given since its newest snapshot.
+    opened_with: the election state that was on the disk at the start.
     """
 
     def __init__(
         self,
         config: Config,
-        place: LogPlace,
+        log: FileLog,
+        store: QuorumStateFile,
         machine: StateMachine,
         draw: Callable[[int], int],
         now_ms: int,
     ) -> None:
         self.config = config
         self.machine = machine
-        self.log: FileLog = open_log(
-            place.files, place.folder, place.log, place.topic_id, place.archive
-        )
-        self.store = QuorumStateFile(place.files, place.folder)
+        self.log = log
+        self.store = store
         self.owes_flush = False
         self.new_bytes = 0
         self.opened_with = self.store.read()

@@ -1,5 +1,5 @@
 """State machines for records whose bytes nobody looks into. One counts the batches, and hashes them
-in order; the other, for a recorder, has no state."""
+in order. The other is a recorder's, and has no state."""
 
 from __future__ import annotations
 
@@ -87,32 +87,20 @@ class OpaqueMachine(StateMachine):
 _EVERYTHING = 2**63 - 1
 
 
-class RecordingMachine(StateMachine):
-    """The state machine. next_offset: an offset behind all others, so that the host reads no
-    committed batches for this machine."""
+class RecordingMachine(OpaqueMachine):
+    """A state machine that applies nothing and writes no snapshots. next_offset: an offset behind
+    all others, so that the host reads no committed batches for this machine."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.next_offset = _EVERYTHING
 
     @property
     def can_snapshot(self) -> bool:
         return False
 
-    def commit(self, batches: Iterable[Batch]) -> None:
-        """Never called."""
-
     def load_snapshot(self, snapshot_id: OffsetAndEpoch, batches: Iterable[Batch]) -> None:
         """Does nothing: the machine has no state."""
 
-    def snapshot_records(self) -> tuple[bytes, ...]:
-        """Never called."""
-        raise AssertionError("can_snapshot forbids it")
-
     def changed_ratio(self) -> float:
         return 0.0
-
-    def snapshot_finished(self, snapshot_id: OffsetAndEpoch) -> None:
-        """Never called."""
-
-    def leader_change(self, leader: LeaderAndEpoch) -> None:
-        """Does nothing: the machine doesn't depend on the leader."""

@@ -9,7 +9,7 @@ from functools import partial
 from random import SystemRandom
 
 from replica.errors import UsageError
-from replica.host.host import Host, LogPlace
+from replica.host.host import Host
 from replica.machines.metadata import MetadataMachine
 from replica.machines.opaque import OpaqueMachine, RecordingMachine
 from replica.model.control import KRAFT_VERSION
@@ -34,6 +34,8 @@ from replica.storage.archive import Archive
 from replica.storage.directory_lock import DirectoryLock
 from replica.storage.filesystem import LocalDisk
 from replica.storage.identity import read_identity
+from replica.storage.quorum_state_file import QuorumStateFile
+from replica.storage.recovery import open_log
 from replica.storage.spare_files import SpareFiles
 from replica.wire.client import ClientConfig
 from replica.wire.limits import NodeLimits
@@ -77,13 +79,13 @@ def _assembled(
     client = replace(client, client_id=f"raft-client-{settings.node_id}")
     guards = {name: each.guard() for name, each in security.listeners.items()}
     shared = Shared(_limits(settings, report))
-    files.make_directory(settings.partition_folder)
     clock = Clock()
     archive = _archive(settings, files, replica, clock, report)
     folder = settings.partition_folder
-    place = LogPlace(files, folder, settings.log, archive, settings.topic.id)
+    log = open_log(files, folder, settings.log, settings.topic.id, archive)
+    store = QuorumStateFile(files, folder)
     config, machine = settings.config(replica), _machine(settings)
-    host = Host(config, place, machine, SystemRandom().randrange, clock())
+    host = Host(config, log, store, machine, SystemRandom().randrange, clock())
     for repair in host.log.repairs:
         report(Notice("repair", repair))
     topic, listener = settings.topic, settings.controller_listener

@@ -359,10 +359,7 @@ class Driver:
         deadline = self.raft.next_deadline()
         if deadline < FOREVER:
             delay = max(0, deadline - self._clock()) / 1000
-            self._timer = loop.call_later(delay, self._tick)
-
-    def _tick(self) -> None:
-        self._do(self.host.tick)
+            self._timer = loop.call_later(delay, self._do, self.host.tick)
 
     def _flush(self) -> None:
         self._flush_due = False

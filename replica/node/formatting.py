@@ -55,7 +55,7 @@ def format_node(
     Raises UsageError for an unusable value or a directory that was formatted before, and
     FileSystemError.
     """
-    _check_id("-t", cluster_id)
+    check_id("-t", cluster_id)
     found = read_identity(files, settings.log_dir) if _exists(files, settings) else None
     if found is not None:
         if found.cluster_id != cluster_id or found.node_id != settings.node_id:
@@ -124,11 +124,13 @@ def _voter(text: str, listener: str) -> Voter:
     address = None if match is None else address_in(match[2])
     if match is None or address is None:
         raise UsageError(f"--initial-controllers: {text!r} is not id@host:port:directory.id")
-    _check_id("--initial-controllers", match[3])
+    check_id("--initial-controllers", match[3])
     return Voter(ReplicaKey(int(match[1]), match[3]), (Endpoint(listener, *address),))
 
 
-def _check_id(option: str, text: str) -> None:
+def check_id(option: str, text: str) -> None:
+    """Raises UsageError where the text isn't an id. option: the name of the option that holds the
+    text."""
     try:
         uuid_bytes(text)
     except DataError as error:

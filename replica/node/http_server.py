@@ -50,7 +50,8 @@ class HttpServer:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def start(self, host: str, port: int) -> int:
-        """Begin to listen. Returns the port. Raises OSError where the address can't be used."""
+        """Begin to listen. Returns the port; for port 0 the system chooses a free one. Raises
+        OSError where the address can't be used."""
         return await self._acceptor.start(host, port)
 
     async def close(self) -> None:

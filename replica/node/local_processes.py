@@ -169,9 +169,5 @@ def _address(text: str) -> Address:
     order."""
     host, _, port = text.partition(":")
     words = (host[at : at + 8] for at in range(0, len(host), 8))
-    packed = b"".join(map(_network_order, words))
+    packed = b"".join(int(word, 16).to_bytes(4, sys.byteorder) for word in words)
     return normal((str(ipaddress.ip_address(packed)), int(port, 16)))
-
-
-def _network_order(word: str) -> bytes:
-    return int(word, 16).to_bytes(4, sys.byteorder)

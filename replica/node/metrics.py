@@ -44,19 +44,21 @@ class Sources:
     servers: dict[str, Server]
 
 
-class Metrics:
-    """The pages of metrics and probes. Create this object in the node's event loop. It listens
-    there from `serve` until `close`."""
+class Metrics(HttpServer):
+    """The server of the pages of metrics and probes. Create this object in the node's event loop.
+
+    look: a function that lets `readiness` look at the replica now. more: functions that give
+    further metrics.
+    """
 
     def __init__(
         self,
         sources: Sources,
         readiness: Readiness,
         look: Callable[[], None],
-        more: Sequence[Collect] = (),
+        more: Sequence[Collect],
     ) -> None:
-        """look: a function that lets `readiness` look at the replica now. more: functions that give
-        further metrics."""
+        super().__init__(self._page)
         self._sources = sources
         self._readiness = readiness
         self._look = look
@@ -79,16 +81,6 @@ class Metrics:
         ProcessCollector(registry=self._registry)
         for collect in (lambda: _metrics(sources), lambda: _ready(readiness), *more):
             self._registry.register(_Collector(collect))
-        self._server = HttpServer(self._page)
-
-    async def serve(self, host: str, port: int) -> int:
-        """Begin to listen. Returns the port; for port 0 the system chooses a free one. Raises
-        OSError where the address can't be used."""
-        return await self._server.start(host, port)
-
-    async def close(self) -> None:
-        """Stop listening."""
-        await self._server.close()
 
     def _page(self, path: str, accepted: str) -> HttpResponse:
         self._look()
@@ -169,20 +161,12 @@ def _raft(driver: Driver) -> Iterator[Metric]:
     is_voter = local is not None and voters.is_voter(local.key)
     yield gauge("raft_is_voter", "1 while in the voter set", int(is_voter))
     yield gauge("raft_number_of_voters", "Size of the voter set in force", len(voters))
-    yield CounterMetricFamily(
-        "kraftlake_raft_elections", "Epochs in which it was a candidate", driver.elections
-    )
+    yield counter("raft_elections", "Epochs in which it was a candidate", driver.elections)
     heard = driver.heard
-    yield CounterMetricFamily(
-        "kraftlake_leader_changes",
-        "Leaders of a newer epoch that answered its fetches after another one",
-        heard.leader_changes,
-    )
-    yield CounterMetricFamily(
-        "kraftlake_leader_epochs",
-        "Epochs that these changes took, those without a leader too",
-        heard.epochs_passed,
-    )
+    text = "Leaders of a newer epoch that answered its fetches after another one"
+    yield counter("leader_changes", text, heard.leader_changes)
+    text = "Epochs that these changes took, those without a leader too"
+    yield counter("leader_epochs", text, heard.epochs_passed)
 
 
 def _log(driver: Driver) -> Iterator[Metric]:
@@ -220,13 +204,9 @@ def _requests(sources: Sources) -> Iterator[Metric]:
     for api, count in sorted(dispatch.asked.items()):
         asked.add_metric([api], count)
     yield asked
-    yield CounterMetricFamily(
-        "kraftlake_requests_denied", "Requests of principals without the role", dispatch.denied
-    )
+    yield counter("requests_denied", "Requests of principals without the role", dispatch.denied)
     fetches = sources.partition.fetches
-    yield CounterMetricFamily(
-        "kraftlake_reader_fetches", "Readers' fetches answered with records", fetches
-    )
+    yield counter("reader_fetches", "Readers' fetches answered with records", fetches)
     closed = CounterMetricFamily(
         "kraftlake_connections_refused",
         "Connections closed for what they sent, by reason",
@@ -244,5 +224,10 @@ def _requests(sources: Sources) -> Iterator[Metric]:
 
 
 def gauge(name: str, text: str, value: float) -> Metric:
-    """A gauge without labels. name: without the prefix kraftlake_."""
+    """A gauge without labels. name: the name without the prefix kraftlake_."""
     return GaugeMetricFamily(f"kraftlake_{name}", text, value)
+
+
+def counter(name: str, text: str, value: float) -> Metric:
+    """A counter without labels. name: the name without the prefix kraftlake_."""
+    return CounterMetricFamily(f"kraftlake_{name}", text, value)

@@ -91,7 +91,7 @@ class Node:
         sources = Sources(self.driver, self.dispatch, self.partition, self.servers)
         metrics = Metrics(sources, self.readiness, self.look, self.collectors)
         try:
-            port = await metrics.serve(*listener)
+            port = await metrics.start(*listener)
         except OSError as error:
             raise self._without_metrics(listener, error.strerror or str(error)) from error
         open_things.push_async_callback(metrics.close)

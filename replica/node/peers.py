@@ -10,7 +10,6 @@ from weakref import WeakSet
 from replica.errors import (
     AuthenticationError,
     DataError,
-    PeerError,
     UnansweredConnectionError,
     UnreachablePeerError,
     UnsupportedByPeerError,
@@ -55,8 +54,8 @@ class Peers:
         self._report = report
         self._are_ours = are_ours
         self._checked: WeakSet[Connection] = WeakSet()
-        self._said: dict[Address, str] = {}
-        self._said_of_change = ""
+        self._said: dict[Address | None, str] = {}
+        """The last notice about each address; under None, the last one about a change of voters."""
 
     async def call(self, send: Send) -> PeerResponse:
         """Send the request. Raises PeerError where no answer comes, or an answer that this release
@@ -71,8 +70,6 @@ class Peers:
             raise
         except UnsupportedByPeerError as error:
             self._tell_of_change(send, str(error))
-            raise
-        except PeerError:
             raise
         except DataError as error:
             self._tell(address, f"{address[0]}:{address[1]}: unreadable answer: {error}")
@@ -116,8 +113,7 @@ class Peers:
         self._checked.add(connection)
 
     def _tell_of_change(self, send: Send, came_of_it: str) -> None:
-        """Report the result of this replica's request to change the voter set. The same text is not
-        repeated."""
+        """Report the result of this replica's request to change the voter set."""
         message = send.message
         if isinstance(message, RemoveVoterRequest):
             what = f"remove directory {message.voter.directory_id}"
@@ -126,14 +122,17 @@ class Peers:
         else:
             return
         text = f"joining the voters: {what}: {came_of_it}"
-        if text != self._said_of_change:
-            self._said_of_change = text
-            self._report(Notice("auto-join", text))
+        self._report_once(None, Notice("auto-join", text))
 
     def _tell(self, address: Address, text: str) -> None:
-        if self._said.get(address) != text:
-            self._said[address] = text
-            self._report(Notice("peer-trouble", text, {"address": f"{address[0]}:{address[1]}"}))
+        facts = {"address": f"{address[0]}:{address[1]}"}
+        self._report_once(address, Notice("peer-trouble", text, facts))
+
+    def _report_once(self, address: Address | None, notice: Notice) -> None:
+        """Report a notice, unless the last notice about this address had the same text."""
+        if self._said.get(address) != notice.text:
+            self._said[address] = notice.text
+            self._report(notice)
 
 
 def _said(response: VoterChangeResponse) -> str:

@@ -232,7 +232,8 @@ def _core(properties: Properties, topic: Topic, listener: str, servers: int) -> 
     request_timeout_ms = ms("request.timeout", default.request_timeout_ms, 2)
     max_bytes = properties.number("metadata.max.retention.bytes", default.retention_bytes, -1)
     max_ms = properties.number("metadata.max.retention.ms", default.retention_ms, -1)
-    lag_ms = start_lag_ms(properties)
+    # A value chooses KIP-630's policy for the log start instead of metadata.max.retention.*.
+    lag_ms = properties.number(START_LAG, 0) if properties.text(START_LAG) else None
     return replace(
         default,
         bootstrap_ids=tuple(-2 - number for number in range(servers)),
@@ -307,9 +308,3 @@ def snapshot_policy(properties: Properties) -> SnapshotPolicy:
     if properties.text(BYTES) and older != new_bytes:
         raise properties.error(OLDER_BYTES, f"{older}, but {BYTES} is {new_bytes}: leave one out")
     return SnapshotPolicy(older, interval_ms, properties.fraction(RATIO, _DEFAULT_RATIO))
-
-
-def start_lag_ms(properties: Properties) -> int | None:
-    """The value of START_LAG in ms; None where it isn't set. A value chooses KIP-630's policy for
-    the log start instead of metadata.max.retention.*."""
-    return properties.number(START_LAG, 0) if properties.text(START_LAG) else None

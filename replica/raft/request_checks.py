@@ -64,8 +64,6 @@ def leader_only_error(core: Core, epoch: int) -> ErrorCode | None:
     """The error for a request to the leader of `epoch`, where this replica isn't that leader; None
     where it is."""
     mismatch = validate_leader_epoch(core.role.epoch, epoch)
-    if mismatch is not None:
+    if mismatch is not None or isinstance(core.role, Leader):
         return mismatch
-    if not isinstance(core.role, Leader):
-        return ErrorCode.NOT_LEADER_OR_FOLLOWER
-    return None
+    return ErrorCode.NOT_LEADER_OR_FOLLOWER

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from replica.host.host import Host, LogPlace, as_received
+from replica.host.host import Host, as_received
 from replica.model.batch import Batch
 from replica.model.epochs import OffsetAndEpoch
 from replica.model.stored import LeaderAndEpoch
@@ -17,6 +17,8 @@ from replica.raft.ports import StateMachine
 from replica.raft.roles import Unattached
 from replica.raft.transitions import Role
 from replica.simulate.disk import PowerLossError, SimulatedDisk
+from replica.storage.quorum_state_file import QuorumStateFile
+from replica.storage.recovery import open_log
 from replica.storage.segment import LogConfig
 
 FOLDER = "node/__cluster_metadata-0"
@@ -92,9 +94,9 @@ class SimulatedHost(Host):
         self.taken_at = now_ms
         self.former_role: type[Role] = Unattached
         self._watch = watch
-        place = LogPlace(disk, FOLDER, log_config)
         self.observed = ObservedMachine(machine)
-        super().__init__(config, place, self.observed, draw, now_ms)
+        log, store = open_log(disk, FOLDER, log_config), QuorumStateFile(disk, FOLDER)
+        super().__init__(config, log, store, self.observed, draw, now_ms)
         self.flushed_end = self.log.log_end
 
     def step(self, event: Input, now_ms: int) -> Iterator[Effects]:

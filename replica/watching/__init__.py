@@ -6,5 +6,5 @@
 - `metrics`: gives all of this as metrics for Prometheus.
 - `watch`: the tasks beside a node that keep all of this up to date.
 
-Whoever asks gets an answer at once: what was known last, and how old that is.
+A question for any of this is answered at once, with what was known last and with its age.
 """

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from replica.check.catalogue import HEALTH_RULES
-from replica.check.rule import Finding
 from replica.health.cluster import Cluster
 from replica.health.judging import judge_health
 from replica.watching.committed import CommittedReplay
@@ -74,10 +73,6 @@ class HealthJudge:
         findings = await asyncio.to_thread(judge_health, cluster)
         ended = time.monotonic()
         counts = dict.fromkeys((rule.id for rule in HEALTH_RULES), 0)
-        counts.update((finding.rule.id, _count(finding)) for finding in findings)
+        counts.update((each.rule.id, len(each.subjects) or 1) for each in findings)
         self.newest = QuorumJudgement(counts, cluster.end_offset, ended - began, ended)
         self._judged = seen
-
-
-def _count(finding: Finding) -> int:
-    return len(finding.subjects) or 1

@@ -41,20 +41,13 @@ def quorum_metrics(described: Described) -> Iterator[Metric]:
 
 def _replicas(quorum: Quorum, age_s: float) -> Iterator[Metric]:
     labels = ["replica", "directory", "kind"]
-    lag = GaugeMetricFamily(
-        "kraftlake_quorum_replica_lag",
-        "Records that the leader has and this replica hasn't",
-        labels=labels,
-    )
-    fetched = GaugeMetricFamily(
-        "kraftlake_quorum_replica_last_fetch_age_seconds",
-        "Since the replica fetched last",
-        labels=labels,
-    )
-    caught_up = GaugeMetricFamily(
-        "kraftlake_quorum_replica_caught_up_age_seconds",
-        "Since the replica was at the leader's log end",
-        labels=labels,
+    lag, fetched, caught_up = (
+        GaugeMetricFamily(f"kraftlake_quorum_replica_{name}", text, labels=labels)
+        for name, text in (
+            ("lag", "Records that the leader has and this replica hasn't"),
+            ("last_fetch_age_seconds", "Since the replica fetched last"),
+            ("caught_up_age_seconds", "Since the replica was at the leader's log end"),
+        )
     )
     voters = [("voter", each) for each in quorum.voters]
     observers = [("observer", each) for each in quorum.observers]

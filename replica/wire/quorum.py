@@ -8,19 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias
 
 from replica.errors import CorruptDataError
 from replica.model.epochs import UNDEFINED_EPOCH, UNDEFINED_OFFSET
 from replica.model.kafka_errors import ErrorCode
 from replica.model.keys import NO_NODE, ReplicaKey
+from replica.model.voters import Endpoint, Endpoints
 from replica.wire.schema import Message
 
 _TIMES_SINCE = 1
 """The first version that tells when a replica fetched (KIP-836)."""
-
-Listener: TypeAlias = tuple[str, str, int]
-"""Name, host, port."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +33,7 @@ class DescribedReplica:
     log_end: int
     last_fetch: int | None
     last_caught_up: int | None
-    listeners: tuple[Listener, ...] = ()
+    listeners: Endpoints = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +48,7 @@ class DescribedQuorum:
     high_watermark: int = UNDEFINED_OFFSET
     voters: tuple[DescribedReplica, ...] = ()
     observers: tuple[DescribedReplica, ...] = ()
-    listeners: Mapping[int, tuple[Listener, ...]] = field(default_factory=dict)
+    listeners: Mapping[int, Endpoints] = field(default_factory=dict)
 
 
 def quorum_request(topic: str, partition: int = 0) -> Message:
@@ -70,7 +67,7 @@ def read_quorum(message: Message, version: int, topic: str, partition: int = 0) 
         raise CorruptDataError(f"a response must be about {topic}-{partition} alone")
     entry = entries[0][1]
     listeners = {
-        node["nodeId"]: tuple((e["name"], e["host"], e["port"]) for e in node["listeners"])
+        node["nodeId"]: tuple(Endpoint(e["name"], e["host"], e["port"]) for e in node["listeners"])
         for node in message["nodes"]
     }
     has_times = version >= _TIMES_SINCE

@@ -21,7 +21,10 @@ from replica.wire.schema import Field, Kind, Message, fields_at
 from tests.fuzz.hostile_batches import records
 
 _GOLDEN = Path(__file__).parents[1] / "golden" / "wire.jsonl"
-_ALL = {**{key: rpc.versions for key, rpc in RPCS.items()}, API_VERSIONS.key: API_VERSIONS.versions}
+_ALL = {
+    **{key: rpc.api.versions for key, rpc in RPCS.items()},
+    API_VERSIONS.key: API_VERSIONS.versions,
+}
 _CHOSEN = (*_ALL, *(api.key for api in (FETCH, PRODUCE) for _ in range(5)))
 """Most is to be broken in these two."""
 _MOST = {Kind.INT8: 127, Kind.INT16: 2**15 - 1, Kind.INT32: 2**31 - 1, Kind.INT64: 2**63 - 1}

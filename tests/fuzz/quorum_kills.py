@@ -24,8 +24,9 @@ from itertools import islice
 from pathlib import Path
 from random import Random
 
-from replica.admin.appending import Appender, NoLeaderFoundError, UnknownOutcomeError
+from replica.admin.appending import Appender, UnknownOutcomeError
 from replica.admin.records import batch_of, record_of_value
+from replica.errors import NoLeaderError
 from replica.format.record import records_of
 from replica.format.segment import scan
 from replica.wire.client import ClientConfig
@@ -78,7 +79,7 @@ class Appending(threading.Thread):
                 base = (await appender.append(batch_of(records, 0))).base_offset
             except UnknownOutcomeError:
                 self.unknown.update(values)
-            except NoLeaderFoundError:
+            except NoLeaderError:
                 self.unsent += len(values)
             else:
                 self.acknowledged.update((v, base + n) for n, v in enumerate(values))

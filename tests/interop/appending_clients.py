@@ -20,9 +20,8 @@ from functools import partial
 from replica.admin.appending import (
     Appender,
     AppendRefusedError,
-    NoLeaderFoundError,
 )
-from replica.errors import KraftlakeError
+from replica.errors import KraftlakeError, NoLeaderError
 from replica.format.whole_batch import value_batch
 from replica.metadata.codec import encode
 from replica.metadata.record import new_record
@@ -90,7 +89,7 @@ async def _produced(node: Node, value: str) -> Outcome:
     appender = Appender([("127.0.0.1", node.port)], METADATA_TOPIC, config, _TIMEOUT_S)
     try:
         await appender.append(batch)
-    except (AppendRefusedError, NoLeaderFoundError):
+    except (AppendRefusedError, NoLeaderError):
         return Outcome.REFUSED
     finally:
         await appender.close()

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from random import Random
 
-from replica.host.host import Host, LogPlace
+from replica.host.host import Host
 from replica.machines.metadata import MetadataMachine
 from replica.node.properties import read_properties
 from replica.node.settings import NodeSettings, settings_in
@@ -16,6 +16,8 @@ from replica.raft.roles import Leader
 from replica.storage.directory_lock import DirectoryLock
 from replica.storage.filesystem import LocalDisk
 from replica.storage.identity import read_identity
+from replica.storage.quorum_state_file import QuorumStateFile
+from replica.storage.recovery import open_log
 from tests.interop.kafka_node import Controller
 
 
@@ -31,11 +33,12 @@ class Engine:
         files = LocalDisk()
         replica = read_identity(files, settings.log_dir)
         assert replica is not None
-        place = LogPlace(files, settings.partition_folder, settings.log)
+        folder = settings.partition_folder
+        log, store = open_log(files, folder, settings.log), QuorumStateFile(files, folder)
         self.now_ms = 1_795_300_000_000
         self.machine = MetadataMachine()
         self.host = Host(
-            settings.config(replica), place, self.machine, Random(1).randrange, self.now_ms
+            settings.config(replica), log, store, self.machine, Random(1).randrange, self.now_ms
         )
 
     def lead(self) -> None:

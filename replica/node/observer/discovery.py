@@ -8,7 +8,7 @@ controller: only controllers serve Vote.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from replica.errors import (
@@ -74,7 +74,7 @@ class _Discovery:
     cluster_id: str | None = None
     named: dict[int, Address] = field(default_factory=dict)
     """The addresses of the controllers that DescribeCluster named, by node id."""
-    listening: dict[int, Endpoints] = field(default_factory=dict)
+    listening: Mapping[int, Endpoints] = field(default_factory=dict)
     """The endpoints of the voters that DescribeQuorum named, by node id."""
     controllers: list[Address] = field(default_factory=list)
     node_ids: set[int] = field(default_factory=set)
@@ -144,10 +144,7 @@ class _Discovery:
             self.troubles.append(f"{connection.address}: {error_name(found.error)}")
             return
         self.quorum = described(found)
-        self.listening = {
-            node_id: tuple(Endpoint(*each) for each in listeners)
-            for node_id, listeners in found.listeners.items()
-        }
+        self.listening = found.listeners
 
     def _listener(self) -> str:
         """The name of a listener whose address was reached; where none was, the name of the first

@@ -76,7 +76,7 @@ def listener_security_in(properties: Properties, listener: Listener) -> Listener
         client_auth,
         mechanisms,
         _passwords(section) if "PLAIN" in mechanisms else {},
-        _scram_file(section) if set(mechanisms) - {"PLAIN"} else "",
+        section.required(SCRAM_FILE, "/etc/kraftlake/scram") if set(mechanisms) - {"PLAIN"} else "",
         listener_limits_in(section, properties.only_with_prefix(_prefix(listener.name))),
     )
 
@@ -113,7 +113,3 @@ def _passwords(section: Properties) -> dict[str, str]:
     if not found:
         raise section.error(key, f'no user may log in: expected {_USER}NAME="PASSWORD"')
     return found
-
-
-def _scram_file(section: Properties) -> str:
-    return section.required(SCRAM_FILE, "/etc/kraftlake/scram")

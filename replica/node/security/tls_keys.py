@@ -19,8 +19,8 @@ def tls_in(properties: Properties) -> Tls:
     """The TLS settings. This function opens no file. Raises UsageError, which names file and key
     and never quotes a secret value."""
     return Tls(
-        certificate=_keystore(properties),
-        authorities=_truststore(properties),
+        certificate=_store(properties, "keystore", "key", "certificate.chain"),
+        authorities=_store(properties, "truststore", "certificates"),
         password=properties.given("ssl.key.password"),
         versions=_versions(properties),
     )
@@ -36,33 +36,22 @@ def checks_host_name(properties: Properties) -> bool:
     return found != ""
 
 
-def _keystore(properties: Properties) -> str | PemText | None:
-    """Certificate chain and private key: the path of a file that holds both, or the text of two
-    keys of the properties file; None where neither is given."""
-    location = properties.text("ssl.keystore.location")
-    chain_key, key_key = "ssl.keystore.certificate.chain", "ssl.keystore.key"
-    chain, key = properties.text(chain_key), properties.text(key_key)
-    _check_type(properties, "keystore", location, is_given=bool(location or chain or key))
-    if location and (chain or key):
-        raise properties.error(
-            chain_key if chain else key_key, "ssl.keystore.location is there too"
-        )
-    if bool(chain) != bool(key):
-        raise properties.error(key_key if chain else chain_key, "missing; the two go together")
-    if chain:
-        return PemText(f"{properties.path}: {chain_key}", _in_lines(f"{key}\n{chain}\n"))
-    return location or None
-
-
-def _truststore(properties: Properties) -> str | PemText | None:
-    location = properties.text("ssl.truststore.location")
-    key = "ssl.truststore.certificates"
-    certificates = properties.text(key)
-    _check_type(properties, "truststore", location, is_given=bool(location or certificates))
-    if location and certificates:
-        raise properties.error(key, "ssl.truststore.location is there too")
-    if certificates:
-        return PemText(f"{properties.path}: {key}", _in_lines(certificates))
+def _store(properties: Properties, store: str, *texts: str) -> str | PemText | None:
+    """The path of a store's file, or the PEM text in the properties file; None where neither is
+    given. texts: the last parts of the keys that hold the PEM text; the last key names the text in
+    errors."""
+    location = properties.text(f"ssl.{store}.location")
+    given = {key: properties.text(key) for key in (f"ssl.{store}.{text}" for text in texts)}
+    there = [key for key, text in given.items() if text]
+    _check_type(properties, store, location, is_given=bool(location or there))
+    if location and there:
+        raise properties.error(there[-1], f"ssl.{store}.location is there too")
+    for key, text in given.items():
+        if there and not text:
+            raise properties.error(key, "missing; the two go together")
+    if there:
+        pem = "".join(f"{text}\n" for text in given.values())
+        return PemText(f"{properties.path}: {there[-1]}", _in_lines(pem))
     return location or None
 
 

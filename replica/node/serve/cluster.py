@@ -141,16 +141,22 @@ def _answered(
     what an answer that has no name holds in its place.
     """
     name = asked.get("name")
-    if name == partition.topic.name:
+    if name == partition.topic.name or (
+        name is None and asked.get("topicId") == partition.topic.id
+    ):
         return served
-    topic_id = asked.get("topicId")
-    if name is None and topic_id == partition.topic.id:
-        return served
-    by_name = name is not None
-    error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if by_name else ErrorCode.UNKNOWN_TOPIC_ID
-    found = {"errorCode": int(error), "isInternal": False, "partitions": []}
+    by_id = name is None
+    error = ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    return without_topic(asked, error, no_name)
+
+
+def without_topic(asked: Message, error: ErrorCode, no_name: str | None) -> Message:
+    """An answer about a topic that holds an error. no_name: see _answered."""
+    name = asked.get("name")
     return {
-        **found,
-        "name": name if by_name else no_name,
-        **({"topicId": topic_id} if topic_id is not None else {}),
+        "errorCode": int(error),
+        "name": no_name if name is None else name,
+        "isInternal": False,
+        "partitions": [],
+        **({"topicId": asked["topicId"]} if "topicId" in asked else {}),
     }

@@ -25,12 +25,6 @@ from replica.wire.server import Client
 _MAX_INT = 2**31 - 1
 
 
-def unlimited() -> int:
-    """The most bytes that a fetch can ask for: the default for a node that doesn't limit its
-    answers."""
-    return _MAX_INT
-
-
 def with_room(request: WireRequest, room: int) -> WireRequest:
     """The fetch `request`, changed so that it asks for at most `room` bytes. Its answer still holds
     at least one whole batch."""
@@ -55,13 +49,13 @@ class Dispatch:
         voters: Voters,
         forwarder: Forwarder,
         seldom: Seldom,
-        draft_key: int | None = None,
-        room: Callable[[], int] = unlimited,
+        draft_key: int | None,
+        room: Callable[[], int],
     ) -> None:
         self.asked: Counter[str] = Counter()
         self.denied = 0
         self._rpcs = RPCS if draft_key is None else {**RPCS, draft_key: draft_rpc(draft_key)}
-        self.served = {key: rpc.versions for key, rpc in self._rpcs.items()}
+        self.served = {key: rpc.api.versions for key, rpc in self._rpcs.items()}
         self.apis = {**APIS, **{key: rpc.api for key, rpc in self._rpcs.items()}}
         self._partition = partition
         self._admission = Admission(partition, voters, seldom)

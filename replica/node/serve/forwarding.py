@@ -12,11 +12,11 @@ from dataclasses import replace
 
 from replica.errors import PeerError, UnsupportedByPeerError
 from replica.model.kafka_errors import ErrorCode
-from replica.node.leader import ask_leader, leader_address
 from replica.node.serve.callers import ADMINISTRATORS
 from replica.node.serve.partition import ServedPartition
 from replica.node.serve.rpc import Rpc
-from replica.wire.client import ClientConfig
+from replica.raft.roles import Follower
+from replica.wire.client import ClientConfig, Connection
 from replica.wire.header import WireRequest
 from replica.wire.pool import Address
 from replica.wire.schema import Message
@@ -24,6 +24,9 @@ from replica.wire.schema import Message
 FORWARDER = "kraftlake-forwarder"
 """The client id of forwarded requests. A replica that gets such a request and doesn't lead answers
 so, and doesn't forward the request again."""
+
+LONGEST_MS = 60_000
+"""The longest timeout that a request may name, in ms: Kafka's default.api.timeout.ms."""
 
 AT_ONCE = 8
 """The number of forwarded requests that may wait at the leader at once: this many of the requests
@@ -38,8 +41,7 @@ def was_forwarded(request: WireRequest, rpc: Rpc) -> bool:
 
 
 class Forwarder:
-    """Forwards requests to the leader. config: the settings of connections to peers; ask_leader
-    says how long an answer may take."""
+    """Forwards requests to the leader. config: the settings of connections to peers."""
 
     def __init__(self, partition: ServedPartition, config: ClientConfig) -> None:
         self._partition = partition
@@ -48,10 +50,16 @@ class Forwarder:
         self._changing = asyncio.Semaphore(AT_ONCE)
 
     def leader_of(self, request: WireRequest, rpc: Rpc) -> Address | None:
-        """The leader to forward the request to. None where this replica answers it."""
+        """The address of the leader to which the request is forwarded. None where this replica
+        answers the request itself."""
+        role = self._partition.raft.role
         if not rpc.is_forwarded or was_forwarded(request, rpc) or self._partition.always_leads:
             return None
-        return leader_address(self._partition.driver)
+        if not isinstance(role, Follower):
+            return None
+        listener = self._partition.driver.config.default_listener
+        found = (each for each in role.leader_endpoints if each.name == listener)
+        return next(((each.host, each.port) for each in found), None)
 
     async def forward(self, request: WireRequest, leader: Address, rpc: Rpc) -> Message:
         """The leader's answer. REQUEST_TIMED_OUT where none came: the change may still happen."""
@@ -59,9 +67,7 @@ class Forwarder:
         slots = self._changing if rpc.callers is ADMINISTRATORS else self._anybodys
         try:
             async with slots:
-                answer = await ask_leader(
-                    leader, self._config, request.api, request.message, request.version
-                )
+                answer = await _ask(leader, self._config, request)
         except UnsupportedByPeerError as error:
             return _failed(ErrorCode.UNSUPPORTED_VERSION, error)
         except PeerError as error:
@@ -71,6 +77,29 @@ class Forwarder:
             # a voter.
             return {"errorCode": int(ErrorCode.NOT_LEADER_OR_FOLLOWER)}
         return answer
+
+
+async def _ask(leader: Address, config: ClientConfig, request: WireRequest) -> Message:
+    """Send the leader the request over a connection that serves this request alone, because a
+    request that waits for its commit must not delay others, least of all a fetch.
+
+    The answer may take the config's timeout plus the time that the request itself allows
+    (timeoutMs). Raises PeerError where no answer comes.
+    """
+    allowed_ms = min(max(request.message.get("timeoutMs", 0), 0), LONGEST_MS)
+    patient = replace(
+        config,
+        timeout_s=config.timeout_s + allowed_ms / 1000,
+        connect_timeout_s=config.connect_timeout_s or config.timeout_s,
+    )
+    api, version = request.api, request.version
+    connection = await Connection.connect(*leader, patient)
+    try:
+        if version not in connection.versions.get(api.key, ()):
+            raise UnsupportedByPeerError(connection.address, f"{api} v{version} isn't served")
+        return (await connection.call(api, request.message, version)).message
+    finally:
+        await connection.close()
 
 
 def _failed(error: ErrorCode, why: PeerError) -> Message:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from replica.model.kafka_errors import ErrorCode
+from replica.node.serve.cluster import without_topic
 from replica.node.serve.partition import ServedPartition
 from replica.node.serve.rpc import Refusal
 from replica.node.serve.shape import by_topic
@@ -12,22 +13,9 @@ from replica.wire.schema import Message
 
 def metadata(partition: ServedPartition, request: WireRequest, error: ErrorCode) -> Message:
     """The error beside each topic: Kafka never refuses a Metadata request as a whole (KIP-1102)."""
-    topics = request.message["topics"] or []
-    return {
-        "brokers": [],
-        "topics": [
-            {
-                "errorCode": int(error),
-                # The request gave the topic by its id. Only newer versions allow null for the name.
-                "name": topic["name"] or "",
-                **({"topicId": topic["topicId"]} if "topicId" in topic else {}),
-                "isInternal": False,
-                "partitions": [],
-            }
-            for topic in topics
-        ],
-        "errorCode": int(ErrorCode.NONE),
-    }
+    # All versions allow an empty name for a topic that the request gives by its id.
+    topics = [without_topic(topic, error, no_name="") for topic in request.message["topics"] or ()]
+    return {"brokers": [], "topics": topics, "errorCode": int(ErrorCode.NONE)}
 
 
 def describe_cluster(partition: ServedPartition, request: WireRequest, error: ErrorCode) -> Message:

@@ -33,7 +33,7 @@ class Rpc:
     """One API as a replica serves it.
 
     callers: the clients that may send the request. answer: makes the answer. refusal: makes the
-    answer to a client that may not ask. versions: the versions that are served. is_forwarded:
+    answer to a client that may not ask. is_forwarded:
     whether a replica that doesn't lead forwards the request to the leader. is_fetch: whether the
     request is a kind of fetch: its answer takes as many bytes as there is room for, and clients
     send it again and again. translation: the translation of a request that the consensus core
@@ -50,10 +50,6 @@ class Rpc:
 
     def __str__(self) -> str:
         return str(self.api)
-
-    @property
-    def versions(self) -> range:
-        return self.api.versions
 
 
 LONGEST_WAIT_MS = 60_000

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from replica.errors import CorruptDataError, KraftlakeError
 from replica.model.kafka_errors import ErrorCode
-from replica.model.keys import NO_NODE, ZERO_UUID, ReplicaKey
+from replica.model.keys import NO_NODE
 from replica.model.voters import Endpoint, Endpoints, VoterSet
 from replica.raft.messages import PeerResponse
 from replica.wire.schema import Field, Message, Structure
@@ -126,7 +126,3 @@ def leader_endpoints(
         for node in nodes
         if node["nodeId"] == leader_id
     )
-
-
-def directory(key: ReplicaKey | None) -> str:
-    return ZERO_UUID if key is None else key.directory_id

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from replica.model.keys import ReplicaKey
+from replica.model.keys import NO_NODE, ReplicaKey
 from replica.node.translate.translation import (
     CLUSTER,
     LEADER,
@@ -21,15 +21,9 @@ from replica.wire.schema import Message
 _SINCE_PRE_VOTES = 2
 
 
-def version_of_vote(request: VoteRequest) -> int:
-    """The first version that can hold this request: older versions would turn a pre-vote into a
-    vote."""
-    return _SINCE_PRE_VOTES if request.pre_vote else 0
-
-
 def _write_receiver(request: VoteRequest | BeginQuorumEpochRequest) -> Message:
-    key = ReplicaKey(-1) if request.voter is None else request.voter
-    return {"voterId": key.node_id, "voterDirectoryId": key.directory_id}
+    receiver = ReplicaKey(NO_NODE) if request.voter is None else request.voter
+    return {"voterId": receiver.node_id, "voterDirectoryId": receiver.directory_id}
 
 
 def _read_receiver(fields: Message, version: int) -> dict[str, Any]:
@@ -39,10 +33,10 @@ def _read_receiver(fields: Message, version: int) -> dict[str, Any]:
 
 def _write_successors(request: EndQuorumEpochRequest) -> Message:
     return {
-        "preferredSuccessors": [key.node_id for key in request.preferred_successors],
+        "preferredSuccessors": [each.node_id for each in request.preferred_successors],
         "preferredCandidates": [
-            {"candidateId": key.node_id, "candidateDirectoryId": key.directory_id}
-            for key in request.preferred_successors
+            {"candidateId": each.node_id, "candidateDirectoryId": each.directory_id}
+            for each in request.preferred_successors
         ],
     }
 
@@ -73,9 +67,10 @@ VOTE = translated(
         _RECEIVER,
     ),
     (LEADER, same(granted="voteGranted")),
-    needed=version_of_vote,
+    needed=lambda request: _SINCE_PRE_VOTES if request.pre_vote else 0,
 )
-"""Version 0 names no directory ids and no receiver; only version 2 has pre-votes."""
+"""Version 0 names no directory ids and no receiver. Only version 2 has pre-votes: older versions
+would turn a pre-vote into a vote."""
 BEGIN_QUORUM_EPOCH = translated(
     quorum.BEGIN_QUORUM_EPOCH,
     BeginQuorumEpochRequest,

@@ -17,17 +17,11 @@ class BufferAllocationError(KraftlakeError):
     """As many batches wait as may wait at a time. Nothing was appended; try again later."""
 
 
-@dataclass(frozen=True, slots=True)
-class Accumulated:
-    """The values of the records of one batch, in order. timestamp: the time (ms) of the first
-    append."""
-
-    timestamp: int
-    values: tuple[bytes, ...]
-
-
 @dataclass(slots=True)
-class _Open:
+class Accumulated:
+    """The records of one batch. timestamp: the time (ms) of the first append. values: the records'
+    values, in order. size: the size of the batch in bytes."""
+
     timestamp: int
     values: list[bytes]
     size: int
@@ -45,7 +39,7 @@ class BatchAccumulator:
         self._linger_ms = linger_ms
         self._max_batch_bytes = max_batch_bytes
         self._max_batches = max_batches
-        self._waiting: list[_Open] = []
+        self._waiting: list[Accumulated] = []
         self._linger_end = FOREVER
         self.record_count = 0
         """The number of records that wait."""
@@ -69,7 +63,8 @@ class BatchAccumulator:
                 raise BufferAllocationError(
                     f"{waiting} batches wait to be appended, the most that may: try again later"
                 )
-            newest, added = _Open(now_ms, [], batch_size(())), records_size(values, 0)
+            newest = Accumulated(now_ms, [], batch_size(()))
+            added = records_size(values, 0)
             self._waiting.append(newest)
         if self._linger_end == FOREVER:
             self._linger_end = now_ms + self._linger_ms
@@ -77,12 +72,12 @@ class BatchAccumulator:
         newest.values += values
         self.record_count += len(values)
 
-    def drain(self) -> tuple[Accumulated, ...]:
+    def drain(self) -> list[Accumulated]:
         """Take all batches out, in order. The caller gives them their offsets."""
         drained, self._waiting = self._waiting, []
         self._linger_end = FOREVER
         self.record_count = 0
-        return tuple(Accumulated(batch.timestamp, tuple(batch.values)) for batch in drained)
+        return drained
 
     def clear(self) -> None:
         """Drop all batches, because the replica has stopped leading."""

@@ -76,7 +76,7 @@ def drained(core: Core) -> tuple[Batch, ...]:
     base = core.log.log_end
     for waited in core.accumulator.drain():
         last = base + len(waited.values) - 1
-        values = waited.values
+        values = tuple(waited.values)
         batches.append(Batch(base, last, core.role.epoch, waited.timestamp, values=values))
         base = last + 1
     return tuple(batches)

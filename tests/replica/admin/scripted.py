@@ -1,4 +1,4 @@
-"""A node whose answers to Produce are given."""
+"""A node whose answers to Produce a test gives."""
 
 import asyncio
 import contextlib
@@ -12,7 +12,8 @@ from tests.replica.wire import loopback
 
 
 class Scripted:
-    """A node that leads, and answers Produce as told; None: by closing the connection."""
+    """A node that leads. It answers Produce with the given answers; for None it closes the
+    connection."""
 
     def __init__(self, *codes):
         self.codes = list(codes)

@@ -1,4 +1,5 @@
-"""What becomes of a batch: appended once, surely not appended, or nobody knows; each is told."""
+"""An appender tells of each batch whether it was appended once, was certainly not appended, or has
+an unknown outcome."""
 
 import asyncio
 import contextlib
@@ -8,10 +9,10 @@ import pytest
 from replica.admin.appending import (
     Appender,
     AppendRefusedError,
-    NoLeaderFoundError,
     UnknownOutcomeError,
 )
 from replica.admin.records import batch_of, record_of_value
+from replica.errors import NoLeaderError
 from replica.format.record import records_of
 from replica.format.segment import scan
 from replica.model.kafka_errors import ErrorCode
@@ -41,7 +42,7 @@ def port_of(node):
 
 
 async def closed(port):
-    """Once nobody listens there."""
+    """Wait until nobody listens at the port."""
     with contextlib.suppress(ConnectionError):
         while True:
             _, writer = await asyncio.open_connection("127.0.0.1", port)
@@ -50,7 +51,7 @@ async def closed(port):
 
 
 def values_of(node):
-    """Of all records in the log, committed or not."""
+    """The values of all records in the log, also of those that aren't committed."""
     log = node.driver.host.log
     data = b"".join(batch.data for batch in log.batches(log.log_start, log.log_end))
     return [
@@ -96,11 +97,12 @@ def test_a_batch_waits_for_the_next_leader(in_quorum):
             before = await appender.append(BATCH)
         leader.driver.shut_down(2000)
         await closed(port_of(leader))
-        # one that still has a connection there may send on it, and not know what became of that
+        # An appender with an open connection to the old leader could send the batch over it, and
+        # would then not know the outcome.
         async with appender_at(*ports) as appender:
             after = await appender.append(BATCH)
         assert after.epoch > before.epoch
-        # both, for without one of them there was no majority
+        # Both nodes have the batch, because each of them was needed for the majority.
         assert [values_of(node) for node in followers] == [[b"a", b"b", b"a", b"b"]] * 2
 
     in_quorum(story)
@@ -120,8 +122,8 @@ def test_a_batch_without_a_majority_is_of_unknown_outcome_and_not_sent_again(in_
 
 
 def test_a_batch_goes_to_no_node_of_another_cluster_in_the_place_of_the_one_before(tmp_path):
-    """The same node id, topic name, topic id and port: without a look at the cluster id the batch
-    was appended there."""
+    """Node id, topic name, topic id and port are the same in both clusters. Only the check of the
+    cluster id keeps the batch from the other cluster."""
 
     async def main():
         started = one_voter(tmp_path, voters=1, topic=TOPIC, administrators="*")
@@ -133,7 +135,7 @@ def test_a_batch_goes_to_no_node_of_another_cluster_in_the_place_of_the_one_befo
                 (tmp_path / "other").mkdir()
                 async with running(tmp_path / "other", 1, port, **ADMINISTRATOR) as other:
                     await leads(other)
-                    with pytest.raises(NoLeaderFoundError, match=r"of cluster A{22} now, not of"):
+                    with pytest.raises(NoLeaderError, match=r"of cluster A{22} now, not of"):
                         await appender.append(BATCH)
                     assert values_of(other) == []
 
@@ -191,7 +193,7 @@ def test_without_a_leader_the_error_names_each_node_and_its_reason():
     async def main():
         ports = free_ports(2)
         async with appender_at(*ports, timeout_s=0.3) as appender:
-            with pytest.raises(NoLeaderFoundError) as caught:
+            with pytest.raises(NoLeaderError) as caught:
                 await appender.append(BATCH)
         for port in ports:
             assert f"127.0.0.1:{port}: no connection: Connection refused" in str(caught.value)

@@ -1,4 +1,4 @@
-"""Finding the leader that describes its quorum, among nodes that don't lead, lag or refuse."""
+"""An administrator finds the leader among nodes that don't lead, lag or refuse."""
 
 import asyncio
 from contextlib import AsyncExitStack
@@ -9,6 +9,7 @@ from replica.admin.describing import describe_quorum
 from replica.errors import NoLeaderError
 from replica.model.kafka_errors import ErrorCode
 from replica.model.keys import ZERO_UUID
+from replica.model.voters import Endpoint
 from replica.wire.apis.cluster import DESCRIBE_CLUSTER
 from replica.wire.apis.quorum import DESCRIBE_QUORUM, VOTE
 from replica.wire.client import ClientConfig
@@ -28,7 +29,7 @@ def state(node_id, log_end, fetched=5, caught_up=5):
 
 
 class Node:
-    """A controller of a quorum of two; leads where `error` is NONE."""
+    """A controller of a quorum of two. It leads if `error` is NONE."""
 
     def __init__(self, error="NONE", leader_id=1, knows_cluster=True):
         self.error, self.leader_id, self.knows_cluster = ErrorCode[error], leader_id, knows_cluster
@@ -65,7 +66,7 @@ class Node:
 
 
 def described(*nodes, asked=(0,), newest=2):
-    """What is found by asking the nodes of these places first."""
+    """The quorum that is found by asking the nodes at these places first."""
 
     async def main():
         async with asyncio.timeout(30), AsyncExitStack() as stack:
@@ -84,7 +85,7 @@ def test_a_controller_that_does_not_lead_names_the_one_that_does():
     found = described(leader, follower, asked=(1,))
     assert (found.cluster_id, found.leader_id, found.epoch, found.high_watermark) == ("c", 1, 4, 9)
     assert [voter.log_end for voter in found.voters] == [10, 9]
-    assert found.voters[1].listeners == (("CONTROLLER", "n2", 9093),)
+    assert found.voters[1].listeners == (Endpoint("CONTROLLER", "n2", 9093),)
     assert found.voters[1].key.directory_id == DIRECTORY
     assert found.features == {"kraft.version": 1}
     assert (found.lag(found.voters[1]), found.ago(found.voters[1].last_fetch)) == (1, 45)

@@ -1,4 +1,4 @@
-"""What a leader's answer means: lag, times on its clock, verdicts."""
+"""The meaning of a leader's answer: lag, times by the leader's clock, and verdicts."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,7 +12,8 @@ NOW = 1_000_000
 
 
 def replica(node_id, log_end=10, ago=0, fetched=None):
-    """ago, fetched: ms before the leader's answer."""
+    """A follower. ago: the ms from its last catching up to the leader's answer. fetched: the ms
+    from its last fetch; None for the value of `ago`."""
     fetch = NOW - (ago if fetched is None else fetched)
     return DescribedReplica(ReplicaKey(node_id), log_end, fetch, NOW - ago)
 

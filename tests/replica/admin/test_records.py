@@ -1,4 +1,4 @@
-"""Records from lines of JSON, and the batches around them."""
+"""Records are made of lines of JSON, and batches of records."""
 
 import base64
 import contextlib
@@ -19,7 +19,7 @@ HEADERS = st.lists(st.tuples(TEXT, RAW), max_size=3)
 
 
 def written(raw):
-    """As consume --json does."""
+    """The line as `kraftlake consume --json` prints it."""
     if raw is None:
         return None
     try:

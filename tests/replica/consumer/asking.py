@@ -1,4 +1,5 @@
-"""A session driven by hand: time passes until it asks, and tests say what is answered."""
+"""Drives a session by hand. Time moves on until the session has a request, and tests give the
+answers."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ LEASE_MS = 300_000
 
 
 class Chosen(LeaderSelector):
-    """A selector that wishes for one node."""
+    """A selector that always chooses the same node."""
 
     def __init__(self, node_id=None):
         self.node_id = node_id
@@ -46,7 +47,8 @@ def metadata(leader=1, epoch=5, nodes=(1, 2, 3), in_sync=(1, 2, 3), topic_id="t"
 
 
 def batch(base, last, epoch=5, offsets=None, *, is_control=False):
-    """A batch from base to last (inclusive); offsets: those not compacted away, by default all."""
+    """A batch from `base` to `last` (inclusive). offsets: the offsets of the records that
+    compaction has left; by default all."""
     offsets = range(base, last + 1) if offsets is None else offsets
     found = [Record(offset, 1000, None, b"v%d" % offset) for offset in offsets]
     return encode_batch(
@@ -66,7 +68,8 @@ def fetched(*batches, hw=1000, **facts):
 
 
 class Asking:
-    """now_ms moves on to the time at which the session asks next, as a host would wait for it."""
+    """A session with its clock. now_ms moves on to the time of the session's next request, for
+    which a host would wait."""
 
     def __init__(self, policy=ResetPolicy.EARLIEST, start=None, selector=None, known=None, rack=""):
         self.session = Session(policy, selector or Chosen(), start, SessionSettings(rack=rack))
@@ -87,7 +90,7 @@ class Asking:
         self.answer(ask_id, self.known)
 
     def ask(self):
-        """The next (id, request); metadata is answered from what is known."""
+        """The next request with its id. Requests for metadata get the known metadata at once."""
         while True:
             at = self.session.next_at()
             assert at is not None, "a request is in flight"
@@ -105,7 +108,7 @@ class Asking:
         return polled
 
     def exchange(self, answer):
-        """Answers the next request, and returns it."""
+        """Answer the next request, and return the request."""
         ask_id, ask = self.ask()
         self.answer(ask_id, answer)
         return ask

@@ -1,8 +1,8 @@
 """A replicated partition in memory: replicas that lag, lose leadership, truncate and trim.
 
-Its servers decide by replica.history, as a real one does. Committed is what Raft commits, as long
-as elections are clean; an unclean one (`elect` of any node) may lose committed records, as ordinary
-topics allow it.
+Its nodes decide by replica.history, as real nodes do. While elections are clean, records are
+committed as in Raft. An unclean election (`elect` of any node) may lose committed records, as
+ordinary topics allow.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ FETCH_RECORDS = 3
 
 @dataclass
 class Node:
-    """log: (epoch, value) by offset, trimmed ones kept for the test to know."""
+    """A replica. log: (epoch, value) by offset. The test needs trimmed records too, so they stay
+    here."""
 
     node_id: int
     log: list[tuple[int, bytes]] = field(default_factory=list)
@@ -57,9 +58,11 @@ class Node:
 
 
 class Partition:
-    """followers_look_up: whether they answer ListOffsets, as the draft of KIP-392 wants it.
+    """A partition. followers_look_up: whether followers answer ListOffsets, as the draft of KIP-392
+    wants it.
 
-    trimmed: below this, a replica that leads or believes to lead may have said out of range.
+    trimmed: a replica that leads, or believes that it leads, may have called offsets below this one
+    out of range.
     """
 
     def __init__(self, nodes=3, *, followers_look_up=True):
@@ -73,10 +76,10 @@ class Partition:
         self.elect(self.nodes[0])
         self.publish()
 
-    # What happens to it.
+    # The changes of the partition.
 
     def elect(self, node):
-        """Whoever is elected writes a record of its epoch at once, as KRaft's leaders do."""
+        """Elect a node. It writes a record of its epoch at once, as KRaft's leaders do."""
         self.epoch += 1
         self.leader = node
         node.epoch = node.led_epoch = self.epoch
@@ -86,7 +89,7 @@ class Partition:
         self.append(1)
 
     def may_win(self, node):
-        """Raft: a majority's logs are no newer than the candidate's."""
+        """Whether Raft would elect the candidate: a majority's logs are no newer than its log."""
         newest = _newest(node)
         return 2 * sum(_newest(other) <= newest for other in self.nodes) > len(self.nodes)
 
@@ -97,7 +100,8 @@ class Partition:
         self._commit()
 
     def replicate(self, node, count):
-        """A follower's fetch: it truncates to what it shares, and takes up to `count` records."""
+        """Fetch as a follower: truncate the log to the part that the leader has too, and take at
+        most `count` records."""
         leader = self.leader
         if node is leader or not node.is_up or not leader.is_up:
             return
@@ -122,7 +126,7 @@ class Partition:
             self.trimmed = max(self.trimmed, node.log_start)
 
     def publish(self):
-        """Metadata shows leader and epoch of now."""
+        """Let the metadata show the present leader and epoch."""
         replicas = tuple(ReplicaView(n.node_id, "127.0.0.1", 9092) for n in self.nodes)
         self.metadata = Metadata(PartitionView(self.leader.node_id, replicas), self.epoch)
 
@@ -137,7 +141,7 @@ class Partition:
         self.leader.high_watermark = min(self.leader.high_watermark, self.leader.end)
         self.leader.leaders_high_watermark = self.leader.high_watermark
 
-    # What its servers answer.
+    # The answers of its nodes.
 
     def answer(self, ask):
         if isinstance(ask, RefreshMetadata):
@@ -204,7 +208,7 @@ def _newest(node):
 
 
 def _batches(log, offset, end):
-    """Batches of up to two records of one epoch, the first perhaps begun below `offset`."""
+    """Batches of at most two records of one epoch. The first batch may begin below `offset`."""
     out, base = b"", offset - offset % BATCH_RECORDS
     while log[base][0] != log[offset][0]:
         base += 1

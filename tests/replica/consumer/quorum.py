@@ -1,4 +1,4 @@
-"""Voters of our own on 127.0.0.1, in the loop of the test or in a thread beside it."""
+"""Runs kraftlake voters on 127.0.0.1, in the event loop of the test or in a thread beside it."""
 
 from __future__ import annotations
 
@@ -18,12 +18,13 @@ from tests.replica.node.server_properties import settings
 TOPIC, TOPIC_ID = "events", "AAAAAAAAAAAAAAAAAAAAAg"
 CLUSTER_ID = "Lr3UIdBxT-GFPYE5uprmrg"
 SHUTDOWN_MS = 200
-"""Enough to hand over; the last one has nobody to hand over to, and waits for as long."""
+"""The time in which a leader hands over. The last voter waits for all of this time, because nobody
+is left to take over."""
 
 
 class Quorum:
-    """nodes: by id from 1 on, those that run. topic_id: None for a metadata log. administrators:
-    principals, * for all."""
+    """A quorum. nodes: the running nodes by id, from 1 on. topic_id: None for a metadata log.
+    administrators: the principals of administrators; * for everybody."""
 
     def __init__(self, folder, voters=3, topic=TOPIC, topic_id=TOPIC_ID, administrators=""):
         self.folder = folder
@@ -65,7 +66,7 @@ class Quorum:
         self.locks.pop(node_id).close()
 
     async def leader(self):
-        """The id of a leader whose epoch has committed."""
+        """The id of the leader, once a record of its epoch is committed."""
         while True:
             for node_id, node in self.nodes.items():
                 raft = node.driver.host.raft
@@ -74,13 +75,13 @@ class Quorum:
             await asyncio.sleep(0.01)
 
     def tell_racks(self, leader_id):
-        """What a leader learns from fetches of replicas that name their rack."""
+        """Give the leader the racks that it would learn from fetches of replicas with racks."""
         partition = self.nodes[leader_id].partition
         for voter in partition.driver.host.raft.log.voters:
             partition.racks[voter.key] = f"rack-{voter.key.node_id}"
 
     async def append(self, *values):
-        """Appended and committed, each in a batch of its own."""
+        """Append values, each in a batch of its own, and wait until they are committed."""
         for value in values:
             driver = self.nodes[await self.leader()].driver
             await driver.append(Append(driver.host.raft.role.epoch, (value,)))
@@ -100,7 +101,7 @@ async def running(folder, **shape):
 
 @contextlib.contextmanager
 def in_thread(folder, values, **shape):
-    """A quorum beside the test, `values` committed; gives its bootstrap as text."""
+    """A quorum in a thread, in which `values` are committed. Gives its bootstrap servers."""
     started, done = threading.Event(), threading.Event()
     found = []
 

@@ -1,4 +1,4 @@
-"""The consumer for asyncio and the blocking one, over a partition in memory."""
+"""The asyncio consumer and the blocking consumer read a partition in memory."""
 
 import asyncio
 import signal
@@ -24,7 +24,7 @@ PATIENT_MS = 60_000
 
 
 class InMemory:
-    """Connections to a partition; a fetch at the end waits there, as at a real node."""
+    """Connections to a partition in memory. A fetch at its end waits, as at a real node."""
 
     def __init__(self, partition):
         self.partition = partition
@@ -54,7 +54,7 @@ class InMemory:
 
 
 def ten_records():
-    """Offset 0 is the leader's own; 1 to 9 are appended; all are committed."""
+    """Ten committed records: the leader's own record at offset 0, and nine that were appended."""
     partition = Partition()
     partition.append(9)
     replicate(partition)
@@ -190,7 +190,8 @@ def test_a_blocking_consumer_that_was_closed_can_be_closed_again():
 
 
 def test_an_interrupt_that_comes_while_a_poll_begins_is_one(monkeypatch):
-    """A Runner counts interrupts from a moment after its handler is there."""
+    """A Runner sets its signal handler a moment before it counts interrupts. An interrupt in this
+    moment must not be lost."""
     consumer = Consumer(Session(ResetPolicy.EARLIEST, LeaderSelector()), InMemory(ten_records()))
     install = signal.signal
 

@@ -1,4 +1,4 @@
-"""The consumer on the wire, reading a quorum of kraftlake voters from leader and followers."""
+"""A consumer reads from the leader and the followers of a quorum of kraftlake voters."""
 
 import asyncio
 from contextlib import aclosing
@@ -34,7 +34,7 @@ def consumer_of(quorum, selector=None, start=None, rack="", policy=ResetPolicy.E
 
 
 async def read_to(consumer, end):
-    """(offset, value) of the data records below an offset."""
+    """The offsets and values of the data records below the offset `end`."""
     found = []
     while consumer.session.position is None or consumer.session.position.offset < end:
         polled = await consumer.poll(1000)
@@ -48,7 +48,7 @@ async def end_of(quorum):
 
 
 def fetches(quorum):
-    """How often each node gave records to a reader."""
+    """The number of readers' fetches to which each node gave records."""
     return {node_id: node.partition.fetches for node_id, node in quorum.nodes.items()}
 
 

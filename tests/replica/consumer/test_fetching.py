@@ -1,4 +1,5 @@
-"""What an answer to a fetch means: records, out of range, which replica is next (KIP-392)."""
+"""What a session does with the answer to a fetch: with records, with an offset out of range, and
+with a preferred replica (KIP-392)."""
 
 import pytest
 
@@ -51,7 +52,7 @@ def test_a_follower_said_out_of_range_and_the_leader_confirms_the_position_first
     asking = reading(100, 5, selector=Chosen(3))
     asking.exchange(OUT_OF_RANGE)
     assert asking.exchange(STILL_VALID) == EndOfEpoch(1, FetchPosition(100, 5), 5)
-    # case 4 of KIP-392: still valid, so the replicas in sync may be others now
+    # Case 4 of KIP-392: the position is still valid, so the ISR may have changed.
     asking.known = metadata(in_sync=(1, 2))
     refreshed = asking.refreshed
     assert isinstance(asking.ask()[1], Fetch)
@@ -211,7 +212,7 @@ def test_a_preferred_replica_that_fails_gives_way_to_the_leader(error):
     asking = reading(100, rack="r1")
     asking.exchange(fetched(preferred=2))
     assert asking.exchange(Fetched(error)).node_id == 2
-    # without the rack, or the leader would only name it again
+    # With the rack in the request, the leader would name the failed replica again.
     assert asking.ask()[1] == Fetch(1, FetchPosition(100), 5, "")
 
 

@@ -30,7 +30,8 @@ from tests.replica.wire.loopback import running as server_running
 
 
 def test_a_reader_reads_nothing_from_the_node_of_another_cluster_in_the_place_of_its_own(tmp_path):
-    """The same node id, topic name, topic id and port; without the check its records were read."""
+    """Node id, topic name, topic id and port are the same in both clusters. Only the check of the
+    cluster id keeps the reader from the other cluster's records."""
 
     async def test(quorum):
         await quorum.append(*VALUES[:10])
@@ -125,7 +126,7 @@ def test_a_reader_goes_on_in_no_other_cluster_that_its_bootstrap_server_is_of_no
 
 
 OTHERS = {"kraftlake__topic__name": TOPIC}
-"""Of a node of another cluster: the same topic."""
+"""The answer of a node of another cluster, which has the same topic."""
 
 
 def _fetch(node_id):
@@ -137,7 +138,7 @@ def _asked_for_metadata(quorum):
 
 
 def test_metadata_that_says_so_sends_a_reader_to_its_bootstrap_servers(tmp_path):
-    """The error of the whole answer, which Metadata has since version 13 (KIP-1102)."""
+    """Since version 13, Metadata has an error for the whole answer (KIP-1102)."""
     asked = []
 
     async def main():

@@ -1,4 +1,5 @@
-"""Whatever happens to the partition: each committed record once and in order, or a report."""
+"""Whatever happens to a partition, a reader gets each committed record once and in order, or a
+report."""
 
 from __future__ import annotations
 
@@ -34,7 +35,8 @@ WISHES = st.sampled_from([None, 0, 1, 2])
 
 
 class Reader:
-    """The consumer and what it has been told. view: offset -> (epoch, value), as read so far."""
+    """A reader, with all that it has got. view: offset -> (epoch, value) of the records read so
+    far."""
 
     def __init__(self, partition, wish, rack, policy=ResetPolicy.EARLIEST):
         self.partition = partition
@@ -46,7 +48,8 @@ class Reader:
         self.reports = []
 
     def consume(self):
-        """Ask and be answered; what was asked and forgotten is answered in between, too late."""
+        """Send the next request and take its answer. The answer to a forgotten request comes too
+        late, before it."""
         asked = self._next()
         late, self.late = self.late, None
         if late is not None:
@@ -57,13 +60,13 @@ class Reader:
             self._take(asked[0], self.partition.answer(asked[1]))
 
     def ask(self):
-        """The answer is decided now, and comes with the next `consume`."""
+        """Send a request whose answer is made now, and comes with the next `consume`."""
         asked = self._next()
         if asked is not None:
             self.late = (asked[0], self.partition.answer(asked[1]))
 
     def tell(self):
-        """Metadata that nobody asked for."""
+        """Give the session metadata that it has not asked for."""
         self.session.learn(self.partition.metadata)
 
     def _next(self):
@@ -115,7 +118,7 @@ def play(partition, reader, script, *, unclean=False):
 
 
 def settle(partition, reader):
-    """All is well again: the reader gets to the end."""
+    """Nothing fails any more, so the reader gets to the end."""
     for node in partition.nodes:
         node.is_up = True
     partition.publish()

@@ -1,4 +1,4 @@
-"""Which replica a reader wishes for, and plugins that decide it (KIP-392's first draft)."""
+"""Selectors, users' own classes too, choose the replica to read from (KIP-392's first draft)."""
 
 import pytest
 
@@ -25,7 +25,7 @@ def named(name, **values):
 
 
 class Recording:
-    """A plugin as anybody may write it, without our base class."""
+    """A selector of a user, without kraftlake's base class."""
 
     configured = None
 

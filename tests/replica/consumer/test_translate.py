@@ -1,4 +1,4 @@
-"""Asks as requests and responses as answers, where a healthy quorum doesn't lead."""
+"""Requests and answers that a reader of a healthy quorum doesn't meet."""
 
 import pytest
 

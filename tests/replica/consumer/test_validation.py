@@ -1,4 +1,5 @@
-"""Positions held to the leader's epochs: truncation found, stale answers ignored (KIP-320)."""
+"""The leader validates positions by their epochs: a session finds truncations, and ignores stale
+answers (KIP-320)."""
 
 import pytest
 
@@ -192,7 +193,7 @@ def test_a_reader_without_rights_is_told_so_and_may_try_again():
 
 
 def test_an_epoch_nothing_was_read_in_is_no_truncation():
-    # the leader of epoch 5 wrote nothing, so its successor's log knows no epoch 5
+    # The leader of epoch 5 wrote nothing, so the log of its successor has no epoch 5.
     asking = validating()
     asking.exchange(EpochEnded(end=OffsetAndEpoch(10, 4)))
     assert asking.session.state == Fetching(FetchPosition(10, 5))
@@ -212,7 +213,7 @@ def test_logs_that_part_several_epochs_back_are_followed_to_where_they_part():
     asking.exchange(fetched(batch(0, 3, 1), batch(4, 7, 3), batch(8, 9, 5)))
     asking.session.learn(metadata(leader=2, epoch=8))
     asking.exchange(EpochEnded(end=OffsetAndEpoch(20, 4)))
-    # ours of epoch 5 are gone; of those of epoch 3 the leader is asked next
+    # The leader lacks the records of epoch 5 that were read. It is asked about epoch 3 next.
     assert asking.exchange(EpochEnded(end=OffsetAndEpoch(6, 2))) == EndOfEpoch(
         2, FetchPosition(8, 3), 8
     )

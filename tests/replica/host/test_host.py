@@ -9,7 +9,7 @@ from replica.format.batch import decode_header
 from replica.format.frames import frames
 from replica.format.record import records_of
 from replica.format.whole_batch import value_batch
-from replica.host.host import Host, LogPlace
+from replica.host.host import Host
 from replica.machines.metadata import MetadataMachine
 from replica.machines.opaque import OpaqueMachine
 from replica.metadata.codec import encode
@@ -24,28 +24,27 @@ from replica.raft.roles import Leader
 from replica.simulate.disk import SimulatedDisk
 from replica.storage.batches import batch_in
 from replica.storage.filesystem import LocalDisk
+from replica.storage.quorum_state_file import QuorumStateFile
 from replica.storage.recovery import open_log
-from replica.storage.segment import LogConfig
 from tests.replica.metadata.image.made import OTHER_TOPIC, TOPIC, topic
 
 LOCAL = Voter(ReplicaKey(1, "directoryofvoter00000A"), (Endpoint("CONTROLLER", "localhost", 9093),))
 
 
 @pytest.fixture
-def place(tmp_path):
+def folder(tmp_path):
     folder = str(tmp_path / "__cluster_metadata-0")
-    place = LogPlace(LocalDisk(), folder, LogConfig())
-    place.files.make_directory(folder)
-    log = open_log(place.files, folder, place.log)
+    log = open_log(LocalDisk(), folder)
     voters = KRaftVoters(voter_set([LOCAL]))
     log.snapshots.write(BOOTSTRAP_SNAPSHOT, 0, [KRaftVersion(1), voters]).freeze()
     log.close()
-    return place
+    return folder
 
 
-def opened(place, machine):
+def opened(folder, machine):
     config = Config("cluster", LOCAL, append_when_idle=False)
-    return Host(config, place, machine, Random(1).randrange, 0)
+    log, store = open_log(LocalDisk(), folder), QuorumStateFile(LocalDisk(), folder)
+    return Host(config, log, store, machine, Random(1).randrange, 0)
 
 
 def drive(host, effects, now_ms=1):
@@ -55,8 +54,8 @@ def drive(host, effects, now_ms=1):
         list(host.flush(now_ms))
 
 
-def leading(place, machine):
-    host = opened(place, machine)
+def leading(folder, machine):
+    host = opened(folder, machine)
     drive(host, host.tick(1))
     assert isinstance(host.raft.role, Leader)
     return host
@@ -67,19 +66,19 @@ def propose(host, value):
     drive(host, host.step(Propose(host.raft.role.epoch, (proposal,)), 1))
 
 
-def test_a_lone_voter_has_all_it_committed_after_opening_again(place):
-    host = leading(place, OpaqueMachine())
+def test_a_lone_voter_has_all_it_committed_after_opening_again(folder):
+    host = leading(folder, OpaqueMachine())
     for number in range(5):
         propose(host, b"%d" % number)
     before = host.machine.state
     assert before.batches == 5
     host.log.close()
 
-    assert leading(place, OpaqueMachine()).machine.state == before
+    assert leading(folder, OpaqueMachine()).machine.state == before
 
 
-def test_records_appended_within_the_linger_are_one_batch_on_disk(place):
-    host = leading(place, OpaqueMachine())
+def test_records_appended_within_the_linger_are_one_batch_on_disk(folder):
+    host = leading(folder, OpaqueMachine())
     values = (b"a", b"b" * 1000, b"")
     for value in values:
         drive(host, host.step(Append(host.raft.role.epoch, (value,)), 1))
@@ -93,8 +92,8 @@ def test_records_appended_within_the_linger_are_one_batch_on_disk(place):
     assert (header.leader_epoch, header.base_timestamp, header.max_timestamp) == (1, 1, 1)
 
 
-def test_a_leader_answers_a_fetch_with_the_bytes_of_its_log(place):
-    host = leading(place, OpaqueMachine())
+def test_a_leader_answers_a_fetch_with_the_bytes_of_its_log(folder):
+    host = leading(folder, OpaqueMachine())
     propose(host, b"value")
     fetch = FetchRequest(
         cluster_id="cluster",
@@ -111,8 +110,8 @@ def test_a_leader_answers_a_fetch_with_the_bytes_of_its_log(place):
     assert b"value" in bytes(answer.data)
 
 
-def test_a_snapshot_of_metadata_stands_for_the_log_below_it(place):
-    host = leading(place, MetadataMachine())
+def test_a_snapshot_of_metadata_stands_for_the_log_below_it(folder):
+    host = leading(folder, MetadataMachine())
     propose(host, encode(topic("a", TOPIC)))
     propose(host, encode(topic("b", OTHER_TOPIC)))
     drive(host, host.snapshot(1))
@@ -120,15 +119,15 @@ def test_a_snapshot_of_metadata_stands_for_the_log_below_it(place):
     image = host.machine.image
     host.log.close()
 
-    host = opened(place, MetadataMachine())
+    host = opened(folder, MetadataMachine())
     drive(host, host.tick(0))
     assert host.raft.log.snapshots[-1].snapshot_id.offset == end
     assert host.machine.image == image
     assert set(image.tables["topics"].values) == {TOPIC, OTHER_TOPIC}
 
 
-def test_a_snapshot_of_nothing_new_is_not_written(place):
-    host = leading(place, OpaqueMachine())
+def test_a_snapshot_of_nothing_new_is_not_written(folder):
+    host = leading(folder, OpaqueMachine())
     propose(host, b"x")
     drive(host, host.snapshot(1))
     count = len(host.raft.log.snapshots)
@@ -136,8 +135,8 @@ def test_a_snapshot_of_nothing_new_is_not_written(place):
     assert len(host.raft.log.snapshots) == count
 
 
-def test_a_snapshot_carries_the_append_time_of_the_last_record_it_contains(place):
-    host = leading(place, OpaqueMachine())
+def test_a_snapshot_carries_the_append_time_of_the_last_record_it_contains(folder):
+    host = leading(folder, OpaqueMachine())
     proposal = Proposal(1, value_batch(0, 0, 77, [b"x"]))
     drive(host, host.step(Propose(host.raft.role.epoch, (proposal,)), 1))
     drive(host, host.snapshot(1))
@@ -165,8 +164,8 @@ def follower_that_owes_a_flush(disk):
 
 
 def reopened(disk, config):
-    place = LogPlace(disk, "node/topic-0", LogConfig())
-    return Host(config, place, OpaqueMachine(), Random(1).randrange, 0)
+    log, store = open_log(disk, "node/topic-0"), QuorumStateFile(disk, "node/topic-0")
+    return Host(config, log, store, OpaqueMachine(), Random(1).randrange, 0)
 
 
 def after_power_loss(disk, host):

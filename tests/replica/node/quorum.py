@@ -6,7 +6,7 @@ from random import Random
 
 from replica.errors import UnreachablePeerError
 from replica.format.whole_batch import value_batch
-from replica.host.host import Host, LogPlace, as_received
+from replica.host.host import Host, as_received
 from replica.machines.opaque import OpaqueMachine
 from replica.model.keys import ReplicaKey
 from replica.model.voters import Endpoint, Voter, voter_set, without_directories
@@ -16,7 +16,8 @@ from replica.raft.inputs import Proposal, Propose
 from replica.raft.leader.leading import NotLeaderError
 from replica.raft.roles import Leader
 from replica.storage.filesystem import LocalDisk
-from replica.storage.segment import LogConfig
+from replica.storage.quorum_state_file import QuorumStateFile
+from replica.storage.recovery import open_log
 
 TIMES = {"election_timeout_ms": 100, "fetch_timeout_ms": 200, "fetch_max_wait_ms": 50}
 
@@ -43,11 +44,10 @@ class Quorum:
 
     def start(self, node_id):
         disk, path = LocalDisk(), f"{self.folder}/{node_id}/topic-0"
-        disk.make_directory(path)
         servers = tuple(-1 - voter_id for voter_id in self.voters.ids)
         config = Config("cluster", voter(node_id), self.voters, servers, **TIMES)
-        place, clock = LogPlace(disk, path, LogConfig()), Clock()
-        host = Host(config, place, self.machine(), Random(node_id).randrange, clock())
+        log, store, clock = open_log(disk, path), QuorumStateFile(disk, path), Clock()
+        host = Host(config, log, store, self.machine(), Random(node_id).randrange, clock())
 
         async def call(send):
             peer = send.node_id if send.node_id > 0 else -1 - send.node_id

@@ -41,7 +41,7 @@ def test_a_row_of_an_rpc_names_who_may_send_it(rpc):
 def test_a_refusal_can_be_told_in_every_version_that_is_served(rpc, tmp_path):
     async def main():
         async with asyncio.timeout(30), running(tmp_path) as node:
-            for version in rpc.versions:
+            for version in rpc.api.versions:
                 message = asked(rpc, version)
                 request = WireRequest(rpc.api, version, 1, None, message)
                 error = ErrorCode.CLUSTER_AUTHORIZATION_FAILED

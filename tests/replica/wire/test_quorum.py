@@ -11,6 +11,7 @@ from replica.errors import CorruptDataError
 from replica.model.kafka_errors import ErrorCode
 from replica.model.keys import ZERO_UUID, ReplicaKey
 from replica.model.topic import METADATA_TOPIC
+from replica.model.voters import Endpoint
 from replica.wire.apis.quorum import DESCRIBE_QUORUM
 from replica.wire.codec import decode, encode
 from replica.wire.quorum import DescribedReplica, quorum_request, read_quorum
@@ -45,7 +46,7 @@ def test_an_answer_says_how_far_every_replica_is_and_where_it_listens():
         answer(2, topic(said), nodes=[{"nodeId": 1, "listeners": [LISTENER]}]), 2, METADATA_TOPIC
     )
     assert (found.error, found.leader_id, found.epoch, found.high_watermark) == (0, 1, 3, 8)
-    listeners = (("CONTROLLER", "h", 9093),)
+    listeners = (Endpoint("CONTROLLER", "h", 9093),)
     assert found.voters == (DescribedReplica(ReplicaKey(1, DIRECTORY), 9, 40, 50, listeners),)
     assert found.observers == (DescribedReplica(ReplicaKey(2, DIRECTORY), 9, 40, 50, ()),)
     assert found.listeners == {1: listeners}
