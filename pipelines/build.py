@@ -27,11 +27,11 @@ from pipelines.in_memory.derived import Gold, Records, Silver
 from pipelines.in_memory.membership import findings_of_rounds, with_neighbours
 from pipelines.in_memory.quorum.log_growth import LENGTHS
 from pipelines.in_memory.rows import of_cluster
-from pipelines.large.clusters import clusters_of, lengths_by_cluster, record_lengths
+from pipelines.large.clusters import clusters_of, record_lengths
 from pipelines.large.health import health
 from pipelines.large.log import ClusterLog
 from pipelines.large.replay import ReplayFiles, replayed
-from pipelines.last_build import Building, nobody_asks
+from pipelines.last_build import Building
 from pipelines.nodes import GOLD_NODES, SILVER_NODES, Content
 from pipelines.quality.gate import Gate
 from pipelines.session import settings
@@ -49,7 +49,7 @@ def build(
     lake: delta.Lake,
     progress: Callable[[str], None],
     run_id: str | None = None,
-    share: Callable[[float], None] = nobody_asks,
+    share: Callable[[float], None] = lambda _: None,
 ) -> dict[str, int]:
     """Compute all silver and gold tables of the lake. Returns their row counts by table name.
 
@@ -159,17 +159,17 @@ class _Building(Building):
         branches: Sequence[AgreedBranch],
         told: ReplayFiles,
     ) -> list[Records]:
+        if not clusters:
+            return []
         compared, ranges = (grouped(of, _CLUSTER_ID) for of in (told.compared, told.ranges))
         holders = [
             holders_of(branch_batches(branch, one.bronze.batches))
             for one, branch in zip(clusters, branches, strict=True)
         ]
-        found = record_lengths(log_records, pa.concat_tables(holders))
-        lengths = lengths_by_cluster(found) if holders else {}
-        nothing = LENGTHS.empty_table()
+        lengths = record_lengths(log_records, pa.concat_tables(holders)).toArrow()
         return [
             Records(
-                lengths.get(one.cluster_id, nothing),
+                of_cluster(lengths, one.cluster_id).select(LENGTHS.names).cast(LENGTHS),
                 compared.get(one.cluster_id, []),
                 ranges.get(one.cluster_id, []),
             )

@@ -43,9 +43,9 @@ ORDER BY l.cluster_id, l.captured_at, l.ingest_seq, l.capture_group"""
 class Round:
     """The captures of one group and one time.
 
-    round_name: of ingest --order, None without it. has_own_time: whether captured_at is of
-    capture.json or --captured-at. newest_record_ms: the largest time of the records in the logs of
-    the group, ms since 1970; None where it was not queried.
+    round_name: the round's name in `ingest --order`; None without --order. has_own_time: whether
+    captured_at is from capture.json or --captured-at. newest_record_ms: the largest time of the
+    records in the logs of the group, in ms since 1970; None where it was not queried.
     """
 
     cluster_id: str

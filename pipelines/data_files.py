@@ -1,8 +1,8 @@
-"""Arrow batches -> one Parquet file in a table's folder, with the facts that a commit needs about
-it.
+"""Writes Arrow batches as a Parquet file into a table's folder, and gives the facts that a commit
+needs about the file.
 
-It runs in Spark's tasks, so it knows nothing of Spark or Delta. A file belongs to the table only
-when a commit names it: files of failed, repeated or speculative tasks are orphans for VACUUM.
+This module runs in Spark's tasks, and uses neither Spark nor Delta. A file belongs to the table
+only when a commit names it: files of failed, repeated or speculative tasks are left to VACUUM.
 
 Columns are encoded by type, as tests/bench/spark_ways.py measured: texts and ints by dictionary,
 bigints and times by differences, bytes plainly. In a VARIANT the dictionaries repeat, and the

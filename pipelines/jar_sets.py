@@ -22,7 +22,7 @@ class Jar:
 
     @property
     def file_name(self) -> str:
-        """The name Maven, Ivy and `--jars` all give it."""
+        """The name of the jar's file, which is the same for Maven, Ivy and `--jars`."""
         return f"{self.module}-{self.revision}.jar"
 
 
@@ -40,12 +40,12 @@ class JarSet:
 
     @property
     def cache(self) -> Path:
-        """The folder that keeps them after they were fetched."""
+        """The folder that keeps the jars after they were fetched."""
         return cache_dir(self.folder)
 
     @property
     def shown(self) -> str:
-        """Their names, if they are few."""
+        """The jars' names, or the command that fetches them where they are many."""
         if len(self.jars) > _FEW:
             return (
                 f"the {len(self.jars)} jars that `python -m pipelines.jars {self.option}` fetches"
@@ -62,7 +62,7 @@ def cache_dir(folder: str) -> Path:
 
 
 def listed(names: Iterable[str]) -> str:
-    """All names if they are few; otherwise their number, and the first names."""
+    """All names where they are few; otherwise their number and the first name."""
     known = list(names)
     if len(known) > _FEW:
         return f"{len(known)} jars, {known[0]} among them"

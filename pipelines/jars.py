@@ -63,11 +63,11 @@ DELTA = JarSet("Delta's", 10, DELTA_VERSION, DELTA_JARS)
 
 
 def jar_paths(wanted: JarSet, jars_dir: str | os.PathLike[str] | None = None) -> tuple[Path, ...]:
-    """Absolute paths of a set's jars, in its order; the module's docstring says where they are
-    found.
+    """Absolute paths of a set's jars, in the order of the set. The module's docstring says where
+    they are looked for.
 
-    jars_dir: an offline folder; None: KRAFTLAKE_JARS, or else cache and network. Raises UsageError
-    where a jar is missing from the offline folder or damaged there, or where there is no network.
+    jars_dir: an offline folder; by default that of KRAFTLAKE_JARS. Raises UsageError where a jar is
+    missing from the offline folder or damaged there, and where there is no network.
     """
     offline = jars_dir or os.environ.get("KRAFTLAKE_JARS")
     if offline:
@@ -112,9 +112,9 @@ def _intact(path: Path, jar: Jar) -> bool:
 
 
 def _fetch(wanted: JarSet) -> None:
-    """Downloads into a folder beside the cache's, checks the jars, then renames them file by file.
+    """Downloads the jars into a folder beside the cache's, checks and then renames them.
 
-    Two processes may do so at once: a rename is atomic, and both have the same bytes.
+    Two processes may do this at the same time: a rename is atomic, and both have the same bytes.
     """
     java, cache = find_java(), wanted.cache
     try:
@@ -173,7 +173,7 @@ def _run_ivy(java: Path, work: Path, wanted: JarSet) -> Path:
 
 
 def _ivy_reason(output: str) -> str:
-    """The line of Ivy's report that gives the reason, or a text that it gave none."""
+    """The line of Ivy's report that has the reason; where no line has it, words that say so."""
     lines = [line.strip() for line in output.splitlines()]
     for mark in ("Server access error", "Exception", "module not found", "Unable to"):
         for line in lines:
@@ -202,7 +202,7 @@ def _ivy_jar() -> Path:
 
 
 def _ivy_settings(ivy_cache: Path) -> str:
-    """One resolver. Without a root it is Maven's public repository, by Ivy's own default."""
+    """Ivy's settings with one resolver: the mirror, or else Maven's public repository."""
     mirror = os.environ.get(_MIRROR)
     root = f" root={quoteattr(mirror)}" if mirror else ""
     return (
@@ -215,10 +215,8 @@ def _ivy_settings(ivy_cache: Path) -> str:
 
 
 def _ivy_module(wanted: JarSet) -> str:
-    """A module that depends on the jars alone: `master` is a pom's jar without its runtime.
-
-    A mirror that holds jars without poms has no `master`, only `default`.
-    """
+    """A module that depends on the jars only: the configuration `master` of a pom is the jar
+    without its dependencies. A mirror that has jars without poms has only `default`."""
     dependencies = "".join(
         f'    <dependency org="{jar.organisation}" name="{jar.module}" rev="{jar.revision}" '
         'conf="default->master(default)" transitive="false"/>\n'

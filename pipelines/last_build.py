@@ -114,10 +114,6 @@ def code_fingerprint() -> str:
     return digest.hexdigest()
 
 
-def nobody_asks(_: float) -> None:
-    """Ignores the share that is done, for a caller that doesn't need it."""
-
-
 @dataclass
 class Building:
     """A build that goes on.

@@ -71,7 +71,7 @@ GOLD_NODES: Mapping[Contract, Callable[[Gold], Content]] = {
     gold.FINDINGS: _findings,
 }
 """The tables of gold, except gold.metadata_history and gold.metadata_changes, which have rows for
-each record. gold.findings without the rows of `membership_findings`."""
+each record. The rows of gold.findings lack the findings between clusters."""
 
 
 def small_tables(of: Silver) -> Iterator[tuple[Contract, Content]]:

@@ -19,7 +19,8 @@ def refuse_foreign_names(
 ) -> None:
     """Raises UsageError where a folder has a name that isn't ours.
 
-    place: the option and the folder, as the user gave them. what: is written there.
+    place: the option and the folder, as the user gave them. what: the thing that is written to the
+    folder, such as "lake".
     """
     foreign = sorted(name for name in names if not is_ours(name) and name not in _OF_THE_DISK)
     if foreign:
@@ -42,8 +43,8 @@ def refuse_in_log_directory(place: str, folder: str | os.PathLike[str]) -> None:
 
 
 def names_in(folder: str | os.PathLike[str]) -> list[str]:
-    """The names in a folder; none where there is no folder: the code that makes it
-    reports errors."""
+    """The names in a folder. None where there is no folder: the code that makes the folder reports
+    errors."""
     try:
         return os.listdir(folder)
     except (FileNotFoundError, NotADirectoryError):

@@ -145,7 +145,7 @@ def _active_context() -> SparkContext | None:
 
 
 def _given() -> dict[str, str]:
-    """The settings that spark-submit, or the user's own Spark folder, decided before us."""
+    """The settings that spark-submit, or the user's own Spark folder, has made already."""
     if is_submitted():
         SparkContext.getSystemProperty("SPARK_SUBMIT")  # connects, or SparkConf would be empty
         return dict(SparkConf().getAll())
@@ -276,7 +276,7 @@ def _interpreter(settings: Mapping[str, str]) -> dict[str, str]:
 
 @contextmanager
 def _environment(values: Mapping[str, str]) -> Iterator[None]:
-    """Sets variables only while the JVM starts: the caller's own environment stays as it was."""
+    """Sets environment variables while the JVM starts, and restores the earlier ones afterwards."""
     before = {name: os.environ.get(name) for name in values}
     os.environ.update(values)
     try:
@@ -298,7 +298,8 @@ def folder_of_this_process(prefix: str) -> str:
 
 @contextmanager
 def settings(spark: SparkSession, wanted: Mapping[str, str]) -> Iterator[None]:
-    """Sets them, and afterwards restores the earlier values: the session may be a notebook's."""
+    """Sets these settings of the session, and restores the earlier values afterwards, because the
+    session may be a notebook's."""
     before = {name: spark.conf.get(name, None) for name in wanted}
     for name, value in wanted.items():
         spark.conf.set(name, value)

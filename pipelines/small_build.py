@@ -27,7 +27,7 @@ from pipelines.clusters.digests import digests_of
 from pipelines.delta.contents import ClusterRows, put, put_all
 from pipelines.delta.small import of_clusters, text
 from pipelines.lake.delta_rs import open_if_there
-from pipelines.last_build import Building, LastBuild, last_build, nobody_asks
+from pipelines.last_build import Building, LastBuild, last_build
 from pipelines.quality.small_gate import SmallGate
 from pipelines.quality.unbroken import Parts, QueryableTables, opened
 from pipelines.tables import bronze
@@ -60,7 +60,7 @@ def build_small(
     lake: delta.Lake,
     progress: Callable[[str], None],
     run_id: str | None = None,
-    share: Callable[[float], None] = nobody_asks,
+    share: Callable[[float], None] = lambda _: None,
 ) -> dict[str, int] | None:
     """Row counts by table name, as of pipelines.build. None where Spark has to build: a cluster
     isn't small, or rows of silver are to be left out of gold.

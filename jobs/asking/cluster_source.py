@@ -11,7 +11,8 @@ from jobs.output import ProgressLine, complain
 from replica.check.newest import ClusterState, newest_states
 from replica.errors import UsageError
 from replica.health.cluster import Cluster
-from replica.health.log_content import LogContent, content_of
+from replica.health.counted_logs import content_of
+from replica.health.log_content import LogContent
 from replica.health.of_directories import cluster_of, steps_of
 from replica.health.past import Past, look_back
 from replica.health.sizes import entity_counts

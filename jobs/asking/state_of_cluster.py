@@ -14,6 +14,7 @@ from jobs.asking.cluster_source import ClusterSource, Wanted, from_directories
 from jobs.commands.asking import StateOptions
 from jobs.directories.broker_defaults import defaults_in
 from jobs.output import complain, counted, more_line, ms_text, write_json, write_line, write_table
+from replica.health.cluster import Beginning
 from replica.health.exposure import (
     BROKER,
     MOST_PAIRS,
@@ -27,7 +28,6 @@ from replica.health.exposure import (
     has_too_many_pairs,
     min_isr_unknown,
 )
-from replica.health.past import Beginning
 from replica.health.sizes import (
     ENTITY,
     RECORD,

@@ -1,7 +1,7 @@
-"""Which Hive metastore keeps the names, and Spark's settings for it. Starts nothing.
+"""Spark's settings for the Hive metastore that keeps the names. This module starts nothing.
 
-A folder holds an embedded one, in Derby: for one machine, and one process at a time. A URI names a
-Hive metastore service, which any number of processes ask.
+The metastore is embedded in a folder, in Derby, which serves one machine and one process at a time;
+or it is a Hive metastore service, named by a URI, which serves any number of processes.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ _UNFIT = re.compile(r'[;"\n]')  # they end a part of Derby's URL, or of a Java o
 
 
 def metastore_settings(catalog: str) -> dict[str, str]:
-    """Spark's settings for a metastore, given as a folder or as thrift://HOST:PORT,...
+    """Spark's settings for a metastore. catalog: a folder, or thrift://HOST:PORT,...
 
-    UsageError for another kind of URI, and for a folder that Derby's URL can't name.
+    Raises UsageError for another kind of URI, and for a folder that Derby's URL can't name.
     """
-    if "://" in catalog and not catalog.startswith("file:"):
+    if not is_folder(catalog):
         if not all(_SERVICE.fullmatch(uri) for uri in catalog.split(",")):
             raise UsageError(
                 f"--catalog {catalog}: give a folder, or a Hive metastore as thrift://HOST:PORT "
@@ -38,14 +38,14 @@ def metastore_settings(catalog: str) -> dict[str, str]:
         raise UsageError(f"--catalog {catalog}: Derby can't take ; or quotes in a path")
     return {
         IMPLEMENTATION: "hive",
-        # of a hive-site.xml it would win over the folder
+        # the URIs of a hive-site.xml would win over the folder
         "spark.hadoop.hive.metastore.uris": "",
         "spark.hadoop.javax.jdo.option.ConnectionURL": (
             f"jdbc:derby:;databaseName={folder / METASTORE};create=true"
         ),
         # a path: Spark would escape a URI's %20 once more
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
-        # or it would lie in the caller's folder
+        # by default derby.log would lie in the caller's folder
         "spark.driver.extraJavaOptions": f'"-Dderby.stream.error.file={folder / "derby.log"}"',
     }
 
@@ -61,7 +61,8 @@ def catalog_folder(catalog: str) -> Path:
 
 
 def check_catalog_folder(catalog: str) -> None:
-    """UsageError where the folder of an embedded metastore holds other things and no metastore."""
+    """Raises UsageError where the folder of an embedded metastore holds other things and no
+    metastore."""
     folder = catalog_folder(catalog)
     if not (folder / METASTORE).exists():
         names = names_in(folder)

@@ -1,7 +1,7 @@
-"""The SQL that gives a lake's tables and views their names in a catalog. Pure text.
+"""The SQL, as text, that gives a lake's tables and views their names in a catalog.
 
-The tables are external: the catalog knows where they lie, and columns, comments and properties are
-read from their Delta logs each time, so names stay right whatever `ingest` and `build` write.
+The tables are external: the catalog has their places, and Spark reads columns, comments and
+properties from their Delta logs each time. So a name stays right after `ingest` and `build`.
 """
 
 from __future__ import annotations
@@ -15,14 +15,15 @@ LAYERS = {
     "silver": "What the replicas of a cluster agree on, derived from bronze.",
     "gold": "Answers: epochs, divergences, losses, metadata over time, findings.",
 }
-"""Database, before a prefix -> its comment."""
+"""The comment of each database, by the database's name without prefix."""
 OWNER = "kraftlake.lake"
-"""The property that says of a database or view which lake registered it."""
+"""The property of a database or view that names the lake for which it was registered."""
 
 
 @dataclass(frozen=True)
 class NamedQuery:
-    """A view to be. name: with its database. columns: (name, meaning). query: over full names."""
+    """A view that is to be made. name: with its database. columns: (name, meaning). query: SQL with
+    the full names of tables."""
 
     name: str
     description: str
@@ -40,7 +41,7 @@ def create_database(name: str, layer: str, root: str, location: str) -> str:
 
 
 def create_table(name: str, contract: Contract, location: str) -> str:
-    """A name for a table that lies there; nothing is written there."""
+    """A statement that names the table at `location`. It writes nothing there."""
     return (
         f"CREATE TABLE IF NOT EXISTS {name} USING DELTA "
         f"LOCATION {literal(location)} COMMENT {literal(contract.description)}"
@@ -48,7 +49,7 @@ def create_table(name: str, contract: Contract, location: str) -> str:
 
 
 def create_view(view: NamedQuery, root: str) -> str:
-    """A view with its columns' meaning, in the place of an earlier one."""
+    """A statement that makes a view with the meaning of its columns, or makes it anew."""
     columns = ", ".join(f"{name} COMMENT {literal(meaning)}" for name, meaning in view.columns)
     return (
         f"CREATE OR REPLACE VIEW {view.name} ({columns}) COMMENT {literal(view.description)} "
@@ -57,6 +58,6 @@ def create_view(view: NamedQuery, root: str) -> str:
 
 
 def literal(text: str) -> str:
-    """A text as Spark SQL writes it."""
+    """A text as a literal of Spark SQL."""
     escaped = text.replace("\\", "\\\\").replace("'", "\\'")
     return f"'{escaped}'"

@@ -1,14 +1,14 @@
 """A digest for each cluster, which shows whether its rows of bronze have changed since a build.
 
-Records are only ever added. So of the tables with records the names of the files that hold a
-cluster's rows are enough, and the files aren't read. The other tables are far smaller, and a merge
-rewrites files in which most rows stay. Of these tables the digest is of the rows.
+Records are only ever added. So for the tables with records the digest is made from the names of the
+files that hold a cluster's rows, and the files aren't read. The other tables are far smaller, and a
+merge rewrites files in which most rows stay. For these tables it is made from the rows.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -42,29 +42,22 @@ def _tells_by_its_files(table: DeltaTable) -> bool:
 
 
 def _files(table: DeltaTable, clusters: Iterable[str]) -> Iterator[tuple[str, bytes]]:
-    """For each cluster the names of the files that may hold rows of it."""
-    files = [*_bounds(table)]
+    """For each cluster the names of the files that may hold rows of it: all files except those
+    whose least and greatest cluster_id in the table's log leave it out."""
+    actions = pa.table(table.get_add_actions(flatten=True))
+    unknown = [None] * actions.num_rows
+    least, greatest = (
+        actions[name].to_pylist() if name in actions.column_names else unknown
+        for name in ("min.cluster_id", "max.cluster_id")
+    )
+    files = [*zip(actions["path"].to_pylist(), least, greatest, strict=True)]
     for cluster_id in clusters:
         mine = (
-            path
-            for path, least, greatest in files
-            if least is None or greatest is None or least <= cluster_id <= greatest
+            str(path)
+            for path, low, high in files
+            if low is None or high is None or low <= cluster_id <= high
         )
         yield cluster_id, "\n".join(sorted(mine)).encode()
-
-
-def _bounds(table: DeltaTable) -> Iterator[tuple[str, str | None, str | None]]:
-    """Each file, with the least and the greatest cluster_id in it; None where the log has none."""
-    actions = pa.table(table.get_add_actions(flatten=True))
-    names = ("path", "min.cluster_id", "max.cluster_id")
-    columns: Mapping[str, list[str | None]] = {
-        name: actions[name].to_pylist()
-        if name in actions.column_names
-        else [None] * actions.num_rows
-        for name in names
-    }
-    for path, least, greatest in zip(*columns.values(), strict=True):
-        yield str(path), least, greatest
 
 
 def _rows(table: DeltaTable, contract: Contract) -> Iterator[tuple[str, bytes]]:

@@ -15,7 +15,7 @@ import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
 
 from pipelines.delta.small import content, of_clusters
-from pipelines.delta.writing import replace_values
+from pipelines.delta.writing import merger, replace_values
 from pipelines.lake import Lake
 from pipelines.lake.delta_rs import WRITER, open_table, rows_of
 from pipelines.tables.contract import Contract
@@ -108,12 +108,8 @@ def _replace(
 ) -> None:
     """Replaces the rows of each cluster of which a row differs. gone: clusters whose rows are
     deleted."""
-    differing = {
-        cluster_id
-        for some in joined(pieces, _ROWS_AT_ONCE)
-        if not _are_equal(contract, _held(table, contract, some), some.read())
-        for cluster_id in some.clusters
-    }
+    found = _differing(table, contract, pieces)
+    differing = {cluster_id for some, _ in found for cluster_id in some.clusters}
     if not differing and not gone:
         return
     leaving = of_clusters(sorted({*differing, *gone}))
@@ -134,16 +130,16 @@ def _replace(
     )
 
 
-def _held(table: DeltaTable, contract: Contract, some: ClusterRows) -> pa.Table:
-    """The rows of these clusters that the table has."""
-    return content(table, contract, of_clusters(some.clusters))
-
-
-def _are_equal(contract: Contract, held: pa.Table, rows: pa.Table) -> bool:
-    """Whether both are the same rows, in any order."""
-    return held.num_rows == rows.num_rows and bool(
-        _in_order(contract, held).equals(_in_order(contract, rows))
-    )
+def _differing(
+    table: DeltaTable, contract: Contract, pieces: Iterable[ClusterRows]
+) -> Iterator[tuple[ClusterRows, pa.Table]]:
+    """Some neighbouring pieces at a time, joined: those whose rows differ from the rows of these
+    clusters in the table, which come with them. The order of rows makes no difference."""
+    for some in joined(pieces, _ROWS_AT_ONCE):
+        held, rows = content(table, contract, of_clusters(some.clusters)), some.read()
+        is_same_size = held.num_rows == rows.num_rows
+        if not is_same_size or not _in_order(contract, held).equals(_in_order(contract, rows)):
+            yield some, held
 
 
 def _in_order(contract: Contract, rows: pa.Table) -> pa.Table:
@@ -156,11 +152,9 @@ def _change(
     """Changes only the rows that differ, in one commit. gone: clusters whose rows are deleted."""
     changes: list[Row] = []
     touched = [*gone]
-    for some in joined(pieces, _ROWS_AT_ONCE):
-        held, rows = _held(table, contract, some), some.read()
-        if not _are_equal(contract, held, rows):
-            changes += _differences(contract, held.to_pylist(), rows.to_pylist())
-            touched += some.clusters
+    for some, held in _differing(table, contract, pieces):
+        changes += _differences(contract, held.to_pylist(), some.read().to_pylist())
+        touched += some.clusters
     if gone:
         changes += _differences(contract, content(table, contract, of_clusters(gone)).to_pylist())
     if changes:
@@ -191,13 +185,8 @@ def _merge(
         f'(t."{key}" = s."{key}" OR (t."{key}" IS NULL AND s."{key}" IS NULL))'
         for key in contract.keys
     )
-    merging = table.merge(
-        pa.Table.from_pylist([*changes], schema),
-        f"t.{of_clusters(clusters)} AND {equal}",
-        source_alias="s",
-        target_alias="t",
-        writer_properties=WRITER,
-    )
+    rows = pa.Table.from_pylist([*changes], schema)
+    merging = merger(table, rows, f"t.{of_clusters(clusters)} AND {equal}")
     merging = merging.when_matched_delete(f"s.{_IS_GONE}").when_matched_update(columns)
     merging.when_not_matched_insert(columns).execute()
 

@@ -26,9 +26,12 @@ _DAY_MS = timedelta(days=1) // timedelta(milliseconds=1)
 
 @dataclass(frozen=True, slots=True)
 class Upkeep:
-    """retention_days: how long files that a commit removed stay on disk. files, files_after: of the
-    newest version, before and after. deleted_files: data files deleted, or that would be.
-    deleted_log_entries: of _delta_log. None where a dry run can't know."""
+    """What an upkeep did, or a dry run would do. None stands for what a dry run can't know.
+
+    retention_days: how long files that a commit removed stay on disk. files, files_after: the
+    number of files of the newest version, before and after. deleted_files: the number of deleted
+    data files. deleted_log_entries: the number of deleted entries of _delta_log.
+    """
 
     retention_days: int
     files: int
@@ -40,8 +43,9 @@ class Upkeep:
 def upkeep(spark: SparkSession, path: str, *, retain_days: int = 0, dry_run: bool) -> Upkeep:
     """The upkeep of the table at `path`. A second run finds nothing to do.
 
-    retain_days: keep files for more days than the table asks for. The table's properties say so
-    from then on, because VACUUM only obeys these. dry_run: change nothing.
+    retain_days: the days for which files are kept, where the table asks for fewer. The table's
+    properties have this number from then on, because VACUUM obeys only these. dry_run: change
+    nothing.
     """
     table = DeltaTable.forPath(spark, path)
     log = _Log(spark, path)
@@ -69,8 +73,7 @@ def _unneeded(spark: SparkSession, path: str) -> int:
 
 
 class _Log:
-    """A table's DeltaLog, which Delta's Python API doesn't have. It is no public API, as that of
-    pipelines.delta.transaction."""
+    """A table's DeltaLog. Delta's Python API lacks it, and it is no public API of Delta's."""
 
     def __init__(self, spark: SparkSession, path: str) -> None:
         self._jvm = cast(Any, spark._jvm)

@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
+from deltalake import DeltaTable
+from deltalake.table import TableMerger
 
 from pipelines.data_files import NewFile
 from pipelines.delta.committing import WriteTarget, Written, commit
@@ -79,13 +81,13 @@ def merge_values(
         return 0
     equal = " AND ".join(f't."{key}" = s."{key}"' for key in contract.keys)
     table = open_table(lake.table_uri(contract.name), seen)
-    merging = table.merge(
-        rows,
-        equal if where is None else f"{equal} AND {where}",
-        source_alias="s",
-        target_alias="t",
-        writer_properties=WRITER,
-    )
+    merging = merger(table, rows, equal if where is None else f"{equal} AND {where}")
     merging = merging.when_matched_update({f'"{name}"': f's."{name}"' for name in columns})
     told = merging.when_not_matched_insert_all().execute()
     return int(told["num_target_rows_inserted"])
+
+
+def merger(table: DeltaTable, rows: pa.Table, where: str) -> TableMerger:
+    """A merge by delta-rs that is to be told what it does. where: SQL condition that matches a row
+    of the table, `t`, with one of `rows`, `s`."""
+    return table.merge(rows, where, source_alias="s", target_alias="t", writer_properties=WRITER)

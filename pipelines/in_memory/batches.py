@@ -69,7 +69,7 @@ class Batches:
     def of(rows: pa.Table) -> Batches:
         """Batches from COLUMNS of a cluster's rows in bronze.log_batches."""
         replicas, replica = _replicas(rows)
-        numbers = {name: _longs(rows[name]) for name in _NUMBERS}
+        numbers = {name: longs(rows[name]) for name in _NUMBERS}
         digest = digests(numbers["crc"], numbers["size_bytes"])
         keys = [digest, *(numbers[name] for name in ("leader_epoch", "last_offset", "base_offset"))]
         order = np.lexsort([*keys, replica])
@@ -198,8 +198,8 @@ def _replicas(rows: pa.Table) -> tuple[tuple[ReplicaId, ...], Longs]:
 
 
 def _told(rows: pa.Table) -> pa.Table:
-    """The columns that are given on as they are. Many batches are in few files, so the names of the
-    files are encoded by a dictionary."""
+    """The columns that stay as they are. Many batches are in few files, so the names of the files
+    are encoded by a dictionary."""
     told = rows.select(["position", "file", "last_seen", "truncated_at", "in_log"])
     return told.set_column(1, "file", rows["file"].combine_chunks().dictionary_encode())
 
@@ -220,7 +220,8 @@ def _apart(starts: Sequence[int], lasts: Sequence[int]) -> list[int]:
     return kept
 
 
-def _longs(column: pa.ChunkedArray) -> Longs:
+def longs(column: pa.ChunkedArray) -> Longs:
+    """A column of whole numbers without NULL."""
     return np.asarray(column.cast(pa.int64()).to_numpy(), np.int64)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from pipelines.in_memory.batches import Batches, Longs, first_of_each
+from pipelines.in_memory.batches import Batches, Longs, first_of_each, longs
 from pipelines.in_memory.committed import AgreedBranch, Batch
 from pipelines.in_memory.held import HeldBatches
 from pipelines.replay.columns import RECORDS
@@ -39,7 +39,7 @@ class BranchRecords(NamedTuple):
 def branch_records(committed: AgreedBranch, rows: pa.Table) -> BranchRecords:
     """Those of the given records that are of the agreed branch. rows: records of any replicas, with
     the column crc besides those of RECORDS."""
-    offsets, epochs, crcs = (_longs(rows[name]) for name in ("offset", "leader_epoch", "crc"))
+    offsets, epochs, crcs = (longs(rows[name]) for name in ("offset", "leader_epoch", "crc"))
     kept = _in_order(offsets, committed.has(offsets, epochs, crcs))
     commitments = committed.commitments(committed.places(offsets[kept]))
     return BranchRecords(_taken(rows, kept), commitments)
@@ -96,7 +96,7 @@ def tail_records(tail: LostTail, rows: pa.Table) -> pa.Table:
     the tail's replica, with the columns base_offset and crc besides those of RECORDS."""
     keys = (rows[name].to_pylist() for name in ("base_offset", "leader_epoch", "crc"))
     is_held = np.array([key in tail.batches for key in zip(*keys, strict=True)], np.bool_)
-    return _taken(rows, _in_order(_longs(rows["offset"]), is_held))
+    return _taken(rows, _in_order(longs(rows["offset"]), is_held))
 
 
 def content_records(rows: pa.Table, epoch: int) -> pa.Table:
@@ -104,7 +104,7 @@ def content_records(rows: pa.Table, epoch: int) -> pa.Table:
     record's index in the snapshot. rows: the records, as any replicas have them. epoch: the
     snapshot's epoch."""
     epochs = pa.repeat(pa.scalar(epoch, pa.int32()), rows.num_rows)
-    indexes = _longs(rows["offset"])
+    indexes = longs(rows["offset"])
     kept = _in_order(indexes, np.ones(len(indexes), np.bool_))
     return _taken(rows.append_column("leader_epoch", epochs), kept)
 
@@ -125,10 +125,6 @@ def _taken(rows: pa.Table, places: Longs) -> pa.Table:
     if len(places) == rows.num_rows and bool((np.diff(places) > 0).all()):
         return rows
     return rows.take(pa.array(places))
-
-
-def _longs(column: pa.ChunkedArray) -> Longs:
-    return np.asarray(column.to_numpy(), np.int64)
 
 
 def holders_of(branch: Batches) -> pa.Table:

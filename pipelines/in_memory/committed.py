@@ -1,8 +1,8 @@
 """silver.committed_log: the agreed branch of a cluster, entry by entry, over all captures.
 
-What one capture group proves stays proven, up to where a newer group proves another history (in a
-cluster that broke Raft's promises). Where no group proves anything, the newest group whose branch
-reaches an offset decides, as in gold.leader_epoch_history.
+An entry that one capture group proves stays proven, unless a newer group proves another history at
+or before its offset, in a cluster that broke Raft's promises. Where no group proves anything, the
+newest group whose branch reaches an offset decides, as in gold.leader_epoch_history.
 """
 
 from __future__ import annotations
@@ -114,18 +114,10 @@ class AgreedBranch(_Ranges):
             return found
         return np.where(self.high[np.maximum(found, 0)] > offsets, found, -1)
 
-    def entry(self, offset: int) -> Row | None:
-        """The row of silver.committed_log for an offset."""
+    def epoch_at(self, offset: int) -> int | None:
+        """The epoch of the entry at an offset; None where no replica holds one."""
         (place,) = self.places(np.array([offset])).tolist()
-        if place < 0:
-            return None
-        return {
-            "cluster_id": self.cluster_id,
-            "offset": offset,
-            "leader_epoch": int(self.leader_epoch[place]),
-            "crc": int(self.crc[place]),
-            "commitment": _COMMITMENTS[int(self.is_proven[place])],
-        }
+        return None if place < 0 else int(self.leader_epoch[place])
 
     def has(self, offsets: Longs, epochs: Longs, crcs: Longs) -> npt.NDArray[np.bool_]:
         """Whether the entry at each offset is in a batch with this epoch and CRC."""
@@ -148,8 +140,8 @@ class AgreedBranch(_Ranges):
 
 
 def _cuts(lengths: Longs) -> Iterator[int]:
-    """The indexes behind the parts into which ranges of these lengths are cut, each of some
-    rows."""
+    """The ends (exclusive) of parts into which ranges of these lengths are cut, so that each part
+    has about _ROWS_AT_ONCE rows."""
     parts = (np.cumsum(lengths) - 1) // _ROWS_AT_ONCE
     yield from (np.flatnonzero(parts[1:] != parts[:-1]) + 1).tolist()
     yield len(lengths)
@@ -157,8 +149,8 @@ def _cuts(lengths: Longs) -> Iterator[int]:
 
 @dataclass(frozen=True)
 class _Pieces(_Ranges):
-    """Pieces of batches in the branches of some groups. moment: the rank of the newest such
-    group."""
+    """Pieces of batches in the branches of some groups. moment: the rank of the newest group whose
+    branch has the piece."""
 
     base_offset: Longs
     moment: Longs
@@ -270,8 +262,8 @@ def _gaps(ranges: Ranges) -> Iterator[OffsetRange]:
 
 
 class _NewerGroups:
-    """What those groups of one cluster that are newer than a moment say of the branch. groups:
-    ascending by their moments."""
+    """The groups of one cluster, and what those of them that are newer than a rank say about the
+    branch. groups: ascending by their moments; a group's rank is its index."""
 
     def __init__(self, groups: Sequence[Row]) -> None:
         self._groups = [(rank, group) for rank, group in enumerate(groups) if group["branch"]]

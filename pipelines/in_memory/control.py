@@ -43,7 +43,10 @@ def node_ids_as_voters(ids: Iterable[int]) -> list[Row]:
 
 def configured_voters_as_voters(voters: Iterable[Row]) -> list[Row]:
     """Voters of controller.quorum.voters, sorted. voters: dicts of voter_id, host and port."""
-    return _in_order(voter(one["voter_id"], endpoints=[_endpoint(one)]) for one in voters)
+    return _in_order(
+        voter(one["voter_id"], endpoints=[{"name": None, "host": one["host"], "port": one["port"]}])
+        for one in voters
+    )
 
 
 def leader_voters_as_voters(voters: Sequence[Row] | None) -> list[Row] | None:
@@ -52,10 +55,6 @@ def leader_voters_as_voters(voters: Sequence[Row] | None) -> list[Row] | None:
     if voters is None:
         return None
     return [voter(one["voter_id"], one["directory_id"]) for one in voters]
-
-
-def _endpoint(configured: Row) -> Row:
-    return {"name": None, "host": configured["host"], "port": configured["port"]}
 
 
 def voter(

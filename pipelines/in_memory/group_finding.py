@@ -35,7 +35,7 @@ def finding_of_group(captures: Sequence[tuple[str, ReplicaLog]]) -> dict[str, An
     captures: (capture_id, log) of each replica of the group, in the order of their keys.
 
     - pairs: the columns of gold.divergence_points for each two replicas, and the first offset at
-      which both hold one epoch with two contents; None unless they are in conflict.
+      which both hold one epoch with two contents, or None for replicas that aren't in conflict.
     - contested: the ranges from `start` (inclusive) to `end` (exclusive) that have two proven
       entries, with the epoch at `start`, and the capture of the first replica that holds `start`.
     - epochs: the offset at which each replica's log first holds an epoch, and the commitment of the

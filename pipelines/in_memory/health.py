@@ -1,5 +1,5 @@
-"""The health and the exposures of a cluster, from the versions of its entities; and the capture
-that shows its newest state, and whether that state is complete."""
+"""The health of a cluster and its exposure to failures, from the versions of its entities; and the
+capture that shows the newest state."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ def health(written: pa.Table, looks: Iterable[Row]) -> list[Row]:
 
 
 def _history(written: pa.Table, look: Mapping[str, Any]) -> Iterator[tuple[Any, ...]]:
-    """HISTORY: the entities of the state, and earlier versions of those of WATCHED_ENTITIES."""
+    """The rows of HISTORY: the entities of the state, and earlier values of entities of the kinds
+    in WATCHED_ENTITIES."""
     begin, end = look["from_offset"], look["end_offset"]
     for row in _versions(written, look["cluster_id"]):
         entity, key, value, start, stop, start_ms, stop_ms, record = row
@@ -56,7 +57,8 @@ def _history(written: pa.Table, look: Mapping[str, Any]) -> Iterator[tuple[Any, 
 
 
 def _versions(written: pa.Table, cluster_id: str) -> Iterator[tuple[Any, ...]]:
-    """_COLUMNS of a cluster's versions of JUDGED, with times in ms."""
+    """The values of _COLUMNS, with times in ms, of the cluster's versions of entities of the kinds
+    in JUDGED."""
     mine = pc.and_(pc.equal(written["what"], VERSION), pc.equal(written["cluster_id"], cluster_id))
     is_judged = pc.is_in(written["entity"], pa.array(JUDGED, pa.string()))
     versions = written.filter(pc.and_(mine, is_judged))

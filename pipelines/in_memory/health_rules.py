@@ -1,4 +1,4 @@
-"""The health of a cluster, and what failures would take away: replica.health on rows of
+"""The health of a cluster and its exposure to failures: replica.health on rows of
 gold.metadata_history."""
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ SHOWN_SUBJECTS = 100
 """How many subjects of one finding are shown. All subjects could be as large as the state itself,
 which gold.metadata_history has."""
 MOST_BROKERS_IN_PAIRS = 500
-"""With more live brokers the table has no pairs of brokers: they would be more rows than all
-others."""
+"""With more live brokers than this the table has no pairs of brokers: their rows would be more than
+all others."""
 STATE, STEP = 1, 2
 """What a row of HISTORY is: an entity of the state that is judged, or its value before a step."""
 HISTORY = pa.schema(
@@ -76,7 +76,7 @@ WATCHED_ENTITIES = tuple(_TABLES)
 
 
 def told(look: Row, history: Iterable[Row]) -> Iterator[Row]:
-    """The rows of JUDGEMENT of one cluster. look: of health.looks. history: rows of HISTORY."""
+    """The rows of JUDGEMENT of one cluster. look: from health.looks. history: rows of HISTORY."""
     rows = groupby(history, itemgetter("what"))
     what, states = next(rows, (STATE, iter(())))
     assert what == STATE, "a cluster that is looked at has a state"

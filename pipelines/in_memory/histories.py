@@ -111,8 +111,6 @@ class _Gone(NamedTuple):
 
     start: int
     end: int
-    leader_epoch: int
-    crc: int
     batch: Batch
     last_seen: datetime | None
 
@@ -135,7 +133,7 @@ def truncations(
     gone = _gone(batches)
     ranges = proven(one.batch for entries in gone.values() for one in entries)
     for (replica, seen_at), entries in gone.items():
-        for run in _runs(sorted(entries, key=lambda one: one[:4])):
+        for run in _runs(sorted(entries, key=itemgetter(0, 1, 2))):
             yield {
                 **asdict(replica),
                 "seen_at": seen_at,
@@ -153,10 +151,8 @@ def _gone(batches: Batches) -> dict[tuple[ReplicaId, datetime], list[_Gone]]:
     found: dict[tuple[ReplicaId, datetime], list[_Gone]] = defaultdict(list)
     for place, (truncated_at, last_seen) in zip(places.tolist(), times, strict=True):
         batch = batches.identity(place)
-        end = int(batches.entries_end[place])
-        replica = batches.replicas[int(batches.replica[place])]
-        one = _Gone(batch[0], end, batch[1], batch[2], batch, last_seen)
-        found[replica, truncated_at].append(one)
+        one = _Gone(batch[0], int(batches.entries_end[place]), batch, last_seen)
+        found[batches.replicas[int(batches.replica[place])], truncated_at].append(one)
     return found
 
 
@@ -179,7 +175,7 @@ def _of_run(run: Sequence[_Gone], committed: AgreedBranch, proven: Mapping[Batch
     return {
         "from_offset": run[0].start,
         "to_offset": max(one.end for one in run),
-        "epochs": sorted({one.leader_epoch for one in run}),
+        "epochs": sorted({one.batch[1] for one in run}),
         "records": sum(one.end - one.start for one in run),
         "last_seen": max((one.last_seen for one in run if one.last_seen), default=None),
         **{f"{name}_lost": sum(one[name] for one in lost) for name in lost[0]},

@@ -64,12 +64,11 @@ def refused_records(replayed: Iterable[Row], committed: AgreedBranch) -> list[Ro
     replayed: a Replayed's `compared`."""
     rows = [row for row in replayed if row["content_sha256"] is None and row["refused"] > 0]
     first = min((row["first_refused"] for row in rows), key=itemgetter("offset"), default=None)
-    entry = None if first is None else committed.entry(first["offset"])
-    if first is None or entry is None:
+    epoch = None if first is None else committed.epoch_at(first["offset"])
+    if first is None or epoch is None:
         return []
     message = describe_refusal(Refusal(**first), sum(row["refused"] for row in rows))
-    place = {"offset": first["offset"], "epoch": entry["leader_epoch"]}
-    found = log.UNAPPLIABLE_RECORD.at("", message, **place)
+    found = log.UNAPPLIABLE_RECORD.at("", message, offset=first["offset"], epoch=epoch)
     return [_worded(committed.cluster_id, None, found)]
 
 

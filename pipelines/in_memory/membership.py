@@ -1,7 +1,8 @@
 """Findings about the ids that the members of a round claim: replica.check.membership on the
 tables.
 
-A round is what was looked at together, so the rules see what one call of `kraftlake check` sees.
+The captures of a round were taken together. So the rules see the same members as one call of
+`kraftlake check`.
 """
 
 from __future__ import annotations
@@ -37,8 +38,8 @@ _NO_STATE: Row = dict.fromkeys(("leader_id", "leader_epoch", "current_voters"))
 
 
 class RoundMember(NamedTuple):
-    """A capture in a round. member: what the rules need, without the batches. held: a row for each
-    batch of its log, in columns of _ENTRY."""
+    """A capture in a round. member: the facts that the rules need, without the batches. held: a row
+    for each batch of its log, with the columns of _ENTRY."""
 
     ingest_seq: int
     capture_id: str

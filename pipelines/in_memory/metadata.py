@@ -1,4 +1,4 @@
-"""gold.metadata_history, gold.metadata_changes and gold.state_ranges, from what a replay wrote."""
+"""gold.metadata_history, gold.metadata_changes and gold.state_ranges, from the rows of a replay."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PROVEN, _SUPERSEDED = "proven", "superseded"
 
 
 def metadata_history(written: pa.Table) -> pa.Table:
-    """The versions of entities. written: WRITTEN."""
+    """The versions of entities. written: rows of WRITTEN."""
     return _of(written, VERSION, OF_VERSION)
 
 
@@ -27,7 +27,7 @@ def metadata_changes(written: pa.Table) -> pa.Table:
     keys = list(_CHANGE_KEYS)
     times = rows.select(keys).group_by(keys).aggregate([([], "count_all")])
     repeated = times.filter(pc.greater(times["count_all"], 1)).select(keys)
-    if not repeated.num_rows:  # True for every cluster that never lost a branch.
+    if not repeated.num_rows:  # as in every cluster of which no branch lost
         return rows
     known = {tuple(row.values()) for row in repeated.to_pylist()}
     is_repeated = pa.array([key in known for key in _keys(rows)], pa.bool_())
@@ -36,12 +36,12 @@ def metadata_changes(written: pa.Table) -> pa.Table:
 
 
 def changes_told(written: pa.Table) -> pa.Table:
-    """The changes, also those that several branches tell. written: WRITTEN."""
+    """All changes, also equal ones of several branches. written: rows of WRITTEN."""
     return _of(written, CHANGE, OF_CHANGE, {"record_offset": "offset", "valid_from": "at"})
 
 
 def state_ranges(written: pa.Table) -> pa.Table:
-    """The end offsets at which the state is known. written: WRITTEN."""
+    """The end offsets at which the state is known. written: rows of WRITTEN."""
     columns = {"valid_from_offset": "from_offset", "valid_to_offset": "to_offset"}
     return _of(written, RANGE, OF_RANGE, columns)
 
@@ -81,8 +81,9 @@ def _key(row: Row) -> tuple[Any, ...]:
 
 
 def _one_of_each(changes: Iterable[Row]) -> dict[tuple[Any, ...], Row]:
-    """One change for each key. Branches that lost may share their first records, and each tells
-    them: unproven comes before superseded, and that before None."""
+    """One change for each key. Branches that lost may share their first records, and so have equal
+    changes. Of these an unproven one is kept rather than a superseded one, and that rather than one
+    without a commitment."""
     first: dict[tuple[Any, ...], Row] = {}
     for row in sorted(changes, key=lambda row: nulls_first([row["new"], row["old"]])):
         key = _key(row)

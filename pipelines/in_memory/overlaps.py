@@ -59,11 +59,9 @@ def best_of_overlapping(
 
 
 def _swept(claims: Longs, low: Longs, high: Longs, place: Longs) -> Iterator[tuple[int, int, int]]:
-    """The ranges that count, of ranges that are sorted by their begins and leave no offset between
-    them out.
-
-    place: the higher, the more a range counts.
-    """
+    """The ranges that count. claims: ranges, sorted by their starts, which together cover all
+    offsets from the first one to the last. place: of two ranges the one with the higher place
+    counts."""
     starts, ends = low[claims].tolist(), high[claims].tolist()
     waiting = list(zip(starts, (-place[claims]).tolist(), ends, claims.tolist(), strict=True))
     waiting.reverse()

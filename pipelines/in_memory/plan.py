@@ -1,4 +1,4 @@
-"""Which records of a cluster can be replayed, and so the plan of its replay."""
+"""Finds which records of a cluster can be replayed, and plans its replay by that."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _Runs: TypeAlias = list[tuple[int, int]]
 
 class WholeSnapshot(NamedTuple):
     """The content of a whole snapshot under one id. timestamp_us: the time of the last record that
-    it contains, None where nobody knows."""
+    it contains, None where it is unknown."""
 
     end_offset: int
     epoch: int
@@ -44,16 +44,15 @@ def whole_snapshots(snapshots: Iterable[Row]) -> Iterator[WholeSnapshot]:
 
 
 class Surveyed(NamedTuple):
-    """What some records tell a plan. held: the offsets that have a record. unknown: the offsets of
-    records whose type or version this release doesn't know."""
+    """The facts about some records that a plan needs. held: the offsets that have a record.
+    unknown: the offsets of records whose type or version this release doesn't know."""
 
     held: _Runs
     unknown: list[int]
 
 
 def surveyed(rows: pa.Table) -> Surveyed:
-    """What these records tell a plan. rows: records with the columns of RECORDS, ascending by
-    offset."""
+    """The facts about these records. rows: with the columns of RECORDS, ascending by offset."""
     offsets = np.asarray(rows["offset"].to_numpy(), np.int64)
     cuts = (np.flatnonzero(np.diff(offsets) != 1) + 1).tolist()
     bounds = pairwise([0, *cuts, len(offsets)] if len(offsets) else [])
@@ -63,9 +62,9 @@ def surveyed(rows: pa.Table) -> Surveyed:
 
 @dataclass(frozen=True)
 class Planned:
-    """What a cluster's parts replay. unknown: the offsets of the branch whose records are of a type
-    or version that this release doesn't know. Behind such a record no state is the whole truth, so
-    it is a hole in the log."""
+    """The plan of a cluster's replay. unknown: the offsets of the branch whose records are of a
+    type or version that this release doesn't know. Such a record counts as a hole in the log,
+    because no state behind it is known completely."""
 
     plan: ReplayPlan
     unknown: frozenset[int]
@@ -77,9 +76,9 @@ def planned(
     snapshots: Iterable[WholeSnapshot],
     partial_contents: Collection[str],
 ) -> Planned:
-    """The plan of a cluster's replay. pieces: what the records of the agreed branch tell, ascending
-    by offset. partial_contents: the contents of snapshots that hold a record which this release
-    doesn't know. No replay begins with such a snapshot."""
+    """The plan of a cluster's replay. pieces: the facts about the records of the agreed branch,
+    ascending by offset. partial_contents: the contents of snapshots that hold a record which this
+    release doesn't know. No replay begins with such a snapshot."""
     held: _Runs = []
     unknown: list[int] = []
     for piece in pieces:
@@ -122,5 +121,4 @@ def _epoch_before(committed: AgreedBranch, present: _Runs, end_offset: int) -> i
     offset = end_offset - 1
     if not any(start <= offset < end for start, end in present):
         return None
-    entry = committed.entry(offset)
-    return None if entry is None else entry["leader_epoch"]
+    return committed.epoch_at(offset)

@@ -37,7 +37,7 @@ _TRIED_EVERY_S = 2.0
 
 @contextmanager
 def claimed(lake: Lake, waiting: Callable[[], None]) -> Iterator[None]:
-    """Hold the lake. `waiting` is called once where another process holds it.
+    """Holds the lake. waiting: is called once where another process holds it.
 
     Raises UnwritableFileError where the store refuses; UsageError, at the end, where the claim was
     lost meanwhile.
@@ -65,7 +65,7 @@ def claimed(lake: Lake, waiting: Callable[[], None]) -> Iterator[None]:
 
 @dataclass
 class Claim:
-    """store: a file system of pyarrow.fs. folder: holds all claims."""
+    """The claim of one writer. store: a file system of pyarrow.fs. folder: holds all claims."""
 
     store: Any
     folder: str
@@ -76,7 +76,7 @@ class Claim:
         self.path = f"{self.folder}/{uuid.uuid4().hex}"
 
     def take(self) -> bool:
-        """Try to take the lake. Returns whether it worked; if not, the claim is removed."""
+        """Tries to take the lake. Gives whether it worked; if it didn't, the claim is removed."""
         self.renew()
         if not self._others():
             return True
@@ -114,7 +114,7 @@ class Claim:
 
 @contextmanager
 def _renewed(claim: Claim) -> Iterator[None]:
-    """Renew the claim while the block runs."""
+    """Renews the claim while the block runs."""
     is_over = threading.Event()
 
     def renew() -> None:

@@ -59,7 +59,7 @@ _EFFECTIVE = os.access in os.supports_effective_ids
 
 
 def _try_file(lake: Lake) -> None:
-    """Make a file and remove it: only that shows whether it is possible."""
+    """Makes a file and removes it, because only that shows whether this user can write."""
     name = f"_trial.{uuid.uuid4().hex}"
     try:
         lake.write(name, b"")

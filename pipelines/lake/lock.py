@@ -25,7 +25,7 @@ FILE_NAME = "_ingest.lock"
 
 @contextmanager
 def locked(lake: Lake, waiting: Callable[[], None]) -> Iterator[None]:
-    """Hold the lake's lock. `waiting` is called where another process holds it.
+    """Holds the lake's lock. waiting: is called where another process holds it.
 
     The lock works between processes of this machine, and between machines where the file system
     shares locks (NFS 4 does). Raises UnwritableFileError where the lake's folder can't be made or
@@ -73,7 +73,7 @@ def _lock_file(lake: Lake) -> Iterator[BinaryIO]:
 
 
 def _is_taken(file: BinaryIO) -> bool:
-    """Take the lock if it is free. Returns whether it was."""
+    """Takes the lock if it is free. Gives whether it was free."""
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

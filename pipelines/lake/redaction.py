@@ -1,5 +1,5 @@
-"""The key of a lake's fingerprints. It is made once, and is in no table. Because of it, a second
-run gives the same fingerprints."""
+"""The key of a lake's fingerprints, which is made once and is in no table. With the same key a
+second run gives the same fingerprints."""
 
 from __future__ import annotations
 
@@ -19,10 +19,9 @@ _KEY_BYTES = 32
 
 @dataclass(frozen=True, slots=True)
 class Redaction:
-    """How a lake hides secrets. key_file: of its key, or a copy of that file. shown_configs: names
-    of configs that Kafka doesn't know, whose values the user wants to see
-    (replica.metadata.redact). keeps_crcs: whether batches keep their own CRCs even where they hold
-    secrets."""
+    """How a lake hides secrets. key_file: the file of the lake's key, or a copy of it.
+    shown_configs: names of configs that Kafka doesn't know, whose values the user wants to see
+    (replica.metadata.redact). keeps_crcs: whether batches that hold secrets keep their CRCs."""
 
     key_file: str
     shown_configs: frozenset[str] = frozenset()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +9,7 @@ from pipelines.lake import SCHEMAS, Lake
 from pipelines.lake.links import refuse_links
 from pipelines.lake.schema_version import check_schema_version
 from pipelines.object_store import check_bucket, opened
+from pipelines.own_folder import names_in
 from replica.errors import UsageError
 
 _LOG = "_delta_log"
@@ -38,7 +38,7 @@ def _local_tables(root: Path) -> tuple[str, ...]:
     found = [
         f"{schema}.{name}"
         for schema in SCHEMAS
-        for name in _folders(root / schema)
+        for name in sorted(names_in(root / schema))
         if (root / schema / name / _LOG).is_dir()
     ]
     if not found:
@@ -47,10 +47,6 @@ def _local_tables(root: Path) -> tuple[str, ...]:
             "run `kraftlake ingest --lake` first, or name the folder above them"
         )
     return tuple(found)
-
-
-def _folders(path: Path) -> list[str]:
-    return sorted(os.listdir(path)) if path.is_dir() else []
 
 
 def _remote_tables(lake: Lake) -> tuple[str, ...]:

@@ -13,8 +13,7 @@ from pipelines.delta.small import dataframe_of
 from pipelines.in_memory.batches import COLUMNS
 from pipelines.in_memory.bronze_rows import BronzeRows
 from pipelines.in_memory.derived import Silver
-from pipelines.in_memory.quorum.log_growth import ENVELOPE_BYTES, LENGTHS
-from pipelines.in_memory.rows import of_cluster
+from pipelines.in_memory.quorum.log_growth import ENVELOPE_BYTES
 from pipelines.quality.admitted import Admitted
 from pipelines.tables import bronze
 from pipelines.tables.bronze import BATCH_KEYS
@@ -44,15 +43,6 @@ def clusters_of(admitted: Admitted, frames: Mapping[Contract, DataFrame]) -> lis
             tables.append(admitted.columns_where(contract, names, "true"))
     ids = {one for table in tables for one in table["cluster_id"].unique().to_pylist()}
     return [Silver(one, BronzeRows.of(one, tables)) for one in sorted(ids)]
-
-
-def lengths_by_cluster(lengths: DataFrame) -> dict[str, pa.Table]:
-    """The rows of LENGTHS, by cluster_id. lengths: the rows of record_lengths."""
-    found = lengths.select("cluster_id", *LENGTHS.names).toArrow()
-    return {
-        cluster_id: of_cluster(found, cluster_id).select(LENGTHS.names).cast(LENGTHS)
-        for cluster_id in found["cluster_id"].unique().to_pylist()
-    }
 
 
 _KINDS = ("hour", "record_type")

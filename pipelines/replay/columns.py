@@ -32,7 +32,7 @@ RECORDS = pa.schema(
         *(SPREAD.field(name) for name in ("record_version", "payload", "value")),
     ]
 )
-"""What is read of each record. payload: JSON, only where `value` is NULL."""
+"""The columns that are read of each record. payload: JSON, only where `value` is NULL."""
 
 _Mask = npt.NDArray[np.bool_]
 _STATEFUL = frozenset({*KEY_FIELDS, *BROADCAST}) - {*STATEFUL_CONTROL}
@@ -58,7 +58,8 @@ def with_json(rows: pa.Table) -> pa.Table:
 
 
 class RecordPlace(NamedTuple):
-    """Where a part wants records. position, commitment: an array, or one value for all records."""
+    """The place at which a part of a replay reads records, in columns of SPREAD. position,
+    commitment: an array, or one value for all records."""
 
     position: pa.Array | int
     source: str
@@ -74,8 +75,8 @@ def is_unknown(rows: pa.Table) -> _Mask:
 
 
 def _has_unknown_bytes(rows: pa.Table) -> _Mask:
-    """The same of metadata records. The JSON of a record of an unknown type has a field apiKey, and
-    that of no other type has one."""
+    """Whether each record, if it is a metadata record, is of a type or version that this release
+    doesn't know. Only the JSON of a record of an unknown type has a field apiKey."""
     values = rows["value"].combine_chunks()
     found = _mask(pc.fill_null(pc.match_substring(rows["payload"], '"apiKey":'), False))
     found &= _mask(values.is_null())
@@ -99,8 +100,9 @@ def _is_unknown(envelope: bytes) -> bool | None:
 def spread(
     rows: pa.Table, unknown: _Mask, cluster_id: str, place: RecordPlace, bucket: int, buckets: int
 ) -> pa.Table:
-    """SPREAD of those records that one part of a replay has to see: records that have state and a
-    key of its bucket, and records that every part needs. rows: RECORDS; unknown: by is_unknown."""
+    """The rows of SPREAD of those records that one part of a replay needs: records that have state
+    and a key of its bucket, and records that every part needs. rows: records with the columns of
+    RECORDS. unknown: from is_unknown."""
     kept = _has_state(rows, unknown)
     if buckets > 1:
         kept &= unknown | _is_in_bucket(rows, bucket, buckets)

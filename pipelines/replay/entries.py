@@ -72,8 +72,8 @@ def stored_record(
     payload: str | None,
     value: bytes | None,
 ) -> ReplayedRecord:
-    """The record of a row, from the last columns of SPREAD. DataError: ingest writes no
-    such row."""
+    """The record of a row, from the last columns of SPREAD. Raises DataError for a row that ingest
+    never writes."""
     if value is not None:
         if is_control:
             return decode_control(control_key(ControlType[record_type]), value)

@@ -26,6 +26,7 @@ from replica.metadata.image.partition import Partition, fields_of
 from replica.metadata.image.replay import MARKERS, ReplayedRecord
 from replica.metadata.image.versions import VersionedReplay, Write
 from replica.metadata.record import MetadataRecord, new_record
+from replica.metadata.records import RECORDS_BY_NAME
 from replica.scan.native import Longs
 from replica.scan.partition_versions import PartitionVersions, ToldVersions
 from replica.scan.version_input import MOST_ROWS, NOWHEN, RECORD_TYPES, silent_rows
@@ -42,15 +43,15 @@ _OF_ALL = frozenset({*MARKERS, "CLEAR_ELR_RECORD"})
 _NOWHERE = -1
 """The record offset of a version that began in a snapshot."""
 _REFILL_SHARE = 8
-"""To tell the kernel of one partition takes this share of the time of a record by the scalar
-replay. A log with transactions switches between the two often."""
+"""Giving the kernel a partition takes an eighth of the time in which the scalar replay applies a
+record. A log with transactions switches between the two often."""
 
 
 @dataclass
 class PartitionsReplay:
     """A run that is being replayed. refused: how many records can't be applied. is_explained:
-    whether from now on only this number is wanted. changes, batches: rows made so far: changes one
-    by one, and rows of WRITTEN."""
+    whether such a record was given already, so that further ones are only counted. changes,
+    batches: the rows made so far, as single changes and as rows of WRITTEN."""
 
     part: Part
     replay: VersionedReplay = field(default_factory=VersionedReplay)
@@ -63,8 +64,8 @@ class PartitionsReplay:
 
 
 class Partitions:
-    """The partitions of one run at a time. are_open: whether the kernel has the partitions and
-    their versions."""
+    """The partitions of a run, one run after the other. are_open: whether the kernel has the
+    partitions and their versions."""
 
     def __init__(self, cluster_id: str) -> None:
         self._cluster_id = cluster_id
@@ -98,7 +99,7 @@ class Partitions:
         return row
 
     def tell(self, entries: Entries, of: PartitionsReplay) -> None:
-        """The rows of these entries that were not given yet."""
+        """Adds the rows of these entries that were not added yet."""
         if self._book is None:
             return
         self._tell_new_topics(entries, of)
@@ -206,9 +207,10 @@ class Partitions:
 
     def _put(self, partitions: Sequence[tuple[tuple[str, int], Partition, Since]]) -> None:
         assert self._book is not None
+        newest = RECORDS_BY_NAME["PARTITION_RECORD"].newest
         for some in _chunks(partitions):
             values = [
-                encode(new_record("PARTITION_RECORD", 2, fields_of(key, value)))
+                encode(new_record("PARTITION_RECORD", newest, fields_of(key, value)))
                 for key, value, _ in some
             ]
             self._book.learn(silent_rows(values, since=[self._numbers(one[2]) for one in some]))

@@ -186,8 +186,8 @@ def batches_of(rows: Iterable[dict[str, Any]], schema: pa.Schema) -> Iterator[pa
 
 
 class _Piece(NamedTuple):
-    """Consecutive rows that are walked together: the log between snapshots and tails, whose
-    position is -1; or the rows of one source at one position."""
+    """Consecutive rows that are read together: rows of the log, for which `position` is -1, or the
+    rows of one source at one position."""
 
     source: str
     position: int

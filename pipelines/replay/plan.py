@@ -1,4 +1,4 @@
-"""What every part of a cluster's replay must know: the runs of the log, and the offsets of
+"""The plan of a cluster's replay, which every part follows: the runs of the log, and the offsets of
 snapshots.
 
 A run is replayed from offset 0; or, where the log begins later, from its base, the oldest snapshot
@@ -64,7 +64,7 @@ def plan_of(
     """The plan of one cluster.
 
     runs: (start, end (exclusive)) of the offsets that can be replayed, ascending. snapshots: each
-    with whether a replay may begin with it. log_end: as of Plan.
+    with whether a replay may begin with it. log_end: as of ReplayPlan.
     """
     ordered = sorted(snapshots, key=lambda one: _ID(one[0]))
     begins = [snapshot for snapshot, can_begin in ordered if can_begin]

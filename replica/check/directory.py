@@ -54,9 +54,9 @@ def gather(examined: Examined) -> DirectoryFacts:
     partition = partition_of(examined)
     changes = leader_changes(examined)
     runs = epoch_runs(examined, changes)
-    if not partition.is_of_a_quorum:
-        return DirectoryFacts(examined, partition, changes, runs, NotedRecords((), (), {}))
-    noted = note_records(examined, is_metadata=partition.is_metadata)
+    noted = NotedRecords((), (), {})
+    if partition.is_of_a_quorum:
+        noted = note_records(examined, is_metadata=partition.is_metadata)
     return DirectoryFacts(examined, partition, changes, runs, noted)
 
 

@@ -26,8 +26,7 @@ from replica.format.walk import LocatedBatch
 from replica.metadata.codec import decode
 from replica.metadata.record import UnknownRecord
 from replica.metadata.records import NEWEST_KAFKA, RECORDS_BY_KEY
-from replica.scan.odd_records import odd_records
-from replica.scan.segments import is_large
+from replica.scan.segments import is_large, odd_records
 
 BEGIN, END, ABORT = (f"{word}_TRANSACTION_RECORD" for word in ("BEGIN", "END", "ABORT"))
 

@@ -40,8 +40,8 @@ CONTROL_ATTRIBUTE = 0x20
 _RESERVED_MASK = ~0x7F
 _LAST_CODEC = 4
 MIN_RECORD_BYTES = 7
-"""An empty, uncompressed record: a byte each for length, attributes, two deltas, two lengths and
-the count of headers."""
+"""The size of an empty, uncompressed record: one byte each for its length, attributes, two deltas,
+two lengths and the count of headers."""
 _MAX_INT64 = 2**63 - 1
 """The highest end offset (exclusive)."""
 
@@ -65,12 +65,12 @@ class BatchHeader(NamedTuple):
 
     @property
     def size_bytes(self) -> int:
-        """Bytes of the whole batch, with this header."""
+        """The size in bytes of the whole batch, with this header."""
         return LENGTH_PREFIX.size + self.batch_length
 
     @property
     def last_offset(self) -> int:
-        """Offset of the last record, inclusive."""
+        """The offset of the last record, inclusive."""
         return self.base_offset + self.last_offset_delta
 
     @property
@@ -80,7 +80,7 @@ class BatchHeader(NamedTuple):
 
     @property
     def codec(self) -> int:
-        """Compression type: 0 none, 1 gzip, 2 snappy, 3 lz4, 4 zstd."""
+        """The compression type: 0 none, 1 gzip, 2 snappy, 3 lz4, 4 zstd."""
         return self.attributes & _CODEC_MASK
 
     @property
@@ -148,8 +148,8 @@ def continued_crc(part: Buffer, before: int) -> int:
 
 
 def with_records(header: BatchHeader, records: bytes) -> bytes:
-    """A whole batch of encoded (and, by the header's codec, compressed) records. Length and CRC are
-    computed."""
+    """A whole batch of records that are encoded, and compressed by the codec of the header. The
+    length and the CRC are computed."""
     length = MIN_BATCH_LENGTH + len(records)
     batch = bytearray(encode_header(header._replace(batch_length=length, crc=0)))
     batch += records

@@ -1,7 +1,8 @@
 """CRC-32C (Castagnoli), the checksum of Kafka's batches: RFC 3720, appendix B.4.
 
-The package crc32c computes it with the processor's instruction, at GB a second. The one-file core
-has no compiled code, so there tables do the same, at 0.8 MB a second on a slow, busy machine.
+The package crc32c computes the checksum with the processor's instruction, at GB a second. The
+one-file core has no compiled code, so it computes the checksum by tables, at 0.8 MB a second on a
+slow, busy machine.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ except ImportError:
     _package = None  # type: ignore[assignment]
 
 _POLYNOMIAL = 0x82F63B78
-"""The polynomial reversed: its lowest bit is the highest power."""
+"""The polynomial with its bits reversed: the lowest bit stands for the highest power."""
 _ALL = 0xFFFF_FFFF
 _WORD = struct.Struct("<I")
 
@@ -39,9 +40,9 @@ def by_tables(data: Buffer, before: int = 0) -> int:
 
 @cache
 def _tables() -> tuple[list[int], list[int], list[int]]:
-    """The CRCs of all values of a word's first two bytes, of its last two bytes, and of one
-    byte."""
-    one = [_shifted(byte) for byte in range(256)]
+    """Three tables: the CRCs of all values of a word's first two bytes, of its last two bytes, and
+    of one byte."""
+    one = [crc_of_byte(byte) for byte in range(256)]
     two = [one[crc & 0xFF] ^ crc >> 8 for crc in one]
     three = [one[crc & 0xFF] ^ crc >> 8 for crc in two]
     four = [one[crc & 0xFF] ^ crc >> 8 for crc in three]
@@ -50,11 +51,13 @@ def _tables() -> tuple[list[int], list[int], list[int]]:
     return low, high, one
 
 
-def _shifted(byte: int) -> int:
+def crc_of_byte(byte: int) -> int:
+    """The CRC of one byte, without the inversion of bits before and after."""
     for _ in range(8):
         byte = byte >> 1 ^ (_POLYNOMIAL if byte & 1 else 0)
     return byte
 
 
 crc32c: Callable[..., int] = getattr(_package, "crc32c", by_tables)
-"""(data, before=0) -> the CRC of `data` behind bytes whose CRC is `before`."""
+"""A function (data, before=0), which returns the CRC of `data` behind bytes whose CRC is
+`before`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from replica.check.rule import Finding, Rule, Subject
 from replica.metadata.image.image import Image
@@ -24,13 +24,12 @@ _INT32_MAX = 2**31 - 1
 PartitionKey: TypeAlias = tuple[str, int]
 
 
-@dataclass(frozen=True, slots=True)
-class ReassignmentStart:
-    """The record with which a partition's reassignment began. at: its time, in ms since 1970
-    (UTC)."""
+class Beginning(NamedTuple):
+    """The record with which something began. at: its time, in ms since 1970 (UTC); None where its
+    batch has no time."""
 
     offset: int
-    at: int
+    at: int | None
 
 
 @dataclass(frozen=True)
@@ -54,7 +53,7 @@ class Cluster:
     refused_at: int | None = None
     voters: frozenset[int] = frozenset()
     broker_defaults: Mapping[str, str] = field(default_factory=dict)
-    starts: Mapping[PartitionKey, ReassignmentStart] = field(default_factory=dict)
+    starts: Mapping[PartitionKey, Beginning] = field(default_factory=dict)
     now: int | None = None
 
     def values(self, table: str) -> Mapping[Any, Any]:

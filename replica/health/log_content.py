@@ -1,16 +1,14 @@
 """Counts the records of a log by type, and the bytes of their values.
 
 The second byte of a record's value is its type: KIP-631's frame is version, api key, version, and
-all api keys are below 128, so they take one byte. Small segments are counted record by record, and
-large ones by the bulk reader (replica.health.large_log_content).
+all api keys are below 128, so they take one byte. replica.health.counted_logs counts whole logs.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
-from replica.check.examined import Examined
 from replica.errors import DataError
 from replica.format.compression import Inflation
 from replica.format.content import FileContent
@@ -18,7 +16,6 @@ from replica.format.control import UnknownControl, decode_control, type_name
 from replica.format.record import Record
 from replica.format.walk import LocatedBatch
 from replica.metadata.records import RECORDS_BY_KEY
-from replica.scan.segments import is_large
 
 UNKNOWN = "UNKNOWN_RECORD"
 TYPE_BYTE = 1
@@ -47,27 +44,6 @@ class LogContent:
         for record in content.whole_records(batch, inflation):
             name = type_of(record, is_control=batch.header.is_control)
             self.add(name, len(record.value or b""))
-
-
-def content_of(examined: Examined) -> LogContent:
-    """The content of a directory's log, as far as its records can be read."""
-    found = LogContent()
-    for segment in examined.directory.segments:
-        content = examined.content_of(segment)
-        if is_large(content.size):
-            from replica.health.large_log_content import count_large  # it needs numpy
-
-            count_large(content, segment.file.name.base_offset, found)
-            continue
-        inflation = Inflation(content.size)
-        for batch in segment.scan.batches:
-            if batch.crc_valid:
-                found.add_batch(content, batch, inflation)
-    last = examined.last_batch
-    if last is None:
-        return found
-    first = next(one.scan.batches[0] for one in examined.directory.segments if one.scan.batches)
-    return replace(found, first_at=first.header.base_timestamp, last_at=last.header.max_timestamp)
 
 
 def type_of(record: Record, *, is_control: bool) -> str:

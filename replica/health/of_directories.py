@@ -12,7 +12,7 @@ from replica.check.newest import ClusterState
 from replica.check.replay_fold import LogFold
 from replica.check.replaying import snapshot_image
 from replica.errors import DataError
-from replica.health.cluster import Cluster, PartitionKey, ReassignmentStart
+from replica.health.cluster import Beginning, Cluster, PartitionKey
 from replica.health.past import WATCHED, VisibleChange
 from replica.health.reassignments import reassigned, reassignment_starts
 from replica.message.primitives import uuid_bytes
@@ -100,9 +100,7 @@ class _Recorder:
         return self._replay.image()
 
 
-def _starts(
-    examined: Examined, image: Image, end_offset: int
-) -> dict[PartitionKey, ReassignmentStart]:
+def _starts(examined: Examined, image: Image, end_offset: int) -> dict[PartitionKey, Beginning]:
     """When the running reassignments began. If there are any, the log is read again, but only the
     records that name one of their topics are decoded."""
     keys = reassigned(image)

@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 from replica.health.cluster import (
     BROKER_RESOURCE,
     MIN_ISR,
+    Beginning,
     Cluster,
     MinIsrs,
     PartitionKey,
-    ReassignmentStart,
     is_live,
 )
 from replica.health.exposure import (
@@ -49,13 +49,6 @@ class VisibleChange(NamedTuple):
     before: tuple[tuple[str, Any, Any], ...]
 
 
-class Beginning(NamedTuple):
-    """The record with which something began. at: see VisibleChange."""
-
-    offset: int
-    at: int | None
-
-
 @dataclass(frozen=True, slots=True)
 class Past:
     """What look_back found. exposed: since when each failure that does harm would do as much as it
@@ -63,7 +56,7 @@ class Past:
     oldest step. unknown: the number of harmful failures that `exposed` lacks."""
 
     exposed: Mapping[Failure, Beginning]
-    starts: Mapping[PartitionKey, ReassignmentStart]
+    starts: Mapping[PartitionKey, Beginning]
     unknown: int
 
 
@@ -91,7 +84,7 @@ class _Starts:
 
     def __init__(self, cluster: Cluster) -> None:
         self.waiting = set(reassigned(cluster.image))
-        self.found: dict[PartitionKey, ReassignmentStart] = {}
+        self.found: dict[PartitionKey, Beginning] = {}
 
     def take_back(self, step: VisibleChange) -> None:
         for table, key, value in step.before:
@@ -100,7 +93,7 @@ class _Starts:
             if value is None or not (value.adding_replicas or value.removing_replicas):
                 self.waiting.remove(key)
                 if step.at is not None:
-                    self.found[key] = ReassignmentStart(step.offset, step.at)
+                    self.found[key] = Beginning(step.offset, step.at)
 
 
 class _Exposed:

@@ -7,7 +7,7 @@ from typing import Any
 
 from replica.check.catalogue import health
 from replica.check.rule import Finding, Subject
-from replica.health.cluster import Cluster, PartitionKey, ReassignmentStart, listed
+from replica.health.cluster import Beginning, Cluster, PartitionKey, listed
 from replica.metadata.image.image import Image
 from replica.metadata.image.partition import Partition
 
@@ -46,13 +46,13 @@ def reassigned(image: Image) -> list[PartitionKey]:
 
 def reassignment_starts(
     keys: Collection[PartitionKey], changes: Iterable[tuple[int, int, Mapping[str, Any]]]
-) -> dict[PartitionKey, ReassignmentStart]:
+) -> dict[PartitionKey, Beginning]:
     """When the reassignments of these partitions began, where `changes` hold the beginning.
 
     changes: (offset, time in ms, fields) of PARTITION_RECORD and PARTITION_CHANGE_RECORD of any
     partitions, in the order of the log.
     """
-    starts: dict[PartitionKey, ReassignmentStart] = {}
+    starts: dict[PartitionKey, Beginning] = {}
     held: dict[PartitionKey, tuple[Any, Any]] = dict.fromkeys(keys, ((), ()))
     for offset, at, fields in changes:
         key = fields["topicId"], fields["partitionId"]
@@ -66,14 +66,14 @@ def reassignment_starts(
         if not (adding or removing):
             starts.pop(key, None)
         elif not any(held[key]):
-            starts[key] = ReassignmentStart(offset, at)
+            starts[key] = Beginning(offset, at)
         held[key] = adding, removing
     return starts
 
 
-def _age(cluster: Cluster, start: ReassignmentStart | None) -> int | None:
+def _age(cluster: Cluster, start: Beginning | None) -> int | None:
     """How long the reassignment has run until the log's last batch, in ms; None if not known."""
-    if start is None or cluster.now is None:
+    if start is None or start.at is None or cluster.now is None:
         return None
     return max(cluster.now - start.at, 0)
 

@@ -38,7 +38,7 @@ def require(buffer: Buffer, position: int, size: int, what: str) -> int:
 def read_fixed(
     buffer: Buffer, position: int, layout: struct.Struct, what: str
 ) -> tuple[int | float, int]:
-    """One number of a fixed layout, such as struct.Struct('>i')."""
+    """Read one number of a fixed layout, such as struct.Struct('>i')."""
     end = require(buffer, position, layout.size, what)
     (value,) = layout.unpack_from(buffer, position)
     return value, end
@@ -58,26 +58,27 @@ def _read_unsigned(buffer: Buffer, position: int, max_bytes: int, what: str) -> 
 
 
 def read_unsigned_varint(buffer: Buffer, position: int, what: str = "varint") -> tuple[int, int]:
-    """An unsigned 32-bit varint. As in Java, the fifth byte's surplus bits are dropped."""
+    """Read an unsigned varint of 32 bits. The surplus bits of the fifth byte are dropped, as in
+    Java."""
     value, end = _read_unsigned(buffer, position, 5, what)
     return value & _UINT32_MASK, end
 
 
 def read_varint(buffer: Buffer, position: int, what: str = "varint") -> tuple[int, int]:
-    """A zigzag 32-bit varint."""
+    """Read a zigzag varint of 32 bits."""
     value, end = read_unsigned_varint(buffer, position, what)
     return (value >> 1) ^ -(value & 1), end
 
 
 def read_varlong(buffer: Buffer, position: int, what: str = "varlong") -> tuple[int, int]:
-    """A zigzag 64-bit varint."""
+    """Read a zigzag varint of 64 bits."""
     value, end = _read_unsigned(buffer, position, 10, what)
     value &= _UINT64_MASK
     return (value >> 1) ^ -(value & 1), end
 
 
 def write_unsigned_varint(out: bytearray, value: int) -> None:
-    """Append the shortest form of an unsigned value, 0 <= value < 2**64."""
+    """Append an unsigned value in its shortest form. 0 <= value < 2**64."""
     while value >= 0x80:
         out.append(value & 0x7F | 0x80)
         value >>= 7

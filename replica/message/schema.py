@@ -19,7 +19,7 @@ REDACTED = "***:"
 """The beginning of a text that replaces a secret."""
 
 TaggedFields: TypeAlias = tuple[tuple[int, bytes], ...]
-"""(tag, raw bytes) of the tagged fields of one structure."""
+"""The tagged fields of one structure, each as its tag and its raw bytes."""
 
 Path: TypeAlias = tuple[str | int, ...]
 """The place of a structure in a record: () for the record itself, ("endPoints", 2) for the third
@@ -69,8 +69,8 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class RecordSchema:
-    """A record type. name: as kafka-dump-log prints it. api_key: of a control record, its type.
-    newest: the newest version, inclusive; the first version is 0."""
+    """A record type. name: the name that kafka-dump-log prints. api_key: for a control record, its
+    type. newest: the newest version, inclusive; the first version is 0."""
 
     name: str
     api_key: int

@@ -1,4 +1,4 @@
-"""The values that decoding gives: a metadata record, or one that this release doesn't know."""
+"""The values that decoding gives: a metadata record, or a record that this release doesn't know."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class MetadataRecord:
 
 @dataclass(frozen=True, slots=True)
 class UnknownRecord:
-    """A well-framed record of an api key or version that this release doesn't know.
+    """A record with a sound frame, whose api key or version this release doesn't know.
 
     body: the bytes after the envelope; once redacted, a text. original: the whole value if its
     envelope holds padded varints; else None.

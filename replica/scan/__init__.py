@@ -6,8 +6,8 @@ code.
 
 arrow        RecordScan, BatchScan: what others call
 lines        LineScan: records as lines of JSON, without Arrow
-segments     whole files for replica.format.directory, by the reader that is faster
-odd_records  the records that the scalar reader must look at
+segments     whole files for replica.format.directory, by the reader that is faster; the records of
+             a file that the scalar reader must look at
 bulk_replay  BulkReplay: replays the records of chunks, as replica.metadata.image.Replay does
 replay_tables    what its kernel keeps; replay_slots: as arrays; replay_state: as a replay's state
 log_bytes    the bytes of the log at which BulkReplay's references point

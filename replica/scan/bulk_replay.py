@@ -118,7 +118,8 @@ class BulkReplay:
     ) -> tuple[int, int, int]:
         """(row at which the kernel stopped, its STOP code, rows that can't be applied).
 
-        run: the first row, the row behind the last one, the place of the chunk's first byte."""
+        run: the first row, the row behind the last one, the place of the chunk's first byte.
+        """
         low, high, base = run
         sizes = chunk.rows[frames.ROW_VALUE_SIZE, low:high]
         slots.reserve(high - low, int(np.maximum(sizes, 0).sum()))

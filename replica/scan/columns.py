@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from replica.format.batch import CONTROL_ATTRIBUTE
+from replica.format.segment import numbers_of
 from replica.format.timestamps import FIRST_MS, LAST_MS, NO_TIMESTAMP
 from replica.format.walk import LocatedBatch
 from replica.scan import frames
@@ -102,23 +103,8 @@ def batch_table(chunk: Chunk) -> pa.RecordBatch:
 
 def located_table(batches: Sequence[LocatedBatch]) -> pa.RecordBatch:
     """The Arrow batch of log batches that the scalar reader found."""
-    rows = [
-        (
-            batch.position,
-            batch.header.base_offset,
-            _long(batch.header.last_offset),
-            batch.header.leader_epoch,
-            batch.header.crc,
-            batch.crc_valid,
-            batch.header.is_control,
-            batch.header.record_count,
-            batch.header.size_bytes,
-            batch.header.base_timestamp,
-            batch.header.max_timestamp,
-        )
-        for batch in batches
-    ]
-    return _table(BATCH_SCHEMA, list(zip(*rows, strict=True)))
+    rows = numbers_of(batches, *BATCH_SCHEMA.names)
+    return _table(BATCH_SCHEMA, [[*map(_long, cells)] for cells in zip(*rows, strict=True)])
 
 
 def scalar_table(batch: LocatedBatch, rows: Sequence[ScalarRow]) -> pa.RecordBatch:

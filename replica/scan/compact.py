@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 
 from replica.format.batch import CONTROL_ATTRIBUTE, LENGTH_PREFIX, MAGIC, BatchHeader
-from replica.format.segment import ColumnBatches
+from replica.format.segment import ColumnBatches, numbers_of
 from replica.format.walk import LocatedBatch
 from replica.scan import frames
 from replica.scan.native import Longs
@@ -154,8 +154,7 @@ class CompactBatches(ColumnBatches):
 
     def column(self, name: str) -> Longs:
         """The column `name` (of NAMES) of all batches."""
-        number = NAMES.index(name)
-        parts = [piece.columns[number].longs(piece.size) for piece in self._pieces]
+        parts = [piece.array_of(name) for piece in self._pieces]
         return np.concatenate(parts) if parts else np.zeros(0, np.int64)
 
     def numbers(self, *names: str) -> Iterator[tuple[int, ...]]:
@@ -215,12 +214,7 @@ def column_of(batches: Sequence[LocatedBatch], name: str) -> Longs:
     """The column `name` (of NAMES) of all batches, whether they are values or columns."""
     if isinstance(batches, CompactBatches):
         return batches.column(name)
-    if name in BatchHeader._fields:
-        place = BatchHeader._fields.index(name)
-        values = [batch.header[place] for batch in batches]
-    else:
-        values = [getattr(batch, name) for batch in batches]
-    return np.array(values, np.int64)
+    return np.array([number for (number,) in numbers_of(batches, name)], np.int64)
 
 
 def next_offsets(batches: Sequence[LocatedBatch]) -> Longs:

@@ -12,17 +12,9 @@ import numpy as np
 
 from replica.format.batch import HEADER, decode_header
 from replica.format.runs import Due, Place, Run, plain_run, use
+from replica.scan import run_tables as t
 from replica.scan import store
 from replica.scan.compiled import find_run
-from replica.scan.run_tables import (
-    DUE_COLUMNS,
-    DUES,
-    RUN_EXPECTED,
-    RUN_ITEMS,
-    RUN_LATEST,
-    RUN_OFFSET_OF_LATEST,
-    RUN_POSITION,
-)
 
 SMALL_BYTES = 16 * 1024
 """The least bytes for which the kernel is called: a call takes as long as some dozens of batches in
@@ -49,24 +41,24 @@ def compiled_run(
     at, start, expected, end_offset = place
     if len(view) - at < max(SMALL_BYTES, HEADER.size) or expected < 0:
         return plain_run(view, place, epoch, room, interval)
-    due, state = np.empty(DUES * DUE_COLUMNS, np.int64), np.empty(RUN_ITEMS, np.int64)
+    due, state = np.empty(t.DUES * t.DUE_COLUMNS, np.int64), np.empty(t.RUN_ITEMS, np.int64)
     limit = min(max(at + room, -1), _MAX_LONG)
     end_offset, interval = min(end_offset, _MAX_LONG), min(interval, _MAX_LONG // 2)
     array = np.frombuffer(view, np.uint8)
     count = find_run(array, at, expected, end_offset, epoch, limit, interval, due, state)
     found = state.tolist()
-    if found[RUN_POSITION] == at:
+    if found[t.RUN_POSITION] == at:
         return None
-    rows = due[: count * DUE_COLUMNS].reshape(-1, DUE_COLUMNS).tolist()
+    rows = due[: count * t.DUE_COLUMNS].reshape(-1, t.DUE_COLUMNS).tolist()
     return Run(
         start + at,
-        start + found[RUN_POSITION],
+        start + found[t.RUN_POSITION],
         expected,
-        found[RUN_EXPECTED] - 1,
+        found[t.RUN_EXPECTED] - 1,
         epoch,
         decode_header(view, at).max_timestamp,
-        found[RUN_LATEST],
-        found[RUN_OFFSET_OF_LATEST],
+        found[t.RUN_LATEST],
+        found[t.RUN_OFFSET_OF_LATEST],
         False,
         [Due(start + position, *rest) for position, *rest in rows],
     )

@@ -38,6 +38,7 @@ they are needed."""
 _MIB = 1024 * 1024
 _RESERVE_BYTES = 64 * _MIB
 _MEMINFO, _STATM, _GROUP = "/proc/meminfo", "/proc/self/statm", "/sys/fs/cgroup"
+_AVAILABLE = "MemAvailable:"
 
 
 @dataclass
@@ -169,32 +170,31 @@ class Growth:
 
 def _available() -> int:
     """The bytes of memory that this process may still take, as the system reports."""
-    free = _meminfo("MemAvailable")
+    words = _words(_MEMINFO)
+    free = 1 << 62  # for another system than Linux
+    if _AVAILABLE in words:
+        free = int(words[words.index(_AVAILABLE) + 1]) * 1024
     most, used = _number(f"{_GROUP}/memory.max"), _number(f"{_GROUP}/memory.current")
     return free if most is None or used is None else min(free, most - used)
 
 
 def _resident() -> int:
     """The bytes of memory that this process has."""
-    try:
-        with open(_STATM, encoding="ascii") as file:
-            return int(file.read().split()[1]) * mmap.PAGESIZE
-    except OSError:  # another system than Linux
-        return 0
-
-
-def _meminfo(name: str) -> int:
-    try:
-        with open(_MEMINFO, encoding="ascii") as file:
-            rows = dict(line.split(":", 1) for line in file)
-        return int(rows[name].split()[0]) * 1024
-    except (OSError, ValueError, LookupError):  # another system than Linux
-        return 1 << 62
+    words = _words(_STATM)
+    return int(words[1]) * mmap.PAGESIZE if words else 0
 
 
 def _number(path: str) -> int | None:
     try:
-        with open(path, encoding="ascii") as file:
-            return int(file.read())
-    except (OSError, ValueError):  # no control group, or a group without a limit
+        return int(_words(path)[0])
+    except (ValueError, LookupError):  # no control group, or a group without a limit
         return None
+
+
+def _words(path: str) -> list[str]:
+    """The words of a small file; none where there is no such file, as on another system."""
+    try:
+        with open(path, encoding="ascii") as file:
+            return file.read().split()
+    except OSError:
+        return []

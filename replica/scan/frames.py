@@ -46,12 +46,13 @@ BATCH_COLUMNS = 10
     ROW_PROGRAM,
 ) = range(8)
 ROW_COLUMNS = 8
-"""A key or value is given by its position in the buffer and its size. A null has size -1."""
+"""KEY, VALUE: the position of the key or value in the buffer. A null has the size -1."""
 
 # What the kernel leaves in `state`.
 STATE_POSITION, STATE_EXPECTED, STATE_BATCHES, STATE_ROWS, STATE_WANTED = range(5)
 STATE_ITEMS = 5
-"""WANTED: the bytes of the batch (or of its header) that STOP_SHORT found cut off."""
+"""WANTED: after STOP_SHORT, the size in bytes of the batch that is cut off, or of its header if the
+header is cut off."""
 
 STOP_FULL = 0
 """The chunk is full. Go on with an empty one."""
@@ -60,7 +61,7 @@ STOP_FRAME = 1
 STOP_RECORDS = 2
 """The batch is in its place and has a right CRC, but its records aren't plain."""
 STOP_SHORT = 3
-"""The bytes end here, or within a batch whose header is sound and in its place."""
+"""The bytes end here, or in a batch whose header is sound and in its place."""
 
 ENVELOPE_BYTES = 3
 """The bytes before the fields of a value with a program: frame version, api key and version."""

@@ -56,9 +56,8 @@ class LogBytes:
         """The compact int32 arrays at these places."""
         found: list[tuple[int, ...]] = [()] * places.size
         for number, raw, count in self._lists(places, _INT32):
-            values = raw.view(">i4").reshape(-1, count).tolist()
-            for k, value in zip(number, map(tuple, values), strict=True):
-                found[k] = value
+            for k, value in zip(number, raw.view(">i4").reshape(-1, count).tolist(), strict=True):
+                found[k] = tuple(value)
         return found
 
     def uuid_lists(self, places: Longs) -> list[tuple[str, ...]]:

@@ -30,11 +30,11 @@ class Parameter(Enum):
     """The types of a kernel's parameters. Arrays are one-dimensional and contiguous."""
 
     INPUT = auto()
-    """uint8 items that are only read."""
+    """An array of uint8, which is only read."""
     OUTPUT = auto()
-    """uint8 items."""
+    """An array of uint8."""
     LONGS = auto()
-    """int64 items."""
+    """An array of int64."""
     LONG = auto()
     """A number of 64 bits."""
 

@@ -19,25 +19,12 @@ import pyarrow as pa
 
 from replica.message.primitives import uuid_text
 from replica.metadata.image.partition import Partition
-from replica.scan import version_tables as t
-from replica.scan.compiled import index_slots, open_versions, write_versions
+from replica.scan import replay_tables as t
+from replica.scan import version_tables as v
+from replica.scan.columns import bitmap
+from replica.scan.compiled import open_versions, write_versions
 from replica.scan.native import Bytes, Longs, flat
-from replica.scan.replay_tables import (
-    PARTITION,
-    SLOT_CHANGED,
-    SLOT_COLUMNS,
-    SLOT_KEY_A,
-    SLOT_KEY_B,
-    SLOT_KIND,
-    SLOT_LIFE,
-    SLOT_OFFSET,
-    STATE_ARENA,
-    STATE_SEED_A,
-    STATE_SEED_B,
-    STATE_SLOTS,
-    STATE_STOP,
-    TOPIC,
-)
+from replica.scan.replay_slots import SlotArrays, grown
 from replica.scan.tables import MAX_WIDTH, SLACK
 from replica.scan.version_input import VersionRows
 
@@ -110,27 +97,24 @@ class ToldChanges(NamedTuple):
     new: pa.Array
 
 
-class PartitionVersions:
+class PartitionVersions(SlotArrays):
     """The partitions of all existing topics, as `take` and `learn` were given them."""
 
     def __init__(self) -> None:
-        self._slots: Longs = np.zeros(_FIRST_SLOTS * SLOT_COLUMNS, np.int64)
-        self._arena: Bytes = np.empty(_FIRST_ARENA, np.uint8)
-        self._state: Longs = np.zeros(t.STATE_ITEMS, np.int64)
-        self._state[[STATE_SEED_A, STATE_SEED_B]] = np.random.default_rng().integers(
-            1 << 62, size=2
-        )
+        slots = np.empty(_FIRST_SLOTS * t.SLOT_COLUMNS, np.int64)
+        super().__init__(slots, np.empty(_FIRST_ARENA, np.uint8), v.STATE_ITEMS)
         ends = np.cumsum(_ROOMS)
-        self._state[t.TEXT_FIRST : t.TEXT_FIRST + t.TEXTS] = ends - _ROOMS
-        self._state[t.TEXT_END : t.TEXT_END + t.TEXTS] = ends - SLACK
+        self.state[v.TEXT_FIRST : v.TEXT_FIRST + v.TEXTS] = ends - _ROOMS
+        self.state[v.TEXT_END : v.TEXT_END + v.TEXTS] = ends - SLACK
         self._texts: Bytes = np.empty(int(ends[-1]), np.uint8)
-        self._told: Longs = np.empty(t.TOLD_COLUMNS * t.MOST_TOLD, np.int64)
-        self._places: Longs = np.zeros(MAX_WIDTH + t.PART_FIELDS, np.int64)
+        self._told: Longs = np.empty(v.TOLD_COLUMNS * v.MOST_TOLD, np.int64)
+        self._places: Longs = np.zeros(MAX_WIDTH + v.PART_FIELDS, np.int64)
         self._topics: dict[str, int] = {}
         self._lists: dict[int, tuple[int, ...] | tuple[str, ...]] = {}
         self._topics_known = 0
         self._kernel = write_versions.load()
-        self._index_slots()
+        self.make_index(with_hashes=True)
+        self._flatten()
         self._forget_told()
 
     def take(self, rows: VersionRows, low: int, *, explained: bool) -> int:
@@ -139,41 +123,41 @@ class PartitionVersions:
         explained: whether rows that can't be applied are only counted, in `refused`, instead of
         stopping.
         """
-        self._state[t.TOLD_SILENT : t.TOLD_REFUSED + 1] = 0, -1, explained, 0
+        self.state[v.TOLD_SILENT : v.TOLD_REFUSED + 1] = 0, -1, explained, 0
         return self._run(rows, low, rows.count)
 
     @property
     def refused(self) -> int:
         """How many rows of the last `take` can't be applied, without the row at which it
         stopped."""
-        return int(self._state[t.TOLD_REFUSED])
+        return int(self.state[v.TOLD_REFUSED])
 
     @property
     def is_full(self) -> bool:
         """Whether the last `take` stopped for lack of room. It can go on when the caller has read
         what was told. Otherwise the row at which it stopped is for the scalar replay."""
-        has_told = self._state[t.TOLD_VERSIONS] or self._state[t.TOLD_CHANGES]
-        return bool(self._state[STATE_STOP] == t.STOP_FULL and has_told)
+        has_told = self.state[v.TOLD_VERSIONS] or self.state[v.TOLD_CHANGES]
+        return bool(self.state[t.STATE_STOP] == v.STOP_FULL and has_told)
 
     def learn(self, rows: VersionRows) -> None:
         """Replay rows without giving versions or changes for them. A TOPIC_RECORD or
         REMOVE_TOPIC_RECORD among them removes all partitions of the topic."""
-        self._state[t.TOLD_SILENT] = 1
+        self.state[v.TOLD_SILENT] = 1
         row = 0
         while row < rows.count:
             end = row + 1 if rows.topics else rows.count
             stopped = self._run(rows, row, end)
             assert stopped == end, "what the scalar replay has from records is sound"
             if rows.topics:
-                self._topics[rows.topics[row]] = int(self._state[t.TOLD_TOPIC])
+                self._topics[rows.topics[row]] = int(self.state[v.TOLD_TOPIC])
             row = end
 
     def learn_topic(self, rows: VersionRows, row: int, topic_id: str) -> bool:
         """Do the same as `learn` for one row of a log, which is about this topic. Returns False
         where the kernel can't read the row."""
-        self._state[t.TOLD_SILENT], self._state[t.TOLD_TOPIC] = 1, -1
+        self.state[v.TOLD_SILENT], self.state[v.TOLD_TOPIC] = 1, -1
         self._run(rows, row, row + 1)
-        topic = int(self._state[t.TOLD_TOPIC])
+        topic = int(self.state[v.TOLD_TOPIC])
         if topic >= 0:
             self._topics[topic_id] = topic
         return topic >= 0
@@ -182,104 +166,104 @@ class PartitionVersions:
         row = low
         while True:
             row = self._kernel(*rows.flat, row, high, *self._flat)
-            if self._state[STATE_STOP] != t.STOP_SLOTS:
+            if self.state[t.STATE_STOP] != v.STOP_SLOTS:
                 return row
             size = int(rows.sizes[row])
             self._grow(size)
 
     def told_versions(self) -> ToldVersions:
         """The versions that ended since they were last read. Read them with told_changes."""
-        count = int(self._state[t.TOLD_VERSIONS])
-        numbers = (self._column(k, count) for k in range(t.VERSION_KEY_END))
+        count = int(self.state[v.TOLD_VERSIONS])
+        numbers = (self._column(k, count) for k in range(v.VERSION_KEY_END))
         texts = (
-            self._text(which, self._column(t.VERSION_KEY_END + k, count))
-            for k, which in enumerate((t.V_KEY, t.V_NAME, t.V_VALUE))
+            self._text(which, self._column(v.VERSION_KEY_END + k, count))
+            for k, which in enumerate((v.V_KEY, v.V_NAME, v.V_VALUE))
         )
         return ToldVersions(*numbers, *texts)
 
     def told_changes(self) -> ToldChanges:
         """The changes since they were last read. The kernel then forgets these changes, and the
         versions too."""
-        count = int(self._state[t.TOLD_CHANGES])
-        numbers = (self._column(k, count) for k in (t.CHANGE_ROW, t.CHANGE_TYPE))
+        count = int(self.state[v.TOLD_CHANGES])
+        numbers = (self._column(k, count) for k in (v.CHANGE_ROW, v.CHANGE_TYPE))
         texts = [
-            self._text(which, self._column(t.CHANGE_KEY_END + k, count))
-            for k, which in enumerate((t.C_KEY, t.C_NAME, t.C_OLD, t.C_NEW))
+            self._text(which, self._column(v.CHANGE_KEY_END + k, count))
+            for k, which in enumerate((v.C_KEY, v.C_NAME, v.C_OLD, v.C_NEW))
         ]
         row, change = numbers
-        texts[2] = _without(texts[2], change == t.CREATED)
+        texts[2] = _without(texts[2], change == v.CREATED)
         self._forget_told()
         return ToldChanges(row, change, *texts)
 
     def open_versions(self) -> Iterator[ToldVersions]:
         """The versions that are valid now. The caller must have read what was told before."""
         slot = 0
-        while slot < self._state[STATE_SLOTS]:
+        while slot < self.state[t.STATE_SLOTS]:
             before = slot
             slot = open_versions(*self._arrays, slot)
-            assert slot > before or self._state[t.TOLD_VERSIONS], "a partition that has no room"
+            assert slot > before or self.state[v.TOLD_VERSIONS], "a partition that has no room"
             yield self.told_versions()
             self._forget_told()
 
     def new_topics(self) -> Iterator[NewTopic]:
         """The topics that `take` has created since the last call."""
-        table = self._table()
+        table = self.table()
         first, self._topics_known = self._topics_known, len(table)
         fresh = table[first:]
-        is_new = (fresh[:, SLOT_KIND] == TOPIC) & (fresh[:, SLOT_CHANGED] == 1)
+        is_new = (fresh[:, t.SLOT_KIND] == t.TOPIC) & (fresh[:, t.SLOT_CHANGED] == 1)
         for k in np.flatnonzero(is_new).tolist():
             slot = fresh[k].tolist()
-            fresh[k, SLOT_CHANGED] = 0
-            at = slot[t.TOPIC_TEXT]
-            end = at + t.UUID_TEXT_SIZE + slot[t.TOPIC_NAME_SIZE]
-            text = self._arena[at:end].tobytes().decode()
-            topic_id, name = text[: t.UUID_TEXT_SIZE], text[t.UUID_TEXT_SIZE :]
+            fresh[k, t.SLOT_CHANGED] = 0
+            at = slot[v.TOPIC_TEXT]
+            end = at + v.UUID_TEXT_SIZE + slot[v.TOPIC_NAME_SIZE]
+            text = self.arena[at:end].tobytes().decode()
+            topic_id, name = text[: v.UUID_TEXT_SIZE], text[v.UUID_TEXT_SIZE :]
             self._topics[topic_id] = first + k
-            when = slot[SLOT_OFFSET], slot[t.TOPIC_TIME], slot[t.TOPIC_EPOCH]
-            yield NewTopic(topic_id, name, slot[t.TOPIC_ROW], *when)
+            when = slot[t.SLOT_OFFSET], slot[v.TOPIC_TIME], slot[v.TOPIC_EPOCH]
+            yield NewTopic(topic_id, name, slot[v.TOPIC_ROW], *when)
 
     def changed(self, topic_id: str | None = None) -> Iterator[HeldPartition]:
         """The partitions of one topic, or of all, that `take` has changed since the last call."""
-        table = self._table()
+        table = self.table()
         if topic_id is not None:
-            slots = [slot for slot in self._partitions_of(topic_id) if table[slot, SLOT_CHANGED]]
+            slots = [slot for slot in self._partitions_of(topic_id) if table[slot, t.SLOT_CHANGED]]
         else:
-            mine = (table[:, SLOT_KIND] == PARTITION) & (table[:, SLOT_CHANGED] == 1)
+            mine = (table[:, t.SLOT_KIND] == t.PARTITION) & (table[:, t.SLOT_CHANGED] == 1)
             numbers = np.flatnonzero(mine)
-            topics = table[numbers, SLOT_KEY_A]
-            alive = table[topics, SLOT_LIFE] == table[numbers, SLOT_LIFE]
+            topics = table[numbers, t.SLOT_KEY_A]
+            alive = table[topics, t.SLOT_LIFE] == table[numbers, t.SLOT_LIFE]
             slots = numbers[alive].tolist()
         names: dict[int, str] = {}
         for slot in slots:
-            table[slot, SLOT_CHANGED] = 0
+            table[slot, t.SLOT_CHANGED] = 0
             yield self._held(table[slot].tolist(), names)
 
     def _partitions_of(self, topic_id: str) -> Iterator[int]:
         topic = self._topics.get(topic_id)
         if topic is not None:
-            slot = int(self._table()[topic, t.TOPIC_FIRST])
+            slot = int(self.table()[topic, v.TOPIC_FIRST])
             while slot >= 0:
                 yield slot
-                slot = int(self._table()[slot, t.PART_NEXT])
+                slot = int(self.table()[slot, v.PART_NEXT])
 
     def _held(self, slot: list[int], names: dict[int, str]) -> HeldPartition:
-        topic = slot[SLOT_KEY_A]
+        topic = slot[t.SLOT_KEY_A]
         if topic not in names:
-            at = int(self._table()[topic, t.TOPIC_TEXT])
-            names[topic] = self._arena[at : at + t.UUID_TEXT_SIZE].tobytes().decode()
+            at = int(self.table()[topic, v.TOPIC_TEXT])
+            names[topic] = self.arena[at : at + v.UUID_TEXT_SIZE].tobytes().decode()
         lists = [self._list(slot[column], column) for column in _LISTS]
         numbers = slot[t.PART_LEADER], slot[t.PART_RECOVERY]
         epochs = slot[t.PART_LEADER_EPOCH], slot[t.PART_EPOCH]
         value = Partition._make((*lists[:4], *numbers, *epochs, *lists[4:]))
-        since = slot[t.SINCE_OFFSET], slot[t.SINCE_TIME], slot[t.SINCE_EPOCH]
-        key = names[topic], slot[SLOT_KEY_B]
-        return HeldPartition(key, value, ValidFrom(*since, slot[SLOT_OFFSET], slot[t.SINCE_TYPE]))
+        since = slot[v.SINCE_OFFSET], slot[v.SINCE_TIME], slot[v.SINCE_EPOCH]
+        key = names[topic], slot[t.SLOT_KEY_B]
+        return HeldPartition(key, value, ValidFrom(*since, slot[t.SLOT_OFFSET], slot[v.SINCE_TYPE]))
 
     def _list(self, slot: int, column: int) -> tuple[int, ...] | tuple[str, ...]:
         found = self._lists.get(slot)
         if found is None:
-            at, size = self._table()[slot, [SLOT_KEY_A, SLOT_KEY_B]].tolist()
-            raw = self._arena[at : at + size].tobytes()
+            at, size = self.table()[slot, [t.SLOT_KEY_A, t.SLOT_KEY_B]].tolist()
+            raw = self.arena[at : at + size].tobytes()
             if column == t.PART_DIRECTORIES:
                 found = tuple(uuid_text(raw[k : k + 16]) for k in range(0, size, _UUID_BYTES))
             else:
@@ -287,16 +271,12 @@ class PartitionVersions:
             self._lists[slot] = found
         return found
 
-    def _table(self) -> Longs:
-        count = int(self._state[STATE_SLOTS])
-        return self._slots[: count * SLOT_COLUMNS].reshape(count, SLOT_COLUMNS)
-
     def _column(self, column: int, count: int) -> Longs:
-        at = column * t.MOST_TOLD
+        at = column * v.MOST_TOLD
         return self._told[at : at + count].copy()
 
     def _text(self, which: int, ends: Longs) -> pa.Array:
-        first = int(self._state[t.TEXT_FIRST + which])
+        first = int(self.state[v.TEXT_FIRST + which])
         offsets = np.zeros(ends.size + 1, np.int32)
         offsets[1:] = ends
         used = self._texts[first : first + int(offsets[-1])].tobytes()
@@ -304,43 +284,29 @@ class PartitionVersions:
         return pa.StringArray.from_buffers(ends.size, *buffers)
 
     def _forget_told(self) -> None:
-        self._state[[t.TOLD_VERSIONS, t.TOLD_CHANGES]] = 0
-        first = self._state[t.TEXT_FIRST : t.TEXT_FIRST + t.TEXTS]
-        self._state[t.TEXT_AT : t.TEXT_AT + t.TEXTS] = first
+        self.state[[v.TOLD_VERSIONS, v.TOLD_CHANGES]] = 0
+        first = self.state[v.TEXT_FIRST : v.TEXT_FIRST + v.TEXTS]
+        self.state[v.TEXT_AT : v.TEXT_AT + v.TEXTS] = first
 
     def _grow(self, size: int) -> None:
         """Make room for a row whose value has `size` bytes, and for many more rows."""
-        used = int(self._state[STATE_SLOTS])
-        if (used + t.SLOTS_OF_ROW) * SLOT_COLUMNS > self._slots.size:
-            slots = np.zeros(2 * self._slots.size, np.int64)
-            slots[: self._slots.size] = self._slots
-            self._slots = slots
-            self._index_slots()
-            return
-        more = 2 * t.ARENA_PER_BYTE * size + t.ARENA_OF_ROW + 2 * t.ARENA_PER_REPLICA * (1 << 15)
-        arena: Bytes = np.empty(max(2 * self._arena.size, self._arena.size + more), np.uint8)
-        filled = int(self._state[STATE_ARENA])
-        arena[:filled] = self._arena[:filled]
-        self._arena = arena
-        self._flatten()
-
-    def _index_slots(self) -> None:
-        items = 2 * self._slots.size // SLOT_COLUMNS
-        self._index: Longs = np.zeros(1 << (items - 1).bit_length(), np.int64)
-        index_slots(self._slots, self._index, self._arena, self._state, 0, 1)
+        used = int(self.state[t.STATE_SLOTS])
+        if (used + v.SLOTS_OF_ROW) * t.SLOT_COLUMNS > self.slots.size:
+            self.slots = grown(self.slots, 2 * self.slots.size)
+            self.make_index(with_hashes=True)
+        else:
+            more = 2 * (v.ARENA_PER_BYTE * size + v.ARENA_PER_REPLICA * (1 << 15)) + v.ARENA_OF_ROW
+            self.arena = grown(self.arena, self.arena.size + max(self.arena.size, more))
         self._flatten()
 
     def _flatten(self) -> None:
         """The kernel's arguments behind the rows, as machine code takes them. To check them in each
         call would take longer than a short run of rows."""
-        table = (self._slots, self._index, self._arena)
-        self._arrays = (*table, self._texts, self._told, self._state)
+        table = (self.slots, self.index, self.arena)
+        self._arrays = (*table, self._texts, self._told, self.state)
         self._flat = flat(*self._arrays, self._places)
 
 
 def _without(texts: pa.Array, missing: Longs) -> pa.Array:
     """The texts, with NULL in place of those where `missing` is true."""
-    if not missing.any():
-        return texts
-    valid = pa.py_buffer(np.packbits(~missing, bitorder="little").tobytes())
-    return pa.StringArray.from_buffers(len(texts), *texts.buffers()[1:], valid)
+    return pa.StringArray.from_buffers(len(texts), *texts.buffers()[1:], bitmap(~missing))

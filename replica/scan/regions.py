@@ -27,8 +27,9 @@ from replica.format.record import Record
 from replica.format.segment import JudgedWalk
 from replica.format.walk import LocatedBatch
 from replica.scan import frames
-from replica.scan.compiled import walk_frames
+from replica.scan.compiled import find_odd_rows, walk_frames
 from replica.scan.native import Bytes, Longs
+from replica.scan.tables import MAX_WIDTH
 from replica.scan.window import Window
 
 _MAX_LONG = (1 << 63) - 1
@@ -63,6 +64,15 @@ class Chunk:
             self._bytes(number[frames.ROW_KEY], number[frames.ROW_KEY_SIZE]),
             self._bytes(number[frames.ROW_VALUE], number[frames.ROW_VALUE_SIZE]),
         )
+
+    def odd_rows(self, guarded: int, sought: Longs) -> Longs:
+        """The numbers of the rows that the kernel find_odd_rows notes, in ascending order. guarded,
+        sought: as that kernel takes them."""
+        odd, places = np.empty(self.row_count, np.int64), np.empty(MAX_WIDTH, np.int64)
+        count = find_odd_rows(
+            self.array, self.rows.reshape(-1), self.row_count, guarded, sought, odd, places
+        )
+        return odd[:count]
 
     def _bytes(self, position: int, size: int) -> bytes | None:
         return None if size < 0 else self.array[position : position + size].tobytes()

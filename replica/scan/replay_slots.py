@@ -25,20 +25,40 @@ _PER_ROW = 2
 config and its topic's name."""
 
 
-class ReplaySlots:
-    """The arrays that the kernels take: slots, index, arena, puts and state. `reserve` puts larger
-    ones in their place."""
+class SlotArrays:
+    """The arrays in which a kernel keeps its slots: slots, index, arena and state (see
+    replay_tables). Larger arrays take their place when they must grow."""
+
+    def __init__(self, slots: Longs, arena: Bytes, state_items: int) -> None:
+        """slots, arena: the first arrays, none of whose items count as used."""
+        self.slots = slots
+        self.arena = arena
+        self.state: Longs = np.zeros(state_items, np.int64)
+        self.state[[t.STATE_SEED_A, t.STATE_SEED_B]] = np.frombuffer(os.urandom(16), np.int64)
+
+    def table(self) -> Table:
+        """The slots in use. It is a view: a change of the table changes the slots."""
+        count = int(self.state[t.STATE_SLOTS])
+        return self.slots[: count * t.SLOT_COLUMNS].reshape(count, t.SLOT_COLUMNS)
+
+    def make_index(self, *, with_hashes: bool) -> None:
+        """Make the index of the slots in use. with_hashes: whether their hashes are known."""
+        items = 2 * max(512, self.slots.size // t.SLOT_COLUMNS)
+        self.index: Longs = np.zeros(1 << (items - 1).bit_length(), np.int64)
+        index_slots(self.slots, self.index, self.arena, self.state, 0, int(with_hashes))
+
+
+class ReplaySlots(SlotArrays):
+    """The arrays that the kernel of the replay takes. puts: see STATE_PUTS."""
 
     def __init__(self, known: State) -> None:
         """Makes slots for everything in `known`. None of them counts as changed."""
-        table, self.arena = _slots_of(known)
-        self.state: Longs = np.zeros(t.STATE_ITEMS, np.int64)
-        self.state[[t.STATE_SEED_A, t.STATE_SEED_B]] = np.frombuffer(os.urandom(16), np.int64)
+        table, arena = _slots_of(known)
+        super().__init__(table.reshape(-1), arena, t.STATE_ITEMS)
         self.state[t.STATE_SLOTS] = len(table)
-        self.state[t.STATE_ARENA] = self.arena.size
-        self.slots: Longs = table.reshape(-1)
+        self.state[t.STATE_ARENA] = arena.size
         self.puts: Longs = np.zeros(len(table), np.int64)
-        self._index(with_hashes=False)
+        self.make_index(with_hashes=False)
 
     def reserve(self, rows: int, size: int) -> None:
         """Make room for everything that `rows` rows can need. size: the bytes of the values of
@@ -46,27 +66,17 @@ class ReplaySlots:
         slots = int(self.state[t.STATE_SLOTS]) + _PER_ROW * rows
         if slots * t.SLOT_COLUMNS > self.slots.size:
             capacity = 1 << (slots - 1).bit_length()
-            self.slots = _grown(self.slots, capacity * t.SLOT_COLUMNS)
-            self.puts = _grown(self.puts, capacity)
-            self._index(with_hashes=True)
+            self.slots = grown(self.slots, capacity * t.SLOT_COLUMNS)
+            self.puts = grown(self.puts, capacity)
+            self.make_index(with_hashes=True)
         room = int(self.state[t.STATE_ARENA]) + _PER_ROW * size + SLACK
         if room > self.arena.size:
-            self.arena = _grown(self.arena, 2 * room)
-
-    def table(self) -> Table:
-        """The slots in use. It is a view: a change of the table changes the slots."""
-        count = int(self.state[t.STATE_SLOTS])
-        return self.slots[: count * t.SLOT_COLUMNS].reshape(count, t.SLOT_COLUMNS)
+            self.arena = grown(self.arena, 2 * room)
 
     def texts(self, slots: Table) -> list[str]:
         """The keys of slots of the kind NAME, which are texts."""
         places = slots[:, [t.SLOT_KEY_A, t.SLOT_KEY_B]].tolist()
         return [self.arena[at : at + size].tobytes().decode() for at, size in places]
-
-    def _index(self, *, with_hashes: bool) -> None:
-        items = 2 * max(512, self.slots.size // t.SLOT_COLUMNS)
-        self.index: Longs = np.zeros(1 << (items - 1).bit_length(), np.int64)
-        index_slots(self.slots, self.index, self.arena, self.state, 0, int(with_hashes))
 
 
 def topic_ids(slots: Table) -> list[str]:
@@ -75,10 +85,11 @@ def topic_ids(slots: Table) -> list[str]:
     return [uuid_text(raw[at : at + 16]) for at in range(0, len(raw), 16)]
 
 
-def _grown(array: npt.NDArray[Number], size: int) -> npt.NDArray[Number]:
-    grown: npt.NDArray[Number] = np.empty(size, array.dtype)
-    grown[: array.size] = array
-    return grown
+def grown(array: npt.NDArray[Number], size: int) -> npt.NDArray[Number]:
+    """A larger array, which begins with the items of this one."""
+    larger: npt.NDArray[Number] = np.empty(size, array.dtype)
+    larger[: array.size] = array
+    return larger
 
 
 def _new(kind: int, count: int) -> Table:

@@ -1,9 +1,10 @@
-"""What the replay kernel keeps: one table of slots for all known entities, and their keys.
+"""The tables of the replay kernel: a slot for each known entity, and the keys of these slots.
 
-A slot is SLOT_COLUMNS numbers in `slots`. Its key is a pair of numbers, or bytes in `arena`.
-`index` is a hash table with open addressing, whose items are slot + 1, or 0 where there is none. A
-list is a reference: the place in the log where it stands, or KEPT, or EMPTY.
-replica.scan.kernels.replay_rows is the kernel; replica.scan.bulk_replay calls it.
+A slot is SLOT_COLUMNS numbers in the array `slots`. Its key is a pair of numbers, or bytes in the
+array `arena`. The array `index` is a hash table with open addressing: an item of it is the number
+of a slot + 1, or 0 where there is no slot. A list is a reference: the place in the log where it
+stands, or KEPT, or EMPTY. replica.scan.kernels.replay_rows is the kernel, and
+replica.scan.bulk_replay calls it.
 """
 
 from __future__ import annotations
@@ -14,44 +15,47 @@ from replica.message.program import Program
 from replica.scan.native import Longs
 from replica.scan.tables import KERNEL_PROGRAMS
 
-# Columns of every slot.
 SLOT_KIND, SLOT_HASH, SLOT_KEY_A, SLOT_KEY_B, SLOT_CHANGED, SLOT_OFFSET, SLOT_LIFE = range(7)
-"""KEY_A, KEY_B: a pair, or position and size in the arena. CHANGED: 1 where the replay's tables
-lack the change. OFFSET: of the record that last changed the entity. LIFE: see TOPIC and NAME."""
+"""Columns of every slot. KIND: see below. KEY_A, KEY_B: the pair of numbers; for a key of bytes,
+their position and their number in the arena. CHANGED: 1 where the entity has changed since it was
+written into the replay's tables. OFFSET: the offset of the record that last changed the entity.
+LIFE: see the columns of a TOPIC and of a NAME."""
 _OWN = 7
 SLOT_COLUMNS = 24
-"""Three cache lines."""
+"""A slot fills three cache lines."""
 
 TOPIC, NAME, PARTITION, BROKER = range(4)
 PUT = 16
-"""The kinds of slots, and their keys. TOPIC: the two halves of the topic's id. PARTITION: the slot
-of the topic, and the partition's id. BROKER: its id and 0. NAME: the text of a topic's name. PUT +
-api key: records of a type of which only the last one with a key counts; the key is the bytes of the
-first fields."""
+"""The kinds of slots, each with its key. TOPIC: the two halves of the topic's id. NAME: the text of
+a topic's name. PARTITION: the slot of the topic, and the partition's id. BROKER: the broker's id,
+and 0. PUT + api key: a record of this type, of which only the last one with the same key counts;
+the key is the bytes of the record's first fields."""
 
 TOPIC_EXISTS, TOPIC_NAME, TOPIC_REMOVED_AT = range(_OWN, _OWN + 3)
-"""Columns of a TOPIC. LIFE: how often its partitions were removed; a partition with another LIFE
-does not exist. NAME: the slot of the name. REMOVED_AT: offset of the last removal, NOWHERE_YET
-before the first."""
+"""Columns of a TOPIC. LIFE: how often the topic's partitions were removed; a partition with another
+LIFE does not exist. EXISTS: 1 where the topic exists. NAME: the slot of the topic's name.
+REMOVED_AT: the offset of the last removal, NOWHERE_YET before the first one."""
 
 NAME_OWNER, NAME_REMOVED_AT, NAME_CONFIGS_GO = range(_OWN, _OWN + 3)
-"""Columns of a NAME. OWNER: the slot of the topic with this name, NOBODY where there is none. LIFE:
-how often the configs of the name were removed. CONFIGS_GO: 1 where the replay's tables still hold
-the removed configs."""
+"""Columns of a NAME. LIFE: how often the configs of the name were removed. OWNER: the slot of the
+topic that has this name, NOBODY where no topic has it. REMOVED_AT: as in a TOPIC. CONFIGS_GO: 1
+where the replay's tables still hold configs that were removed."""
 
 BROKER_EXISTS, BROKER_EPOCH = range(_OWN, _OWN + 2)
+"""Columns of a BROKER. EXISTS: 1 where the broker is registered. EPOCH: its broker epoch."""
 
 PUT_VALUE, PUT_SIZE, PUT_NAME = range(_OWN, _OWN + 3)
-"""Columns of a PUT: where the value of its record stands in the log, and its size. NAME: for the
-config of a topic the slot of the NAME, whose LIFE it has; NOBODY for others."""
+"""Columns of a PUT. VALUE, SIZE: the place of the record's value in the log, and its size in bytes.
+NAME: for the config of a topic, the slot of the topic's NAME; NOBODY for any other PUT. LIFE: for
+the config of a topic, the LIFE that the NAME had when the record was read."""
 
 (
+    PART_REPLICA_COUNT,
+    PART_DIRECTORY_COUNT,
     PART_LEADER,
     PART_RECOVERY,
     PART_LEADER_EPOCH,
     PART_EPOCH,
-    PART_REPLICA_COUNT,
-    PART_DIRECTORY_COUNT,
     PART_REPLICAS,
     PART_ISR,
     PART_REMOVING,
@@ -60,12 +64,14 @@ config of a topic the slot of the NAME, whose LIFE it has; NOBODY for others."""
     PART_ELR,
     PART_LAST_KNOWN_ELR,
 ) = range(_OWN, _OWN + 13)
-"""Columns of a PARTITION. Those from REPLICAS on are references to lists, in the order of the
-fields from FIELD_REPLICAS on. DIRECTORY_COUNT: 0 where no directory is known."""
+"""Columns of a PARTITION. Those from REPLICAS to LAST_KNOWN_ELR are references to lists, in the
+order of the fields from FIELD_REPLICAS on. DIRECTORY_COUNT: the number of directories, 0 where no
+directory is known."""
 
 KEPT = -1
-"""The list that the replay's tables have."""
+"""The reference to a list that is in the replay's tables."""
 EMPTY = -2
+"""The reference to an empty list."""
 NOBODY = -1
 NOWHERE_YET = -1
 
@@ -80,16 +86,19 @@ NOWHERE_YET = -1
     STATE_SEED_B,
 ) = range(8)
 STATE_ITEMS = 8
-"""Items of `state`. SLOTS, ARENA: slots and bytes in use. PUTS: items in use of `puts`, which names
-the changed slots of the PUT kinds, except configs. REFUSED: records until now that can't be
-applied. EXPLAINED: 0 where the kernel has to stop at the first of them. SEEDS: random numbers for
-the hash, because an attacker may choose the keys."""
+"""Items of the array `state`. SLOTS, ARENA: how many slots, and how many bytes of the arena, are in
+use. PUTS: how many items of `puts` are in use; these are the changed slots of the PUT kinds, except
+those of configs. REFUSED: how many records could not be applied so far. EXPLAINED: 0 where the
+kernel must stop at the first record that can't be applied. STOP: a STOP code. SEED_A, SEED_B:
+random numbers for the hash, because an attacker may choose the keys."""
 
 STOP_DONE = 0
+"""The row was replayed."""
 STOP_APPLY = 1
-"""The row is for the scalar replay, which needs only the PUTs before it."""
+"""The scalar replay must take the row. Before that, it needs only the changed PUTs."""
 STOP_BARRIER = 2
-"""The row is for the scalar replay, which needs everything, and may change everything."""
+"""The scalar replay must take the row. Before that, it needs all changes, and the row may change
+any entity."""
 STOP_REFUSED = 3
 """The row can't be applied. The scalar replay finds the reason."""
 
@@ -128,8 +137,8 @@ _ACTIONS = {
     "END_TRANSACTION_RECORD": DO_BARRIER,
     "ABORT_TRANSACTION_RECORD": DO_BARRIER,
 }
-"""What the kernel does with each record type. Every other type is a family of its own, which no
-type here reads."""
+"""What the kernel does with each record type. The scalar replay takes all other types (DO_APPLY):
+the types in this table have nothing to do with their entities."""
 
 _KEY_FIELDS = {
     "CONFIG_RECORD": ("resourceType", "resourceName", "name"),
@@ -138,7 +147,7 @@ _KEY_FIELDS = {
     "ACCESS_CONTROL_ENTRY_RECORD": ("id",),
     "REGISTER_BROKER_RECORD": ("brokerId",),
 }
-"""The first fields of a PUT, which are its key."""
+"""The first fields of each type that is a PUT. They are its key."""
 
 _FIELDS = (
     ("topicId",), ("name",), ("partitionId",), ("leader",), ("leaderRecoveryState",),
@@ -168,14 +177,14 @@ _FIELDS = (
     FIELD_END_POINTS,
     FIELD_KEY_END,
 ) = range(19)
-_PER_PROGRAM = 21
 LAYOUT_ACTION, LAYOUT_KIND = 19, 20
+LAYOUT_COLUMNS = 21
 NO_STEP = -1
 
 
 def _layout(program: Program) -> list[int]:
-    """Numbers for one program: the step of each field, NO_STEP where the program lacks it; the
-    action; the kind of PUT."""
+    """The numbers of LAYOUTS for one program: the step of each field, NO_STEP where the program
+    lacks the field; the step behind the key; the action; and the kind of PUT."""
     own = program.steps[: program.width]
     number = {step.name: k for k, step in enumerate(own)}
     line = [next((number[name] for name in names if name in number), NO_STEP) for names in _FIELDS]
@@ -187,12 +196,6 @@ def _layout(program: Program) -> list[int]:
     return [*line, len(key), action, PUT + program.schema.api_key]
 
 
-def _layouts() -> Longs:
-    lines = [_layout(program) for program in KERNEL_PROGRAMS]
-    assert all(len(line) == _PER_PROGRAM for line in lines)
-    return np.array(lines, np.int64).ravel()
-
-
-LAYOUTS = _layouts()
-"""_layout's numbers, LAYOUT_COLUMNS for each of KERNEL_PROGRAMS."""
-LAYOUT_COLUMNS = _PER_PROGRAM
+LAYOUTS: Longs = np.array([_layout(program) for program in KERNEL_PROGRAMS], np.int64).ravel()
+"""LAYOUT_COLUMNS numbers for each of KERNEL_PROGRAMS."""
+assert LAYOUTS.size == LAYOUT_COLUMNS * len(KERNEL_PROGRAMS)

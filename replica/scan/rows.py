@@ -3,9 +3,7 @@ kernel refuses."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator
 
 import numpy as np
 import pyarrow as pa
@@ -35,16 +33,6 @@ _VERSIONS = np.array([program.version for program in tables.KERNEL_PROGRAMS], np
 _NAME_ARRAY = pa.array(list(_TYPE_NAMES), pa.string())
 
 
-@dataclass(frozen=True, slots=True)
-class _Payloads:
-    """The payloads that a kernel wrote for the rows low <= row < high. refused: the rows that it
-    refused, counted from low."""
-
-    high: int
-    refused: list[int]
-    columns: tuple[ColumnPieces, ...]
-
-
 class RowWriter:
     """Makes Arrow batches of chunks. It keeps the kernels' buffers from chunk to chunk."""
 
@@ -53,24 +41,41 @@ class RowWriter:
         where secrets are shown."""
         self._reader = reader
         self._guarded = guarded
-        self._kernel = _variant_kernel()
+        self._outputs = np.empty(PAYLOAD_BYTES, np.uint8), np.empty(_DICTIONARY_BYTES, np.uint8)
+        self._offsets = np.empty(frames.ROWS + 1, np.int64), np.empty(frames.ROWS + 1, np.int64)
         self._value_offsets: Longs = np.empty(frames.ROWS + 1, np.int64)
+        self._refused: Longs = np.empty(frames.ROWS + 1, np.int64)
+        self._scratch = (
+            np.zeros(2 * tables.MAX_WIDTH, np.int64),
+            np.zeros(tables.KNOWN * tables.KNOWN_COLUMNS, np.int64),
+            np.zeros(tables.KNOWN * tables.KNOWN_STRIDE, np.uint8),
+        )
 
     def tables(self, chunk: Chunk) -> Iterator[pa.RecordBatch]:
         """The rows of a chunk as one Arrow batch, or as several where payloads are large."""
         low = 0
         while low < chunk.row_count:
-            written = self._kernel(chunk, low, self._guarded)
-            assert written.high > low, "a row that finds no room in an empty buffer is refused"
-            yield self._table(chunk, low, written)
-            low = written.high
+            high = self._write(chunk, low)
+            assert high > low, "a row that finds no room in an empty buffer is refused"
+            yield self._table(chunk, low, high)
+            low = high
 
-    def _table(self, chunk: Chunk, low: int, written: _Payloads) -> pa.RecordBatch:
-        rows = chunk.rows[:, low : written.high]
-        count = written.high - low
+    def _write(self, chunk: Chunk, low: int) -> int:
+        """Write the payloads of the rows from `low` on into the kernel's buffers. Returns the row
+        behind the last one that had room."""
+        (values, dictionaries), (value_ends, dictionary_ends) = self._outputs, self._offsets
+        return write_variants(
+            chunk.array, chunk.rows.reshape(-1), low, chunk.row_count, self._guarded,
+            values, value_ends, dictionaries, dictionary_ends, self._refused, *self._scratch,
+        )  # fmt: skip
+
+    def _table(self, chunk: Chunk, low: int, high: int) -> pa.RecordBatch:
+        rows = chunk.rows[:, low:high]
+        count = high - low
         in_batch = rows[frames.ROW_BATCH]
         program = rows[frames.ROW_PROGRAM]
-        scalar = [(k, self._by_scalar(chunk, low + k)) for k in written.refused]
+        refused = self._refused[1 : 1 + self._refused[0]].tolist()
+        scalar = [(k, self._by_scalar(chunk, low + k)) for k in refused]
         attributes = chunk.batches[frames.BATCH_ATTRIBUTES][in_batch]
         types, versions = _types(program, scalar)
         arrays = [
@@ -83,8 +88,8 @@ class RowWriter:
             pa.array((attributes & CONTROL_ATTRIBUTE) != 0),
             types,
             versions,
-            self._payload_column(count, written.columns, scalar),
-            self._value_column(chunk, low, written.high, scalar),
+            self._payload_column(count, scalar),
+            self._value_column(chunk, low, high, scalar),
             _error_column(count, scalar),
         ]
         return pa.RecordBatch.from_arrays(arrays, schema=RECORD_SCHEMA)
@@ -93,9 +98,11 @@ class RowWriter:
         is_control = chunk.is_control(row)
         return record_row(chunk.record(row), is_control, self._reader)
 
-    def _payload_column(
-        self, count: int, columns: tuple[ColumnPieces, ...], scalar: list[tuple[int, ScalarRow]]
-    ) -> pa.Array:
+    def _payload_column(self, count: int, scalar: list[tuple[int, ScalarRow]]) -> pa.Array:
+        columns = [
+            ColumnPieces(output, offsets[: count + 1])
+            for output, offsets in zip(self._outputs, self._offsets, strict=True)
+        ]
         present = np.ones(count, np.bool_)
         for k, row in scalar:
             if row.payload is None:
@@ -147,37 +154,7 @@ def _types(program: Longs, scalar: list[tuple[int, ScalarRow]]) -> tuple[pa.Arra
 
 
 def _error_column(count: int, scalar: list[tuple[int, ScalarRow]]) -> pa.Array:
-    errors = [(k, row_error(row)) for k, row in scalar]
-    if not any(error for _, error in errors):
-        return pa.nulls(count, pa.string())
     cells: list[str | None] = [None] * count
-    for k, error in errors:
-        cells[k] = error
-    return pa.array(cells, pa.string())
-
-
-_Kernel = Callable[[Chunk, int, int], _Payloads]
-
-
-def _variant_kernel() -> _Kernel:
-    outputs = np.empty(PAYLOAD_BYTES, np.uint8), np.empty(_DICTIONARY_BYTES, np.uint8)
-    offsets = tuple(np.empty(frames.ROWS + 1, np.int64) for _ in range(2))
-    refused = np.empty(frames.ROWS + 1, np.int64)
-    places = np.zeros(2 * tables.MAX_WIDTH, np.int64)
-    known = np.zeros(tables.KNOWN * tables.KNOWN_COLUMNS, np.int64)
-    known_bytes = np.zeros(tables.KNOWN * tables.KNOWN_STRIDE, np.uint8)
-
-    def write(chunk: Chunk, low: int, guarded: int) -> _Payloads:
-        rows = chunk.rows.reshape(-1)
-        high = write_variants(
-            chunk.array, rows, low, chunk.row_count, guarded,
-            outputs[0], offsets[0], outputs[1], offsets[1],
-            refused, places, known, known_bytes,
-        )  # fmt: skip
-        pieces: list[Any] = [
-            ColumnPieces(output, rows_at[: high - low + 1])
-            for output, rows_at in zip(outputs, offsets, strict=True)
-        ]
-        return _Payloads(high, refused[1 : 1 + refused[0]].tolist(), tuple(pieces))
-
-    return write
+    for k, row in scalar:
+        cells[k] = row_error(row)
+    return pa.array(cells, pa.string()) if any(cells) else pa.nulls(count, pa.string())

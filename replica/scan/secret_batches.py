@@ -18,10 +18,11 @@ from replica.format.walk import LocatedBatch
 from replica.metadata.log_record import is_harmless, may_hold_secret
 from replica.metadata.redact import Redactor
 from replica.scan import frames
-from replica.scan.compiled import find_odd_rows
 from replica.scan.native import Longs
 from replica.scan.regions import Chunk, Region, Regions
-from replica.scan.tables import CONFIG_PROGRAM, KERNEL_PROGRAMS, MAX_WIDTH, program_table
+from replica.scan.tables import CONFIG_PROGRAM, KERNEL_PROGRAMS, program_table
+
+_NONE_SOUGHT: Longs = np.zeros(len(KERNEL_PROGRAMS), np.int64)
 
 
 class ShownRegions(Regions):
@@ -43,85 +44,60 @@ class ShownRegions(Regions):
     ) -> None:
         super().__init__(data, start, expected_offset)
         self._redactor = redactor
+        self._inflation = Inflation(self.size)
         self._last: LocatedBatch | None = None
 
     def shown(self, *, with_records: bool) -> Iterator[Region]:
         """The regions, as Regions.read gives them. with_records: whether chunks have the rows that
         RecordScan needs."""
-        if self._redactor is not None:
-            yield from self._keyed(self._redactor)
-            return
-        program_of = program_table(keep_secrets=True) if with_records else None
-        for region in self.read(program_of):
+        keeps_secrets = self._redactor is None
+        needs_rows = with_records or not keeps_secrets
+        for region in self.read(program_table(keep_secrets=keeps_secrets) if needs_rows else None):
             self._last = region if isinstance(region, LocatedBatch) else None
-            yield region
+            yield region if self._redactor is None else self._keyed(region, self._redactor)
 
     def last_bytes(self) -> memoryview:
         """The bytes of the last batch with a right CRC; see Regions.bytes_of."""
         assert self._last is not None, "the last region was a chunk"
         return self.bytes_of(self._last)
 
-    def _keyed(self, redactor: Redactor) -> Iterator[Region]:
-        secret = _SecretRows()
-        inflation = Inflation(self.size)
-        for region in self.read(program_table(keep_secrets=False)):
-            if isinstance(region, Chunk):
-                _key(region, secret.batches_of(region), redactor)
-                yield region
-                continue
-            self._last = region
-            header = region.header
-            if _is_secret(region, self, inflation):
-                crc = redactor.batch_crc(header.base_offset, header.crc)
-                header = header._replace(crc=crc)
-            yield region._replace(header=header)
+    def _keyed(self, region: Region, redactor: Redactor) -> Region:
+        """The region, in which the CRCs of batches that may hold a secret are redacted ones."""
+        if isinstance(region, Chunk):
+            for number in _secret_batches(region):
+                base_offset = int(region.batches[frames.BATCH_BASE_OFFSET, number])
+                crc = int(region.batches[frames.BATCH_CRC, number])
+                region.batches[frames.BATCH_CRC, number] = redactor.batch_crc(base_offset, crc)
+            return region
+        header = region.header
+        if _is_secret(region, self, self._inflation):
+            header = header._replace(crc=redactor.batch_crc(header.base_offset, header.crc))
+        return region._replace(header=header)
 
 
 def secret_positions(data: Source, *, expected_offset: int | None) -> Iterator[int]:
     """The position (byte) of each batch of a file that may hold a secret, in ascending order."""
-    secret = _SecretRows()
     regions = Regions(data, 0, expected_offset)
     inflation = Inflation(regions.size)
     for region in regions.read(program_table(keep_secrets=False)):
         if isinstance(region, Chunk):
             positions = region.batches[frames.BATCH_POSITION] + region.start
-            yield from positions[secret.batches_of(region)].tolist()
+            yield from positions[_secret_batches(region)].tolist()
         elif _is_secret(region, regions, inflation):
             yield region.position
 
 
-class _SecretRows:
-    """Finds batches that may hold a secret, in chunks read with
-    program_table(keep_secrets=False)."""
-
-    def __init__(self) -> None:
-        self._sought: Longs = np.zeros(len(KERNEL_PROGRAMS), np.int64)
-        self._odd: Longs = np.empty(frames.ROWS, np.int64)
-        self._places: Longs = np.zeros(MAX_WIDTH, np.int64)
-
-    def batches_of(self, chunk: Chunk) -> list[int]:
-        """The numbers of the chunk's batches that may hold a secret, in ascending order."""
-        count = find_odd_rows(
-            chunk.array, chunk.rows.reshape(-1), chunk.row_count, CONFIG_PROGRAM,
-            self._sought, self._odd, self._places,
-        )  # fmt: skip
-        found: list[int] = []
-        for row in self._odd[:count].tolist():
-            batch = int(chunk.rows[frames.ROW_BATCH, row])
-            if found and found[-1] == batch:
-                continue
-            if not is_harmless(chunk.record(row), is_control=chunk.is_control(row)):
-                found.append(batch)
-        return found
-
-
-def _key(chunk: Chunk, numbers: list[int], redactor: Redactor) -> None:
-    """Replaces the CRCs of some of the chunk's batches by those that may be shown. numbers: the
-    places of these batches in the chunk."""
-    for number in numbers:
-        base_offset = int(chunk.batches[frames.BATCH_BASE_OFFSET, number])
-        crc = int(chunk.batches[frames.BATCH_CRC, number])
-        chunk.batches[frames.BATCH_CRC, number] = redactor.batch_crc(base_offset, crc)
+def _secret_batches(chunk: Chunk) -> list[int]:
+    """The numbers of the chunk's batches that may hold a secret, in ascending order. The chunk was
+    read with program_table(keep_secrets=False)."""
+    found: list[int] = []
+    for row in chunk.odd_rows(CONFIG_PROGRAM, _NONE_SOUGHT).tolist():
+        batch = int(chunk.rows[frames.ROW_BATCH, row])
+        if found and found[-1] == batch:
+            continue
+        if not is_harmless(chunk.record(row), is_control=chunk.is_control(row)):
+            found.append(batch)
+    return found
 
 
 def _is_secret(batch: LocatedBatch, regions: Regions, inflation: Inflation) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from importlib.util import find_spec
 
 from replica.format.batch import HEADER, BatchHeader
@@ -103,3 +103,31 @@ def bulk_walk(data: Source, *, start: int = 0, expected_offset: int | None = Non
                     yield LocatedBatch(begin + position, header, True)
 
     return BulkWalk(data, start, expected_offset)
+
+
+def odd_records(
+    data: Source,
+    *,
+    start: int = 0,
+    expected_offset: int | None = None,
+    types: Collection[str] = (),
+) -> Iterator[int]:
+    """The rising offsets of records, in batches with a right CRC, that don't decode, have an
+    unknown type or version, or have one of the `types`.
+
+    A few sound records may be among them: control records, and the first record of a batch that the
+    kernels refuse. data: the bytes, of which the first is byte `start` of the file.
+    """
+    import numpy as np
+
+    from replica.scan import frames
+    from replica.scan.regions import Chunk, Regions
+    from replica.scan.tables import KERNEL_PROGRAMS, NO_PROGRAM, program_table
+
+    sought = np.array([program.schema.name in types for program in KERNEL_PROGRAMS], np.int64)
+    for region in Regions(data, start, expected_offset).read(program_table(keep_secrets=True)):
+        if isinstance(region, Chunk):
+            odd = region.odd_rows(NO_PROGRAM, sought)
+            yield from region.rows[frames.ROW_OFFSET, odd].tolist()
+        elif region.crc_valid:
+            yield region.header.base_offset

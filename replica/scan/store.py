@@ -42,8 +42,9 @@ KEPT = 3
 """How many folders with other digests stay beside a new one, for other branches and Pythons."""
 
 _PREFIX = "kernels-"
-_NOT_COMPILED = re.compile(rb'"""[\s\S]*?"""|^ *#.*\n', re.MULTILINE)
-"""Docstrings, and lines that are a comment. The sources have no other text in three quotes."""
+_NOT_COMPILED = re.compile(rb'^ *(?:"""[\s\S]*?"""|#.*)?\n', re.MULTILINE)
+"""Docstrings, lines that are a comment, and empty lines. The sources have no other text in three
+quotes."""
 
 
 def find(name: str) -> bytes | None:

@@ -1,8 +1,9 @@
-"""replica.message.program as arrays of int64, the form that kernels read.
+"""The programs of replica.message.program as arrays of int64, which kernels can read.
 
-STEPS has STEP_COLUMNS numbers for each step, PROGRAMS has PROGRAM_COLUMNS for each program. The
-steps of all programs stand one behind another, and step numbers count from the start of STEPS.
-NAMES holds the texts that the steps point to. The arrays are made once, from the schema.
+STEPS has STEP_COLUMNS numbers for each step, and PROGRAMS has PROGRAM_COLUMNS numbers for each
+program. The steps of all programs stand one behind another, and a step's number counts from the
+start of STEPS. NAMES holds the texts to which steps point. The arrays are made once, from the
+schema.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from replica.metadata.redact import SECRET_FIELDS
 from replica.scan.frames import KEYS, VERSIONS
 from replica.scan.native import Bytes, Longs
 
-# Kinds as numbers. Those below TEXT have a fixed size.
+# The kinds as numbers. Values of the kinds below TEXT have a fixed size.
 _KINDS = (
     Kind.INT8, Kind.INT16, Kind.INT32, Kind.INT64, Kind.UINT16, Kind.UINT32,
     Kind.BOOL, Kind.UUID, Kind.FLOAT64,
@@ -26,7 +27,7 @@ _KINDS = (
 )  # fmt: skip
 (INT8, INT16, INT32, INT64, UINT16, UINT32, BOOL, UUID, FLOAT64, STRING, BYTES, STRUCT) = range(12)
 TEXT = STRING
-"""The first kind whose size is in its bytes."""
+"""The first kind whose values begin with their size."""
 
 (
     STEP_KIND,
@@ -44,10 +45,11 @@ TEXT = STRING
     STEP_BY_NAME,
 ) = range(13)
 STEP_COLUMNS = 13
-"""DEFAULT: of a tagged number, or the length byte of a tagged array or text. SIZE: the bytes of one
-value, 0 for a text or structure. LABEL: position and size in NAMES of `,"name":`. NAME_BIT: the
-rank of the name in its program. INNER_NAMES: the bits of the names in the structure. BY_NAME: the
-k-th step of a range holds the step that comes k-th by name."""
+"""Columns of STEPS. DEFAULT: the default of a tagged number; for a tagged array or text, the length
+byte of its default. SIZE: the size in bytes of one value; 0 for a text or structure. LABEL,
+LABEL_SIZE: the position and size in NAMES of the text `,"name":`. NAME_BIT: the rank of the name
+among those of the program. INNER_NAMES: the bits of the names in the structure. BY_NAME: in the
+k-th step of a range, the step whose name is the k-th of the range."""
 
 (
     PROGRAM_FIRST,
@@ -60,26 +62,28 @@ k-th step of a range holds the step that comes k-th by name."""
     PROGRAM_NAME_COUNT,
 ) = range(8)
 PROGRAM_COLUMNS = 8
-"""A value of n bytes gives at most BASE + FACTOR * n bytes of JSON or VARIANT. NAMES: the line in
-NAME_PLACES of the program's first name."""
+"""Columns of PROGRAMS. BASE, FACTOR: a value of n bytes gives at most BASE + FACTOR * n bytes of
+JSON or VARIANT. NAMES: the number of the program's first name in NAME_PLACES."""
 
 LINES_WRITTEN, LINES_REFUSED = range(2)
 LINES_ITEMS = 2
-"""What the kernel of json_lines leaves: the bytes written; and 1 where it stopped at a row that it
-refused, 0 where it stopped at the last row or for lack of room."""
+"""The results of the kernel of json_lines. WRITTEN: the number of bytes that it wrote. REFUSED: 1
+where it stopped at a row that it refused, 0 where it stopped at the last row or for lack of
+room."""
 
 VARIANT_DEPTH = 16
-"""Containers in each other that the kernel of variant_texts reads; Kafka's records have 3."""
+"""How many containers may lie in each other for the kernel of variant_texts. Kafka's records have 3
+at most."""
 VARIANT_COLUMNS = 8
-"""Numbers that it keeps of each of these containers."""
+"""How many numbers that kernel keeps of each of these containers."""
 
 MAX_WIDTH = 24
-"""The most fields of one structure. Kernels keep so much room."""
+"""The most fields of one structure. Kernels have scratch for so many."""
 MAX_NAMES = 60
-"""The most names of one program. Names are bits of one int64."""
+"""The most names of one program. A set of names is the bits of one int64."""
 
 _JSON_SIZES = (4, 6, 11, 20, 5, 10, 5, 24, 12, 4, 4)
-"""The bytes of the longest JSON text of each kind. For a text: the bytes besides its content."""
+"""The size in bytes of the longest JSON of each kind. For a text, its content isn't counted."""
 _JSON_PER_BYTE = 6
 _VARIANT_SIZES = (2, 3, 5, 9, 5, 9, 1, 23, 9, 5, 9)
 _OFFSET_SIZE = 4
@@ -118,7 +122,7 @@ class _Tables:
         row[STEP_IS_ARRAY] = step.is_array
         row[STEP_TAG] = step.tag
         row[STEP_NULLABLE] = step.nullable
-        row[STEP_DEFAULT] = _default(step)
+        row[STEP_DEFAULT] = default_of(step)
         row[STEP_SIZE] = step.least_size if row[STEP_KIND] < TEXT else 0
         row[STEP_FIRST], row[STEP_END] = first + step.first, first + step.end
         row[STEP_LABEL], row[STEP_LABEL_SIZE] = len(self.names), len(label)
@@ -129,8 +133,9 @@ class _Tables:
         return row
 
 
-def _default(step: FieldStep) -> int:
-    """The number that stands for an explicit default; see STEP_COLUMNS."""
+def default_of(step: FieldStep) -> int:
+    """The number that stands for the default of a tagged field: see DEFAULT of STEPS. 0 for a field
+    without a tag."""
     if not step.is_tagged:
         return 0
     if step.is_array or step.kind in (Kind.STRING, Kind.BYTES):
@@ -141,7 +146,7 @@ def _default(step: FieldStep) -> int:
 
 
 def _bounds(program: Program) -> tuple[int, int, int, int]:
-    """BASE and FACTOR of the longest output, for JSON and for VARIANT."""
+    """BASE and FACTOR (see PROGRAMS) for JSON, and then for VARIANT."""
     json_base, variant_base = 2, 16
     json_factor, variant_factor = _JSON_PER_BYTE, _VARIANT_PER_BYTE
     for step in program.steps[: program.width]:
@@ -159,7 +164,8 @@ def _bounds(program: Program) -> tuple[int, int, int, int]:
 
 
 def _element_bounds(program: Program, step: FieldStep) -> tuple[int, int]:
-    """Bytes of one array element, without the contents of its texts."""
+    """The most bytes of one array element as JSON and as VARIANT, without the contents of its
+    texts."""
     if step.kind is not Kind.STRUCT:
         kind = _KINDS.index(step.kind)
         return _JSON_SIZES[kind] + 1, _VARIANT_SIZES[kind] + _OFFSET_SIZE
@@ -172,7 +178,7 @@ def _element_bounds(program: Program, step: FieldStep) -> tuple[int, int]:
 
 
 def _is_flat(program: Program) -> bool:
-    """Whether kernels can run it: it has no arrays and no tags in structures."""
+    """Whether kernels can run the program: its structures have no arrays and no tagged fields."""
     inside = program.steps[program.width :]
     return not any(step.is_array or step.tag != NO_TAG for step in inside)
 
@@ -200,19 +206,20 @@ MAX_DICTIONARY = max(
     1 + 2 * (2 + len(p.names)) + sum(len(name.encode()) for name in p.names)
     for p in KERNEL_PROGRAMS
 )
-"""Bytes of the longest dictionary of a VARIANT."""
+"""The size in bytes of the longest dictionary of a VARIANT."""
 
 SLACK = 64
-"""How many bytes behind their output kernels may overwrite."""
+"""How many bytes behind its output a kernel may overwrite."""
 
 KNOWN = 256
-"""How many dictionaries of VARIANTs are remembered from row to row. The records of a type have few
-different ones."""
+"""How many dictionaries of VARIANTs are remembered from row to row. The records of one type have
+few different dictionaries."""
 KNOWN_COLUMNS = 3
-"""Program + 1, bits of the names, bytes of the dictionary."""
+"""The numbers that are remembered of a dictionary: its program + 1, the bits of its names, and its
+size in bytes."""
 KNOWN_STRIDE = MAX_DICTIONARY + SLACK
 DICTIONARY_ROOM = MAX_DICTIONARY + SLACK
-"""The bytes that must be free for another row's dictionary."""
+"""The number of bytes that must be free before a dictionary is written."""
 
 CONFIG_PROGRAM = next(
     number for number, p in enumerate(KERNEL_PROGRAMS) if p.schema.name == "CONFIG_RECORD"
@@ -220,14 +227,16 @@ CONFIG_PROGRAM = next(
 
 
 NO_PROGRAM = -1
-"""Instead of a program's number: the scalar reader reads the record, or no program is guarded."""
+"""This stands in the place of a program's number where the scalar reader reads the record, or where
+no program is guarded."""
 
 
 def program_table(*, keep_secrets: bool) -> Longs:
-    """The program for each api key and version; -1 where the scalar reader reads the record.
+    """The number of the program for each api key and version. NO_PROGRAM where the scalar reader
+    reads the record.
 
-    Unless secrets are kept, the scalar reader reads each type that always holds a secret. For
-    configs the kernels look at the name.
+    Unless secrets are kept, the scalar reader reads every record of a type that always holds a
+    secret. Kernels decide by the name of a config whether they read the record.
     """
     table = np.full(KEYS * VERSIONS, -1, np.int64)
     for number, program in enumerate(KERNEL_PROGRAMS):

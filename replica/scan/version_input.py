@@ -72,20 +72,8 @@ def rows_of(
     programs[np.asarray(is_control.to_numpy(zero_copy_only=False), np.bool_)] = -1
     types = np.where(programs < 0, -2, _TYPES[programs])
     programs[types == -2] = -1
-    table = np.empty((frames.ROW_COLUMNS, frames.ROWS), np.int64)
-    count = len(values)
-    for column, numbers in (
-        (v.ROW_PROGRAM, programs),
-        (v.ROW_VALUE, starts),
-        (v.ROW_VALUE_SIZE, sizes),
-        (v.ROW_OFFSET, offsets),
-        (v.ROW_SINCE, offsets),
-        (v.ROW_TIME, times),
-        (v.ROW_EPOCH, epochs),
-        (v.ROW_TYPE, types),
-    ):
-        table[column, :count] = numbers
-    return VersionRows(source, table.reshape(-1), count, sizes, types >= 0)
+    table = _table(programs, starts, sizes, (offsets, times, epochs, offsets, types))
+    return VersionRows(source, table, len(values), sizes, types >= 0)
 
 
 def silent_rows(
@@ -98,17 +86,22 @@ def silent_rows(
     topics: for records about topics, the ids of these topics."""
     source, starts, sizes = _bytes_of(pa.array(values, pa.binary()))
     count = len(values)
-    table = np.empty((frames.ROW_COLUMNS, frames.ROWS), np.int64)
-    table[v.ROW_PROGRAM, :count] = _programs(source, starts, sizes)
-    table[v.ROW_VALUE, :count], table[v.ROW_VALUE_SIZE, :count] = starts, sizes
     columns = (
         np.array(since, np.int64).reshape(-1, 5).T if since else np.zeros((5, count), np.int64)
     )
-    for column, numbers in zip(
-        (v.ROW_SINCE, v.ROW_TIME, v.ROW_EPOCH, v.ROW_OFFSET, v.ROW_TYPE), columns, strict=True
-    ):
-        table[column, :count] = numbers
-    return VersionRows(source, table.reshape(-1), count, sizes, np.ones(count, np.bool_), topics)
+    table = _table(_programs(source, starts, sizes), starts, sizes, tuple(columns))
+    return VersionRows(source, table, count, sizes, np.ones(count, np.bool_), topics)
+
+
+def _table(programs: Longs, starts: Longs, sizes: Longs, since: tuple[Longs, ...]) -> Longs:
+    """The table of VersionRows. since: five columns, in the order of ValidFrom."""
+    table = np.empty((frames.ROW_COLUMNS, frames.ROWS), np.int64)
+    of_values = (v.ROW_PROGRAM, v.ROW_VALUE, v.ROW_VALUE_SIZE)
+    of_since = (v.ROW_SINCE, v.ROW_TIME, v.ROW_EPOCH, v.ROW_OFFSET, v.ROW_TYPE)
+    columns = zip((*of_values, *of_since), (programs, starts, sizes, *since), strict=True)
+    for column, numbers in columns:
+        table[column, : sizes.size] = numbers
+    return table.reshape(-1)
 
 
 def _bytes_of(values: pa.Array) -> tuple[Bytes, Longs, Longs]:

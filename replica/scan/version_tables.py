@@ -1,82 +1,65 @@
-"""What the kernel of version_rows keeps and tells: partitions with all their values, as numbers.
+"""The tables of the kernel of version_rows: what it keeps of partitions, and what it reports.
 
-It uses the slots of replica.scan.replay_tables: the same first columns of a slot, the same index,
-and the kinds TOPIC and PARTITION. Each list of a partition has a slot of its own, one for each
-content, so that two lists are equal where their slots are the same.
+The kernel uses slots as replica.scan.replay_tables describes them: their first columns, their
+index, and the kinds TOPIC, NAME and PARTITION are the same. A list also has a slot, which all equal
+lists share. So two lists are equal if their slots are the same.
 
-See replica.scan.kernels.version_rows, which is the kernel, and replica.scan.partition_versions.
+replica.scan.kernels.version_rows is the kernel, and replica.scan.partition_versions calls it.
 """
 
 from __future__ import annotations
 
 from replica.scan import frames
-from replica.scan.replay_tables import PUT, SLOT_KIND
+from replica.scan.replay_tables import PART_LAST_KNOWN_ELR, PUT, TOPIC_EXISTS
 
 INTS, UUIDS = PUT, PUT + 1
-"""Kinds of slots: lists of int32 and of uuids. The key of such a slot is the bytes of the
-elements."""
+"""The kinds of slots for lists of int32 and for lists of uuids. The key of such a slot is the bytes
+of the elements."""
 
-_OWN = SLOT_KIND + 7
+_OWN = TOPIC_EXISTS
 LIST_TEXT, LIST_TEXT_SIZE, LIST_IS_ZERO = range(_OWN, _OWN + 3)
-"""TEXT: where the list's JSON stands in the arena. IS_ZERO: 1 where all bytes are 0, so that no
-directory is known."""
+"""Columns of a list. TEXT, TEXT_SIZE: the position of the list's JSON in the arena, and its size in
+bytes. IS_ZERO: 1 where all bytes of the list are 0, so that no directory is known."""
 
-(
-    TOPIC_EXISTS,
-    TOPIC_TEXT,
-    TOPIC_NAME_SIZE,
-    TOPIC_FIRST,
-    TOPIC_TIME,
-    TOPIC_EPOCH,
-    TOPIC_ROW,
-) = range(_OWN, _OWN + 7)
-"""TEXT: where the 22 characters of the id stand in the arena; the name follows them. FIRST: the
-slot of one of its partitions, which leads to the others; NOBODY where it has none. TIME, EPOCH,
-ROW: of the record by which the kernel created it. A slot of kind NAME is the name of a removed
-topic."""
+TOPIC_TEXT, TOPIC_NAME_SIZE, TOPIC_FIRST, TOPIC_TIME, TOPIC_EPOCH, TOPIC_ROW = range(
+    _OWN + 1, _OWN + 7
+)
+"""Columns of a TOPIC, besides TOPIC_EXISTS. TEXT: the position in the arena of the 22 characters of
+the topic's id, which the topic's name follows. FIRST: the slot of one partition of the topic, from
+which PART_NEXT leads to the others; NOBODY where the topic has no partition. TIME, EPOCH, ROW: the
+time (ms), leader epoch and row of the record by which the kernel created the topic. A slot of the
+kind NAME has the name of a topic that was removed."""
 UUID_TEXT_SIZE = 22
 
-(
-    PART_LEADER,
-    PART_RECOVERY,
-    PART_LEADER_EPOCH,
-    PART_EPOCH,
-    PART_REPLICAS,
-    PART_ISR,
-    PART_REMOVING,
-    PART_ADDING,
-    PART_DIRECTORIES,
-    PART_ELR,
-    PART_LAST_KNOWN_ELR,
-    SINCE_OFFSET,
-    SINCE_TIME,
-    SINCE_EPOCH,
-    SINCE_TYPE,
-    PART_NEXT,
-) = range(_OWN, _OWN + 16)
-"""From REPLICAS to LAST_KNOWN_ELR: slots of lists, in the order of the fields from
-replay_tables.FIELD_REPLICAS on. SINCE_...: of the version that is valid now; the offset of its
-record is SLOT_OFFSET. NEXT: another partition of the topic, NOBODY behind the last one."""
 PART_FIELDS = 11
-"""The columns from LEADER to LAST_KNOWN_ELR."""
+"""How many columns a PARTITION shares with replay_tables: those from PART_LEADER to
+PART_LAST_KNOWN_ELR. Here the columns of lists hold slots."""
+PART_NEXT, SINCE_TYPE = range(_OWN, _OWN + 2)
+SINCE_OFFSET, SINCE_TIME, SINCE_EPOCH = range(PART_LAST_KNOWN_ELR + 1, PART_LAST_KNOWN_ELR + 4)
+"""Further columns of a PARTITION. SINCE_OFFSET, SINCE_TIME, SINCE_EPOCH, SINCE_TYPE: the offset
+from which on the present version is valid, and the time (ms), leader epoch and type of its record;
+SLOT_OFFSET is the offset of this record. NEXT: the slot of another partition of the topic, NOBODY
+in the last one."""
 
 ROW_PROGRAM, ROW_VALUE, ROW_VALUE_SIZE = frames.ROW_PROGRAM, frames.ROW_VALUE, frames.ROW_VALUE_SIZE
 ROW_OFFSET, ROW_TIME = frames.ROW_OFFSET, frames.ROW_TIME
 ROW_SINCE, ROW_EPOCH, ROW_TYPE = frames.ROW_KEY, frames.ROW_BATCH, frames.ROW_KEY_SIZE
-"""Columns of the rows, which are as wide as those of a chunk. SINCE: the offset from which on the
-row's content is valid. EPOCH: the leader's. TYPE: the record type that the version gets."""
+"""Columns of the kernel's rows, which have as many columns as those of a chunk. SINCE: the offset
+from which on the row's content is valid. EPOCH: the leader epoch. TYPE: the record type that the
+new version gets."""
 
 TOLD_VERSIONS, TOLD_CHANGES, TOLD_SILENT, TOLD_TOPIC, TOLD_EXPLAINED, TOLD_REFUSED = range(8, 14)
-"""Items of `state` behind those of replay_tables. VERSIONS, CHANGES: how many were told so far.
-SILENT: 1 where nothing is to be told of the rows. TOPIC: the slot of the topic of the last silent
-row about a topic. EXPLAINED: 1 where rows that can't be applied are only counted, in REFUSED; else
-the kernel stops at one."""
-TEXTS = 7
+"""Items of `state` behind those of replay_tables. VERSIONS, CHANGES: how many versions and changes
+were reported so far. SILENT: 1 where the rows are silent, which means that nothing is reported of
+them. TOPIC: the slot of the topic of the last silent row of a topic. EXPLAINED: 1 where rows that
+can't be applied are only counted, in REFUSED; 0 where the kernel stops at such a row."""
+VERSION_TEXTS, CHANGE_TEXTS = 3, 4
+TEXTS = VERSION_TEXTS + CHANGE_TEXTS
 V_KEY, V_NAME, V_VALUE, C_KEY, C_NAME, C_OLD, C_NEW = range(TEXTS)
-"""The kinds of texts that are told, of versions and of changes."""
+"""The kinds of texts that are reported: those of versions (V) and those of changes (C)."""
 TEXT_AT, TEXT_FIRST, TEXT_END = 14, 14 + TEXTS, 14 + 2 * TEXTS
-"""For each kind of text: where in `texts` the next one is written, where the room of the kind
-begins, and where that ends."""
+"""The first items of `state` for the kinds of texts. AT: the position in `texts` at which the next
+text of a kind is written. FIRST, END: the positions at which the room of a kind begins and ends."""
 STATE_ITEMS = 14 + 3 * TEXTS
 
 (
@@ -96,11 +79,12 @@ STATE_ITEMS = 14 + 3 * TEXTS
     CHANGE_OLD_END,
     CHANGE_NEW_END,
 ) = range(15)
-"""Columns of `told`. ROW: the row that ended the version, or made the change. END: the end of the
-text, counted from the beginning of the room of its kind."""
+"""Columns of `told`. ROW: the row that ended the version, or made the change. SINCE, TIME, EPOCH,
+OFFSET, TYPE of a version: see the SINCE columns of a PARTITION. END: the end of a text, counted
+from the beginning of the room of its kind."""
 TOLD_COLUMNS = 15
 MOST_TOLD = 32_768
-"""The most versions, and the most changes, that one call tells."""
+"""The most versions, and the most changes, that one call reports."""
 MOST_CHANGES = 8
 """The most changes of one record."""
 
@@ -120,7 +104,7 @@ CHANGES = (
     "reassignment_cancelled",
     "partition_epoch_changed",
 )
-"""Columns of changes by CHANGE_TYPE. A partition_created has no old text."""
+"""The types of changes, by CHANGE_TYPE. A partition_created has no old text."""
 (
     CREATED,
     LEADER,
@@ -139,13 +123,14 @@ CHANGES = (
 ) = range(14)
 
 ROOM_OF_NUMBERS = 512
-"""More bytes than a partition's JSON has without its lists."""
+"""More bytes than the JSON of a partition takes without its lists."""
 
 STOP_FULL, STOP_SLOTS = 4, 5
-"""FULL: no room for what the row tells. SLOTS: no room for the slots, or the bytes in the arena,
-that the row makes. See replay_tables for the other codes."""
+"""STOP codes besides those of replay_tables. FULL: there is no room for what is to be reported of
+the row. SLOTS: there is no room for the slots that the row makes, or for their bytes in the
+arena."""
 
 SLOTS_OF_ROW = 10
 ARENA_OF_ROW, ARENA_PER_BYTE, ARENA_PER_REPLICA = 256, 16, 48
-"""What a row may need: slots; bytes in the arena, more for each byte of its value, and for each
-replica that its partition had before."""
+"""What a row may need: slots; and bytes in the arena, more of them for each byte of the row's
+value, and for each replica that its partition had before."""

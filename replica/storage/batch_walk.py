@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, TypeVar
 
 from replica.errors import DataError, TruncatedDataError
 from replica.format.batch import HEADER, LENGTH_PREFIX
@@ -18,20 +18,7 @@ SEARCH_BYTES = 8 * 1024
 index."""
 
 
-class _Located(Protocol):
-    """A Frame or a Run."""
-
-    @property
-    def position(self) -> int: ...
-    @property
-    def end_position(self) -> int: ...
-    @property
-    def end_offset(self) -> int: ...
-    @property
-    def epoch(self) -> int: ...
-
-
-Found = TypeVar("Found", bound=_Located)
+Found = TypeVar("Found", Frame, Run)
 
 
 def walk(

@@ -16,7 +16,7 @@ from replica.history import epochs
 from replica.model.epochs import Epochs
 from replica.storage.batch_walk import walk
 from replica.storage.filesystem import File
-from replica.storage.segment import ClosedSegment, LogConfig, scan_segment
+from replica.storage.segment import ClosedSegment, LogConfig, open_whole
 from replica.storage.segment_files import SegmentFiles
 from replica.storage.segment_index import (
     MAX_RELATIVE_OFFSET,
@@ -62,12 +62,7 @@ def check_closed(files: SegmentFiles, config: LogConfig) -> CheckedSegment:
             except DataError:
                 pass  # The index may be wrong: read the whole segment.
         last = _last_batch(log, files.base_offset, b"")
-    scanned = scan_segment(files, config)
-    if scanned.damage is not None:
-        scanned.segment.close()
-        raise scanned.damage
-    scanned.segment.cut()
-    return CheckedSegment(scanned.segment.seal(), last, rebuilt=True)
+    return CheckedSegment(open_whole(files, config).seal(), last, rebuilt=True)
 
 
 def epochs_of(segments: Iterable[ClosedSegment]) -> Epochs:

@@ -38,9 +38,6 @@ class EpochCheckpoint:
     def truncate_from_start(self, start_offset: int) -> None:
         self.entries = epochs.truncate_from_start(self.entries, start_offset)
 
-    def clear(self) -> None:
-        self.entries = ()
-
     def save(self) -> None:
         """Write the file durably: after a crash it has either the old entries or the new ones."""
         if self._saved != self.entries:

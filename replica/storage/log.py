@@ -25,7 +25,13 @@ from replica.storage.batch_walk import BatchBytes
 from replica.storage.batches import batch_in, batches_of, bytes_of
 from replica.storage.epoch_checkpoint import EpochCheckpoint
 from replica.storage.filesystem import FileSystem
-from replica.storage.segment import ActiveSegment, ClosedSegment, LogConfig, create_segment
+from replica.storage.segment import (
+    ActiveSegment,
+    ClosedSegment,
+    LogConfig,
+    create_segment,
+    open_whole,
+)
 from replica.storage.segment_files import SegmentFiles
 from replica.storage.snapshots import SnapshotFiles
 
@@ -161,7 +167,7 @@ class FileLog:
             self._active.files.remove()
             for segment in reversed(self._closed):
                 segment.files.remove()
-            self._checkpoint.clear()
+            self._checkpoint.entries = ()
             self._checkpoint.save()
             self._closed.clear()
             self._active = self._created(snapshot_id.offset)
@@ -256,7 +262,7 @@ class FileLog:
         self._active.files.remove()
         while len(self._closed) > 1 and self._closed[-1].base_offset >= end_offset:
             self._closed.pop().files.remove()
-        self._active = self._closed.pop().reopen(self._place.config)
+        self._active = open_whole(self._closed.pop().files, self._place.config)
 
     def _drop_leftovers(self) -> None:
         """Remove segments that lie wholly below the log start.

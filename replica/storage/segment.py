@@ -63,17 +63,6 @@ class ClosedSegment:
     def base_offset(self) -> int:
         return self.files.base_offset
 
-    def reopen(self, config: LogConfig) -> ActiveSegment:
-        """Open the segment for writing again, after the segments behind it were removed.
-
-        Raises DataError where one of its batches is damaged.
-        """
-        scanned = scan_segment(self.files, config)
-        if scanned.damage is not None:
-            raise scanned.damage
-        scanned.segment.cut()
-        return scanned.segment
-
     def read(self, start_offset: int, max_bytes: int, end_offset: int) -> batch_walk.BatchBytes:
         """The same as read_batches."""
         if self._offsets is None:
@@ -324,6 +313,17 @@ def scan_segment(
     except DataError as error:
         return ScannedSegment(segment, error, trusted)
     return ScannedSegment(segment, None, trusted)
+
+
+def open_whole(files: SegmentFiles, config: LogConfig) -> ActiveSegment:
+    """Open a segment for writing, and make its indexes anew. Raises DataError where one of its
+    batches is damaged."""
+    scanned = scan_segment(files, config)
+    if scanned.damage is not None:
+        scanned.segment.close()
+        raise scanned.damage
+    scanned.segment.cut()
+    return scanned.segment
 
 
 def _skip(segment: ActiveSegment, covered: int) -> Frame | None:

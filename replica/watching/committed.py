@@ -11,7 +11,7 @@ from replica.errors import DataError
 from replica.format.batch import decode_header
 from replica.format.control import UnknownControl, decode_control, type_name
 from replica.format.record import Record, records_of
-from replica.health.cluster import PartitionKey, ReassignmentStart
+from replica.health.cluster import Beginning, PartitionKey
 from replica.metadata.codec import decode
 from replica.metadata.image.image import Image
 from replica.metadata.image.replay import Replay, ReplayedRecord
@@ -83,7 +83,7 @@ class CommittedReplay:
         self.is_whole = True
         self.state_changes = 0
         self.last_timestamp: int | None = None
-        self.starts: dict[PartitionKey, ReassignmentStart] = {}
+        self.starts: dict[PartitionKey, Beginning] = {}
 
     def advance(self, end_offset: int, within_s: float) -> bool:
         """Read on for about `within_s` seconds, up to `end_offset` (exclusive), below which every
@@ -177,7 +177,7 @@ class CommittedReplay:
             key = message.fields["topicId"], message.fields["partitionId"]
             was_moved = self._is_moved(key)
             self._replay.apply(offset, message)
-            self._note_reassignment(key, was_moved, ReassignmentStart(offset, timestamp))
+            self._note_reassignment(key, was_moved, Beginning(offset, timestamp))
         else:
             self._replay.apply(offset, message)
 
@@ -187,7 +187,7 @@ class CommittedReplay:
             partition.adding_replicas or partition.removing_replicas
         )
 
-    def _note_reassignment(self, key: Any, was_moved: bool, start: ReassignmentStart) -> None:
+    def _note_reassignment(self, key: Any, was_moved: bool, start: Beginning) -> None:
         if not self._is_moved(key):
             self.starts.pop(key, None)
         elif not was_moved:

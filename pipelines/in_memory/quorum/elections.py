@@ -1,5 +1,5 @@
-"""gold.elections: how often the quorum changed its leader, and how often it failed to; and
-gold.votes: who voted for whom."""
+"""gold.elections: how often the quorum elected a leader, and how often it failed to; and
+gold.votes: which voter voted for which candidate."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from pipelines.in_memory.rows import Row, milliseconds
 
 
 class _Epoch(NamedTuple):
-    """An epoch. at: when it began; for an epoch that is in no log, when the first capture shows it.
+    """An epoch. at: the time when it began; for an epoch that is in no log, the time of the first
+    capture that shows it.
 
-    leaderless: how many epochs up to this one, since the one before in the table, had no leader.
-    reign_ms: None while it hasn't ended, or where a time is unknown.
+    leaderless: the number of epochs without a leader since the known epoch before this one; this
+    epoch counts, too. reign_ms: None where the epoch hasn't ended, and where a time is unknown.
     """
 
     at: datetime | None
@@ -62,7 +63,7 @@ def _known_and_seen(
 
 
 def _seen_epochs(captures: Iterable[Row], state: Iterable[Row]) -> dict[int, datetime]:
-    """The epochs of quorum-states, and when the first capture shows each."""
+    """The epochs of quorum-states, each with the time of the first capture that shows it."""
     looks = grouped(captures, itemgetter("capture_id"))
     seen: dict[int, datetime] = {}
     for row in (row for row in state if (row["leader_epoch"] or 0) > 0):

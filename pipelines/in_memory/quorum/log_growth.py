@@ -1,5 +1,5 @@
-"""gold.log_growth: what the metadata log grows by; and gold.batch_sizes: how large the batches of
-each hour are, up to the largest one."""
+"""gold.log_growth: the records by which the metadata log grows; and gold.batch_sizes: the sizes of
+the batches of each hour."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def log_growth(cluster_id: str, branch: Batches, lengths: pa.Table) -> Iterator[
     log's.
     """
     ids = branch.ids().append_column("place", pa.array(np.arange(len(branch))))
-    # A sum of floats depends on the order, so it is that of the batches' keys.
+    # A sum of floats depends on the order of its parts, so these are ordered by the batches' keys.
     found = lengths.join(ids, list(_ID), join_type="inner").sort_by(
         [(name, "ascending") for name in (*_ID, "hour", "record_type")]
     )
@@ -101,5 +101,5 @@ def _sizes(batches: Batches) -> Row:
         **{f"{name}_bytes": percentile_of(sizes, part) for name, part in PERCENTILES.items()},
         "max_bytes": int(sizes[-1]),
         "max_records": int(batches.record_count.max()),
-        "largest_offset": int(largest.min()),  # The first of those that are equally large.
+        "largest_offset": int(largest.min()),  # the first one, where several are the largest
     }

@@ -99,6 +99,5 @@ def _reached(in_bytes: int | None, ms: int | None) -> str | None:
         return "bytes"
     if ms is not None and ms >= MAX_INTERVAL_MS:
         return "interval"
-    # One reached threshold is enough to know. That none was reached is known only if both are
-    # known.
+    # Where one threshold is unknown, nobody knows whether it was reached.
     return None if in_bytes is None or ms is None else "neither"

@@ -3,8 +3,8 @@
 frames        batch headers, CRC-32C and the records' places in one pass
 json_lines    records -> lines of Kafka's JSON (its pieces: json_values)
 variant_rows  values of records -> Spark's VARIANT (variant_values)
-rows          the values themselves; which records the scalar reader must look at
-plain_runs    runs of plain batches, for replicas
+rows          copies the values; finds the records that the scalar reader must look at
+plain_runs    finds runs of plain batches, for replicas
 replay_rows   the replay of records (its pieces: replay_partitions, replay_brokers)
 version_rows  versions and changes of partitions (version_fields, version_lists, version_changes,
               version_texts); slots, records and prefetch are pieces of both replays

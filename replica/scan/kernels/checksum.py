@@ -10,19 +10,22 @@ import numpy.typing as npt
 from llvmlite import ir
 from numba import types
 
+from replica.format.checksum import crc_of_byte
 from replica.scan.kernels.compilation import inner, intrinsic
 from replica.scan.kernels.memory import byte_at, item, load_raw64, long
 from replica.scan.native import Bytes
 from replica.scan.target import CpuTarget, host
 
-_POLYNOMIAL = 0x82F63B78
 _ONES = 0xFFFFFFFF
 
 
 @dataclass(frozen=True, slots=True)
 class Instruction:
-    """LLVM's name of a CPU's instruction that adds one more operand to a CRC-32C; the bits of the
-    checksum and of the operand."""
+    """A CPU's instruction that adds one more operand to a CRC-32C.
+
+    name: LLVM's name of the instruction. checksum_bits, operand_bits: the widths of its two
+    operands.
+    """
 
     name: str
     checksum_bits: int
@@ -33,17 +36,17 @@ SSE42 = (
     Instruction("llvm.x86.sse42.crc32.64.64", 64, 64),
     Instruction("llvm.x86.sse42.crc32.32.8", 32, 8),
 )
-"""The instructions of x86-64, for eight bytes and for one byte."""
+"""The instructions of x86-64: one takes eight bytes, the other takes one byte."""
 ARM_CRC = (
     Instruction("llvm.aarch64.crc32cx", 32, 64),
     Instruction("llvm.aarch64.crc32cb", 32, 32),
 )
-"""The instructions of 64-bit ARM, for eight bytes and for one byte; the byte is the lowest one of
-the operand."""
+"""The instructions of 64-bit ARM: one takes eight bytes, the other takes the lowest byte of its
+operand."""
 
 
 def instructions(target: CpuTarget) -> tuple[Instruction, Instruction] | None:
-    """The instructions that the CPU has; None where the tables must do."""
+    """The instructions that the CPU has. None where it has none of them, and tables are used."""
     architecture = target.triple.split("-")[0]
     if architecture == "x86_64" and target.has("crc32"):
         return SSE42
@@ -53,7 +56,8 @@ def instructions(target: CpuTarget) -> tuple[Instruction, Instruction] | None:
 
 
 def call_instruction(builder: Any, instruction: Instruction, checksum: Any, operand: Any) -> Any:
-    """LLVM code for (checksum, operand) -> checksum, all of 64 bits."""
+    """LLVM code that computes the next checksum from a checksum and an operand. All three have 64
+    bits in that code, whatever widths the instruction takes."""
     wide = ir.IntType(64)
     shape = [ir.IntType(instruction.checksum_bits), ir.IntType(instruction.operand_bits)]
     function = builder.module.globals.get(instruction.name)
@@ -74,8 +78,8 @@ def _resized(builder: Any, value: Any, kind: Any) -> Any:
 
 
 def _step(which: int) -> Any:
-    """The intrinsic function that adds one more operand; `which` is 0 for eight bytes, 1 for one
-    byte."""
+    """The intrinsic function that adds one more operand to a checksum. which: 0 for an operand of
+    eight bytes, 1 for one byte."""
     found = instructions(host())
 
     @intrinsic
@@ -94,8 +98,8 @@ _with_eight, _with_one = _step(0), _step(1)
 
 @inner
 def crc_by_instruction(source: Bytes, start: int, end: int) -> int:
-    """The CRC of the bytes start <= i < end, by the CPU's instruction. The caller knows that the
-    bytes exist."""
+    """The CRC of the bytes start <= i < end, by the CPU's instruction. The caller has checked that
+    the bytes exist."""
     checksum = np.uint64(_ONES)
     position = start
     while position + 8 <= end:
@@ -108,18 +112,11 @@ def crc_by_instruction(source: Bytes, start: int, end: int) -> int:
 
 
 def _slicing_tables() -> npt.NDArray[np.int64]:
-    """Eight tables of 256 numbers, one behind another. Table k gives the CRC of a byte that k zero
-    bytes follow."""
-    tables = [[0] * 256 for _ in range(8)]
-    for byte in range(256):
-        checksum = byte
-        for _ in range(8):
-            checksum = (checksum >> 1) ^ (_POLYNOMIAL if checksum & 1 else 0)
-        tables[0][byte] = checksum
-    for k in range(1, 8):
-        for byte in range(256):
-            before = tables[k - 1][byte]
-            tables[k][byte] = (before >> 8) ^ tables[0][before & 0xFF]
+    """Eight tables of 256 numbers, one behind another. Table k has, for each byte, the CRC of that
+    byte and of k zero bytes behind it."""
+    tables = [[crc_of_byte(byte) for byte in range(256)]]
+    for _ in range(7):
+        tables.append([before >> 8 ^ tables[0][before & 0xFF] for before in tables[-1]])
     return np.array(tables, np.int64).ravel()
 
 
@@ -128,7 +125,7 @@ _TABLES = _slicing_tables()
 
 @inner
 def crc_by_tables(source: Bytes, start: int, end: int) -> int:
-    """The same CRC on any machine, by tables (slicing-by-8)."""
+    """The CRC of the same bytes, by tables (slicing-by-8). It works on every CPU."""
     checksum = np.uint64(_ONES)
     position = start
     while position + 8 <= end:
@@ -146,4 +143,4 @@ def crc_by_tables(source: Bytes, start: int, end: int) -> int:
 
 
 crc32c = crc_by_tables if instructions(host()) is None else crc_by_instruction
-"""The one that frames.py uses."""
+"""The function for this CPU."""

@@ -1,9 +1,10 @@
-"""The kernel of the first pass: batch headers, CRC-32C and where the records lie.
+"""The kernel of the first pass: it reads batch headers, checks CRCs, and finds the records.
 
-It takes whole batches of magic 2 that are in their place (base offset as expected), carry a right
-CRC and, where records are wanted, hold uncompressed records without headers whose lengths add up.
-At the first other batch it stops and says why; see replica.scan.regions for what happens then.
-Offsets of header fields: replica.format.batch; of record fields: replica.format.record.
+It takes a batch if the whole batch is there, its magic is 2, its base offset is the expected one,
+and its CRC is right. Where records are wanted, they must also be uncompressed, have no headers, and
+have lengths that add up. At the first other batch the kernel stops and says why;
+replica.scan.regions then decides how to go on. replica.format.batch has the layout of a header, and
+replica.format.record that of a record.
 """
 
 from __future__ import annotations
@@ -25,9 +26,11 @@ _REFUSED = -1
 
 @inner
 def _size_in_place(source: Bytes, position: int, end: int, expected: int) -> int:
-    """The bytes of the batch with the expected base offset that starts here, or _REFUSED.
+    """The size in bytes of the batch that begins at `position`, by its header. _REFUSED where the
+    header is wrong, or its base offset isn't the expected one. HEADER_BYTES where the header is cut
+    off.
 
-    It looks at neither the batch's end nor its CRC. HEADER_BYTES for a header that is cut off.
+    This function looks at neither the end of the batch nor its CRC.
     """
     if end - position < frames.HEADER_BYTES:
         return frames.HEADER_BYTES
@@ -46,8 +49,8 @@ def _size_in_place(source: Bytes, position: int, end: int, expected: int) -> int
 
 @inner
 def _program_at(source: Bytes, position: int, size: int, program_of: Longs) -> int:
-    """The program of a value, by the three bytes of its envelope. -1 for an unknown, odd or large
-    value."""
+    """The program of a value, by the three bytes of its envelope. -1 where no program reads this
+    type and version, where the envelope is another one, or where the value is too large."""
     if (
         not frames.ENVELOPE_BYTES <= size <= frames.LARGEST_VALUE_BYTES
         or byte_at(source, position) != 1
@@ -57,8 +60,7 @@ def _program_at(source: Bytes, position: int, size: int, program_of: Longs) -> i
     version = byte_at(source, position + 2)
     if api_key >= frames.KEYS or version >= frames.VERSIONS:
         return -1
-    program: int = item(program_of, api_key * frames.VERSIONS + version)
-    return program
+    return item(program_of, api_key * frames.VERSIONS + version)
 
 
 @inner
@@ -75,8 +77,8 @@ def _set_batch(batches: Longs, column: int, batch: int, number: int) -> None:
 def _walk_records(
     source: Bytes, position: int, end: int, batch: int, row: int, program_of: Longs, rows: Longs
 ) -> int:
-    """Fill rows for the records of the batch at `position`. Returns the row behind them, or
-    _REFUSED."""
+    """Fill the rows of the records in the batch at `position`. Returns the row behind the last of
+    them, or _REFUSED."""
     base_offset = load_i64(source, position)
     attributes = load_i16(source, position + 21)
     last_delta = load_i32(source, position + 23)
@@ -156,10 +158,10 @@ def walk_frames(
 ) -> int:
     """Fill `batches` and `rows` from byte `position` on. Returns the STOP code.
 
-    expected: the base offset of the next batch, 0 or more. with_records: 0 leaves `rows` alone.
-    program_of: KEYS * VERSIONS programs. batches, rows: BATCH_COLUMNS * BATCHES and ROW_COLUMNS *
-    ROWS items. state: STATE_ITEMS; gets the position and expected offset of the batch at which it
-    stopped.
+    expected: the base offset that the next batch must have, 0 or more. with_records: 0 to fill only
+    `batches`. program_of: the KEYS * VERSIONS numbers of tables.program_table. batches, rows:
+    arrays of BATCH_COLUMNS * BATCHES and ROW_COLUMNS * ROWS items. state: an array that gets the
+    STATE_ITEMS numbers of replica.scan.frames.
     """
     end = source.size
     begin = position

@@ -13,11 +13,11 @@ from replica.scan.kernels.json_values import REFUSED
 from replica.scan.kernels.locate import is_telling_config, program_item
 from replica.scan.kernels.memory import item, set_item, store_16
 from replica.scan.kernels.rows import cell
-from replica.scan.kernels.straight import json_renderer
+from replica.scan.kernels.straight import renderer
 from replica.scan.kernels.text import copy, put_integer
 from replica.scan.native import Bytes, Longs
 
-_render = json_renderer()
+_render = renderer("json")
 
 _EPOCH, _TIME = b',"epoch":', b',"timestamp":'
 _LABELS = [
@@ -29,12 +29,12 @@ _LABEL_PLACES = np.cumsum([len(_EPOCH + _TIME), *map(len, _LABELS)]).astype(np.i
 _EPOCH_SIZE, _TIME_SIZE = len(_EPOCH), len(_TIME)
 _LINE_END = int.from_bytes(b"}\n", "little")
 _FIXED_ROOM = len(_EPOCH + _TIME) + 3 * 20 + max(map(len, _LABELS)) + 2 + tables.SLACK
-"""The bytes of a line besides its prefix and its data."""
+"""The most bytes of a line without its prefix and its data."""
 
 
 @inner
 def _put_head(batches: Longs, rows: Longs, row: int, prefix: Bytes, output: Bytes, to: int) -> int:
-    """Write everything of a line that comes before its data."""
+    """Write the part of a line that comes before its data."""
     batch = cell(rows, frames.ROW_BATCH, row)
     label = cell(rows, frames.ROW_PROGRAM, row)
     to = copy(output, to, prefix, 0, prefix.size)
@@ -83,11 +83,13 @@ def write_lines(
     places: Longs,
     state: Longs,
 ) -> int:
-    """Write a line for each of the rows chosen[low:high]. Returns where in `chosen` it stopped.
+    """Write a line for each of the rows chosen[low:high]. Returns the place in `chosen` at which it
+    stopped.
 
-    guarded: the program whose secrets are to be redacted, -1 for none. shown: for each program, 0
-    where its rows are only checked (they may be refused), not written. prefix: the line up to the
-    offset. places: tables.MAX_WIDTH items of scratch. state: tables.LINES_ITEMS.
+    guarded: the program whose rows are refused if they may hold a secret, -1 for none. shown: for
+    each program a number, 0 where its rows are read but not written, so that they can still be
+    refused. prefix: the beginning of each line, up to the offset. places: an array of
+    tables.MAX_WIDTH items of scratch. state: an array that gets the LINES_ITEMS numbers of tables.
     """
     to = 0
     refused = 0

@@ -1,7 +1,7 @@
-"""Writes Kafka's JSON: the pieces, and the interpreter that writes it for any program.
+"""Writes Kafka's JSON: functions for single values, and the interpreter for whole records.
 
-The JSON is that of replica.metadata.json_text. `locate` has checked the sources before anything
-here reads them; replica.scan.tables computes the room in the outputs.
+The JSON is the same as that of replica.metadata.json_text. Before a function here reads a value,
+`locate` has checked it. replica.scan.tables computes how much room the outputs need.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from replica.scan.kernels.memory import (
     byte_at,
     item,
     load_double,
+    load_i32,
     load_i64,
     long,
     store_8,
@@ -41,13 +42,13 @@ _TRUE = int.from_bytes(b"true", "little")
 _FALSE = int.from_bytes(b"fals", "little")
 _POINT_ZERO = int.from_bytes(b".0", "little")
 _LARGEST_PLAIN_DOUBLE = 1e7
-"""Java writes a double with an exponent from here on."""
+"""From this number on, Java writes a double with an exponent."""
 
 
 @inner
 def put_double(source: Bytes, position: int, output: Bytes, to: int) -> int:
-    """Write a whole number below 10 million. REFUSED for any other double, which is the scalar
-    reader's."""
+    """Write a double that is a whole number below 10 million. REFUSED for any other double, which
+    the scalar reader writes."""
     number = load_double(source, position)
     if not abs(number) < _LARGEST_PLAIN_DOUBLE or number != np.floor(number):
         return REFUSED
@@ -69,7 +70,7 @@ def put_bool(source: Bytes, position: int, output: Bytes, to: int) -> int:
 
 
 @inner
-def put_quoted_uuid(source: Bytes, position: int, output: Bytes, to: int) -> int:
+def put_uuid_text(source: Bytes, position: int, output: Bytes, to: int) -> int:
     store_8(output, to, _QUOTE)
     to = put_uuid(output, to + 1, source, position)
     store_8(output, to, _QUOTE)
@@ -78,9 +79,9 @@ def put_quoted_uuid(source: Bytes, position: int, output: Bytes, to: int) -> int
 
 @inner
 def put_fixed(source: Bytes, position: int, kind: int, output: Bytes, to: int) -> int:
-    """Write a value of fixed size. REFUSED for some doubles."""
+    """Write a value of fixed size. REFUSED for a double that put_double refuses."""
     if kind == tables.UUID:
-        return put_quoted_uuid(source, position, output, to)
+        return put_uuid_text(source, position, output, to)
     if kind == tables.BOOL:
         return put_bool(source, position, output, to)
     if kind == tables.FLOAT64:
@@ -90,7 +91,7 @@ def put_fixed(source: Bytes, position: int, kind: int, output: Bytes, to: int) -
 
 @inner
 def put_text(source: Bytes, position: int, is_string: bool, output: Bytes, to: int) -> int:
-    """Write a text whose length was checked."""
+    """Write a string with escapes, or bytes as base64. The length was checked."""
     size, start = unsigned_varint(source, position, source.size)
     if size == 0:
         store_32(output, to, _NULL)
@@ -105,8 +106,25 @@ def put_text(source: Bytes, position: int, is_string: bool, output: Bytes, to: i
 
 
 @inner
+def put_list(source: Bytes, start: int, count: int, is_uuid: bool, output: Bytes, to: int) -> int:
+    """Write `count` elements that stand one behind another: uuids, or else int32."""
+    store_8(output, to, _OPEN)
+    to += 1
+    for index in range(count):
+        if index:
+            store_8(output, to, _COMMA)
+            to += 1
+        if is_uuid:
+            to = put_uuid_text(source, start + 16 * index, output, to)
+        else:
+            to = put_integer(output, to, load_i32(source, start + 4 * index))
+    store_8(output, to, _CLOSE)
+    return to + 1
+
+
+@inner
 def _behind(source: Bytes, position: int, step: int) -> int:
-    """The position behind a scalar that was checked."""
+    """The position behind a scalar value, which was checked."""
     size = step_item(step, tables.STEP_SIZE)
     if size > 0:
         return position + size
@@ -124,8 +142,8 @@ def _put_scalar(source: Bytes, position: int, step: int, output: Bytes, to: int)
 
 @inner
 def _put_struct(source: Bytes, position: int, step: int, output: Bytes, to: int) -> tuple[int, int]:
-    """Write a structure. Returns (position behind the structure, position behind its JSON or
-    REFUSED)."""
+    """Write a structure. Returns the position behind the structure, and the position behind its
+    JSON or REFUSED."""
     first = step_item(step, tables.STEP_FIRST)
     store_8(output, to, _BRACE)
     to += 1

@@ -1,9 +1,10 @@
-"""Finds where the fields of a value lie, and checks all lengths: the first step of every payload
-kernel.
+"""Finds the places of the fields of a value, and checks all lengths. Every kernel that reads values
+begins with this.
 
-This is the interpreter of replica.scan.tables. What it refuses is left to replica.metadata.codec,
-so it may refuse rare values. It must accept nothing that the reader refuses, and it accepts only
-values of which it has accounted for every byte.
+The functions here interpret the programs of replica.scan.tables. A value that they refuse is read
+by replica.metadata.codec, so they may refuse rare values that are sound. They must refuse every
+value that the codec refuses, so they accept a value only if each of its bytes belongs to a known
+field.
 """
 
 from __future__ import annotations
@@ -30,24 +31,22 @@ from replica.scan.kernels.varints import NOWHERE, unsigned_varint
 from replica.scan.native import Bytes, Longs
 
 ABSENT = -1
-"""The place of a tagged field that is missing in the value, or that holds its default."""
+"""The place of a tagged field that the value lacks, or that has its default value."""
 
 
 @inner
 def step_item(step: int, column: int) -> int:
-    number: int = item(tables.STEPS, step * tables.STEP_COLUMNS + column)
-    return number
+    return item(tables.STEPS, step * tables.STEP_COLUMNS + column)
 
 
 @inner
 def program_item(program: int, column: int) -> int:
-    number: int = item(tables.PROGRAMS, program * tables.PROGRAM_COLUMNS + column)
-    return number
+    return item(tables.PROGRAMS, program * tables.PROGRAM_COLUMNS + column)
 
 
 @inner
 def read_number(source: Bytes, position: int, kind: int) -> int:
-    """An integer or bool of a fixed kind, whose bytes exist."""
+    """The integer or bool at this position. The caller has checked that its bytes exist."""
     if kind == tables.INT32:
         return long(load_i32(source, position))
     if kind == tables.INT64:
@@ -88,8 +87,8 @@ def pass_fixed_array(source: Bytes, position: int, end: int, size: int, nullable
 
 @inner
 def pass_tags(source: Bytes, position: int, end: int) -> int:
-    """The position behind a count of tagged fields that is 0. A value with unknown tags is left to
-    the scalar reader, which withholds their content."""
+    """The position behind the count of tagged fields, which must be 0. NOWHERE where there are
+    tagged fields: the scalar reader reads such a value, and hides the content of unknown fields."""
     count, at = unsigned_varint(source, position, end)
     return at if count == 0 else NOWHERE
 
@@ -122,7 +121,7 @@ def _pass_array(source: Bytes, position: int, end: int, step: int) -> int:
     if count == 0:
         return at if nullable else NOWHERE
     for _ in range(count - 1):
-        # Each element takes a byte, so a false count takes no more steps than there are bytes.
+        # Each element has a byte at least, so the loop ends at `end` even if the count is false.
         if at >= end:
             return NOWHERE
         if kind == tables.STRUCT:
@@ -141,11 +140,11 @@ def _pass_step(source: Bytes, position: int, end: int, step: int) -> int:
 
 @inner
 def _is_default(source: Bytes, position: int, step: int) -> bool:
-    """Whether a tagged field, whose end was found before, holds its default."""
+    """Whether a tagged field has its default value. The caller has found the end of the field."""
     default = step_item(step, tables.STEP_DEFAULT)
     kind = step_item(step, tables.STEP_KIND)
     if step_item(step, tables.STEP_IS_ARRAY) or kind >= tables.TEXT:
-        # A padded length of 0 or 1 takes more than a byte.
+        # The length is read as a varint, because a length of 0 or 1 may be padded to more bytes.
         size, _ = unsigned_varint(source, position, source.size)
         return size == default
     return read_number(source, position, kind) == default
@@ -161,7 +160,8 @@ def _step_of_tag(tag: int, first: int, last: int) -> int:
 
 @inner
 def locate(source: Bytes, position: int, end: int, first: int, last: int, places: Longs) -> bool:
-    """Fill places[k] for the steps first <= k < last of the value at `position`.
+    """Find the places of the fields of the value at `position`, whose steps are first <= step <
+    last. The place of a step is written to places[step - first].
 
     False where the value isn't sound to its last byte, has a tag twice, or has an unknown tag.
     """
@@ -192,15 +192,14 @@ def locate(source: Bytes, position: int, end: int, first: int, last: int, places
 
 @inner
 def locate_program(source: Bytes, position: int, end: int, program: int, places: Longs) -> bool:
-    """`locate` for the fields of a program's record."""
+    """Do what `locate` does, for a value that the program reads."""
     first = program_item(program, tables.PROGRAM_FIRST)
     last = program_item(program, tables.PROGRAM_END)
-    found: bool = locate(source, position, end, first, last, places)
-    return found
+    return locate(source, position, end, first, last, places)
 
 
 def _plain_names() -> list[bytes]:
-    """The names of configs whose values are shown unless they hold user info, sorted."""
+    """The sorted names of the configs whose values are shown, unless a value holds user info."""
     assert all(name.isascii() for name in KNOWN_CONFIGS)
     return sorted(name.encode() for name in KNOWN_CONFIGS if not redact.is_secret_config(name))
 
@@ -213,8 +212,8 @@ _COLON, _SLASH, _AT = b":/@"
 
 @inner
 def _order(source: Bytes, start: int, end: int, name: int) -> int:
-    """How a text compares with the plain name of that number: below 0 where the text comes first, 0
-    where both are equal."""
+    """Compare a text with the plain name of this number. The result is below 0 where the text comes
+    first, and 0 where both are equal."""
     first, stop = item(_PLAIN_PLACES, name), item(_PLAIN_PLACES, name + 1)
     for k in range(min(end - start, stop - first)):
         difference = long(byte_at(source, start + k)) - long(byte_at(_PLAIN_BYTES, first + k))
@@ -240,7 +239,7 @@ def _is_plain_name(source: Bytes, start: int, end: int) -> bool:
 
 @inner
 def _has_user_info(source: Bytes, start: int, end: int) -> bool:
-    """Whether `://` stands in the text, with an @ behind it."""
+    """Whether the text has a `://`, and an @ somewhere behind it."""
     in_url = False
     for at in range(start, end):
         byte = byte_at(source, at)
@@ -265,8 +264,8 @@ assert [
 def is_telling_config(source: Bytes, position: int, end: int) -> bool:
     """Whether the CONFIG_RECORD whose fields start at `position` may hold a secret.
 
-    It is also true for some configs without a secret: those of listeners, and those that the user
-    named.
+    The result is also True for some configs without a secret: those of listeners, and those that
+    the user has named as no secrets.
     """
     name = pass_text(source, position + 1, end, True, False)
     value = pass_text(source, name, end, True, False)

@@ -20,7 +20,8 @@ Store = Callable[[Any, int, Any], None]
 
 
 def _loader(bits: int, *, is_signed: bool, swap: bool) -> Load:
-    """Reads `bits` at a byte position of a uint8 array, extended to 64 bits with the same sign."""
+    """A function that reads a number of `bits` bits at a byte position of a uint8 array, and
+    extends it to 64 bits. swap: whether the number is stored with its high byte first."""
     wide = types.int64 if is_signed else types.uint64
 
     @intrinsic
@@ -44,7 +45,8 @@ def _loader(bits: int, *, is_signed: bool, swap: bool) -> Load:
 
 
 def _storer(bits: int) -> Store:
-    """Writes the low `bits` of a 64-bit integer, little-endian, at a byte of a uint8 array."""
+    """A function that writes the low `bits` bits of an integer at a byte position of a uint8
+    array, the low byte first."""
 
     @intrinsic
     def store(context: Any, array: Any, position: Any, value: Any) -> Any:
@@ -72,8 +74,8 @@ load_i32 = _loader(32, is_signed=True, swap=True)
 load_i64 = _loader(64, is_signed=True, swap=True)
 load_u64 = _loader(64, is_signed=False, swap=True)
 load_raw64 = _loader(64, is_signed=False, swap=False)
-"""Eight bytes in their order in memory. The first is the lowest: numba's machines are
-little-endian."""
+"""Reads eight bytes in their order in memory. The first byte becomes the lowest one of the number,
+because all machines on which numba runs are little-endian."""
 
 store_8 = _storer(8)
 store_16 = _storer(16)
@@ -83,7 +85,7 @@ store_64 = _storer(64)
 
 @intrinsic
 def _item(context: Any, array: Any, index: Any) -> Any:
-    """Element `index` of an array of 64-bit integers."""
+    """Return element `index` of an array of 64-bit integers."""
 
     def generate(ctx: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         source = ctx.make_array(signature.args[0])(ctx, builder, arguments[0])
@@ -94,7 +96,7 @@ def _item(context: Any, array: Any, index: Any) -> Any:
 
 @intrinsic
 def _set_item(context: Any, array: Any, index: Any, value: Any) -> Any:
-    """Sets element `index` of an array of int64."""
+    """Set element `index` of an array of int64."""
 
     def generate(ctx: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         target = ctx.make_array(signature.args[0])(ctx, builder, arguments[0])
@@ -106,7 +108,7 @@ def _set_item(context: Any, array: Any, index: Any, value: Any) -> Any:
 
 @intrinsic
 def _load_double(context: Any, array: Any, position: Any) -> Any:
-    """The big-endian float64 at a byte position."""
+    """Return the big-endian float64 at a byte position."""
 
     def generate(ctx: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         source = ctx.make_array(signature.args[0])(ctx, builder, arguments[0])
@@ -119,7 +121,7 @@ def _load_double(context: Any, array: Any, position: Any) -> Any:
 
 @intrinsic
 def _popcount(context: Any, bits: Any) -> Any:
-    """How many bits of an int64 are 1."""
+    """Count the bits of an int64 that are 1."""
 
     def generate(ctx: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.ctpop(arguments[0])
@@ -129,7 +131,7 @@ def _popcount(context: Any, bits: Any) -> Any:
 
 @intrinsic
 def _long(context: Any, number: Any) -> Any:
-    """Any integer or bool as an int64; a uint64 keeps its bits."""
+    """Convert an integer or bool to int64. A uint64 keeps its bits."""
 
     def generate(ctx: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return ctx.cast(builder, arguments[0], signature.args[0], types.int64)
@@ -147,5 +149,5 @@ long: Callable[[Any], int] = _long
 
 @inner
 def byte_at(source: Any, position: int) -> int:
-    """The byte as 0 to 255."""
+    """The byte at this position, as a number from 0 to 255."""
     return long(load_u8(source, position))

@@ -9,18 +9,11 @@ from replica.format.batch import (
     MAGIC,
     MIN_BATCH_LENGTH,
 )
+from replica.scan import run_tables as t
 from replica.scan.frames import HEADER_BYTES
 from replica.scan.kernels.checksum import crc32c
 from replica.scan.kernels.memory import byte_at, load_i16, load_i32, load_i64, long, set_item
 from replica.scan.native import Bytes, Longs
-from replica.scan.run_tables import (
-    DUE_COLUMNS,
-    DUES,
-    RUN_EXPECTED,
-    RUN_LATEST,
-    RUN_OFFSET_OF_LATEST,
-    RUN_POSITION,
-)
 
 PREFIX_BYTES = LENGTH_PREFIX.size
 _MAX_LONG = (1 << 63) - 1
@@ -37,12 +30,12 @@ def find_run(
     due: Longs,
     state: Longs,
 ) -> int:
-    """Find the run that begins at `position`. Write into `due` its batches that get an entry in the
-    index, and into `state` what replica.scan.run_tables says. Returns how many batches `due` has.
-    The run ends early where `due` is full.
+    """Find the run that begins at `position`. Returns how many of its batches get an entry in the
+    index. These batches are written into `due`, and the run ends early where `due` is full.
 
-    expected: the first base offset, 0 or more. limit: a batch that begins behind this byte gets an
-    entry. due: DUE_COLUMNS numbers for each of DUES batches. The other parameters are those of
+    expected: the base offset of the first batch, 0 or more. limit: a batch that begins behind this
+    byte gets an entry. due: an array with DUE_COLUMNS numbers for each of DUES batches. state: an
+    array that gets the numbers of replica.scan.run_tables. The other parameters are those of
     plain_run.
     """
     end = source.size
@@ -67,7 +60,7 @@ def find_run(
         crc = load_i32(source, position + 17) & 0xFFFFFFFF
         if crc32c(source, position + CRC_START, after) != crc:
             break
-        if position > limit and dues == DUES:
+        if position > limit and dues == t.DUES:
             break
         last_offset = expected + delta
         time = load_i64(source, position + 35)
@@ -75,7 +68,7 @@ def find_run(
             latest = time
             offset_of_latest = last_offset
         if position > limit:
-            row = dues * DUE_COLUMNS
+            row = dues * t.DUE_COLUMNS
             set_item(due, row, position)
             set_item(due, row + 1, last_offset)
             set_item(due, row + 2, latest)
@@ -84,8 +77,8 @@ def find_run(
             limit = position + interval
         expected = last_offset + 1
         position = after
-    set_item(state, RUN_POSITION, position)
-    set_item(state, RUN_EXPECTED, expected)
-    set_item(state, RUN_LATEST, latest)
-    set_item(state, RUN_OFFSET_OF_LATEST, offset_of_latest)
+    set_item(state, t.RUN_POSITION, position)
+    set_item(state, t.RUN_EXPECTED, expected)
+    set_item(state, t.RUN_LATEST, latest)
+    set_item(state, t.RUN_OFFSET_OF_LATEST, offset_of_latest)
     return dues

@@ -1,9 +1,10 @@
 """Lets the CPU fetch the slots that the replay kernels will need for the next rows.
 
-A log goes over its partitions in no order, and their slots are far more than a cache holds. Without
-this, a replay would mostly wait for memory. Each step looks at a nearer row and one link further
-along topic -> partition -> slot. It only guesses: it takes the first item of the index for the
-right one, and checks only that the bytes that it reads exist.
+The records of a log name partitions in no order, and no cache holds the slots of all partitions.
+Without this module, a replay would mostly wait for memory. A record leads to the slot of its topic,
+and that to the slot of its partition. Three steps follow this way, each for a nearer row. They only
+guess: they take the first item of the index as the right one, and check only that the bytes that
+they read exist.
 """
 
 from __future__ import annotations
@@ -23,12 +24,14 @@ from replica.scan.kernels.slots import hash_of_pair
 from replica.scan.native import Bytes, Longs
 
 _FAR, _NEAR = 24, 8
-"""How many rows ahead the first and the last step look. The second step looks half-way."""
+"""The number of rows between the current row and the row that the first step looks at, and the same
+number for the last step."""
 _MIDDLE = (_FAR + _NEAR) // 2
+"""The same number for the second step."""
 _KEY_BYTES = 4 + 16
-"""partitionId and topicId, the first fields in both records of partitions."""
+"""The size of partitionId and topicId, which are the first fields of both records of partitions."""
 _LINE = 8
-"""The numbers in a cache line."""
+"""How many numbers a cache line holds."""
 
 
 @intrinsic
@@ -55,7 +58,8 @@ prefetch: Callable[[Longs, int], None] = _prefetch
 
 @inner
 def _partition_key(source: Bytes, rows: Longs, row: int, high: int) -> int:
-    """The positions of partitionId and topicId in a record of a partition. -1 for any other row."""
+    """The position of the first field, partitionId, in a record of a partition; topicId follows it.
+    -1 for a row without such a record."""
     if row >= high:
         return -1
     program = cell(rows, frames.ROW_PROGRAM, row)
@@ -64,30 +68,27 @@ def _partition_key(source: Bytes, rows: Longs, row: int, high: int) -> int:
     action = item(t.LAYOUTS, program * t.LAYOUT_COLUMNS + t.LAYOUT_ACTION)
     if action != t.DO_PARTITION and action != t.DO_CHANGE:
         return -1
-    place: int = cell(rows, frames.ROW_VALUE, row) + frames.ENVELOPE_BYTES
-    return place
+    return cell(rows, frames.ROW_VALUE, row) + frames.ENVELOPE_BYTES
 
 
 @inner
 def _topic_place(source: Bytes, index: Longs, state: Longs, key: int) -> int:
     """The place of the index that may hold the topic."""
     halves = load_i64(source, key + 4), load_i64(source, key + 12)
-    place: int = hash_of_pair(state, t.TOPIC, halves[0], halves[1]) & (index.size - 1)
-    return place
+    return hash_of_pair(state, t.TOPIC, halves[0], halves[1]) & (index.size - 1)
 
 
 @inner
 def _partition_place(source: Bytes, index: Longs, state: Longs, key: int, topic: int) -> int:
     number = long(load_i32(source, key))
-    place: int = hash_of_pair(state, t.PARTITION, topic, number) & (index.size - 1)
-    return place
+    return hash_of_pair(state, t.PARTITION, topic, number) & (index.size - 1)
 
 
 @inner
 def fetch_ahead(
     source: Bytes, rows: Longs, row: int, high: int, slots: Longs, index: Longs, state: Longs
 ) -> None:
-    """Fetch what the next rows will need. A replay kernel calls it for each row."""
+    """Fetch what the next rows will need. A replay kernel calls this function for each row."""
     key = _partition_key(source, rows, row + _FAR, high)
     if key >= 0:
         prefetch(index, _topic_place(source, index, state, key))

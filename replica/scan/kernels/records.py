@@ -8,6 +8,7 @@ from replica.scan import replay_tables as t
 from replica.scan.kernels.compilation import inner
 from replica.scan.kernels.locate import ABSENT
 from replica.scan.kernels.memory import item, load_i8, load_i32, load_i64, long
+from replica.scan.kernels.slots import NONE, Table, find_pair, get
 from replica.scan.kernels.varints import unsigned_varint
 from replica.scan.native import Bytes, Longs
 
@@ -18,8 +19,9 @@ NO_STATE = -1
 
 
 class Record(NamedTuple):
-    """source: holds the record's bytes. places: where its fields stand, in the order of its
-    program's steps; scratch behind them. program: its number in replica.scan.tables."""
+    """source: an array with the bytes of the record. places: the position of each field, in the
+    order of the program's steps; the items behind these are scratch. program: the number of the
+    record's program in replica.scan.tables."""
 
     source: Bytes
     places: Longs
@@ -28,23 +30,22 @@ class Record(NamedTuple):
 
 @inner
 def layout(program: int, column: int) -> int:
-    number: int = item(t.LAYOUTS, program * t.LAYOUT_COLUMNS + column)
-    return number
+    """A number of LAYOUTS. column: a FIELD, LAYOUT_ACTION or LAYOUT_KIND."""
+    return item(t.LAYOUTS, program * t.LAYOUT_COLUMNS + column)
 
 
 @inner
 def place_of(record: Record, field: int) -> int:
-    """The position of a field. ABSENT also where the record's version lacks the field."""
+    """The position of a field. ABSENT where the record, or its version, lacks the field."""
     step = layout(record.program, field)
     if step == t.NO_STEP:
         return ABSENT
-    place: int = item(record.places, step)
-    return place
+    return item(record.places, step)
 
 
 @inner
 def int32_of(record: Record, field: int) -> int:
-    """An int32 that every version has."""
+    """The value of an int32 field that every version has."""
     return long(load_i32(record.source, place_of(record, field)))
 
 
@@ -56,16 +57,26 @@ def topic_id_of(record: Record) -> tuple[int, int]:
 
 
 @inner
+def live_topic(table: Table, record: Record) -> int:
+    """The slot of the topic whose id the record has. NONE where the topic doesn't exist."""
+    first, second = topic_id_of(record)
+    slot = find_pair(table, long(t.TOPIC), first, second)
+    if slot != NONE and get(table.slots, slot, t.TOPIC_EXISTS) != 1:
+        return NONE
+    return slot
+
+
+@inner
 def text_of(record: Record, field: int) -> tuple[int, int]:
-    """(first byte, size in bytes) of a text that every version has."""
+    """The position of the first byte, and the size in bytes, of a text that every version has."""
     size, start = unsigned_varint(record.source, place_of(record, field), record.source.size)
     return start, size - 1
 
 
 @inner
 def recovery_of(record: Record, otherwise: int) -> int:
-    """The leader's recovery state. `otherwise` where the record has none, NO_STATE where it has a
-    number that Kafka doesn't know."""
+    """The leader's recovery state in the record. The result is `otherwise` where the record has no
+    recovery state, and NO_STATE where its number is unknown to Kafka."""
     place = place_of(record, long(t.FIELD_RECOVERY))
     if place == ABSENT:
         return otherwise

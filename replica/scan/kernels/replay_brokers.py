@@ -1,7 +1,7 @@
-"""The replay kernel's part for brokers, as in replica.metadata.image.registrations.
+"""Replays records of brokers in the replay kernel, as replica.metadata.image.registrations does.
 
-Of a broker the kernel keeps only what decides about refusals: whether the broker is registered, and
-its epoch.
+The kernel must know which records are refused. For that it keeps two facts of each broker: whether
+the broker is registered, and its epoch.
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ def _has_nameless_listener(source: Bytes, position: int, end: int) -> bool:
 
 @inner
 def replay_broker_record(table: Table, record: Record, end: int, action: int) -> int:
-    """The STOP code of a record about a broker. end: where the record's value ends."""
+    """Replay a record of a broker. Returns the STOP code. end: the position behind the value of the
+    record."""
     slots = table.slots
     broker_id = int32_of(record, t.FIELD_BROKER)
     if action == t.DO_REGISTER:

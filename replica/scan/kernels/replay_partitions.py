@@ -1,5 +1,5 @@
-"""Partitions in the replay kernel, as in replica.metadata.image.partition. Lists are references
-into the log."""
+"""Replays records of partitions in the replay kernel, as replica.metadata.image.partition does. The
+kernel keeps no lists, only the places in the log where they stand."""
 
 from __future__ import annotations
 
@@ -25,14 +25,15 @@ _UUID_BYTES = 16
 
 @inner
 def _count(source: Bytes, place: int) -> int:
-    """The elements of a checked array that is not null."""
+    """The number of elements of an array, which was checked and is not null."""
     size, _ = unsigned_varint(source, place, source.size)
     return size - 1
 
 
 @inner
 def _known_directories(source: Bytes, place: int) -> int:
-    """How many directories a checked array has; 0 where all of them are zero."""
+    """The number of directories in an array, which was checked. 0 where all of them are the zero
+    uuid."""
     size, at = unsigned_varint(source, place, source.size)
     bits = long(0)
     for half in range((size - 1) * _UUID_BYTES // 8):
@@ -42,8 +43,8 @@ def _known_directories(source: Bytes, place: int) -> int:
 
 @inner
 def _set_lists(slots: Longs, record: Record, base: int, slot: int, is_new: bool) -> None:
-    """Set the lists that the record has. The others are empty in a new partition, and stay as they
-    are in another one."""
+    """Set the lists that the record has. Its other lists are empty if the partition is new, and
+    stay as they are if not."""
     for column in range(t.PART_REPLICAS, t.PART_LAST_KNOWN_ELR + 1):
         place = place_of(record, column - t.PART_REPLICAS + t.FIELD_REPLICAS)
         if place != ABSENT:
@@ -56,7 +57,7 @@ def _set_lists(slots: Longs, record: Record, base: int, slot: int, is_new: bool)
 def register_partition(
     table: Table, record: Record, base: int, topic: int, number: int, offset: int
 ) -> bool:
-    """Enter a partition. False where the record can't be applied."""
+    """Apply a PARTITION_RECORD. False where the record can't be applied."""
     slots, source = table.slots, record.source
     replica_count = _count(source, place_of(record, t.FIELD_REPLICAS))
     directories = place_of(record, t.FIELD_DIRECTORIES)
@@ -85,7 +86,7 @@ def register_partition(
 
 @inner
 def change_partition(slots: Longs, record: Record, base: int, slot: int, offset: int) -> bool:
-    """Merge a change into a partition. False where the change can't be applied."""
+    """Apply a PARTITION_CHANGE_RECORD. False where the record can't be applied."""
     source = record.source
     replicas = place_of(record, t.FIELD_REPLICAS)
     directories = place_of(record, t.FIELD_DIRECTORIES)
@@ -95,8 +96,8 @@ def change_partition(slots: Longs, record: Record, base: int, slot: int, offset:
         replica_count = _count(source, replicas)
     if directories != ABSENT:
         claimed = _count(source, directories)
-        # A count of directories that differs from that of replicas refuses only a record that has
-        # replicas.
+        # Kafka refuses a record whose directories don't fit its replicas. Where a record has no
+        # replicas, this rule doesn't hold.
         if replicas != ABSENT and claimed != 0 and claimed != replica_count:
             return False
         known = _known_directories(source, directories)

@@ -1,9 +1,9 @@
 """The kernel that replays rows, as replica.metadata.image does record by record.
 
-The kernel keeps what decides about refusals: which topics, partitions and brokers there are. Of
-every other entity it keeps where the newest record stands, so a record that a later one replaces is
-never decoded. It stops at each row that it can't take, which is for the scalar replay. See
-replica.scan.bulk_replay.
+The kernel must know which records are refused, so it keeps which topics, partitions and brokers
+exist. Of every other entity it keeps the place of the newest record in the log; a record that a
+later one replaces is never decoded. The kernel stops at each row that it can't replay. The scalar
+replay takes that row; see replica.scan.bulk_replay.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from replica.scan import replay_tables as t
 from replica.scan.kernels.compilation import inner
 from replica.scan.kernels.memory import item, load_i8, long, set_item
 from replica.scan.kernels.prefetch import fetch_ahead
-from replica.scan.kernels.records import Record, int32_of, layout, text_of, topic_id_of
+from replica.scan.kernels.records import Record, int32_of, layout, live_topic, text_of, topic_id_of
 from replica.scan.kernels.replay_brokers import replay_broker_record
 from replica.scan.kernels.replay_partitions import change_partition, register_partition
 from replica.scan.kernels.rows import cell
 from replica.scan.kernels.slots import NONE, Table, find_pair, get, put, slot_of_bytes, slot_of_pair
-from replica.scan.kernels.straight import place_finder
+from replica.scan.kernels.straight import renderer
 from replica.scan.native import Bytes, Longs
 
 _TOPIC_RESOURCE = 2  # ConfigResource.Type.TOPIC, as replica.metadata.image.state has it
-_find_places = place_finder()
+_find_places = renderer("places")
 
 
 @inner
@@ -32,18 +32,8 @@ def _mark(slots: Longs, slot: int, offset: int) -> None:
 
 
 @inner
-def _live_topic(table: Table, record: Record) -> int:
-    """The slot of the topic whose id the record has, NONE where the topic doesn't exist."""
-    first, second = topic_id_of(record)
-    slot = find_pair(table, t.TOPIC, first, second)
-    if slot != NONE and get(table.slots, slot, t.TOPIC_EXISTS) != 1:
-        return NONE
-    return slot
-
-
-@inner
 def _forget_name(slots: Longs, topic: int) -> None:
-    """Free the topic's name, unless it belongs to another topic by now."""
+    """Free the name of a topic, unless the name belongs to another topic by now."""
     name = get(slots, topic, t.TOPIC_NAME)
     if get(slots, name, t.NAME_OWNER) == topic:
         put(slots, name, t.NAME_OWNER, t.NOBODY)
@@ -85,7 +75,8 @@ def _remove_topic(slots: Longs, topic: int, offset: int) -> None:
 def _note_put(
     table: Table, record: Record, base: int, position: int, size: int, offset: int
 ) -> int:
-    """The slot of the PUT whose value stands at `position`."""
+    """Note the place of a PUT in its slot, and return the slot. position: the first byte of the
+    record's value."""
     slots = table.slots
     start = position + frames.ENVELOPE_BYTES
     end = item(record.places, layout(record.program, t.FIELD_KEY_END))
@@ -99,7 +90,8 @@ def _note_put(
 
 @inner
 def _set_config(table: Table, record: Record, slot: int) -> None:
-    """Tie the config of a topic to the topic's name: the config goes when the name goes."""
+    """Note a config. The config of a topic is tied to the slot of the topic's name, because both
+    are removed together."""
     slots = table.slots
     put(slots, slot, t.SLOT_CHANGED, 1)
     if load_i8(record.source, item(record.places, 0)) == _TOPIC_RESOURCE:
@@ -111,6 +103,7 @@ def _set_config(table: Table, record: Record, slot: int) -> None:
 
 @inner
 def _list_put(slots: Longs, puts: Longs, state: Longs, slot: int) -> None:
+    """Add the slot of a PUT to the list of changed ones, unless it is there already."""
     if get(slots, slot, t.SLOT_CHANGED) == 0:
         put(slots, slot, t.SLOT_CHANGED, 1)
         count = item(state, t.STATE_PUTS)
@@ -120,12 +113,12 @@ def _list_put(slots: Longs, puts: Longs, state: Longs, slot: int) -> None:
 
 @inner
 def _replay_topic_record(table: Table, record: Record, base: int, action: int, offset: int) -> int:
-    """The STOP code of a record that names a topic by its id."""
+    """Replay a record that names a topic by its id. Returns the STOP code."""
     slots = table.slots
     if action == t.DO_TOPIC:
         _create_topic(table, record, offset)
         return t.STOP_DONE
-    topic = _live_topic(table, record)
+    topic = live_topic(table, record)
     if topic == NONE:
         return t.STOP_REFUSED
     if action == t.DO_REMOVE_TOPIC:
@@ -146,7 +139,8 @@ def _replay_topic_record(table: Table, record: Record, base: int, action: int, o
 def _replay_row(
     table: Table, record: Record, base: int, puts: Longs, position: int, size: int, offset: int
 ) -> int:
-    """The STOP code of a record of a known program, whose value stands at `position`."""
+    """Replay a record of a known program. Returns the STOP code. position: the first byte of the
+    record's value."""
     program = record.program
     action = layout(program, t.LAYOUT_ACTION)
     start, end = position + frames.ENVELOPE_BYTES, position + size
@@ -159,8 +153,7 @@ def _replay_row(
     if action == t.DO_NOTHING:
         return t.STOP_DONE
     if t.DO_TOPIC <= action <= t.DO_CHANGE:
-        stop: int = _replay_topic_record(table, record, base, action, offset)
-        return stop
+        return _replay_topic_record(table, record, base, action, offset)
     stop = long(t.STOP_DONE)
     if t.DO_REGISTER <= action <= t.DO_BROKER:
         stop = replay_broker_record(table, record, end, action)
@@ -191,9 +184,10 @@ def replay_rows(
     """Replay the rows low <= row < high. Returns the row at which it stopped; state[STATE_STOP]
     says why.
 
-    base: the place in the log of the source's first byte. slots, puts: with room for two more slots
-    for each row. index: at least twice as large. arena: with room for two more keys for each row,
-    and for SLACK. places: tables.MAX_WIDTH items of scratch.
+    base: the place of the source's first byte in the log. slots, puts: arrays with room for two
+    more slots for each row. index: an array with at least twice as many items as there are slots.
+    arena: an array with room for two more keys for each row, and for SLACK bytes more. places: an
+    array of tables.MAX_WIDTH items of scratch.
     """
     table = Table(slots, index, arena, state)
     stop = long(t.STOP_DONE)

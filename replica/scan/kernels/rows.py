@@ -1,5 +1,8 @@
-"""The rows of a chunk, as the kernels behind the first pass read them (replica.scan.frames).
-Here are the kernels that gather their values, and that find odd rows and rows of some types."""
+"""Reads the rows of a chunk (replica.scan.frames), which the kernel of the first pass has made.
+
+The kernels of this module copy the values of rows, and find the rows that the scalar reader must
+look at.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from replica.scan import frames
 from replica.scan.kernels.compilation import inner
 from replica.scan.kernels.locate import is_telling_config
 from replica.scan.kernels.memory import item, long, set_item
-from replica.scan.kernels.straight import place_finder
+from replica.scan.kernels.straight import renderer
 from replica.scan.kernels.text import copy
 from replica.scan.native import Bytes, Longs
 
@@ -15,16 +18,17 @@ from replica.scan.native import Bytes, Longs
 @inner
 def cell(rows: Longs, column: int, row: int) -> int:
     """The number in one column of a row. column: such as frames.ROW_VALUE."""
-    number: int = item(rows, column * frames.ROWS + row)
-    return number
+    return item(rows, column * frames.ROWS + row)
 
 
 def gather_values(
     source: Bytes, rows: Longs, low: int, high: int, output: Bytes, offsets: Longs
 ) -> int:
-    """Copy the values of rows low <= row < high; a null takes no bytes. Returns the bytes copied.
+    """Copy the values of the rows low <= row < high. A null takes no bytes. Returns how many bytes
+    were copied.
 
-    output: with room for all values and for tables.SLACK. offsets: one more item than rows.
+    output: an array with room for all values and for tables.SLACK bytes more. offsets: an array
+    with one more item than rows; it gets the position of each value in `output`, and the end.
     """
     to = long(0)
     for row in range(low, high):
@@ -36,17 +40,19 @@ def gather_values(
     return to
 
 
-_find_places = place_finder()
+_find_places = renderer("places")
 
 
 def find_odd_rows(
     source: Bytes, rows: Longs, count: int, guarded: int, sought: Longs, odd: Longs, places: Longs
 ) -> int:
-    """Note which of the rows 0 <= row < count no program reads, or have a sought program.
+    """Note the rows 0 <= row < count whose value no program reads, and those of some programs.
+    Returns how many rows were noted.
 
-    guarded: as in json_lines; its rows that may hold a secret are noted too. sought: for each
-    program, 1 where its rows are noted. odd: gets the numbers of the noted rows, with room for all;
-    their count is returned. places: tables.MAX_WIDTH items of scratch.
+    guarded: the program of CONFIG_RECORD, of whose rows those are noted that may hold a secret; -1
+    to note none for that reason. sought: for each program a number, 1 where all its rows are noted.
+    odd: an array that gets the numbers of the noted rows, and has room for all rows. places: an
+    array of tables.MAX_WIDTH items of scratch.
     """
     found = long(0)
     for row in range(count):

@@ -1,4 +1,4 @@
-"""The hash table of the replay kernels: slots by a pair of numbers, or by bytes.
+"""The hash table of the replay kernels, which finds a slot by a pair of numbers or by bytes.
 
 replica.scan.replay_tables describes the layout. The caller of a kernel has made room for every slot
 that its rows can ask for, so no function here checks for room.
@@ -20,7 +20,8 @@ _SECOND_FACTOR = 0x369DEA0F31A53F85
 
 
 class Table(NamedTuple):
-    """The arrays of the hash table; `lookup` is the index (a tuple has a method of that name)."""
+    """The arrays of the hash table. `lookup` is the array that is called index elsewhere: every
+    tuple has a method `index`."""
 
     slots: Longs
     lookup: Longs
@@ -30,8 +31,7 @@ class Table(NamedTuple):
 
 @inner
 def get(slots: Longs, slot: int, column: int) -> int:
-    number: int = item(slots, slot * t.SLOT_COLUMNS + column)
-    return number
+    return item(slots, slot * t.SLOT_COLUMNS + column)
 
 
 @inner
@@ -71,7 +71,7 @@ def hash_of_bytes(state: Longs, kind: int, source: Bytes, start: int, size: int)
 
 @inner
 def find_pair(table: Table, kind: int, a: int, b: int) -> int:
-    """The slot with this key; NONE where no slot has it."""
+    """The slot with this key. NONE where no slot has this key."""
     slots, index = table.slots, table.lookup
     mask = index.size - 1
     place = hash_of_pair(table.state, kind, a, b) & mask
@@ -87,7 +87,7 @@ def find_pair(table: Table, kind: int, a: int, b: int) -> int:
 
 @inner
 def slot_of_pair(table: Table, kind: int, a: int, b: int) -> int:
-    """The slot with this key, which is made where it is missing."""
+    """The slot with this key. A missing slot is made."""
     slot = find_pair(table, kind, a, b)
     if slot != NONE:
         return slot
@@ -96,8 +96,8 @@ def slot_of_pair(table: Table, kind: int, a: int, b: int) -> int:
 
 @inner
 def find_bytes(table: Table, kind: int, hashed: int, source: Bytes, start: int, size: int) -> int:
-    """The slot with these bytes as its key; NONE where no slot has it. hashed: their
-    hash_of_bytes."""
+    """The slot whose key is these bytes. NONE where no slot has this key. hashed: the hash of the
+    bytes, by hash_of_bytes."""
     slots, index, arena = table.slots, table.lookup, table.arena
     mask = index.size - 1
     place = hashed & mask
@@ -118,7 +118,7 @@ def find_bytes(table: Table, kind: int, hashed: int, source: Bytes, start: int, 
 
 @inner
 def slot_of_bytes(table: Table, kind: int, source: Bytes, start: int, size: int) -> int:
-    """The slot with these bytes as its key, which is made where it is missing."""
+    """The slot whose key is these bytes. A missing slot is made."""
     hashed = hash_of_bytes(table.state, kind, source, start, size)
     slot = find_bytes(table, kind, hashed, source, start, size)
     if slot != NONE:
@@ -130,7 +130,8 @@ def slot_of_bytes(table: Table, kind: int, source: Bytes, start: int, size: int)
 
 @inner
 def _new_slot(table: Table, kind: int, hashed: int, a: int, b: int) -> int:
-    """A new slot of this kind. Its other columns are -1 (which is KEPT, NOBODY and NOWHERE_YET)."""
+    """Make a slot of this kind. All columns that aren't set here are -1, which is the number of
+    KEPT, NOBODY and NOWHERE_YET."""
     slots = table.slots
     slot = item(table.state, t.STATE_SLOTS)
     set_item(table.state, t.STATE_SLOTS, slot + 1)
@@ -161,7 +162,7 @@ def index_slots(
 ) -> int:
     """Put the slots from `first` on into the index. Returns how many slots there are.
 
-    with_hashes: 0 where their hashes must be computed.
+    with_hashes: 0 where the hashes of the slots must be computed, 1 where the slots have them.
     """
     for slot in range(first, item(state, t.STATE_SLOTS)):
         hashed = get(slots, slot, t.SLOT_HASH)

@@ -1,9 +1,11 @@
-"""Writes straight-line kernels for the commonest record versions; the interpreter does the others.
+"""Writes a function of its own for each of the commonest record versions. An interpreter reads all
+other versions.
 
-Such a kernel is the interpreter for one program, with all choices made in advance: places of fields
-are local variables, labels are numbers, and no table is read. It is some three times as fast. Like
-the interpreter (`locate`), it refuses values that aren't sound to their last byte. The text comes
-from replica.message.program only; `straight_source` shows it.
+Such a straight-line function does what the interpreter does for one program, without reading a
+table: the places of fields are local variables, and labels are numbers in the code. It is some
+three times as fast. Like the interpreter (`locate`), it refuses values that aren't sound to their
+last byte. Its text is made only of what replica.message.program holds; `straight_source` returns
+it.
 """
 
 from __future__ import annotations
@@ -17,10 +19,9 @@ from replica.message.schema import Kind
 from replica.scan.kernels import json_values, locate, memory, variant_values
 from replica.scan.kernels.compilation import inner
 from replica.scan.kernels.memory import load_i32, store_8, store_32
-from replica.scan.kernels.text import put_integer
 from replica.scan.kernels.varints import unsigned_varint
 from replica.scan.native import Bytes
-from replica.scan.tables import KERNEL_PROGRAMS
+from replica.scan.tables import KERNEL_PROGRAMS, default_of
 
 COMMON: tuple[tuple[str, int], ...] = (
     ("TOPIC_RECORD", 0),
@@ -29,10 +30,10 @@ COMMON: tuple[tuple[str, int], ...] = (
     ("CONFIG_RECORD", 0),
     *(("BROKER_REGISTRATION_CHANGE_RECORD", version) for version in (2, 3)),
 )
-"""The programs with their own code: what Kafka 3.7 and later write most. Each takes a second or two
-to compile, once. The interpreter does all other programs, at a third of the speed."""
+"""The programs with straight-line code: the records that Kafka 3.7 and later write most often. Each
+takes a second or two to compile, once. The interpreter reads the records of all other programs, at
+a third of the speed."""
 
-_OPEN, _CLOSE, _COMMA = b"[],"
 _NULL_TEXT = int.from_bytes(b"null", "little")
 
 _LOADS = {
@@ -43,95 +44,52 @@ _LOADS = {
     Kind.UINT16: "load_i16(source, {at}) & 0xFFFF",
     Kind.UINT32: "load_i32(source, {at}) & 0xFFFFFFFF",
 }
-_ARRAYS = {Kind.INT32: "int32_array", Kind.UUID: "uuid_array"}
 
 _Lines = Iterator[str]
 
 
 @inner
-def json_int32_array(source: Bytes, position: int, output: Bytes, to: int) -> int:
-    """A checked compact array of int32 as JSON."""
-    count, at = unsigned_varint(source, position, source.size)
+def json_array(source: Bytes, position: int, is_uuid: bool, output: Bytes, to: int) -> int:
+    """Write a checked compact array of uuids, or else of int32, as JSON."""
+    count, start = unsigned_varint(source, position, source.size)
     if count == 0:
         store_32(output, to, _NULL_TEXT)
         return to + 4
-    store_8(output, to, _OPEN)
-    to += 1
-    for index in range(count - 1):
-        if index:
-            store_8(output, to, _COMMA)
-            to += 1
-        to = put_integer(output, to, load_i32(source, at))
-        at += 4
-    store_8(output, to, _CLOSE)
-    return to + 1
+    return json_values.put_list(source, start, count - 1, is_uuid, output, to)
 
 
 @inner
-def json_uuid_array(source: Bytes, position: int, output: Bytes, to: int) -> int:
-    """A checked compact array of uuids as JSON."""
-    count, at = unsigned_varint(source, position, source.size)
-    if count == 0:
-        store_32(output, to, _NULL_TEXT)
-        return to + 4
-    store_8(output, to, _OPEN)
-    to += 1
-    for index in range(count - 1):
-        if index:
-            store_8(output, to, _COMMA)
-            to += 1
-        to = json_values.put_quoted_uuid(source, at, output, to)
-        at += 16
-    store_8(output, to, _CLOSE)
-    return to + 1
-
-
-@inner
-def variant_int32_array(source: Bytes, position: int, output: Bytes, to: int) -> int:
-    """A checked compact array of int32 as VARIANT."""
+def variant_array(source: Bytes, position: int, is_uuid: bool, output: Bytes, to: int) -> int:
+    """Write a checked compact array of uuids, or else of int32, as VARIANT."""
     count, start = unsigned_varint(source, position, source.size)
     if count == 0:
         store_8(output, to, 0)
         return to + 1
     count -= 1
-    size = 0
-    for index in range(count):
-        size += variant_values.integer_size(load_i32(source, start + 4 * index))
+    size = count * variant_values.UUID_VARIANT_SIZE
+    if not is_uuid:
+        size = 0
+        for index in range(count):
+            size += variant_values.integer_size(load_i32(source, start + 4 * index))
     width = variant_values.width_of(size)
     offsets = variant_values.open_array(output, to, count, width)
     begin = offsets + (count + 1) * width
     to = begin
     for index in range(count):
         variant_values.put_unsigned(output, offsets + index * width, to - begin, width)
-        to = variant_values.put_integer(output, to, load_i32(source, start + 4 * index))
-    variant_values.put_unsigned(output, offsets + count * width, to - begin, width)
-    return to
-
-
-@inner
-def variant_uuid_array(source: Bytes, position: int, output: Bytes, to: int) -> int:
-    """A checked compact array of uuids as VARIANT."""
-    count, start = unsigned_varint(source, position, source.size)
-    if count == 0:
-        store_8(output, to, 0)
-        return to + 1
-    count -= 1
-    width = variant_values.width_of(count * variant_values.UUID_VARIANT_SIZE)
-    offsets = variant_values.open_array(output, to, count, width)
-    begin = offsets + (count + 1) * width
-    to = begin
-    for index in range(count):
-        variant_values.put_unsigned(output, offsets + index * width, to - begin, width)
-        to = variant_values.put_uuid_text(source, start + 16 * index, output, to)
+        if is_uuid:
+            to = variant_values.put_uuid_text(source, start + 16 * index, output, to)
+        else:
+            to = variant_values.put_integer(output, to, load_i32(source, start + 4 * index))
     variant_values.put_unsigned(output, offsets + count * width, to - begin, width)
     return to
 
 
 @dataclass(frozen=True)
 class _Form:
-    """How one kind of kernel is written. arguments: its parameters. refusal: what it returns for a
-    value that isn't sound. body: the code for a sound value. interpret: the function for all
-    programs without their own code."""
+    """What the functions of one form have in common. arguments: their parameters. refusal: the text
+    of the result for a value that isn't sound. body: makes the code for a sound value. interpret:
+    the interpreter, for all other programs. names: the names that the code uses."""
 
     arguments: str
     refusal: str
@@ -140,25 +98,10 @@ class _Form:
     names: Mapping[str, Any]
 
 
-def json_renderer() -> Callable[..., int]:
-    """A function (source, position, end, program, output, to, places), which returns what
-    json_values.interpret returns."""
-    return _compiled("json")
-
-
-def variant_renderer() -> Callable[..., tuple[int, int]]:
-    """The same for variant_values.interpret, with its argument field_ends."""
-    return _compiled("variant")
-
-
-def place_finder() -> Callable[..., bool]:
-    """A function (source, position, end, program, places), which returns what locate.locate_program
-    returns."""
-    return _compiled("places")
-
-
-def _compiled(name: str) -> Callable[..., Any]:
-    """A function that calls the straight kernel of a program, or else the interpreter."""
+def renderer(name: str) -> Callable[..., Any]:
+    """A function that calls the straight-line function of a program, or the interpreter where the
+    program has none. name: a form, which is a key of _FORMS. The form has the arguments, and its
+    interpreter says what the function returns."""
     form = _FORMS[name]
     namespace: dict[str, Any] = {**vars(memory), **vars(locate), **form.names}
     namespace |= {made: function for made, function in globals().items() if made.startswith(name)}
@@ -172,7 +115,7 @@ def _compiled(name: str) -> Callable[..., Any]:
             choices.append(f"    if program == {number}:\n        return {call}\n")
     dispatch = f"@inner\ndef render({form.arguments}):\n{''.join(choices)}"
     parts.append(f"{dispatch}    return interpret({form.arguments})\n")
-    # No input reaches this text: it is made of the names and numbers of our own schema.
+    # No input gets into this text. It is made of the names and numbers of our own schema.
     exec(compile("\n".join(parts), f"<straight {name}>", "exec"), namespace)  # noqa: S102
     render: Callable[..., Any] = namespace["render"]
     return render
@@ -183,7 +126,7 @@ def _name(program: Program, form: str) -> str:
 
 
 def straight_source(program: Program, name: str) -> str:
-    """The text of the function of one program. name: of its form, a key of _FORMS."""
+    """The text of the straight-line function of one program. name: a key of _FORMS."""
     form = _FORMS[name]
     head = f"def {_name(program, name)}({form.arguments}):"
     lines = (*_locating(program, form.refusal), *form.body(program))
@@ -191,7 +134,8 @@ def straight_source(program: Program, name: str) -> str:
 
 
 def _locating(program: Program, refusal: str) -> _Lines:
-    """Find place_0, place_1, ... of the program's steps. They are sound only where `at == end`."""
+    """The code that computes the places of the program's steps as place_0, place_1 and so on. They
+    are right only if `at == end` at its end."""
     assert program.width == len(program.steps), "no structures"
     yield "at = position"
     for k, step in enumerate(program.steps):
@@ -215,7 +159,7 @@ def _locating(program: Program, refusal: str) -> _Lines:
             yield f"    if tag == {step.tag}:"
             yield f"        if place_{k} != ABSENT or {_passed(step)} != stop:"
             yield f"            return {refusal}"
-            yield f"        if {_tagged_value(step)} != {_default(step)}:"
+            yield f"        if {_tagged_value(step)} != {default_of(step)}:"
             yield f"            place_{k} = at"
     yield "    at = stop"
     yield "if at != end:"
@@ -240,14 +184,6 @@ def _tagged_value(step: FieldStep) -> str:
     )
 
 
-def _default(step: FieldStep) -> int:
-    if step.is_array:  # The length byte of an array: 0 is null, 1 is empty.
-        assert step.default in (None, ())
-        return 0 if step.default is None else 1
-    assert isinstance(step.default, int)
-    return step.default
-
-
 def _json_body(program: Program) -> _Lines:
     assert not program.steps[0].is_tagged, "the first label has no comma"
     for k, step in enumerate(program.steps):
@@ -257,7 +193,7 @@ def _json_body(program: Program) -> _Lines:
             yield f"if place_{k} != ABSENT:"
             indent = "    "
         yield from (indent + line for line in _put_literal(label))
-        yield f"{indent}to = {_json_value(step, f'place_{k}')}"
+        yield f"{indent}to = {_written('json', step, f'place_{k}', 'to')}"
     yield from _put_literal("}")
     yield "return to"
 
@@ -273,14 +209,16 @@ def _put_literal(text: str) -> _Lines:
     yield f"to += {len(raw)}"
 
 
-def _json_value(step: FieldStep, place: str) -> str:
+def _written(form: str, step: FieldStep, place: str, to: str) -> str:
+    """The code that writes the value of a step at `to`, and computes the position behind it."""
     if step.is_array:
-        return f"json_{_ARRAYS[step.kind]}(source, {place}, output, to)"
+        assert step.kind in (Kind.INT32, Kind.UUID), "json_array and variant_array write these"
+        return f"{form}_array(source, {place}, {step.kind is Kind.UUID}, output, {to})"
     if step.kind is Kind.STRING:
-        return f"put_text(source, {place}, True, output, to)"
+        return f"put_text(source, {place}, True, output, {to})"
     if step.kind is Kind.UUID:
-        return f"put_quoted_uuid(source, {place}, output, to)"
-    return f"put_integer(output, to, {_LOADS[step.kind].format(at=place)})"
+        return f"put_uuid_text(source, {place}, output, {to})"
+    return f"put_integer(output, {to}, {_LOADS[step.kind].format(at=place)})"
 
 
 def _variant_body(program: Program) -> _Lines:
@@ -303,20 +241,10 @@ def _variant_body(program: Program) -> _Lines:
             indent = "    "
         # Without structures the dictionary holds exactly the object's names, so an id is a rank.
         yield f"{indent}store_8(output, to + 2 + rank, rank)"
-        yield f"{indent}at = {_variant_value(step, f'place_{k}')}"
+        yield f"{indent}at = {_written('variant', step, f'place_{k}', 'at')}"
         yield f"{indent}set_item(field_ends, rank, at)"
         yield f"{indent}rank += 1"
     yield "return close_object(output, to, count, at, field_ends), names"
-
-
-def _variant_value(step: FieldStep, place: str) -> str:
-    if step.is_array:
-        return f"variant_{_ARRAYS[step.kind]}(source, {place}, output, at)"
-    if step.kind is Kind.STRING:
-        return f"put_text(source, {place}, True, output, at)"
-    if step.kind is Kind.UUID:
-        return f"put_uuid_text(source, {place}, output, at)"
-    return f"put_integer(output, at, {_LOADS[step.kind].format(at=place)})"
 
 
 def _places_body(program: Program) -> _Lines:

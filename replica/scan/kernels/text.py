@@ -1,8 +1,8 @@
 """Writes text: UTF-8, JSON strings, decimal numbers, base64.
 
-Writers take (output, position, ...) and return the position behind what they wrote. They may
-overwrite up to tables.SLACK bytes behind it, and write no more in total than the bounds in tables.
-Readers never pass the end of the source array.
+A function that writes takes an output and a position, and returns the position behind what it
+wrote. It may overwrite up to tables.SLACK bytes behind that position, and it never writes more than
+replica.scan.tables has computed. No function reads beyond the end of the source array.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ _UNICODE_ESCAPE = int.from_bytes(b"\\u00", "little")
 
 @inner
 def copy(output: Bytes, to: int, source: Bytes, start: int, size: int) -> int:
-    """Copy `size` bytes, 8 at a time; at the very end of the source array one by one."""
-    # There is one loop with an uneven step. Of two loops LLVM would make vector code, but most
-    # copies are short.
+    """Copy `size` bytes, 8 at a time. The last bytes of the source array are copied one by one."""
+    # One loop does both, although its step varies. If there were two loops, LLVM would make vector
+    # code of them, which is slower for short copies, and most copies are short.
     end = start + size
     while start < end:
         if start + 8 <= source.size:
@@ -65,7 +65,7 @@ def copy(output: Bytes, to: int, source: Bytes, start: int, size: int) -> int:
 
 @inner
 def is_utf8(source: Bytes, start: int, end: int) -> bool:
-    """Whether str.decode would take the bytes: no surrogates, no overlong forms."""
+    """Whether str.decode would accept the bytes: they have no surrogates and no overlong forms."""
     at = start
     while at + 8 <= end and not load_raw64(source, at) & _HIGH:
         at += 8
@@ -93,7 +93,8 @@ def is_utf8(source: Bytes, start: int, end: int) -> bool:
 
 @inner
 def put_escaped(output: Bytes, to: int, source: Bytes, start: int, size: int) -> int:
-    """Write the inside of a JSON string as Jackson does."""
+    """Write the characters between the quotes of a JSON string, with the escapes that Jackson
+    uses."""
     at = start
     end = start + size
     while at < end:
@@ -114,8 +115,8 @@ def put_escaped(output: Bytes, to: int, source: Bytes, start: int, size: int) ->
 
 @inner
 def _special(eight: np.uint64) -> np.uint64:
-    """The high bit of each byte that JSON escapes. Above such a byte, the bits of a few others may
-    be set too."""
+    """A number in which the high bit of each byte that JSON escapes is set. The high bits of some
+    other bytes may be set too, but only above such a byte."""
     quotes = eight ^ _QUOTES
     backslashes = eight ^ _BACKSLASHES
     return (
@@ -171,8 +172,7 @@ def put_integer(output: Bytes, to: int, number: int) -> int:
 
 @inner
 def _pair(bits: np.uint64, shift: int) -> int:
-    pair: int = item(_PAIRS, long((bits >> np.uint64(shift)) & np.uint64(0xFFF)))
-    return pair
+    return item(_PAIRS, long((bits >> np.uint64(shift)) & np.uint64(0xFFF)))
 
 
 @inner

@@ -1,4 +1,4 @@
-"""The kernel that writes a chunk's rows as VARIANT: the values, and their dictionaries."""
+"""The kernel that writes the values of a chunk's rows as VARIANT, each with its dictionary."""
 
 from __future__ import annotations
 
@@ -7,19 +7,20 @@ from replica.scan.kernels.compilation import inner
 from replica.scan.kernels.locate import is_telling_config, program_item
 from replica.scan.kernels.memory import item, long, popcount, set_item, store_8
 from replica.scan.kernels.rows import cell
-from replica.scan.kernels.straight import variant_renderer
+from replica.scan.kernels.straight import renderer
 from replica.scan.kernels.text import copy
 from replica.scan.kernels.variant_values import REFUSED, put_unsigned, width_of
 from replica.scan.native import Bytes, Longs
 
-_render = variant_renderer()
+_render = renderer("variant")
 
 _VERSION_SORTED = 0x11
 
 
 @inner
 def _put_dictionary(output: Bytes, to: int, program: int, names: int) -> int:
-    """Write the metadata of a VARIANT, which holds the given names of its program."""
+    """Write the metadata of a VARIANT, which is a dictionary of names. names: the bits of these
+    names among those of the program."""
     first = program_item(program, tables.PROGRAM_NAMES)
     known = program_item(program, tables.PROGRAM_NAME_COUNT)
     count = popcount(names)
@@ -49,6 +50,8 @@ def _put_dictionary(output: Bytes, to: int, program: int, names: int) -> int:
 def _put_known(
     program: int, names: int, known: Longs, known_bytes: Bytes, output: Bytes, to: int
 ) -> int:
+    """Write a dictionary. It is copied from `known_bytes` where it was remembered, and is made and
+    remembered there otherwise."""
     slot = (names ^ names >> 8 ^ program * 37) & (tables.KNOWN - 1)
     entry = slot * tables.KNOWN_COLUMNS
     if item(known, entry) != program + 1 or item(known, entry + 1) != names:
@@ -75,14 +78,16 @@ def write_variants(
     known: Longs,
     known_bytes: Bytes,
 ) -> int:
-    """Write the rows low <= row < high. Returns the first row without room, or `high`.
+    """Write the rows low <= row < high. Returns the first row that found no room, or `high`.
 
-    guarded: the program whose secrets are to be redacted, -1 for none. offsets: one more item than
-    rows; row low + k has the bytes offsets[k] to offsets[k + 1] of `output`. dictionary_offsets:
-    the same for its dictionary in `dictionaries`. refused: one more item than rows; gets the number
-    of rows that are left to the scalar reader, which have neither, and then these rows counted from
-    `low`. places: 2 * tables.MAX_WIDTH items of scratch. known, known_bytes: KNOWN * KNOWN_COLUMNS
-    items and KNOWN * KNOWN_STRIDE bytes, which are zero at first and kept between calls.
+    guarded: the program whose rows are refused if they may hold a secret, -1 for none. offsets: an
+    array with one more item than rows; row low + k gets the bytes offsets[k] to offsets[k + 1] of
+    `output`. dictionary_offsets: the same for the dictionary of the row, in `dictionaries`.
+    refused: an array with one more item than rows. Its first item is the number of rows that the
+    scalar reader must read; the numbers of these rows follow, counted from `low`. A refused row has
+    no bytes in either output. places: an array of 2 * tables.MAX_WIDTH items of scratch. known,
+    known_bytes: arrays of KNOWN * KNOWN_COLUMNS items and KNOWN * KNOWN_STRIDE bytes, which are
+    zero before the first call and are kept between calls.
     """
     ends = places[places.size // 2 :]
     to = long(0)

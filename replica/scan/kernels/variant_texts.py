@@ -1,8 +1,8 @@
-"""The kernel that writes VARIANTs as JSON text: what replica.metadata.variant_reader reads.
+"""The kernel that writes VARIANTs as JSON text, as replica.metadata.variant_reader does.
 
-It refuses what it doesn't read: damaged bytes, doubles, types that replica.metadata.variant never
-writes, and containers that are nested more deeply than VARIANT_DEPTH. The scalar reader reads these
-rows, or says what is wrong with them.
+The kernel refuses damaged bytes, doubles, types that replica.metadata.variant never writes, and
+containers that are nested more deeply than VARIANT_DEPTH. The scalar reader reads such a row, or
+says what is wrong with it.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ _SHORT_STRING, _OBJECT = 1, 2
 _NULL, _TRUE, _FALSE, _INT8, _INT64, _LONG_STRING = 0, 1, 2, 3, 6, 16
 _IS_OBJECT, _NEXT, _COUNT, _IDS, _ID_WIDTH, _OFFSETS, _OFFSET_WIDTH, _VALUES = range(8)
 _PER_BYTE = 6
-"""Bytes of JSON that one byte of a text may need: \\u0000."""
+"""The most bytes of JSON for one byte of a text, which is the length of \\u0000."""
 _LEAST_ROOM = 32 + tables.VARIANT_DEPTH + tables.SLACK
-"""Enough for a number or a word, with the marks around it."""
+"""As many bytes as a number or a word may need, with the marks before and behind it."""
 _NULL_WORD = int.from_bytes(b"null", "little")
 _TRUE_WORD = int.from_bytes(b"true", "little")
 _FALSE_WORD = int.from_bytes(b"false\0\0\0", "little")
@@ -46,7 +46,8 @@ def _signed(source: Bytes, at: int, width: int) -> int:
 
 @inner
 def _put_text(source: Bytes, start: int, end: int, output: Bytes, to: int) -> int:
-    """The bytes as a JSON string; REFUSED: they are no UTF-8; NO_ROOM: they may not fit."""
+    """Write bytes as a JSON string. REFUSED where they are no UTF-8, NO_ROOM where they may not
+    fit."""
     if to + (end - start) * _PER_BYTE + _LEAST_ROOM > output.size:
         return NO_ROOM
     if not is_utf8(source, start, end):
@@ -59,7 +60,8 @@ def _put_text(source: Bytes, start: int, end: int, output: Bytes, to: int) -> in
 
 @inner
 def _put_name(names: Bytes, start: int, end: int, which: int, output: Bytes, to: int) -> int:
-    """The text `which` of the dictionary in the bytes start to end."""
+    """Write the name of number `which` in a dictionary as a JSON string. start, end: the bytes of
+    the dictionary in `names`."""
     if end - start < 3:
         return REFUSED
     width = (byte_at(names, start) >> 6) + 1
@@ -79,7 +81,8 @@ def _put_name(names: Bytes, start: int, end: int, which: int, output: Bytes, to:
 
 @inner
 def _put_scalar(source: Bytes, at: int, end: int, output: Bytes, to: int) -> int:
-    """A value that is no container. There is room for a number or a word."""
+    """Write a value that is no container. The caller has checked that there is room for a number or
+    a word."""
     kind, header = byte_at(source, at) & 3, byte_at(source, at) >> 2
     if kind == _SHORT_STRING:
         if at + 1 + header > end:
@@ -109,7 +112,7 @@ def _put_scalar(source: Bytes, at: int, end: int, output: Bytes, to: int) -> int
 
 @inner
 def _enter(source: Bytes, at: int, end: int, stack: Longs, frame: int) -> int:
-    """Fills the frame of the container at `at`; REFUSED where it reaches beyond the end."""
+    """Fill the frame of the container at `at`. REFUSED where it reaches beyond the end."""
     is_object = long((byte_at(source, at) & 3) == _OBJECT)
     header = byte_at(source, at) >> 2
     offset_width = (header & 3) + 1
@@ -140,8 +143,7 @@ def _put_label(
     source: Bytes, stack: Longs, frame: int, names: Bytes, first: int, last: int,
     output: Bytes, to: int,
 ) -> int:  # fmt: skip
-    """Writes the text before the next element of the container: a comma, and in an object
-    the name."""
+    """Write the text before the next element of a container: a comma, and in an object the name."""
     number = item(stack, frame + _NEXT)
     if number:
         store_8(output, to, _COMMA)
@@ -158,7 +160,7 @@ def _put_label(
 
 @inner
 def _put_ends(output: Bytes, to: int, stack: Longs, depth: int) -> int:
-    """The marks at the ends of the innermost containers that have no further element."""
+    """Write the closing marks of the innermost containers that have no further element."""
     while depth > 0:
         frame = (depth - 1) * tables.VARIANT_COLUMNS
         if item(stack, frame + _NEXT) < item(stack, frame + _COUNT):
@@ -173,7 +175,7 @@ def _put_ends(output: Bytes, to: int, stack: Longs, depth: int) -> int:
 def _put_begin(
     source: Bytes, at: int, end: int, output: Bytes, to: int, stack: Longs, depth: int
 ) -> int:
-    """The mark at the beginning of a container, which gets the frame of that depth."""
+    """Write the opening mark of a container, and fill its frame, which is that of `depth`."""
     if depth == tables.VARIANT_DEPTH:
         return REFUSED
     frame = _enter(source, at, end, stack, depth * tables.VARIANT_COLUMNS)
@@ -188,8 +190,8 @@ def _put_value(
     source: Bytes, start: int, end: int, names: Bytes, first: int, last: int,
     output: Bytes, to: int, stack: Longs,
 ) -> int:  # fmt: skip
-    """The VARIANT in the bytes start to end, whose dictionary is in the bytes first to last of
-    `names`; REFUSED or NO_ROOM."""
+    """Write the VARIANT in the bytes start to end. Its dictionary is in the bytes first to last of
+    `names`. Returns the position behind the text, REFUSED or NO_ROOM."""
     at = start
     depth = 0
     while True:
@@ -218,7 +220,8 @@ def _put_value(
 
 @inner
 def _next_element(source: Bytes, stack: Longs, frame: int) -> int:
-    """The position of the next element of the container. The one behind it is then the next."""
+    """The position of the next element of a container. The frame then names the element behind it
+    as the next one."""
     number = item(stack, frame + _NEXT)
     set_item(stack, frame + _NEXT, number + 1)
     width = item(stack, frame + _OFFSET_WIDTH)
@@ -239,14 +242,16 @@ def write_variant_texts(
     refused: Longs,
     stack: Longs,
 ) -> int:
-    """Writes the rows low <= row < high; the first row that found no room, or `high`.
+    """Write the rows low <= row < high. Returns the first row that found no room, or `high`. A row
+    that finds no room in an empty output is refused.
 
-    value_offsets, name_offsets: row k has the bytes offsets[k] to offsets[k + 1] of `values`, and
-    its dictionary those of `names`. present: 0 for a row that is NULL, which has no bytes.
-    offsets: one more item than rows; row low + k has the bytes offsets[k] to offsets[k + 1] of
-    `output`. refused: how many rows the scalar reader has to read, then their numbers counted from
-    `low`; an item more than rows. A row that finds no room in an empty output is refused.
-    stack: VARIANT_DEPTH * VARIANT_COLUMNS items of scratch.
+    value_offsets, name_offsets: row k has the bytes value_offsets[k] to value_offsets[k + 1] of
+    `values`, and its dictionary is in the bytes name_offsets[k] to name_offsets[k + 1] of `names`.
+    present: a number for each row, 0 where the row is NULL and has no bytes. offsets: an array with
+    one more item than rows; row low + k gets the bytes offsets[k] to offsets[k + 1] of `output`.
+    refused: an array with one more item than rows. Its first item is the number of rows that the
+    scalar reader must read; the numbers of these rows follow, counted from `low`. stack: an array
+    of VARIANT_DEPTH * VARIANT_COLUMNS items of scratch.
     """
     to = long(0)
     refusals = 0

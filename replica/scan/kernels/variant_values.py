@@ -1,9 +1,9 @@
-"""Writes Spark's VARIANT: the pieces, and the interpreter that writes it for any program.
+"""Writes Spark's VARIANT: functions for single values, and the interpreter for whole records.
 
-The VARIANT is that of replica.metadata.variant.encode_variant for
-replica.metadata.json_text.to_plain: a dictionary of exactly the names in the value, sorted;
-integers and offsets of the fewest bytes; an object's fields in the order of their names. Sources
-and outputs are as in json_values.
+The bytes are those that replica.metadata.variant.encode_variant makes of
+replica.metadata.json_text.to_plain. The dictionary has exactly the names in the value, sorted.
+Integers and offsets take as few bytes as possible. The fields of an object come in the order of
+their names. Sources and outputs are as in json_values.
 """
 
 from __future__ import annotations
@@ -43,14 +43,7 @@ UUID_VARIANT_SIZE = 23
 
 _SHORT_STRING, _OBJECT, _ARRAY = 1, 2, 3
 _NULL, _TRUE, _FALSE = 0 << 2, 1 << 2, 2 << 2
-_INT8, _INT16, _INT32, _INT64, _DOUBLE, _LONG_STRING = (
-    3 << 2,
-    4 << 2,
-    5 << 2,
-    6 << 2,
-    7 << 2,
-    16 << 2,
-)
+_INT8, _INT16, _INT32, _INT64, _DOUBLE, _LONG_STRING = (code << 2 for code in (3, 4, 5, 6, 7, 16))
 _MAX_SHORT = 0x3F
 _MAX_SMALL_COUNT = 0xFF
 _LARGE_ARRAY = 1 << 4
@@ -154,7 +147,7 @@ def put_text(source: Bytes, position: int, is_string: bool, output: Bytes, to: i
 
 @inner
 def _scalar_size(source: Bytes, position: int, step: int) -> tuple[int, int]:
-    """(bytes as a VARIANT, position behind the scalar)."""
+    """The bytes that a scalar value takes as a VARIANT, and the position behind that value."""
     kind = step_item(step, tables.STEP_KIND)
     fixed = step_item(step, tables.STEP_SIZE)
     if fixed > 0:
@@ -183,7 +176,8 @@ def _put_scalar(source: Bytes, position: int, step: int, output: Bytes, to: int)
 
 @inner
 def _struct_size(source: Bytes, position: int, step: int) -> tuple[int, int, int]:
-    """(bytes as a VARIANT, bytes of its values, position behind the structure)."""
+    """The bytes that a structure takes as a VARIANT, the bytes of its values alone, and the
+    position behind the structure."""
     first, last = step_item(step, tables.STEP_FIRST), step_item(step, tables.STEP_END)
     values = 0
     for within in range(first, last):
@@ -198,10 +192,10 @@ def _struct_size(source: Bytes, position: int, step: int) -> tuple[int, int, int
 def _put_struct(
     source: Bytes, position: int, step: int, output: Bytes, to: int, names: int
 ) -> tuple[int, int]:
-    """Write a structure. Returns (position behind the structure, position behind its VARIANT or
-    REFUSED).
+    """Write a structure. Returns the position behind the structure, and the position behind its
+    VARIANT or REFUSED.
 
-    names: the bits of the names in the dictionary. A name's id is its rank among them.
+    names: the bits of the names in the dictionary. The id of a name is its rank among these names.
     """
     first, last = step_item(step, tables.STEP_FIRST), step_item(step, tables.STEP_END)
     count = last - first
@@ -230,7 +224,8 @@ def _put_struct(
 
 @inner
 def open_array(output: Bytes, to: int, count: int, width: int) -> int:
-    """Write header and count of an array. Returns the position of the offsets."""
+    """Write the header and the count of an array. Returns the position at which its offsets
+    begin."""
     if count <= _MAX_SMALL_COUNT:
         store_8(output, to, (width - 1) << 2 | _ARRAY)
         store_8(output, to + 1, count)
@@ -288,11 +283,11 @@ def shift_up(output: Bytes, start: int, end: int, by: int) -> None:
 
 @inner
 def close_object(output: Bytes, header: int, count: int, end: int, field_ends: Longs) -> int:
-    """Write the header of an object whose ids and values are written. Returns the position behind
-    the object.
+    """Write the header and the offsets of an object whose ids and values are written. Returns the
+    position behind the object.
 
-    The values stand where they belong if offsets take one byte; otherwise they are moved.
-    field_ends[k]: the end of the k-th value, in order of names.
+    The values stand at the right place if an offset takes one byte. Otherwise this function moves
+    them. field_ends[k]: the position behind the k-th value, in the order of the names.
     """
     offsets = header + 2 + count
     begin = offsets + count + 1
@@ -334,8 +329,8 @@ def interpret(
     places: Longs,
     field_ends: Longs,
 ) -> tuple[int, int]:
-    """Write the VARIANT of the fields at `position`. Returns (position behind it or REFUSED, bits
-    of its names)."""
+    """Write the VARIANT of the fields at `position`. Returns the position behind it or REFUSED, and
+    the bits of the names in it."""
     first = program_item(program, tables.PROGRAM_FIRST)
     last = program_item(program, tables.PROGRAM_END)
     if not locate(source, position, end, first, last, places):

@@ -21,7 +21,7 @@ _MASK_32 = 0xFFFFFFFF
 
 @inner
 def unsigned_varint(source: Bytes, position: int, end: int) -> tuple[int, int]:
-    """0 <= value < 2**32."""
+    """Read a varint without a sign: 0 <= value < 2**32."""
     if position >= end:
         return 0, NOWHERE
     first = byte_at(source, position)
@@ -45,14 +45,14 @@ def _longer(source: Bytes, position: int, end: int) -> tuple[int, int]:
 
 @inner
 def varint(source: Bytes, position: int, end: int) -> tuple[int, int]:
-    """Zigzag, 32 bits."""
+    """Read a zigzag varint of 32 bits."""
     value, position = unsigned_varint(source, position, end)
     return (value >> 1) ^ -(value & 1), position
 
 
 @inner
 def varlong(source: Bytes, position: int, end: int) -> tuple[int, int]:
-    """Zigzag, 64 bits."""
+    """Read a zigzag varint of 64 bits."""
     value = np.uint64(0)
     for index in range(10):
         if position + index >= end:

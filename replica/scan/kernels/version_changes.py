@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from replica.scan import replay_tables as t
 from replica.scan import version_tables as v
 from replica.scan.kernels.compilation import inner
 from replica.scan.kernels.memory import item, long
@@ -14,9 +15,9 @@ from replica.scan.kernels.version_texts import Book, tell_moves, tell_part
 from replica.scan.native import Longs
 
 _COLUMNS_AND_CHANGES = (
-    v.PART_REPLICAS, v.REPLICAS, v.PART_ISR, v.ISR, v.PART_ELR, v.ELR,
-    v.PART_LAST_KNOWN_ELR, v.LAST_KNOWN_ELR, v.PART_DIRECTORIES, v.DIRECTORIES,
-    v.PART_RECOVERY, v.RECOVERY,
+    t.PART_REPLICAS, v.REPLICAS, t.PART_ISR, v.ISR, t.PART_ELR, v.ELR,
+    t.PART_LAST_KNOWN_ELR, v.LAST_KNOWN_ELR, t.PART_DIRECTORIES, v.DIRECTORIES,
+    t.PART_RECOVERY, v.RECOVERY,
 )  # fmt: skip
 _COLUMNS = np.array(_COLUMNS_AND_CHANGES, np.int64)
 _COLUMN_COUNT = len(_COLUMNS_AND_CHANGES) // 2
@@ -24,14 +25,15 @@ _COLUMN_COUNT = len(_COLUMNS_AND_CHANGES) // 2
 
 @inner
 def _reassignment(table: Table, slot: int, adding: int, removing: int) -> int:
-    """Which change of a reassignment it is. adding, removing: the slots of the lists before."""
+    """The type of a change of a reassignment. adding, removing: the slots of these lists before the
+    change."""
     slots, arena = table.slots, table.arena
     if count_of(slots, adding) == 0 and count_of(slots, removing) == 0:
         return v.STARTED
-    now = get(slots, slot, v.PART_ADDING), get(slots, slot, v.PART_REMOVING)
+    now = get(slots, slot, t.PART_ADDING), get(slots, slot, t.PART_REMOVING)
     if count_of(slots, now[0]) != 0 or count_of(slots, now[1]) != 0:
         return v.CHANGED
-    replicas = get(slots, slot, v.PART_REPLICAS)
+    replicas = get(slots, slot, t.PART_REPLICAS)
     for k in range(count_of(slots, adding)):
         if not has_int(slots, arena, replicas, int_at(slots, arena, adding, k)):
             return v.CANCELLED
@@ -43,13 +45,13 @@ def _reassignment(table: Table, slot: int, adding: int, removing: int) -> int:
 
 @inner
 def _is_other(slots: Longs, places: Longs, slot: int, column: int) -> bool:
-    """Whether the column differs from the one before, which `places` holds."""
+    """Whether the value of a column differs from the former value, which `places` holds."""
     return fresh(places, column) != get(slots, slot, column)
 
 
 @inner
 def _tell_column(book: Book, places: Longs, slot: int, row: int, column: int, change: int) -> None:
-    """Tell the change of a column, if it has changed."""
+    """Report the change of a column, if the column has changed."""
     old, new = fresh(places, column), get(book.table.slots, slot, column)
     if old != new:
         tell_part(book, slot, row, change, column, old, new)
@@ -57,19 +59,19 @@ def _tell_column(book: Book, places: Longs, slot: int, row: int, column: int, ch
 
 @inner
 def tell_changes(book: Book, places: Longs, slot: int, row: int) -> None:
-    """Tell a partition's changes in the order of replica.metadata.changes.partitions. places: holds
-    its columns before."""
+    """Report the changes of a partition in the order of replica.metadata.changes.partitions.
+    places: an array with the former values of its columns."""
     slots, state = book.table.slots, book.table.state
     before = item(state, v.TOLD_CHANGES)
-    with_leader = _is_other(slots, places, slot, long(v.PART_LEADER))
-    column = long(v.PART_LEADER) if with_leader else long(v.PART_LEADER_EPOCH)
+    with_leader = _is_other(slots, places, slot, long(t.PART_LEADER))
+    column = long(t.PART_LEADER) if with_leader else long(t.PART_LEADER_EPOCH)
     change = long(v.LEADER) if with_leader else long(v.LEADER_EPOCH)
     _tell_column(book, places, slot, row, column, change)
     for k in range(_COLUMN_COUNT):
         _tell_column(book, places, slot, row, item(_COLUMNS, 2 * k), item(_COLUMNS, 2 * k + 1))
-    moves = fresh(places, long(v.PART_ADDING)), fresh(places, long(v.PART_REMOVING))
-    if moves[0] != get(slots, slot, v.PART_ADDING) or moves[1] != get(slots, slot, v.PART_REMOVING):
+    moves = fresh(places, long(t.PART_ADDING)), fresh(places, long(t.PART_REMOVING))
+    if moves[0] != get(slots, slot, t.PART_ADDING) or moves[1] != get(slots, slot, t.PART_REMOVING):
         change = _reassignment(book.table, slot, moves[0], moves[1])
         tell_moves(book, slot, row, change, moves[0], moves[1])
     if item(state, v.TOLD_CHANGES) == before:
-        _tell_column(book, places, slot, row, long(v.PART_EPOCH), long(v.EPOCH))
+        _tell_column(book, places, slot, row, long(t.PART_EPOCH), long(v.EPOCH))

@@ -1,18 +1,18 @@
-"""Lists of partitions in the kernel of version_rows: each content has one slot, with its JSON."""
+"""Keeps the lists of partitions for the kernel of version_rows. Equal lists share one slot, which
+also has the JSON of the list."""
 
 from __future__ import annotations
 
 from replica.scan import replay_tables as t
 from replica.scan import version_tables as v
 from replica.scan.kernels.compilation import inner
+from replica.scan.kernels.json_values import put_list
 from replica.scan.kernels.memory import byte_at, item, load_i32, long, set_item, store_8
 from replica.scan.kernels.slots import Table, get, put, slot_of_bytes
-from replica.scan.kernels.text import put_integer, put_uuid
 from replica.scan.kernels.varints import unsigned_varint
 from replica.scan.native import Bytes, Longs
 
 _INT_BYTES, _UUID_BYTES = 4, 16
-_OPEN, _CLOSE, _COMMA, _QUOTE = 0x5B, 0x5D, 0x2C, 0x22
 
 
 @inner
@@ -21,29 +21,8 @@ def _element_bytes(kind: int) -> int:
 
 
 @inner
-def _put_list(arena: Bytes, to: int, kind: int, start: int, size: int) -> int:
-    """The JSON of the elements at `start` in the arena."""
-    store_8(arena, to, long(_OPEN))
-    to += 1
-    at = start
-    while at < start + size:
-        if at > start:
-            store_8(arena, to, long(_COMMA))
-            to += 1
-        if kind == v.INTS:
-            to = put_integer(arena, to, load_i32(arena, at))
-        else:
-            store_8(arena, to, long(_QUOTE))
-            to = put_uuid(arena, to + 1, arena, at)
-            store_8(arena, to, long(_QUOTE))
-            to += 1
-        at += _element_bytes(kind)
-    store_8(arena, to, long(_CLOSE))
-    return to + 1
-
-
-@inner
 def _list_of(table: Table, kind: int, source: Bytes, start: int, size: int) -> int:
+    """The slot of the list whose elements are these bytes. A missing slot is made."""
     slots, arena, state = table.slots, table.arena, table.state
     slot: int = slot_of_bytes(table, kind, source, start, size)
     if get(slots, slot, v.LIST_TEXT) >= 0:
@@ -54,7 +33,7 @@ def _list_of(table: Table, kind: int, source: Bytes, start: int, size: int) -> i
         if byte_at(arena, own + k) != 0:
             is_zero = long(0)
     at = item(state, t.STATE_ARENA)
-    to = _put_list(arena, at, kind, own, size)
+    to = put_list(arena, own, size // _element_bytes(kind), kind == v.UUIDS, arena, at)
     set_item(state, t.STATE_ARENA, to)
     put(slots, slot, v.LIST_TEXT, at)
     put(slots, slot, v.LIST_TEXT_SIZE, to - at)
@@ -64,17 +43,15 @@ def _list_of(table: Table, kind: int, source: Bytes, start: int, size: int) -> i
 
 @inner
 def list_at(table: Table, kind: int, source: Bytes, place: int) -> int:
-    """The slot of a checked compact array; kind: INTS or UUIDS."""
+    """The slot of the list in a compact array, which was checked. kind: INTS or UUIDS."""
     size, start = unsigned_varint(source, place, source.size)
-    found: int = _list_of(table, kind, source, start, (size - 1) * _element_bytes(kind))
-    return found
+    return _list_of(table, kind, source, start, (size - 1) * _element_bytes(kind))
 
 
 @inner
 def no_ints(table: Table) -> int:
     """The slot of the empty list of int32."""
-    found: int = _list_of(table, long(v.INTS), table.arena, long(0), long(0))
-    return found
+    return _list_of(table, long(v.INTS), table.arena, long(0), long(0))
 
 
 @inner
@@ -83,8 +60,7 @@ def zero_uuids(table: Table, count: int) -> int:
     at = item(table.state, t.STATE_ARENA)
     for k in range(count * _UUID_BYTES):
         store_8(table.arena, at + k, long(0))
-    found: int = _list_of(table, long(v.UUIDS), table.arena, at, count * _UUID_BYTES)
-    return found
+    return _list_of(table, long(v.UUIDS), table.arena, at, count * _UUID_BYTES)
 
 
 @inner
@@ -106,5 +82,4 @@ def has_int(slots: Longs, arena: Bytes, slot: int, number: int) -> bool:
 @inner
 def int_at(slots: Longs, arena: Bytes, slot: int, k: int) -> int:
     """The k-th element of a list of int32."""
-    number: int = load_i32(arena, get(slots, slot, t.SLOT_KEY_A) + _INT_BYTES * k)
-    return number
+    return long(load_i32(arena, get(slots, slot, t.SLOT_KEY_A) + _INT_BYTES * k))

@@ -1,9 +1,9 @@
-"""The kernel that tells what records change in partitions: versions that end, and changes.
+"""The kernel that replays partitions, and reports the versions that end and the changes.
 
 For PARTITION_RECORD and PARTITION_CHANGE_RECORD it does what replica.metadata.image.partition and
-replica.metadata.changes.partitions do. It stops at each row that it can't take, which is for the
-scalar replay; see replica.scan.partition_versions. It takes new topics; of changes to other topics
-the scalar replay tells it.
+replica.metadata.changes.partitions do. It also replays the TOPIC_RECORD of a new topic. It stops at
+every other row, which the scalar replay takes. The kernel then learns from the scalar replay what
+changed in other topics; see replica.scan.partition_versions.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from replica.scan.kernels.records import (
     Record,
     int32_of,
     layout,
+    live_topic,
     place_of,
     text_of,
     topic_id_of,
@@ -34,7 +35,7 @@ from replica.scan.kernels.slots import (
     slot_of_bytes,
     slot_of_pair,
 )
-from replica.scan.kernels.straight import place_finder
+from replica.scan.kernels.straight import renderer
 from replica.scan.kernels.text import copy, put_uuid
 from replica.scan.kernels.version_changes import tell_changes
 from replica.scan.kernels.version_fields import fresh, fresh_size, read_partition, set_fresh
@@ -48,12 +49,12 @@ from replica.scan.kernels.version_texts import (
 )
 from replica.scan.native import Bytes, Longs
 
-_find_places = place_finder()
+_find_places = renderer("places")
 
 
 @inner
 def _has_arena(table: Table, wanted: int) -> bool:
-    """Whether the arena has room for `wanted` bytes twice, and for what any row may need."""
+    """Whether the arena has room for twice `wanted` bytes, and for what any row may need."""
     return item(table.state, t.STATE_ARENA) + 2 * wanted + v.ARENA_OF_ROW <= table.arena.size
 
 
@@ -67,16 +68,17 @@ def _join(slots: Longs, topic: int, slot: int) -> None:
 
 @inner
 def _stamp(table: Table, rows: Longs, row: int, slot: int) -> None:
+    """Note in a slot the offset of the row, and that the slot changed, unless rows are silent."""
     put(table.slots, slot, t.SLOT_CHANGED, 1 - item(table.state, v.TOLD_SILENT))
     put(table.slots, slot, t.SLOT_OFFSET, cell(rows, v.ROW_OFFSET, row))
 
 
 @inner
 def _write(table: Table, rows: Longs, row: int, places: Longs, slot: int) -> None:
-    """Exchange the columns of the partition with the fresh ones: afterwards `places` holds those of
-    before."""
+    """Exchange the columns of a partition with the fresh ones. Afterwards `places` has the former
+    columns."""
     slots = table.slots
-    for column in range(v.PART_LEADER, v.PART_LEADER + v.PART_FIELDS):
+    for column in range(t.PART_LEADER, t.PART_LEADER + v.PART_FIELDS):
         before = get(slots, slot, column)
         put(slots, slot, column, fresh(places, column))
         set_fresh(places, column, before)
@@ -91,7 +93,7 @@ def _write(table: Table, rows: Longs, row: int, places: Longs, slot: int) -> Non
 def _partition_row(
     book: Book, record: Record, rows: Longs, row: int, action: int, topic: int
 ) -> int:
-    """The STOP code of a record about a partition."""
+    """Replay a record of a partition. Returns the STOP code."""
     table = book.table
     slots = table.slots
     number = int32_of(record, long(t.FIELD_PARTITION_ID))
@@ -100,7 +102,7 @@ def _partition_row(
     if action == t.DO_CHANGE and not is_there:
         return t.STOP_REFUSED
     if is_there and not _has_arena(
-        table, v.ARENA_PER_REPLICA * count_of(slots, get(slots, slot, v.PART_REPLICAS))
+        table, v.ARENA_PER_REPLICA * count_of(slots, get(slots, slot, t.PART_REPLICAS))
     ):
         return v.STOP_SLOTS
     base = slot if action == t.DO_CHANGE else long(NONE)
@@ -152,13 +154,13 @@ def _is_new_topic(table: Table, record: Record, action: int) -> bool:
 
 @inner
 def _topic_row(table: Table, record: Record, action: int) -> int:
-    """The slot of the topic that a row creates or removes."""
+    """Create or remove a topic. Returns its slot."""
     slots, arena, state = table.slots, table.arena, table.state
     first, second = topic_id_of(record)
     topic = slot_of_pair(table, long(t.TOPIC), first, second)
     put(slots, topic, t.SLOT_LIFE, get(slots, topic, t.SLOT_LIFE) + 1)
     put(slots, topic, v.TOPIC_FIRST, long(t.NOBODY))
-    put(slots, topic, v.TOPIC_EXISTS, long(action == t.DO_TOPIC))
+    put(slots, topic, t.TOPIC_EXISTS, long(action == t.DO_TOPIC))
     set_item(state, v.TOLD_TOPIC, topic)
     if action == t.DO_TOPIC:
         start, size = text_of(record, long(t.FIELD_NAME))
@@ -177,7 +179,7 @@ def _topic_row(table: Table, record: Record, action: int) -> int:
 
 @inner
 def _row(book: Book, record: Record, rows: Longs, row: int) -> int:
-    """The STOP code of a row of a known program."""
+    """Replay a row of a known program. Returns the STOP code."""
     table = book.table
     slots = table.slots
     size = cell(rows, v.ROW_VALUE_SIZE, row)
@@ -201,12 +203,10 @@ def _row(book: Book, record: Record, rows: Longs, row: int) -> int:
         return t.STOP_DONE
     if action != t.DO_PARTITION and action != t.DO_CHANGE:
         return t.STOP_APPLY
-    first, second = topic_id_of(record)
-    topic = find_pair(table, long(t.TOPIC), first, second)
-    if topic == NONE or get(slots, topic, v.TOPIC_EXISTS) != 1:
+    topic = live_topic(table, record)
+    if topic == NONE:
         return t.STOP_REFUSED
-    stop: int = _partition_row(book, record, rows, row, action, topic)
-    return stop
+    return _partition_row(book, record, rows, row, action, topic)
 
 
 def write_versions(
@@ -225,8 +225,9 @@ def write_versions(
     """Replay the rows low <= row < high. Returns the row at which it stopped; state[STATE_STOP]
     says why.
 
-    slots, index, arena: see PartitionVersions, which gives them more room after STOP_SLOTS. texts,
-    told: get what the rows tell. places: MAX_WIDTH + PART_FIELDS items of scratch.
+    slots, index, arena: the arrays of PartitionVersions, which makes larger ones after STOP_SLOTS.
+    texts, told: arrays that get the versions and changes. places: an array of MAX_WIDTH +
+    PART_FIELDS items of scratch.
     """
     book = Book(Table(slots, index, arena, state), texts, told)
     stop = long(t.STOP_DONE)
@@ -257,8 +258,8 @@ def open_versions(
     state: Longs,
     first: int,
 ) -> int:
-    """Tell the versions that are valid now, from the slot `first` on, as versions that end with row
-    -1. Returns the slot for which there was no more room, or how many slots there are."""
+    """Report the versions that are valid now, as versions that end with row -1. Returns the slot
+    that found no room, or the number of slots. first: the slot at which to begin."""
     book = Book(Table(slots, index, arena, state), texts, told)
     slot = first
     while slot < item(state, t.STATE_SLOTS):

@@ -1,4 +1,4 @@
-"""What the kernel of version_rows tells of a partition: its texts, and the row of each."""
+"""Writes the versions and changes of partitions that the kernel of version_rows reports."""
 
 from __future__ import annotations
 
@@ -15,28 +15,29 @@ from replica.scan.kernels.text import copy, put_integer
 from replica.scan.native import Bytes, Longs
 
 _FIELDS = {
-    '{"addingReplicas":': v.PART_ADDING, ',"directories":': v.PART_DIRECTORIES,
-    ',"eligibleLeaderReplicas":': v.PART_ELR, ',"isr":': v.PART_ISR,
-    ',"lastKnownElr":': v.PART_LAST_KNOWN_ELR, ',"leader":': v.PART_LEADER,
-    ',"leaderEpoch":': v.PART_LEADER_EPOCH, ',"leaderRecoveryState":': v.PART_RECOVERY,
-    ',"partitionEpoch":': v.PART_EPOCH, ',"partitionId":': t.SLOT_KEY_B,
-    ',"removingReplicas":': v.PART_REMOVING, ',"replicas":': v.PART_REPLICAS,
+    '{"addingReplicas":': t.PART_ADDING, ',"directories":': t.PART_DIRECTORIES,
+    ',"eligibleLeaderReplicas":': t.PART_ELR, ',"isr":': t.PART_ISR,
+    ',"lastKnownElr":': t.PART_LAST_KNOWN_ELR, ',"leader":': t.PART_LEADER,
+    ',"leaderEpoch":': t.PART_LEADER_EPOCH, ',"leaderRecoveryState":': t.PART_RECOVERY,
+    ',"partitionEpoch":': t.PART_EPOCH, ',"partitionId":': t.SLOT_KEY_B,
+    ',"removingReplicas":': t.PART_REMOVING, ',"replicas":': t.PART_REPLICAS,
 }  # fmt: skip
 _WORDS = (*_FIELDS, ',"topicId":"', '"}', "}")
 _COLUMNS = np.array([*_FIELDS.values()], np.int64)
 _FIELD_COUNT = len(_FIELDS)
 _TOPIC, _TEXT_END, _END = range(_FIELD_COUNT, _FIELD_COUNT + 3)
-_ADDING, _REMOVING = map([*_FIELDS.values()].index, (v.PART_ADDING, v.PART_REMOVING))
+_ADDING, _REMOVING = map([*_FIELDS.values()].index, (t.PART_ADDING, t.PART_REMOVING))
 _TEXT = np.frombuffer("".join(_WORDS).encode() + bytes(8), np.uint8)
 _ENDS = np.cumsum([len(word) for word in _WORDS], dtype=np.int64)
 _STARTS = np.array([end - len(word) for end, word in zip(_ENDS, _WORDS, strict=True)], np.int64)
 _DASH, _COLON = 0x2D, 0x3A
 _DIGITS = 12
-"""The most characters of an int32 with its sign, and one character before it."""
+"""The most characters of an int32 with its sign and the character before it."""
 
 
 class Book(NamedTuple):
-    """table: the partitions. texts, told: what is told of them, see replica.scan.version_tables."""
+    """table: the slots of the partitions. texts, told: the arrays for what is reported of them; see
+    replica.scan.version_tables."""
 
     table: Table
     texts: Bytes
@@ -46,33 +47,29 @@ class Book(NamedTuple):
 @inner
 def _word(texts: Bytes, to: int, which: int) -> int:
     start = item(_STARTS, which)
-    end: int = copy(texts, to, _TEXT, start, item(_ENDS, which) - start)
-    return end
+    return copy(texts, to, _TEXT, start, item(_ENDS, which) - start)
 
 
 @inner
 def _put_part(book: Book, to: int, column: int, number: int) -> int:
-    """The value of a column: `number`, or the JSON of the list in the slot `number`."""
+    """Write the value of a column: the number, or the JSON of the list whose slot is `number`."""
     slots = book.table.slots
-    if column < v.PART_REPLICAS:
-        end: int = put_integer(book.texts, to, number)
-        return end
+    if column < t.PART_REPLICAS:
+        return put_integer(book.texts, to, number)
     start, size = get(slots, number, v.LIST_TEXT), get(slots, number, v.LIST_TEXT_SIZE)
-    end = copy(book.texts, to, book.table.arena, start, size)
-    return end
+    return copy(book.texts, to, book.table.arena, start, size)
 
 
 @inner
 def _put_field(book: Book, to: int, which: int, number: int) -> int:
-    """A field's name and value: a list where its column is one of lists, else the number."""
+    """Write the name of a field and its value, as `_put_part` writes the value."""
     to = _word(book.texts, to, which)
-    end: int = _put_part(book, to, item(_COLUMNS, which), number)
-    return end
+    return _put_part(book, to, item(_COLUMNS, which), number)
 
 
 @inner
 def _put_value(book: Book, to: int, slot: int) -> int:
-    """The JSON of a partition: replica.metadata.image.partition.text_of."""
+    """Write the JSON of a partition, as replica.metadata.image.partition.text_of does."""
     slots = book.table.slots
     for which in range(_FIELD_COUNT):
         to = _put_field(book, to, which, get(slots, slot, item(_COLUMNS, which)))
@@ -80,17 +77,22 @@ def _put_value(book: Book, to: int, slot: int) -> int:
     topic = get(slots, slot, t.SLOT_KEY_A)
     start = get(slots, topic, v.TOPIC_TEXT)
     to = copy(book.texts, to, book.table.arena, start, long(v.UUID_TEXT_SIZE))
-    end: int = _word(book.texts, to, long(_TEXT_END))
-    return end
+    return _word(book.texts, to, long(_TEXT_END))
 
 
 @inner
 def lists_size(slots: Longs, slot: int) -> int:
-    """The size in bytes of the JSON of a partition's lists."""
+    """The size in bytes of the JSON of all lists of a partition."""
     size = long(0)
-    for column in range(v.PART_REPLICAS, v.PART_LAST_KNOWN_ELR + 1):
+    for column in range(t.PART_REPLICAS, t.PART_LAST_KNOWN_ELR + 1):
         size += get(slots, get(slots, slot, column), v.LIST_TEXT_SIZE)
     return size
+
+
+@inner
+def _used(state: Longs, text: int) -> int:
+    """How many bytes the texts of a kind have by now."""
+    return item(state, v.TEXT_AT + text) - item(state, v.TEXT_FIRST + text)
 
 
 @inner
@@ -100,8 +102,8 @@ def _left(state: Longs, text: int) -> int:
 
 @inner
 def has_room(slots: Longs, state: Longs, topic: int, old_size: int, new_size: int) -> bool:
-    """Whether there is room for everything that one record may tell. old_size, new_size: the
-    lists_size before and after the record."""
+    """Whether there is room for everything that may be reported of one record. old_size, new_size:
+    the lists_size of the partition before and after the record."""
     name_size = get(slots, topic, v.TOPIC_NAME_SIZE) + _DIGITS
     key_size = long(v.UUID_TEXT_SIZE + _DIGITS)
     return (
@@ -118,9 +120,9 @@ def has_room(slots: Longs, state: Longs, topic: int, old_size: int, new_size: in
 
 
 @inner
-def _put_label(book: Book, slot: int, text: int, sign: int) -> int:
-    """Write TOPIC:ID with the topic's id, or TOPIC-ID with its name, by the sign. Returns where the
-    text ends, counted from the beginning of such texts."""
+def _add_label(book: Book, slot: int, text: int, sign: int) -> None:
+    """Add a text TOPIC:ID, with the topic's id, or TOPIC-ID, with its name. sign: the character
+    between both parts."""
     slots, state = book.table.slots, book.table.state
     topic = get(slots, slot, t.SLOT_KEY_A)
     start, size = get(slots, topic, v.TOPIC_TEXT), long(v.UUID_TEXT_SIZE)
@@ -130,7 +132,21 @@ def _put_label(book: Book, slot: int, text: int, sign: int) -> int:
     store_8(book.texts, to, sign)
     to = put_integer(book.texts, to + 1, get(slots, slot, t.SLOT_KEY_B))
     set_item(state, v.TEXT_AT + text, to)
-    return to - item(state, v.TEXT_FIRST + text)
+
+
+@inner
+def _add_part(book: Book, text: int, column: int, number: int) -> None:
+    """Add a text that `_put_part` writes."""
+    state = book.table.state
+    to = _put_part(book, item(state, v.TEXT_AT + text), column, number)
+    set_item(state, v.TEXT_AT + text, to)
+
+
+@inner
+def _add_value(book: Book, text: int, slot: int) -> None:
+    """Add a text that `_put_value` writes."""
+    state = book.table.state
+    set_item(state, v.TEXT_AT + text, _put_value(book, item(state, v.TEXT_AT + text), slot))
 
 
 @inner
@@ -140,7 +156,7 @@ def _tell(told: Longs, column: int, place: int, number: int) -> None:
 
 @inner
 def tell_version(book: Book, slot: int, row: int) -> None:
-    """Tell that the present version of a partition ends with `row`."""
+    """Report that the present version of a partition ends with `row`."""
     slots, state, told = book.table.slots, book.table.state, book.told
     place = item(state, v.TOLD_VERSIONS)
     set_item(state, v.TOLD_VERSIONS, place + 1)
@@ -150,36 +166,31 @@ def tell_version(book: Book, slot: int, row: int) -> None:
     _tell(told, long(v.VERSION_EPOCH), place, get(slots, slot, v.SINCE_EPOCH))
     _tell(told, long(v.VERSION_OFFSET), place, get(slots, slot, t.SLOT_OFFSET))
     _tell(told, long(v.VERSION_TYPE), place, get(slots, slot, v.SINCE_TYPE))
-    _tell(told, long(v.VERSION_KEY_END), place, _put_label(book, slot, long(v.V_KEY), long(_COLON)))
-    _tell(
-        told, long(v.VERSION_NAME_END), place, _put_label(book, slot, long(v.V_NAME), long(_DASH))
-    )
-    to = _put_value(book, item(state, v.TEXT_AT + v.V_VALUE), slot)
-    set_item(state, v.TEXT_AT + v.V_VALUE, to)
-    _tell(told, long(v.VERSION_VALUE_END), place, to - item(state, v.TEXT_FIRST + v.V_VALUE))
+    _add_label(book, slot, long(v.V_KEY), long(_COLON))
+    _add_label(book, slot, long(v.V_NAME), long(_DASH))
+    _add_value(book, long(v.V_VALUE), slot)
+    for k in range(v.VERSION_TEXTS):
+        _tell(told, v.VERSION_KEY_END + k, place, _used(state, v.V_KEY + k))
 
 
 @inner
 def _tell_change(book: Book, slot: int, row: int, change: int) -> None:
-    """Tell a change whose old and new text are written."""
+    """Report a change whose old and new text are written already."""
     state, told = book.table.state, book.told
     place = item(state, v.TOLD_CHANGES)
     set_item(state, v.TOLD_CHANGES, place + 1)
     _tell(told, long(v.CHANGE_ROW), place, row)
     _tell(told, long(v.CHANGE_TYPE), place, change)
-    _tell(told, long(v.CHANGE_KEY_END), place, _put_label(book, slot, long(v.C_KEY), long(_COLON)))
-    _tell(told, long(v.CHANGE_NAME_END), place, _put_label(book, slot, long(v.C_NAME), long(_DASH)))
-    end = item(state, v.TEXT_AT + v.C_OLD) - item(state, v.TEXT_FIRST + v.C_OLD)
-    _tell(told, long(v.CHANGE_OLD_END), place, end)
-    end = item(state, v.TEXT_AT + v.C_NEW) - item(state, v.TEXT_FIRST + v.C_NEW)
-    _tell(told, long(v.CHANGE_NEW_END), place, end)
+    _add_label(book, slot, long(v.C_KEY), long(_COLON))
+    _add_label(book, slot, long(v.C_NAME), long(_DASH))
+    for k in range(v.CHANGE_TEXTS):
+        _tell(told, v.CHANGE_KEY_END + k, place, _used(state, v.C_KEY + k))
 
 
 @inner
 def tell_creation(book: Book, slot: int, row: int, change: int) -> None:
-    """Tell that a partition is new; the new text is its value."""
-    state = book.table.state
-    set_item(state, v.TEXT_AT + v.C_NEW, _put_value(book, item(state, v.TEXT_AT + v.C_NEW), slot))
+    """Report that a partition was created. The new text is its value."""
+    _add_value(book, long(v.C_NEW), slot)
     _tell_change(book, slot, row, change)
 
 
@@ -187,19 +198,14 @@ def tell_creation(book: Book, slot: int, row: int, change: int) -> None:
 def tell_part(
     book: Book, slot: int, row: int, change: int, column: int, old: int, new: int
 ) -> None:
-    """Tell that a column of the partition changed: a number, or the slot of a list."""
-    state = book.table.state
-    set_item(
-        state, v.TEXT_AT + v.C_OLD, _put_part(book, item(state, v.TEXT_AT + v.C_OLD), column, old)
-    )
-    set_item(
-        state, v.TEXT_AT + v.C_NEW, _put_part(book, item(state, v.TEXT_AT + v.C_NEW), column, new)
-    )
+    """Report that a column of a partition changed. old, new: numbers, or slots of lists."""
+    _add_part(book, long(v.C_OLD), column, old)
+    _add_part(book, long(v.C_NEW), column, new)
     _tell_change(book, slot, row, change)
 
 
 @inner
-def _put_moves(book: Book, text: int, adding: int, removing: int) -> None:
+def _add_moves(book: Book, text: int, adding: int, removing: int) -> None:
     state = book.table.state
     to = _put_field(book, item(state, v.TEXT_AT + text), long(_ADDING), adding)
     to = _put_field(book, to, long(_REMOVING), removing)
@@ -208,10 +214,10 @@ def _put_moves(book: Book, text: int, adding: int, removing: int) -> None:
 
 @inner
 def tell_moves(book: Book, slot: int, row: int, change: int, adding: int, removing: int) -> None:
-    """Tell that adding or removing replicas changed. adding, removing: the slots of the lists
-    before."""
+    """Report that the adding or removing replicas changed. adding, removing: the slots of these
+    lists before the change."""
     slots = book.table.slots
-    _put_moves(book, long(v.C_OLD), adding, removing)
-    now = get(slots, slot, v.PART_ADDING), get(slots, slot, v.PART_REMOVING)
-    _put_moves(book, long(v.C_NEW), now[0], now[1])
+    _add_moves(book, long(v.C_OLD), adding, removing)
+    now = get(slots, slot, t.PART_ADDING), get(slots, slot, t.PART_REMOVING)
+    _add_moves(book, long(v.C_NEW), now[0], now[1])
     _tell_change(book, slot, row, change)

@@ -38,8 +38,8 @@ AS_RANGES = AgreedBranch(
 def test_a_range_is_a_row_for_each_of_its_offsets(branch: AgreedBranch) -> None:
     assert branch.table().to_pylist() == ROWS
     assert branch.entries == 5
-    assert [branch.entry(offset) for offset in (3, 10)] == [ROWS[0], ROWS[-1]]
-    assert [branch.entry(offset) for offset in (2, 6, 11)] == [None] * 3
+    assert [branch.epoch_at(offset) for offset in (3, 10)] == [1, 2]
+    assert [branch.epoch_at(offset) for offset in (2, 6, 11)] == [None] * 3
     assert branch.proven == (OffsetRange(3, 6),)
 
 
@@ -57,7 +57,7 @@ def test_a_batch_of_another_epoch_or_crc_is_not_the_branchs() -> None:
     assert AS_RANGES.has(offsets, epochs, crcs).tolist() == [True, False, False, False]
     nothing = AgreedBranch.of_table("c", COMMITTED_LOG.arrow_schema.empty_table())
     assert not nothing.has(offsets, epochs, crcs).any()
-    assert (nothing.entry(3), nothing.table().num_rows) == (None, 0)
+    assert (nothing.epoch_at(3), nothing.table().num_rows) == (None, 0)
 
 
 def test_each_batch_of_the_branch_is_held_by_the_first_replica_that_has_it_undamaged() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from replica.health.cluster import ReassignmentStart
+from replica.health.cluster import Beginning
 from replica.health.reassignments import reassignment_starts
 from replica.model.keys import NO_NODE
 from tests.replica.health.clusters import (
@@ -130,7 +130,7 @@ def test_configs_of_missing_topics_and_brokers_are_a_note() -> None:
 def test_a_reassignment_is_told_with_its_first_record_and_how_long_it_takes() -> None:
     records = [*healthy(), change(replicas=(11, 12, 13), addingReplicas=(13,),
                                   removingReplicas=(12,))]  # fmt: skip
-    start = {(TOPIC, 0): ReassignmentStart(8, 5 * HOUR_MS)}
+    start = {(TOPIC, 0): Beginning(8, 5 * HOUR_MS)}
     found = judged(records, starts=start, now=7 * HOUR_MS + 60_000)
     assert list(found) == ["reassignment-running"]
     (subject,) = found["reassignment-running"].subjects
@@ -147,7 +147,7 @@ def test_a_reassignment_that_began_before_the_log_says_so() -> None:
 def test_a_reassignment_that_cannot_end_or_takes_days_is_a_warning(absent: list[object]) -> None:
     records = [*healthy(), change(addingReplicas=(13,)), *absent]
     took = HOUR_MS if absent else 25 * HOUR_MS
-    start = {(TOPIC, 0): ReassignmentStart(8, 0)}
+    start = {(TOPIC, 0): Beginning(8, 0)}
     found = judged(records, starts=start, now=took)
     assert "reassignment-stuck" in above_notes(found)
     assert "reassignment-running" not in found
@@ -163,9 +163,9 @@ def test_a_reassignment_begins_anew_after_it_has_ended() -> None:
         (9, 90, change(addingReplicas=(14,)).fields),
         (10, 95, change(topicId=OTHER_TOPIC, addingReplicas=(14,)).fields),
     ]
-    assert reassignment_starts([key], changes[:2]) == {key: ReassignmentStart(5, 50)}
+    assert reassignment_starts([key], changes[:2]) == {key: Beginning(5, 50)}
     assert reassignment_starts([key], changes[:3]) == {}
-    assert reassignment_starts([key], changes) == {key: ReassignmentStart(8, 80)}
+    assert reassignment_starts([key], changes) == {key: Beginning(8, 80)}
     assert set(reassignment_starts([key, other], changes)) == {key, other}
 
 

@@ -8,9 +8,9 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from replica.health.cluster import Cluster
+from replica.health.cluster import Beginning, Cluster
 from replica.health.exposure import Exposure, Failure, exposures
-from replica.health.past import WATCHED, Beginning, Past, VisibleChange, does_harm, look_back
+from replica.health.past import WATCHED, Past, VisibleChange, does_harm, look_back
 from replica.metadata.image.versions import VersionedReplay
 from replica.metadata.record import new_record
 from replica.model.keys import NO_NODE

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from replica.format.control import KRaftVersion, KRaftVoters
-from replica.health.cluster import Cluster, ReassignmentStart
+from replica.health.cluster import Beginning, Cluster
 from replica.health.exposure import exposures, min_isr_unknown
 from replica.health.judging import judge_health
 from replica.health.sizes import entity_counts, entity_sizes, topic_sizes
@@ -67,7 +67,7 @@ def test_a_broker_resource_whose_name_is_no_id_is_an_orphan_at_most() -> None:
 @pytest.mark.parametrize(("start", "now"), [(-FAR, FAR), (FAR, -FAR), (0, FAR)])
 def test_times_outside_of_the_calendar_are_judged_too(start: int, now: int) -> None:
     records = [*healthy(), change(addingReplicas=(13,))]
-    found = judged(records, starts={(TOPIC, 0): ReassignmentStart(9, start)}, now=now)
+    found = judged(records, starts={(TOPIC, 0): Beginning(9, start)}, now=now)
     assert above_notes(found) == (["reassignment-stuck"] if now > start else [])
 
 

@@ -18,8 +18,8 @@ from replica.metadata.log_record import LogRecordReader
 from replica.metadata.redact import Redactor
 from replica.scan.bulk_replay import BulkReplay
 from replica.scan.lines import LineScan
-from replica.scan.odd_records import odd_records
 from replica.scan.regions import Chunk, Regions
+from replica.scan.segments import odd_records
 from replica.scan.tables import program_table
 
 
