@@ -1,6 +1,6 @@
-"""A function over parts of the work: run in Spark's tasks, in other processes or threads, or here.
+"""Runs a function on parts of the work: in Spark's tasks, in other processes or threads, or here.
 
-Where the parts are small, it takes longer to hand them out than to do the work.
+Where the parts are small, handing them out takes longer than the work.
 """
 
 from __future__ import annotations

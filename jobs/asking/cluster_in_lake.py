@@ -57,8 +57,8 @@ def from_lake(
 
 
 def _steps(history: ClusterHistory, end_offset: int) -> Iterator[VisibleChange]:
-    """What each record below the end changed, newest first, as far back as the replay that gives
-    this state begins."""
+    """The changes of each record below the end offset, newest first, back to the record at which
+    the replay of this state begins."""
     mine = history.mine()
     begins = (
         f"SELECT max(from_offset) FROM {RANGES} WHERE {mine} AND from_offset <= {end_offset} "  # noqa: S608, ours
@@ -86,7 +86,8 @@ def _steps(history: ClusterHistory, end_offset: int) -> Iterator[VisibleChange]:
 
 
 def _voters_of_epochs(history: ClusterHistory, end_offset: int) -> set[int]:
-    """The voters of a static quorum: those of the newest leader's epoch below the offset."""
+    """The voters of a static quorum: the voters in the epoch of the newest leader below the
+    offset."""
     query = (
         f"SELECT voters FROM {EPOCHS} WHERE {history.mine()} AND start_offset < {end_offset} "  # noqa: S608, ours
         "AND voters IS NOT NULL ORDER BY epoch DESC LIMIT 1"

@@ -32,7 +32,7 @@ class ClusterSource:
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """Figures that are wanted besides the state. content: the records of the log by type. past:
-    since when the exposures are as they are."""
+    the record since which each failure would do its harm."""
 
     content: bool = False
     past: bool = False

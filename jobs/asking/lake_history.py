@@ -26,8 +26,8 @@ _CONTROLS = {control.name for control in ControlType}
 
 
 def why_unknown(lake: Lake, cluster_id: str, end_offset: int) -> str | None:
-    """None where the lake knows the state at this end offset (exclusive). Else one line that says
-    up to which offset it does, and why not further."""
+    """Why the lake doesn't know the state at this end offset (exclusive), in one line that says up
+    to which offset the lake knows it. None where the lake knows it."""
     if end_offset == 0:
         return None
     mine = f"cluster_id = {literal(cluster_id)}"
@@ -55,8 +55,8 @@ def why_unknown(lake: Lake, cluster_id: str, end_offset: int) -> str | None:
 
 
 def ends_that_are_not_known(lake: Lake) -> dict[str, int]:
-    """The clusters whose state at the log's end the lake doesn't know, with the offset of that
-    end."""
+    """The clusters whose state at the end of the log the lake doesn't know, each with that end
+    offset."""
     query = (
         f'SELECT l.cluster_id, l.log_end FROM (SELECT cluster_id, max("offset") + 1 AS log_end '  # noqa: S608
         f"FROM {LOG} GROUP BY cluster_id) l LEFT JOIN (SELECT cluster_id, max(to_offset) AS "
@@ -104,8 +104,8 @@ class ClusterHistory:
         return end
 
     def is_before_whole_log(self, moment: Moment) -> bool:
-        """Whether the moment is a time before anything was there: before a log that the lake has
-        from offset 0 on."""
+        """Whether the moment is a time before the first record, of a log that the lake has from
+        offset 0 on."""
         if moment.at_time is None or not self._has_log_below(1):
             return False
         return self._batch_at(moment.at_time) is None

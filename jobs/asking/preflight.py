@@ -74,7 +74,7 @@ def _judge(look: Callable[[], Cluster], checks: Sequence[Check], options: PlanOp
     of directories, a lake or a running quorum."""
     while True:
         cluster = look()
-        found = [_held(check(cluster), cluster) for check in checks]
+        found = [_with_doubts(check(cluster), cluster) for check in checks]
         _show(found, cluster, options.limit, json_output=options.json_output)
         code = _code(found)
         if options.while_s is None or code == 0:
@@ -82,9 +82,9 @@ def _judge(look: Callable[[], Cluster], checks: Sequence[Check], options: PlanOp
         time.sleep(options.while_s)
 
 
-def _held(found: Preflight, cluster: Cluster) -> Preflight:
-    """The checks' results. No change is safe on a state that isn't known to its end, or that lacks
-    a record."""
+def _with_doubts(found: Preflight, cluster: Cluster) -> Preflight:
+    """The result of a check, with the doubts about the state: no change is safe where the state
+    isn't known to the log's end, or lacks a record."""
     doubts = []
     if not cluster.is_whole:
         doubts.append(f"is known up to offset {cluster.end_offset} only")

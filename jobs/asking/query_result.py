@@ -121,7 +121,8 @@ def csv_cell(value: object) -> str:
 
 
 def _unlike(columns: Sequence[str]) -> tuple[str, ...]:
-    """Distinct names, because the keys of a JSON object must differ: a, a_2, ..."""
+    """The names, each made different from those before it (a, a_2, ...), because the keys of a
+    JSON object must differ."""
     names: list[str] = []
     for column in columns:
         name, number = column, 2

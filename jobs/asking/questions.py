@@ -15,8 +15,8 @@ from replica.errors import UsageError
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """name: for the command line. title: the question in an operator's words. sql: it orders its
-    rows."""
+    """A ready-made question. name: as on the command line. title: the question in an operator's
+    words. sql: the query, which orders its rows."""
 
     name: str
     title: str

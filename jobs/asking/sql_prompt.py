@@ -154,8 +154,8 @@ def _line_editing(words: Sequence[str]) -> Iterator[None]:
 
 
 def completer(words: Sequence[str]) -> Callable[[str, int], str | None]:
-    """Completes words for readline: gives the state-th of the words that begin with a text, in any
-    case."""
+    """A function for readline that completes words: it gives the word number `state` of the words
+    that begin with a text, in upper or lower case."""
 
     def complete(text: str, state: int) -> str | None:
         found = [word for word in words if word.lower().startswith(text.lower())]

@@ -136,7 +136,8 @@ def _of_directories(
 
 
 def _end(branch: Branch, moment: Moment, proven_end: int | None) -> int:
-    """The moment as an end offset (exclusive). proven_end: None where it is no bound."""
+    """The moment as an end offset (exclusive). proven_end: the end of what is proven committed;
+    None where unproven records count too."""
     log_end = branch.log.end_offset if proven_end is None else proven_end
     if moment.at_offset is not None and moment.at_offset > log_end:
         raise UsageError(f"--at-offset {moment.at_offset}: the log ends at {log_end}")

@@ -1,4 +1,4 @@
-"""The commands that tell what happened: timeline and history."""
+"""The commands that show what happened: timeline and history."""
 
 from __future__ import annotations
 

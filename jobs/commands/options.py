@@ -1,4 +1,4 @@
-"""The options of the `kraftlake` command as typer reads them, apart from the commands."""
+"""The options that several commands share, and the functions that check or convert their values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from replica.errors import UsageError
 
 
 def each_by(check: Callable[[str], str]) -> Callable[[list[str] | None], list[str]]:
-    """The callback of an argument with several paths, which `check` returns or refuses."""
+    """A callback for an argument with several paths. `check` returns a path, or refuses it."""
     return lambda paths: [check(path) for path in paths or []]
 
 
@@ -78,7 +78,7 @@ def lake_of(place: str) -> lakes.Lake:
 
 
 LAKE_VARIABLE = "KRAFTLAKE_LAKE"
-"""The variable that names the lake of each command that isn't told one. `demo` makes its own
+"""This variable names the lake for each command without --lake, except `demo`, which makes its own
 lake."""
 _NAMED_LAKE = option(
     "--lake L",

@@ -1,5 +1,5 @@
-"""The commands after a loss: `rehearse` runs captured directories on in the simulator, and shares
-options with `recover --plan`; `restore` makes what a new cluster boots from."""
+"""The commands after a loss: `rehearse` starts captured directories in the simulator, and `restore`
+makes the checkpoint from which a new cluster boots."""
 
 from __future__ import annotations
 

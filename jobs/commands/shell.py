@@ -1,4 +1,4 @@
-"""The command for the shell that kraftlake is typed in: completion, by typer.
+"""The command for the user's shell: completion, by typer.
 
 The script that a shell loads asks kraftlake itself at each Tab, by an environment variable. So it
 knows this release's commands, with their help texts where the shell shows them.

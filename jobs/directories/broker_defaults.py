@@ -9,7 +9,7 @@ from replica.node.properties import read_properties
 
 
 def defaults_in(path: str | None) -> Mapping[str, str]:
-    """The keys that rules of health need, with Kafka's default for each that the file lacks; {}
+    """The keys that rules of health need, with Kafka's default for a key that the file lacks. Empty
     without a file. Raises UsageError, which names file, key and value."""
     if path is None:
         return {}

@@ -54,7 +54,7 @@ def run(options: CheckOptions) -> int:
 
 
 class _Checking:
-    """One run, with what it has found so far."""
+    """One run of `check`, with everything that it has found so far."""
 
     def __init__(self, options: CheckOptions) -> None:
         self.options = options
@@ -72,7 +72,7 @@ class _Checking:
         self.quorums: list[dict[str, Any]] = []
 
     def group(self, found: Iterable[Found]) -> None:
-        """Read, judge and print what was looked at together."""
+        """Read and judge the directories of a group together, and print the findings."""
         found = tuple(found)
         for _ in range(LOOKS):
             examined, damages = examine_all(found, self.progress.show)
@@ -116,8 +116,8 @@ class _Checking:
         write_either(map(finding_row, shown), lines, json_output=self.options.json_output)
 
     def _cluster(self, health: ClusterHealth) -> None:
-        """Print the health of one cluster. It decides about the exit code where it was asked
-        for."""
+        """Print the health of one cluster. Its findings count for the exit code only with
+        --family health or all."""
         self.health.append(health_summary(health))
         if self.families.health_counts:
             for finding in health.findings:

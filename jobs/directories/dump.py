@@ -282,8 +282,8 @@ class _Dumping:
         self.name(Damage(position, 0, DamageKind.RECORD, detail, file.shown))
 
     def _secret_batches(self, file: DumpFile, data: Source, expected: int | None) -> Iterable[int]:
-        """The first bytes of batches whose CRC is withheld, because a secret could be guessed by
-        it."""
+        """The positions of the batches whose CRC is hidden, because the CRC would help to guess a
+        secret."""
         if not self.options.batches:
             return ()
         redactor, partition = self.reader.redactor, self.partitions.of(file)

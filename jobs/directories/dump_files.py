@@ -21,8 +21,8 @@ from replica.metadata.redact import Redactor
 
 @dataclass(frozen=True, slots=True)
 class DumpFile:
-    """path: where to read it. shown: the user's name for it. log_folder: the folder through which
-    the offsets of its segments continue; None for a file that was named on its own."""
+    """A file to dump. path: where to read it. shown: the user's name for it. log_folder: the folder
+    whose segments continue each other's offsets; None for a file that was named on its own."""
 
     path: str
     shown: str

@@ -22,8 +22,8 @@ from replica.simulate.rehearsal.step import Scenario
 
 @dataclass(frozen=True, slots=True)
 class RehearsedPlan:
-    """rehearsal: None where nothing could be played. answer, reasons: from `judge`, or why nothing
-    was played."""
+    """A recovery plan and its rehearsal. rehearsal: None where nothing could be played. answer,
+    reasons: of `judge`, or the reason why nothing was played."""
 
     plan: RecoveryPlan
     rehearsal: Rehearsal | None
@@ -119,7 +119,7 @@ def _fate_differences(standing: RankedReplica, fate: Fate) -> Iterator[str]:
 
 
 def _log_text(truncates_to: int | None, end: int, snapshot: OffsetAndEpoch | None) -> str:
-    """The part of a log that is left of one that ended at `end` (exclusive)."""
+    """What is left of a log that ended at `end` (exclusive)."""
     if snapshot is not None:
         return f"snapshot {snapshot_text(snapshot)} in the place of its log"
     return f"its log to offset {end if truncates_to is None else truncates_to}"

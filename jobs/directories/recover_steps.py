@@ -28,9 +28,9 @@ _STATIC_VOTERS = (
 
 @dataclass(frozen=True, slots=True)
 class RecoverStep:
-    """text: what to do. commands: lines for a shell; a # begins a comment. makes_stand_ins: whether
-    the step copies the winner's log. plays: the same in a rehearsal; empty where the step changes
-    nothing, or its outcome is unknown."""
+    """A step for a person. text: what to do. commands: lines for a shell; a # begins a comment.
+    makes_stand_ins: whether the step copies the winner's log. plays: the same in a rehearsal; empty
+    where the step changes nothing, or its outcome is unknown."""
 
     text: str
     commands: tuple[str, ...]
@@ -39,7 +39,7 @@ class RecoverStep:
 
 
 def steps_of(plan: RecoveryPlan, by_key: Mapping[ReplicaKey, Examined]) -> Iterator[RecoverStep]:
-    """The steps, in the order in which a person takes them. Nothing here carries them out."""
+    """The steps, in the order in which a person takes them. kraftlake itself takes none."""
     quorum = _Quorum(plan, by_key)
     if quorum.bundles:
         yield quorum.unpack()

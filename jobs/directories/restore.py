@@ -161,8 +161,8 @@ def _write(path: Path, content: bytes) -> None:
 
 
 class RestoreSource(NamedTuple):
-    """shown: where the state comes from. end_offset: exclusive. redacted: by kind of entity, how
-    many are not in the image because the source lacks their secrets."""
+    """A state to restore. shown: where it comes from. end_offset: exclusive. redacted: by kind of
+    entity, how many are not in the image because the source lacks their secrets."""
 
     image: Image
     shown: str

@@ -25,8 +25,8 @@ def known_types() -> tuple[str, ...]:
 
 @dataclass
 class Selection:
-    """Bounds are None where open; `to_...` are exclusive. types: patterns of names in plain
-    form."""
+    """Which records are selected. A bound that is None excludes nothing; the `to_` bounds are
+    exclusive. types: patterns of names in plain form."""
 
     from_offset: int | None = None
     to_offset: int | None = None

@@ -58,7 +58,7 @@ def _read(
     printing: _Printing,
     options: ConsumeOptions,
 ) -> None:
-    """Read up to the log end in the first answer, or without an end."""
+    """Read without an end, or with --until-end up to the log end in the first answer."""
     end: int | None = None
     heard_at, heard, told = time.monotonic(), 0, False
     while True:

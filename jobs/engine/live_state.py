@@ -25,14 +25,14 @@ _LOOK_S = 0.5
 
 
 class NotReadError(KraftlakeError):
-    """The log was not read to the high watermark: the time was over, or the log has too many
-    bytes."""
+    """The log could not be read to the high watermark in time, or has too many bytes."""
 
 
 @dataclass
 class LiveQuorum:
-    """bootstrap: host:port with commas. timeout_s: for each look. folder: holds the log; a second
-    look fetches what is new. said: the observer's last notice."""
+    """A running quorum whose log is fetched. bootstrap: host:port with commas. timeout_s: for each
+    look. folder: holds the log; a second look fetches what is new. said: the observer's last
+    notice."""
 
     bootstrap: str
     folder: str

@@ -47,7 +47,8 @@ _NOBODY_KNOWS = "nobody knows whether that is in the log"
 
 
 class IncompleteError(KraftlakeError):
-    """An append that failed: it says what was appended, what was not, and what may have been."""
+    """An append failed. The message says what was appended, what was not, and what may have
+    been."""
 
 
 def run(options: AppendOptions) -> int:

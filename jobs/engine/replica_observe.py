@@ -24,7 +24,7 @@ from replica.wire.pool import Address
 
 
 class NotCaughtUpError(KraftlakeError):
-    """The time was over before the log had reached the high watermark."""
+    """The log did not reach the high watermark in time."""
 
 
 def run(options: ObserveOptions) -> int:

@@ -41,8 +41,8 @@ def run(options: SimulateOptions) -> int:
 
 
 def campaign(options: SimulateOptions, seeds: range) -> int:
-    """Print a line for each seed; of seeds that were finished before, only for broken ones. Returns
-    1 where an invariant broke, else 0."""
+    """Print a line for each seed. A seed that was finished before gets a line only where it broke
+    an invariant. Returns 1 where an invariant broke, else 0."""
     started = time.monotonic()
     done = {} if options.state is None else read_done(options.state, options.events)
     forks = forks_in(options.forks or "", options.events)
@@ -85,8 +85,8 @@ def campaign(options: SimulateOptions, seeds: range) -> int:
 
 
 def results(plans: Iterable[PlannedRun], events: int, processes: int) -> Iterator[Result]:
-    """The results in the order of the plans. Few runs are begun ahead of the next one in order, so
-    that a plan can follow from the results before it."""
+    """The results in the order of the plans. Only a few runs begin before the results of earlier
+    ones are there, because a plan may depend on those results."""
     one = partial(carry_out, events=events)
     if processes == 1:
         yield from map(one, plans)

@@ -27,8 +27,7 @@ def tables_of(lake: Lake) -> tuple[str, ...]:
 
 
 def check_lake(lake: Lake) -> None:
-    """Raises the errors of `tables_of`. They come at once and in plain words; those of Spark would
-    do neither."""
+    """Raises the errors of `tables_of`. Spark's own errors would come late and be hard to read."""
     tables_of(lake)
 
 

@@ -26,6 +26,7 @@ from replica.metadata.image.partition import Partition, fields_of
 from replica.metadata.image.replay import MARKERS, ReplayedRecord
 from replica.metadata.image.versions import VersionedReplay, Write
 from replica.metadata.record import MetadataRecord, new_record
+from replica.metadata.records import RECORDS_BY_NAME
 from replica.scan.native import Longs
 from replica.scan.partition_versions import PartitionVersions, ToldVersions
 from replica.scan.version_input import MOST_ROWS, NOWHEN, RECORD_TYPES, silent_rows
@@ -206,9 +207,10 @@ class Partitions:
 
     def _put(self, partitions: Sequence[tuple[tuple[str, int], Partition, Since]]) -> None:
         assert self._book is not None
+        newest = RECORDS_BY_NAME["PARTITION_RECORD"].newest
         for some in _chunks(partitions):
             values = [
-                encode(new_record("PARTITION_RECORD", 2, fields_of(key, value)))
+                encode(new_record("PARTITION_RECORD", newest, fields_of(key, value)))
                 for key, value, _ in some
             ]
             self._book.learn(silent_rows(values, since=[self._numbers(one[2]) for one in some]))

@@ -175,7 +175,7 @@ def blocks(data: Source, size: int = BLOCK_BYTES) -> Iterator[memoryview]:
         size = min(size, source.size - position)
         try:
             yield memoryview(source.read(position, size))
-        except ShrankError:  # source.size is the new end
+        except ShrankError:  # Now source.size is the new end.
             continue
         position += size
 
@@ -193,7 +193,7 @@ def end_of_content(data: bytes) -> int:
     end = len(data)
     while end:
         begin = max(0, end - BLOCK_BYTES)
-        block = data[begin:end]  # no copy where this is all of the data
+        block = data[begin:end]  # This is no copy where it is all of the data.
         if block != _ZEROS[: len(block)]:
             return begin + len(block.rstrip(b"\0"))
         end = begin

@@ -18,7 +18,7 @@ from replica.message.primitives import Buffer
 
 try:
     import cramjam
-except ImportError:  # in the one file of the core, which has no compiled code
+except ImportError:  # The one file of the core has no compiled code.
     cramjam = None  # type: ignore[assignment]
 
 MAX_RECORDS_BYTES = 32 * 1024 * 1024

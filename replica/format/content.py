@@ -77,7 +77,7 @@ class FileContent:
         """The records of a batch up to the first that doesn't decode. inflation: of the file."""
         try:
             yield from self.records(batch, inflation)
-        except DataError:  # the rule undecodable-record reports it
+        except DataError:  # The rule undecodable-record reports it.
             return
 
     def equals(self, other: FileContent) -> bool:

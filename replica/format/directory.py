@@ -223,7 +223,7 @@ def read_single_file(path: str, name: FileName, read: ReadFile, scan: ScanLog) -
     else:
         try:
             reading.take(relative, name, read(path, size_limit(name)))
-        except UnreadableFileError as error:  # an error of a scan has no path
+        except UnreadableFileError as error:  # An error of a scan has no path.
             raise error if error.path else UnreadableFileError(path, error.reason) from error
     return reading.result()
 

@@ -111,7 +111,7 @@ class _Search:
             os.lstat(path)
         except (FileNotFoundError, NotADirectoryError) as error:
             raise UsageError(f"{path}: no such file or directory") from error
-        except OSError as error:  # no permission to search a folder above it
+        except OSError as error:  # There is no permission to search a folder above it.
             self._failed_at(shown, error)
             return
         if not os.path.isdir(path):
@@ -128,7 +128,7 @@ class _Search:
         while pending:
             folder, label = pending.pop()
             identity = _identity(folder)
-            if identity in self._visited:  # a symbolic link leads back into the tree
+            if identity in self._visited:  # A symbolic link leads back into the tree.
                 continue
             self._visited.add(identity)
             if is_metadata_folder(folder):
@@ -169,7 +169,7 @@ class _Search:
 def _is_folder(entry: os.DirEntry[str]) -> bool:
     try:
         return entry.is_dir()
-    except OSError:  # a link to a place without permission
+    except OSError:  # It is a link to a place without permission.
         return False
 
 

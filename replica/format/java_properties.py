@@ -93,7 +93,7 @@ def _unescape(text: str, position: int) -> str:
         out.append(_ESCAPES.get(escaped, escaped))
         index += 2
     try:
-        # Java's characters are UTF-16 units: two escapes may make one character
+        # Java's characters are UTF-16 units: two escapes may make one character.
         return "".join(out).encode("utf-16", "surrogatepass").decode("utf-16")
     except UnicodeDecodeError as error:
         raise CorruptDataError("an escape is half of a surrogate pair", position) from error

@@ -95,7 +95,7 @@ def _object(data: bytes) -> dict[str, Any]:
     text = text_of(data)
     try:
         value = json.loads(text)
-        # an escape may be half of a surrogate pair, which can't be written as UTF-8
+        # An escape may be half of a surrogate pair, which can't be written as UTF-8.
         json.dumps(value, ensure_ascii=False).encode("utf-8")
     except json.JSONDecodeError as error:
         position = len(text[: error.pos].encode("utf-8"))

@@ -83,19 +83,20 @@ class FrameWalk:
             try:
                 header = self._header_here()
                 return None if header is None else self._take(header)
-            except ShrankError:  # go on as if the file had always ended there
+            except ShrankError:  # Go on as if the file had always ended there.
                 continue
         return None
 
     def _header_here(self) -> BatchHeader | None:
-        """The header of a whole batch at `position`; None where a damage was recorded instead."""
+        """The header of the whole batch at `position`. None where there is none; then a damage was
+        recorded."""
         left = self.source.size - self.position
         try:
             header = self._decode_header(self.position)
         except TruncatedDataError as error:
             self._skip_damage(DamageKind.TORN_TAIL, error.reason)
         except UnsupportedDataError as error:
-            # a batch of another magic also has a length that fits
+            # A batch of another magic also has a length that fits.
             framed = self._search.frame_fits(self.position)
             kind = DamageKind.UNSUPPORTED_MAGIC if framed else DamageKind.FRAMING
             self._skip_damage(kind, error.reason)
@@ -121,9 +122,9 @@ class FrameWalk:
             return None
         computed = self._search.computed_crc(self.position, size)
         if computed != header.crc:
-            # without the numbers: with a CRC one could check a guess of the batch's content
+            # The reason shows no numbers: with a CRC one could check a guess of the content.
             reason = "the stored CRC is not that of its bytes"
-            # the length may be wrong: then good batches lie inside, or the end is inside one
+            # The length may be wrong: then good batches lie inside, or the end is inside a batch.
             inside = self._search.first_batch(self.position + 1, end)
             if inside is not None or not self._may_follow(end):
                 self._search.charge(size)
@@ -136,7 +137,7 @@ class FrameWalk:
         return frame
 
     def _may_follow(self, end: int) -> bool:
-        """Whether a batch could start here, or the data ends here, apart from zeros."""
+        """Whether a batch could start at byte `end`, or only zeros follow there."""
         return end >= self.content_end or self._search.starts_batch(end)
 
     def _skip_damage(self, kind: DamageKind, detail: str, following: int | None = None) -> None:

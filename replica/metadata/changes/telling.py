@@ -30,7 +30,7 @@ def topic_names_around(writes: Sequence[Write], now: Mapping[str, str]) -> Mappi
 
 def _gone(writes: Sequence[Write]) -> dict[str, str]:
     if len(writes) == 1 and writes[0].new is not None:
-        return {}  # a shortcut for the usual case
+        return {}  # This is a shortcut for the usual case.
     return {w.key: w.old for w in writes if w.kind.table == "topics" and w.new is None}
 
 

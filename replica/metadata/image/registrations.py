@@ -77,7 +77,7 @@ def _change(state: State, offset: int, fields: Fields) -> Refused | None:
     if directories:
         changes["logDirs"] = tuple(sorted(directories))
     cordoned = fields.get("cordonedLogDirs")
-    if cordoned is not None:  # unlike with logDirs, an empty list is a change
+    if cordoned is not None:  # Unlike for logDirs, an empty list is a change.
         changes["cordonedLogDirs"] = _cordoned(cordoned)
     return _update(state, offset, broker_id, epoch, changes)
 

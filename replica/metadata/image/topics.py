@@ -9,7 +9,7 @@ from replica.metadata.image.state import TOPIC_RESOURCE, Fields, Handler, Refuse
 
 
 def _create(state: State, offset: int, fields: Fields) -> None:
-    """Creates a topic. A topic id that exists already starts again without partitions."""
+    """Creates a topic. If its id exists already, the topic begins again without partitions."""
     topic_id, name = fields["topicId"], fields["name"]
     _drop_partitions(state, topic_id)
     former = state.topics.values.get(topic_id)

@@ -102,7 +102,7 @@ class VersionedReplay:
     def copy(self) -> VersionedReplay:
         """A replay with the same state, which goes on independently, as on a branch of the log."""
         twin = VersionedReplay.__new__(VersionedReplay)
-        twin._journal = self._journal  # the copied tables share it; it is empty between records
+        twin._journal = self._journal  # The copied tables share it; it is empty between records.
         twin._pending = self._pending.copy()
         twin._replay = self._replay.copy()
         twin.refusal = self.refusal

@@ -31,7 +31,7 @@ def said(found, within_ms=2000):
     return [(verdict.severity.value, verdict.text) for verdict in verdicts(found, within_ms)]
 
 
-def test_a_whole_quorum_is_one_line_that_says_what_it_survives():
+def test_a_quorum_that_is_caught_up_gets_one_line_with_the_failures_that_it_survives():
     found = quorum(leader(), replica(2, ago=300), replica(3, log_end=9, ago=2000))
     assert said(found) == [
         ("info", "3 of 3 voters caught up: 1 may fail and records are still committed")
@@ -50,7 +50,7 @@ def test_lag_and_times_are_counted_from_the_leader():
     assert found.lag(DescribedReplica(ReplicaKey(9), -1, -1, -1)) is None
 
 
-def test_a_voter_that_is_gone_is_named_with_its_silence():
+def test_a_voter_that_stopped_fetching_is_named_with_the_time_since_its_last_fetch():
     found = quorum(leader(), replica(2), replica(3, log_end=7, ago=5000))
     assert said(found) == [
         (

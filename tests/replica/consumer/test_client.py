@@ -189,7 +189,7 @@ def test_a_blocking_consumer_that_was_closed_can_be_closed_again():
     consumer.close()
 
 
-def test_an_interrupt_that_comes_while_a_poll_begins_is_one(monkeypatch):
+def test_an_interrupt_at_the_start_of_a_poll_is_not_lost(monkeypatch):
     """A Runner sets its signal handler a moment before it counts interrupts. An interrupt in this
     moment must not be lost."""
     consumer = Consumer(Session(ResetPolicy.EARLIEST, LeaderSelector()), InMemory(ten_records()))

@@ -64,7 +64,7 @@ def test_every_committed_record_is_read_from_the_leader(tmp_path):
     run(test, tmp_path)
 
 
-def test_a_follower_serves_who_selects_it(tmp_path):
+def test_a_follower_serves_a_reader_that_selects_it(tmp_path):
     async def test(quorum):
         await quorum.append(*VALUES)
         leader = await quorum.leader()
@@ -77,7 +77,7 @@ def test_a_follower_serves_who_selects_it(tmp_path):
     run(test, tmp_path)
 
 
-def test_a_leader_sends_who_names_a_rack_to_the_replica_there(tmp_path):
+def test_a_leader_sends_a_reader_with_a_rack_to_the_replica_in_this_rack(tmp_path):
     async def test(quorum):
         await quorum.append(*VALUES)
         leader = await quorum.leader()
@@ -136,7 +136,7 @@ def test_a_leader_that_goes_is_followed_by_the_next_one_without_loss_or_repetiti
     run(test, tmp_path)
 
 
-def test_metadata_tells_racks_round_trips_and_lag_to_selectors_that_want_to_know(tmp_path):
+def test_metadata_has_racks_round_trips_and_lag_for_selectors_that_measure(tmp_path):
     async def test(quorum):
         await quorum.append(*VALUES)
         connections = WireConnections(quorum.bootstrap, PARTITION, measures=True)

@@ -59,7 +59,7 @@ def test_a_follower_said_out_of_range_and_the_leader_confirms_the_position_first
     assert asking.refreshed == refreshed + 1
 
 
-def test_a_replica_that_failed_is_tried_again_when_the_picture_changes_or_a_lease_has_gone_by():
+def test_a_failed_replica_is_tried_again_when_the_isr_changes_or_a_lease_is_over():
     asking = reading(100, selector=Chosen(3))
     asking.exchange(OUT_OF_RANGE)
     assert asking.exchange(fetched()).node_id == 1
@@ -103,7 +103,7 @@ def test_without_policy_and_offset_there_is_nothing_to_ask():
     assert isinstance(asking.ask()[1], LookUpOffset)
 
 
-def test_too_large_an_offset_at_the_leader_is_held_to_its_epochs_before_a_reset():
+def test_an_offset_above_the_leaders_log_end_is_validated_before_a_reset():
     asking = reading(100, 5)
     asking.exchange(OUT_OF_RANGE)
     assert asking.session.state == AwaitValidation(FetchPosition(100, 5))
@@ -299,7 +299,7 @@ def test_without_metadata_nothing_else_is_asked():
     assert asking.ask()[1] == Fetch(1, FetchPosition(3), 5)
 
 
-def test_reading_goes_on_by_what_is_known_where_nobody_answers_for_metadata():
+def test_reading_goes_on_with_known_metadata_where_no_node_answers():
     asking = reading(0)
     asking.exchange(fetched())
     asking.now_ms += LEASE_MS

@@ -103,7 +103,7 @@ def test_after_a_misrouted_connection_only_the_bootstrap_servers_are_asked_for_m
     run(test, tmp_path)
 
 
-def test_a_reader_goes_on_in_no_other_cluster_that_its_bootstrap_server_is_of_now(tmp_path):
+def test_metadata_from_a_bootstrap_server_that_is_in_another_cluster_now_is_ignored(tmp_path):
     async def main():
         async with asyncio.timeout(60), quorum_running(tmp_path, voters=1) as quorum:
             await quorum.append(*VALUES)
@@ -126,7 +126,7 @@ def test_a_reader_goes_on_in_no_other_cluster_that_its_bootstrap_server_is_of_no
 
 
 OTHERS = {"kraftlake__topic__name": TOPIC}
-"""The answer of a node of another cluster, which has the same topic."""
+"""The settings of a node of another cluster, which has the same topic."""
 
 
 def _fetch(node_id):

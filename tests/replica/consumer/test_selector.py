@@ -66,7 +66,7 @@ def test_the_rack_selector_needs_a_rack():
         named("rack")
 
 
-def test_the_nearest_selector_takes_who_answers_fastest():
+def test_the_nearest_selector_takes_the_replica_that_answers_fastest():
     replicas = (
         replica(1, round_trip_ms=3.0),
         replica(2, round_trip_ms=0.4),
@@ -83,7 +83,7 @@ def test_the_least_lag_selector_spares_the_leader():
     assert named("least-lag").select(partition(replica(1))) is None
 
 
-def test_anybodys_class_can_be_named():
+def test_a_selector_may_be_a_class_of_the_user():
     selector = selector_named({"replica.selector.class": f"{__name__}:Recording", "x.y": "z"})
     assert selector.configured["x.y"] == "z"
     assert selector.select(partition(replica(1), replica(7))) == 7
@@ -93,7 +93,7 @@ def test_anybodys_class_can_be_named():
     "name",
     ["closest", "no.such.module:Class", "json:Nothing", "json:loads", ":", "json:JSONDecoder"],
 )
-def test_a_selector_that_cannot_be_had_is_a_usage_error(name):
+def test_a_selector_that_cannot_be_imported_is_a_usage_error(name):
     with pytest.raises(UsageError, match="expected one of leader, rack, nearest, least-lag"):
         named(name)
 
@@ -119,7 +119,7 @@ def test_a_session_shows_the_lag_that_its_own_fetches_found():
     assert {r.node_id: r.lag for r in selector.shown[-1].replicas} == {1: 0, 2: None, 3: 20}
 
 
-def test_a_wish_for_an_unknown_replica_is_the_leaders_to_serve():
+def test_the_leader_serves_where_a_selector_chooses_an_unknown_replica():
     assert reading(0, selector=Chosen(9)).ask()[1].node_id == 1
 
 

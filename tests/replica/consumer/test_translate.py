@@ -91,7 +91,7 @@ def fetched(**changed):
     return {"errorCode": 0, "responses": [{"partitions": [found]}]}
 
 
-def test_an_empty_fetch_has_no_bytes_and_no_wish():
+def test_an_empty_fetch_has_no_bytes_and_no_preferred_replica():
     assert read_fetch(fetched()) == Fetched(high_watermark=9, log_start=2)
 
 
@@ -116,7 +116,7 @@ def test_an_error_that_no_reader_should_get_is_named():
         read_error(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
 
 
-def test_lookups_and_ends_of_epochs():
+def test_answers_about_offsets_and_ends_of_epochs_are_read():
     ended = {"errorCode": 0, "endOffset": 5, "leaderEpoch": 3}
     assert read_end_of_epoch({"topics": [{"partitions": [ended]}]}) == EpochEnded(
         end=OffsetAndEpoch(5, 3)

@@ -192,7 +192,7 @@ def test_a_reader_without_rights_is_told_so_and_may_try_again():
     assert asking.ask()[1] == EndOfEpoch(1, FetchPosition(10, 5), 8)
 
 
-def test_an_epoch_nothing_was_read_in_is_no_truncation():
+def test_an_epoch_in_which_nothing_was_read_is_no_truncation():
     # The leader of epoch 5 wrote nothing, so the log of its successor has no epoch 5.
     asking = validating()
     asking.exchange(EpochEnded(end=OffsetAndEpoch(10, 4)))
