@@ -8,7 +8,7 @@ from pathlib import Path
 
 from replica.errors import UsageError
 from replica.format import meta_properties
-from replica.format.discovery import is_metadata_folder
+from replica.format.file_names import is_metadata_folder
 
 _OF_THE_DISK = ("lost+found",)
 """A name in the root of every new ext4 file system."""

@@ -27,8 +27,8 @@ from replica.format.capture import CapturedFile, CaptureInfo
 from replica.format.content_hash import ContentHash, content_hash
 from replica.format.damage import Damage
 from replica.format.directory import MetadataDirectory, read_directory
-from replica.format.discovery import DirectoryPath, FilePath, discover, is_metadata_folder
-from replica.format.file_names import METADATA_FOLDER, classify
+from replica.format.discovery import DirectoryPath, FilePath, discover
+from replica.format.file_names import METADATA_FOLDER, classify, is_metadata_folder
 from replica.format.reading import own_source
 from replica.redacted.files import RedactedFiles
 from replica.redacted.records import RecordRedactor

@@ -12,10 +12,17 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from replica.errors import DataError, UnreadableFileError, UsageError
-from replica.format import quorum_state, segment
+from replica.format import segment
 from replica.format.batch import HEADER, computed_crc, decode_header
 from replica.format.directory import MetadataDirectory, read_directory
-from replica.format.file_names import ARCHIVE_FOLDER, METADATA_FOLDER, FileKind, FileName, classify
+from replica.format.file_names import (
+    ARCHIVE_FOLDER,
+    METADATA_FOLDER,
+    FileKind,
+    FileName,
+    classify,
+    is_metadata_folder,
+)
 from replica.format.reading import ReadFile, own_source
 
 _SNIFFED_BYTES = 1024 * 1024
@@ -190,12 +197,6 @@ def _numbers_first(name: str) -> tuple[bool, int, str]:
 def _printable(name: str) -> str:
     """A name for tables and terminals. Bytes that are not UTF-8 become \\xNN."""
     return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
-
-
-def is_metadata_folder(path: str) -> bool:
-    """Whether a folder is a metadata directory, wherever it lies."""
-    named = os.path.basename(os.path.abspath(path)) == METADATA_FOLDER
-    return named or os.path.lexists(os.path.join(path, quorum_state.FILE_NAME))
 
 
 def _is_archive(path: str) -> bool:

@@ -1,7 +1,8 @@
-"""The kinds of files in a metadata directory, by their names."""
+"""Names in a metadata directory: its own name, and the kinds of its files by their names."""
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
 from enum import StrEnum
@@ -93,3 +94,9 @@ def classify(name: str) -> FileName:
         return FileName(FileKind.OTHER)
     kind = _NUMBERED_KINDS[match["kind"]]
     return FileName(kind, int(match["offset"]), deleted=match["deleted"] is not None)
+
+
+def is_metadata_folder(path: str) -> bool:
+    """Whether a folder is a metadata directory, wherever it lies."""
+    named = os.path.basename(os.path.abspath(path)) == METADATA_FOLDER
+    return named or os.path.lexists(os.path.join(path, quorum_state.FILE_NAME))
