@@ -50,7 +50,7 @@ def _elections(of: Gold) -> list[Row]:
 
 
 def _retention_forecast(of: Gold) -> Iterator[Row]:
-    return retention_forecast(of.bronze.captures, of.bronze.snapshots, of.branch, of.cadence)
+    return retention_forecast(of.bronze.whole_captures, of.bronze.snapshots, of.branch, of.cadence)
 
 
 GOLD_NODES: Mapping[Contract, Callable[[Gold], Content]] = {
@@ -61,7 +61,9 @@ GOLD_NODES: Mapping[Contract, Callable[[Gold], Content]] = {
     quorum.REPLICA_STATUS: lambda of: of.status,
     quorum.ELECTIONS: _elections,
     quorum.VOTES: lambda of: votes(of.silver.cluster_id, of.history, of.bronze.state),
-    quorum.VOTER_BELIEFS: lambda of: voter_beliefs(of.bronze.captures, of.stated, of.silver.groups),
+    quorum.VOTER_BELIEFS: lambda of: voter_beliefs(
+        of.bronze.whole_captures, of.stated, of.silver.groups
+    ),
     quorum.LOG_GROWTH: lambda of: log_growth(of.silver.cluster_id, of.branch, of.records.lengths),
     quorum.SNAPSHOT_CADENCE: lambda of: of.cadence,
     quorum.BATCH_SIZES: lambda of: batch_sizes(of.silver.cluster_id, of.branch),

@@ -2,7 +2,7 @@
 
 An offset is held where some capture has an undamaged batch with it. A gap is what
 bronze.log_batches lacks between the lowest log start and the highest log end of all captures. The
-newest capture of each replica tells its present log start and end.
+newest capture of each replica's whole log tells its present log start and end.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ SELECT {owner}, count(*) AS captures, min(captured_at) AS first_captured,
        max(CASE WHEN age = 1 THEN log_end_offset END) AS log_end_offset,
        min(log_start_offset) AS lowest_start, max(log_end_offset) AS highest_end
 FROM (SELECT *, row_number() OVER (PARTITION BY cluster_id, node_id, directory_id
-                                   ORDER BY captured_at DESC, ingest_seq DESC) AS age
+                                   ORDER BY is_fragment, captured_at DESC, ingest_seq DESC) AS age
       FROM bronze.captures) AS ranked
 GROUP BY {owner} ORDER BY {owner}"""
 _VERSIONS = """\

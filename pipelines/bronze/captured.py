@@ -1,7 +1,8 @@
 """Looks at directories with their place in the lake: a group, a time and a number; and for which
 offsets a look proves that a missing batch is really gone.
 
-Offsets that damage may hide are not covered: a batch that is missing there may still exist.
+Offsets that damage may hide are not covered, and a fragment of a log covers none: a batch that is
+missing there may still exist.
 
 A round writes bronze.captures last, so a group in that table is in all others: `holds_all` tells
 without Spark whether a lake has all that an ingest has looked at.
@@ -51,7 +52,14 @@ def ranges_of(row: Mapping[str, Any]) -> tuple[Uncovered, ...]:
 
 
 def uncovered(directory: MetadataDirectory) -> tuple[Uncovered, ...]:
-    """The ranges of offsets that damage in the log's segments may hide."""
+    """The ranges of offsets at which the directory doesn't show that a batch is absent: damage in
+    the log's segments may hide it, or a fragment of a log leaves it out.
+
+    A fragment covers no offset at all. Its time is that of the recorder's clock, and the other
+    captures of the replica may have their times from another one.
+    """
+    if directory.is_fragment:
+        return (Uncovered(0, None),)
     ranges = [*_gaps(directory.segments), *_hidden_segments(directory)]
     tail = _open_tail(directory)
     return (*ranges, tail) if tail is not None else tuple(ranges)

@@ -53,6 +53,7 @@ def capture_row(captured: Captured, known: Mapping[str, KnownFile]) -> Row:
         "ingest_seq": captured.ingest_seq,
         "round_name": captured.look.round_name,
         "has_own_time": captured.look.captured_at is not None,
+        "is_fragment": directory.is_fragment,
         "source": captured.look.location.shown,
         "log_start_offset": directory.log_start_offset,
         "log_end_offset": directory.log_end_offset,

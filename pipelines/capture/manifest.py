@@ -36,10 +36,14 @@ class Manifest:
         return None if self.info is None else self.info.captured_at
 
     def verify(self, directory: MetadataDirectory) -> MetadataDirectory:
-        """The directory with a Damage for each captured file that is missing or differs. A loss on
-        the way of a copy must not look as if Kafka had truncated or deleted something."""
-        lost = tuple(self._lost(directory))
-        return replace(directory, damages=(*directory.damages, *lost)) if lost else directory
+        """The directory with a Damage for each captured file that is missing or differs, and with
+        is_fragment. A loss on the way of a copy must not look as if Kafka had truncated or deleted
+        something."""
+        return replace(
+            directory,
+            damages=(*directory.damages, *self._lost(directory)),
+            is_fragment=self.info is not None and self.info.is_fragment,
+        )
 
     def _lost(self, directory: MetadataDirectory) -> Iterator[Damage]:
         found = {file.path: file for file in directory.files}

@@ -28,6 +28,12 @@ class BronzeRows:
     state: Sequence[Row]
     found: Sequence[Row]
 
+    @property
+    def whole_captures(self) -> Sequence[Row]:
+        """The captures that show a replica's whole log. All captures where none does: a recorder's
+        archive may have been ingested alone."""
+        return [row for row in self.captures if not row["is_fragment"]] or self.captures
+
     @staticmethod
     def of(cluster_id: str, tables: Iterable[pa.Table]) -> BronzeRows:
         """The rows of one cluster. tables: those of bronze.DERIVED_FROM, in that order."""

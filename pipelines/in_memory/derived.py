@@ -57,7 +57,7 @@ class Silver:
     def groups(self) -> list[Row]:
         """The rows of group_findings."""
         logs = ReplicaLogs(self.bronze, self.held, self.snapshot_sets)
-        return group_findings(self.cluster_id, self.bronze.captures, logs)
+        return group_findings(self.cluster_id, self.bronze.whole_captures, logs)
 
     @cached_property
     def committed(self) -> AgreedBranch:
@@ -115,7 +115,7 @@ class Gold:
     def status(self) -> list[Row]:
         """Rows of gold.replica_status."""
         of, silver = self.bronze, self.silver
-        inputs = of.captures, silver.held, of.snapshots, of.state, self.stated, silver.groups
+        inputs = of.whole_captures, silver.held, of.snapshots, of.state, self.stated, silver.groups
         return list(replica_status(*inputs))
 
     @cached_property

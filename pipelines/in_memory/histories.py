@@ -112,7 +112,6 @@ class _Gone(NamedTuple):
     start: int
     end: int
     batch: Batch
-    last_seen: datetime | None
 
 
 def truncations(
@@ -121,7 +120,8 @@ def truncations(
     proven: Callable[[Iterable[Batch]], Mapping[Batch, Ranges]],
     captures: Iterable[Row],
 ) -> Iterator[Row]:
-    """Rows of gold.truncations: one for each run of offsets that one capture shows to be gone.
+    """Rows of gold.truncations: one for each run of offsets that one capture was the last to hold,
+    and that one capture shows to be gone.
 
     proven: proven_ranges of some batches. captures: bronze's rows. What was deleted behind a
     snapshot is no truncation: it has removed_at.
@@ -132,27 +132,33 @@ def truncations(
             rounds[replica_of(row), row["captured_at"]].append(row["round_name"])
     gone = _gone(batches)
     ranges = proven(one.batch for entries in gone.values() for one in entries)
-    for (replica, seen_at), entries in gone.items():
+    for (replica, seen_at, last_seen), entries in gone.items():
         for run in _runs(sorted(entries, key=itemgetter(0, 1, 2))):
             yield {
                 **asdict(replica),
                 "seen_at": seen_at,
                 "seen_in_round": min(rounds[replica, seen_at], default=None),
+                "last_seen": last_seen,
                 **_of_run(run, committed, ranges),
             }
 
 
-def _gone(batches: Batches) -> dict[tuple[ReplicaId, datetime], list[_Gone]]:
-    """What is gone, by the replica and by the time of the capture that lacks it."""
+_Between = tuple[ReplicaId, datetime, datetime | None]
+"""A replica, the time of the capture that lacks something, and the time of the last one with it."""
+
+
+def _gone(batches: Batches) -> dict[_Between, list[_Gone]]:
+    """What is gone."""
     is_gone = batches.told["truncated_at"].is_valid().to_numpy() & batches.is_sound
     places = np.flatnonzero(is_gone & (batches.base_offset < batches.entries_end))
     told = batches.told.take(pa.array(places))
     times = zip(told["truncated_at"].to_pylist(), told["last_seen"].to_pylist(), strict=True)
-    found: dict[tuple[ReplicaId, datetime], list[_Gone]] = defaultdict(list)
+    found: dict[_Between, list[_Gone]] = defaultdict(list)
     for place, (truncated_at, last_seen) in zip(places.tolist(), times, strict=True):
         batch = batches.identity(place)
-        one = _Gone(batch[0], int(batches.entries_end[place]), batch, last_seen)
-        found[batches.replicas[int(batches.replica[place])], truncated_at].append(one)
+        replica = batches.replicas[int(batches.replica[place])]
+        one = _Gone(batch[0], int(batches.entries_end[place]), batch)
+        found[replica, truncated_at, last_seen].append(one)
     return found
 
 
@@ -177,7 +183,6 @@ def _of_run(run: Sequence[_Gone], committed: AgreedBranch, proven: Mapping[Batch
         "to_offset": max(one.end for one in run),
         "epochs": sorted({one.batch[1] for one in run}),
         "records": sum(one.end - one.start for one in run),
-        "last_seen": max((one.last_seen for one in run if one.last_seen), default=None),
         **{f"{name}_lost": sum(one[name] for one in lost) for name in lost[0]},
     }
 

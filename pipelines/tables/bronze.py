@@ -60,13 +60,15 @@ CAPTURES = Contract(
                 without --order
             has_own_time boolean: true if captured_at comes from capture.json or --captured-at;
                 false if it is the time of the ingest
+            is_fragment boolean: true if the directory holds only a part of the replica's log, which
+                a recorder kept when the quorum truncated it
             source string: name of the directory as it was given to ingest
             log_start_offset bigint: first offset of the log; records below it may be deleted
             log_end_offset bigint: log end offset, exclusive
             first_offset bigint null: first offset in the .log files; NULL for an empty log
             uncovered array<struct<start:bigint,end:bigint>>: ranges of offsets that can't be read
-                because of damage (end exclusive; NULL for an open end): a batch that is missing
-                there doesn't count as vanished
+                because of damage, or that a fragment leaves out (end exclusive; NULL for an open
+                end): a batch that is missing there doesn't count as vanished
             files {_FILES}: every file, by its path below the node's log directory. sha256: a hash
                 like content_sha256 of bronze.snapshots. known: the part that the next ingest need
                 not read again; NULL if it reads the whole file

@@ -83,13 +83,13 @@ TRUNCATIONS = Contract(
             committed_lost bigint: number of these records that are proven to be committed
             unproven_lost bigint: number of these records that are neither proven nor superseded
             superseded_lost bigint: number of these records at whose offset another record is proven
-            last_seen timestamp null: captured_at of the last capture that held any of these records
+            last_seen timestamp null: captured_at of the last capture that held these records
             seen_at timestamp: captured_at of the capture that shows that they are gone
             seen_in_round string null: name of that capture's round, given by ingest --order; NULL
                 without --order
         """),
     ),
-    keys=(*REPLICA_KEYS, "seen_at", "from_offset"),
+    keys=(*REPLICA_KEYS, "seen_at", "last_seen", "from_offset"),
 )
 
 _BROKEN = "array<struct<rule:string,file:string,position:bigint,offset:bigint,message:string>>"

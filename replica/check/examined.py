@@ -53,9 +53,10 @@ class Examined:
 
     @property
     def is_directory(self) -> bool:
-        """Whether a directory was examined. It is False for one file or several files on their own:
-        then no other file counts as missing."""
-        return isinstance(self.found, DirectoryPath) and self.found.is_whole
+        """Whether a whole directory was examined. It is False for a fragment of a log, and for one
+        file or several files on their own: then no other file counts as missing."""
+        is_whole = isinstance(self.found, DirectoryPath) and self.found.is_whole
+        return is_whole and not self.directory.is_fragment
 
     @property
     def replica(self) -> ReplicaId | None:

@@ -6,7 +6,8 @@ capture.json lies beside the directories of the replicas that were looked at tog
      "files": [{"path": "node-1/meta.properties", "size_bytes": 97, "content_hash": "..."}]}
 
 `files` may be absent. If present, it lists all captured files, by paths from the folder of
-capture.json.
+capture.json. `"is_fragment": true` may follow captured_at: the directory then holds only some
+consecutive records of the replica's log, and no other file of it.
 """
 
 from __future__ import annotations
@@ -43,11 +44,13 @@ class CapturedFile:
 
 @dataclass(frozen=True, slots=True)
 class CaptureInfo:
-    """What capture.json says. captured_at: in UTC. files: empty where the file doesn't list
-    them."""
+    """What capture.json says. captured_at: in UTC. files: empty where the file doesn't list them.
+    is_fragment: whether the directory holds a part of the log, so that a record which it lacks may
+    have been in the log at that time."""
 
     captured_at: datetime
     files: tuple[CapturedFile, ...] = ()
+    is_fragment: bool = False
 
 
 def decode(data: bytes) -> CaptureInfo:
@@ -61,7 +64,11 @@ def decode(data: bytes) -> CaptureInfo:
     version = fields.get("version")
     if type(version) is not int or version != _VERSION:
         raise UnsupportedDataError(f"version {_shortened(version)}, expected {_VERSION}", 0)
-    return CaptureInfo(capture_time(fields["captured_at"]), tuple(_files(fields.get("files", []))))
+    is_fragment = fields.get("is_fragment", False)
+    if not isinstance(is_fragment, bool):
+        raise CorruptDataError("is_fragment is neither true nor false", 0)
+    files = tuple(_files(fields.get("files", [])))
+    return CaptureInfo(capture_time(fields["captured_at"]), files, is_fragment)
 
 
 def _files(listed: object) -> Iterator[CapturedFile]:
@@ -89,6 +96,8 @@ def encode(info: CaptureInfo) -> bytes:
         "version": _VERSION,
         "captured_at": text.replace("+00:00", "Z"),
     }
+    if info.is_fragment:
+        fields["is_fragment"] = True
     if info.files:
         fields["files"] = [asdict(file) for file in info.files]
     return (json.dumps(fields, indent=2) + "\n").encode("ascii")

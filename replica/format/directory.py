@@ -120,6 +120,7 @@ class IndexFile:
 @dataclass(frozen=True, slots=True)
 class MetadataDirectory:
     """Everything that one look at a directory found. deleted_segments: are no part of the log.
+    is_fragment: whether capture.json says so (replica.format.capture).
 
     meta, quorum_state, leader_epochs, topic_id, configured_voters: None where the file is absent or
     damaged.
@@ -138,6 +139,7 @@ class MetadataDirectory:
     indexes: tuple[IndexFile, ...] = ()
     files: tuple[FoundFile, ...] = ()
     damages: tuple[Damage, ...] = ()
+    is_fragment: bool = False
 
     @property
     def replica(self) -> ReplicaId | None:

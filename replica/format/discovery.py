@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from replica.errors import DataError, UnreadableFileError, UsageError
-from replica.format import segment
+from replica.format import capture, segment
 from replica.format.batch import HEADER, computed_crc, decode_header
 from replica.format.directory import MetadataDirectory, read_directory
 from replica.format.file_names import (
@@ -23,7 +23,7 @@ from replica.format.file_names import (
     classify,
     is_metadata_folder,
 )
-from replica.format.reading import ReadFile, own_source
+from replica.format.reading import MAX_STATE_BYTES, ReadFile, own_source, read_own_file
 
 _SNIFFED_BYTES = 1024 * 1024
 
@@ -61,8 +61,9 @@ class DirectoryPath:
         *,
         hashed: bool = True,
     ) -> MetadataDirectory:
-        """The directory's content, as read_directory gives it."""
-        return read_directory(self.path, read=read, scan=scan, hashed=hashed)
+        """The directory's content, as read_directory gives it, and whether it is a fragment."""
+        directory = read_directory(self.path, read=read, scan=scan, hashed=hashed)
+        return replace(directory, is_fragment=_is_fragment(self.path))
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,6 +198,15 @@ def _numbers_first(name: str) -> tuple[bool, int, str]:
 def _printable(name: str) -> str:
     """A name for tables and terminals. Bytes that are not UTF-8 become \\xNN."""
     return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
+def _is_fragment(path: str) -> bool:
+    """Whether the capture.json beside the partition's folder says that this is a fragment."""
+    beside = os.path.join(os.path.dirname(os.path.abspath(path)), capture.FILE_NAME)
+    try:
+        return capture.decode(read_own_file(beside, MAX_STATE_BYTES)).is_fragment
+    except (DataError, UnreadableFileError):
+        return False
 
 
 def _is_archive(path: str) -> bool:

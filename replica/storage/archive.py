@@ -4,8 +4,9 @@ the log.
     ARCHIVE/truncated-1526-1548-epoch-5/       the lost offsets (end exclusive), their newest epoch
     ARCHIVE/replaced-by-snapshot-2571-6/       the whole log, the snapshots older than this one
 
-Each entry is a node's log directory like any other: it has the replica's meta.properties, a
-capture.json with the time, and the partition's folder. The name of an entry says which records it
+Each entry is a node's log directory: it has the replica's meta.properties, a capture.json with the
+time, and the partition's folder. The capture.json of a truncation's entry says that this is a
+fragment of a log. The name of an entry says which records it
 holds, because the offset and epoch of the last record determine all records before it. After a
 crash the same entry is found by its name and completed, and no record is kept twice.
 """
@@ -57,7 +58,7 @@ class Archive:
     def keep_tail(self, tail: CutTail) -> None:
         """Copy durably what is about to be truncated."""
         name = f"truncated-{tail.start_offset}-{tail.end_offset}-epoch-{tail.epoch}"
-        folder = self._entry(name)
+        folder = self._entry(name, is_fragment=True)
         for base_offset, pieces in groupby(tail.pieces, key=itemgetter(0)):
             first = max(base_offset, tail.start_offset)
             path = f"{folder}/{segment_file_name(first, FileKind.SEGMENT)}"
@@ -75,7 +76,7 @@ class Archive:
         """Give a second name, durably, to everything that a restart at this snapshot removes from
         the partition's `folder`."""
         name = f"replaced-by-snapshot-{snapshot_id.offset}-{snapshot_id.epoch}"
-        target = self._entry(name)
+        target = self._entry(name, is_fragment=False)
         for file_name in self.files.names(folder):
             if _is_replaced(classify(file_name), snapshot_id):
                 self.files.link(f"{folder}/{file_name}", f"{target}/{file_name}")
@@ -85,16 +86,16 @@ class Archive:
             f"there is kept in {self.folder}/{name}"
         )
 
-    def _entry(self, name: str) -> str:
+    def _entry(self, name: str, *, is_fragment: bool) -> str:
         """The partition's folder in the entry `name`. This makes the entry, or completes it after a
-        crash."""
+        crash. is_fragment: whether the entry holds a part of the log."""
         node_folder = f"{self.folder}/{name}"
         folder = f"{node_folder}/{self.partition}"
         self.files.make_directory(node_folder)
         self.files.make_directory(folder)
         if capture.FILE_NAME not in self.files.names(node_folder):
             captured_at = datetime.fromtimestamp(self.now() / 1000, UTC)
-            content = capture.encode(CaptureInfo(captured_at))
+            content = capture.encode(CaptureInfo(captured_at, is_fragment=is_fragment))
             replace_durably(self.files, node_folder, capture.FILE_NAME, content)
         if read_identity(self.files, node_folder) is None:
             write_identity(self.files, node_folder, self.replica)

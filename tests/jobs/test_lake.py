@@ -30,6 +30,7 @@ CAPTURE = {
     "captured_at": AT,
     "round_name": "only",
     "has_own_time": True,
+    "is_fragment": False,
     "ingest_seq": 1,
     "log_start_offset": 10,
     "log_end_offset": 60,

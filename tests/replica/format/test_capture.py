@@ -41,6 +41,12 @@ def test_capture_json_keeps_its_time_to_the_millisecond(moment: datetime) -> Non
     assert kept.tzinfo is UTC
 
 
+def test_capture_json_says_of_a_fragment_that_it_is_one() -> None:
+    moment = datetime(2026, 11, 21, 5, tzinfo=UTC)
+    assert decode(encode(CaptureInfo(moment, is_fragment=True))).is_fragment
+    assert b"is_fragment" not in encode(CaptureInfo(moment))
+
+
 @given(st.binary(max_size=60))
 def test_no_bytes_raise_anything_but_a_data_error(data: bytes) -> None:
     with pytest.raises(DataError):
@@ -58,12 +64,13 @@ def test_no_bytes_raise_anything_but_a_data_error(data: bytes) -> None:
         '{"version": 1, "captured_at": "0001-01-01T00:00:00+14:00"}',
         '{"version": 1, "captured_at": "9999999999999999999"}',
         '{"version": 1, "captured_at": "²"}',
+        '{"version": 1, "captured_at": "2026-11-21T05:00:00Z", "is_fragment": 1}',
         "[" * 100_000,
         "1" * 5000,
     ],
     ids=lambda text: text[:40],
 )
-def test_capture_json_without_a_time_is_corrupt(text: str) -> None:
+def test_capture_json_without_a_time_or_with_another_kind_of_flag_is_corrupt(text: str) -> None:
     with pytest.raises(CorruptDataError):
         decode(text.encode())
 

@@ -93,6 +93,7 @@ def test_an_entry_says_whose_it_is_and_when_it_was_cut_off(disk):
     assert read_identity(disk, entry) == REPLICA
     info = decode(read_whole(disk, f"{entry}/capture.json", 1000))
     assert int(info.captured_at.timestamp() * 1000) == NOW_MS
+    assert info.is_fragment
 
 
 def test_a_truncation_at_the_log_end_keeps_nothing(tmp_path):
@@ -113,6 +114,8 @@ def test_the_log_that_a_snapshot_replaces_is_kept_whole(disk):
     kept = f"/n/archive/replaced-by-snapshot-30-3/{PARTITION}"
     assert content(disk, kept) == before
     assert "leader-epoch-checkpoint" in disk.names(kept)
+    info = decode(read_whole(disk, "/n/archive/replaced-by-snapshot-30-3/capture.json", 1000))
+    assert not info.is_fragment
     assert content(disk, f"/n/{PARTITION}") == b""
     assert (log.log_start, log.log_end) == (30, 30)
 

@@ -50,7 +50,9 @@ def test_an_observer_truncates_as_the_quorum_does_and_archives_the_records(tmp_p
     assert entry.name == "truncated-6-11-epoch-1"
     assert any("truncated to offset 6: offsets 6 to 10" in line for line in said)
     (found,) = discover([str(entry)])
-    (segment,) = found.read().segments
+    directory = found.read()
+    (segment,) = directory.segments
+    assert directory.is_fragment
     assert [batch.header.base_offset for batch in segment.scan.batches] == [6, 7, 8, 9, 10]
 
 
