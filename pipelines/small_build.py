@@ -27,7 +27,9 @@ from pipelines.clusters.digests import digests_of
 from pipelines.delta.contents import ClusterRows, put, put_all
 from pipelines.delta.small import of_clusters, text
 from pipelines.lake.delta_rs import open_if_there
+from pipelines.lake.lock import between_ingests
 from pipelines.last_build import Building, LastBuild, last_build
+from pipelines.quality.results import WAITS
 from pipelines.quality.small_gate import SmallGate
 from pipelines.quality.unbroken import Parts, QueryableTables, opened
 from pipelines.tables import bronze
@@ -69,7 +71,8 @@ def build_small(
     """
     if open_if_there(lake, bronze.CAPTURES.name) is None:
         return None
-    inputs = _Inputs.of(lake)
+    with between_ingests(lake, lambda: progress(WAITS)):
+        inputs = _Inputs.of(lake)
     if not inputs.are_small:
         return None
     with (

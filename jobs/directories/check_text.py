@@ -207,7 +207,8 @@ def _verdict(member: JudgedDirectory, shown: Sequence[Finding], least: Severity)
         case CheckVerdict.SOUND:
             return _sound()
         case CheckVerdict.NO_FAULT_FOUND:
-            alone = "" if member.examined.is_directory else " in this file alone"
+            what = "fragment of a log" if member.examined.directory.is_fragment else "file"
+            alone = "" if member.examined.is_directory else f" in this {what} alone"
             return coloured(f"no fault found{alone}", "green")
         case _:
             return f"no {NOUNS[least]}s"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import fcntl
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -57,6 +57,25 @@ def locked_in_store(lake: Lake, waiting: Callable[[], None]) -> Iterator[None]:
         if _is_taken(file):
             remove_left_over(lake)
     yield
+
+
+@contextmanager
+def between_ingests(lake: Lake, waiting: Callable[[], None]) -> Iterator[None]:
+    """Holds the lock while a reader opens the tables of bronze: an ingest commits one of them after
+    the other, and records without their batches would count as broken. waiting: is called where
+    another process holds the lock.
+
+    For a lake in an object store the caller holds the lock (locked_in_store). No lock is held for a
+    lake whose folder this user can't write to.
+    """
+    with ExitStack() as stack:
+        if not lake.is_remote:
+            with suppress(UnwritableFileError):
+                file = stack.enter_context(_lock_file(lake))
+                if not _is_taken(file):
+                    waiting()
+                    fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 @contextmanager

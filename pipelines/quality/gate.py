@@ -16,9 +16,16 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from pipelines import delta
+from pipelines.lake.lock import between_ingests
 from pipelines.quality import suite_sql
 from pipelines.quality.expectation import Action, Expectation, Suite
-from pipelines.quality.results import JudgedRun, forget_quarantined, of_tables, stop_if_broken
+from pipelines.quality.results import (
+    WAITS,
+    JudgedRun,
+    forget_quarantined,
+    of_tables,
+    stop_if_broken,
+)
 from pipelines.quality.suites import suites_of
 from pipelines.quality.verdicts import ExpectationResult, TableResult, unbroken
 from pipelines.tables.contract import Contract
@@ -82,7 +89,10 @@ class Gate(JudgedRun):
         self, tables: Sequence[Contract]
     ) -> tuple[list[TableResult], list[tuple[DataFrame, DataFrame]]]:
         """For each table its result, its judged rows, and its admitted rows."""
-        read = {one.table_name: delta.read_newest(self._spark, self._lake, one) for one in tables}
+        with between_ingests(self._lake, lambda: self._progress(WAITS)):
+            read = {
+                one.table_name: delta.read_newest(self._spark, self._lake, one) for one in tables
+            }
         admitted = {
             name: self._keep(one.rows) if one.is_small else one.rows for name, one in read.items()
         }

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from pipelines.quality.validation import Validation
 
+WAITS = "waits until an ingest has written all tables of bronze"
 PAGES = "_quality"
 """The folder of the pages, in the lake's folder."""
 

@@ -74,9 +74,9 @@ def newest(cluster: str) -> str:
 newest AS (
   SELECT node_id, directory_id, capture_id, capture_group, captured_at, source,
          log_start_offset, log_end_offset, first_offset
-  FROM (SELECT *, row_number() OVER (PARTITION BY node_id, directory_id
-                                     ORDER BY is_fragment, captured_at DESC,
-                                              ingest_seq DESC) AS nth
+  FROM (SELECT *, row_number() OVER (
+          PARTITION BY node_id, directory_id
+          ORDER BY is_fragment, captured_at DESC, ingest_seq DESC) AS nth
         FROM bronze.captures WHERE cluster_id = {literal(cluster)}) AS ranked
   WHERE nth = 1
 )"""
