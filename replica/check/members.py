@@ -53,8 +53,8 @@ def _member(
 ) -> GroupMember:
     replica, state = examined.replica, examined.directory.quorum_state
     assert replica is not None, "by_cluster takes no others"
-    usable = dict(examined.usable_snapshots)
-    bootstrap = usable.get(BOOTSTRAP_SNAPSHOT)
+    usable = examined.usable_snapshots
+    bootstrap = next((one for found, one in usable if found == BOOTSTRAP_SNAPSHOT), None)
     return GroupMember(
         replica,
         examined.shown,

@@ -14,7 +14,9 @@ from replica.check.records import Transaction
 from replica.check.replaying import snapshot_image
 from replica.check.rule import Finding
 from replica.format.directory import SnapshotFile
+from replica.format.segment import chosen
 from replica.format.snapshot import SnapshotState
+from replica.format.walk import LocatedBatch
 from replica.metadata.image.image import (
     PLACE_OF,
     EntityDifference,
@@ -178,10 +180,9 @@ def _judge_place(
     path, end = snapshot.file.path, snapshot_id.offset
     place = {"offset": end, "epoch": snapshot_id.epoch}
     yield from _judge_end(examined, path, snapshot_id)
-    found = examined.batch_at(end - 1)
-    if found is None:
+    last = _newest_holder(examined, end - 1)
+    if last is None:
         return
-    _, last = found
     if last.header.leader_epoch != snapshot_id.epoch:
         epoch = last.header.leader_epoch
         message = f"the log's record at offset {end - 1} has epoch {epoch}, not {snapshot_id.epoch}"
@@ -206,6 +207,20 @@ def _judge_place(
     if told not in written:
         message = f"{told} in the header; the record at offset {end - 1} was appended {written[0]}"
         yield snapshots.SNAPSHOT_TIMESTAMP.at(path, message, position=0, **place)
+
+
+def _newest_holder(examined: Examined, offset: int) -> LocatedBatch | None:
+    """The batch that holds the offset in the newest segment with such a batch, which is the one
+    that Kafka reads; None where there is none, or where its CRC is wrong."""
+    for segment in reversed(examined.directory.segments):
+        held = chosen(
+            segment.scan.batches,
+            ("base_offset", "last_offset"),
+            lambda first, last: (first <= offset) & (offset <= last),
+        )
+        for batch in held:
+            return batch if batch.crc_valid else None
+    return None
 
 
 def _span(transaction: Transaction) -> str:

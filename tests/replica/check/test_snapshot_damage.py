@@ -267,3 +267,14 @@ def test_a_damaged_bootstrap_checkpoint_is_named(node: Path) -> None:
     shutil.copy(snapshot(node, 2571, 6), path)
     flip(path, batches(path)[1].position + 80)
     assert [rule for rule, _, _ in places(findings(node))] == ["crc-mismatch"]
+
+
+def test_where_segments_overlap_a_snapshots_place_is_judged_by_the_newest_as_kafka_reads_it(
+    node: Path,
+) -> None:
+    old = segment(node, 1262)
+    (holder,) = (b for b in batches(old) if b.header.base_offset <= 2570 < b.header.next_offset)
+    segment(node, holder.header.base_offset).write_bytes(old.read_bytes()[holder.position :])
+    set_epoch(old, holder, 5)
+    about_snapshots = [one for one in places(findings(node)) if one[0].startswith("snapshot")]
+    assert about_snapshots == []
