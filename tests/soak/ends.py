@@ -14,8 +14,10 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, TopicPartiti
 
 from pipelines.feeds.change_feed import ChangeFeed
 from pipelines.feeds.values import FEEDS
+from pipelines.lake.redaction import FILE_NAME as KEY_NAME
 from pipelines.tables.gold import METADATA_CHANGES
 from replica.format.discovery import discover
+from replica.metadata.redact import Redactor
 from replica.scan.segments import scan
 from tests.interop.kafka_dump import kafka_dump
 from tests.soak.commands import ENDED_S
@@ -99,6 +101,20 @@ class LakeTables:
         columns = "base_offset, last_offset, leader_epoch, crc"
         query = f"SELECT {columns} {_HELD.format('bronze_log_batches')} ORDER BY base_offset"
         return [Batch(*row) for row in self.rows(query, "bronze.log_batches")]
+
+    def as_shown(self, batches: Iterable[Batch]) -> list[Batch]:
+        """The batches with the CRCs that the lake shows. A batch with records that the lake
+        withholds has another CRC, by the lake's key."""
+        columns = "DISTINCT base_offset, leader_epoch"
+        query = f"SELECT {columns} FROM bronze_log_records WHERE value IS NULL"
+        withheld = set(self.rows(query, "bronze.log_records"))
+        redactor = Redactor((self._lake / KEY_NAME).read_bytes())
+        return [
+            one._replace(crc=redactor.batch_crc(one.base_offset, one.crc))
+            if (one.base_offset, one.leader_epoch) in withheld
+            else one
+            for one in batches
+        ]
 
     def truncated_records(self) -> int:
         """Records that the lake holds though the quorum took them back."""

@@ -68,6 +68,7 @@ def _equality(story: Story, folder: Path) -> tuple[list[Stage], list[Check]]:
         folder / "kafka" / str(story.leader) / "log" / "__cluster_metadata-0", story.end
     )
     recording, bronze = recorded(folder / "recording"), tables.batches()
+    shown = tables.as_shown(recording)
     rows, offsets = tables.record_offsets()
     committed = tables.committed()
     changes = tables.number(CHANGES, "gold.metadata_changes")
@@ -100,8 +101,8 @@ def _equality(story: Story, folder: Path) -> tuple[list[Stage], list[Check]]:
             f"{len(recording)} and {len(leader)} batches",
         ),
         Check(
-            "bronze.log_batches = recording, in the same way",
-            bronze == recording,
+            "bronze.log_batches = recording, in the same way; CRCs of withheld batches by the key",
+            bronze == shown,
             f"{len(bronze)} and {len(recording)} batches",
         ),
         Check(
@@ -111,7 +112,7 @@ def _equality(story: Story, folder: Path) -> tuple[list[Stage], list[Check]]:
         ),
         Check(
             "silver.committed_log = recording: epoch and CRC of every offset",
-            committed == by_offset(recording),
+            committed == by_offset(shown),
             f"{len(committed)} offsets",
         ),
         Check(
