@@ -59,8 +59,9 @@ class CapturedDirectory:
 def directories(paths: Sequence[str]) -> tuple[DirectoryPath, ...]:
     """The metadata directories at or below local paths.
 
-    Raises UsageError where there is none, for a URI, and for a single file, which is no node's
-    directory.
+    Raises UsageError where there is none, for a URI, for a single file, which is no node's
+    directory, and for a fragment, because a capture says of all its directories that they are
+    whole.
     """
     for path in paths:
         if is_uri(path):
@@ -71,6 +72,11 @@ def directories(paths: Sequence[str]) -> tuple[DirectoryPath, ...]:
     for one in found:
         if isinstance(one, FilePath):
             raise UsageError(f"{one.shown}: a single file; name the directory that holds it")
+        if one.is_fragment:
+            raise UsageError(
+                f"{one.shown}: a fragment of a log in a recorder's archive: ingest it, or copy its "
+                "folder as it is: its capture.json has the time at which it was kept"
+            )
     unique = {os.path.realpath(one.path): one for one in found if isinstance(one, DirectoryPath)}
     return tuple(unique.values())
 

@@ -120,10 +120,9 @@ class IndexFile:
 @dataclass(frozen=True, slots=True)
 class MetadataDirectory:
     """Everything that one look at a directory found. deleted_segments: are no part of the log.
-    is_fragment: whether capture.json says so (replica.format.capture).
 
     meta, quorum_state, leader_epochs, topic_id, configured_voters: None where the file is absent or
-    damaged.
+    damaged. is_fragment: as of CaptureInfo.
     """
 
     path: str

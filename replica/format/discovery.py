@@ -54,6 +54,15 @@ class DirectoryPath:
             return os.path.dirname(self.shown) or "."
         return os.path.join(self.shown, os.pardir)
 
+    @property
+    def is_fragment(self) -> bool:
+        """Whether the capture.json in the node's log directory says that this is a fragment."""
+        beside = os.path.join(os.path.dirname(os.path.abspath(self.path)), capture.FILE_NAME)
+        try:
+            return capture.decode(read_own_file(beside, MAX_STATE_BYTES)).is_fragment
+        except (DataError, UnreadableFileError):
+            return False
+
     def read(
         self,
         read: ReadFile = own_source,
@@ -63,7 +72,7 @@ class DirectoryPath:
     ) -> MetadataDirectory:
         """The directory's content, as read_directory gives it, and whether it is a fragment."""
         directory = read_directory(self.path, read=read, scan=scan, hashed=hashed)
-        return replace(directory, is_fragment=_is_fragment(self.path))
+        return replace(directory, is_fragment=self.is_fragment)
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,15 +207,6 @@ def _numbers_first(name: str) -> tuple[bool, int, str]:
 def _printable(name: str) -> str:
     """A name for tables and terminals. Bytes that are not UTF-8 become \\xNN."""
     return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
-
-
-def _is_fragment(path: str) -> bool:
-    """Whether the capture.json beside the partition's folder says that this is a fragment."""
-    beside = os.path.join(os.path.dirname(os.path.abspath(path)), capture.FILE_NAME)
-    try:
-        return capture.decode(read_own_file(beside, MAX_STATE_BYTES)).is_fragment
-    except (DataError, UnreadableFileError):
-        return False
 
 
 def _is_archive(path: str) -> bool:

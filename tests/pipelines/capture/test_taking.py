@@ -86,6 +86,13 @@ def test_two_nodes_with_one_id_get_a_folder_each(nodes: Path, tmp_path: Path) ->
     assert {folders["1"], folders["1 again"]} == {"node-1", "node-1-2"}
 
 
+def test_a_fragment_is_not_captured_as_if_it_were_a_whole_log(nodes: Path, tmp_path: Path) -> None:
+    told = '{"version": 1, "captured_at": "2026-11-21T05:00:00Z", "is_fragment": true}'
+    (nodes / "1" / "capture.json").write_text(told)
+    with pytest.raises(UsageError, match="a fragment of a log"):
+        capture(nodes / "1", tmp_path / "capture")
+
+
 def interrupt(monkeypatch: pytest.MonkeyPatch, source: Path, destination: Path, at: int) -> None:
     """A capture that dies while it writes file number `at`, half of it written."""
     write = _Folder.write
