@@ -81,10 +81,10 @@ def _assembled(
     shared = Shared(_limits(settings, report))
     clock = Clock()
     archive = _archive(settings, files, replica, clock, report)
+    config, machine = settings.config(replica), _machine(settings)
     folder = settings.partition_folder
     log = open_log(files, folder, settings.log, settings.topic.id, archive)
     store = QuorumStateFile(files, folder)
-    config, machine = settings.config(replica), _machine(settings)
     host = Host(config, log, store, machine, SystemRandom().randrange, clock())
     for repair in host.log.repairs:
         report(Notice("repair", repair))

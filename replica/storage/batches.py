@@ -32,7 +32,7 @@ _MESSAGE_VERSION = 0
 def batches_of(
     data: Buffer, expected_offset: int | None = None, epoch: int = -1, *, check_crc: bool = True
 ) -> tuple[Batch, ...]:
-    """The batches of a fetch response. A cut batch at the end is left out.
+    """The batches in bytes of a log or of a fetch response. A cut batch at the end is left out.
 
     expected_offset: the base offset of the first batch; None for any. epoch: the lowest epoch that
     a batch may have. check_crc: False for bytes whose CRC was checked when they were read. Raises

@@ -301,7 +301,8 @@ class FileLog:
     def _batches(self, start_offset: int, end_offset: int) -> Iterator[Batch]:
         assert self.log_start <= start_offset, "an offset the log doesn't hold"
         for _, (data, _) in self._pieces(start_offset, end_offset):
-            yield from batches_of(data, check_crc=False)
+            for frame in frames(data, start=0, expected_offset=None, check_crc=False):
+                yield batch_in(data, frame)
 
 
 def _located(batch: Batch) -> tuple[bytes, Frame]:

@@ -90,7 +90,7 @@ async def _ask(leader: Address, config: ClientConfig, request: WireRequest) -> M
     patient = replace(
         config,
         timeout_s=config.timeout_s + allowed_ms / 1000,
-        connect_timeout_s=config.connect_timeout_s or config.timeout_s,
+        connect_timeout_s=min(config.connect_timeout_s or config.timeout_s, config.timeout_s),
     )
     api, version = request.api, request.version
     connection = await Connection.connect(*leader, patient)

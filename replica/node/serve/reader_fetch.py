@@ -93,7 +93,8 @@ async def _look(partition: ServedPartition, request: WireRequest) -> tuple[Messa
         limit = max(0, min(budget - found.size, asked["partitionMaxBytes"]))
         return _records(partition, asked, limit, found)
 
-    response = await each_partition(partition, request, answer, highWatermark=-1)
+    unknown = {"highWatermark": -1}
+    response = await each_partition(partition, request, answer, lambda: unknown)
     answered = (each for topic in response["responses"] for each in topic["partitions"])
     found.is_final |= any(each["errorCode"] != ErrorCode.NONE for each in answered)
     return {"errorCode": 0, "sessionId": 0, **response}, found

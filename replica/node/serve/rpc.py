@@ -33,11 +33,10 @@ class Rpc:
     """One API as a replica serves it.
 
     callers: the clients that may send the request. answer: makes the answer. refusal: makes the
-    answer to a client that may not ask. is_forwarded:
-    whether a replica that doesn't lead forwards the request to the leader. is_fetch: whether the
-    request is a kind of fetch: its answer takes as many bytes as there is room for, and clients
-    send it again and again. translation: the translation of a request that the consensus core
-    answers; None for other requests.
+    answer to a client that may not ask. is_forwarded: whether a replica that doesn't lead forwards
+    the request to the leader. is_fetch: whether the request is a kind of fetch: its answer takes as
+    many bytes as there is room for, and clients send it again and again. translation: the
+    translation of a request that the consensus core answers; None for other requests.
     """
 
     api: Api

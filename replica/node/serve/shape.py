@@ -58,15 +58,15 @@ async def each_partition(
     partition: ServedPartition,
     request: WireRequest,
     answer: Callable[[Message], Awaitable[Message]],
-    **unknown: object,
+    unknown: Callable[[], Message] = dict,
 ) -> Message:
     """The topics of the response. All partitions but the one that is served here get an error. If
     the request names the served partition again, the further entries get INVALID_REQUEST, because
     each answer would read the log.
 
     answer: a function that makes the entry of the served partition in the response, without the
-    partition's number, from its entry in the request. unknown: further fields of an entry with an
-    error.
+    partition's number, from its entry in the request. unknown: a function that gives the further
+    fields of an entry with an error, as they are once the answer is made.
     """
     asked = _names(request.api.request)
     served = [
@@ -87,7 +87,7 @@ async def each_partition(
             error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             if is_named_again:
                 error = ErrorCode.INVALID_REQUEST
-        return {"errorCode": int(error), **unknown}
+        return {"errorCode": int(error), **unknown()}
 
     return by_topic(request, entry)
 

@@ -52,8 +52,10 @@ async def produce(
             "currentLeader": {"leaderId": partition.node_id, "leaderEpoch": appended.epoch},
         }
 
-    others = _not_appended(partition, "name the partition that is served here, once in a request")
-    response = await each_partition(partition, request, answer, **others)
+    def not_appended() -> Message:
+        return _not_appended(partition, "name the partition that is served here, once in a request")
+
+    response = await each_partition(partition, request, answer, not_appended)
     if message["acks"] == 0:
         return None
     return {**response, "nodeEndpoints": _leader(partition, client.listener)}
@@ -68,7 +70,7 @@ async def delete_records(
     async def answer(_: Message) -> Message:
         return {"errorCode": int(ErrorCode.POLICY_VIOLATION), "lowWatermark": -1}
 
-    return await each_partition(partition, request, answer, lowWatermark=-1)
+    return await each_partition(partition, request, answer, lambda: {"lowWatermark": -1})
 
 
 def _leader(partition: ServedPartition, listener: str) -> list[Message]:
