@@ -72,7 +72,7 @@ def last_build(lake: Lake) -> LastBuild | None:
 
 def _parsed(said: Any) -> LastBuild:
     """The build of the file's content. Raises ValueError, TypeError, KeyError or AttributeError
-    where note_build never writes such a content."""
+    for a content that note_build never writes."""
     tables = {name: (str(table), int(version)) for name, (table, version) in said["tables"].items()}
     rows = {name: int(count) for name, count in said["rows"].items()}
     if not tables or not tables.keys() | rows.keys() <= _NAMES:

@@ -82,6 +82,7 @@ class SqlOptions:
         }
         for name, value in (("--tables", self.tables), ("--questions", self.questions)):
             alone(name, value, of_a_query)
+        asked_moment(self.at_offset, self.at_time)  # A wrong moment is refused before a prompt.
 
     @property
     def moment(self) -> Moment:

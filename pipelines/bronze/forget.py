@@ -278,7 +278,8 @@ def _in_other_snapshots(damage: Row, moments: Moments) -> Iterator[Row]:
 
 
 def _told_by(damage: Row, moments: Sequence[ReplicaCapture]) -> list[ReplicaCapture]:
-    """The capture that reported the damage; none where it is of another replica."""
+    """The capture that reported the damage, as a list of one. The list is empty where that capture
+    is of another replica."""
     return [one for one in moments if one.capture_id == damage["capture_id"]][:1]
 
 

@@ -6,7 +6,7 @@ from pipelines.lake import Lake
 from replica.errors import UsageError
 
 FILE_NAME = "_schema_version"
-VERSION = 4
+VERSION = 5
 """Raise it with a change that gives a table of an existing lake another meaning or another
 column."""
 

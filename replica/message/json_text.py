@@ -83,7 +83,7 @@ def bytes_plain(value: Value) -> Plain:
 
 
 def text_of(plain: Plain) -> str:
-    """The JSON text of a value that plain_maker or bytes_plain gives."""
+    """The JSON text of a value that plain_maker or bytes_plain gives, or of None."""
     return _TEXTS[type(plain)](plain)
 
 

@@ -17,7 +17,8 @@ from replica.metadata.record import MetadataRecord, UnknownRecord
 
 
 def json_text(record: MetadataRecord | UnknownRecord) -> str:
-    """The record's fields as one line of JSON, as kafka-dump-log prints them."""
+    """The text of to_plain's object as one line; for a record that isn't unknown, the line that
+    kafka-dump-log prints."""
     return text_of(to_plain(record))
 
 

@@ -80,3 +80,11 @@ def test_without_a_terminal_a_query_is_asked_for(built_lake: Path) -> None:
     ended = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
     assert ended.returncode == 2
     assert "give one query" in ended.stderr
+
+
+def test_a_wrong_moment_is_refused_before_the_prompt_opens(tmp_path: Path) -> None:
+    words = command_line("sql", "--lake", tmp_path / "lake", "--at-time", "nonsense")
+    shown = Terminal([str(word) for word in words])
+    assert "--at-time" in shown.until("\n")
+    assert shown.process.wait(DEADLINE_S) == 2
+    shown.close()
