@@ -9,6 +9,7 @@ ends early.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import reduce
 from typing import Any
 
@@ -28,6 +29,7 @@ from pipelines.quality.results import (
 )
 from pipelines.quality.suites import suites_of
 from pipelines.quality.verdicts import ExpectationResult, TableResult, unbroken
+from pipelines.tables.bronze import CAPTURES
 from pipelines.tables.contract import Contract
 from pipelines.tables.gold import QUARANTINED_ROWS
 
@@ -89,7 +91,7 @@ class Gate(JudgedRun):
         self, tables: Sequence[Contract]
     ) -> tuple[list[TableResult], list[tuple[DataFrame, DataFrame]]]:
         """For each table its result, its judged rows, and its admitted rows."""
-        with between_ingests(self._lake, lambda: self._progress(WAITS)):
+        with self._settled() if CAPTURES in tables else nullcontext():
             read = {
                 one.table_name: delta.read_newest(self._spark, self._lake, one) for one in tables
             }
@@ -124,6 +126,10 @@ class Gate(JudgedRun):
             rows.append((judged[name], admitted[name]))
         self.results += found
         return found, rows
+
+    def _settled(self) -> AbstractContextManager[None]:
+        """No ingest writes tables of bronze meanwhile."""
+        return between_ingests(self._lake, lambda: self._progress(WAITS))
 
     def _write_quarantine(
         self, found: Sequence[TableResult], rows: Sequence[tuple[DataFrame, DataFrame]]
