@@ -72,9 +72,9 @@ COMMANDS = [
     ("ingest", "."),
 ]
 OTHER_VERSIONS = [
-    (99, "made by a newer kraftlake; this one knows 4: install the newer one here, or use another "
+    (99, "made by a newer kraftlake; this one knows 5: install the newer one here, or use another "
      "lake"),
-    (2, "this release has 4: use the release that made it, or ingest the captures into a new lake"),
+    (2, "this release has 5: use the release that made it, or ingest the captures into a new lake"),
 ]  # fmt: skip
 
 

@@ -30,7 +30,13 @@ _OF_A_STATE: dict[str, tuple[object, ...]] = {
     "history": (),
     "timeline": (),
 }
-_METADATA = ("meta.properties", "bootstrap.checkpoint", "quorum.properties", "__cluster_metadata-0")
+_METADATA = (
+    "meta.properties",
+    "bootstrap.checkpoint",
+    "quorum.properties",
+    "capture.json",
+    "__cluster_metadata-0",
+)
 
 
 def _run(told: Path, *arguments: object) -> None:
