@@ -189,5 +189,5 @@ def test_processes_make_the_rows_that_one_makes(
     anew = built_anew(grown, tmp_path / "anew")
     monkeypatch.setattr(small_build, "cores", lambda: 2)
     monkeypatch.setattr(small_build, "_RECORDS_OF_A_PROCESS", 1)
-    monkeypatch.setattr("pipelines.clusters.computing._RECORDS_AT_ONCE", 1)
+    monkeypatch.setattr(small_build, "_RECORDS_AT_ONCE", 1)
     assert_same(anew, built_anew(grown, tmp_path / "by_two"))
