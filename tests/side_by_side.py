@@ -1,4 +1,4 @@
-"""Runs the tests as processes side by side, three at once, so that two cores are busy from the
+"""Runs the tests as processes side by side, four at once, so that two cores are busy from the
 beginning to the end: first those in the one Spark session of their process, those of the replica,
 which start servers and wait for them, and most others; then, wherever one of these has ended, the
 tests that keep a core busy by themselves.
@@ -22,7 +22,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-AT_ONCE = 3
+AT_ONCE = 4
 REPLICA = ("tests/replica", "tests/interop")
 """Folders without a test that needs Spark."""
 LATER = (
