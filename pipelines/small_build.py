@@ -29,7 +29,6 @@ from pipelines.delta.small import of_clusters, text
 from pipelines.lake.delta_rs import open_if_there
 from pipelines.lake.lock import between_ingests
 from pipelines.last_build import Building, LastBuild, last_build
-from pipelines.quality.results import WAITS
 from pipelines.quality.small_gate import SmallGate
 from pipelines.quality.unbroken import Parts, QueryableTables, opened
 from pipelines.tables import bronze
@@ -64,14 +63,14 @@ def build_small(
     run_id: str | None = None,
     share: Callable[[float], None] = lambda _: None,
 ) -> dict[str, int] | None:
-    """Row counts by table name, as of pipelines.build. None where Spark has to build: a cluster
+    """Row counts by table name, as in pipelines.build. None where Spark has to build: a cluster
     isn't small, or rows of silver are to be left out of gold.
 
-    progress, run_id, share and the errors: as of pipelines.build.
+    progress, run_id, share and the errors: as in pipelines.build.
     """
     if open_if_there(lake, bronze.CAPTURES.name) is None:
         return None
-    with between_ingests(lake, lambda: progress(WAITS)):
+    with between_ingests(lake, progress):
         inputs = _Inputs.of(lake)
     if not inputs.are_small:
         return None

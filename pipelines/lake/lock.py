@@ -21,6 +21,7 @@ from replica.errors import UnwritableFileError
 
 FILE_NAME = "_ingest.lock"
 """Delta tables never start with an underscore."""
+WAITS = "waits until an ingest has written all tables of bronze"
 
 
 @contextmanager
@@ -37,9 +38,7 @@ def locked(lake: Lake, waiting: Callable[[], None]) -> Iterator[None]:
             yield
         return
     with _lock_file(lake) as file:
-        if not _is_taken(file):
-            waiting()
-            fcntl.flock(file, fcntl.LOCK_EX)
+        _take(file, waiting)
         remove_left_over(lake)
         yield
 
@@ -54,15 +53,15 @@ def locked_in_store(lake: Lake, waiting: Callable[[], None]) -> Iterator[None]:
             yield
         return
     with suppress(UnwritableFileError), _lock_file(lake) as file:
-        if _is_taken(file):
+        if _take_if_free(file):
             remove_left_over(lake)
     yield
 
 
 @contextmanager
-def between_ingests(lake: Lake, waiting: Callable[[], None]) -> Iterator[None]:
+def between_ingests(lake: Lake, progress: Callable[[str], None]) -> Iterator[None]:
     """Holds the lock while a reader opens the tables of bronze: an ingest commits one of them after
-    the other, and records without their batches would count as broken. waiting: is called where
+    the other, and records without their batches would count as broken. progress: is told where
     another process holds the lock.
 
     For a lake in an object store the caller holds the lock (locked_in_store). No lock is held for a
@@ -72,9 +71,7 @@ def between_ingests(lake: Lake, waiting: Callable[[], None]) -> Iterator[None]:
         if not lake.is_remote:
             with suppress(UnwritableFileError):
                 file = stack.enter_context(_lock_file(lake))
-                if not _is_taken(file):
-                    waiting()
-                    fcntl.flock(file, fcntl.LOCK_EX)
+                _take(file, lambda: progress(WAITS))
         yield
 
 
@@ -91,8 +88,15 @@ def _lock_file(lake: Lake) -> Iterator[BinaryIO]:
         yield file
 
 
-def _is_taken(file: BinaryIO) -> bool:
-    """Takes the lock if it is free. Gives whether it was free."""
+def _take(file: BinaryIO, waiting: Callable[[], None]) -> None:
+    """Takes the lock. waiting: is called where another process holds it."""
+    if not _take_if_free(file):
+        waiting()
+        fcntl.flock(file, fcntl.LOCK_EX)
+
+
+def _take_if_free(file: BinaryIO) -> bool:
+    """Takes the lock if it is free. Returns whether it was free."""
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -9,7 +9,7 @@ ends early.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from functools import reduce
 from typing import Any
 
@@ -20,13 +20,7 @@ from pipelines import delta
 from pipelines.lake.lock import between_ingests
 from pipelines.quality import suite_sql
 from pipelines.quality.expectation import Action, Expectation, Suite
-from pipelines.quality.results import (
-    WAITS,
-    JudgedRun,
-    forget_quarantined,
-    of_tables,
-    stop_if_broken,
-)
+from pipelines.quality.results import JudgedRun, forget_quarantined, of_tables, stop_if_broken
 from pipelines.quality.suites import suites_of
 from pipelines.quality.verdicts import ExpectationResult, TableResult, unbroken
 from pipelines.tables.bronze import CAPTURES
@@ -35,7 +29,7 @@ from pipelines.tables.gold import QUARANTINED_ROWS
 
 
 class Gate(JudgedRun):
-    """The gates of one run, whose rows Spark judges. progress, run_id: as of JudgedRun."""
+    """The gates of one run, whose rows Spark judges. progress, run_id: as in JudgedRun."""
 
     def __init__(
         self,
@@ -91,7 +85,8 @@ class Gate(JudgedRun):
         self, tables: Sequence[Contract]
     ) -> tuple[list[TableResult], list[tuple[DataFrame, DataFrame]]]:
         """For each table its result, its judged rows, and its admitted rows."""
-        with self._settled() if CAPTURES in tables else nullcontext():
+        are_of_bronze = CAPTURES in tables
+        with between_ingests(self._lake, self._progress) if are_of_bronze else nullcontext():
             read = {
                 one.table_name: delta.read_newest(self._spark, self._lake, one) for one in tables
             }
@@ -126,10 +121,6 @@ class Gate(JudgedRun):
             rows.append((judged[name], admitted[name]))
         self.results += found
         return found, rows
-
-    def _settled(self) -> AbstractContextManager[None]:
-        """No ingest writes tables of bronze meanwhile."""
-        return between_ingests(self._lake, lambda: self._progress(WAITS))
 
     def _write_quarantine(
         self, found: Sequence[TableResult], rows: Sequence[tuple[DataFrame, DataFrame]]

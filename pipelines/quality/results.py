@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from pipelines.quality.validation import Validation
 
-WAITS = "waits until an ingest has written all tables of bronze"
 PAGES = "_quality"
 """The folder of the pages, in the lake's folder."""
 
@@ -87,7 +86,7 @@ class JudgedRun:
 
     def _in_detail(self, suite: Suite, rows: DataFrame | pd.DataFrame, count: int) -> JudgedSuite:
         """The verdict of Great Expectations on a table of so many rows, of which some break the
-        suite. rows: as of Validation.judge."""
+        suite. rows: as in Validation.judge."""
         if self._validation is None:
             from pipelines.quality.validation import Validation  # this import takes seconds
 

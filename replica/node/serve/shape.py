@@ -84,9 +84,8 @@ async def each_partition(
         error = _topic_error(partition, topic, asked.name)
         if error is ErrorCode.NONE:
             is_named_again = each[asked.number] == 0
-            error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-            if is_named_again:
-                error = ErrorCode.INVALID_REQUEST
+            unserved = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            error = ErrorCode.INVALID_REQUEST if is_named_again else unserved
         return {"errorCode": int(error), **unknown()}
 
     return by_topic(request, entry)
