@@ -140,7 +140,7 @@ def check_bucket(store: Any, root: str, uri: str) -> None:
     """Raises UsageError where S3 has no such bucket: listing such a bucket only shows that nothing
     is there.
 
-    store, root: as of `opened`.
+    store, root: as in `opened`.
     """
     bucket = root.partition("/")[0]
     if store.type_name == "s3" and store.get_file_info(bucket).type.name == "NotFound":

@@ -108,7 +108,7 @@ _S3A = _Need(S3A, _names_s3a, "org.apache.hadoop.fs.s3a.S3AFileSystem")
 def jars_for(
     settings: Mapping[str, str], offline: str | os.PathLike[str] | None, *, in_s3: bool
 ) -> list[Path]:
-    """The jars that a JVM lacks if it starts with these settings. offline: a folder, as of
+    """The jars that a JVM lacks if it starts with these settings. offline: a folder, as in
     pipelines.jars."""
     needs = [need for need in _needs(in_s3) if not need.is_named(settings)]
     return [path for need in needs for path in jar_paths(need.jars, offline)]

@@ -94,8 +94,8 @@ def _rows(
 
 
 def _of_lake(lake: Lake, cluster: str | None, entities: frozenset[str] | None) -> Iterator[Row]:
-    """The changes of these kinds of entities in a lake, None for all. Raises UsageError where the
-    lake is not built, or lacks the cluster."""
+    """The changes of entities that a lake has. entities: their kinds; None for all kinds. Raises
+    UsageError where the lake is not built, or lacks the cluster."""
     from jobs.asking.lake_history import clusters_of  # Directories need no delta-rs.
     from jobs.asking.sql_delta_rs import rows
     from jobs.asking.sql_views import literal

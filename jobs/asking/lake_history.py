@@ -55,8 +55,8 @@ def why_unknown(lake: Lake, cluster_id: str, end_offset: int) -> str | None:
 
 
 def ends_that_are_not_known(lake: Lake) -> dict[str, int]:
-    """The clusters whose state at the end of the log the lake doesn't know, each with that end
-    offset."""
+    """The clusters whose state at the end of their log the lake doesn't know, each with the offset
+    of that end (exclusive)."""
     query = (
         f'SELECT l.cluster_id, l.log_end FROM (SELECT cluster_id, max("offset") + 1 AS log_end '  # noqa: S608
         f"FROM {LOG} GROUP BY cluster_id) l LEFT JOIN (SELECT cluster_id, max(to_offset) AS "

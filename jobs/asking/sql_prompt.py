@@ -40,7 +40,8 @@ _HISTORY_LINES = 1000
 
 
 Run = Callable[[SqlOptions, str], int]
-"""Prints the answer to a query in a form."""
+"""A function that asks the query of the options and prints the answer in a form, such as a table.
+It returns the exit code."""
 
 
 def prompt(options: SqlOptions, form: str, run: Run) -> int:

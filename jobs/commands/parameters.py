@@ -1,4 +1,4 @@
-"""A command with its options and arguments, written as its help shows them."""
+"""Declares commands with their options and arguments, in the form in which --help shows them."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from replica.simulate.rehearsal.step import Scenario
 @dataclass(frozen=True, slots=True)
 class RehearsedPlan:
     """A recovery plan and its rehearsal. rehearsal: None where nothing could be played. answer,
-    reasons: of `judge`, or the reason why nothing was played."""
+    reasons: those of `judge`, or the reason why nothing was played."""
 
     plan: RecoveryPlan
     rehearsal: Rehearsal | None

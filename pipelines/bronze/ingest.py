@@ -94,7 +94,7 @@ class _Round:
     """The steps of one round of captures.
 
     captured: the looks of the round. redactor: None keeps secrets. tasks: where the work on parts
-    runs. decoded: as of Ingest.run_round. known: the known files of its captures, by capture and
+    runs. decoded: as in Ingest.run_round. known: the known files of its captures, by capture and
     path.
     """
 

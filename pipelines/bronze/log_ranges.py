@@ -52,7 +52,7 @@ def log_ranges(
 ) -> list[LogRange]:
     """The files cut into ranges of about MOST_RANGE_BYTES bytes or fewer.
 
-    batches: of each file, as of plan_file; without them the files are read. at_once: the number of
+    batches: of each file, as in plan_file; without them the files are read. at_once: the number of
     tasks that run side by side. Their work is about equal, so that no task runs alone at the end.
     """
     total = sum(size_of_file(file) - file.start for file, _ in files)

@@ -88,7 +88,7 @@ def append_decoded(
     keep_unreadable: Keep,
 ) -> Written:
     """Appends the decoded rows of the parts in one commit. The tasks write the rows to files.
-    keep_unreadable: as of write_new_records."""
+    keep_unreadable: as in write_new_records."""
     decoded = append.in_tasks(tasks, partial(decoded_into, decode=decode), parts)
     keep_unreadable([row for one in decoded for row in one.unreadable])
     return append.commit([one.file for one in decoded if one.file is not None], APPLICATION)
@@ -217,7 +217,7 @@ def wanted_segments(
 ) -> list[WantedSegment]:
     """The segments with batches that aren't known. `known` gets these batches.
 
-    redactor: as of the table's rows. A batch with a secret has another CRC in the table; whether a
+    redactor: as for the table's rows. A batch with a secret has another CRC in the table; whether a
     batch holds a secret is known only when it is read.
     """
     wanted = []

@@ -66,7 +66,7 @@ def write_seen_batches(
 
 @dataclass(frozen=True)
 class _Folding:
-    """Values that all windows of a round share. own: as of with_own_crcs."""
+    """Values that all windows of a round share. own: as in with_own_crcs."""
 
     lake: delta.Lake
     redactor: Redactor | None

@@ -57,7 +57,7 @@ def write_snapshot_records(
     keep_unreadable: Keep,
 ) -> int:
     """Append the records of snapshots that the table doesn't have, in one commit. Gives their
-    number. Parameters and errors: as of pipelines.bronze.new_records.write_new_records."""
+    number. Parameters and errors: as in pipelines.bronze.new_records.write_new_records."""
     append = PendingAppend.begun(lake, SNAPSHOT_RECORDS)
     parts = _lacking(append, [_part(one, snapshot) for one, snapshot in new])
     decode = partial(_record_batches, redactor=redactor)

@@ -30,7 +30,7 @@ def add_values(
 ) -> Written:
     """Adds rows in one commit. values: the rows, each as column name to value.
 
-    application, seen: as of pipelines.delta.committing.commit. seen is the version in which the
+    application, seen: as in pipelines.delta.committing.commit. seen is the version in which the
     caller saw that the rows are missing: a writer that committed since then may have added them.
     Raises UnwritableFileError where a file can't be written, and deltalake's errors for the commit.
     After a write that fails nothing refers to its files: VACUUM removes them.

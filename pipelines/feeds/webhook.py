@@ -249,7 +249,7 @@ def webhook(
     tell: Callable[[str], None] | None = None,
 ) -> Iterator[Webhook]:
     """The webhook of an endpoint. progress: the file that keeps the progress, for one publisher at
-    a time. tell: as of Webhook."""
+    a time. tell: as in Webhook."""
     path = Path(progress)
     with locked(path.with_name(f".{path.name}.lock")):
         made = Webhook(to, feed, ProgressFile(path), tell)

@@ -95,7 +95,7 @@ def cluster_of(
 ) -> Cluster:
     """The state of one cluster. look: cluster_id, source, end_offset, is_whole, now_ms, refused_at
     (may be left out), and voters (node ids, of the newest leader's epoch: a static quorum's log
-    names no others). entities: as of image_of."""
+    names no others). entities: as in image_of."""
     image = image_of(one for one in entities if one[0] in JUDGED)
     named = {voter.key.node_id for voter in image.tables["voters"].values.get("", ())}
     return Cluster(

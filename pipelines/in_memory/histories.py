@@ -148,7 +148,7 @@ _Between = tuple[ReplicaId, datetime, datetime | None]
 
 
 def _gone(batches: Batches) -> dict[_Between, list[_Gone]]:
-    """What is gone."""
+    """The batches that a capture shows to be gone."""
     is_gone = batches.told["truncated_at"].is_valid().to_numpy() & batches.is_sound
     places = np.flatnonzero(is_gone & (batches.base_offset < batches.entries_end))
     told = batches.told.take(pa.array(places))

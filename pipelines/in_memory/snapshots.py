@@ -60,8 +60,8 @@ def judged_snapshots(bronze: BronzeRows, replayed: Iterable[Row]) -> list[Row]:
 def _judged(
     held: Row, told: Sequence[Row], comparison: Row | None, first_unknown: int | None
 ) -> Row:
-    """A row of judged_snapshots. held: of held_snapshots. told: bronze's findings on the snapshot.
-    comparison: with the replay. first_unknown: from _first_unknown."""
+    """A row of judged_snapshots. held: one of held_snapshots. told: bronze's findings on the
+    snapshot. comparison: that with the replay. first_unknown: the result of _first_unknown."""
     added = list(_content_findings(held, told, comparison, first_unknown))
     found = [*told, *added]
     severities = [(one["rule"], Severity(one["severity"])) for one in found]

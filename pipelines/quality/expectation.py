@@ -45,7 +45,7 @@ class Action(StrEnum):
         predicate: Callable[..., bool] | None = None,
     ) -> Expectation:
         """An expectation of type ROW with this action. condition: SQL that Spark and DataFusion
-        understand alike; a row for which it is NULL breaks it. predicate: as of Expectation; with
+        understand alike; a row for which it is NULL breaks it. predicate: as in Expectation; with
         it the condition is Spark's SQL."""
         return Expectation(ROW, columns, {"condition": condition}, self, meaning, predicate)
 
@@ -147,5 +147,5 @@ def suite(
     joined: Join | None = None,
     least_rows: int = 0,
 ) -> Suite:
-    """The suite of a table. The parameters: as of Suite."""
+    """The suite of a table. The parameters: as in Suite."""
     return Suite(contract, own, derived, joined, least_rows)

@@ -26,7 +26,7 @@ _Values = npt.NDArray[np.object_]
 
 
 def frame(layer: QueryableTables, suite: Suite, judged: str) -> pd.DataFrame:
-    """The rows in the order of the table's keys, as of pipelines.quality.gate.in_order.
+    """The rows in the order of the table's keys, as in pipelines.quality.gate.in_order.
 
     judged: SQL of the suite's judged rows. Raises what delta-rs raises.
     """

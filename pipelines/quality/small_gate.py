@@ -41,7 +41,7 @@ from replica.metadata.variant_reader import decode_variant
 
 class SmallGate(JudgedRun):
     """The gates of one run. Leaving the context writes what Gate writes, or nothing where a layer
-    is left to Gate. progress, run_id: as of JudgedRun."""
+    is left to Gate. progress, run_id: as in JudgedRun."""
 
     def __init__(
         self, lake: Lake, progress: Callable[[str], None], run_id: str | None = None

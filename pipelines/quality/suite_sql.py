@@ -46,7 +46,7 @@ def judged_rows(suite: Suite, admitted: Mapping[str, str] = MappingProxyType({})
 
 
 def source_of(name: str, admitted: Mapping[str, str]) -> str:
-    """SQL that gives a table's rows, or only the admitted ones. admitted: as of `judged_rows`."""
+    """SQL that gives a table's rows, or only the admitted ones. admitted: as in `judged_rows`."""
     return f"({admitted[name]})" if name in admitted else table_name(name)
 
 
@@ -61,7 +61,7 @@ def without_broken(judged: str, suite: Suite, expectations: Sequence[Expectation
 
 
 def only_broken(judged: str, suite: Suite, expectation: Expectation) -> str:
-    """SQL that gives the table's rows which break the expectation. judged: as of
+    """SQL that gives the table's rows which break the expectation. judged: as in
     `without_broken`."""
     return f"SELECT {_own_columns(suite)} FROM ({judged}) WHERE {is_broken(expectation)}"  # noqa: S608 - the suites are our own text
 

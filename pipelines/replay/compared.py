@@ -56,8 +56,8 @@ REPLAYED = pa.schema(
 For a run content_sha256 and epoch are NULL. The row has what one part of a replay found.
 
 against_sha256: the other content of the snapshot's id that it was compared with, NULL for the log.
-refused: how many records can't be applied. orphans, dropped: as of check.snapshots.Differing.
-sample: the first of the other differences (place: as of PLACE_OF). explained_sample: the first
+refused: how many records can't be applied. orphans, dropped: as in check.snapshots.Differing.
+sample: the first of the other differences (place: as in PLACE_OF). explained_sample: the first
 orphans and dropped ones, of two contents.
 """
 

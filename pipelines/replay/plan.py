@@ -64,7 +64,7 @@ def plan_of(
     """The plan of one cluster.
 
     runs: (start, end (exclusive)) of the offsets that can be replayed, ascending. snapshots: each
-    with whether a replay may begin with it. log_end: as of ReplayPlan.
+    with whether a replay may begin with it. log_end: as in ReplayPlan.
     """
     ordered = sorted(snapshots, key=lambda one: _ID(one[0]))
     begins = [snapshot for snapshot, can_begin in ordered if can_begin]

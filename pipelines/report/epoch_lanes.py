@@ -34,8 +34,8 @@ class Lane:
 
 @dataclass(frozen=True)
 class Drawn:
-    """The rows from which all lanes are drawn. epochs: of queries.epochs. snapshots: of
-    queries.snapshots."""
+    """The rows from which all lanes are drawn. epochs: those of queries.epochs. snapshots: those
+    of queries.snapshots."""
 
     epochs: Sequence[Row]
     losses: Sequence[LostRecordCount]

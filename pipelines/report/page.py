@@ -68,7 +68,7 @@ def make_report(
     generated_at: datetime,
     of_directories: tuple[str, ...] = (),
 ) -> Report:
-    """The report. cluster: only this one. of_directories: as of Report.
+    """The report. cluster: only this one. of_directories: as in Report.
 
     Raises UsageError where there is no such cluster, or where tables that `ingest` and `build` make
     are missing.

@@ -17,7 +17,7 @@ class Rounds:
     """The rounds of one cluster, by their captured_at."""
 
     def __init__(self, rows: Iterable[Row]) -> None:
-        """rows: of queries.rounds, oldest first."""
+        """rows: those of queries.rounds, oldest first."""
         self._rounds: dict[datetime, Round] = {}
         for row in rows:
             self._rounds.setdefault(row["captured_at"], Round(**row))

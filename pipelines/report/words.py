@@ -45,7 +45,7 @@ def listed(parts: Sequence[str], *, limit: int | None = None) -> str:
 
 
 def named(noun: str, names: Sequence[str], *, limit: int | None = None) -> str:
-    """The names behind their noun, such as `epoch 3`, or `epochs 3 and 4`. limit: as of listed."""
+    """The names behind their noun, such as `epoch 3`, or `epochs 3 and 4`. limit: as in listed."""
     return f"{noun}{'' if len(names) == 1 else 's'} {listed(names, limit=limit)}"
 
 

@@ -45,8 +45,8 @@ class CapturedFile:
 @dataclass(frozen=True, slots=True)
 class CaptureInfo:
     """What capture.json says. captured_at: in UTC. files: empty where the file doesn't list them.
-    is_fragment: whether the directory holds a part of the log, so that a record which it lacks may
-    have been in the log at that time."""
+    is_fragment: whether the directory holds only a part of the log: the log may have held other
+    records at that time, too."""
 
     captured_at: datetime
     files: tuple[CapturedFile, ...] = ()

@@ -122,7 +122,7 @@ class MetadataDirectory:
     """Everything that one look at a directory found. deleted_segments: are no part of the log.
 
     meta, quorum_state, leader_epochs, topic_id, configured_voters: None where the file is absent or
-    damaged. is_fragment: as of CaptureInfo.
+    damaged. is_fragment: as in CaptureInfo.
     """
 
     path: str

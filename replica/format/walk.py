@@ -51,7 +51,7 @@ class FrameWalk:
 
     @property
     def at_end(self) -> bool:
-        """Whether only zeros, as of a preallocated file, are left."""
+        """Whether only zeros, as in a preallocated file, are left."""
         return self.position >= self.content_end
 
     @property

@@ -1,4 +1,4 @@
-"""Kafka's error names and numbers (Kafka: Errors), as of Kafka 4.4, and two of KIP-595's draft."""
+"""Kafka's error names and numbers (Kafka: Errors), as in Kafka 4.4, and two of KIP-595's draft."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""gold.elections: how often the quorum elected a leader, and how often it failed to; and
+"""gold.elections: how often the quorum elected a leader, and how often an election failed; and
 gold.votes: which voter voted for which candidate."""
 
 from __future__ import annotations

@@ -121,7 +121,7 @@ def _newest(times: Longs) -> datetime | None:
 
 
 def _behind(branch_end: int | None, agreed_end: int | None) -> int:
-    """The number of offsets of the branch behind agreed_end, as of _log_times. branch_end:
+    """The number of offsets of the branch behind agreed_end, as in _log_times. branch_end:
     exclusive. 0 where one of them is unknown."""
     return 0 if branch_end is None or agreed_end is None else max(branch_end - agreed_end, 0)
 

@@ -65,7 +65,7 @@ entity, key, name, change, old, new, "offset", {ms("at")} AS at_ms, leader_epoch
 
 
 def versions(cluster: str, limit: int | None) -> str:
-    """Every version of the partitions and brokers. limit: as of changes."""
+    """Every version of the partitions and brokers. limit: as in changes."""
     columns = f"""\
 entity, key, name, value, valid_from_offset, valid_to_offset,
          {ms("valid_from")} AS from_ms, {ms("valid_to")} AS to_ms"""

@@ -19,7 +19,7 @@ from pipelines.report.words import Names, counted, listed, ms_text
 class JourneyView:
     """The journey for the template. start: the step that is shown first. example: a moment to go
     to. sampled: a text about the changes that are left out, empty where none is. judged: a text
-    about the moments that are judged. data: of `packed`."""
+    about the moments that are judged. data: the result of `packed`."""
 
     start: int
     steps: int

@@ -57,8 +57,8 @@ def judged_at(
 
 
 def _harmful(found: Iterable[Exposure]) -> Iterator[Exposure]:
-    """The present problems, and the failures that would add to them. found: of one state, the entry
-    without a failure first."""
+    """The present problems, and the failures that would add to them. found: those of one state. The
+    entry without a failure is the first of them."""
     now = None
     for one in found:
         now = one if now is None else now

@@ -31,7 +31,8 @@ from replica.scan.kernels.varints import NOWHERE, unsigned_varint
 from replica.scan.native import Bytes, Longs
 
 ABSENT = -1
-"""The place of a tagged field that the value lacks, or that has its default value."""
+"""Stands in place of a position for a tagged field that the record lacks, or that has its default
+value."""
 
 
 @inner

@@ -62,7 +62,7 @@ def took(lake: Path, *paths: Path, at: datetime) -> None:
 
 @pytest.fixture(params=["with the next look", "in one ingest", "late", "in between"])
 def lake(request: pytest.FixtureRequest, recording: Recording, tmp_path: Path) -> Path:
-    """A lake that the archive came into at different times."""
+    """A lake into which the recording and its archive were ingested, in each of four orders."""
     lake = tmp_path / "lake"
     before, after, archive = recording.before, recording.after, recording.archive
     if request.param != "in one ingest":

@@ -100,8 +100,8 @@ class Partition:
         self._commit()
 
     def replicate(self, node, count):
-        """Fetch as a follower: truncate the log to the part that the leader has too, and take at
-        most `count` records."""
+        """Let a follower fetch once: its log is truncated to the part that the leader has too, and
+        gets at most `count` records from there on."""
         leader = self.leader
         if node is leader or not node.is_up or not leader.is_up:
             return

@@ -25,7 +25,7 @@ def named(name, **values):
 
 
 class Recording:
-    """A selector of a user, without kraftlake's base class."""
+    """A selector that a user wrote: it doesn't extend kraftlake's base class."""
 
     configured = None
 
