@@ -23,8 +23,9 @@ class Manifest:
     """What is known of a directory's capture. info: None without a readable capture.json. folder:
     the place of the directory's node in the capture, "" for the capture's root. is_unfinished:
     whether the capture was interrupted, so that the directory must be left out. damages: that
-    capture.json can't be read, or that the capture is unfinished. is_fragment: whether the directory
-    holds only a part of the log, as its capture.json says, or as it is made of single files."""
+    capture.json can't be read, or that the capture is unfinished. is_fragment: whether the
+    directory holds only a part of the log: its capture.json says so, or it is made of single
+    files."""
 
     info: CaptureInfo | None = None
     folder: str = ""

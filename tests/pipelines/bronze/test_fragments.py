@@ -1,5 +1,5 @@
-"""An archive's entry of a truncation is a fragment of a log, and so is a single file: each brings its
-records into the lake, and says nothing about the records that it lacks."""
+"""An archive's entry of a truncation is a fragment of a log, and so is a single file: each brings
+its records into the lake, and says nothing about the records that it lacks."""
 
 from __future__ import annotations
 
@@ -158,7 +158,11 @@ def test_two_truncations_that_one_look_shows_are_told_apart(
 
 @pytest.mark.parametrize(
     "name",
-    ["00000000000000000000.log", "00000000000000000967.log", "00000000000000002147-0000000004.checkpoint"],
+    [
+        "00000000000000000000.log",
+        "00000000000000000967.log",
+        "00000000000000002147-0000000004.checkpoint",
+    ],
 )
 def test_a_single_file_of_a_known_replica_shows_no_truncation_and_no_deletion(
     name: str, data: Path, tmp_path: Path
@@ -167,7 +171,8 @@ def test_a_single_file_of_a_known_replica_shows_no_truncation_and_no_deletion(
     owner = read_identity(LocalDisk(), str(node))
     assert owner is not None
     took(lake, node, at=BEFORE)
-    took(lake, node / PARTITION / name, at=AFTER, of=f"{owner.cluster_id}:{owner.node_id}:{owner.directory_id}")
+    replica = f"{owner.cluster_id}:{owner.node_id}:{owner.directory_id}"
+    took(lake, node / PARTITION / name, at=AFTER, of=replica)
     gone = "truncated_at IS NOT NULL OR removed_at IS NOT NULL"
     assert rows_of(lake, bronze.LOG_BATCHES, gone) == []
     captures = rows_of(lake, bronze.CAPTURES)
