@@ -110,7 +110,7 @@ def _ingested(spark: SparkSession, lake: delta.Lake, segment: Path) -> ClusterLo
 def _build(spark: SparkSession, lake: delta.Lake, log: ClusterLog) -> None:
     for table in (gold.METADATA_HISTORY, gold.METADATA_CHANGES):
         delta.ensure_table(lake, table)
-    told = replay(OnSpark(spark), lake, {log.cluster_id: log})
+    told = replay(OnSpark(spark), lake, {log.committed.cluster_id: log})
     delta.commit(lake, gold.METADATA_HISTORY, told.history, "overwrite")
     delta.replace_by_files(spark, lake, gold.METADATA_CHANGES, told.changes)
 
