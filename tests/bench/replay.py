@@ -100,9 +100,10 @@ def _ingested(spark: SparkSession, lake: delta.Lake, segment: Path) -> ClusterLo
     write_directly(spark, lake, segment)
     found = delta.answer(lake, bronze.LOG_RECORDS, _BRANCH)
     names = ("low", "high", "leader_epoch", "crc")
-    columns = (found[name].to_numpy().astype(np.int64) for name in names)
+    low, high, epochs, crcs = (found[name].to_numpy().astype(np.int64) for name in names)
     is_proven = np.ones(found.num_rows, np.bool_)
-    committed = AgreedBranch(*columns, is_proven, str(found["cluster_id"][0].as_py()))
+    cluster_id = str(found["cluster_id"][0].as_py())
+    committed = AgreedBranch(low, high, epochs, crcs, is_proven, cluster_id)
     admitted = Admitted(lake, newest_versions(lake, (one.name for one in bronze.BRONZE)))
     return ClusterLog(committed, tuple(pieces_of(committed, None)), (), (), admitted)
 
