@@ -1,10 +1,5 @@
 """Commands that give what a lake holds to others."""
 
-from __future__ import annotations
-
-from dataclasses import field
-from typing import Annotated
-
 from jobs.commands import options
 from jobs.commands.combinations import alone, exclusive, needs, unless
 from jobs.commands.options import each_by, on_disk
@@ -13,8 +8,6 @@ from pipelines.object_store import check_local, check_place
 
 _PROGRESS_TOPIC = "kraftlake-publish-progress"
 _INTERVAL_S = 5.0
-
-Schema = Annotated[bool, option("--schema", "Only print the JSON Schema of the table's messages.")]
 
 
 @command("sharing.report:run", "Write an incident as one HTML file, the verdict first.")
@@ -40,18 +33,16 @@ class ReportOptions:
     not built).
     """
 
-    paths: Annotated[
-        Texts,
-        argument(
-            "[PATH...]",
-            "Directories, files or archives to report on, as for ingest.",
-            callback=each_by(check_place),
-        ),
-    ] = None
+    paths: Texts = argument(
+        "[PATH...]",
+        "Directories, files or archives to report on, as for ingest.",
+        default=None,
+        callback=each_by(check_place),
+    )
     lake: options.LakeOrPaths = None
-    output: Annotated[
-        str, option("-o, --output FILE", "The HTML file to write; - for standard output.")
-    ] = "report.html"
+    output: str = option(
+        "-o, --output FILE", "The HTML file to write; - for standard output.", default="report.html"
+    )
     cluster: options.Cluster = None
     order: options.Order = None
     json_output: options.Json = False
@@ -92,34 +83,28 @@ class ExportOptions:
     """
 
     lake: options.Lake
-    output: Annotated[
-        str,
-        option(
-            "-o, --output PLACE",
-            "The file to make; for several tables as Parquet or CSV, the folder to make.",
-            callback=on_disk("-o"),
-        ),
-    ]
-    tables: Annotated[
-        Texts, argument("[TABLE...]", "Tables such as gold.findings; all of the lake by default.")
-    ] = None
-    form: Annotated[
-        Text,
-        option(
-            "--to FORM",
-            "The form: duckdb, sqlite, parquet, csv or views (for DuckDB); by default as PLACE "
-            "ends.",
-        ),
-    ] = None
-    query: Annotated[
-        Text, option("--query SQL", "Export the answer to this query, as a table `answer`.")
-    ] = None
-    question: Annotated[
-        Text, option("--question NAME", "Export the answer to a question of `sql --questions`.")
-    ] = None
-    overwrite: Annotated[
-        bool, option("--overwrite", "Replace the file or folder of an earlier export.")
-    ] = False
+    output: str = option(
+        "-o, --output PLACE",
+        "The file to make; for several tables as Parquet or CSV, the folder to make.",
+        callback=on_disk("-o"),
+    )
+    tables: Texts = argument(
+        "[TABLE...]", "Tables such as gold.findings; all of the lake by default.", default=None
+    )
+    form: Text = option(
+        "--to FORM",
+        "The form: duckdb, sqlite, parquet, csv or views (for DuckDB); by default as PLACE ends.",
+        default=None,
+    )
+    query: Text = option(
+        "--query SQL", "Export the answer to this query, as a table `answer`.", default=None
+    )
+    question: Text = option(
+        "--question NAME", "Export the answer to a question of `sql --questions`.", default=None
+    )
+    overwrite: bool = option(
+        "--overwrite", "Replace the file or folder of an earlier export.", default=False
+    )
     json_output: options.Json = False
 
     def __post_init__(self) -> None:
@@ -147,19 +132,15 @@ class McpOptions:
     Exit codes: 0 when the client has ended, 2 usage.
     """
 
-    paths: Annotated[
-        Texts,
-        argument(
-            "[PATH...]",
-            "Directories of nodes, to serve instead of a lake.",
-            callback=each_by(check_local),
-        ),
-    ] = None
-    lake: options.LakeOrPaths = None
-    rows: Annotated[int, option("--rows N", "Give N rows at most in an answer.", min=1)] = 200
-    seconds: Annotated[float, option("--seconds S", "Stop an answer after S seconds.", min=1)] = (
-        60.0
+    paths: Texts = argument(
+        "[PATH...]",
+        "Directories of nodes, to serve instead of a lake.",
+        default=None,
+        callback=each_by(check_local),
     )
+    lake: options.LakeOrPaths = None
+    rows: int = option("--rows N", "Give N rows at most in an answer.", default=200, min=1)
+    seconds: float = option("--seconds S", "Stop an answer after S seconds.", default=60.0, min=1)
 
     def __post_init__(self) -> None:
         exclusive({"PATH": self.paths, "--lake": self.lake})
@@ -190,25 +171,21 @@ class RegisterOptions:
     """
 
     lake: options.Lake
-    catalog: Annotated[
-        Text,
-        option(
-            "--catalog FOLDER|URI",
-            "The metastore: a folder for an embedded one (Derby), or thrift://HOST:PORT.",
-        ),
-    ] = None
-    prefix: Annotated[
-        str, option("--prefix P", "A prefix for bronze, silver and gold, such as prod_.")
-    ] = ""
-    client_file: Annotated[
-        Text,
-        option(
-            "--client-file FILE",
-            "The file of Spark's settings for readers to write; by default spark.conf in FOLDER.",
-            callback=on_disk("--client-file"),
-        ),
-    ] = None
-    drop: Annotated[bool, option("--drop", "Drop the lake's names; the data stays.")] = False
+    catalog: Text = option(
+        "--catalog FOLDER|URI",
+        "The metastore: a folder for an embedded one (Derby), or thrift://HOST:PORT.",
+        default=None,
+    )
+    prefix: str = option(
+        "--prefix P", "A prefix for bronze, silver and gold, such as prod_.", default=""
+    )
+    client_file: Text = option(
+        "--client-file FILE",
+        "The file of Spark's settings for readers to write; by default spark.conf in FOLDER.",
+        default=None,
+        callback=on_disk("--client-file"),
+    )
+    drop: bool = option("--drop", "Drop the lake's names; the data stays.", default=False)
     json_output: options.Json = False
 
     def __post_init__(self) -> None:
@@ -253,81 +230,83 @@ class PublishOptions:
     """
 
     lake: options.OptionalLake = None
-    table: Annotated[
-        str, option("--table T", "The table: gold.metadata_changes or gold.findings.")
-    ] = "gold.metadata_changes"
-    bootstrap: Annotated[
-        Text, option("-b, --bootstrap HOST:PORT,...", "Brokers of the cluster that has the topic.")
-    ] = None
-    topic: Annotated[Text, option("--topic TOPIC", "Publish to a Kafka topic.")] = None
-    progress_topic: Annotated[
-        str, option("--progress-topic TOPIC", "The compacted topic that keeps the progress.")
-    ] = _PROGRESS_TOPIC
-    producer_config: Annotated[
-        Text,
-        option(
-            "--producer-config FILE",
-            "A file of librdkafka's properties, such as security.protocol.",
-        ),
-    ] = None
-    properties: Annotated[
-        Texts, option("-X NAME=VALUE", "A property of librdkafka. May be repeated.")
-    ] = None
-    folder: Annotated[
-        Text,
-        option(
-            "--to DIR", "Publish to a folder, as files of JSON lines.", callback=on_disk("--to")
-        ),
-    ] = None
-    webhook: Annotated[
-        Text,
-        option(
-            "--webhook URL",
-            "Send each new row of gold.findings by POST; @FILE reads the URL from a file.",
-        ),
-    ] = field(default=None, repr=False)
-    webhook_headers: Annotated[
-        Texts,
-        option(
-            "-H, --webhook-header H", "A header to send: 'NAME: VALUE', or @FILE. May be repeated."
-        ),
-    ] = field(default=None, repr=False)
-    webhook_format: Annotated[
-        str,
-        option(
-            "--webhook-format F", "The format of messages: json, slack, pagerduty or alertmanager."
-        ),
-    ] = "json"
-    webhook_severity: Annotated[
-        str, option("--webhook-severity S", "The least severity that is sent: error or warning.")
-    ] = "error"
-    webhook_key: Annotated[
-        Text,
-        option(
-            "--webhook-key KEY",
-            "The integration key of PagerDuty's service; @FILE reads it from a file.",
-        ),
-    ] = field(default=None, repr=False)
-    progress: Annotated[
-        Text, option("--progress FILE", "With --webhook: the file that keeps the progress.")
-    ] = None
-    start: Annotated[
-        str,
-        option(
-            "--from WHERE",
-            "Where the first run begins: snapshot (all rows of the table) or latest.",
-        ),
-    ] = "snapshot"
-    restart: Annotated[
-        bool, option("--restart", "Forget the progress, and begin at --from again.")
-    ] = False
-    follow: Annotated[bool, option("--follow", "Publish each new version, until interrupted.")] = (
-        False
+    table: str = option(
+        "--table T",
+        "The table: gold.metadata_changes or gold.findings.",
+        default="gold.metadata_changes",
     )
-    interval_s: Annotated[
-        float, option("--interval S", "With --follow: look at the table every S seconds.", min=0.1)
-    ] = _INTERVAL_S
-    schema: Schema = False
+    bootstrap: Text = option(
+        "-b, --bootstrap HOST:PORT,...", "Brokers of the cluster that has the topic.", default=None
+    )
+    topic: Text = option("--topic TOPIC", "Publish to a Kafka topic.", default=None)
+    progress_topic: str = option(
+        "--progress-topic TOPIC",
+        "The compacted topic that keeps the progress.",
+        default=_PROGRESS_TOPIC,
+    )
+    producer_config: Text = option(
+        "--producer-config FILE",
+        "A file of librdkafka's properties, such as security.protocol.",
+        default=None,
+    )
+    properties: Texts = option(
+        "-X NAME=VALUE", "A property of librdkafka. May be repeated.", default=None
+    )
+    folder: Text = option(
+        "--to DIR",
+        "Publish to a folder, as files of JSON lines.",
+        default=None,
+        callback=on_disk("--to"),
+    )
+    webhook: Text = option(
+        "--webhook URL",
+        "Send each new row of gold.findings by POST; @FILE reads the URL from a file.",
+        default=None,
+        is_secret=True,
+    )
+    webhook_headers: Texts = option(
+        "-H, --webhook-header H",
+        "A header to send: 'NAME: VALUE', or @FILE. May be repeated.",
+        default=None,
+        is_secret=True,
+    )
+    webhook_format: str = option(
+        "--webhook-format F",
+        "The format of messages: json, slack, pagerduty or alertmanager.",
+        default="json",
+    )
+    webhook_severity: str = option(
+        "--webhook-severity S",
+        "The least severity that is sent: error or warning.",
+        default="error",
+    )
+    webhook_key: Text = option(
+        "--webhook-key KEY",
+        "The integration key of PagerDuty's service; @FILE reads it from a file.",
+        default=None,
+        is_secret=True,
+    )
+    progress: Text = option(
+        "--progress FILE", "With --webhook: the file that keeps the progress.", default=None
+    )
+    start: str = option(
+        "--from WHERE",
+        "Where the first run begins: snapshot (all rows of the table) or latest.",
+        default="snapshot",
+    )
+    restart: bool = option(
+        "--restart", "Forget the progress, and begin at --from again.", default=False
+    )
+    follow: bool = option("--follow", "Publish each new version, until interrupted.", default=False)
+    interval_s: float = option(
+        "--interval S",
+        "With --follow: look at the table every S seconds.",
+        default=_INTERVAL_S,
+        min=0.1,
+    )
+    schema: bool = option(
+        "--schema", "Only print the JSON Schema of the table's messages.", default=False
+    )
     run_id: options.RunId = None
     json_output: options.Json = False
 

@@ -1,9 +1,5 @@
 """The command that plays scenarios and campaigns in the simulator: simulate."""
 
-from __future__ import annotations
-
-from typing import Annotated
-
 from jobs.commands import options
 from jobs.commands.combinations import alone, needs, unless
 from jobs.commands.options import on_disk
@@ -34,37 +30,30 @@ class SimulateOptions:
     where there are some. Exit codes: 0, 1 a broken invariant, 2 usage.
     """
 
-    scenario: Annotated[Text, argument("[SCENARIO]", "A scenario's name, such as split-brain.")] = (
-        None
+    scenario: Text = argument("[SCENARIO]", "A scenario's name, such as split-brain.", default=None)
+    output: Text = option(
+        "-o, --output DIR",
+        "A new folder for the scenario's nodes.",
+        default=None,
+        callback=on_disk("-o"),
     )
-    output: Annotated[
-        Text,
-        option(
-            "-o, --output DIR", "A new folder for the scenario's nodes.", callback=on_disk("-o")
-        ),
-    ] = None
-    list_scenarios: Annotated[bool, option("--list", "List the scenarios.")] = False
-    seeds: Annotated[Text, option("--seeds A:B", "Run once for each seed from A to B - 1.")] = None
-    events: Annotated[int, option("--events N", "The number of events in each run.", min=1)] = (
-        _EVENTS
+    list_scenarios: bool = option("--list", "List the scenarios.", default=False)
+    seeds: Text = option("--seeds A:B", "Run once for each seed from A to B - 1.", default=None)
+    events: int = option("--events N", "The number of events in each run.", default=_EVENTS, min=1)
+    state: str | None = option(
+        "--state FILE", "Keep finished runs in FILE, and run only what it lacks.", default=None
     )
-    state: Annotated[
-        str | None,
-        option("--state FILE", "Keep finished runs in FILE, and run only what it lacks."),
-    ] = None
-    jobs: Annotated[int, option("--jobs N", "Share the runs among N processes.", min=1)] = 1
-    is_guided: Annotated[
-        bool,
-        option(
-            "--guided", "Let every second run continue one that reached states new to the campaign."
-        ),
-    ] = False
-    forks: Annotated[
-        Text,
-        option(
-            "--forks EVENT.SEED,...", "From event number EVENT on, draw random numbers by SEED."
-        ),
-    ] = None
+    jobs: int = option("--jobs N", "Share the runs among N processes.", default=1, min=1)
+    is_guided: bool = option(
+        "--guided",
+        "Let every second run continue one that reached states new to the campaign.",
+        default=False,
+    )
+    forks: Text = option(
+        "--forks EVENT.SEED,...",
+        "From event number EVENT on, draw random numbers by SEED.",
+        default=None,
+    )
     json_output: options.Json = False
 
     def __post_init__(self) -> None:
