@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from markupsafe import Markup
 
-from pipelines.report.svg import Scale, box, label
+from pipelines.report.svg import Scale, box, label, line, text
 from pipelines.report.words import counted, named
 
 _THINNEST = 0.6
@@ -72,6 +72,20 @@ def draw_blocks(blocks: Iterable[Block], scale: Scale, y: float, height: float) 
         parts.append(box(left, y, width, height, kind, block.title))
         parts.append(label(x, y + height / 2 + 4, end - x, block.texts))
     return Markup("").join(parts)
+
+
+def draw_lane(
+    title: str, blocks: Sequence[Block], scale: Scale, y: float, bar: float, height: float
+) -> Markup:
+    """A lane: its title from y (pixels) on, and from `bar` on its blocks on a track."""
+    middle = bar + height / 2
+    return Markup("").join(
+        (
+            text(0, y + 12, title, class_="who"),
+            line(0, middle, 100, middle, "track"),
+            draw_blocks(merged(blocks, scale), scale, bar, height),
+        )
+    )
 
 
 HUES = 6
