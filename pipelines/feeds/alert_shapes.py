@@ -28,9 +28,10 @@ _OF_FILES = ("node_id", "directory_id", "position", "offset", "epoch", "message"
 
 @dataclass(frozen=True, slots=True)
 class Alert:
-    """A finding that is new, or resolved. row: of gold.findings, the last one where it is resolved.
-    key: names the alert, the same each time. at_ms: since the epoch, the time of the build that
-    reported it. routing_key: PagerDuty's key of the service, otherwise empty."""
+    """A finding that is new, or resolved. row: the finding's row of gold.findings; of a resolved
+    finding, its last row. key: names the alert, and stays the same. at_ms: the time of the build
+    that reported the finding, in ms since the epoch. routing_key: PagerDuty's key of the service;
+    empty for the other forms."""
 
     row: Row
     key: str

@@ -46,10 +46,10 @@ def publish(
 ) -> None:
     """Publish the changes that the target lacks, up to the table's newest version.
 
-    report: is told for each version what was published. restart: begin at `start` even where there
-    is progress. wait: is called when all is published, to continue afterwards; None: to end then.
-    Raises UsageError where the target has changes of another table, or of a version that doesn't
-    exist.
+    report: is called for each version with the number of changes that were published. restart:
+    whether to begin at `start` even where there is progress. wait: is called when everything is
+    published, and then publishing continues; where it is None, publishing ends. Raises UsageError
+    where the target has changes of another table, or of a version that doesn't exist.
     """
     position = None if restart else _kept(feed, target)
     if position is None:

@@ -21,10 +21,10 @@ Row = Mapping[str, Any]
 class RowChange:
     """The change of one row in one commit.
 
-    version: of the commit. ordinal: the change's place in the version, from 0; table, version and
-    ordinal identify the change, each time it is read. committed_at: the commit's time in ms since
-    the epoch, None for a row that is read. before, after: the row; None where there was, or is,
-    none.
+    version: the commit's version. ordinal: the change's place in the version, from 0; table,
+    version and ordinal identify the change, each time it is read. committed_at: the commit's time
+    in ms since the epoch; None for a row that is read. before, after: the row before and after the
+    commit; None where there was no row, or is none.
     """
 
     op: Op

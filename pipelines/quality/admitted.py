@@ -20,9 +20,9 @@ from pipelines.tables.contract import Contract
 
 @dataclass(frozen=True)
 class Admitted:
-    """The rows that a gate admits. versions: of the judged tables, by name. queries: SQL of the
-    admitted rows, for tables of which rows are left out. token: distinguishes what two gates admit
-    even when lake and versions are equal, because a lake can be deleted and made again."""
+    """The rows that a gate admits. versions: those of the judged tables, by name. queries: SQL of
+    the admitted rows, for tables of which rows are left out. token: distinguishes the rows of two
+    gates even when lake and versions are equal, because a lake can be deleted and made again."""
 
     lake: Lake
     versions: Mapping[str, int]

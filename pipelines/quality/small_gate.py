@@ -157,8 +157,8 @@ _PLAIN_NUMBERS = (1e-3, 1e7)
 def write_left_out(
     lake: delta.Lake, tables: Sequence[Contract], rows: Sequence[Mapping[str, Any]]
 ) -> None:
-    """Makes `rows` all rows that gold.quarantined_rows has of the tables. rows: with its
-    columns."""
+    """Makes `rows` the only rows of these tables in gold.quarantined_rows. rows: have the columns
+    of that table."""
     if not rows:
         forget_quarantined(lake, tables)
         return
@@ -199,14 +199,12 @@ def _json(value: Any, *, with_nulls: bool = False) -> str:
     if isinstance(value, list):
         return f"[{','.join(_json(one, with_nulls=with_nulls) for one in value)}]"
     if isinstance(value, Mapping):
-        fields = value.items()
-        return _object(
-            {
-                name: _json(one, with_nulls=with_nulls)
-                for name, one in fields
-                if with_nulls or one is not None
-            }
-        )
+        told = {
+            name: _json(one, with_nulls=with_nulls)
+            for name, one in value.items()
+            if with_nulls or one is not None
+        }
+        return _object(told)
     return _text(_plain(value))
 
 

@@ -112,8 +112,8 @@ class Validation:
         )
 
     def judge(self, suite: Suite, rows: DataFrame | pd.DataFrame, row_count: int) -> JudgedSuite:
-        """The rows that break the suite. rows: of judged_rows, or of frame, at one version of the
-        table, which has row_count rows."""
+        """The rows that break the suite. rows: those of judged_rows, or of frame, at one version of
+        the table, which has row_count rows."""
         asset = self._source.add_dataframe_asset(suite.name)
         batch = asset.add_batch_definition_whole_dataframe("table").get_batch({"dataframe": rows})
         expected = gx.ExpectationSuite(

@@ -17,9 +17,9 @@ _THINNEST = 0.6
 
 @dataclass(frozen=True)
 class Block:
-    """A block of a lane. start, end: on the drawing's scale. fill: a class of the style sheet.
-    texts: labels, the longest first. title: the tooltip. count: how many epochs the block stands
-    for. is_below: whether the block is below the log start."""
+    """A block of a lane. start, end: its edges on the drawing's scale. fill: a class of the style
+    sheet. texts: labels, the longest first. title: the tooltip. count: how many epochs the block
+    stands for. is_below: whether the block is below the log start."""
 
     start: float
     end: float
@@ -107,7 +107,7 @@ class Fills:
     """The fills of one cluster: each leader gets its own, by node id, while there are any."""
 
     def __init__(self, leaders: Iterable[int | None]) -> None:
-        """leaders: of all epochs that are drawn; None stands for an epoch whose leader is
+        """leaders: those of all epochs that are drawn; None stands for an epoch whose leader is
         unknown."""
         found = set(leaders)
         self._has_unknown = None in found

@@ -32,11 +32,11 @@ class LostRecordCount:
     """Records that replicas lost, or would lose: how many, and how many of them are proven
     committed, superseded or unproven.
 
-    first: the first offset. end: exclusive, of a run that is gone, otherwise None. epochs: of the
-    records, where the tables have them. capture_group: the group whose captures show that the
-    records are pending or unseen. between: captured_at of the last capture with the records that
-    are gone (None where no table has it), and of the first capture without them. effect: None where
-    it was not asked.
+    first: the first offset. end: the end of a run that is gone, exclusive; None for other records.
+    epochs: the epochs of the records, where the tables have them. capture_group: the group whose
+    captures show that the records are pending or unseen. between: captured_at of the last capture
+    with the records that are gone (None where no table has it), and of the first capture without
+    them. effect: None where nobody asked for it.
     """
 
     replicas: tuple[Replica, ...]

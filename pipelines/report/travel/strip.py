@@ -16,10 +16,10 @@ from pipelines.report.travel.trip import Trip
 from pipelines.report.words import counted
 
 _LED, _BAR, _TOP = 20, 34, 30
-"""Pixels: of the lane of leaders, of the bars, and where the bars begin."""
+"""The heights of the lane of leaders and of the bars, and where the bars begin, in pixels."""
 _MARKS = _TOP + _BAR + 10
 HEIGHT_OF_LANES = _MARKS + 8
-"""Pixels of the part under the slider; the axis is below."""
+"""The height of the part under the slider, in pixels; the axis is below it."""
 _COLUMNS, _TICKS = 200, 5
 _MAX_MARKS = 200
 
