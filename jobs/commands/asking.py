@@ -2,7 +2,7 @@
 at a moment."""
 
 from jobs.commands import cluster_options, options
-from jobs.commands.combinations import alone, exclusive, needs, unless
+from jobs.commands.combinations import alone, exclusive, given, needs
 from jobs.commands.parameters import Text, Texts, argument, command, option
 from jobs.moments import Moment, asked_moment
 from replica.errors import UsageError
@@ -66,14 +66,8 @@ class SqlOptions:
     )
 
     def __post_init__(self) -> None:
-        of_views = {"--cluster": self.cluster, "--at-offset": self.at_offset}
-        of_a_query = {
-            **of_views,
-            "--at-time": self.at_time,
-            "--engine": unless(DELTA_RS, self.engine),
-        }
-        for name, value in (("--tables", self.tables), ("--questions", self.questions)):
-            alone(name, value, of_a_query)
+        for name, value in given(self, "tables", "questions").items():
+            alone(name, value, given(self, "cluster", "at_offset", "at_time", "engine"))
         asked_moment(self.at_offset, self.at_time)  # A wrong moment is refused before a prompt.
 
     @property
@@ -161,25 +155,17 @@ class StateOptions:
     plain_csv: options.PlainCsv = False
 
     def __post_init__(self) -> None:
-        exclusive({"PATH": self.paths, "--lake": self.lake})
-        of_directories = {"--order": self.order, "--redact-key": self.redact_key}
+        exclusive(given(self, "paths", "lake"))
+        of_directories = given(self, "order", "redact_key")
         needs("PATH", self.paths, of_directories)
-        figures = {"--sizes": self.sizes, "--exposure": self.exposure}
-        exclusive({**figures, "--diff": self.diff})
-        of_exposure = {"--broker-config": self.broker_config, "--since": self.since}
-        needs("--exposure", self.exposure, of_exposure)
-        of_entities = {
-            "--entity": self.entities,
-            "--name": self.names,
-            "--topic": self.topic,
-            "--csv": self.csv,
-            "--plain-csv": self.plain_csv,
-        }
-        moment = {"--at-offset": self.at_offset, "--at-time": self.at_time}
-        for name, value in figures.items():
+        exclusive(given(self, "sizes", "exposure", "diff"))
+        needs("--exposure", self.exposure, given(self, "broker_config", "since"))
+        of_entities = given(self, "entities", "names", "topic", "csv", "plain_csv")
+        moment = given(self, "at_offset", "at_time")
+        for name, value in given(self, "sizes", "exposure").items():
             alone(name, value, {**of_entities, **of_directories})
         if self.sizes or self.exposure:
-            needs("--lake", not self.paths, {**moment, "--committed-only": self.committed_only})
+            needs("--lake", not self.paths, {**moment, **given(self, "committed_only")})
         alone("--diff", self.diff, of_entities)
         if self.diff is not None and self.paths:
             raise UsageError("--diff goes with --lake")

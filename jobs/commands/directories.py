@@ -1,7 +1,7 @@
 """Commands over logs on disk: dump, diff, check, recover, capture, prune, redact, explain."""
 
 from jobs.commands import cluster_options, options
-from jobs.commands.combinations import exclusive, needs
+from jobs.commands.combinations import exclusive, given, needs
 from jobs.commands.parameters import Number, Text, Texts, argument, command, option
 from pipelines.object_store import check_local
 from replica.errors import UsageError
@@ -69,7 +69,7 @@ class DumpOptions:
     redact_key: options.RedactKey = None
 
     def __post_init__(self) -> None:
-        exclusive({"--logs-only": self.logs_only, "--snapshots-only": self.snapshots_only})
+        exclusive(given(self, "logs_only", "snapshots_only"))
         if self.types and self.batches:
             raise UsageError("--type selects records, --batches shows none: drop one")
 
@@ -249,7 +249,7 @@ class RecoverOptions:
             raise UsageError(
                 "recover: --plan is missing; kraftlake plans, and changes no directory"
             )
-        needs("--rehearse", self.rehearse, {"--seeds": self.seeds})
+        needs("--rehearse", self.rehearse, given(self, "seeds"))
 
 
 @command("directories.capture:run", "Copy the directories of running nodes, with hashes.")
@@ -289,8 +289,8 @@ class CaptureOptions:
     json_output: options.Json = False
 
     def __post_init__(self) -> None:
-        of_copies = {"--redact-key": self.redact_key, "--names": self.hashes_names}
-        needs("--redacted", self.redacted, {**of_copies, "--show-config": self.show_config})
+        of_copies = given(self, "redact_key", "hashes_names", "show_config")
+        needs("--redacted", self.redacted, of_copies)
 
 
 @command("directories.prune:run", "Delete captures that are older than a given age.")

@@ -3,15 +3,13 @@
 import typer
 
 from jobs.commands import cluster_options, node_options, options
-from jobs.commands.combinations import exclusive, needs, unless
+from jobs.commands.combinations import exclusive, given, needs
 from jobs.commands.options import on_disk
 from jobs.commands.parameters import Number, Text, add, argument, command, option
 from jobs.output import write_text
 from replica.model.topic import METADATA_TOPIC
 
 replica = typer.Typer(name="replica", invoke_without_command=True)
-
-_CATCH_UP_S = 60.0
 
 
 @replica.callback(short_help="Run, describe, record or write to a metadata quorum.")
@@ -230,7 +228,7 @@ class AppendOptions:
     command_config: node_options.CommandConfig = None
 
     def __post_init__(self) -> None:
-        exclusive({"--raw": self.raw, "--records": self.as_json})
+        exclusive(given(self, "raw", "as_json"))
 
 
 @command("engine.replica_observe:run", "Record the metadata log of a real quorum.")
@@ -314,7 +312,7 @@ class ObserveOptions:
     timeout_s: float = option(
         "--timeout S",
         "With --until-caught-up: fail if that takes longer than S seconds.",
-        default=_CATCH_UP_S,
+        default=60.0,
         min=0.1,
     )
     log_format: node_options.LogFormat = "text"
@@ -322,10 +320,9 @@ class ObserveOptions:
     command_config: node_options.CommandConfig = None
 
     def __post_init__(self) -> None:
-        timeout = unless(_CATCH_UP_S, self.timeout_s)
-        needs("--until-caught-up", self.until_caught_up, {"--timeout": timeout})
-        needs("--metrics", unless("", self.metrics), {"--broker-config": self.broker_config})
-        exclusive({"--anonymous": self.is_anonymous, "--node-id": self.node_id})
+        needs("--until-caught-up", self.until_caught_up, given(self, "timeout_s"))
+        needs("--metrics", self.metrics or None, given(self, "broker_config"))
+        exclusive(given(self, "is_anonymous", "node_id"))
 
 
 for _options in (

@@ -3,7 +3,7 @@
 from typing import Annotated
 
 from jobs.commands import cluster_options, options
-from jobs.commands.combinations import exclusive, needs
+from jobs.commands.combinations import exclusive, given, needs
 from jobs.commands.parameters import Number, Text, Texts, command, option, shared_option
 
 Zone = Annotated[
@@ -112,11 +112,6 @@ class HistoryOptions:
     plain_csv: options.PlainCsv = False
 
     def __post_init__(self) -> None:
-        exclusive({"PATH": self.paths, "--lake": self.lake})
-        of_directories = {
-            "--order": self.order,
-            "--keep-secrets": self.keep_secrets,
-            "--show-config": self.show_config,
-            "--redact-key": self.redact_key,
-        }
+        exclusive(given(self, "paths", "lake"))
+        of_directories = given(self, "order", "keep_secrets", "show_config", "redact_key")
         needs("PATH", self.paths, of_directories)

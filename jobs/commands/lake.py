@@ -1,7 +1,7 @@
 """Commands that fill a lake and keep it."""
 
 from jobs.commands import options
-from jobs.commands.combinations import Given, alone, exclusive
+from jobs.commands.combinations import alone, exclusive, given
 from jobs.commands.parameters import Text, Texts, command, option
 from replica.errors import UsageError
 
@@ -79,10 +79,9 @@ class IngestOptions:
     json_output: options.Json = False
 
     def __post_init__(self) -> None:
-        streams: Given = {"--follow": self.follow_s, "--available-now": self.available_now}
+        streams = given(self, "follow_s", "available_now")
         exclusive(streams)
-        of_a_run = {"--build": self.then_build, "--run-id": self.run_id}
-        alone("--dry-run", self.dry_run, {**streams, **of_a_run})
+        alone("--dry-run", self.dry_run, {**streams, **given(self, "then_build", "run_id")})
         if not self.is_stream:
             return
         if self.captured_at is not None or self.order:
@@ -131,7 +130,7 @@ class BuildOptions:
     json_output: options.Json = False
 
     def __post_init__(self) -> None:
-        alone("--follow", self.follow_s is not None, {"--run-id": self.run_id})
+        alone("--follow", self.follow_s is not None, given(self, "run_id"))
 
 
 @command("lake.quality:run", "Check every table against its expectations.")

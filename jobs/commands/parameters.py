@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import MISSING, dataclass, field, fields
 from pkgutil import resolve_name
-from typing import Annotated, Any, TypeVar, dataclass_transform
+from typing import Annotated, Any, TypeVar, dataclass_transform, get_args
 
 import typer
+from typer.models import ArgumentInfo
 
 from jobs.commands.help_pages import CommandPage
 
@@ -75,6 +76,16 @@ def command(function: str, short_help: str) -> Callable[[type[_Options]], type[_
         return made
 
     return declared
+
+
+def shown_name(options: type, field_name: str) -> str:
+    """The name of an option, such as --output, or of an argument, such as PATH. options: the class
+    that has the field."""
+    _, parameter = get_args(vars(options)["__init__"].__annotations__[field_name])
+    if isinstance(parameter, ArgumentInfo):
+        return str(parameter.metavar).strip("[.]")
+    # typer takes the first name for a default until it reads the signature
+    return str((parameter.default, *(parameter.param_decls or ()))[-1])
 
 
 def add(app: typer.Typer, options: type, heading: str | None = None) -> None:

@@ -1,11 +1,9 @@
 """The command that answers whether a planned change is safe."""
 
 from jobs.commands import cluster_options, node_options, options
-from jobs.commands.combinations import exclusive, needs, unless
+from jobs.commands.combinations import exclusive, given, needs
 from jobs.commands.parameters import Number, Text, command, option
 from replica.errors import UsageError
-
-_TIMEOUT_S = 60.0
 
 
 @command("asking.preflight:run", "Is a change safe? Brokers, voters, partitions, upgrades.")
@@ -77,7 +75,7 @@ class PlanOptions:
     timeout_s: float = option(
         "--timeout S",
         "With -b: fail if reading the quorum's log takes longer than S seconds.",
-        default=_TIMEOUT_S,
+        default=60.0,
         min=0.1,
     )
     command_config: node_options.CommandConfig = None
@@ -87,12 +85,9 @@ class PlanOptions:
     json_output: options.Json = False
 
     def __post_init__(self) -> None:
-        exclusive({"PATH": self.paths, "--lake": self.lake, "--bootstrap": self.bootstrap})
-        moment = {"--at-offset": self.at_offset, "--at-time": self.at_time}
-        of_a_lake = {**moment, "--committed-only": self.committed_only}
+        exclusive(given(self, "paths", "lake", "bootstrap"))
+        of_a_lake = given(self, "at_offset", "at_time", "committed_only")
         needs("--lake", not (self.paths or self.bootstrap), of_a_lake)
-        timeout = unless(_TIMEOUT_S, self.timeout_s)
-        of_a_quorum = {"--timeout": timeout, "--command-config": self.command_config}
-        needs("--bootstrap", self.bootstrap, of_a_quorum)
+        needs("--bootstrap", self.bootstrap, given(self, "timeout_s", "command_config"))
         if self.bootstrap and self.cluster is not None:
             raise UsageError("--cluster goes with --lake or PATH: a quorum is of one cluster")

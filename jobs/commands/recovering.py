@@ -2,7 +2,7 @@
 makes the checkpoint from which a new cluster boots."""
 
 from jobs.commands import options
-from jobs.commands.combinations import exclusive, needs
+from jobs.commands.combinations import exclusive, given, needs
 from jobs.commands.parameters import Text, Texts, argument, command, option
 from replica.errors import UsageError
 
@@ -140,8 +140,8 @@ class RestoreOptions:
     json_output: options.Json = False
 
     def __post_init__(self) -> None:
-        exclusive({"LOGDIR": self.paths, "--lake": self.lake})
+        exclusive(given(self, "paths", "lake"))
         if (self.output is None) != self.dry_run:
             raise UsageError("restore: give either -o FOLDER or --dry-run")
-        of_lake = {"--cluster": self.cluster, "--at-time": self.at_time}
-        needs("--lake", not self.paths, {**of_lake, "--committed-only": self.committed_only})
+        of_a_lake = given(self, "cluster", "at_time", "committed_only")
+        needs("--lake", not self.paths, of_a_lake)

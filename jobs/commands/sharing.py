@@ -1,13 +1,10 @@
 """Commands that give what a lake holds to others."""
 
 from jobs.commands import options
-from jobs.commands.combinations import alone, exclusive, needs, unless
+from jobs.commands.combinations import alone, exclusive, given, needs
 from jobs.commands.options import each_by, on_disk
 from jobs.commands.parameters import Text, Texts, argument, command, option
 from pipelines.object_store import check_local, check_place
-
-_PROGRESS_TOPIC = "kraftlake-publish-progress"
-_INTERVAL_S = 5.0
 
 
 @command("sharing.report:run", "Write an incident as one HTML file, the verdict first.")
@@ -49,7 +46,7 @@ class ReportOptions:
 
     def __post_init__(self) -> None:
         exclusive({"-o -": self.output == "-", "--json": self.json_output})
-        needs("PATH", self.paths, {"--order": self.order})
+        needs("PATH", self.paths, given(self, "order"))
 
 
 @command("sharing.export:run", "Write tables or answers as DuckDB, SQLite, Parquet or CSV.")
@@ -108,7 +105,7 @@ class ExportOptions:
     json_output: options.Json = False
 
     def __post_init__(self) -> None:
-        exclusive({"TABLE": self.tables, "--query": self.query, "--question": self.question})
+        exclusive(given(self, "tables", "query", "question"))
 
 
 @command("sharing.mcp:run", "Serve a lake or directories to assistants and editors (MCP).")
@@ -143,7 +140,7 @@ class McpOptions:
     seconds: float = option("--seconds S", "Stop an answer after S seconds.", default=60.0, min=1)
 
     def __post_init__(self) -> None:
-        exclusive({"PATH": self.paths, "--lake": self.lake})
+        exclusive(given(self, "paths", "lake"))
 
 
 @command("sharing.register:run", "Give a lake's tables names in a Hive metastore.")
@@ -189,7 +186,7 @@ class RegisterOptions:
     json_output: options.Json = False
 
     def __post_init__(self) -> None:
-        exclusive({"--drop": self.drop, "--client-file": self.client_file})
+        exclusive(given(self, "drop", "client_file"))
 
 
 @command("sharing.publish:run", "Publish a table's changes: Kafka, files, a webhook.")
@@ -242,7 +239,7 @@ class PublishOptions:
     progress_topic: str = option(
         "--progress-topic TOPIC",
         "The compacted topic that keeps the progress.",
-        default=_PROGRESS_TOPIC,
+        default="kraftlake-publish-progress",
     )
     producer_config: Text = option(
         "--producer-config FILE",
@@ -301,7 +298,7 @@ class PublishOptions:
     interval_s: float = option(
         "--interval S",
         "With --follow: look at the table every S seconds.",
-        default=_INTERVAL_S,
+        default=5.0,
         min=0.1,
     )
     schema: bool = option(
@@ -311,23 +308,11 @@ class PublishOptions:
     json_output: options.Json = False
 
     def __post_init__(self) -> None:
-        targets = {"--topic": self.topic, "--to": self.folder, "--webhook": self.webhook}
-        alone(
-            "--schema", self.schema, {**targets, "--follow": self.follow, "--restart": self.restart}
-        )
-        of_a_topic = {
-            "--bootstrap": self.bootstrap,
-            "-X": self.properties,
-            "--producer-config": self.producer_config,
-            "--progress-topic": unless(_PROGRESS_TOPIC, self.progress_topic),
-        }
+        publishing = given(self, "topic", "folder", "webhook", "follow", "restart")
+        alone("--schema", self.schema, publishing)
+        of_a_topic = given(self, "bootstrap", "properties", "producer_config", "progress_topic")
         needs("--topic", self.topic, of_a_topic)
-        of_a_webhook = {
-            "--webhook-header": self.webhook_headers,
-            "--progress": self.progress,
-            "--webhook-format": unless("json", self.webhook_format),
-            "--webhook-key": self.webhook_key,
-            "--webhook-severity": unless("error", self.webhook_severity),
-        }
+        of_messages = given(self, "webhook_format", "webhook_key", "webhook_severity")
+        of_a_webhook = {**given(self, "webhook_headers", "progress"), **of_messages}
         needs("--webhook", self.webhook, of_a_webhook)
-        needs("--follow", self.follow, {"--interval": unless(_INTERVAL_S, self.interval_s)})
+        needs("--follow", self.follow, given(self, "interval_s"))

@@ -1,12 +1,10 @@
 """The command that plays scenarios and campaigns in the simulator: simulate."""
 
 from jobs.commands import options
-from jobs.commands.combinations import alone, needs, unless
+from jobs.commands.combinations import alone, given, needs
 from jobs.commands.options import on_disk
 from jobs.commands.parameters import Text, argument, command, option
 from replica.errors import UsageError
-
-_EVENTS = 2000
 
 
 @command("engine.simulate:run", "Write logs of named incidents; run the engine under faults.")
@@ -39,7 +37,7 @@ class SimulateOptions:
     )
     list_scenarios: bool = option("--list", "List the scenarios.", default=False)
     seeds: Text = option("--seeds A:B", "Run once for each seed from A to B - 1.", default=None)
-    events: int = option("--events N", "The number of events in each run.", default=_EVENTS, min=1)
+    events: int = option("--events N", "The number of events in each run.", default=2000, min=1)
     state: str | None = option(
         "--state FILE", "Keep finished runs in FILE, and run only what it lacks.", default=None
     )
@@ -62,9 +60,8 @@ class SimulateOptions:
             if any(each is not None for each in played.values()) or self.list_scenarios:
                 raise UsageError("--seeds goes with no scenario, -o or --list")
             return
-        of_a_campaign = {"--state": self.state, "--jobs": unless(1, self.jobs)}
-        of_a_campaign |= {"--guided": self.is_guided, "--forks": self.forks}
-        needs("--seeds", None, {**of_a_campaign, "--events": unless(_EVENTS, self.events)})
+        of_a_campaign = given(self, "state", "jobs", "is_guided", "forks", "events")
+        needs("--seeds", None, of_a_campaign)
         alone("--list", self.list_scenarios, played)
         if self.scenario is None and self.output is not None:
             raise UsageError(f"-o {self.output}: the scenario is missing; --list shows them")
