@@ -89,7 +89,7 @@ def pagerduty(alert: Alert) -> bytes:
         "source": row["cluster_id"],
         "severity": row["severity"],
         "timestamp": _time(alert.at_ms),
-        "component": _component(row),
+        "component": "cluster" if row["family"] == "health" else f"node {row['node_id']}",
         "group": row["cluster_id"],
         "class": row["rule"],
         "custom_details": _details(row),
@@ -142,10 +142,6 @@ def _details(row: Row) -> dict[str, Any]:
     named = ("node_id", "directory_id", "file", "position", "offset", "epoch", "message")
     found = {name: row[name] for name in named if row[name] is not None}
     return {**found, "subjects": _subjects(row), "explain": f"kraftlake explain {row['rule']}"}
-
-
-def _component(row: Row) -> str:
-    return "cluster" if row["family"] == "health" else f"node {row['node_id']}"
 
 
 def _told(row: Row) -> str:

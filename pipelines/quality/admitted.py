@@ -42,7 +42,8 @@ class Admitted:
         Raises as `rows_of`."""
         name = contract.name
         if name not in self.queries:
-            return columns_of(self._table(name), contract, names, where)
+            table = _opened(self.token, self.lake.table_uri(name), self.versions[name])
+            return columns_of(table, contract, names, where)
         columns = ", ".join(quoted(names))
         query = f"SELECT {columns} FROM ({self.queries[name]}) WHERE {where}"  # noqa: S608 - our own text
         found = opened_at(self.lake, self.versions).answer(query)
@@ -51,9 +52,6 @@ class Admitted:
     def rows_where(self, contract: Contract, where: str) -> pa.Table:
         """The admitted rows that fulfil a condition in SQL. Raises as `rows_of`."""
         return self.columns_where(contract, contract.column_names, where)
-
-    def _table(self, name: str) -> DeltaTable:
-        return _opened(self.token, self.lake.table_uri(name), self.versions[name])
 
 
 @lru_cache(maxsize=16)

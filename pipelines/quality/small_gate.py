@@ -205,20 +205,16 @@ def _json(value: Any, *, with_nulls: bool = False) -> str:
             if with_nulls or one is not None
         }
         return _object(told)
-    return _text(_plain(value))
+    if isinstance(value, bytes):
+        return _text(b64encode(value).decode())
+    if isinstance(value, datetime):
+        time = value.astimezone(UTC).replace(tzinfo=None)
+        return _text(f"{time.isoformat(timespec='milliseconds')}Z")
+    return _text(value)
 
 
 def _object(fields: Mapping[str, str]) -> str:
     return "{" + ",".join(f"{_text(name)}:{value}" for name, value in fields.items()) + "}"
-
-
-def _plain(value: str | bytes | datetime) -> str:
-    if isinstance(value, bytes):
-        return b64encode(value).decode()
-    if isinstance(value, datetime):
-        time = value.astimezone(UTC).replace(tzinfo=None)
-        return f"{time.isoformat(timespec='milliseconds')}Z"
-    return value
 
 
 def _text(value: str) -> str:

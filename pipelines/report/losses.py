@@ -82,7 +82,11 @@ def losses(
                     losing.committed,
                     losing.unproven,
                     losing.superseded,
-                    epochs=_epochs(parting, losing.replica),
+                    epochs=tuple(
+                        branch.epoch
+                        for branch in parting.branches
+                        if losing.replica in branch.replicas
+                    ),
                     capture_group=parting.capture_group,
                 )
             )
@@ -102,10 +106,6 @@ def _gone(row: Row) -> LostRecordCount:
         end=row["to_offset"],
         between=(row["last_seen"], row["seen_at"]),
     )
-
-
-def _epochs(parting: Parting, replica: Replica) -> tuple[int, ...]:
-    return tuple(branch.epoch for branch in parting.branches if replica in branch.replicas)
 
 
 def _together(found: Iterable[LostRecordCount]) -> Iterable[LostRecordCount]:

@@ -136,10 +136,6 @@ def _ticks(steps: ReportSteps, scale: Scale) -> Iterator[Markup]:
     chosen = [known[place] for place in thinned(range(len(known)), _TICKS)]
     shown = [time_label(time / 1000, "%H:%M:%S") for _, time in chosen]
     if len(set(shown)) < len(shown):
-        shown = [_with_ms(time) for _, time in chosen]
+        shown = [f"{time_label(time // 1000, '%H:%M:%S')}.{time % 1000:03}" for _, time in chosen]
     places = [scale.x(place + 0.5) for place, _ in chosen]
     return ticks(HEIGHT_OF_LANES, zip(places, shown, strict=True), edge=6)
-
-
-def _with_ms(time: int) -> str:
-    return f"{time_label(time // 1000, '%H:%M:%S')}.{time % 1000:03}"

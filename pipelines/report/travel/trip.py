@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from pipelines.in_memory.health_rules import cluster_of
 from pipelines.report.evidence import Evidence
-from pipelines.report.source import Figure, ReportSource, Row
+from pipelines.report.source import Figure, ReportSource
 from pipelines.report.travel import queries
 from pipelines.report.travel.moments import ReportMoment, chosen
 from pipelines.report.travel.steps import ReportSteps, steps_of
@@ -112,7 +112,9 @@ def gather_trip(source: ReportSource, evidence: Evidence, share: int) -> Trip | 
         steps = steps_of(changes.rows, versions.rows, evidence.leaders.rows)
         if not steps.offsets:
             return None
-        moments = _moments(source, evidence, steps, changes.rows)
+        entities = source.ask(queries.judged_entities(cluster))[0]["entities"]
+        lost = [loss.first for loss in evidence.losses]
+        moments = chosen(steps, changes.rows, evidence.known_ranges, lost, entities)
         judgements = tuple(judged_at(source, evidence, steps, moment) for moment in moments)
     return Trip(
         changes,
@@ -137,11 +139,3 @@ def _values_of(source: ReportSource) -> Iterator[None]:
             f"{error}); run `kraftlake build --lake {source.lake}` again, or fill a new lake"
         )
         raise UnreadableFileError(source.lake.table_uri(queries.HISTORY), reason) from error
-
-
-def _moments(
-    source: ReportSource, evidence: Evidence, steps: ReportSteps, changes: tuple[Row, ...]
-) -> tuple[ReportMoment, ...]:
-    entities = source.ask(queries.judged_entities(evidence.cluster_id))[0]["entities"]
-    lost = [loss.first for loss in evidence.losses]
-    return chosen(steps, changes, evidence.known_ranges, lost, entities)
