@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -86,15 +86,6 @@ class FeedProgress:
             return FeedProgress(str(value["table"]), str(value["table_id"]), position)
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise DataError("this is no progress of kraftlake publish") from error
-
-
-@dataclass(frozen=True, slots=True)
-class Unit:
-    """The changes of one version. start: where to begin. changes: all of them from ordinal 0 on, in
-    order; they can be read once."""
-
-    start: FeedPosition
-    changes: Iterable[RowChange]
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -28,7 +28,7 @@ from pipelines.feeds import message
 from pipelines.feeds.alert_shapes import SHAPES, Alert, alert_key
 from pipelines.feeds.change_feed import ChangeFeed
 from pipelines.feeds.files import ProgressFile, locked
-from pipelines.feeds.values import FeedPosition, FeedProgress, Row, RowChange, Unit
+from pipelines.feeds.values import FeedPosition, FeedProgress, Row, RowChange
 from replica.errors import AuthenticationError, PeerError, UnreachablePeerError, UsageError
 
 JSON = "json"
@@ -130,17 +130,17 @@ class Webhook:
     def keep(self, position: FeedPosition) -> None:
         self._kept.write(FeedProgress(self._feed.feed.name, self._feed.table_id, position))
 
-    def publish(self, unit: Unit) -> int:
-        known, sent = self._known_before(unit.start), 0
-        resolved = _Resolved(self._feed, unit.start.version, self._counts)
-        for change in unit.changes:
+    def publish(self, start: FeedPosition, changes: Iterable[RowChange]) -> int:
+        known, sent = self._known_before(start), 0
+        resolved = _Resolved(self._feed, start.version, self._counts)
+        for change in changes:
             body = self._new(change, known) or self._ended(change, resolved)
-            if body is None or change.ordinal < unit.start.ordinal:
+            if body is None or change.ordinal < start.ordinal:
                 continue
             self._send(change, body)
-            self.keep(replace(unit.start, ordinal=change.ordinal + 1))
+            self.keep(replace(start, ordinal=change.ordinal + 1))
             sent += 1
-        self.keep(unit.start.following)
+        self.keep(start.following)
         return sent
 
     def _counts(self, row: Row | None) -> bool:

@@ -33,7 +33,7 @@ from pipelines.quality.unbroken import (
     counted_in_parts,
     opened,
 )
-from pipelines.quality.verdicts import JudgedSuite, TableResult, unbroken
+from pipelines.quality.verdicts import TableResult, unbroken
 from pipelines.tables.contract import Contract
 from pipelines.tables.gold import QUARANTINED_ROWS
 from replica.metadata.variant_reader import decode_variant
@@ -90,7 +90,7 @@ class SmallGate(JudgedRun):
         for one in counts:
             rows = judged_rows(one.suite, admitted)
             result = self._judged(layer, one, rows, admitted)
-            judged.append((TableResult(one.suite.contract, one.version, result), rows))
+            judged.append((result, rows))
             bad = [verdict.expectation for verdict in result.broken(Action.QUARANTINE)]
             if bad:
                 admitted[one.suite.name] = without_broken(rows, one.suite, bad)
@@ -113,24 +113,25 @@ class SmallGate(JudgedRun):
         return frozenset(
             one.table.name
             for one in self.results
-            if all(verdict.success for verdict in one.judged.verdicts)
+            if all(verdict.success for verdict in one.verdicts)
         )
 
     def _judged(
         self, layer: QueryableTables, one: Counted, rows: str, admitted: Mapping[str, str]
-    ) -> JudgedSuite:
+    ) -> TableResult:
         join = one.suite.joined
         # the joined table lost rows, which may break this suite
         joins_fewer = join is not None and join.contract.name in admitted
         if not any(one.broken) and not joins_fewer:
-            return unbroken(one.suite, one.row_count)
-        return self._in_detail(one.suite, frame(layer, one.suite, rows), one.row_count)
+            return unbroken(one.suite, one.version, one.row_count)
+        found = frame(layer, one.suite, rows)
+        return self._in_detail(one.suite, found, one.version, one.row_count)
 
     def _quarantined(
         self, layer: QueryableTables, one: TableResult, rows: str
     ) -> Iterator[Mapping[str, Any]]:
-        for verdict in one.judged.broken(Action.QUARANTINE):
-            broken = only_broken(rows, one.judged.suite, verdict.expectation)
+        for verdict in one.broken(Action.QUARANTINE):
+            broken = only_broken(rows, one.suite, verdict.expectation)
             for told in texts(one.table, in_types(layer.answer(broken), one.table.arrow_schema)):
                 yield {
                     "run_id": self.run_id,
