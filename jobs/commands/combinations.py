@@ -14,8 +14,8 @@ values."""
 
 
 def given(options: object, *names: str) -> Given:
-    """The values of these fields of a command's options, by the names that help shows. None for a
-    value that is the default."""
+    """The values of these fields of a command's options, by the names that help shows. A value that
+    is the default counts as not given, and is None here."""
     defaults = {one.name: one.default for one in fields(options)}  # type: ignore[arg-type]
     values = {name: getattr(options, name) for name in names}
     return {

@@ -49,7 +49,8 @@ _LONG_VALUE = 8
 
 @dataclass(frozen=True)
 class KafkaDestination:
-    """Where to publish. properties: librdkafka's, bootstrap.servers among them."""
+    """The topics to publish to, and the cluster. properties: librdkafka's properties, with
+    bootstrap.servers."""
 
     topic: str
     progress_topic: str

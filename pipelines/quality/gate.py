@@ -178,7 +178,7 @@ def broken_rows(
     """By table name, how many rows break each of the suite's expectations, in the suite's order.
     For an expectation about the table as a whole: 1 where it is broken.
 
-    suites: with their judged rows. One query counts for all suites.
+    suites: each with its judged rows. One query counts for all suites.
     """
     counts = [_broken_counts(suite, rows) for suite, rows in suites]
     told = reduce(DataFrame.unionAll, counts).collect() if counts else []

@@ -172,7 +172,7 @@ def write_left_out(
 
 
 def texts(contract: Contract, rows: pa.Table) -> Iterable[dict[str, str]]:
-    """For each row of a table its row_key and its content. rows: with the types of the contract."""
+    """For each row of a table its row_key and its content. rows: have the types of the contract."""
     variants = {one.name for one in contract.columns if isinstance(one.data_type, VariantType)}
     for row in rows.to_pylist():
         told = {

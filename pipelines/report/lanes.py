@@ -91,8 +91,8 @@ def draw_lane(
 HUES = 6
 """How many leaders have a fill of their own in the style sheet. Every block also has a text."""
 OTHER, UNKNOWN, MANY = "other", "unknown", "many"
-"""Fills of no leader's own: of leaders beyond the last hue, of an epoch whose leader no replica
-tells, and of several epochs that are drawn as one block."""
+"""The fills that no leader has alone. They stand for leaders beyond the last hue, for an epoch
+whose leader no replica tells, and for several epochs that are drawn as one block."""
 
 
 @dataclass(frozen=True)

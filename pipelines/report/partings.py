@@ -85,7 +85,7 @@ class Parting:
         return any(replica in losing for replica in branch.replicas)
 
     def with_heads(self, rows: Iterable[Row]) -> Parting:
-        """The same divergence, with branches told apart by their bytes, from rows of queries.heads.
+        """The divergence with branches that differ in their bytes. rows: those of queries.heads.
 
         Pairs have only epochs, so before this call replicas in conflict are on one branch.
         """

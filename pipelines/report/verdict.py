@@ -81,7 +81,7 @@ class ReportFacts:
 
 @dataclass(frozen=True)
 class Clause:
-    """One statement. text: without a capital at its beginning and without a full stop."""
+    """One statement. text: begins with a small letter, and ends without a full stop."""
 
     level: Level
     text: str
