@@ -1,4 +1,4 @@
-"""`kraftlake build` by Spark: spark-submit jobs/build.py --lake /data/lake"""
+"""`kraftlake build`, started by `spark-submit jobs/build.py --lake /data/lake`."""
 
 from jobs.cli import submitted
 

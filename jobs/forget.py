@@ -1,4 +1,4 @@
-"""`kraftlake forget` by Spark: spark-submit jobs/forget.py --lake lake --capture ID --yes"""
+"""`kraftlake forget`, started by `spark-submit jobs/forget.py --lake lake --capture ID --yes`."""
 
 from jobs.cli import submitted
 

@@ -1,4 +1,4 @@
-"""`kraftlake ingest` by Spark: spark-submit jobs/ingest.py --lake /data/lake node1/ node2/"""
+"""`kraftlake ingest`, started by `spark-submit jobs/ingest.py --lake /data/lake node1/ node2/`."""
 
 from jobs.cli import submitted
 

@@ -1,4 +1,4 @@
-"""`kraftlake maintain` by Spark: spark-submit jobs/maintain.py --lake /data/lake --retain-days 90"""
+"""`kraftlake maintain`, started by `spark-submit jobs/maintain.py --lake lake --retain-days 90`."""
 
 from jobs.cli import submitted
 

@@ -1,4 +1,4 @@
-"""`kraftlake publish` by Spark: spark-submit jobs/publish.py --lake /data/lake --to changes/"""
+"""`kraftlake publish`, started by `spark-submit jobs/publish.py --lake lake --to changes/`."""
 
 from jobs.cli import submitted
 

@@ -1,4 +1,4 @@
-"""`kraftlake quality` by Spark: spark-submit jobs/quality.py --lake /data/lake"""
+"""`kraftlake quality`, started by `spark-submit jobs/quality.py --lake /data/lake`."""
 
 from jobs.cli import submitted
 

@@ -1,4 +1,4 @@
-"""`kraftlake register` by Spark: spark-submit jobs/register.py --lake /data/lake"""
+"""`kraftlake register`, started by `spark-submit jobs/register.py --lake /data/lake`."""
 
 from jobs.cli import submitted
 
