@@ -9,10 +9,10 @@ lines        LineScan: records as lines of JSON, without Arrow
 segments     whole files for replica.format.directory, by the reader that is faster; the records of
              a file that the scalar reader must look at
 bulk_replay  BulkReplay: replays the records of chunks, as replica.metadata.image.Replay does
-replay_tables    what its kernel keeps; replay_slots: as arrays; replay_state: as a replay's state
+replay_tables    what its kernel keeps. replay_slots makes arrays of it; replay_state writes it back
 log_bytes    the bytes of the log at which BulkReplay's references point
 partition_versions  PartitionVersions: versions and changes of partitions, as columns
-version_tables   what its kernel keeps and tells; version_input: the records that it takes
+version_tables   what its kernel keeps and reports. version_input makes the kernel's input
 regions      drives the kernels and hands what they refuse to the scalar reader
 window       the part of a file that is in memory
 rows         a chunk of records -> Arrow; columns: schemas and columns
@@ -22,7 +22,7 @@ tables       replica.message.program as arrays, and how much room its output nee
 compiled     the kernels' names and signatures
 kernels/     the kernels' code, for numba; imported only to compile it
 native       links compiled code into this process, and calls it
-store        stores compiled code on disk; target: the CPU; compiling: compiles all kernels
+store        stores compiled code on disk. target names the CPU; compiling compiles all kernels
 
 A process loads machine code from disk when it starts: it neither imports numba nor compiles.
 
