@@ -26,7 +26,7 @@ from pipelines.own_folder import names_in, refuse_foreign_names, refuse_in_log_d
 from replica.check.examined import Examined
 from replica.check.members import by_cluster
 from replica.check.replaying import replay_log, snapshot_image
-from replica.errors import DataError, UnreadableFileError, UnwritableFileError, UsageError
+from replica.errors import DataError, UnreadableFileError, UsageError, writing
 from replica.format.control import ControlMessage
 from replica.format.file_names import METADATA_FOLDER
 from replica.format.reading import MAX_STATE_BYTES, read_own_file
@@ -150,14 +150,12 @@ def _examples(one: RestoreDifference) -> str:
 
 
 def _write(path: Path, content: bytes) -> None:
-    try:
+    with writing(str(path)):
         make_folder(path.parent)
         with new_file(path) as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-    except OSError as error:
-        raise UnwritableFileError(str(path), error.strerror or str(error)) from error
 
 
 class RestoreSource(NamedTuple):
