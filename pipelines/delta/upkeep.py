@@ -26,7 +26,8 @@ _DAY_MS = timedelta(days=1) // timedelta(milliseconds=1)
 
 @dataclass(frozen=True, slots=True)
 class Upkeep:
-    """What an upkeep did, or a dry run would do. None stands for what a dry run can't know.
+    """The work of an upkeep, or the work that a dry run would do. None stands for a number that a
+    dry run can't know.
 
     retention_days: how long files that a commit removed stay on disk. files, files_after: the
     number of files of the newest version, before and after. deleted_files: the number of deleted
