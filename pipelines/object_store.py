@@ -88,7 +88,7 @@ def check_place(path: str) -> str:
     """The path. Raises UsageError for a malformed URI, which would be taken for a local path."""
     nearly = _NEARLY.match(path)
     if nearly is not None and not os.path.lexists(path):
-        shown = f"{nearly[1]}:" if "@" in path else path  # what stands before it may be a secret
+        shown = f"{nearly[1]}:" if "@" in path else path  # the text before @ may be a secret
         raise UsageError(f"{shown}: no URI: write {nearly[1]}://BUCKET/PATH")
     return path
 

@@ -1,6 +1,6 @@
 """One commit of delta-rs for Parquet files that tasks, or the driver, wrote.
 
-It takes milliseconds; Spark's own writer runs five to eight jobs. A file's statistics
+Such a commit takes milliseconds; Spark's own writer runs five to eight jobs. A file's statistics
 are those of https://github.com/delta-io/delta/blob/master/PROTOCOL.md: "Per-file Statistics".
 """
 

@@ -63,14 +63,14 @@ def upkeep(spark: SparkSession, path: str, *, retain_days: int = 0, dry_run: boo
     compacted = table.optimize().executeCompaction().collect()[0]["metrics"]
     change = compacted["numFilesAdded"] - compacted["numFilesRemoved"]
     unneeded = _unneeded(spark, path)
-    if unneeded:  # it writes two entries to the log, also when there is nothing to delete
+    if unneeded:  # VACUUM writes two entries to the log even where there is nothing to delete
         spark.sql(f"VACUUM {identifier(path)}")
     return Upkeep(days, detail["numFiles"], detail["numFiles"] + change, unneeded, log.clean_up())
 
 
 def _unneeded(spark: SparkSession, path: str) -> int:
     found = spark.sql(f"VACUUM {identifier(path)} DRY RUN")
-    return found.where("path LIKE '%.parquet'").count()  # it names folders, too
+    return found.where("path LIKE '%.parquet'").count()  # VACUUM names folders, too
 
 
 class _Log:

@@ -1,9 +1,10 @@
 """Which batches the log of each capture held, and the log as replica.history compares it.
 
-It compares runs of batches in the place of batches. A run is a range of neighbouring batches of one
-epoch that every log of a capture group holds either completely or not at all. replica.history
-compares epochs and contents at offsets, so runs give it the same results as their batches. The logs
-of a quorum differ at few places, so a log of a hundred thousand batches has a handful of runs.
+replica.history gets runs of batches in the place of batches. A run is a range of neighbouring
+batches of one epoch that every log of a capture group holds either completely or not at all.
+replica.history compares epochs and contents at offsets, so runs give the same results as their
+batches. The logs of a quorum differ at few places, so a log of a hundred thousand batches has a
+handful of runs.
 """
 
 from __future__ import annotations

@@ -87,8 +87,8 @@ def _has_unknown_bytes(rows: pa.Table) -> _Mask:
 
 
 def _is_unknown(envelope: bytes) -> bool | None:
-    """Whether values that begin so are of a type or version that this release doesn't know. None
-    where a number of the envelope has more than one byte."""
+    """Whether values that begin with this envelope are of a type or version that this release
+    doesn't know. None where a number of the envelope has more than one byte."""
     if len(envelope) < _ENVELOPE_BYTES or max(envelope) > _ONE_BYTE:
         return None
     schema = RECORDS_BY_KEY.get(envelope[1])
