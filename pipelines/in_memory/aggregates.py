@@ -44,7 +44,7 @@ def grouped(rows: Iterable[_T], key: Callable[[_T], Any]) -> dict[Any, list[_T]]
     return found
 
 
-def snapshots_of_captures(snapshots: Iterable[Row]) -> dict[str, list[Row]]:
+def by_capture(snapshots: Iterable[Row]) -> dict[str, list[Row]]:
     """The snapshots that each capture held, by capture_id. snapshots: rows of bronze.snapshots."""
     found: defaultdict[str, list[Row]] = defaultdict(list)
     for row in snapshots:

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from pipelines.in_memory.aggregates import grouped, snapshots_of_captures
+from pipelines.in_memory.aggregates import by_capture, grouped
 from pipelines.in_memory.batches import Longs, Places
 from pipelines.in_memory.bronze_rows import BronzeRows
 from pipelines.in_memory.control import BatchKey, ControlRecords, SnapshotKey
@@ -95,7 +95,7 @@ class ReplicaLogs:
     ) -> None:
         self._held, self._snapshot_sets = held, snapshot_sets
         whole = (row for row in bronze.snapshots if row["is_whole"])
-        self._snapshots = snapshots_of_captures(whole)
+        self._snapshots = by_capture(whole)
         self._epochs = {row["capture_id"]: row["leader_epoch"] for row in bronze.state}
 
     def key(self, capture_id: str) -> ReplicaKey:

@@ -7,14 +7,7 @@ from datetime import datetime
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from pipelines.in_memory.aggregates import (
-    equal,
-    every,
-    grouped,
-    largest,
-    snapshots_of_captures,
-    some,
-)
+from pipelines.in_memory.aggregates import by_capture, equal, every, grouped, largest, some
 from pipelines.in_memory.batches import NO_TIME, Longs
 from pipelines.in_memory.control import known_directory
 from pipelines.in_memory.group_finding import newest_group
@@ -84,7 +77,7 @@ def _newest_snapshots(snapshots: Iterable[Row]) -> dict[str, _Snapshot]:
     columns = itemgetter("epoch", "end_offset", "last_contained_log_timestamp")
     return {
         capture_id: _Snapshot(*max(map(columns, rows), key=nulls_first))
-        for capture_id, rows in snapshots_of_captures(wanted).items()
+        for capture_id, rows in by_capture(wanted).items()
     }
 
 

@@ -8,12 +8,7 @@ from datetime import datetime
 from operator import itemgetter
 from typing import NamedTuple
 
-from pipelines.in_memory.aggregates import (
-    grouped,
-    rounded,
-    smallest,
-    snapshots_of_captures,
-)
+from pipelines.in_memory.aggregates import by_capture, grouped, rounded, smallest
 from pipelines.in_memory.batches import NO_TIME, Batches
 from pipelines.in_memory.rows import Row, milliseconds, nulls_first
 from pipelines.tables.keys import REPLICA_KEYS, replica_of
@@ -61,7 +56,7 @@ def retention_forecast(
 
     Sizes and growth are those of the newest capture: the future is unknown.
     """
-    kept = {one: _kept(rows) for one, rows in snapshots_of_captures(snapshots).items()}
+    kept = {one: _kept(rows) for one, rows in by_capture(snapshots).items()}
     growth = _log_growth(branch)
     by_snapshots = _snapshot_growth(cadence)
     for replica, looks in grouped(captures, replica_of).items():

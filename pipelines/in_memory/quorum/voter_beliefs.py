@@ -6,14 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 
-from pipelines.in_memory.aggregates import (
-    equal,
-    every,
-    grouped,
-    largest,
-    snapshots_of_captures,
-    some,
-)
+from pipelines.in_memory.aggregates import by_capture, equal, every, grouped, largest, some
 from pipelines.in_memory.control import (
     ControlRecords,
     SnapshotKey,
@@ -102,7 +95,7 @@ def _in_snapshots(
     snapshots: Iterable[Row], voter_sets: Mapping[SnapshotKey, Sequence[Row]]
 ) -> dict[str, Row]:
     """By capture_id, the newest voter set in its whole snapshots."""
-    whole = snapshots_of_captures(row for row in snapshots if row["is_whole"])
+    whole = by_capture(row for row in snapshots if row["is_whole"])
     newest = {
         capture_id: largest(one for row in rows for one in voter_sets.get(snapshot_key(row), ()))
         for capture_id, rows in whole.items()
