@@ -277,7 +277,7 @@ def _is_hidden(seen: Longs, keys: Longs, redactor: Redactor | None) -> np.ndarra
     if redactor is None or not seen.shape[1]:
         return found
     hidden = set(zip(*seen.tolist(), strict=True))
-    of_epochs = _seen_before(seen[:2], keys[:2], found)  # the CRCs of few keys are computed
+    of_epochs = _seen_before(seen[:2], keys[:2], found)  # so that few CRCs are computed
     for number in np.flatnonzero(of_epochs & ~_seen_before(seen, keys, found)).tolist():
         base_offset, epoch, crc = keys[:, number].tolist()
         found[number] = (base_offset, epoch, redactor.batch_crc(base_offset, crc)) in hidden
