@@ -103,9 +103,7 @@ def _moments_of(rows: pa.Table, moments: Moments) -> list[FoldedCapture | None]:
     return [moments.get(ReplicaId(*replica)) for replica in zip(*columns, strict=True)]
 
 
-def _goes_on(
-    seen: pa.Table, known: pa.Table, new_at: np.ndarray, old_at: np.ndarray
-) -> np.ndarray:
+def _goes_on(seen: pa.Table, known: pa.Table, new_at: np.ndarray, old_at: np.ndarray) -> np.ndarray:
     """Which pairs are batches that the log had, and has in this capture. Where that is the newest
     capture, their rows stay, so the rules need not be asked about each of millions."""
     held = np.append(seen["held"].to_numpy(), False)

@@ -100,9 +100,7 @@ def decoded_into(part: Part, target: WriteTarget, decode: Decode[Part]) -> Decod
     return DecodedPart(file, tuple(unreadable))
 
 
-def ranges_of(
-    segments: Iterable[tuple[Captured, SegmentFile]], at_once: int
-) -> list[LogRange]:
+def ranges_of(segments: Iterable[tuple[Captured, SegmentFile]], at_once: int) -> list[LogRange]:
     """The bytes of these segments that were not known, as ranges. at_once: as in log_ranges."""
     some = list(segments)
     files = [(source_file(one, segment), one.look.replica) for one, segment in some]

@@ -319,8 +319,8 @@ def _whole_where_several(
     looking: _Looking, looks: list[tuple[Look, Input]]
 ) -> list[tuple[Look, Input]]:
     """The looks. Each look at a replica that was looked at more than once is repeated, and reads
-    all bytes: only the oldest of these looks follows the lake's newest capture, and which one is the
-    oldest is known later."""
+    all bytes: only the oldest of these looks follows the lake's newest capture, and it is known
+    later which one is the oldest."""
     counts = Counter(look.replica for look, _ in looks)
     found: list[tuple[Look, Input]] = []
     for look, given in looks:
