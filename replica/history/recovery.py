@@ -204,15 +204,14 @@ def _standing(
 def _on_no_voter(group: GroupComparison, ranking: Sequence[RankedReplica]) -> Ranges:
     """The winner's offsets that no remaining voter holds. A voter has the records below its log
     start in a snapshot, so it counts as their holder."""
-    winner = ranking[0].log
-    if any(standing.is_voter is not False for standing in ranking[:1]):
+    winner, *others = ranking
+    if winner.is_voter is not False:
         return ()
     held: Ranges = ()
-    for standing in ranking[1:]:
-        if standing.is_voter is not False:
-            same = group.between(winner.key, standing.log.key).ranges(same=True)
-            held = union(held, union(same, (OffsetRange(0, standing.log.log_start),)))
-    return difference(group.runs[winner.key], held)
+    for other in (ranked.log for ranked in others if ranked.is_voter is not False):
+        same = group.between(winner.log.key, other.key).ranges(same=True)
+        held = union(held, same, (OffsetRange(0, other.log_start),))
+    return difference(group.runs[winner.log.key], held)
 
 
 def _refusals(
