@@ -55,7 +55,7 @@ class Appends:
         """Note that a host's state machine was given committed batches. If the host leads, that
         acknowledges its clients' batches."""
         role = host.raft.role
-        for batch in host.observed.committed:
+        for batch in host.committed:
             if batch.control:
                 continue
             append = self._appends.get(batch.data[CRC_START:])
