@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from replica.format.batch import CRC_START
 from replica.raft.roles import Leader
-from replica.simulate.broken import demand
+from replica.simulate.broken import broken, demand
 from replica.simulate.host import SimulatedHost
 from replica.simulate.ledger import Ledger
 
@@ -60,8 +60,7 @@ class Appends:
                 continue
             append = self._appends.get(batch.data[CRC_START:])
             if append is None:
-                demand(False, "linearizable", f"offset {batch.base_offset}: appended by nobody")
-                return
+                broken("linearizable", f"offset {batch.base_offset}: appended by nobody")
             self._place(append, batch.base_offset)
             if append.leader is host and isinstance(role, Leader) and role.epoch == append.epoch:
                 append.is_acknowledged = True

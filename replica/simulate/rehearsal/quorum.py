@@ -53,7 +53,8 @@ class RehearsedQuorum:
         self.captured = captured
         self.failed: dict[int, str] = {}
         self.simulation = _Run(seed, self._nodes, self.failed)
-        self.watch = RehearsalWatch({i: _end_of(captured, i) for i in captured.node_ids})
+        ends = {node_id: node.log.end_offset for node_id, node in captured.nodes.items()}
+        self.watch = RehearsalWatch({**dict.fromkeys(captured.node_ids, 0), **ends})
         self.simulation.invariants = self.watch
         self.refused: dict[int, str] = {}
         self.replaced: dict[int, int] = {}
@@ -283,8 +284,3 @@ class _Run(Simulation):
     def _fail(self, node: SimulatedMachine, error: KraftlakeError) -> None:
         self._failed[node.node_id] = str(error).replace(f"{HOME}/", "")
         self.kill(node)
-
-
-def _end_of(captured: CapturedQuorum, node_id: int) -> int:
-    node = captured.nodes.get(node_id)
-    return 0 if node is None else node.log.end_offset
