@@ -11,10 +11,10 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from replica.errors import KraftlakeError
-from replica.history.watermark import leader_high_watermark, majority
+from replica.history.watermark import leader_high_watermark
 from replica.model.epochs import OffsetAndEpoch
 from replica.model.keys import NO_NODE, ReplicaKey
-from replica.model.voters import Endpoints, Voter, VoterSet
+from replica.model.voters import Endpoints, Voter, VoterSet, majority
 from replica.raft.config import FOREVER
 
 
