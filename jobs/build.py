@@ -1,7 +1,4 @@
-"""`kraftlake build` as a Spark application, with the same options:
-
-spark-submit jobs/build.py --lake /data/lake
-"""
+"""`kraftlake build`, started by `spark-submit jobs/build.py --lake /data/lake`."""
 
 from jobs.cli import submitted
 

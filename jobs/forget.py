@@ -1,7 +1,4 @@
-"""`kraftlake forget` as a Spark application, with the same options:
-
-spark-submit jobs/forget.py --lake /data/lake --capture ID --yes
-"""
+"""`kraftlake forget`, started by `spark-submit jobs/forget.py --lake lake --capture ID --yes`."""
 
 from jobs.cli import submitted
 

@@ -1,7 +1,4 @@
-"""`kraftlake ingest` as a Spark application, with the same options:
-
-spark-submit jobs/ingest.py --lake /data/lake /var/lib/kafka-1 /var/lib/kafka-2
-"""
+"""`kraftlake ingest`, started by `spark-submit jobs/ingest.py --lake /data/lake node1/ node2/`."""
 
 from jobs.cli import submitted
 

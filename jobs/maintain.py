@@ -1,7 +1,4 @@
-"""`kraftlake maintain` as a Spark application, with the same options:
-
-spark-submit jobs/maintain.py --lake /data/lake --retain-days 90
-"""
+"""`kraftlake maintain`, started by `spark-submit jobs/maintain.py --lake lake --retain-days 90`."""
 
 from jobs.cli import submitted
 

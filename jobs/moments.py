@@ -50,9 +50,6 @@ class Period:
         return (self.since is None or self.since <= at) and (self.until is None or at < self.until)
 
 
-ALWAYS = Period()
-
-
 def asked_moment(at_offset: int | None, at_time: str | None) -> Moment:
     """The moment of --at-offset and --at-time. Raises UsageError for an --at-time that is no
     time."""

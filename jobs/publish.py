@@ -1,7 +1,4 @@
-"""`kraftlake publish` as a Spark application, with the same options:
-
-spark-submit jobs/publish.py --lake /data/lake --to changes/
-"""
+"""`kraftlake publish`, started by `spark-submit jobs/publish.py --lake lake --to changes/`."""
 
 from jobs.cli import submitted
 

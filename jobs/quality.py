@@ -1,7 +1,4 @@
-"""`kraftlake quality` as a Spark application, with the same options:
-
-spark-submit jobs/quality.py --lake /data/lake
-"""
+"""`kraftlake quality`, started by `spark-submit jobs/quality.py --lake /data/lake`."""
 
 from jobs.cli import submitted
 

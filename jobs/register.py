@@ -1,7 +1,4 @@
-"""`kraftlake register` as a Spark application, with the same options:
-
-spark-submit jobs/register.py --lake /data/lake
-"""
+"""`kraftlake register`, started by `spark-submit jobs/register.py --lake /data/lake`."""
 
 from jobs.cli import submitted
 

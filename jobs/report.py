@@ -1,7 +1,4 @@
-"""`kraftlake report` as a Spark application, with the same options:
-
-spark-submit jobs/report.py --lake /data/lake -o incident.html
-"""
+"""`kraftlake report`, started by `spark-submit jobs/report.py --lake lake -o incident.html`."""
 
 from jobs.cli import submitted
 

@@ -21,7 +21,7 @@ CLUSTERS = ("kafka-3.7.2-static", "kafka-4.1.1-dynamic")
 
 
 def write_archive(target: Path) -> int:
-    """The number of files in it. Whole or not at all."""
+    """Writes the archive, whole or not at all. Returns the number of files in it."""
     files = sorted(path for name in CLUSTERS for path in (DATA / name).rglob("*") if path.is_file())
     draft = target.with_name(f".{target.name}")
     with (

@@ -2,8 +2,8 @@
 
     python packaging/jobs_zip.py dist/kraftlake-jobs.zip
 
-The same files give the same bytes: sorted, without their times, owners and modes, and stored, as
-what a compressor makes depends on its release.
+The same files give the same bytes. The entries are sorted, have no times, owners and modes of their
+files, and are not compressed, because the output of a compressor depends on its release.
 """
 
 from __future__ import annotations
@@ -17,13 +17,14 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("jobs", "pipelines", "replica")
 CONF = ("kraftlake.toml", "spark-defaults.conf", "spark-local.conf", "log4j2.properties")
-"""Of the folder conf, what pipelines.session looks for beside the code, and what goes with it."""
+"""The files of the folder conf that pipelines.session looks for beside the code, and those that
+these need."""
 _EPOCH = (1980, 1, 1, 0, 0, 0)
-"""The earliest time that a zip can tell."""
+"""The earliest time that a zip can hold."""
 
 
 def files(root: Path) -> Iterator[Path]:
-    """What belongs into the zip, below `root`."""
+    """The files below `root` that belong into the zip."""
     for package in PACKAGES:
         for path in (root / package).rglob("*"):
             if path.is_file() and "__pycache__" not in path.parts:
@@ -32,7 +33,7 @@ def files(root: Path) -> Iterator[Path]:
 
 
 def write_zip(root: Path, target: Path) -> int:
-    """The number of files in it. Whole or not at all."""
+    """Writes the zip, whole or not at all. Returns the number of files in it."""
     names = sorted(path.relative_to(root).as_posix() for path in files(root))
     target.parent.mkdir(parents=True, exist_ok=True)
     draft = target.with_name(f".{target.name}")

@@ -2,8 +2,8 @@
 
     python packaging/man_pages.py dist/man
 
-The pages are in man(7), which every man reads. `man dist/man/kraftlake-check.1` shows one; below a
-folder of MANPATH they belong into man1.
+The pages are in the format man(7), which every `man` reads. `man dist/man/kraftlake-check.1` shows
+one. In a folder of MANPATH their place is the folder man1.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from jobs.cli import app
 
 ROOT = Path(__file__).resolve().parents[1]
 _LITERAL = "\b\n"
-"""What begins a paragraph whose lines stay as they are (click)."""
+"""click's mark at the beginning of a paragraph whose lines stay as they are."""
 _DATE = "1980-01-01"
-"""The same for the same texts: the release is what tells pages apart."""
+"""The same date each time, so that the same texts give the same pages, which name the release."""
 _HEADED = re.compile(r"(Examples|First steps|Exit codes?):\s*")
 
 
@@ -108,7 +108,8 @@ def _one_line(text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """The text as man shows it: no escape, no request, hyphens that can be copied."""
+    """The text escaped so that man shows it as it is: nothing in it is an escape or a request, and
+    its hyphens can be copied."""
     text = text.replace("\\", r"\e").replace("-", r"\-")
     return f"\\&{text}" if text.startswith((".", "'")) else text
 

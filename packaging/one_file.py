@@ -2,10 +2,10 @@
 
     python packaging/one_file.py dist/kraftlake-*.whl dist/kraftlake.pyz
 
-It is run where it lies: nothing is unpacked, written or fetched. Packages come by pip and are
-pinned, with hashes, in packaging/zipapp/requirements.lock. Compiled modules of the Python that
-makes the file lie beside their sources, with which that Python starts in half the time; others take
-the sources. The same wheel, lock and Python give the same bytes.
+Python runs the file in its place: nothing is unpacked, written or fetched. The packages come by pip
+and are pinned, with hashes, in packaging/zipapp/requirements.lock. Modules that the Python of this
+run has compiled lie beside their sources. With them that Python starts in half the time; another
+Python takes the sources. The same wheel, lock and Python give the same bytes.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parents[1]
 LOCK = ROOT / "packaging" / "zipapp" / "requirements.lock"
 _SHEBANG = b"#!/usr/bin/env python3\n"
 _EPOCH = (1980, 1, 1, 0, 0, 0)
-"""The earliest time that a zip can tell."""
+"""The earliest time that a zip can hold."""
 _COMPILED = {".so", ".pyd", ".dylib"}
 _MAIN = """\
 import sys
@@ -41,15 +41,17 @@ from jobs.cli import main
 main()
 """
 _LOADED = ("jobs", "pipelines", "replica", "typer")
-"""What most commands load is compiled; the others' sources will do."""
+"""The packages that most commands load. They are compiled; of the others the file has the sources
+alone."""
 
 
 class CompiledCodeError(Exception):
-    """A package of the lock has code for one processor, which can't run out of a zip."""
+    """A package of the lock has compiled code for one processor, which can't run in a zip."""
 
 
 def write_file(wheel: Path, target: Path) -> int:
-    """The number of files in it. Whole or not at all. CompiledCodeError."""
+    """Writes the file, whole or not at all. Returns the number of files in it. Raises
+    CompiledCodeError."""
     with tempfile.TemporaryDirectory() as folder:
         staged = Path(folder)
         _install_locked(staged)
@@ -83,7 +85,8 @@ def _install_locked(folder: Path) -> None:
 
 
 def _wanted(folder: Path) -> Iterator[Path]:
-    """Packages and what tells of them; not scripts, settings of the lake, and the demo's logs."""
+    """The files of packages and of their metadata, without scripts, settings of the lake and the
+    demo's logs."""
     for path in folder.rglob("*"):
         if path.suffix in _COMPILED:
             raise CompiledCodeError(f"{path.relative_to(folder)}: not Python")

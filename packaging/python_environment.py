@@ -2,10 +2,10 @@
 
     python packaging/python_environment.py dist/kraftlake-environment.tar.gz
 
-It is taken from the environment that runs this: what `kraftlake[lake]` requires, and what that
-requires in turn, but for pyspark, which a cluster has, and our own code, which goes by --py-files.
-Spark unpacks it on each executor as a virtual environment, so workers need the same Python at the
-same place as this machine.
+The packages come from the environment that runs this module: those that `kraftlake[lake]` requires,
+and those that these require in turn. pyspark is left out, because a cluster has it, and so is our
+own code, which goes by --py-files. Spark unpacks the archive on each executor as a virtual
+environment, so workers need the same Python at the same place as this machine.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ _PACKAGES = f"lib/{_PYTHON}/site-packages"
 
 
 def distributions() -> dict[str, Distribution]:
-    """What the jobs import, by name. PackageNotFoundError where something isn't installed."""
+    """The packages that the jobs import, by name. Raises PackageNotFoundError where one of them
+    isn't installed."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     wanted = [*project["dependencies"], *project["optional-dependencies"][EXTRA]]
     found: dict[str, Distribution] = {}
@@ -56,15 +57,15 @@ def _required(package: Distribution, extra: str) -> Iterator[str]:
 
 
 def files(package: Distribution) -> Iterator[tuple[str, Path]]:
-    """(place below site-packages, file) of all but scripts, which name their interpreter's path,
-    and what Python makes anew."""
+    """(place below site-packages, file) of the package's files. Scripts are left out, because they
+    name their interpreter's path, and so are the files that Python makes anew."""
     for file in package.files or ():
         if ".." not in file.parts and "__pycache__" not in file.parts:
             yield file.as_posix(), Path(str(package.locate_file(file)))
 
 
 def write_archive(target: Path) -> int:
-    """The number of packages in it. Whole or not at all."""
+    """Writes the archive, whole or not at all. Returns the number of packages in it."""
     packages = distributions()
     target.parent.mkdir(parents=True, exist_ok=True)
     draft = target.with_name(f".{target.name}")
@@ -82,7 +83,8 @@ def write_archive(target: Path) -> int:
 
 
 def _add_interpreter(out: tarfile.TarFile, interpreter: Path) -> None:
-    """What makes a folder a virtual environment (PEP 405), wherever it is unpacked."""
+    """Adds the files that make the folder a virtual environment (PEP 405), wherever the archive is
+    unpacked."""
     text = f"home = {interpreter.parent}\ninclude-system-site-packages = false\n".encode()
     marker = tarfile.TarInfo("pyvenv.cfg")
     marker.size = len(text)
@@ -93,7 +95,7 @@ def _add_interpreter(out: tarfile.TarFile, interpreter: Path) -> None:
 
 
 def _plain(entry: tarfile.TarInfo) -> tarfile.TarInfo:
-    """Without what differs from one installation of the same package to the next."""
+    """The entry without the fields that differ between two installations of the same package."""
     entry.mtime = entry.uid = entry.gid = 0
     entry.uname = entry.gname = ""
     return entry

@@ -1,6 +1,6 @@
-"""Once a day: every table held to what is expected of it, and the report as a file.
+"""Checks every table against its expectations once a day, and writes the report to a file.
 
-The run fails where an expectation is broken, and the report is written all the same.
+The run fails where an expectation is broken; the report is written all the same.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""What was captured in an interval, into the lake: a task for each capture of each cluster.
+"""Ingests the captures of an interval into the lake, with a task for each capture of each cluster.
 
-Its replicas stay together, as what was looked at together is compared. A backfill ingests the
-captures of its intervals, in any order: the lake places each by its time. Directories that are
-looked at as they are have no past, so backfills leave them out.
+The replicas of a capture stay in one task, because the lake compares what was captured together. A
+backfill ingests the captures of its intervals in any order, and the lake places each by its time.
+Directories of running nodes have no past, so a backfill leaves them out.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ _PARAMS = {
         30,
         type="integer",
         minimum=0,
-        description="How far before the interval captures may begin: one that was being taken when "
-        "the last run looked is found by the next. What the lake has is not stored twice.",
+        description="How far before the interval captures may begin, so that the next run finds a "
+        "capture that was being taken when the last run looked. Nothing is stored twice.",
     ),
 }
 
@@ -56,7 +56,8 @@ def captures(**context: Any) -> list[list[str]]:
 
 
 def captured_between(archive: str | None, start: datetime, end: datetime) -> Iterator[str]:
-    """The finished captures that an archive holds of [start, end), oldest first."""
+    """The places of the finished captures in an archive whose times are in [start, end), oldest
+    first."""
     if archive is None:
         return
     root = ObjectStoragePath(archive) if "://" in archive else Path(archive)

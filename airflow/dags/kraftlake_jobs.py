@@ -1,4 +1,5 @@
-"""A job of kraftlake's as a task: submitted by its path, tried again only where that may help."""
+"""A job of kraftlake as a task. spark-submit gets the job by its path. Airflow tries a job again
+only where that may help."""
 
 from __future__ import annotations
 
@@ -29,16 +30,17 @@ except ImportError as error:
     ) from error
 
 EX_TEMPFAIL = os.EX_TEMPFAIL
-"""What kraftlake exits with where the same command may succeed later."""
+"""kraftlake's exit code where the same command may succeed later."""
 _KILLED = tuple(
     code for number in (signal.SIGTERM, signal.SIGKILL) for code in (-number, 128 + number)
 )
-"""By somebody else, such as an evicted worker; every job may be killed and run again."""
+"""The exit codes of a job that somebody else killed, for example because its worker was evicted.
+Every job may be killed and run again."""
 _MEANING = {1: "see its last lines above", 2: "an option, a path or the lake is wrong"}
 
 
 def dag_defaults() -> dict[str, Any]:
-    """What all of our DAGs have in common."""
+    """The arguments that all of our DAGs have in common."""
     return {
         "start_date": datetime(2020, 1, 1),  # noqa: DTZ001 - Airflow reads it as UTC
         "catchup": False,
@@ -61,17 +63,18 @@ def dag_defaults() -> dict[str, Any]:
 
 
 def job_run_id(run: Any, task_id: str, *what: str) -> str:
-    """The UUID for --run-id: the same at each attempt, another for each task and what it is about.
+    """The UUID for --run-id. It is the same at each attempt, and differs between tasks and between
+    the things that a task works on.
 
-    run: Airflow's DagRun.
+    run: Airflow's DagRun. what: the things that the task works on, such as paths.
     """
     return str(uuid.uuid5(uuid.NAMESPACE_URL, "/".join((run.dag_id, run.run_id, task_id, *what))))
 
 
 class KraftlakeJob(SparkSubmitOperator):
-    """jobs/<job>.py, by spark-submit. Arguments that are rendered to nothing are left out.
+    """Runs jobs/<job>.py by spark-submit. Arguments that are rendered to nothing are left out.
 
-    artifact: a file that the job writes; the events of its outlets name it. (templated)
+    artifact: a file that the job writes, as a template; the events of its outlets name the file.
     """
 
     template_fields = (*SparkSubmitOperator.template_fields, "artifact")
@@ -143,7 +146,8 @@ def _environment() -> Mapping[str, str]:
 
 
 def _require_connection() -> None:
-    """The provider would submit to YARN where there is none."""
+    """Raises AirflowFailException where the connection is missing: without it the provider would
+    submit the job to YARN."""
     try:
         BaseHook.get_connection(settings.CONNECTION)
     except (AirflowNotFoundException, ValueError) as error:

@@ -1,6 +1,8 @@
-"""Once a week: small files compacted, and deleted what no reader may ask for any more.
+"""Compacts small files once a week, and deletes files of versions that no reader may ask for any
+more.
 
-Changes of gold.metadata_changes and gold.findings stay readable for 30 days, whatever is asked.
+Changes of gold.metadata_changes and gold.findings stay readable for 30 days, whatever retain_days
+is.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from kraftlake_jobs import KraftlakeJob, dag_defaults
 
 _PARAMS = {
     "retain_days": Param(
-        7, type="integer", minimum=0, description="Keep what was removed for no less than this."
+        7, type="integer", minimum=0, description="Keep removed files for so many days at least."
     ),
     "dry_run": Param(False, type="boolean", description="Only say what would be deleted."),
 }

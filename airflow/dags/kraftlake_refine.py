@@ -1,8 +1,9 @@
-"""Whenever something was ingested: silver and gold anew, and published what changed in them.
+"""Builds silver and gold after each ingest, and publishes the changes.
 
-Between the two is a gate. Where the newest capture of a replica is damaged, or the build left rows
-out, nothing is published: a report goes to the quarantine instead. A later run that finds all well
-publishes what was held back; so does one with the parameter publish_doubts, after somebody looked.
+Between the two steps is a gate. Where the newest capture of a replica is damaged, or the build left
+rows out, nothing is published, and a report goes to the quarantine instead. A later run that finds
+no such doubt publishes the changes that were held back. So does a run with the parameter
+publish_doubts, which somebody starts after looking at the report.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ _PARAMS = {
 
 @task.branch
 def gate(**context: Any) -> str:
-    """Which way to go; what stands against publishing is in the log and in the XCom `doubts`."""
+    """The task that comes next. The reasons against publishing are in the log and in the XCom
+    `doubts`."""
     doubts = ask("sql", "--lake", settings.lake(), "--question", "doubts")
     for doubt in doubts:
         _LOG.warning("%s", doubt)

@@ -1,18 +1,18 @@
-"""Where the DAGs find what they work with.
+"""The settings of the DAGs.
 
-Read from the environment of scheduler and workers when the DAGs are parsed:
+These are read from the environment of scheduler and workers when the DAGs are parsed:
 
-KRAFTLAKE_HOME                the checkout with jobs/; by default the one that this file lies in
+KRAFTLAKE_HOME                the checkout with jobs/; by default the one that has this file
 KRAFTLAKE_VENV                kraftlake's own Python environment, with spark-submit;
                               by default KRAFTLAKE_HOME/.venv
 KRAFTLAKE_POOL                the Airflow pool of all jobs; by default default_pool
-KRAFTLAKE_RETRY_SECONDS       the wait before the first of four retries, doubled for each; by
-                              default 60
-KRAFTLAKE_INGEST_CRON         when to ingest what was captured since; by default every hour
+KRAFTLAKE_RETRY_SECONDS       the seconds before the first of four retries, doubled for each later
+                              one; by default 60
+KRAFTLAKE_INGEST_CRON         when to ingest the new captures; by default every hour
 KRAFTLAKE_AUDIT_CRON          when to report; by default at 05:00 UTC
 KRAFTLAKE_MAINTENANCE_CRON    when to compact and vacuum; by default on Sundays at 03:00 UTC
 
-Airflow Variables, read by each run (AIRFLOW_VAR_KRAFTLAKE_LAKE and so on set them as well):
+Airflow Variables, which each run reads (AIRFLOW_VAR_KRAFTLAKE_LAKE and so on set them as well):
 
 kraftlake_lake                the lake; by default /var/lib/kraftlake/lake
 kraftlake_clusters            JSON, what to ingest of each cluster by a name of yours:
@@ -60,7 +60,8 @@ REPORT = Asset("kraftlake_report", uri="kraftlake://reports/daily")
 
 
 def timetable(name: str, default: str) -> CronDataIntervalTimetable:
-    """Of KRAFTLAKE_<name>_CRON, in UTC. Its runs are of intervals, also those of a backfill."""
+    """The timetable of KRAFTLAKE_<name>_CRON, in UTC. Each run is of an interval, also in a
+    backfill."""
     cron = os.environ.get(f"KRAFTLAKE_{name}_CRON") or default
     return CronDataIntervalTimetable(cron, timezone="UTC")
 
@@ -76,12 +77,13 @@ def reports() -> str:
 
 
 def spark_properties() -> str:
-    """The file of --properties-file, "" without one."""
+    """The file for --properties-file; "" where there is none."""
     return str(Variable.get("kraftlake_spark_properties", default=""))
 
 
 def clusters() -> dict[str, dict[str, Any]]:
-    """What to ingest, by the cluster's name; empty where nobody has said."""
+    """The captures and directories to ingest, by the cluster's name; empty where the Variable is
+    not set."""
     found: dict[str, dict[str, Any]] = Variable.get(
         "kraftlake_clusters", default={}, deserialize_json=True
     )

@@ -1,12 +1,8 @@
 """The commands that ask: `sql` a lake, and `state` a lake or directories for a cluster's metadata
 at a moment."""
 
-from __future__ import annotations
-
-from typing import Annotated
-
 from jobs.commands import cluster_options, options
-from jobs.commands.combinations import alone, exclusive, needs, unless
+from jobs.commands.combinations import alone, exclusive, given, needs
 from jobs.commands.parameters import Text, Texts, argument, command, option
 from jobs.moments import Moment, asked_moment
 from replica.errors import UsageError
@@ -50,38 +46,28 @@ class SqlOptions:
     """
 
     lake: options.Lake
-    query: Annotated[Text, argument("[QUERY]", "One SELECT statement; - reads it from stdin.")] = (
-        None
+    query: Text = argument("[QUERY]", "One SELECT statement; - reads it from stdin.", default=None)
+    file: Text = option("-f, --file FILE", "Read the query from a file.", default=None)
+    engine: str = option(
+        "--engine ENGINE", "The SQL engine: delta-rs, duckdb or spark.", default=DELTA_RS
     )
-    file: Annotated[Text, option("-f, --file FILE", "Read the query from a file.")] = None
-    engine: Annotated[
-        str, option("--engine ENGINE", "The SQL engine: delta-rs, duckdb or spark.")
-    ] = DELTA_RS
     json_output: options.Json = False
     csv: options.Csv = False
     plain_csv: options.PlainCsv = False
-    tables: Annotated[bool, option("--tables", "List the lake's tables and columns instead.")] = (
-        False
-    )
+    tables: bool = option("--tables", "List the lake's tables and columns instead.", default=False)
     at_offset: options.AtOffset = None
     at_time: options.AtTime = None
     cluster: options.Cluster = None
-    question: Annotated[
-        Text, option("--question NAME", "Ask a prepared question; --questions lists them.")
-    ] = None
-    questions: Annotated[
-        bool, option("--questions", "List the prepared questions; with --json, their SQL too.")
-    ] = False
+    question: Text = option(
+        "--question NAME", "Ask a prepared question; --questions lists them.", default=None
+    )
+    questions: bool = option(
+        "--questions", "List the prepared questions; with --json, their SQL too.", default=False
+    )
 
     def __post_init__(self) -> None:
-        of_views = {"--cluster": self.cluster, "--at-offset": self.at_offset}
-        of_a_query = {
-            **of_views,
-            "--at-time": self.at_time,
-            "--engine": unless(DELTA_RS, self.engine),
-        }
-        for name, value in (("--tables", self.tables), ("--questions", self.questions)):
-            alone(name, value, of_a_query)
+        for name, value in given(self, "tables", "questions").items():
+            alone(name, value, given(self, "cluster", "at_offset", "at_time", "engine"))
         asked_moment(self.at_offset, self.at_time)  # A wrong moment is refused before a prompt.
 
     @property
@@ -128,73 +114,58 @@ class StateOptions:
     cluster: options.Cluster = None
     at_offset: options.AtOffset = None
     at_time: options.AtTime = None
-    diff: Annotated[
-        tuple[str, str] | None,
-        option("--diff A B", "Show the changes from A to B: offsets or times."),
-    ] = None
+    diff: tuple[str, str] | None = option(
+        "--diff A B", "Show the changes from A to B: offsets or times.", default=None
+    )
     committed_only: options.CommittedOnly = False
-    entities: Annotated[
-        Texts,
-        option(
-            "--entity E", "Only entities of this kind, such as broker or 'c*'. May be repeated."
-        ),
-    ] = None
-    names: Annotated[
-        Texts,
-        option(
-            "--name N",
-            "Only entities of this name, such as orders-0 or 'topic orders: *'. May be repeated.",
-        ),
-    ] = None
+    entities: Texts = option(
+        "--entity E",
+        "Only entities of this kind, such as broker or 'c*'. May be repeated.",
+        default=None,
+    )
+    names: Texts = option(
+        "--name N",
+        "Only entities of this name, such as orders-0 or 'topic orders: *'. May be repeated.",
+        default=None,
+    )
     topic: cluster_options.OfTopic = None
     order: options.Order = None
     redact_key: options.RedactKey = None
-    sizes: Annotated[
-        bool,
-        option(
-            "--sizes",
-            "Count entities by kind; show the largest topics, and the types that fill the log.",
-        ),
-    ] = False
-    exposure: Annotated[
-        bool,
-        option(
-            "--exposure",
-            "Show what the cluster loses if a rack, broker, pair of brokers or voter fails.",
-        ),
-    ] = False
-    since: Annotated[
-        bool,
-        option("--since", "With --exposure: the record since which each failure would do harm."),
-    ] = False
+    sizes: bool = option(
+        "--sizes",
+        "Count entities by kind; show the largest topics, and the types that fill the log.",
+        default=False,
+    )
+    exposure: bool = option(
+        "--exposure",
+        "Show what the cluster loses if a rack, broker, pair of brokers or voter fails.",
+        default=False,
+    )
+    since: bool = option(
+        "--since",
+        "With --exposure: the record since which each failure would do harm.",
+        default=False,
+    )
     broker_config: cluster_options.BrokerConfig = None
-    limit: Annotated[
-        int, option("--limit N", "In text, show N rows of each kind at most.", min=1)
-    ] = 10
+    limit: int = option(
+        "--limit N", "In text, show N rows of each kind at most.", default=10, min=1
+    )
     json_output: options.Json = False
     csv: options.Csv = False
     plain_csv: options.PlainCsv = False
 
     def __post_init__(self) -> None:
-        exclusive({"PATH": self.paths, "--lake": self.lake})
-        of_directories = {"--order": self.order, "--redact-key": self.redact_key}
+        exclusive(given(self, "paths", "lake"))
+        of_directories = given(self, "order", "redact_key")
         needs("PATH", self.paths, of_directories)
-        figures = {"--sizes": self.sizes, "--exposure": self.exposure}
-        exclusive({**figures, "--diff": self.diff})
-        of_exposure = {"--broker-config": self.broker_config, "--since": self.since}
-        needs("--exposure", self.exposure, of_exposure)
-        of_entities = {
-            "--entity": self.entities,
-            "--name": self.names,
-            "--topic": self.topic,
-            "--csv": self.csv,
-            "--plain-csv": self.plain_csv,
-        }
-        moment = {"--at-offset": self.at_offset, "--at-time": self.at_time}
-        for name, value in figures.items():
+        exclusive(given(self, "sizes", "exposure", "diff"))
+        needs("--exposure", self.exposure, given(self, "broker_config", "since"))
+        of_entities = given(self, "entities", "names", "topic", "csv", "plain_csv")
+        moment = given(self, "at_offset", "at_time")
+        for name, value in given(self, "sizes", "exposure").items():
             alone(name, value, {**of_entities, **of_directories})
         if self.sizes or self.exposure:
-            needs("--lake", not self.paths, {**moment, "--committed-only": self.committed_only})
+            needs("--lake", not self.paths, {**moment, **given(self, "committed_only")})
         alone("--diff", self.diff, of_entities)
         if self.diff is not None and self.paths:
             raise UsageError("--diff goes with --lake")

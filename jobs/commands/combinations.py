@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields
 
+from jobs.commands.parameters import shown_name
 from replica.errors import UsageError
 
 Given = Mapping[str, object]
@@ -11,11 +13,22 @@ Given = Mapping[str, object]
 values."""
 
 
+def given(options: object, *names: str) -> Given:
+    """The values of these fields of a command's options, by the names that help shows. A value that
+    is the default counts as not given, and is None here."""
+    defaults = {one.name: one.default for one in fields(options)}  # type: ignore[arg-type]
+    values = {name: getattr(options, name) for name in names}
+    return {
+        shown_name(type(options), name): None if value == defaults[name] else value
+        for name, value in values.items()
+    }
+
+
 def exclusive(options: Given) -> None:
     """Raises UsageError, which names the first two of the options, where more than one is given."""
-    given = _given(options)
-    if len(given) > 1:
-        raise UsageError(f"{given[0]} and {given[1]} exclude each other: take one")
+    found = _names_given(options)
+    if len(found) > 1:
+        raise UsageError(f"{found[0]} and {found[1]} exclude each other: take one")
 
 
 def alone(option: str, value: object, others: Given) -> None:
@@ -27,9 +40,9 @@ def alone(option: str, value: object, others: Given) -> None:
 def needs(option: str, value: object, dependent: Given) -> None:
     """Raises UsageError, which names the first of the dependent options that is given without the
     option."""
-    given = _given(dependent)
-    if given and not _given({option: value}):
-        raise UsageError(f"{given[0]} goes with {option}")
+    found = _names_given(dependent)
+    if found and not _names_given({option: value}):
+        raise UsageError(f"{found[0]} goes with {option}")
 
 
 def form_of(json_output: bool, csv: bool, plain_csv: bool) -> str:
@@ -40,12 +53,7 @@ def form_of(json_output: bool, csv: bool, plain_csv: bool) -> str:
     return "json" if json_output else CSV if csv else PLAIN_CSV if plain_csv else "text"
 
 
-def unless(default: object, value: object) -> object:
-    """The value. None where it is the option's default."""
-    return None if value == default else value
-
-
-def _given(options: Given) -> list[str]:
+def _names_given(options: Given) -> list[str]:
     return [
         name
         for name, value in options.items()

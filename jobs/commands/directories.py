@@ -1,11 +1,7 @@
 """Commands over logs on disk: dump, diff, check, recover, capture, prune, redact, explain."""
 
-from __future__ import annotations
-
-from typing import Annotated
-
 from jobs.commands import cluster_options, options
-from jobs.commands.combinations import exclusive, needs
+from jobs.commands.combinations import exclusive, given, needs
 from jobs.commands.parameters import Number, Text, Texts, argument, command, option
 from pipelines.object_store import check_local
 from replica.errors import UsageError
@@ -43,33 +39,29 @@ class DumpOptions:
 
     paths: options.Paths
     json_output: options.Json = False
-    batches: Annotated[
-        bool, option("--batches", "Print batches, not records: position, size, CRC.")
-    ] = False
-    logs_only: Annotated[
-        bool, option("--logs-only", "In directories, read the log, not the snapshots.")
-    ] = False
-    snapshots_only: Annotated[
-        bool, option("--snapshots-only", "In directories, read the snapshots, not the log.")
-    ] = False
-    all_files: Annotated[
-        bool, option("--all", "In directories, read *.deleted, *.part, bootstrap.checkpoint too.")
-    ] = False
-    from_offset: Annotated[
-        Number, option("--from-offset N", "Only records from offset N on.", min=0)
-    ] = None
-    to_offset: Annotated[Number, option("--to-offset N", "Only records below offset N.", min=0)] = (
-        None
+    batches: bool = option(
+        "--batches", "Print batches, not records: position, size, CRC.", default=False
     )
-    epoch: Annotated[Number, option("--epoch E", "Only records of leader epoch E.", min=0)] = None
-    types: Annotated[
-        Texts,
-        option(
-            "--type T",
-            "Only records of this type, such as TOPIC_RECORD, 'partition*' or leader_change: in "
-            "any case, with wildcards * and ?; _RECORD may be left out. May be repeated.",
-        ),
-    ] = None
+    logs_only: bool = option(
+        "--logs-only", "In directories, read the log, not the snapshots.", default=False
+    )
+    snapshots_only: bool = option(
+        "--snapshots-only", "In directories, read the snapshots, not the log.", default=False
+    )
+    all_files: bool = option(
+        "--all", "In directories, read *.deleted, *.part, bootstrap.checkpoint too.", default=False
+    )
+    from_offset: Number = option(
+        "--from-offset N", "Only records from offset N on.", default=None, min=0
+    )
+    to_offset: Number = option("--to-offset N", "Only records below offset N.", default=None, min=0)
+    epoch: Number = option("--epoch E", "Only records of leader epoch E.", default=None, min=0)
+    types: Texts = option(
+        "--type T",
+        "Only records of this type, such as TOPIC_RECORD, 'partition*' or leader_change: in "
+        "any case, with wildcards * and ?; _RECORD may be left out. May be repeated.",
+        default=None,
+    )
     from_time: options.FromTime = None
     to_time: options.ToTime = None
     keep_secrets: options.KeepSecrets = False
@@ -77,7 +69,7 @@ class DumpOptions:
     redact_key: options.RedactKey = None
 
     def __post_init__(self) -> None:
-        exclusive({"--logs-only": self.logs_only, "--snapshots-only": self.snapshots_only})
+        exclusive(given(self, "logs_only", "snapshots_only"))
         if self.types and self.batches:
             raise UsageError("--type selects records, --batches shows none: drop one")
 
@@ -107,13 +99,10 @@ class DiffOptions:
     disjoint, or a file could not be decoded, 2 usage (also directories of two clusters).
     """
 
-    a: Annotated[str, argument("A", "The directory of a replica.", callback=check_local)]
-    b: Annotated[
-        str,
-        argument(
-            "B", "The directory of another replica, or a later copy of A.", callback=check_local
-        ),
-    ]
+    a: str = argument("A", "The directory of a replica.", callback=check_local)
+    b: str = argument(
+        "B", "The directory of another replica, or a later copy of A.", callback=check_local
+    )
     json_output: options.Json = False
     keep_secrets: options.KeepSecrets = False
     show_config: options.ShowConfig = None
@@ -169,40 +158,34 @@ class CheckOptions:
 
     paths: options.Paths
     json_output: options.Json = False
-    severity: Annotated[
-        str, option("--severity S", "The least severity shown: note, warning or error.")
-    ] = "note"
-    fail_on: Annotated[
-        Text,
-        option(
-            "--fail-on S",
-            "The least severity that gives exit code 1: note, warning or error. By default "
-            "warning; with --severity error, error.",
-        ),
-    ] = None
+    severity: str = option(
+        "--severity S", "The least severity shown: note, warning or error.", default="note"
+    )
+    fail_on: Text = option(
+        "--fail-on S",
+        "The least severity that gives exit code 1: note, warning or error. By default "
+        "warning; with --severity error, error.",
+        default=None,
+    )
     order: options.Order = None
-    no_replay: Annotated[
-        bool,
-        option(
-            "--no-replay",
-            "Skip the slowest checks: the content of snapshots, records that can't be applied.",
-        ),
-    ] = False
-    family: Annotated[
-        Text,
-        option(
-            "--family F",
-            "Judge files (are the directories sound), health (is the cluster well) or all. By "
-            "default both are judged, and only files count for the exit code.",
-        ),
-    ] = None
+    no_replay: bool = option(
+        "--no-replay",
+        "Skip the slowest checks: the content of snapshots, records that can't be applied.",
+        default=False,
+    )
+    family: Text = option(
+        "--family F",
+        "Judge files (are the directories sound), health (is the cluster well) or all. By "
+        "default both are judged, and only files count for the exit code.",
+        default=None,
+    )
     broker_config: cluster_options.BrokerConfig = None
-    limit: Annotated[
-        int,
-        option(
-            "--limit N", "Name at most N partitions, nodes and so on in a finding of health.", min=0
-        ),
-    ] = 5
+    limit: int = option(
+        "--limit N",
+        "Name at most N partitions, nodes and so on in a finding of health.",
+        default=5,
+        min=0,
+    )
 
 
 @command("directories.recover:run", "Plan which replica a broken quorum should continue from.")
@@ -246,20 +229,19 @@ class RecoverOptions:
     """
 
     paths: options.Paths
-    plan: Annotated[
-        bool, option("--plan", "Print a plan, and change nothing. The command needs this option.")
-    ] = False
-    rehearse: Annotated[
-        bool,
-        option("--rehearse", "Also play the steps in the simulator, and compare the outcomes."),
-    ] = False
-    seeds: Annotated[
-        Text,
-        option(
-            "--seeds A:B",
-            "With --rehearse: run once for each seed from A to B - 1; 10,000 runs at most.",
-        ),
-    ] = None
+    plan: bool = option(
+        "--plan", "Print a plan, and change nothing. The command needs this option.", default=False
+    )
+    rehearse: bool = option(
+        "--rehearse",
+        "Also play the steps in the simulator, and compare the outcomes.",
+        default=False,
+    )
+    seeds: Text = option(
+        "--seeds A:B",
+        "With --rehearse: run once for each seed from A to B - 1; 10,000 runs at most.",
+        default=None,
+    )
     json_output: options.Json = False
 
     def __post_init__(self) -> None:
@@ -267,7 +249,7 @@ class RecoverOptions:
             raise UsageError(
                 "recover: --plan is missing; kraftlake plans, and changes no directory"
             )
-        needs("--rehearse", self.rehearse, {"--seeds": self.seeds})
+        needs("--rehearse", self.rehearse, given(self, "seeds"))
 
 
 @command("directories.capture:run", "Copy the directories of running nodes, with hashes.")
@@ -298,17 +280,17 @@ class CaptureOptions:
 
     paths: options.NodePaths
     output: options.CaptureOutput
-    redacted: Annotated[
-        bool, option("--redacted", "Leave secrets out, as `kraftlake redact` does.")
-    ] = False
+    redacted: bool = option(
+        "--redacted", "Leave secrets out, as `kraftlake redact` does.", default=False
+    )
     redact_key: options.RedactKey = None
     hashes_names: options.HashedNames = False
     show_config: options.ShowConfig = None
     json_output: options.Json = False
 
     def __post_init__(self) -> None:
-        of_copies = {"--redact-key": self.redact_key, "--names": self.hashes_names}
-        needs("--redacted", self.redacted, {**of_copies, "--show-config": self.show_config})
+        of_copies = given(self, "redact_key", "hashes_names", "show_config")
+        needs("--redacted", self.redacted, of_copies)
 
 
 @command("directories.prune:run", "Delete captures that are older than a given age.")
@@ -332,14 +314,13 @@ class PruneOptions:
     Exit codes: 0, 2 usage.
     """
 
-    folder: Annotated[str, argument("FOLDER", "The folder that holds the captures' folders.")]
-    older_than: Annotated[
-        str,
-        option("--older-than AGE", "Delete captures older than AGE, such as 90m, 36h, 7d or 2w."),
-    ]
-    dry_run: Annotated[
-        bool, option("--dry-run", "Delete nothing; name the captures that would go.")
-    ] = False
+    folder: str = argument("FOLDER", "The folder that holds the captures' folders.")
+    older_than: str = option(
+        "--older-than AGE", "Delete captures older than AGE, such as 90m, 36h, 7d or 2w."
+    )
+    dry_run: bool = option(
+        "--dry-run", "Delete nothing; name the captures that would go.", default=False
+    )
     json_output: options.Json = False
 
 
@@ -392,5 +373,5 @@ class ExplainOptions:
     Exit codes: 0, 2 usage (no such rule).
     """
 
-    rule: Annotated[Text, argument("[RULE]", "A rule's name, such as torn-tail.")] = None
+    rule: Text = argument("[RULE]", "A rule's name, such as torn-tail.", default=None)
     json_output: options.Json = False

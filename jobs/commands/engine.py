@@ -1,21 +1,15 @@
 """Commands of the replica engine."""
 
-from __future__ import annotations
-
-from typing import Annotated
-
 import typer
 
 from jobs.commands import cluster_options, node_options, options
-from jobs.commands.combinations import exclusive, needs, unless
+from jobs.commands.combinations import exclusive, given, needs
 from jobs.commands.options import on_disk
 from jobs.commands.parameters import Number, Text, add, argument, command, option
 from jobs.output import write_text
 from replica.model.topic import METADATA_TOPIC
 
 replica = typer.Typer(name="replica", invoke_without_command=True)
-
-_CATCH_UP_S = 60.0
 
 
 @replica.callback(short_help="Run, describe, record or write to a metadata quorum.")
@@ -48,25 +42,20 @@ class FormatOptions:
     """
 
     config: node_options.ServerProperties
-    cluster_id: Annotated[
-        str,
-        option(
-            "-t, --cluster-id ID", "The cluster's id: 22 base64 characters, the same on all nodes."
-        ),
-    ]
-    standalone: Annotated[
-        bool, option("--standalone", "Begin a quorum whose only voter is this node.")
-    ] = False
-    initial_controllers: Annotated[
-        str,
-        option(
-            "--initial-controllers ID@HOST:PORT:DIRECTORY,...",
-            "The quorum's first voters; give the same list on each of them.",
-        ),
-    ] = ""
-    ignore_formatted: Annotated[
-        bool, option("--ignore-formatted", "Do nothing to a directory that is formatted already.")
-    ] = False
+    cluster_id: str = option(
+        "-t, --cluster-id ID", "The cluster's id: 22 base64 characters, the same on all nodes."
+    )
+    standalone: bool = option(
+        "--standalone", "Begin a quorum whose only voter is this node.", default=False
+    )
+    initial_controllers: str = option(
+        "--initial-controllers ID@HOST:PORT:DIRECTORY,...",
+        "The quorum's first voters; give the same list on each of them.",
+        default="",
+    )
+    ignore_formatted: bool = option(
+        "--ignore-formatted", "Do nothing to a directory that is formatted already.", default=False
+    )
     json_output: options.Json = False
 
 
@@ -123,14 +112,12 @@ class RunOptions:
     """
 
     config: node_options.ServerProperties
-    workload: Annotated[
-        str,
-        option(
-            "--workload RATE,BYTES",
-            "While leading, append RATE records a second of BYTES each, and print how many were "
-            "committed.",
-        ),
-    ] = ""
+    workload: str = option(
+        "--workload RATE,BYTES",
+        "While leading, append RATE records a second of BYTES each, and print how many were "
+        "committed.",
+        default="",
+    )
     log_format: node_options.LogFormat = "text"
 
 
@@ -150,13 +137,13 @@ class ScramOptions:
     Exit codes: 0, 2 usage.
     """
 
-    user: Annotated[str, option("--user NAME", "The user's name.")]
-    mechanism: Annotated[str, option("--mechanism M", "SCRAM-SHA-256 or SCRAM-SHA-512.")] = (
-        "SCRAM-SHA-512"
+    user: str = option("--user NAME", "The user's name.")
+    mechanism: str = option(
+        "--mechanism M", "SCRAM-SHA-256 or SCRAM-SHA-512.", default="SCRAM-SHA-512"
     )
-    iterations: Annotated[
-        int, option("--iterations N", "Rounds of hashing for each guess: 4096 to 16384.")
-    ] = 8192
+    iterations: int = option(
+        "--iterations N", "Rounds of hashing for each guess: 4096 to 16384.", default=8192
+    )
 
 
 @command("engine.replica_describe:run", "Show how far every replica of a quorum is.")
@@ -181,20 +168,16 @@ class DescribeOptions:
 
     bootstrap: node_options.Bootstrap
     topic: node_options.Topic = METADATA_TOPIC
-    watch_s: Annotated[float | None, option("--watch S", "Ask again every S seconds.", min=0.1)] = (
-        None
+    watch_s: float | None = option("--watch S", "Ask again every S seconds.", default=None, min=0.1)
+    caught_up_within_ms: int = option(
+        "--caught-up-within MS",
+        "A replica keeps up if it was at the leader's log end in the last MS ms.",
+        default=2_000,
+        min=1,
     )
-    caught_up_within_ms: Annotated[
-        int,
-        option(
-            "--caught-up-within MS",
-            "A replica keeps up if it was at the leader's log end in the last MS ms.",
-            min=1,
-        ),
-    ] = 2_000
-    timeout_s: Annotated[
-        float, option("--timeout S", "Look for a leader S seconds at most.", min=0.1)
-    ] = 10.0
+    timeout_s: float = option(
+        "--timeout S", "Look for a leader S seconds at most.", default=10.0, min=0.1
+    )
     json_output: options.Json = False
     command_config: node_options.CommandConfig = None
 
@@ -225,29 +208,27 @@ class AppendOptions:
     """
 
     bootstrap: node_options.Bootstrap
-    source: Annotated[
-        Text, argument("[FILE]", "A file with a record on each line; stdin by default.")
-    ] = None
+    source: Text = argument(
+        "[FILE]", "A file with a record on each line; stdin by default.", default=None
+    )
     topic: node_options.Topic = METADATA_TOPIC
-    as_json: Annotated[
-        bool, option("--records", "Each line is a JSON object with key, value and headers.")
-    ] = False
-    raw: Annotated[bool, option("--raw", "The whole input is the value of one record.")] = False
-    at_least_once: Annotated[
-        bool,
-        option(
-            "--at-least-once",
-            "Send records again that the log may have already, and say so each time.",
-        ),
-    ] = False
-    timeout_s: Annotated[
-        float, option("--timeout S", "Wait S seconds at most until a batch is committed.", min=0.1)
-    ] = 30.0
+    as_json: bool = option(
+        "--records", "Each line is a JSON object with key, value and headers.", default=False
+    )
+    raw: bool = option("--raw", "The whole input is the value of one record.", default=False)
+    at_least_once: bool = option(
+        "--at-least-once",
+        "Send records again that the log may have already, and say so each time.",
+        default=False,
+    )
+    timeout_s: float = option(
+        "--timeout S", "Wait S seconds at most until a batch is committed.", default=30.0, min=0.1
+    )
     json_output: options.Json = False
     command_config: node_options.CommandConfig = None
 
     def __post_init__(self) -> None:
-        exclusive({"--raw": self.raw, "--records": self.as_json})
+        exclusive(given(self, "raw", "as_json"))
 
 
 @command("engine.replica_observe:run", "Record the metadata log of a real quorum.")
@@ -288,77 +269,60 @@ class ObserveOptions:
     """
 
     bootstrap: node_options.Bootstrap
-    folder: Annotated[
-        str,
-        option(
-            "-o, --output DIR",
-            "The folder of the recording: a new one, or one of an earlier run.",
-            callback=on_disk("-o"),
-        ),
-    ]
-    node_id: Annotated[
-        Number,
-        option(
-            "--node-id N",
-            "Fetch as node N, an id that no other node has; by default a random number above 10^9, "
-            "kept in DIR.",
-            min=0,
-            max=2**31 - 1,
-        ),
-    ] = None
-    is_anonymous: Annotated[
-        bool,
-        option(
-            "--anonymous",
-            "Fetch without a node id: leaders don't list this observer. Needs no right Describe.",
-        ),
-    ] = False
-    cluster_id: Annotated[
-        str,
-        option(
-            "--cluster-id ID", "The cluster's id, for when no node may tell it to this principal."
-        ),
-    ] = ""
-    listen: Annotated[
-        str,
-        option(
-            "--listen HOST:PORT",
-            "Serve the recording at this address, read-only, to any Kafka client.",
-        ),
-    ] = ""
-    metrics: Annotated[
-        str,
-        option(
-            "--metrics HOST:PORT",
-            "Watch the quorum, and serve its metrics for Prometheus at this address, with /healthz "
-            "and /readyz.",
-        ),
-    ] = ""
+    folder: str = option(
+        "-o, --output DIR",
+        "The folder of the recording: a new one, or one of an earlier run.",
+        callback=on_disk("-o"),
+    )
+    node_id: Number = option(
+        "--node-id N",
+        "Fetch as node N, an id that no other node has; by default a random number above 10^9, "
+        "kept in DIR.",
+        default=None,
+        min=0,
+        max=2**31 - 1,
+    )
+    is_anonymous: bool = option(
+        "--anonymous",
+        "Fetch without a node id: leaders don't list this observer. Needs no right Describe.",
+        default=False,
+    )
+    cluster_id: str = option(
+        "--cluster-id ID",
+        "The cluster's id, for when no node may tell it to this principal.",
+        default="",
+    )
+    listen: str = option(
+        "--listen HOST:PORT",
+        "Serve the recording at this address, read-only, to any Kafka client.",
+        default="",
+    )
+    metrics: str = option(
+        "--metrics HOST:PORT",
+        "Watch the quorum, and serve its metrics for Prometheus at this address, with /healthz "
+        "and /readyz.",
+        default="",
+    )
     broker_config: cluster_options.BrokerConfig = None
-    until_caught_up: Annotated[
-        bool,
-        option(
-            "--until-caught-up",
-            "Stop once the recording has reached the first high watermark that the leader told.",
-        ),
-    ] = False
-    timeout_s: Annotated[
-        float,
-        option(
-            "--timeout S",
-            "With --until-caught-up: fail if that takes longer than S seconds.",
-            min=0.1,
-        ),
-    ] = _CATCH_UP_S
+    until_caught_up: bool = option(
+        "--until-caught-up",
+        "Stop once the recording has reached the first high watermark that the leader told.",
+        default=False,
+    )
+    timeout_s: float = option(
+        "--timeout S",
+        "With --until-caught-up: fail if that takes longer than S seconds.",
+        default=60.0,
+        min=0.1,
+    )
     log_format: node_options.LogFormat = "text"
     json_output: options.Json = False
     command_config: node_options.CommandConfig = None
 
     def __post_init__(self) -> None:
-        timeout = unless(_CATCH_UP_S, self.timeout_s)
-        needs("--until-caught-up", self.until_caught_up, {"--timeout": timeout})
-        needs("--metrics", unless("", self.metrics), {"--broker-config": self.broker_config})
-        exclusive({"--anonymous": self.is_anonymous, "--node-id": self.node_id})
+        needs("--until-caught-up", self.until_caught_up, given(self, "timeout_s"))
+        needs("--metrics", self.metrics or None, given(self, "broker_config"))
+        exclusive(given(self, "is_anonymous", "node_id"))
 
 
 for _options in (

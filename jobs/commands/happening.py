@@ -1,16 +1,14 @@
 """The commands that show what happened: timeline and history."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from jobs.commands import cluster_options, options
-from jobs.commands.combinations import exclusive, needs
-from jobs.commands.parameters import Number, Text, Texts, command, option
+from jobs.commands.combinations import exclusive, given, needs
+from jobs.commands.parameters import Number, Text, Texts, command, option, shared_option
 
 Zone = Annotated[
     Text,
-    option(
+    shared_option(
         "--tz ZONE", "Show times in this zone, such as Europe/Berlin, or local; UTC by default."
     ),
 ]
@@ -49,13 +47,11 @@ class TimelineOptions:
     """
 
     paths: options.Paths
-    events: Annotated[
-        Texts,
-        option(
-            "--event E",
-            "Only events of this kind, such as election or 'broker_*'. May be repeated.",
-        ),
-    ] = None
+    events: Texts = option(
+        "--event E",
+        "Only events of this kind, such as election or 'broker_*'. May be repeated.",
+        default=None,
+    )
     from_time: options.FromTime = None
     to_time: options.ToTime = None
     zone: Zone = None
@@ -94,16 +90,15 @@ class HistoryOptions:
     paths: cluster_options.PathsOfAState = None
     lake: options.LakeOrPaths = None
     topic: cluster_options.OfTopic = None
-    broker: Annotated[
-        Number, option("--broker N", "Only this broker's registration and configs.", min=0)
-    ] = None
-    principal: Annotated[
-        Text,
-        option(
-            "--principal P", "Only what belongs to this principal: User:alice, or alice for short."
-        ),
-    ] = None
-    config: Annotated[Text, option("--config NAME", "Only this config, of all resources.")] = None
+    broker: Number = option(
+        "--broker N", "Only this broker's registration and configs.", default=None, min=0
+    )
+    principal: Text = option(
+        "--principal P",
+        "Only what belongs to this principal: User:alice, or alice for short.",
+        default=None,
+    )
+    config: Text = option("--config NAME", "Only this config, of all resources.", default=None)
     from_time: options.FromTime = None
     to_time: options.ToTime = None
     zone: Zone = None
@@ -117,11 +112,6 @@ class HistoryOptions:
     plain_csv: options.PlainCsv = False
 
     def __post_init__(self) -> None:
-        exclusive({"PATH": self.paths, "--lake": self.lake})
-        of_directories = {
-            "--order": self.order,
-            "--keep-secrets": self.keep_secrets,
-            "--show-config": self.show_config,
-            "--redact-key": self.redact_key,
-        }
+        exclusive(given(self, "paths", "lake"))
+        of_directories = given(self, "order", "keep_secrets", "show_config", "redact_key")
         needs("PATH", self.paths, of_directories)

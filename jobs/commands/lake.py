@@ -1,11 +1,7 @@
 """Commands that fill a lake and keep it."""
 
-from __future__ import annotations
-
-from typing import Annotated
-
 from jobs.commands import options
-from jobs.commands.combinations import Given, alone, exclusive
+from jobs.commands.combinations import alone, exclusive, given
 from jobs.commands.parameters import Text, Texts, command, option
 from replica.errors import UsageError
 
@@ -46,50 +42,46 @@ class IngestOptions:
 
     paths: options.PathsOrUris
     lake: options.Lake
-    captured_at: Annotated[
-        Text,
-        option(
-            "--captured-at T",
-            "The time at which the directories were copied: ISO-8601 (UTC) or ms. The time in a "
-            "capture.json is used instead where there is one.",
-        ),
-    ] = None
+    captured_at: Text = option(
+        "--captured-at T",
+        "The time at which the directories were copied: ISO-8601 (UTC) or ms. The time in a "
+        "capture.json is used instead where there is one.",
+        default=None,
+    )
     order: options.Order = None
-    as_replica: Annotated[
-        Text, option("--as CLUSTER:NODE[:DIR]", "For a single file: the replica that wrote it.")
-    ] = None
+    as_replica: Text = option(
+        "--as CLUSTER:NODE[:DIR]", "For a single file: the replica that wrote it.", default=None
+    )
     keep_secrets: options.KeepSecrets = False
     show_config: options.ShowConfig = None
-    verify: Annotated[
-        bool, option("--verify", "Read all bytes, also those that the lake has already.")
-    ] = False
-    follow_s: Annotated[
-        float | None,
-        option(
-            "--follow SECONDS",
-            "Run until stopped: look every SECONDS, and ingest the logs that have grown.",
-            min=0.1,
-        ),
-    ] = None
-    available_now: Annotated[
-        bool,
-        option("--available-now", "As --follow, but look once: ingest what is there now, and end."),
-    ] = False
-    accept_damage: Annotated[
-        bool, option("--accept-damage", "Exit with 0 even when bronze.damage got a row.")
-    ] = False
+    verify: bool = option(
+        "--verify", "Read all bytes, also those that the lake has already.", default=False
+    )
+    follow_s: float | None = option(
+        "--follow SECONDS",
+        "Run until stopped: look every SECONDS, and ingest the logs that have grown.",
+        default=None,
+        min=0.1,
+    )
+    available_now: bool = option(
+        "--available-now",
+        "As --follow, but look once: ingest what is there now, and end.",
+        default=False,
+    )
+    accept_damage: bool = option(
+        "--accept-damage", "Exit with 0 even when bronze.damage got a row.", default=False
+    )
     dry_run: options.DryRun = False
-    then_build: Annotated[
-        bool, option("--build", "Then build the silver and gold tables, in the same process.")
-    ] = False
+    then_build: bool = option(
+        "--build", "Then build the silver and gold tables, in the same process.", default=False
+    )
     run_id: options.RunId = None
     json_output: options.Json = False
 
     def __post_init__(self) -> None:
-        streams: Given = {"--follow": self.follow_s, "--available-now": self.available_now}
+        streams = given(self, "follow_s", "available_now")
         exclusive(streams)
-        of_a_run = {"--build": self.then_build, "--run-id": self.run_id}
-        alone("--dry-run", self.dry_run, {**streams, **of_a_run})
+        alone("--dry-run", self.dry_run, {**streams, **given(self, "then_build", "run_id")})
         if not self.is_stream:
             return
         if self.captured_at is not None or self.order:
@@ -128,19 +120,17 @@ class BuildOptions:
     """
 
     lake: options.Lake
-    follow_s: Annotated[
-        float | None,
-        option(
-            "--follow SECONDS",
-            "Run until stopped: look every SECONDS, and build after each ingest.",
-            min=0.1,
-        ),
-    ] = None
+    follow_s: float | None = option(
+        "--follow SECONDS",
+        "Run until stopped: look every SECONDS, and build after each ingest.",
+        default=None,
+        min=0.1,
+    )
     run_id: options.RunId = None
     json_output: options.Json = False
 
     def __post_init__(self) -> None:
-        alone("--follow", self.follow_s is not None, {"--run-id": self.run_id})
+        alone("--follow", self.follow_s is not None, given(self, "run_id"))
 
 
 @command("lake.quality:run", "Check every table against its expectations.")
@@ -212,15 +202,12 @@ class MaintainOptions:
     """
 
     lake: options.Lake
-    retain_days: Annotated[
-        int,
-        option(
-            "--retain-days DAYS",
-            "Keep files of earlier versions for so many days at least; 0 for what each table asks "
-            "for.",
-            min=0,
-        ),
-    ] = 0
+    retain_days: int = option(
+        "--retain-days DAYS",
+        "Keep files of earlier versions for so many days at least; 0 for what each table asks for.",
+        default=0,
+        min=0,
+    )
     dry_run: options.DryRun = False
     run_id: options.RunId = None
     json_output: options.Json = False
@@ -252,26 +239,22 @@ class ForgetOptions:
     """
 
     lake: options.Lake
-    captures: Annotated[
-        Texts,
-        option(
-            "--capture ID",
-            "The id of a capture or capture group, which `kraftlake lake` shows. May be repeated.",
-        ),
-    ] = None
-    clusters: Annotated[
-        Texts, option("--cluster C", "All captures of cluster C. May be repeated.")
-    ] = None
-    confirmed: Annotated[
-        bool, option("--yes", "Take the captures out. Without it, only show which.")
-    ] = False
-    vacuum: Annotated[
-        bool,
-        option(
-            "--vacuum",
-            "Also build, and delete from disk the files of all earlier versions of the tables.",
-        ),
-    ] = False
+    captures: Texts = option(
+        "--capture ID",
+        "The id of a capture or capture group, which `kraftlake lake` shows. May be repeated.",
+        default=None,
+    )
+    clusters: Texts = option(
+        "--cluster C", "All captures of cluster C. May be repeated.", default=None
+    )
+    confirmed: bool = option(
+        "--yes", "Take the captures out. Without it, only show which.", default=False
+    )
+    vacuum: bool = option(
+        "--vacuum",
+        "Also build, and delete from disk the files of all earlier versions of the tables.",
+        default=False,
+    )
     json_output: options.Json = False
 
     def __post_init__(self) -> None:

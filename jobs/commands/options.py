@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Annotated
 from uuid import UUID
 
-from jobs.commands.parameters import Number, Text, Texts, argument, option
+from jobs.commands.parameters import Number, Text, Texts, shared_argument, shared_option
 from pipelines import lake as lakes
 from pipelines.object_store import check_lake_place, check_local, check_place
 from replica.errors import UsageError
@@ -59,11 +59,11 @@ _WHAT_IS_READ = (
     "directories, or a .tar.gz, .tar.zst or .zip of them"
 )
 Paths = Annotated[
-    list[str], argument("PATH...", f"{_WHAT_IS_READ}.", callback=each_by(check_local))
+    list[str], shared_argument("PATH...", f"{_WHAT_IS_READ}.", callback=each_by(check_local))
 ]
 PathsOrUris = Annotated[
     list[str],
-    argument(
+    shared_argument(
         "PATH...",
         f"{_WHAT_IS_READ}; also as a URI such as s3://bucket/captures.",
         callback=each_by(check_place),
@@ -80,7 +80,7 @@ def lake_of(place: str) -> lakes.Lake:
 LAKE_VARIABLE = "KRAFTLAKE_LAKE"
 """This variable names the lake for each command without --lake, except `demo`, which makes its own
 lake."""
-_NAMED_LAKE = option(
+_NAMED_LAKE = shared_option(
     "--lake L",
     "The lake: a folder, or a URI such as s3://...",
     parser=lake_of,
@@ -90,7 +90,7 @@ Lake = Annotated[lakes.Lake, _NAMED_LAKE]
 OptionalLake = Annotated[lakes.Lake | None, _NAMED_LAKE]
 LakeOrPaths = Annotated[
     lakes.Lake | None,
-    option(
+    shared_option(
         "--lake L",
         "The lake: a folder, or a URI such as s3://... Without it and without PATH, the one "
         f"that {LAKE_VARIABLE} names.",
@@ -122,7 +122,7 @@ def lake_unless(
 
 NodePaths = Annotated[
     list[str],
-    argument(
+    shared_argument(
         "LOGDIR...",
         "A metadata directory, a node's log directory, or any folder above such directories.",
         callback=each_by(check_place),
@@ -130,19 +130,19 @@ NodePaths = Annotated[
 ]
 CaptureOutput = Annotated[
     str,
-    option(
+    shared_option(
         "-o, --output FOLDER|URI",
         "The capture to write: an empty or new folder, or a URI such as s3://bucket/name.",
         callback=on_disk("-o"),
     ),
 ]
-Json = Annotated[bool, option("--json", "Print a JSON object per line.")]
+Json = Annotated[bool, shared_option("--json", "Print a JSON object per line.")]
 KeepSecrets = Annotated[
-    bool, option("--keep-secrets", "Don't redact credentials and secret config values.")
+    bool, shared_option("--keep-secrets", "Don't redact credentials and secret config values.")
 ]
 ShowConfig = Annotated[
     Texts,
-    option(
+    shared_option(
         "--show-config NAME",
         "Show the value of this config, which Kafka doesn't know and which is no secret. May be "
         "repeated.",
@@ -151,7 +151,7 @@ ShowConfig = Annotated[
 
 RunId = Annotated[
     Text,
-    option(
+    shared_option(
         "--run-id UUID",
         "The scheduler's id of this run, the same for each attempt; by default a new one.",
         callback=uuid_of,
@@ -159,12 +159,13 @@ RunId = Annotated[
 ]
 
 FromTime = Annotated[
-    Text, option("--from-time T", "Only times at T or later: ISO-8601 (UTC), or ms since 1970.")
+    Text,
+    shared_option("--from-time T", "Only times at T or later: ISO-8601 (UTC), or ms since 1970."),
 ]
-ToTime = Annotated[Text, option("--to-time T", "Only times before T, in the same form.")]
+ToTime = Annotated[Text, shared_option("--to-time T", "Only times before T, in the same form.")]
 RedactKey = Annotated[
     Text,
-    option(
+    shared_option(
         "--redact-key FILE",
         "A file with the key of the fingerprints that stand for secrets; by default the key is "
         "random. With one key, equal secrets of two runs have equal fingerprints.",
@@ -172,13 +173,13 @@ RedactKey = Annotated[
 ]
 
 HashedNames = Annotated[
-    bool, option("--names", "Also hash the names of topics, users, groups and clients.")
+    bool, shared_option("--names", "Also hash the names of topics, users, groups and clients.")
 ]
 
 
 Order = Annotated[
     Text,
-    option(
+    shared_option(
         "--order F1,F2,...",
         "Folders below PATH that hold captures of the same replicas, oldest first.",
     ),
@@ -186,34 +187,36 @@ Order = Annotated[
 
 Csv = Annotated[
     bool,
-    option(
+    shared_option(
         "--csv",
         "Print CSV with a header line. Texts that a spreadsheet or terminal would execute are made "
         "harmless.",
     ),
 ]
 PlainCsv = Annotated[
-    bool, option("--plain-csv", "Print CSV with every text as it is, for programs.")
+    bool, shared_option("--plain-csv", "Print CSV with every text as it is, for programs.")
 ]
-Cluster = Annotated[Text, option("--cluster C", "The id of the cluster, where there are several.")]
-DryRun = Annotated[bool, option("--dry-run", "Change nothing; say what would be done.")]
+Cluster = Annotated[
+    Text, shared_option("--cluster C", "The id of the cluster, where there are several.")
+]
+DryRun = Annotated[bool, shared_option("--dry-run", "Change nothing; say what would be done.")]
 AtOffset = Annotated[
     Number,
-    option(
+    shared_option(
         "--at-offset N",
         "The state before the record at offset N; by default at the log's end.",
         min=0,
     ),
 ]
 AtTime = Annotated[
-    Text, option("--at-time T", "The state at time T: ISO-8601 (UTC), or ms since 1970.")
+    Text, shared_option("--at-time T", "The state at time T: ISO-8601 (UTC), or ms since 1970.")
 ]
 CommittedOnly = Annotated[
-    bool, option("--committed-only", "Only records that are proven committed.")
+    bool, shared_option("--committed-only", "Only records that are proven committed.")
 ]
 DemoLake = Annotated[
     lakes.Lake | None,
-    option("--lake L", "The lake to make; by default in .demo/.", parser=lakes.Lake),
+    shared_option("--lake L", "The lake to make; by default in .demo/.", parser=lakes.Lake),
 ]
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import MISSING, dataclass, field, fields
 from pkgutil import resolve_name
-from typing import Any, TypeVar, dataclass_transform
+from typing import Annotated, Any, TypeVar, dataclass_transform, get_args
 
 import typer
+from typer.models import ArgumentInfo
 
 from jobs.commands.help_pages import CommandPage
 
@@ -18,24 +19,73 @@ _Options = TypeVar("_Options")
 COMMANDS: dict[type, tuple[str, str]] = {}
 """By the class of a command's options: the function that does the work, as `MODULE:NAME` with a
 module of jobs, and the line in the overview."""
+_PARAMETER = "parameter"
+"""The key, in a field's metadata, of the option or argument as typer has it."""
 
 
-@dataclass_transform(frozen_default=True, field_specifiers=(field,))
+def shared_option(shown: str, meaning: str, **settings: Any) -> Any:
+    """An option of several commands, for Annotated. shown: its names and what stands for its value,
+    such as `-o, --output FOLDER`. meaning: its help. settings: more arguments of typer.Option."""
+    *short, last = shown.split(", ")
+    name, _, value = last.partition(" ")
+    return typer.Option(*short, name, metavar=value or None, help=meaning, **settings)
+
+
+def shared_argument(shown: str, meaning: str, **settings: Any) -> Any:
+    """An argument of several commands, for Annotated. shown: its name as in the line of usage, such
+    as `[PATH...]`. The rest is as for `shared_option`."""
+    return typer.Argument(metavar=shown, help=meaning, show_default=False, **settings)
+
+
+def option(
+    shown: str, meaning: str, *, default: Any = MISSING, is_secret: bool = False, **settings: Any
+) -> Any:
+    """A field for an option of one command. default: the value where the option is not given; the
+    option is required where there is no default. is_secret: whether the options as text leave the
+    value out. The rest is as for `shared_option`."""
+    metadata = {_PARAMETER: shared_option(shown, meaning, **settings)}
+    return field(default=default, repr=not is_secret, metadata=metadata)
+
+
+def argument(shown: str, meaning: str, *, default: Any = MISSING, **settings: Any) -> Any:
+    """A field for an argument of one command. default: as for `option`. The rest is as for
+    `shared_argument`."""
+    return field(
+        default=default, metadata={_PARAMETER: shared_argument(shown, meaning, **settings)}
+    )
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(option, argument))
 def command(function: str, short_help: str) -> Callable[[type[_Options]], type[_Options]]:
     """Make a class the options of a command.
 
     The class becomes a dataclass, whose fields are the options as typer reads them, and whose
-    docstring is the command's help. The command has the name of the class without `Options`.
-    function, short_help: as in COMMANDS. The function takes the options and returns the exit code.
-    Its module is imported when the command runs.
+    docstring is the command's help. The module of the class must not import annotations from
+    __future__: the fields' types are read here. The command has the name of the class without
+    `Options`. function, short_help: as in COMMANDS. The function takes the options and returns the
+    exit code. Its module is imported when the command runs.
     """
 
     def declared(options: type[_Options]) -> type[_Options]:
         made: type[_Options] = dataclass(frozen=True, slots=True)(options)
+        types = vars(made)["__init__"].__annotations__  # where typer looks
+        for one in fields(made):  # type: ignore[arg-type]
+            if _PARAMETER in one.metadata:
+                types[one.name] = Annotated[one.type, one.metadata[_PARAMETER]]
         COMMANDS[made] = function, short_help
         return made
 
     return declared
+
+
+def shown_name(options: type, field_name: str) -> str:
+    """The name of an option, such as --output, or of an argument, such as PATH. options: the class
+    that has the field."""
+    _, parameter = get_args(vars(options)["__init__"].__annotations__[field_name])
+    if isinstance(parameter, ArgumentInfo):
+        return str(parameter.metavar).strip("[.]")
+    # typer takes the first name for a default until it reads the signature
+    return str((parameter.default, *(parameter.param_decls or ()))[-1])
 
 
 def add(app: typer.Typer, options: type, heading: str | None = None) -> None:
@@ -54,17 +104,3 @@ def function_of(options: type) -> Callable[[Any], int]:
 def run_command(options: object) -> int:
     """Run the command with these options. Returns its exit code."""
     return function_of(type(options))(options)
-
-
-def option(shown: str, meaning: str, **settings: Any) -> Any:
-    """An option. shown: its names and what stands for its value, such as `-o, --output FOLDER`.
-    meaning: its help. settings: more arguments of typer.Option."""
-    *short, last = shown.split(", ")
-    name, _, value = last.partition(" ")
-    return typer.Option(*short, name, metavar=value or None, help=meaning, **settings)
-
-
-def argument(shown: str, meaning: str, **settings: Any) -> Any:
-    """An argument. shown: its name as in the line of usage, such as `[PATH...]`. The rest is as for
-    `option`."""
-    return typer.Argument(metavar=shown, help=meaning, show_default=False, **settings)

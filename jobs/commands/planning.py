@@ -1,15 +1,9 @@
 """The command that answers whether a planned change is safe."""
 
-from __future__ import annotations
-
-from typing import Annotated
-
 from jobs.commands import cluster_options, node_options, options
-from jobs.commands.combinations import exclusive, needs, unless
+from jobs.commands.combinations import exclusive, given, needs
 from jobs.commands.parameters import Number, Text, command, option
 from replica.errors import UsageError
-
-_TIMEOUT_S = 60.0
 
 
 @command("asking.preflight:run", "Is a change safe? Brokers, voters, partitions, upgrades.")
@@ -40,72 +34,60 @@ class PlanOptions:
 
     paths: cluster_options.PathsOfAState = None
     lake: options.LakeOrPaths = None
-    bootstrap: Annotated[
-        Text,
-        option(
-            "-b, --bootstrap HOST:PORT",
-            "Judge the state of a running quorum: the nodes to connect to first, separated by "
-            "commas.",
-        ),
-    ] = None
+    bootstrap: Text = option(
+        "-b, --bootstrap HOST:PORT",
+        "Judge the state of a running quorum: the nodes to connect to first, separated by commas.",
+        default=None,
+    )
     cluster: options.Cluster = None
     at_offset: options.AtOffset = None
     at_time: options.AtTime = None
     committed_only: options.CommittedOnly = False
-    reassignment: Annotated[
-        Text,
-        option(
-            "--reassignment FILE",
-            "Reassign partitions by the JSON file of kafka-reassign-partitions.",
-        ),
-    ] = None
-    stop_broker: Annotated[
-        Text, option("--stop-broker N,...", "Stop these brokers at the same time.")
-    ] = None
-    stop_rack: Annotated[Text, option("--stop-rack R", "Stop all brokers of a rack.")] = None
-    remove_voter: Annotated[
-        Number, option("--remove-voter N", "Remove controller N from the voters.", min=0)
-    ] = None
-    add_voter: Annotated[Number, option("--add-voter N", "Make controller N a voter.", min=0)] = (
-        None
+    reassignment: Text = option(
+        "--reassignment FILE",
+        "Reassign partitions by the JSON file of kafka-reassign-partitions.",
+        default=None,
     )
-    upgrade: Annotated[
-        Text,
-        option(
-            "--upgrade R",
-            "Raise metadata.version to that of release R.",
-            callback=options.known_release("--upgrade"),
-        ),
-    ] = None
-    to_dynamic: Annotated[
-        bool, option("--to-dynamic", "Turn static voters into dynamic ones (kraft.version 1).")
-    ] = False
+    stop_broker: Text = option(
+        "--stop-broker N,...", "Stop these brokers at the same time.", default=None
+    )
+    stop_rack: Text = option("--stop-rack R", "Stop all brokers of a rack.", default=None)
+    remove_voter: Number = option(
+        "--remove-voter N", "Remove controller N from the voters.", default=None, min=0
+    )
+    add_voter: Number = option("--add-voter N", "Make controller N a voter.", default=None, min=0)
+    upgrade: Text = option(
+        "--upgrade R",
+        "Raise metadata.version to that of release R.",
+        default=None,
+        callback=options.known_release("--upgrade"),
+    )
+    to_dynamic: bool = option(
+        "--to-dynamic", "Turn static voters into dynamic ones (kraft.version 1).", default=False
+    )
     broker_config: cluster_options.BrokerConfig = None
-    while_s: Annotated[
-        float | None,
-        option("--while SECONDS", "Judge again every SECONDS until the answer is safe.", min=0.1),
-    ] = None
-    timeout_s: Annotated[
-        float,
-        option(
-            "--timeout S",
-            "With -b: fail if reading the quorum's log takes longer than S seconds.",
-            min=0.1,
-        ),
-    ] = _TIMEOUT_S
+    while_s: float | None = option(
+        "--while SECONDS",
+        "Judge again every SECONDS until the answer is safe.",
+        default=None,
+        min=0.1,
+    )
+    timeout_s: float = option(
+        "--timeout S",
+        "With -b: fail if reading the quorum's log takes longer than S seconds.",
+        default=60.0,
+        min=0.1,
+    )
     command_config: node_options.CommandConfig = None
-    limit: Annotated[
-        int, option("--limit N", "In text, show N reasons of each change at most.", min=0)
-    ] = 20
+    limit: int = option(
+        "--limit N", "In text, show N reasons of each change at most.", default=20, min=0
+    )
     json_output: options.Json = False
 
     def __post_init__(self) -> None:
-        exclusive({"PATH": self.paths, "--lake": self.lake, "--bootstrap": self.bootstrap})
-        moment = {"--at-offset": self.at_offset, "--at-time": self.at_time}
-        of_a_lake = {**moment, "--committed-only": self.committed_only}
+        exclusive(given(self, "paths", "lake", "bootstrap"))
+        of_a_lake = given(self, "at_offset", "at_time", "committed_only")
         needs("--lake", not (self.paths or self.bootstrap), of_a_lake)
-        timeout = unless(_TIMEOUT_S, self.timeout_s)
-        of_a_quorum = {"--timeout": timeout, "--command-config": self.command_config}
-        needs("--bootstrap", self.bootstrap, of_a_quorum)
+        needs("--bootstrap", self.bootstrap, given(self, "timeout_s", "command_config"))
         if self.bootstrap and self.cluster is not None:
             raise UsageError("--cluster goes with --lake or PATH: a quorum is of one cluster")

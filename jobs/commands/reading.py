@@ -1,9 +1,5 @@
 """Commands that read from running nodes."""
 
-from __future__ import annotations
-
-from typing import Annotated
-
 from jobs.commands import node_options, options
 from jobs.commands.parameters import command, option
 from replica.model.topic import METADATA_TOPIC
@@ -39,31 +35,30 @@ class ConsumeOptions:
 
     bootstrap: node_options.Bootstrap
     topic: node_options.Topic = METADATA_TOPIC
-    partition: Annotated[int, option("--partition N", "The partition of the topic.", min=0)] = 0
-    start: Annotated[
-        str, option("--from START", "Where to begin: earliest, latest, OFFSET or OFFSET:EPOCH.")
-    ] = "earliest"
-    replica_selector: Annotated[
-        str,
-        option(
-            "--replica-selector NAME",
-            "Which replica to read from: leader, rack, nearest, least-lag, or module:Class.",
-        ),
-    ] = "leader"
-    rack: Annotated[
-        str,
-        option(
-            "--rack RACK",
-            "The rack of this client: the leader, or the selector rack, picks a replica in it.",
-        ),
-    ] = ""
-    follow: Annotated[
-        bool,
-        option("--follow/--until-end", "Wait for new records, or stop where the log ends now."),
-    ] = True
-    timeout_s: Annotated[
-        float, option("--timeout S", "Fail if no node answers for S seconds.", min=0.1)
-    ] = 30.0
+    partition: int = option("--partition N", "The partition of the topic.", default=0, min=0)
+    start: str = option(
+        "--from START",
+        "Where to begin: earliest, latest, OFFSET or OFFSET:EPOCH.",
+        default="earliest",
+    )
+    replica_selector: str = option(
+        "--replica-selector NAME",
+        "Which replica to read from: leader, rack, nearest, least-lag, or module:Class.",
+        default="leader",
+    )
+    rack: str = option(
+        "--rack RACK",
+        "The rack of this client: the leader, or the selector rack, picks a replica in it.",
+        default="",
+    )
+    follow: bool = option(
+        "--follow/--until-end",
+        "Wait for new records, or stop where the log ends now.",
+        default=True,
+    )
+    timeout_s: float = option(
+        "--timeout S", "Fail if no node answers for S seconds.", default=30.0, min=0.1
+    )
     json_output: options.Json = False
     keep_secrets: options.KeepSecrets = False
     show_config: options.ShowConfig = None

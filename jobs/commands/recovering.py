@@ -1,12 +1,8 @@
 """The commands after a loss: `rehearse` starts captured directories in the simulator, and `restore`
 makes the checkpoint from which a new cluster boots."""
 
-from __future__ import annotations
-
-from typing import Annotated
-
 from jobs.commands import options
-from jobs.commands.combinations import exclusive, needs
+from jobs.commands.combinations import exclusive, given, needs
 from jobs.commands.parameters import Text, Texts, argument, command, option
 from replica.errors import UsageError
 
@@ -60,31 +56,30 @@ class RehearseOptions:
     """
 
     paths: options.Paths
-    scenario: Annotated[
-        Text,
-        option("--scenario FILE", "A TOML file of the steps to play. Without it, all nodes start."),
-    ] = None
-    seeds: Annotated[
-        str, option("--seeds A:B", "Run once for each seed from A to B - 1; 10,000 runs at most.")
-    ] = "0:20"
-    failures: Annotated[
-        int,
-        option(
-            "--failures N",
-            "Search for the smallest set of up to N failed voters that loses committed records; 0 "
-            "for no search.",
-            min=0,
-            max=5,
-        ),
-    ] = 2
-    output: Annotated[
-        Text,
-        option(
-            "-o, --output FOLDER",
-            "Write the disks of each outcome below this new or empty folder.",
-            callback=options.on_disk("-o"),
-        ),
-    ] = None
+    scenario: Text = option(
+        "--scenario FILE",
+        "A TOML file of the steps to play. Without it, all nodes start.",
+        default=None,
+    )
+    seeds: str = option(
+        "--seeds A:B",
+        "Run once for each seed from A to B - 1; 10,000 runs at most.",
+        default="0:20",
+    )
+    failures: int = option(
+        "--failures N",
+        "Search for the smallest set of up to N failed voters that loses committed records; 0 "
+        "for no search.",
+        default=2,
+        min=0,
+        max=5,
+    )
+    output: Text = option(
+        "-o, --output FOLDER",
+        "Write the disks of each outcome below this new or empty folder.",
+        default=None,
+        callback=options.on_disk("-o"),
+    )
     json_output: options.Json = False
 
 
@@ -116,45 +111,37 @@ class RestoreOptions:
     examples. Exit codes: 0, 2 usage (also a log with records that can't be read).
     """
 
-    release: Annotated[
-        str,
-        option(
-            "--release R",
-            "The new cluster's Kafka release, such as 4.1.",
-            callback=options.known_release("--release"),
-        ),
-    ]
-    paths: Annotated[
-        Texts,
-        argument(
-            "[LOGDIR...]", "Directories of the old cluster's controllers; or else name a lake."
-        ),
-    ] = None
+    release: str = option(
+        "--release R",
+        "The new cluster's Kafka release, such as 4.1.",
+        callback=options.known_release("--release"),
+    )
+    paths: Texts = argument(
+        "[LOGDIR...]",
+        "Directories of the old cluster's controllers; or else name a lake.",
+        default=None,
+    )
     lake: options.LakeOrPaths = None
     cluster: options.Cluster = None
     at_offset: options.AtOffset = None
     at_time: options.AtTime = None
     committed_only: options.CommittedOnly = False
-    output: Annotated[Text, option("-o, --output FOLDER", "A new or empty folder to write to.")] = (
-        None
+    output: Text = option("-o, --output FOLDER", "A new or empty folder to write to.", default=None)
+    formatted: Text = option(
+        "--formatted DIR",
+        "For dynamic voters, from 4.4 on: a new controller's metadata.log.dir after "
+        "kafka-storage format. Its voters go into the checkpoint too.",
+        default=None,
     )
-    formatted: Annotated[
-        Text,
-        option(
-            "--formatted DIR",
-            "For dynamic voters, from 4.4 on: a new controller's metadata.log.dir after "
-            "kafka-storage format. Its voters go into the checkpoint too.",
-        ),
-    ] = None
-    map_brokers: Annotated[
-        Text, option("--map-brokers 1=11,...", "New ids of brokers, OLD=NEW with commas between.")
-    ] = None
+    map_brokers: Text = option(
+        "--map-brokers 1=11,...", "New ids of brokers, OLD=NEW with commas between.", default=None
+    )
     dry_run: options.DryRun = False
     json_output: options.Json = False
 
     def __post_init__(self) -> None:
-        exclusive({"LOGDIR": self.paths, "--lake": self.lake})
+        exclusive(given(self, "paths", "lake"))
         if (self.output is None) != self.dry_run:
             raise UsageError("restore: give either -o FOLDER or --dry-run")
-        of_lake = {"--cluster": self.cluster, "--at-time": self.at_time}
-        needs("--lake", not self.paths, {**of_lake, "--committed-only": self.committed_only})
+        of_a_lake = given(self, "cluster", "at_time", "committed_only")
+        needs("--lake", not self.paths, of_a_lake)

@@ -1,20 +1,10 @@
 """Commands that give what a lake holds to others."""
 
-from __future__ import annotations
-
-from dataclasses import field
-from typing import Annotated
-
 from jobs.commands import options
-from jobs.commands.combinations import alone, exclusive, needs, unless
+from jobs.commands.combinations import alone, exclusive, given, needs
 from jobs.commands.options import each_by, on_disk
 from jobs.commands.parameters import Text, Texts, argument, command, option
 from pipelines.object_store import check_local, check_place
-
-_PROGRESS_TOPIC = "kraftlake-publish-progress"
-_INTERVAL_S = 5.0
-
-Schema = Annotated[bool, option("--schema", "Only print the JSON Schema of the table's messages.")]
 
 
 @command("sharing.report:run", "Write an incident as one HTML file, the verdict first.")
@@ -40,25 +30,23 @@ class ReportOptions:
     not built).
     """
 
-    paths: Annotated[
-        Texts,
-        argument(
-            "[PATH...]",
-            "Directories, files or archives to report on, as for ingest.",
-            callback=each_by(check_place),
-        ),
-    ] = None
+    paths: Texts = argument(
+        "[PATH...]",
+        "Directories, files or archives to report on, as for ingest.",
+        default=None,
+        callback=each_by(check_place),
+    )
     lake: options.LakeOrPaths = None
-    output: Annotated[
-        str, option("-o, --output FILE", "The HTML file to write; - for standard output.")
-    ] = "report.html"
+    output: str = option(
+        "-o, --output FILE", "The HTML file to write; - for standard output.", default="report.html"
+    )
     cluster: options.Cluster = None
     order: options.Order = None
     json_output: options.Json = False
 
     def __post_init__(self) -> None:
         exclusive({"-o -": self.output == "-", "--json": self.json_output})
-        needs("PATH", self.paths, {"--order": self.order})
+        needs("PATH", self.paths, given(self, "order"))
 
 
 @command("sharing.export:run", "Write tables or answers as DuckDB, SQLite, Parquet or CSV.")
@@ -92,38 +80,32 @@ class ExportOptions:
     """
 
     lake: options.Lake
-    output: Annotated[
-        str,
-        option(
-            "-o, --output PLACE",
-            "The file to make; for several tables as Parquet or CSV, the folder to make.",
-            callback=on_disk("-o"),
-        ),
-    ]
-    tables: Annotated[
-        Texts, argument("[TABLE...]", "Tables such as gold.findings; all of the lake by default.")
-    ] = None
-    form: Annotated[
-        Text,
-        option(
-            "--to FORM",
-            "The form: duckdb, sqlite, parquet, csv or views (for DuckDB); by default as PLACE "
-            "ends.",
-        ),
-    ] = None
-    query: Annotated[
-        Text, option("--query SQL", "Export the answer to this query, as a table `answer`.")
-    ] = None
-    question: Annotated[
-        Text, option("--question NAME", "Export the answer to a question of `sql --questions`.")
-    ] = None
-    overwrite: Annotated[
-        bool, option("--overwrite", "Replace the file or folder of an earlier export.")
-    ] = False
+    output: str = option(
+        "-o, --output PLACE",
+        "The file to make; for several tables as Parquet or CSV, the folder to make.",
+        callback=on_disk("-o"),
+    )
+    tables: Texts = argument(
+        "[TABLE...]", "Tables such as gold.findings; all of the lake by default.", default=None
+    )
+    form: Text = option(
+        "--to FORM",
+        "The form: duckdb, sqlite, parquet, csv or views (for DuckDB); by default as PLACE ends.",
+        default=None,
+    )
+    query: Text = option(
+        "--query SQL", "Export the answer to this query, as a table `answer`.", default=None
+    )
+    question: Text = option(
+        "--question NAME", "Export the answer to a question of `sql --questions`.", default=None
+    )
+    overwrite: bool = option(
+        "--overwrite", "Replace the file or folder of an earlier export.", default=False
+    )
     json_output: options.Json = False
 
     def __post_init__(self) -> None:
-        exclusive({"TABLE": self.tables, "--query": self.query, "--question": self.question})
+        exclusive(given(self, "tables", "query", "question"))
 
 
 @command("sharing.mcp:run", "Serve a lake or directories to assistants and editors (MCP).")
@@ -147,22 +129,18 @@ class McpOptions:
     Exit codes: 0 when the client has ended, 2 usage.
     """
 
-    paths: Annotated[
-        Texts,
-        argument(
-            "[PATH...]",
-            "Directories of nodes, to serve instead of a lake.",
-            callback=each_by(check_local),
-        ),
-    ] = None
-    lake: options.LakeOrPaths = None
-    rows: Annotated[int, option("--rows N", "Give N rows at most in an answer.", min=1)] = 200
-    seconds: Annotated[float, option("--seconds S", "Stop an answer after S seconds.", min=1)] = (
-        60.0
+    paths: Texts = argument(
+        "[PATH...]",
+        "Directories of nodes, to serve instead of a lake.",
+        default=None,
+        callback=each_by(check_local),
     )
+    lake: options.LakeOrPaths = None
+    rows: int = option("--rows N", "Give N rows at most in an answer.", default=200, min=1)
+    seconds: float = option("--seconds S", "Stop an answer after S seconds.", default=60.0, min=1)
 
     def __post_init__(self) -> None:
-        exclusive({"PATH": self.paths, "--lake": self.lake})
+        exclusive(given(self, "paths", "lake"))
 
 
 @command("sharing.register:run", "Give a lake's tables names in a Hive metastore.")
@@ -190,29 +168,25 @@ class RegisterOptions:
     """
 
     lake: options.Lake
-    catalog: Annotated[
-        Text,
-        option(
-            "--catalog FOLDER|URI",
-            "The metastore: a folder for an embedded one (Derby), or thrift://HOST:PORT.",
-        ),
-    ] = None
-    prefix: Annotated[
-        str, option("--prefix P", "A prefix for bronze, silver and gold, such as prod_.")
-    ] = ""
-    client_file: Annotated[
-        Text,
-        option(
-            "--client-file FILE",
-            "The file of Spark's settings for readers to write; by default spark.conf in FOLDER.",
-            callback=on_disk("--client-file"),
-        ),
-    ] = None
-    drop: Annotated[bool, option("--drop", "Drop the lake's names; the data stays.")] = False
+    catalog: Text = option(
+        "--catalog FOLDER|URI",
+        "The metastore: a folder for an embedded one (Derby), or thrift://HOST:PORT.",
+        default=None,
+    )
+    prefix: str = option(
+        "--prefix P", "A prefix for bronze, silver and gold, such as prod_.", default=""
+    )
+    client_file: Text = option(
+        "--client-file FILE",
+        "The file of Spark's settings for readers to write; by default spark.conf in FOLDER.",
+        default=None,
+        callback=on_disk("--client-file"),
+    )
+    drop: bool = option("--drop", "Drop the lake's names; the data stays.", default=False)
     json_output: options.Json = False
 
     def __post_init__(self) -> None:
-        exclusive({"--drop": self.drop, "--client-file": self.client_file})
+        exclusive(given(self, "drop", "client_file"))
 
 
 @command("sharing.publish:run", "Publish a table's changes: Kafka, files, a webhook.")
@@ -253,102 +227,92 @@ class PublishOptions:
     """
 
     lake: options.OptionalLake = None
-    table: Annotated[
-        str, option("--table T", "The table: gold.metadata_changes or gold.findings.")
-    ] = "gold.metadata_changes"
-    bootstrap: Annotated[
-        Text, option("-b, --bootstrap HOST:PORT,...", "Brokers of the cluster that has the topic.")
-    ] = None
-    topic: Annotated[Text, option("--topic TOPIC", "Publish to a Kafka topic.")] = None
-    progress_topic: Annotated[
-        str, option("--progress-topic TOPIC", "The compacted topic that keeps the progress.")
-    ] = _PROGRESS_TOPIC
-    producer_config: Annotated[
-        Text,
-        option(
-            "--producer-config FILE",
-            "A file of librdkafka's properties, such as security.protocol.",
-        ),
-    ] = None
-    properties: Annotated[
-        Texts, option("-X NAME=VALUE", "A property of librdkafka. May be repeated.")
-    ] = None
-    folder: Annotated[
-        Text,
-        option(
-            "--to DIR", "Publish to a folder, as files of JSON lines.", callback=on_disk("--to")
-        ),
-    ] = None
-    webhook: Annotated[
-        Text,
-        option(
-            "--webhook URL",
-            "Send each new row of gold.findings by POST; @FILE reads the URL from a file.",
-        ),
-    ] = field(default=None, repr=False)
-    webhook_headers: Annotated[
-        Texts,
-        option(
-            "-H, --webhook-header H", "A header to send: 'NAME: VALUE', or @FILE. May be repeated."
-        ),
-    ] = field(default=None, repr=False)
-    webhook_format: Annotated[
-        str,
-        option(
-            "--webhook-format F", "The format of messages: json, slack, pagerduty or alertmanager."
-        ),
-    ] = "json"
-    webhook_severity: Annotated[
-        str, option("--webhook-severity S", "The least severity that is sent: error or warning.")
-    ] = "error"
-    webhook_key: Annotated[
-        Text,
-        option(
-            "--webhook-key KEY",
-            "The integration key of PagerDuty's service; @FILE reads it from a file.",
-        ),
-    ] = field(default=None, repr=False)
-    progress: Annotated[
-        Text, option("--progress FILE", "With --webhook: the file that keeps the progress.")
-    ] = None
-    start: Annotated[
-        str,
-        option(
-            "--from WHERE",
-            "Where the first run begins: snapshot (all rows of the table) or latest.",
-        ),
-    ] = "snapshot"
-    restart: Annotated[
-        bool, option("--restart", "Forget the progress, and begin at --from again.")
-    ] = False
-    follow: Annotated[bool, option("--follow", "Publish each new version, until interrupted.")] = (
-        False
+    table: str = option(
+        "--table T",
+        "The table: gold.metadata_changes or gold.findings.",
+        default="gold.metadata_changes",
     )
-    interval_s: Annotated[
-        float, option("--interval S", "With --follow: look at the table every S seconds.", min=0.1)
-    ] = _INTERVAL_S
-    schema: Schema = False
+    bootstrap: Text = option(
+        "-b, --bootstrap HOST:PORT,...", "Brokers of the cluster that has the topic.", default=None
+    )
+    topic: Text = option("--topic TOPIC", "Publish to a Kafka topic.", default=None)
+    progress_topic: str = option(
+        "--progress-topic TOPIC",
+        "The compacted topic that keeps the progress.",
+        default="kraftlake-publish-progress",
+    )
+    producer_config: Text = option(
+        "--producer-config FILE",
+        "A file of librdkafka's properties, such as security.protocol.",
+        default=None,
+    )
+    properties: Texts = option(
+        "-X NAME=VALUE", "A property of librdkafka. May be repeated.", default=None
+    )
+    folder: Text = option(
+        "--to DIR",
+        "Publish to a folder, as files of JSON lines.",
+        default=None,
+        callback=on_disk("--to"),
+    )
+    webhook: Text = option(
+        "--webhook URL",
+        "Send each new row of gold.findings by POST; @FILE reads the URL from a file.",
+        default=None,
+        is_secret=True,
+    )
+    webhook_headers: Texts = option(
+        "-H, --webhook-header H",
+        "A header to send: 'NAME: VALUE', or @FILE. May be repeated.",
+        default=None,
+        is_secret=True,
+    )
+    webhook_format: str = option(
+        "--webhook-format F",
+        "The format of messages: json, slack, pagerduty or alertmanager.",
+        default="json",
+    )
+    webhook_severity: str = option(
+        "--webhook-severity S",
+        "The least severity that is sent: error or warning.",
+        default="error",
+    )
+    webhook_key: Text = option(
+        "--webhook-key KEY",
+        "The integration key of PagerDuty's service; @FILE reads it from a file.",
+        default=None,
+        is_secret=True,
+    )
+    progress: Text = option(
+        "--progress FILE", "With --webhook: the file that keeps the progress.", default=None
+    )
+    start: str = option(
+        "--from WHERE",
+        "Where the first run begins: snapshot (all rows of the table) or latest.",
+        default="snapshot",
+    )
+    restart: bool = option(
+        "--restart", "Forget the progress, and begin at --from again.", default=False
+    )
+    follow: bool = option("--follow", "Publish each new version, until interrupted.", default=False)
+    interval_s: float = option(
+        "--interval S",
+        "With --follow: look at the table every S seconds.",
+        default=5.0,
+        min=0.1,
+    )
+    schema: bool = option(
+        "--schema", "Only print the JSON Schema of the table's messages.", default=False
+    )
     run_id: options.RunId = None
     json_output: options.Json = False
 
     def __post_init__(self) -> None:
-        targets = {"--topic": self.topic, "--to": self.folder, "--webhook": self.webhook}
-        alone(
-            "--schema", self.schema, {**targets, "--follow": self.follow, "--restart": self.restart}
-        )
-        of_a_topic = {
-            "--bootstrap": self.bootstrap,
-            "-X": self.properties,
-            "--producer-config": self.producer_config,
-            "--progress-topic": unless(_PROGRESS_TOPIC, self.progress_topic),
-        }
+        publishing = given(self, "topic", "folder", "webhook", "follow", "restart")
+        alone("--schema", self.schema, publishing)
+        of_a_topic = given(self, "bootstrap", "properties", "producer_config", "progress_topic")
         needs("--topic", self.topic, of_a_topic)
-        of_a_webhook = {
-            "--webhook-header": self.webhook_headers,
-            "--progress": self.progress,
-            "--webhook-format": unless("json", self.webhook_format),
-            "--webhook-key": self.webhook_key,
-            "--webhook-severity": unless("error", self.webhook_severity),
-        }
+        of_messages = given(self, "webhook_format", "webhook_key", "webhook_severity")
+        of_a_webhook = {**given(self, "webhook_headers", "progress"), **of_messages}
         needs("--webhook", self.webhook, of_a_webhook)
-        needs("--follow", self.follow, {"--interval": unless(_INTERVAL_S, self.interval_s)})
+        needs("--follow", self.follow, given(self, "interval_s"))

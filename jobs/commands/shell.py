@@ -4,10 +4,7 @@ The script that a shell loads asks kraftlake itself at each Tab, by an environme
 knows this release's commands, with their help texts where the shell shows them.
 """
 
-from __future__ import annotations
-
 import os
-from typing import Annotated
 
 from typer.completion import get_completion_inspect_parameters, get_completion_script
 
@@ -45,7 +42,7 @@ class CompletionOptions:
     Exit codes: 0, 2 usage.
     """
 
-    shell: Annotated[str, argument("SHELL", "bash, zsh or fish.")]
+    shell: str = argument("SHELL", "bash, zsh or fish.")
 
 
 def run(options: CompletionOptions) -> int:

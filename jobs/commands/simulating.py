@@ -1,16 +1,10 @@
 """The command that plays scenarios and campaigns in the simulator: simulate."""
 
-from __future__ import annotations
-
-from typing import Annotated
-
 from jobs.commands import options
-from jobs.commands.combinations import alone, needs, unless
+from jobs.commands.combinations import alone, given, needs
 from jobs.commands.options import on_disk
 from jobs.commands.parameters import Text, argument, command, option
 from replica.errors import UsageError
-
-_EVENTS = 2000
 
 
 @command("engine.simulate:run", "Write logs of named incidents; run the engine under faults.")
@@ -34,37 +28,30 @@ class SimulateOptions:
     where there are some. Exit codes: 0, 1 a broken invariant, 2 usage.
     """
 
-    scenario: Annotated[Text, argument("[SCENARIO]", "A scenario's name, such as split-brain.")] = (
-        None
+    scenario: Text = argument("[SCENARIO]", "A scenario's name, such as split-brain.", default=None)
+    output: Text = option(
+        "-o, --output DIR",
+        "A new folder for the scenario's nodes.",
+        default=None,
+        callback=on_disk("-o"),
     )
-    output: Annotated[
-        Text,
-        option(
-            "-o, --output DIR", "A new folder for the scenario's nodes.", callback=on_disk("-o")
-        ),
-    ] = None
-    list_scenarios: Annotated[bool, option("--list", "List the scenarios.")] = False
-    seeds: Annotated[Text, option("--seeds A:B", "Run once for each seed from A to B - 1.")] = None
-    events: Annotated[int, option("--events N", "The number of events in each run.", min=1)] = (
-        _EVENTS
+    list_scenarios: bool = option("--list", "List the scenarios.", default=False)
+    seeds: Text = option("--seeds A:B", "Run once for each seed from A to B - 1.", default=None)
+    events: int = option("--events N", "The number of events in each run.", default=2000, min=1)
+    state: str | None = option(
+        "--state FILE", "Keep finished runs in FILE, and run only what it lacks.", default=None
     )
-    state: Annotated[
-        str | None,
-        option("--state FILE", "Keep finished runs in FILE, and run only what it lacks."),
-    ] = None
-    jobs: Annotated[int, option("--jobs N", "Share the runs among N processes.", min=1)] = 1
-    is_guided: Annotated[
-        bool,
-        option(
-            "--guided", "Let every second run continue one that reached states new to the campaign."
-        ),
-    ] = False
-    forks: Annotated[
-        Text,
-        option(
-            "--forks EVENT.SEED,...", "From event number EVENT on, draw random numbers by SEED."
-        ),
-    ] = None
+    jobs: int = option("--jobs N", "Share the runs among N processes.", default=1, min=1)
+    is_guided: bool = option(
+        "--guided",
+        "Let every second run continue one that reached states new to the campaign.",
+        default=False,
+    )
+    forks: Text = option(
+        "--forks EVENT.SEED,...",
+        "From event number EVENT on, draw random numbers by SEED.",
+        default=None,
+    )
     json_output: options.Json = False
 
     def __post_init__(self) -> None:
@@ -73,9 +60,8 @@ class SimulateOptions:
             if any(each is not None for each in played.values()) or self.list_scenarios:
                 raise UsageError("--seeds goes with no scenario, -o or --list")
             return
-        of_a_campaign = {"--state": self.state, "--jobs": unless(1, self.jobs)}
-        of_a_campaign |= {"--guided": self.is_guided, "--forks": self.forks}
-        needs("--seeds", None, {**of_a_campaign, "--events": unless(_EVENTS, self.events)})
+        of_a_campaign = given(self, "state", "jobs", "is_guided", "forks", "events")
+        needs("--seeds", None, of_a_campaign)
         alone("--list", self.list_scenarios, played)
         if self.scenario is None and self.output is not None:
             raise UsageError(f"-o {self.output}: the scenario is missing; --list shows them")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from typing import Any
@@ -101,8 +101,6 @@ def _write_section(
 def _shown(value: Any, row: Mapping[str, Any], labels: _Labels) -> Any:
     if isinstance(value, datetime):
         return labels.get((row.get("cluster_id", ""), value), value)
-    return _ranges_text(value) if isinstance(value, tuple) else value
-
-
-def _ranges_text(ranges: Iterable[dict[str, int]]) -> str:
-    return ", ".join(f"{one['start']} to {one['end']}" for one in ranges) or "none"
+    if isinstance(value, tuple):  # ranges of offsets
+        return ", ".join(f"{one['start']} to {one['end']}" for one in value) or "none"
+    return value

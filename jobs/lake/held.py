@@ -55,8 +55,8 @@ class HeldLog:
     """What the captures of a cluster, or of one replica, hold of its log.
 
     owner: cluster_id, and for a replica node_id and directory_id. log_start_offset, log_end_offset
-    (exclusive): of the replica's newest capture; for a cluster the lowest start and the highest end
-    of these. lowest_start, highest_end: of all captures.
+    (exclusive): those of the replica's newest capture; for a cluster the lowest start and the
+    highest end of these. lowest_start, highest_end: those of all captures.
     """
 
     owner: Mapping[str, str | int]

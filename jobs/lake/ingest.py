@@ -51,7 +51,7 @@ class Hiding:
     seal: Seal = OPEN
 
     def of_lake(self, lake: Lake) -> Hiding:
-        """The same with the lake's key and seal. A lake without a key gets a new one.
+        """A copy with the lake's key and seal. A lake without a key gets a new one.
 
         Raises UsageError where the lake hides secrets and this ingest would keep them.
         """

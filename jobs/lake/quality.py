@@ -25,7 +25,7 @@ def run(options: QualityOptions) -> int:
     with interruptible("quality", lambda: again):
         results = _judged(options.lake, options.run_id)
     _print(results, json_output=options.json_output)
-    return int(any(not verdict.success for one in results for verdict in one.judged.verdicts))
+    return int(any(not verdict.success for one in results for verdict in one.verdicts))
 
 
 def _judged(lake: Lake, run_id: str | None) -> list[TableResult]:
@@ -61,15 +61,15 @@ def _judged(lake: Lake, run_id: str | None) -> list[TableResult]:
 def _print(results: list[TableResult], *, json_output: bool) -> None:
     if json_output:
         for one in results:
-            for verdict in one.judged.verdicts:
+            for verdict in one.verdicts:
                 write_json({"table": one.table.name, "version": one.version, **verdict.fields})
         return
     rows = [
         (
             one.table.name,
-            one.judged.verdicts[0].evaluated_rows,
-            len(one.judged.verdicts),
-            sum(not verdict.success for verdict in one.judged.verdicts),
+            one.verdicts[0].evaluated_rows,
+            len(one.verdicts),
+            sum(not verdict.success for verdict in one.verdicts),
         )
         for one in results
     ]

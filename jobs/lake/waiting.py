@@ -14,7 +14,7 @@ from pipelines.lake.schema_version import check_schema_version
 def check_ready(lake: Lake, *schemas: str) -> None:
     """Check that a job can run that always starts Spark, before it writes anything.
 
-    schemas: of the tables that the job writes. Raises UsageError where Spark can't start, for
+    schemas: those of the tables that the job writes. Raises UsageError where Spark can't start, for
     example because there is no Java, and UnwritableFileError where this user can't write to the
     lake.
     """

@@ -204,13 +204,9 @@ def _view(lake: Lake, table: str) -> tuple[int, Iterator[str]]:
     with opened_table(lake, table) as opened:
         rows = opened.to_pyarrow_dataset()  # refuses what Parquet files alone don't tell
         paths = opened.get_add_actions().column("path").to_pylist()
-        return rows.count_rows(), _lines(
-            table, rows.schema, [_file(lake, uri, one) for one in paths]
-        )
-
-
-def _file(lake: Lake, uri: str, path: str) -> str:
-    return f"{uri}/{path}" if lake.is_remote else os.path.join(os.path.abspath(uri), path)
+        folder = uri if lake.is_remote else os.path.abspath(uri)
+        files = [f"{folder}/{path}" for path in paths]
+        return rows.count_rows(), _lines(table, rows.schema, files)
 
 
 def _lines(table: str, schema: pa.Schema, files: Sequence[str]) -> Iterator[str]:

@@ -52,29 +52,25 @@ class Served:
     limits: CallLimits = field(default_factory=CallLimits)
 
     async def ask(
-        self,
-        command: str,
-        options: Mapping[str, object] | None = None,
-        fine: Collection[int] = (0,),
+        self, command: str, fine: Collection[int] = (0,), **options: object
     ) -> dict[str, Any]:
-        """The rows that a command prints about what is served. options: by name; None and False
-        omit an option, a list gives it several times. Raises ToolError with the command's error."""
-        words = [command, "--json", *_words(options or {})]
+        """The rows that a command prints about what is served. fine: as in output_of. options: by
+        name, with _ for -; None and False leave an option out. Raises ToolError with the command's
+        error."""
+        words = [command, "--json", *_words(options)]
         if self.lake is not None:
-            return await self._told([*words, f"--lake={self.lake}"], fine)
-        return await self._told([*words, "--", *self.paths], fine)
+            return await self.told([*words, f"--lake={self.lake}"], fine)
+        return await self.told([*words, "--", *self.paths], fine)
 
     async def ask_lake(self, *words: str) -> dict[str, Any]:
         """The rows that `sql` prints. Raises ToolError where directories are served."""
         if self.lake is None:
             raise ToolError("this server was started with directories; SQL needs --lake")
-        return await self._told(["sql", "--json", f"--lake={self.lake}", *words], (0,))
+        return await self.told(["sql", "--json", f"--lake={self.lake}", *words])
 
-    async def ask_without_data(self, *words: str) -> dict[str, Any]:
-        """The rows of a command that reads neither lake nor directories."""
-        return await self._told(words, (0,))
-
-    async def _told(self, words: Sequence[str], fine: Collection[int]) -> dict[str, Any]:
+    async def told(self, words: Sequence[str], fine: Collection[int] = (0,)) -> dict[str, Any]:
+        """The rows that the command of these words prints. fine: as in output_of. Raises ToolError
+        with the command's error."""
         told = await output_of(words, self.limits, fine)
         if told.error:
             raise ToolError(told.error)
@@ -86,13 +82,11 @@ def _words(options: Mapping[str, object]) -> list[str]:
     an option."""
     words: list[str] = []
     for name, value in options.items():
-        if value is None or value is False:
-            continue
+        word = f"--{name.replace('_', '-')}"
         if value is True:
-            words.append(f"--{name}")
-            continue
-        values = value if isinstance(value, list) else [value]
-        words += [f"--{name}={each}" for each in values]
+            words.append(word)
+        elif value is not None and value is not False:
+            words.append(f"{word}={value}")
     return words
 
 
@@ -121,15 +115,14 @@ def _add_what_happened(server: MCPServer, served: Served) -> None:
             """What happened by clock time: elections with their probable cause, voters, brokers,
             fencing, snapshots, divergences and truncations."""
             return await served.ask(
-                "timeline",
-                {"event": event, "from-time": from_time, "to-time": to_time, "cluster": cluster},
+                "timeline", event=event, from_time=from_time, to_time=to_time, cluster=cluster
             )
 
     @server.tool(annotations=_READS)
     async def who_led() -> dict[str, Any]:
         """Who led the metadata quorum when: leader, epoch and start offset of each election."""
         if served.lake is None:
-            return await served.ask("timeline", {"event": "election"})
+            return await served.ask("timeline", event="election")
         return await served.ask_lake("--question", "leader-epochs")
 
     @server.tool(annotations=_READS)
@@ -146,15 +139,13 @@ def _add_what_happened(server: MCPServer, served: Served) -> None:
         values. Name at least one of them."""
         return await served.ask(
             "history",
-            {
-                "topic": topic,
-                "broker": broker,
-                "principal": principal,
-                "config": config,
-                "from-time": from_time,
-                "to-time": to_time,
-                "cluster": cluster,
-            },
+            topic=topic,
+            broker=broker,
+            principal=principal,
+            config=config,
+            from_time=from_time,
+            to_time=to_time,
+            cluster=cluster,
         )
 
     @server.tool(annotations=_READS)
@@ -164,14 +155,13 @@ def _add_what_happened(server: MCPServer, served: Served) -> None:
         """What is wrong with files, logs, snapshots and the cluster: rule, place and message. The
         tool `explain` says what a rule means."""
         if served.lake is None:
-            options = {"family": "all", "severity": severity}
-            return await served.ask("check", options, fine=(0, 1))
+            return await served.ask("check", fine=(0, 1), family="all", severity=severity)
         return await served.ask_lake("--", _FINDINGS[severity])
 
     @server.tool(annotations=_READS)
     async def explain(rule: str) -> dict[str, Any]:
         """What a finding means, what Kafka does then, and what to do next."""
-        return await served.ask_without_data("explain", "--json", "--", rule)
+        return await served.told(["explain", "--json", "--", rule])
 
 
 def _add_what_is(server: MCPServer, served: Served) -> None:
@@ -189,25 +179,23 @@ def _add_what_is(server: MCPServer, served: Served) -> None:
         """The cluster's metadata as it was at an offset or a time; the newest without both."""
         return await served.ask(
             "state",
-            {
-                "at-offset": at_offset,
-                "at-time": at_time,
-                "cluster": cluster,
-                "entity": entity,
-                "topic": topic,
-                "name": name,
-            },
+            at_offset=at_offset,
+            at_time=at_time,
+            cluster=cluster,
+            entity=entity,
+            topic=topic,
+            name=name,
         )
 
     @server.tool(annotations=_READS)
     async def exposure(cluster: Cluster = None) -> dict[str, Any]:
         """What the failure of each rack, broker, pair of brokers and voter would take away now."""
-        return await served.ask("state", {"exposure": True, "cluster": cluster})
+        return await served.ask("state", exposure=True, cluster=cluster)
 
     @server.tool(annotations=_READS)
     async def sizes(cluster: Cluster = None) -> dict[str, Any]:
         """How many topics, partitions and so on there are, and what fills the log."""
-        return await served.ask("state", {"sizes": True, "cluster": cluster})
+        return await served.ask("state", sizes=True, cluster=cluster)
 
     @server.tool(annotations=_READS)
     async def is_it_safe(
@@ -226,16 +214,14 @@ def _add_what_is(server: MCPServer, served: Served) -> None:
         stopped = None if stop_brokers is None else ",".join(map(str, stop_brokers))
         return await served.ask(
             "plan",
-            {
-                "stop-broker": stopped,
-                "stop-rack": stop_rack,
-                "remove-voter": remove_voter,
-                "add-voter": add_voter,
-                "upgrade": upgrade,
-                "to-dynamic": to_dynamic,
-                "cluster": cluster,
-            },
             fine=(0, 1, 3),
+            stop_broker=stopped,
+            stop_rack=stop_rack,
+            remove_voter=remove_voter,
+            add_voter=add_voter,
+            upgrade=upgrade,
+            to_dynamic=to_dynamic,
+            cluster=cluster,
         )
 
 

@@ -9,8 +9,7 @@ import json
 import signal
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import asdict
 
 from jobs.commands.sharing import PublishOptions
@@ -94,8 +93,7 @@ class _VersionLines:
             sys.stdout.flush()
 
 
-@contextmanager
-def _target(feed: ChangeFeed, options: PublishOptions) -> Iterator[FeedTarget]:
+def _target(feed: ChangeFeed, options: PublishOptions) -> AbstractContextManager[FeedTarget]:
     """The destination in the options. Only the modules that it needs are imported."""
     named = {"--topic": options.topic, "--to": options.folder, "--webhook": options.webhook}
     if sum(value is not None for value in named.values()) != 1:
@@ -105,20 +103,16 @@ def _target(feed: ChangeFeed, options: PublishOptions) -> Iterator[FeedTarget]:
 
         properties = _properties(options)
         topic = kafka.KafkaDestination(options.topic, options.progress_topic, properties)
-        with kafka.kafka_target(topic, feed.feed, feed.table_id) as target:
-            yield target
-    elif options.folder is not None:
+        return kafka.kafka_target(topic, feed.feed, feed.table_id)
+    if options.folder is not None:
         from pipelines.feeds.files import file_target
 
-        with file_target(options.folder, feed.feed, feed.table_id) as files:
-            yield files
-    else:
-        with _webhook(feed, options) as endpoint:
-            yield endpoint
+        return file_target(options.folder, feed.feed, feed.table_id)
+    return _webhook(feed, options)
 
 
 def _webhook(feed: ChangeFeed, options: PublishOptions) -> AbstractContextManager[FeedTarget]:
-    from pipelines.feeds.webhook import endpoint, webhook
+    from pipelines.feeds.webhook import WebhookEndpoint, webhook
 
     if feed.feed.name != FINDINGS.name:
         raise UsageError(f"--webhook: say --table {FINDINGS.name}, whose new errors are sent")
@@ -126,9 +120,14 @@ def _webhook(feed: ChangeFeed, options: PublishOptions) -> AbstractContextManage
         raise UsageError("--webhook: --progress FILE is missing, where it keeps how far it is")
     named = options.webhook_headers or ()
     headers = dict(_header(_content("--webhook-header", text)) for text in named)
-    url, key = options.webhook or "", _content("--webhook-key", options.webhook_key or "")
-    form, least = options.webhook_format, options.webhook_severity
-    to = endpoint(_content("--webhook", url), headers, form, least, key)
+    key = _content("--webhook-key", options.webhook_key or "")
+    to = WebhookEndpoint(
+        _content("--webhook", options.webhook or ""),
+        headers,
+        form=options.webhook_format,
+        least=options.webhook_severity,
+        routing_key=key,
+    )
     tell = (lambda text: complain(f"publish: {text}")) if options.follow else None
     return webhook(to, feed, options.progress, tell)
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from jobs.asking.sql_views import AT_END, HISTORY, SPARK_SQL, VIEWS, select
 from jobs.commands.sharing import RegisterOptions
 from jobs.interrupts import interruptible, started_spark
-from jobs.output import complain, write_json, write_line, write_table
+from jobs.output import complain, write_line, write_rows
 from pipelines.catalog.metastore import (
     CLIENT_FILE,
     catalog_folder,
@@ -95,16 +95,16 @@ def views_of(prefix: str) -> tuple[NamedQuery, ...]:
 
 def _print(changes: Iterable[CatalogChange], *, json_output: bool) -> None:
     rows = [
-        (one.action, one.entry.kind, one.entry.name, one.entry.location or one.entry.lake)
+        {
+            "action": one.action,
+            "kind": one.entry.kind,
+            "name": one.entry.name,
+            "location": one.entry.location or one.entry.lake,
+        }
         for one in changes
     ]
-    columns = ("action", "kind", "name", "location")
-    if json_output:
-        for row in rows:
-            write_json(dict(zip(columns, row, strict=True)))
-    elif rows:
-        write_table(columns, rows)
-    else:
+    write_rows(rows, json_output=json_output)
+    if not rows and not json_output:
         write_line("the catalog has no names of this lake")
 
 

@@ -1,11 +1,11 @@
-"""Looks the pinned packages up among known vulnerabilities, and writes down what was said.
+"""Looks for the pinned packages among known vulnerabilities, and writes down the answers.
 
     .venv-audit/bin/python packaging/audit/audit.py OUTCOME.md NAME.lock...
 
-Runs pip-audit, which asks PyPI about each package of a lock file. Exit codes: 0 when every package
-was looked up and none is known to be vulnerable, 1 when one is, 2 when some could not be looked up,
-as where the network ends at a mirror of PyPI: pip-audit itself calls that "no known
-vulnerabilities".
+This module runs pip-audit, which asks PyPI about each package of a lock file. Exit codes: 0 when
+every package was looked up and none is known to be vulnerable, 1 when one is, 2 when some could not
+be looked up, for example where the network reaches only a mirror of PyPI. pip-audit itself says "no
+known vulnerabilities" then.
 """
 
 from __future__ import annotations
@@ -25,8 +25,9 @@ _WITHIN_S = 600
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of the packages of one lock file. vulnerable: a line for each vulnerability.
-    failed: why nothing could be asked, "" where it could."""
+    """The answers about the packages of one lock file. looked_up, not_looked_up: how many packages.
+    vulnerable: a line for each vulnerability. failed: why nobody could be asked; "" where somebody
+    could."""
 
     lock: str
     looked_up: int = 0
@@ -60,7 +61,7 @@ class Outcome:
 
 
 def outcome_of(lock: str, answer: Any) -> Outcome:
-    """By pip-audit's JSON."""
+    """The outcome that pip-audit's JSON tells."""
     packages = answer["dependencies"]
     found = [package for package in packages if "skip_reason" not in package]
     vulnerable = tuple(
@@ -73,7 +74,7 @@ def outcome_of(lock: str, answer: Any) -> Outcome:
 
 
 def audited(lock: str) -> Outcome:
-    """Ask about the packages of a lock file as it stands: nothing is installed or resolved."""
+    """Ask about the packages that a lock file names; nothing is installed or resolved."""
     command = [
         *(sys.executable, "-m", "pip_audit", "--disable-pip", "--require-hashes"),
         *("--requirement", lock, "--format", "json", "--progress-spinner", "off"),
@@ -91,7 +92,7 @@ def audited(lock: str) -> Outcome:
 
 
 def page(outcomes: Iterable[Outcome], day: str) -> str:
-    """What is written down."""
+    """The page of the outcomes. day: the date on it."""
     lines = [
         "# Known vulnerabilities of the pinned packages",
         "",

@@ -26,7 +26,7 @@ from replica.format.known_file import KnownFile
 from replica.format.reading import MAX_LOG_BYTES, open_file
 from replica.model.epochs import OffsetAndEpoch
 from replica.scan.compact import CompactBatches
-from replica.scan.segments import compact_scan
+from replica.scan.segments import scan
 
 Row = dict[str, Any]
 
@@ -90,7 +90,7 @@ def _found_again(look: Look) -> MetadataDirectory:
 
     def found(segment: SegmentFile) -> SegmentFile:
         with open_file(look.copy_of(segment.file), MAX_LOG_BYTES) as copy:
-            found_again = compact_scan(copy, expected_offset=segment.file.name.base_offset)
+            found_again = scan(copy, expected_offset=segment.file.name.base_offset, compact=True)
             return replace(segment, scan=found_again)
 
     return _with_large(look.directory, found)

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 from pipelines.capture.grouping import ambiguous, batch_of, refuse_unused, replica_at
 from pipelines.capture.inputs import Input, inputs
@@ -243,7 +244,7 @@ class _Looking:
             directory = read_directory(
                 location.path,
                 read=copies,
-                scan=room.compact_scan,
+                scan=partial(room.scan, compact=True),
                 resume=copies.resume,
             )
             directory = given.mark(location, directory)

@@ -23,12 +23,15 @@ class Manifest:
     """What is known of a directory's capture. info: None without a readable capture.json. folder:
     the place of the directory's node in the capture, "" for the capture's root. is_unfinished:
     whether the capture was interrupted, so that the directory must be left out. damages: that
-    capture.json can't be read, or that the capture is unfinished."""
+    capture.json can't be read, or that the capture is unfinished. is_fragment: whether the
+    directory holds only a part of the log: its capture.json says so, or it is made of single
+    files."""
 
     info: CaptureInfo | None = None
     folder: str = ""
     damages: tuple[Damage, ...] = ()
     is_unfinished: bool = False
+    is_fragment: bool = False
 
     @property
     def captured_at(self) -> datetime | None:
@@ -42,7 +45,7 @@ class Manifest:
         return replace(
             directory,
             damages=(*directory.damages, *self._lost(directory)),
-            is_fragment=self.info is not None and self.info.is_fragment,
+            is_fragment=self.is_fragment,
         )
 
     def _lost(self, directory: MetadataDirectory) -> Iterator[Damage]:
@@ -78,12 +81,14 @@ def manifest_of(location: DirectoryPath) -> Manifest:
     path = beside(location, capture.FILE_NAME)
     if path is None:
         part = beside(location, capture.PART_NAME)
-        return Manifest() if part is None else _unfinished(_shown(part, node_folder, location))
+        if part is None:
+            return Manifest(is_fragment=not location.is_whole)
+        return _unfinished(_shown(part, node_folder, location))
     folder = os.path.relpath(node_folder, os.path.dirname(path)).replace(os.sep, "/")
     shown = _shown(path, node_folder, location)
     try:
         info = capture.decode(read_own_file(path, MAX_STATE_BYTES))
-        return Manifest(info, "" if folder == "." else folder)
+        return Manifest(info, "" if folder == "." else folder, is_fragment=info.is_fragment)
     except DataError as error:
         damage = Damage(error.position or 0, 0, DamageKind.CONTENT, error.reason, shown)
     except UnreadableFileError as error:

@@ -71,7 +71,10 @@ def check_catalog_folder(catalog: str) -> None:
 
 def properties_text(settings: Mapping[str, str]) -> str:
     """A file for `--properties-file` of spark-submit and spark-sql."""
-    lines = (f"{key} {_escaped(value)}".rstrip() for key, value in settings.items())
+    lines = []
+    for key, value in settings.items():
+        escaped = value.replace("\\", "\\\\")  # as java.util.Properties reads it back
+        lines.append(f"{key} {escaped}".rstrip())
     return "\n".join([_HEAD, *lines, ""])
 
 
@@ -80,8 +83,3 @@ _HEAD = """\
 # the lake's tables by name and reads them as kraftlake does (Delta, times in UTC).
 #   spark-sql --properties-file FILE -e "SELECT * FROM gold.leader_epoch_history"
 """
-
-
-def _escaped(value: str) -> str:
-    """The text in the form that java.util.Properties reads back."""
-    return value.replace("\\", "\\\\")

@@ -38,8 +38,8 @@ class CatalogError(KraftlakeError):
 
 @dataclass(frozen=True)
 class CatalogEntry:
-    """The catalog's entry for a name. kind: table or view. lake: that of a view which kraftlake
-    made."""
+    """The catalog's entry for a name. kind: table or view. lake: the lake for which kraftlake made
+    a view; empty for other entries."""
 
     name: str
     kind: str
@@ -50,7 +50,7 @@ class CatalogEntry:
 
 @dataclass(frozen=True)
 class CatalogChange:
-    """A name that was registered, kept or dropped. action: which of the three."""
+    """A name and what was done with it. action: REGISTERED, KEPT or DROPPED."""
 
     action: str
     entry: CatalogEntry

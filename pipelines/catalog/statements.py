@@ -22,8 +22,8 @@ OWNER = "kraftlake.lake"
 
 @dataclass(frozen=True)
 class NamedQuery:
-    """A view that is to be made. name: with its database. columns: (name, meaning). query: SQL with
-    the full names of tables."""
+    """A view that is to be made. name: has the database in it. columns: (name, meaning). query: SQL
+    with the full names of tables."""
 
     name: str
     description: str

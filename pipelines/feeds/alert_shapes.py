@@ -28,9 +28,10 @@ _OF_FILES = ("node_id", "directory_id", "position", "offset", "epoch", "message"
 
 @dataclass(frozen=True, slots=True)
 class Alert:
-    """A finding that is new, or resolved. row: of gold.findings, the last one where it is resolved.
-    key: names the alert, the same each time. at_ms: since the epoch, the time of the build that
-    reported it. routing_key: PagerDuty's key of the service, otherwise empty."""
+    """A finding that is new, or resolved. row: the finding's row of gold.findings; of a resolved
+    finding, its last row. key: names the alert, and stays the same. at_ms: the time of the build
+    that reported the finding, in ms since the epoch. routing_key: PagerDuty's key of the service;
+    empty for the other forms."""
 
     row: Row
     key: str
@@ -88,7 +89,7 @@ def pagerduty(alert: Alert) -> bytes:
         "source": row["cluster_id"],
         "severity": row["severity"],
         "timestamp": _time(alert.at_ms),
-        "component": _component(row),
+        "component": "cluster" if row["family"] == "health" else f"node {row['node_id']}",
         "group": row["cluster_id"],
         "class": row["rule"],
         "custom_details": _details(row),
@@ -141,10 +142,6 @@ def _details(row: Row) -> dict[str, Any]:
     named = ("node_id", "directory_id", "file", "position", "offset", "epoch", "message")
     found = {name: row[name] for name in named if row[name] is not None}
     return {**found, "subjects": _subjects(row), "explain": f"kraftlake explain {row['rule']}"}
-
-
-def _component(row: Row) -> str:
-    return "cluster" if row["family"] == "health" else f"node {row['node_id']}"
 
 
 def _told(row: Row) -> str:

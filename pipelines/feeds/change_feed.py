@@ -34,7 +34,7 @@ _Read = Callable[[Sequence[str], str | None], pa.Table]
 
 
 class ChangeFeed:
-    """The feed of one table. uri: of its folder, in delta-rs's form.
+    """The feed of one table. uri: the table's folder, in delta-rs's form.
 
     Raises UsageError where there is no such table, or another release wrote it, and
     UnreadableFileError where the store refuses. Both name the table.

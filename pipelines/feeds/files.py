@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from pipelines.feeds import message
-from pipelines.feeds.values import Feed, FeedPosition, FeedProgress, Unit
+from pipelines.feeds.values import Feed, FeedPosition, FeedProgress, RowChange
 from pipelines.own_folder import names_in, refuse_foreign_names
 from replica.errors import (
     BusyError,
@@ -47,10 +47,10 @@ class FileTarget:
     def keep(self, position: FeedPosition) -> None:
         self._progress.write(FeedProgress(self._feed.name, self._table_id, position))
 
-    def publish(self, unit: Unit) -> int:
-        lines = (message.value(self._feed, change) for change in unit.changes)
-        count = write_whole(self._folder / _file_name(unit.start), lines)
-        self.keep(unit.start.following)
+    def publish(self, start: FeedPosition, changes: Iterable[RowChange]) -> int:
+        lines = (message.value(self._feed, change) for change in changes)
+        count = write_whole(self._folder / _file_name(start), lines)
+        self.keep(start.following)
         return count
 
 

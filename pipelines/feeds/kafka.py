@@ -20,7 +20,7 @@ from confluent_kafka import KafkaError, KafkaException, Producer
 
 from pipelines.feeds import message
 from pipelines.feeds.kafka_topics import KafkaCluster
-from pipelines.feeds.values import Feed, FeedPosition, FeedProgress, RowChange, Unit
+from pipelines.feeds.values import Feed, FeedPosition, FeedProgress, RowChange
 from replica.errors import (
     AuthenticationError,
     DataError,
@@ -49,7 +49,8 @@ _LONG_VALUE = 8
 
 @dataclass(frozen=True)
 class KafkaDestination:
-    """Where to publish. properties: librdkafka's, bootstrap.servers among them."""
+    """The topics to publish to, and the cluster. properties: librdkafka's properties, with
+    bootstrap.servers."""
 
     topic: str
     progress_topic: str
@@ -99,15 +100,15 @@ class KafkaTarget:
     def keep(self, position: FeedPosition) -> None:
         self._transaction([], position)
 
-    def publish(self, unit: Unit) -> int:
-        changes = islice(unit.changes, unit.start.ordinal, None)
+    def publish(self, start: FeedPosition, changes: Iterable[RowChange]) -> int:
+        left = islice(changes, start.ordinal, None)
         count = 0
         while True:
-            taken = list(islice(changes, TRANSACTION_RECORDS))
+            taken = list(islice(left, TRANSACTION_RECORDS))
             count += len(taken)
             is_end = len(taken) < TRANSACTION_RECORDS
-            following = replace(unit.start, ordinal=unit.start.ordinal + count)
-            position = unit.start.following if is_end else following
+            following = replace(start, ordinal=start.ordinal + count)
+            position = start.following if is_end else following
             self._transaction(taken, position)
             if is_end:
                 return count

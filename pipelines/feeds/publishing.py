@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Literal, Protocol
 
 from pipelines.feeds.change_feed import ChangeFeed
-from pipelines.feeds.values import FeedPosition, FeedProgress, Unit
+from pipelines.feeds.values import FeedPosition, FeedProgress, RowChange
 from replica.errors import UsageError
 
 Start = Literal["snapshot", "latest"]
@@ -29,9 +29,10 @@ class FeedTarget(Protocol):
         """Keeps the position that comes next."""
         ...
 
-    def publish(self, unit: Unit) -> int:
-        """Publishes the changes of the unit from its start on, and keeps the version behind it as
-        the next one. Returns the number of changes."""
+    def publish(self, start: FeedPosition, changes: Iterable[RowChange]) -> int:
+        """Publishes the changes of one version from `start` on, and keeps the next version as the
+        position. changes: all of the version from ordinal 0 on, in order; they can be read once.
+        Returns the number of changes that were published."""
         ...
 
 
@@ -46,19 +47,21 @@ def publish(
 ) -> None:
     """Publish the changes that the target lacks, up to the table's newest version.
 
-    report: is told for each version what was published. restart: begin at `start` even where there
-    is progress. wait: is called when all is published, to continue afterwards; None: to end then.
-    Raises UsageError where the target has changes of another table, or of a version that doesn't
-    exist.
+    report: is called for each version with the number of changes that were published. restart:
+    whether to begin at `start` even where there is progress. wait: is called when everything is
+    published, and then publishing continues; where it is None, publishing ends. Raises UsageError
+    where the target has changes of another table, or of a version that doesn't exist.
     """
     position = None if restart else _kept(feed, target)
     if position is None:
         position = _first(feed, start)
         target.keep(position)
     while True:
-        for unit in _units(feed, position):
-            report(unit.start, target.publish(unit))
-            position = unit.start.following
+        newest = feed.newest()
+        while position.version <= newest:
+            read = feed.snapshot if position.is_snapshot else feed.changes
+            report(position, target.publish(position, read(position.version)))
+            position = position.following
         if wait is None:
             return
         wait()
@@ -86,11 +89,3 @@ def _kept(feed: ChangeFeed, target: FeedTarget) -> FeedPosition | None:
 def _first(feed: ChangeFeed, start: Start) -> FeedPosition:
     newest = feed.newest()
     return FeedPosition(newest + 1) if start == "latest" else FeedPosition(newest, is_snapshot=True)
-
-
-def _units(feed: ChangeFeed, position: FeedPosition) -> Iterator[Unit]:
-    newest = feed.newest()
-    while position.version <= newest:
-        read = feed.snapshot if position.is_snapshot else feed.changes
-        yield Unit(position, read(position.version))
-        position = position.following

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -21,10 +21,10 @@ Row = Mapping[str, Any]
 class RowChange:
     """The change of one row in one commit.
 
-    version: of the commit. ordinal: the change's place in the version, from 0; table, version and
-    ordinal identify the change, each time it is read. committed_at: the commit's time in ms since
-    the epoch, None for a row that is read. before, after: the row; None where there was, or is,
-    none.
+    version: the commit's version. ordinal: the change's place in the version, from 0; table,
+    version and ordinal identify the change, each time it is read. committed_at: the commit's time
+    in ms since the epoch; None for a row that is read. before, after: the row before and after the
+    commit; None where there was no row, or is none.
     """
 
     op: Op
@@ -86,15 +86,6 @@ class FeedProgress:
             return FeedProgress(str(value["table"]), str(value["table_id"]), position)
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise DataError("this is no progress of kraftlake publish") from error
-
-
-@dataclass(frozen=True, slots=True)
-class Unit:
-    """The changes of one version. start: where to begin. changes: all of them from ordinal 0 on, in
-    order; they can be read once."""
-
-    start: FeedPosition
-    changes: Iterable[RowChange]
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -28,7 +28,7 @@ from pipelines.feeds import message
 from pipelines.feeds.alert_shapes import SHAPES, Alert, alert_key
 from pipelines.feeds.change_feed import ChangeFeed
 from pipelines.feeds.files import ProgressFile, locked
-from pipelines.feeds.values import FeedPosition, FeedProgress, Row, RowChange, Unit
+from pipelines.feeds.values import FeedPosition, FeedProgress, Row, RowChange
 from replica.errors import AuthenticationError, PeerError, UnreachablePeerError, UsageError
 
 JSON = "json"
@@ -46,12 +46,16 @@ _TEMPORARY = (408, 425, 429, 500, 502, 503, 504)
 
 @dataclass(frozen=True)
 class WebhookEndpoint:
-    """An endpoint and how to send to it. headers: sent with each request. timeout_s: for the
-    connection, and for each wait for the answer. attempts: how many in a row; the second comes at
-    once, the third after twice backoff_s, and each later one after twice the time before, up to a
-    minute, or at the time of a Retry-After. limit_s: for one request, however slowly the answer
-    arrives. form: one of FORMATS. least: one of SEVERITIES. routing_key: PagerDuty's key of the
-    service."""
+    """An endpoint and how to send to it. headers: those that are sent with each request. timeout_s:
+    the longest time for the connection, and for each wait for the answer. attempts: how many there
+    are in a row; the second comes at once, the third after twice backoff_s, and each later one
+    after twice the time before, up to a minute, or at the time of a Retry-After. limit_s: the
+    longest time of one request, however slowly the answer arrives. form: one of FORMATS. least: one
+    of SEVERITIES. routing_key: PagerDuty's key of the service.
+
+    Raises UsageError for a text that is no http or https URL, an unknown form or severity, and a
+    key for a form that takes none.
+    """
 
     url: str = field(repr=False)
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -63,39 +67,28 @@ class WebhookEndpoint:
     least: str = "error"
     routing_key: str = field(default="", repr=False)
 
+    def __post_init__(self) -> None:
+        if self.form not in FORMATS:
+            raise UsageError(f"--webhook-format {self.form}: expected one of {', '.join(FORMATS)}")
+        if self.least not in SEVERITIES:
+            raise UsageError(f"--webhook-severity {self.least}: expected {' or '.join(SEVERITIES)}")
+        if (self.form == "pagerduty") != bool(self.routing_key):
+            raise UsageError("--webhook-key: the format pagerduty needs it, and no other does")
+        try:
+            parts = urlsplit(self.url)
+            is_url = parts.scheme in ("http", "https") and bool(parts.hostname and self.name)
+        except ValueError:  # such as a port that is no number
+            is_url = False
+        if not is_url:
+            # the text itself may be secret
+            raise UsageError("--webhook: expected a URL such as https://host/path")
+
     @property
     def name(self) -> str:
         """The URL without its parts that may be secret: user, path and query."""
         parts = urlsplit(self.url)
         port = "" if parts.port is None else f":{parts.port}"
         return f"{parts.scheme}://{parts.hostname}{port}"
-
-
-def endpoint(
-    url: str,
-    headers: Mapping[str, str],
-    form: str = JSON,
-    least: str = "error",
-    routing_key: str = "",
-) -> WebhookEndpoint:
-    """The endpoint of a URL. Raises UsageError for a text that is no http or https URL, an unknown
-    form or severity, and a key for a form that takes none."""
-    if form not in FORMATS:
-        raise UsageError(f"--webhook-format {form}: expected one of {', '.join(FORMATS)}")
-    if least not in SEVERITIES:
-        raise UsageError(f"--webhook-severity {least}: expected {' or '.join(SEVERITIES)}")
-    if (form == "pagerduty") != bool(routing_key):
-        raise UsageError("--webhook-key: the format pagerduty needs it, and no other does")
-    try:
-        found = WebhookEndpoint(url, headers, form=form, least=least, routing_key=routing_key)
-        parts = urlsplit(url)
-        is_url = parts.scheme in ("http", "https") and bool(parts.hostname and found.name)
-    except ValueError:  # such as a port that is no number
-        is_url = False
-    if not is_url:
-        # the text itself may be secret
-        raise UsageError("--webhook: expected a URL such as https://host/path")
-    return found
 
 
 class Webhook:
@@ -137,17 +130,17 @@ class Webhook:
     def keep(self, position: FeedPosition) -> None:
         self._kept.write(FeedProgress(self._feed.feed.name, self._feed.table_id, position))
 
-    def publish(self, unit: Unit) -> int:
-        known, sent = self._known_before(unit.start), 0
-        resolved = _Resolved(self._feed, unit.start.version, self._counts)
-        for change in unit.changes:
+    def publish(self, start: FeedPosition, changes: Iterable[RowChange]) -> int:
+        known, sent = self._known_before(start), 0
+        resolved = _Resolved(self._feed, start.version, self._counts)
+        for change in changes:
             body = self._new(change, known) or self._ended(change, resolved)
-            if body is None or change.ordinal < unit.start.ordinal:
+            if body is None or change.ordinal < start.ordinal:
                 continue
             self._send(change, body)
-            self.keep(replace(unit.start, ordinal=change.ordinal + 1))
+            self.keep(replace(start, ordinal=change.ordinal + 1))
             sent += 1
-        self.keep(unit.start.following)
+        self.keep(start.following)
         return sent
 
     def _counts(self, row: Row | None) -> bool:
@@ -251,12 +244,11 @@ def webhook(
     """The webhook of an endpoint. progress: the file that keeps the progress, for one publisher at
     a time. tell: as in Webhook."""
     path = Path(progress)
-    with locked(path.with_name(f".{path.name}.lock")):
-        made = Webhook(to, feed, ProgressFile(path), tell)
-        try:
-            yield made
-        finally:
-            made.close()
+    with (
+        locked(path.with_name(f".{path.name}.lock")),
+        closing(Webhook(to, feed, ProgressFile(path), tell)) as made,
+    ):
+        yield made
 
 
 def _identity(row: Row) -> tuple[object, ...]:

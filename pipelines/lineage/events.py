@@ -56,8 +56,8 @@ the rows that it only copied among its output."""
 
 @dataclass(frozen=True)
 class TableState:
-    """A table at a version. rows: how many were written since an earlier version; None where nobody
-    asked for it."""
+    """A table at a version. rows: how many rows were written since an earlier version; None where
+    nobody asked for that."""
 
     contract: Contract
     version: int
@@ -106,8 +106,8 @@ _SEVERITY = {"warn": "warn", "quarantine": "warn", "stop": "error"}
 
 
 class Events:
-    """The events of one run of a job. file: where they are appended; "" for OpenLineage's own
-    settings. Every method raises what the transport raises."""
+    """The events of one run of a job. file: the file to which they are appended; "" where
+    OpenLineage's own settings name the place. Every method raises what the transport raises."""
 
     def __init__(self, job: str, run_id: str, lake: Lake, file: str) -> None:
         transport = FileTransport(FileConfig(log_file_path=file, append=True)) if file else None
@@ -119,16 +119,16 @@ class Events:
         """The job begins."""
         self._emit(RunState.START, self._job, self._run_id, inputs=inputs)
 
-    def complete(self, inputs: Sequence[InputDataset], outputs: Sequence[OutputDataset]) -> None:
-        """The job is done."""
-        self._emit(RunState.COMPLETE, self._job, self._run_id, inputs=inputs, outputs=outputs)
-
-    def fail(
-        self, inputs: Sequence[InputDataset], outputs: Sequence[OutputDataset], message: str
+    def end(
+        self, inputs: Sequence[InputDataset], outputs: Sequence[OutputDataset], failure: str | None
     ) -> None:
-        """The job ended early, having written `outputs`."""
-        facets = {"errorMessage": error_message_run.ErrorMessageRunFacet(message, "PYTHON")}
-        self._emit(RunState.FAIL, self._job, self._run_id, facets, inputs, outputs)
+        """The job is done, or ended early by a failure, and has written `outputs`."""
+        state = RunState.COMPLETE
+        facets: dict[str, RunFacet] = {}
+        if failure is not None:
+            error = error_message_run.ErrorMessageRunFacet(failure, "PYTHON")
+            state, facets = RunState.FAIL, {"errorMessage": error}
+        self._emit(state, self._job, self._run_id, facets, inputs, outputs)
 
     def quality(self, found: Sequence[Mapping[str, Any]]) -> None:
         """The job's quality checks, as a run of their own below it. found: from `assertions`."""

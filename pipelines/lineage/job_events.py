@@ -110,10 +110,7 @@ class _RunEvents:
             *(events.written_table(self._lake, one) for one in changed),
             *(events.written_path(path) for path in self._writes),
         ]
-        if failure is None:
-            self._events.complete(self._inputs, outputs)
-        else:
-            self._events.fail(self._inputs, outputs, failure)
+        self._events.end(self._inputs, outputs, failure)
         found = events.assertions(self._lake, self._run_id)
         if found:
             self._events.quality(found)

@@ -20,9 +20,9 @@ from pipelines.tables.contract import Contract
 
 @dataclass(frozen=True)
 class Admitted:
-    """The rows that a gate admits. versions: of the judged tables, by name. queries: SQL of the
-    admitted rows, for tables of which rows are left out. token: distinguishes what two gates admit
-    even when lake and versions are equal, because a lake can be deleted and made again."""
+    """The rows that a gate admits. versions: those of the judged tables, by name. queries: SQL of
+    the admitted rows, for tables of which rows are left out. token: distinguishes the rows of two
+    gates even when lake and versions are equal, because a lake can be deleted and made again."""
 
     lake: Lake
     versions: Mapping[str, int]
@@ -42,7 +42,8 @@ class Admitted:
         Raises as `rows_of`."""
         name = contract.name
         if name not in self.queries:
-            return columns_of(self._table(name), contract, names, where)
+            table = _opened(self.token, self.lake.table_uri(name), self.versions[name])
+            return columns_of(table, contract, names, where)
         columns = ", ".join(quoted(names))
         query = f"SELECT {columns} FROM ({self.queries[name]}) WHERE {where}"  # noqa: S608 - our own text
         found = opened_at(self.lake, self.versions).answer(query)
@@ -51,9 +52,6 @@ class Admitted:
     def rows_where(self, contract: Contract, where: str) -> pa.Table:
         """The admitted rows that fulfil a condition in SQL. Raises as `rows_of`."""
         return self.columns_where(contract, contract.column_names, where)
-
-    def _table(self, name: str) -> DeltaTable:
-        return _opened(self.token, self.lake.table_uri(name), self.versions[name])
 
 
 @lru_cache(maxsize=16)

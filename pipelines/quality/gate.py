@@ -51,11 +51,7 @@ class Gate(JudgedRun):
     @property
     def whole(self) -> dict[Contract, int]:
         """The versions of those judged tables of which no row is left out."""
-        return {
-            one.table: one.version
-            for one in self.results
-            if not one.judged.broken(Action.QUARANTINE)
-        }
+        return {one.table: one.version for one in self.results if not one.broken(Action.QUARANTINE)}
 
     def _keep(self, rows: DataFrame) -> DataFrame:
         self._kept.append(rows.persist())
@@ -107,13 +103,13 @@ class Gate(JudgedRun):
             joins_fewer = suite.joined is not None and suite.joined.contract.table_name in left_out
             if joins_fewer:  # the joined table lost rows, which may break this suite
                 judged[name] = judged_rows(self._spark, suite, admitted)
-            count = read[name].row_count
+            version, count = read[name].version, read[name].row_count
             if joins_fewer or any(broken[suite.name]):
                 ordered = in_order(judged[name], suite) if read[name].is_small else judged[name]
-                result = self._in_detail(suite, ordered, count)
+                result = self._in_detail(suite, ordered, version, count)
             else:
-                result = unbroken(suite, count)
-            found.append(TableResult(suite.contract, read[name].version, result))
+                result = unbroken(suite, version, count)
+            found.append(result)
             bad = [one.expectation for one in result.broken(Action.QUARANTINE)]
             if bad:
                 left_out.add(name)
@@ -128,7 +124,7 @@ class Gate(JudgedRun):
         parts = [
             self._quarantined(one, judged, verdict)
             for one, (judged, _) in zip(found, rows, strict=True)
-            for verdict in one.judged.broken(Action.QUARANTINE)
+            for verdict in one.broken(Action.QUARANTINE)
         ]
         tables = [one.table for one in found]
         if not parts:
@@ -182,7 +178,7 @@ def broken_rows(
     """By table name, how many rows break each of the suite's expectations, in the suite's order.
     For an expectation about the table as a whole: 1 where it is broken.
 
-    suites: with their judged rows. One query counts for all suites.
+    suites: each with its judged rows. One query counts for all suites.
     """
     counts = [_broken_counts(suite, rows) for suite, rows in suites]
     told = reduce(DataFrame.unionAll, counts).collect() if counts else []

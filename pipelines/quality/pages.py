@@ -14,7 +14,7 @@ from copy import deepcopy
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from pipelines.quality.verdicts import ExpectationResult, JudgedSuite
+from pipelines.quality.verdicts import ExpectationResult, TableResult
 
 if TYPE_CHECKING:
     from great_expectations.core import ExpectationSuiteValidationResult
@@ -34,7 +34,7 @@ td.number { text-align: right; font-variant-numeric: tabular-nums; }
 """
 
 
-def pages(judged: Sequence[JudgedSuite], at: datetime) -> dict[str, bytes]:
+def pages(judged: Sequence[TableResult], at: datetime) -> dict[str, bytes]:
     """index.html and a page for each table of one run, by file name.
 
     at: the time of the run, in UTC.
@@ -43,7 +43,7 @@ def pages(judged: Sequence[JudgedSuite], at: datetime) -> dict[str, bytes]:
     return found | {"index.html": _page("Quality of the lake", _index(judged, at))}
 
 
-def _table_page(judged: JudgedSuite) -> str:
+def _table_page(judged: TableResult) -> str:
     rows = judged.verdicts[0].evaluated_rows
     content = _kept(judged.verdicts) if judged.result is None else _data_docs(judged.result)
     return f'<p>{rows} rows. <a href="index.html">All tables</a></p>{content}'
@@ -89,7 +89,7 @@ def _escaped(value: Any) -> Any:
     return value
 
 
-def _index(judged: Sequence[JudgedSuite], at: datetime) -> str:
+def _index(judged: Sequence[TableResult], at: datetime) -> str:
     rows = "".join(_index_row(one) for one in judged)
     return (
         f"<p>Judged at {at:%Y-%m-%d %H:%M:%S} UTC.</p>"
@@ -98,7 +98,7 @@ def _index(judged: Sequence[JudgedSuite], at: datetime) -> str:
     )
 
 
-def _index_row(judged: JudgedSuite) -> str:
+def _index_row(judged: TableResult) -> str:
     broken = [
         f"{one.expectation.action}: {one.expectation.meaning} ({one.unexpected_rows} rows)"
         for one in judged.verdicts

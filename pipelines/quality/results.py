@@ -15,7 +15,7 @@ from pipelines.quality.admitted import Admitted
 from pipelines.quality.expectation import Action, Suite
 from pipelines.quality.pages import pages
 from pipelines.quality.suite_sql import judged_rows, without_broken
-from pipelines.quality.verdicts import JudgedSuite, TableResult, broken_text
+from pipelines.quality.verdicts import TableResult, broken_text
 from pipelines.tables.contract import Contract
 from pipelines.tables.gold import QUALITY_RESULTS, QUARANTINED_ROWS
 from replica.errors import CorruptDataError
@@ -74,24 +74,26 @@ class JudgedRun:
         versions = {one.table.name: one.version for one in self.results}
         queries: dict[str, str] = {}
         for one in self.results:
-            bad = [verdict.expectation for verdict in one.judged.broken(Action.QUARANTINE)]
+            bad = [verdict.expectation for verdict in one.broken(Action.QUARANTINE)]
             if bad:
-                suite = one.judged.suite
-                queries[suite.name] = without_broken(judged_rows(suite, queries), suite, bad)
+                rows = judged_rows(one.suite, queries)
+                queries[one.suite.name] = without_broken(rows, one.suite, bad)
         return Admitted(self._lake, versions, queries)
 
     def _write(self) -> None:
         if self.results:
             write_results(self._lake, self.run_id, self._at, self.results)
 
-    def _in_detail(self, suite: Suite, rows: DataFrame | pd.DataFrame, count: int) -> JudgedSuite:
-        """The verdict of Great Expectations on a table of so many rows, of which some break the
-        suite. rows: as in Validation.judge."""
+    def _in_detail(
+        self, suite: Suite, rows: DataFrame | pd.DataFrame, version: int, row_count: int
+    ) -> TableResult:
+        """The verdicts of Great Expectations on a table, some of whose rows break the suite. The
+        parameters: as in Validation.judge."""
         if self._validation is None:
             from pipelines.quality.validation import Validation  # this import takes seconds
 
             self._validation = Validation(by_spark=self._by_spark)
-        judged = self._validation.judge(suite, rows, count)
+        judged = self._validation.judge(suite, rows, version, row_count)
         for verdict in judged.verdicts:
             if not verdict.success:
                 self._progress(f"{suite.name}: {broken_text(verdict)}")
@@ -115,20 +117,20 @@ def write_results(
             **verdict.fields,
         }
         for one in results
-        for verdict in one.judged.verdicts
+        for verdict in one.verdicts
     ]
     delta.ensure_table(lake, QUALITY_RESULTS)
     earlier = open_if_there(lake, QUALITY_RESULTS.name)
     assert earlier is not None, "ensure_table has made it"
     earlier.delete(f"run_id = {delta.text(run_id)}", WRITER)
     delta.add_values(lake, QUALITY_RESULTS, rows)
-    lake.replace_folder(PAGES, pages([one.judged for one in results], at))
+    lake.replace_folder(PAGES, pages(results, at))
 
 
 def stop_if_broken(lake: delta.Lake, results: Sequence[TableResult]) -> None:
     """Raises CorruptDataError, which names the table, the expectation and some keys, where an
     expectation whose action is STOP is broken."""
-    stopped = [(one, verdict) for one in results for verdict in one.judged.broken(Action.STOP)]
+    stopped = [(one, verdict) for one in results for verdict in one.broken(Action.STOP)]
     if not stopped:
         return
     (first, verdict), more = stopped[0], len(stopped) - 1

@@ -33,7 +33,7 @@ from pipelines.quality.unbroken import (
     counted_in_parts,
     opened,
 )
-from pipelines.quality.verdicts import JudgedSuite, TableResult, unbroken
+from pipelines.quality.verdicts import TableResult, unbroken
 from pipelines.tables.contract import Contract
 from pipelines.tables.gold import QUARANTINED_ROWS
 from replica.metadata.variant_reader import decode_variant
@@ -90,7 +90,7 @@ class SmallGate(JudgedRun):
         for one in counts:
             rows = judged_rows(one.suite, admitted)
             result = self._judged(layer, one, rows, admitted)
-            judged.append((TableResult(one.suite.contract, one.version, result), rows))
+            judged.append((result, rows))
             bad = [verdict.expectation for verdict in result.broken(Action.QUARANTINE)]
             if bad:
                 admitted[one.suite.name] = without_broken(rows, one.suite, bad)
@@ -113,24 +113,25 @@ class SmallGate(JudgedRun):
         return frozenset(
             one.table.name
             for one in self.results
-            if all(verdict.success for verdict in one.judged.verdicts)
+            if all(verdict.success for verdict in one.verdicts)
         )
 
     def _judged(
         self, layer: QueryableTables, one: Counted, rows: str, admitted: Mapping[str, str]
-    ) -> JudgedSuite:
+    ) -> TableResult:
         join = one.suite.joined
         # the joined table lost rows, which may break this suite
         joins_fewer = join is not None and join.contract.name in admitted
         if not any(one.broken) and not joins_fewer:
-            return unbroken(one.suite, one.row_count)
-        return self._in_detail(one.suite, frame(layer, one.suite, rows), one.row_count)
+            return unbroken(one.suite, one.version, one.row_count)
+        found = frame(layer, one.suite, rows)
+        return self._in_detail(one.suite, found, one.version, one.row_count)
 
     def _quarantined(
         self, layer: QueryableTables, one: TableResult, rows: str
     ) -> Iterator[Mapping[str, Any]]:
-        for verdict in one.judged.broken(Action.QUARANTINE):
-            broken = only_broken(rows, one.judged.suite, verdict.expectation)
+        for verdict in one.broken(Action.QUARANTINE):
+            broken = only_broken(rows, one.suite, verdict.expectation)
             for told in texts(one.table, in_types(layer.answer(broken), one.table.arrow_schema)):
                 yield {
                     "run_id": self.run_id,
@@ -157,8 +158,8 @@ _PLAIN_NUMBERS = (1e-3, 1e7)
 def write_left_out(
     lake: delta.Lake, tables: Sequence[Contract], rows: Sequence[Mapping[str, Any]]
 ) -> None:
-    """Makes `rows` all rows that gold.quarantined_rows has of the tables. rows: with its
-    columns."""
+    """Makes `rows` the only rows of these tables in gold.quarantined_rows. rows: have the columns
+    of that table."""
     if not rows:
         forget_quarantined(lake, tables)
         return
@@ -171,7 +172,7 @@ def write_left_out(
 
 
 def texts(contract: Contract, rows: pa.Table) -> Iterable[dict[str, str]]:
-    """For each row of a table its row_key and its content. rows: with the types of the contract."""
+    """For each row of a table its row_key and its content. rows: have the types of the contract."""
     variants = {one.name for one in contract.columns if isinstance(one.data_type, VariantType)}
     for row in rows.to_pylist():
         told = {
@@ -199,28 +200,22 @@ def _json(value: Any, *, with_nulls: bool = False) -> str:
     if isinstance(value, list):
         return f"[{','.join(_json(one, with_nulls=with_nulls) for one in value)}]"
     if isinstance(value, Mapping):
-        fields = value.items()
-        return _object(
-            {
-                name: _json(one, with_nulls=with_nulls)
-                for name, one in fields
-                if with_nulls or one is not None
-            }
-        )
-    return _text(_plain(value))
+        told = {
+            name: _json(one, with_nulls=with_nulls)
+            for name, one in value.items()
+            if with_nulls or one is not None
+        }
+        return _object(told)
+    if isinstance(value, bytes):
+        return _text(b64encode(value).decode())
+    if isinstance(value, datetime):
+        time = value.astimezone(UTC).replace(tzinfo=None)
+        return _text(f"{time.isoformat(timespec='milliseconds')}Z")
+    return _text(value)
 
 
 def _object(fields: Mapping[str, str]) -> str:
     return "{" + ",".join(f"{_text(name)}:{value}" for name, value in fields.items()) + "}"
-
-
-def _plain(value: str | bytes | datetime) -> str:
-    if isinstance(value, bytes):
-        return b64encode(value).decode()
-    if isinstance(value, datetime):
-        time = value.astimezone(UTC).replace(tzinfo=None)
-        return f"{time.isoformat(timespec='milliseconds')}Z"
-    return value
 
 
 def _text(value: str) -> str:

@@ -86,8 +86,8 @@ def _registered(tables: Mapping[str, DeltaTable]) -> QueryableTables:
 
 
 def counted(layer: QueryableTables, tables: Sequence[Contract]) -> list[Counted]:
-    """The counts of the tables, in the order of SUITES. tables: with all tables that their suites
-    join; all are in `layer`.
+    """The counts of the tables, in the order of SUITES. tables: include all tables that their
+    suites join; all are in `layer`.
 
     Raises what delta-rs raises, which is a plain Exception where a data file is missing.
     """

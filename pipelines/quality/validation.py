@@ -41,7 +41,7 @@ from pipelines.quality.expectation import (
     Suite,
 )
 from pipelines.quality.frames import verdict_column
-from pipelines.quality.verdicts import ExpectationResult, JudgedSuite
+from pipelines.quality.verdicts import ExpectationResult, TableResult
 
 SAMPLE = 5
 """How many keys of broken rows are kept."""
@@ -111,8 +111,10 @@ class Validation:
             sources.add_spark("lake", persist=False) if by_spark else sources.add_pandas("lake")
         )
 
-    def judge(self, suite: Suite, rows: DataFrame | pd.DataFrame, row_count: int) -> JudgedSuite:
-        """The rows that break the suite. rows: of judged_rows, or of frame, at one version of the
+    def judge(
+        self, suite: Suite, rows: DataFrame | pd.DataFrame, version: int, row_count: int
+    ) -> TableResult:
+        """The verdicts on a table. rows: those of judged_rows, or of frame, at this version of the
         table, which has row_count rows."""
         asset = self._source.add_dataframe_asset(suite.name)
         batch = asset.add_batch_definition_whole_dataframe("table").get_batch({"dataframe": rows})
@@ -123,7 +125,7 @@ class Validation:
         result = batch.validate(expected, result_format=_detailed(suite, with_keys=not in_pandas))
         if in_pandas:
             _put_keys(result, rows, suite.contract.keys)
-        return JudgedSuite(suite, _verdicts(suite, result, row_count), result)
+        return TableResult(suite, version, _verdicts(suite, result, row_count), result)
 
 
 def _put_keys(

@@ -40,14 +40,20 @@ class ExpectationResult:
 
 
 @dataclass(frozen=True)
-class JudgedSuite:
-    """The verdicts of a suite, in the suite's order. result: Great Expectations' own result, for
-    the page; None where Great Expectations did not judge the table, because no row breaks the
-    suite."""
+class TableResult:
+    """The verdicts on a table at one version, in the order of its suite. result: Great
+    Expectations' own result, for the page; None where Great Expectations did not judge the table,
+    because no row breaks the suite."""
 
     suite: Suite
+    version: int
     verdicts: tuple[ExpectationResult, ...]
     result: ExpectationSuiteValidationResult | None = None
+
+    @property
+    def table(self) -> Contract:
+        """The table's contract."""
+        return self.suite.contract
 
     def broken(self, action: Action) -> tuple[ExpectationResult, ...]:
         """The verdicts that failed and have this action."""
@@ -56,20 +62,10 @@ class JudgedSuite:
         )
 
 
-@dataclass(frozen=True)
-class TableResult:
-    """The result of a run for one table at one version."""
-
-    table: Contract
-    version: int
-    judged: JudgedSuite
-
-
-def unbroken(suite: Suite, row_count: int) -> JudgedSuite:
+def unbroken(suite: Suite, version: int, row_count: int) -> TableResult:
     """The result for a table with this number of rows, none of which breaks an expectation."""
-    return JudgedSuite(
-        suite, tuple(ExpectationResult(one, True, row_count) for one in suite.expectations)
-    )
+    verdicts = tuple(ExpectationResult(one, True, row_count) for one in suite.expectations)
+    return TableResult(suite, version, verdicts)
 
 
 def broken_text(verdict: ExpectationResult) -> str:

@@ -52,8 +52,8 @@ def _axis(scale: Scale, y: float, step: int, label: Callable[[int], str]) -> Mar
 
 def ticks(y: float, shown: Iterable[tuple[float, str]], *, edge: float) -> Iterator[Markup]:
     """The ticks of an axis at y pixels. shown: for each tick its place, in percent of the width,
-    and its text. edge: the text of a tick that is nearer than this to a side, in percent, doesn't
-    reach beyond the tick on that side; other texts are centred."""
+    and its text. edge: the text of a tick that is nearer to a side than this, in percent of the
+    width, doesn't reach beyond the tick on that side; other texts are centred."""
     for place, (x, label) in enumerate(shown):
         anchor = "" if x < edge else "end" if x > 100 - edge else "middle"
         # a phone has room for every second one

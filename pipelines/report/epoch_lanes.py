@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup
 
 from pipelines.report import axis
-from pipelines.report.lanes import Block, Fills, draw_blocks, merged
+from pipelines.report.evidence import Evidence
+from pipelines.report.lanes import Block, Fills, draw_lane
 from pipelines.report.losses import LostRecordCount, When
-from pipelines.report.partings import Replica, replica_of
+from pipelines.report.partings import replica_of
 from pipelines.report.queries import MAX_LANES
 from pipelines.report.source import Row
-from pipelines.report.svg import CROSS, DIAMOND, Scale, beside, box, drawing, line, marker, text
+from pipelines.report.svg import CROSS, DIAMOND, Scale, beside, box, drawing, marker
 from pipelines.report.words import counted, span
 
 _HEAD, _BAR, _MARKS, _GAP = 18, 24, 18, 12
@@ -32,33 +33,22 @@ class Lane:
     snapshots: tuple[tuple[int, str, bool], ...]
 
 
-@dataclass(frozen=True)
-class Drawn:
-    """The rows from which all lanes are drawn. epochs: those of queries.epochs. snapshots: those
-    of queries.snapshots."""
-
-    epochs: Sequence[Row]
-    losses: Sequence[LostRecordCount]
-    snapshots: Sequence[Row]
-    fills: Fills
-
-
-def lane(row: Row, title: str, drawn: Drawn, *, is_voter: bool) -> Lane:
-    """The lane of a row of queries.replicas."""
+def lane(row: Row, title: str, evidence: Evidence, fills: Fills, *, is_voter: bool) -> Lane:
+    """The lane of a row of queries.replicas. evidence: has the epochs, losses and snapshots of all
+    replicas."""
     replica, start = replica_of(row), row["log_start_offset"]
-    own = (one for one in drawn.epochs if _is_of(one, replica))
+    epochs, snapshots = (
+        [one for one in figure.rows if replica_of(one) == replica]
+        for figure in (evidence.epochs, evidence.snapshots)
+    )
     return Lane(
         is_voter,
         title,
         row["log_end_offset"],
-        tuple(block for one in own for block in _blocks(one, start, drawn.fills)),
-        tuple(loss for loss in drawn.losses if replica in loss.replicas),
-        tuple(_snapshot(one) for one in drawn.snapshots if _is_of(one, replica)),
+        tuple(block for one in epochs for block in _blocks(one, start, fills)),
+        tuple(loss for loss in evidence.losses if replica in loss.replicas),
+        tuple(_snapshot(one) for one in snapshots),
     )
-
-
-def _is_of(row: Row, replica: Replica) -> bool:
-    return replica_of(row) == replica
 
 
 def _blocks(row: Row, log_start: int, fills: Fills) -> Iterator[Block]:
@@ -93,7 +83,8 @@ def _snapshot(row: Row) -> tuple[int, str, bool]:
 def draw(identity: str, lanes: Sequence[Lane]) -> Markup:
     """All lanes on one axis of offsets."""
     shown = _shown(lanes)
-    scale = Scale(0, max([1, *(one.end for one in shown), *_lost_ends(shown)]))
+    lost_ends = (loss.first + loss.records for one in shown for loss in one.losses)
+    scale = Scale(0, max([1, *(one.end for one in shown), *lost_ends]))
     parts: list[Markup] = []
     y = 0
     for one in shown:
@@ -112,19 +103,10 @@ def _shown(lanes: Sequence[Lane]) -> list[Lane]:
     return [one for one in lanes if one in matter]
 
 
-def _lost_ends(lanes: Iterable[Lane]) -> Iterable[int]:
-    return (loss.first + loss.records for one in lanes for loss in one.losses)
-
-
 def _draw(one: Lane, scale: Scale, y: float) -> Markup:
     bar = y + _HEAD
-    parts = [
-        text(0, y + 12, one.title, class_="who"),
-        line(0, bar + _BAR / 2, 100, bar + _BAR / 2, "track"),
-        draw_blocks(merged(one.blocks, scale), scale, bar, _BAR),
-    ]
-    for loss in one.losses:
-        parts.append(_loss(loss, scale, bar))
+    parts = [draw_lane(one.title, one.blocks, scale, y, bar, _BAR)]
+    parts += [_loss(loss, scale, bar) for loss in one.losses]
     for end, name, invalid in one.snapshots:
         shape, class_ = (CROSS, "cross") if invalid else (DIAMOND, "snapshot")
         parts.append(marker(scale.x(end), bar + _BAR, shape, class_, name))

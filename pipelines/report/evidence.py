@@ -9,7 +9,7 @@ from typing import Any
 
 from pipelines.report import change_queries, queries
 from pipelines.report.losses import MAX_LOSSES_TOLD, LostRecordCount, losses
-from pipelines.report.meaning import Answers, effect
+from pipelines.report.meaning import effect
 from pipelines.report.partings import Parting, Replica, partings_of, replica_of
 from pipelines.report.source import Figure, ReportSource, Row
 from pipelines.report.words import round_seconds
@@ -29,10 +29,10 @@ _QUERIES = (
 
 @dataclass(frozen=True)
 class Activity:
-    """Changes over time. typed: whether they are of gold.metadata_changes; otherwise records by
-    type.
+    """Changes over time. typed: whether they are rows of gold.metadata_changes; otherwise they are
+    records, counted by their types.
 
-    start: seconds since 1970 of bucket 0. width: seconds of a bucket.
+    start: the seconds since 1970 at which bucket 0 begins. width: how many seconds a bucket has.
     """
 
     figure: Figure
@@ -44,7 +44,7 @@ class Activity:
 @dataclass(frozen=True)
 class DecodedBranches:
     """The branches of one divergence. heads: which replica held which batch. speakers: the replica
-    of each branch whose records are shown. records: of these replicas."""
+    of each branch whose records are shown. records: the records of these replicas."""
 
     parting: Parting
     heads: Figure
@@ -55,8 +55,8 @@ class DecodedBranches:
 @dataclass(frozen=True)
 class Lost:
     """A loss with its effect. written: the times of its records. types: the types of its records.
-    changes: what the records would have changed, by type; None where the lake has no typed changes.
-    """
+    changes: the changes that the records would have made, by type; None where the lake has no typed
+    changes."""
 
     loss: LostRecordCount
     written: Figure
@@ -158,13 +158,9 @@ def _lost(source: ReportSource, cluster: str, loss: LostRecordCount, ranges: Fig
     written = source.figure(change_queries.written(cluster, loss))
     types = source.figure(change_queries.record_types(cluster, loss))
     changes = source.figure_if_there(change_queries.CHANGES, change_queries.changes(cluster, loss))
-    told = Answers(
-        written.rows,
-        types.rows,
-        None if changes is None else changes.rows,
-        () if ranges is None else ranges.rows,
-    )
-    known = effect(loss.first, loss.records, told)
+    of_changes = None if changes is None else changes.rows
+    of_ranges = () if ranges is None else ranges.rows
+    known = effect(loss.first, loss.records, written.rows, types.rows, of_changes, of_ranges)
     return Lost(replace(loss, effect=known), written, types, changes)
 
 

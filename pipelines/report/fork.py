@@ -10,7 +10,8 @@ from pipelines.report.words import Names, counted
 
 MAX_BRANCHES = 6
 _TRUNK, _BENT, _CUT = 26.0, 34.0, 97.0
-"""Percent of the width: where the common part ends, branches run on, and a loser is cut."""
+"""Where the common part ends, where branches run on, and where a losing branch is cut, in percent
+of the width."""
 _ROW, _LINE = 62, 15
 
 

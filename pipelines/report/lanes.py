@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from markupsafe import Markup
 
-from pipelines.report.svg import Scale, box, label
+from pipelines.report.svg import Scale, box, label, line, text
 from pipelines.report.words import counted, named
 
 _THINNEST = 0.6
@@ -17,9 +17,9 @@ _THINNEST = 0.6
 
 @dataclass(frozen=True)
 class Block:
-    """A block of a lane. start, end: on the drawing's scale. fill: a class of the style sheet.
-    texts: labels, the longest first. title: the tooltip. count: how many epochs the block stands
-    for. is_below: whether the block is below the log start."""
+    """A block of a lane. start, end: its edges on the drawing's scale. fill: a class of the style
+    sheet. texts: labels, the longest first. title: the tooltip. count: how many epochs the block
+    stands for. is_below: whether the block is below the log start."""
 
     start: float
     end: float
@@ -74,11 +74,25 @@ def draw_blocks(blocks: Iterable[Block], scale: Scale, y: float, height: float) 
     return Markup("").join(parts)
 
 
+def draw_lane(
+    title: str, blocks: Sequence[Block], scale: Scale, y: float, bar: float, height: float
+) -> Markup:
+    """A lane: its title from y (pixels) on, and from `bar` on its blocks on a track."""
+    middle = bar + height / 2
+    return Markup("").join(
+        (
+            text(0, y + 12, title, class_="who"),
+            line(0, middle, 100, middle, "track"),
+            draw_blocks(merged(blocks, scale), scale, bar, height),
+        )
+    )
+
+
 HUES = 6
 """How many leaders have a fill of their own in the style sheet. Every block also has a text."""
 OTHER, UNKNOWN, MANY = "other", "unknown", "many"
-"""Fills of no leader's own: of leaders beyond the last hue, of an epoch whose leader no replica
-tells, and of several epochs that are drawn as one block."""
+"""The fills that no leader has alone. They stand for leaders beyond the last hue, for an epoch
+whose leader no replica tells, and for several epochs that are drawn as one block."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +107,7 @@ class Fills:
     """The fills of one cluster: each leader gets its own, by node id, while there are any."""
 
     def __init__(self, leaders: Iterable[int | None]) -> None:
-        """leaders: of all epochs that are drawn; None stands for an epoch whose leader is
+        """leaders: those of all epochs that are drawn; None stands for an epoch whose leader is
         unknown."""
         found = set(leaders)
         self._has_unknown = None in found

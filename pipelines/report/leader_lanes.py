@@ -9,10 +9,10 @@ from datetime import datetime
 from markupsafe import Markup
 
 from pipelines.report import axis
-from pipelines.report.lanes import Block, Fills, draw_blocks, merged
+from pipelines.report.lanes import Block, Fills, draw_lane
 from pipelines.report.queries import MAX_LANES
 from pipelines.report.source import Row, moment
-from pipelines.report.svg import Scale, drawing, line, text
+from pipelines.report.svg import Scale, drawing
 from pipelines.report.words import counted, duration_text, named, time_text
 
 _HEAD, _BAR, _GAP = 18, 22, 10
@@ -38,9 +38,8 @@ def draw(identity: str, rows: Iterable[Row], fills: Fills) -> Markup | None:
     parts: list[Markup] = []
     y = 0
     for leader in shown:
-        parts.append(text(0, y + 12, _title(leader, led[leader]), class_="who"))
-        parts.append(line(0, y + _HEAD + _BAR / 2, 100, y + _HEAD + _BAR / 2, "track"))
-        parts.append(draw_blocks(merged(led[leader], scale), scale, y + _HEAD, _BAR))
+        title = _title(leader, led[leader])
+        parts.append(draw_lane(title, led[leader], scale, y, y + _HEAD, _BAR))
         y += _HEAD + _BAR + _GAP
     parts.append(axis.time_axis(scale, y))
     title = f"Leaders over time, {counted(len(shown), 'node')}"

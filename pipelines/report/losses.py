@@ -32,11 +32,11 @@ class LostRecordCount:
     """Records that replicas lost, or would lose: how many, and how many of them are proven
     committed, superseded or unproven.
 
-    first: the first offset. end: exclusive, of a run that is gone, otherwise None. epochs: of the
-    records, where the tables have them. capture_group: the group whose captures show that the
-    records are pending or unseen. between: captured_at of the last capture with the records that
-    are gone (None where no table has it), and of the first capture without them. effect: None where
-    it was not asked.
+    first: the first offset. end: the end of a run that is gone, exclusive; None for other records.
+    epochs: the epochs of the records, where the tables have them. capture_group: the group whose
+    captures show that the records are pending or unseen. between: captured_at of the last capture
+    with the records that are gone (None where no table has it), and of the first capture without
+    them. effect: None where nobody asked for it.
     """
 
     replicas: tuple[Replica, ...]
@@ -82,7 +82,11 @@ def losses(
                     losing.committed,
                     losing.unproven,
                     losing.superseded,
-                    epochs=_epochs(parting, losing.replica),
+                    epochs=tuple(
+                        branch.epoch
+                        for branch in parting.branches
+                        if losing.replica in branch.replicas
+                    ),
                     capture_group=parting.capture_group,
                 )
             )
@@ -102,10 +106,6 @@ def _gone(row: Row) -> LostRecordCount:
         end=row["to_offset"],
         between=(row["last_seen"], row["seen_at"]),
     )
-
-
-def _epochs(parting: Parting, replica: Replica) -> tuple[int, ...]:
-    return tuple(branch.epoch for branch in parting.branches if replica in branch.replicas)
 
 
 def _together(found: Iterable[LostRecordCount]) -> Iterable[LostRecordCount]:

@@ -49,42 +49,36 @@ class Effect:
     unread: int = 0
 
 
-@dataclass(frozen=True)
-class Answers:
-    """Rows of change_queries.written, record_types and changes, and of queries.state_ranges.
+def effect(
+    first: int,
+    records: int,
+    written: Sequence[Row],
+    types: Sequence[Row],
+    changes: Sequence[Row] | None,
+    state_ranges: Sequence[Row],
+) -> Effect:
+    """The effect of the lost records, `records` many, from offset `first` on.
 
-    changes: None where the lake has no typed changes.
+    written, types, changes: rows of change_queries.written, record_types and changes; changes is
+    None where the lake has no typed changes. state_ranges: rows of queries.state_ranges.
     """
-
-    written: Sequence[Row]
-    types: Sequence[Row]
-    changes: Sequence[Row] | None
-    state_ranges: Sequence[Row]
-
-
-def effect(first: int, records: int, told: Answers) -> Effect:
-    """The effect of the lost records, `records` many, from offset `first` on."""
-    times = ((row["first_ms"], row["last_ms"]) for row in told.written)
+    times = ((row["first_ms"], row["last_ms"]) for row in written)
     written_ms = next((both for both in times if both[0] is not None), None)
-    if told.changes is None:
+    if changes is None:
         return Effect(written_ms)
-    changes = tuple(
+    lost = tuple(
         LostChange(row["change"], row["changes"], row["again"], row["with_topic"])
-        for row in told.changes
+        for row in changes
     )
-    unread = max(records - sum(row["records"] for row in told.types), 0)
-    return Effect(written_ms, changes, _unknown_from(first, told), unread)
-
-
-def _unknown_from(first: int, told: Answers) -> int | None:
-    """The offset from which on the changes are unknown: the state before the first lost record, and
-    the type of every lost record, must be known."""
-    ranges = [(row["from_offset"], row["to_offset"]) for row in told.state_ranges]
+    unread = max(records - sum(row["records"] for row in types), 0)
+    # the changes are known where the state before them, and every record's type, is known
+    unknown = (row["first_offset"] for row in types if not _is_known(row))
+    unknown_from = min(unknown, default=None)
+    ranges = [(row["from_offset"], row["to_offset"]) for row in state_ranges]
     is_known = any(start <= first <= end for start, end in ranges)
-    if not is_known and (ranges or not told.changes):
-        return first
-    unknown = (row["first_offset"] for row in told.types if not _is_known(row))
-    return min(unknown, default=None)
+    if not is_known and (ranges or not changes):
+        unknown_from = first
+    return Effect(written_ms, lost, unknown_from, unread)
 
 
 def _is_known(row: Row) -> bool:
@@ -99,7 +93,10 @@ def never_made(effect: Effect) -> str:
     partitions were never created`; empty where they would have changed nothing."""
     never = [(one, one.never) for one in effect.changes if one.never]
     again = sum(one.again for one in effect.changes)
-    told = [f"{what} {_were(count)} never {done}" for what, count, done in _phrases(never)]
+    told = [
+        f"{what} {'was' if count == 1 else 'were'} never {done}"
+        for what, count, done in _phrases(never)
+    ]
     if again:
         made = "1 change was" if again == 1 else f"{again} changes were"
         told.append(f"{made} made again later")
@@ -124,10 +121,6 @@ def limits(effect: Effect) -> str:
     if effect.unread:
         parts.append(f"{effect.unread} of the records could not be read")
     return "; ".join(parts)
-
-
-def _were(count: int) -> str:
-    return "was" if count == 1 else "were"
 
 
 def _phrases(changes: Sequence[tuple[LostChange, int]]) -> Sequence[tuple[str, int, str]]:

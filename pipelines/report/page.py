@@ -77,23 +77,20 @@ def make_report(
     summaries = _chosen(source.ask(queries.CLUSTERS), cluster)
     shown = summaries[:MAX_CLUSTERS]
     share = MAX_CHANGES // len(shown)
-    views = tuple(
-        _view(source, summary, number, share) for number, summary in enumerate(shown, start=1)
-    )
+    views = []
+    for number, summary in enumerate(shown, start=1):
+        evidence = gather(source, summary)
+        trip = gather_trip(source, evidence, share)
+        views.append(cluster_view(evidence, number, trip))
     return Report(
         source.lake,
         version,
         generated_at,
-        views,
+        tuple(views),
         len(summaries) - len(views),
         source.figure(queries.UNIDENTIFIED),
         of_directories,
     )
-
-
-def _view(source: ReportSource, summary: Row, number: int, share: int) -> ClusterView:
-    evidence = gather(source, summary)
-    return cluster_view(evidence, number, gather_trip(source, evidence, share))
 
 
 def _check_tables(source: ReportSource) -> None:

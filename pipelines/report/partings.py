@@ -29,8 +29,8 @@ def replica_of(row: Row) -> Replica:
 class ForkBranch:
     """The records that some replicas hold from a divergence on.
 
-    epoch: of the batch at the divergence. crc: of that batch, None where no batch was found.
-    end_offset: the largest log end offset, exclusive, None where unknown.
+    epoch, crc: those of the batch at the divergence; crc is None where no batch was found.
+    end_offset: the largest log end offset, exclusive; None where it is unknown.
     """
 
     epoch: int
@@ -56,8 +56,9 @@ class Parting:
     """Replicas of one capture group whose logs differ from one offset on.
 
     relation: diverged, or conflict where they differ under one epoch. branches: the newest epoch
-    first. losing: empty in a conflict. captured_at: of the newest group that shows the divergence.
-    since_ms: the smallest time of the batches at the divergence, ms since 1970, None where unknown.
+    comes first. losing: empty in a conflict. captured_at: the time of the newest group that shows
+    the divergence. since_ms: the smallest time of the batches at the divergence, in ms since 1970;
+    None where it is unknown.
     """
 
     relation: str
@@ -84,7 +85,7 @@ class Parting:
         return any(replica in losing for replica in branch.replicas)
 
     def with_heads(self, rows: Iterable[Row]) -> Parting:
-        """The same divergence, with branches told apart by their bytes, from rows of queries.heads.
+        """The divergence with branches that differ in their bytes. rows: those of queries.heads.
 
         Pairs have only epochs, so before this call replicas in conflict are on one branch.
         """

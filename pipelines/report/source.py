@@ -33,7 +33,7 @@ class ReportSource:
         return Figure(sql, rows, total)
 
     def figure_if_there(self, table: str, sql: str) -> Figure | None:
-        """The same, or None where the lake lacks a table that the query reads."""
+        """The query's rows; None where the lake lacks the table, which the query reads."""
         return self.figure(sql) if table in self.tables else None
 
 

@@ -22,7 +22,8 @@ HIGH, LIMITED = "high", "limited"
 
 @dataclass(frozen=True)
 class Summary:
-    """Sentences. certainty: HIGH, or LIMITED where `confidence` has a reason."""
+    """The sentences of the first page. certainty: LIMITED where `confidence` has reasons for
+    doubt, otherwise HIGH."""
 
     when: tuple[str, ...]
     impact: tuple[str, ...]

@@ -41,7 +41,7 @@ class Level(Enum):
 
 @dataclass(frozen=True)
 class RuleCount:
-    """The number of findings of one rule. id: of the rule. findings: those in all captures. now:
+    """The number of findings of one rule. id: the rule's id. findings: those in all captures. now:
     those in the newest capture of each replica."""
 
     id: str
@@ -54,11 +54,13 @@ class RuleCount:
 class ReportFacts:
     """The facts by which the rules make the verdict.
 
-    members: replicas of the newest capture group. end_offset: their largest LEO, exclusive;
-    end_written_ms: the largest time of their records, ms since 1970, None where no table tells it.
-    relations: their pairs by relation. partings: all that any capture shows. snapshots: by
-    verdict. damage: places, kinds: of them. unbuilt: captures that came in after the last build.
-    known_to: the last end offset at which the metadata state is known, None where nobody tells it.
+    members: how many replicas the newest capture group has. end_offset: their largest log end
+    offset, exclusive. end_written_ms: the largest time of their records, in ms since 1970; None
+    where no table tells it. relations: how many of their pairs have each relation. partings: all
+    that any capture shows. snapshots: how many have each verdict. damage: how many places are
+    damaged. kinds: the kinds of this damage. unbuilt: how many captures came in after the last
+    build. known_to: the last end offset at which the metadata state is known; None where no table
+    tells it.
     """
 
     names: Names
@@ -79,7 +81,7 @@ class ReportFacts:
 
 @dataclass(frozen=True)
 class Clause:
-    """One statement. text: without a capital at its beginning and without a full stop."""
+    """One statement. text: begins with a small letter, and ends without a full stop."""
 
     level: Level
     text: str

@@ -31,13 +31,13 @@ MAX_NEXT_STEPS, MAX_HEALTH_STEPS = 5, 3
 
 @dataclass(frozen=True)
 class PartingView:
-    """One divergence. records: of the offsets around it, one cell a branch."""
+    """One divergence. records: those of the offsets around the divergence, with one cell for each
+    branch. more: how many offsets follow."""
 
-    parting: Parting
+    decoded: DecodedBranches
     drawing: Markup
     records: tuple[RecordRow, ...]
     more: int
-    decoded: DecodedBranches
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,8 @@ class HealthView:
 
 @dataclass(frozen=True)
 class TruncatedView:
-    """The records of a truncation: the row at `place` in the table."""
+    """The records of a truncation. row: the truncation's row in the table. more: how many of its
+    records are left out."""
 
     row: Row
     records: tuple[RecordRow, ...]
@@ -77,8 +78,9 @@ class TruncatedView:
 
 @dataclass(frozen=True)
 class ClusterView:
-    """One cluster. identity: the beginning of its ids in the page. next_steps: (rule, what to do).
-    Drawings are None where there is nothing to draw; travel is None without a history."""
+    """One cluster. identity: the beginning of its ids in the page. next_steps: rules, each with the
+    next step that it asks for. A drawing is None where there is nothing to draw. travel is None
+    where the lake lacks the tables of the cluster's history."""
 
     identity: str
     evidence: Evidence
@@ -101,7 +103,7 @@ class ClusterView:
 
     @property
     def health_steps(self) -> tuple[tuple[str, str], ...]:
-        """The same as next_steps, for the rules of health."""
+        """The rules of health, each with the next step that it asks for."""
         return _next_steps(self.health, MAX_HEALTH_STEPS)
 
     @property
@@ -127,13 +129,11 @@ def cluster_view(evidence: Evidence, number: int, trip: Trip | None = None) -> C
     voters = evidence.voters()
     partings = _partings(evidence)
     fills = Fills(row["leader_id"] for row in (*evidence.epochs.rows, *evidence.leaders.rows))
-    drawn = epoch_lanes.Drawn(evidence.epochs.rows, evidence.losses, evidence.snapshots.rows, fills)
-    lanes = [
-        epoch_lanes.lane(
-            row, _lane_title(row, names, voters), drawn, is_voter=row["node_id"] in voters
-        )
-        for row in replicas
-    ]
+    lanes = []
+    for row in replicas:
+        is_voter = row["node_id"] in voters
+        title = _lane_title(row, names, is_voter=is_voter)
+        lanes.append(epoch_lanes.lane(row, title, evidence, fills, is_voter=is_voter))
     rules = _rules(evidence.findings)
     facts = _facts(evidence, names, rounds, partings, rules)
     return ClusterView(
@@ -176,8 +176,8 @@ def _partings(evidence: Evidence) -> list[Parting]:
     ]
 
 
-def _lane_title(row: Row, names: Names, voters: frozenset[int]) -> str:
-    role = "voter" if row["node_id"] in voters else "observer"
+def _lane_title(row: Row, names: Names, *, is_voter: bool) -> str:
+    role = "voter" if is_voter else "observer"
     name = names.name(replica_of(row))
     start, end, first = row["log_start_offset"], row["log_end_offset"], row["first_offset"]
     if end == start:
@@ -253,11 +253,10 @@ def _parting_views(evidence: Evidence, names: Names, identity: str) -> Iterable[
         ends = [branch.end_offset for branch in parting.branches if branch.end_offset]
         last = rows[-1].offset if rows else parting.offset - 1
         yield PartingView(
-            parting,
+            decoded,
             fork.draw(f"{identity}-fork{number}", parting, names, leaders),
             rows,
             max([0, *(end - 1 - last for end in ends)]),
-            decoded,
         )
 
 

@@ -73,15 +73,15 @@ def span(first: int, end: int) -> str:
 
 
 def time_text(moment: datetime | None) -> str:
-    """To the second, in UTC; nothing where no time is known."""
+    """The time to the second, in UTC; empty where no time is known."""
     if moment is None:
         return ""
     return moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
 def ms_text(milliseconds: int | None) -> str:
-    """A record's time, given in ms since 1970, as time_text; the bare number where no calendar has
-    it, which a hostile log may hold."""
+    """A record's time, given in ms since 1970, in the form of time_text. A time that no calendar
+    has, which a hostile log may hold, is shown as the number."""
     if milliseconds is None:
         return ""
     try:

@@ -60,8 +60,8 @@ CAPTURES = Contract(
                 without --order
             has_own_time boolean: true if captured_at comes from capture.json or --captured-at;
                 false if it is the time of the ingest
-            is_fragment boolean: true if the directory holds only a part of the replica's log, which
-                a recorder kept when the quorum truncated it
+            is_fragment boolean: true if only a part of the replica's log was looked at: single
+                files, or what a recorder kept when the quorum truncated it
             source string: name of the directory as it was given to ingest
             log_start_offset bigint: first offset of the log; records below it may be deleted
             log_end_offset bigint: log end offset, exclusive

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from replica.history.watermark import majority
+from replica.model.voters import majority
 from replica.severity import Severity
 from replica.wire.quorum import DescribedQuorum, DescribedReplica
 

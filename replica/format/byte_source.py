@@ -19,7 +19,7 @@ from replica.message.primitives import Buffer
 BLOCK_BYTES = 1024 * 1024
 """How much is read at a time of a whole file."""
 _ZEROS = bytes(BLOCK_BYTES)
-_FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+READ_FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 class ShrankError(Exception):
@@ -154,7 +154,7 @@ class _Handle:
 
     def _reopen(self) -> None:
         try:
-            number = os.open(self._path, _FLAGS)
+            number = os.open(self._path, READ_FLAGS)
         except (FileNotFoundError, NotADirectoryError):
             return
         self._number, self._closing = number, weakref.finalize(self, os.close, number)
@@ -167,12 +167,12 @@ def _identity(number: int) -> tuple[int, int]:
     return status.st_dev, status.st_ino
 
 
-def blocks(data: Source, size: int = BLOCK_BYTES) -> Iterator[memoryview]:
-    """All bytes up to the end, `size` of them at a time."""
+def blocks(data: Source) -> Iterator[memoryview]:
+    """All bytes up to the end, BLOCK_BYTES of them at a time."""
     source = byte_source(data)
     position = 0
     while position < source.size:
-        size = min(size, source.size - position)
+        size = min(BLOCK_BYTES, source.size - position)
         try:
             yield memoryview(source.read(position, size))
         except ShrankError:  # Now source.size is the new end.

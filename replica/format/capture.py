@@ -34,7 +34,7 @@ _ID_DIGITS = 32
 
 @dataclass(frozen=True, slots=True)
 class CapturedFile:
-    """A file of a capture. path: with '/' between its parts. content_hash: that of
+    """A file of a capture. path: with '/' between its parts. content_hash: the hash of
     replica.format.content_hash, 64 hex digits."""
 
     path: str
@@ -44,9 +44,9 @@ class CapturedFile:
 
 @dataclass(frozen=True, slots=True)
 class CaptureInfo:
-    """What capture.json says. captured_at: in UTC. files: empty where the file doesn't list them.
-    is_fragment: whether the directory holds only a part of the log: the log may have held other
-    records at that time, too."""
+    """The content of capture.json. captured_at: in UTC. files: empty where capture.json doesn't
+    list them. is_fragment: whether the directory holds only a part of the log, which may have held
+    other records at that time."""
 
     captured_at: datetime
     files: tuple[CapturedFile, ...] = ()

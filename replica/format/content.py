@@ -74,7 +74,7 @@ class FileContent:
         return records_of(batch.header, whole, inflation) if whole else iter(())
 
     def whole_records(self, batch: LocatedBatch, inflation: Inflation) -> Iterator[Record]:
-        """The records of a batch up to the first that doesn't decode. inflation: of the file."""
+        """The records of a batch up to the first that doesn't decode. inflation: the file's."""
         try:
             yield from self.records(batch, inflation)
         except DataError:  # The rule undecodable-record reports it.

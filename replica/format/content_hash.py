@@ -2,7 +2,7 @@
 
 A segment only grows at its end, so its hash is a chain over chunks of CHUNK_BYTES: SHA-256 of the
 first chunk, then for each further chunk SHA-256 of (hash so far, chunk). The hash depends on the
-bytes alone, and not on the steps in which they were read. For one chunk it is its SHA-256.
+bytes alone, and not on the steps in which they were read. The hash of one chunk is its SHA-256.
 """
 
 from __future__ import annotations

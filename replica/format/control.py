@@ -27,7 +27,7 @@ from replica.errors import CorruptDataError, UnsupportedDataError
 from replica.format.control_records import CONTROL_PROGRAMS
 from replica.message.json_text import Plain, bytes_plain, plain_maker
 from replica.message.plain_reader import read_plain
-from replica.message.primitives import Buffer, read_fixed, require
+from replica.message.primitives import Buffer, require
 from replica.message.reader import Notes, StructReader, left_over, record_reader
 from replica.message.schema import UnknownTags
 from replica.message.writer import StructWriter, record_writer
@@ -67,7 +67,7 @@ class KnownControl:
     """What every control record of a known type and version has.
 
     unknown_tags: tagged fields that this release doesn't know, per structure. original: the bytes
-    that the record was decoded from, if encoding the fields would give others; else None.
+    that the record was decoded from, if encoding the fields would give other bytes; None if not.
     """
 
     version: int
@@ -114,7 +114,7 @@ class KRaftVoters(KnownControl):
 class UnknownControl:
     """A control record of a type or version that this release doesn't know.
 
-    value: the record's bytes; once redacted, a text.
+    value: the record's bytes, or the text that replaces them once they are redacted.
     """
 
     type_code: int
@@ -164,7 +164,8 @@ def decode_control(key: Buffer | None, value: Buffer | None) -> ControlMessage:
             f"the control record has {len(value)} bytes, at most {MAX_CONTROL_BYTES} are read", 0
         )
     data = bytes(value)
-    version = int(read_fixed(data, 0, _VERSION, "control record version")[0])
+    require(data, 0, _VERSION.size, "control record version")
+    (version,) = _VERSION.unpack_from(data)
     if (code, version) not in CONTROL_PROGRAMS:
         return UnknownControl(code, version, data)
     notes = Notes()
@@ -195,8 +196,8 @@ def control_key(kind: ControlType) -> bytes:
 
 
 def to_plain(message: ControlMessage) -> dict[str, Any]:
-    """The message as JSON values, as kafka-dump-log prints it; of an unknown type the value as
-    base64."""
+    """The message as JSON values, as kafka-dump-log prints it. A message of an unknown type has its
+    bytes as base64."""
     if isinstance(message, UnknownControl):
         return {"version": message.version, "raw": bytes_plain(message.value)}
     return dict(_plain(_TYPE_OF[type(message)], message.version)(_fields_of(message)))

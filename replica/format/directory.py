@@ -119,10 +119,11 @@ class IndexFile:
 
 @dataclass(frozen=True, slots=True)
 class MetadataDirectory:
-    """Everything that one look at a directory found. deleted_segments: are no part of the log.
+    """Everything that one look at a directory found.
 
     meta, quorum_state, leader_epochs, topic_id, configured_voters: None where the file is absent or
-    damaged. is_fragment: as in CaptureInfo.
+    damaged. deleted_segments: segments that are no part of the log any more. is_fragment: see
+    CaptureInfo.
     """
 
     path: str
@@ -152,7 +153,8 @@ class MetadataDirectory:
 
     @property
     def first_offset(self) -> int | None:
-        """The base offset of the first batch, which may lie below the log start. None: no batch."""
+        """The base offset of the first batch, which may lie below the log start; None where there
+        is no batch."""
         for file in self.segments:
             if file.scan.batches:
                 return file.scan.batches[0].header.base_offset
@@ -160,7 +162,7 @@ class MetadataDirectory:
 
     @property
     def log_end_offset(self) -> int:
-        """The log end offset, exclusive: after the last batch; without segments, the end of the
+        """The offset after the last batch. Where there are no segments, the end offset of the
         newest usable snapshot."""
         if self.segments:
             return self.segments[-1].end_offset
@@ -169,8 +171,8 @@ class MetadataDirectory:
 
     @property
     def log_start_offset(self) -> int:
-        """The start of the first leader epoch, if a snapshot ends there or the log begins there;
-        else first_offset. Batches below the log start are leftovers."""
+        """The start of the first leader epoch, if a snapshot ends there or the log begins there.
+        Otherwise the first batch is the start. Batches below the log start are leftovers."""
         first = self.first_offset
         if self.leader_epochs:
             start = self.leader_epochs[0].start_offset
@@ -188,15 +190,13 @@ def read_whole(relative: str, path: str, name: FileName) -> Resumed | None:
 def read_directory(
     path: str,
     *,
-    meta_folder: str | None = None,
     read: ReadFile = own_source,
     scan: ScanLog = segment.scan,
     resume: Resume = read_whole,
     hashed: bool = True,
 ) -> MetadataDirectory:
-    """Read the partition folder at `path`.
+    """Read the partition folder at `path`, and the node's own files in the folder above it.
 
-    meta_folder: where meta.properties and bootstrap.checkpoint lie; None for the parent folder.
     read, scan: how files are read, and how segments and snapshots are walked. resume: knows the
     files that need not be read whole. `read` and `resume` open files as open_own_file does. hashed:
     whether to compute the files' hashes, which take longer than the walk of a large file.
@@ -205,7 +205,7 @@ def read_directory(
     other error becomes a Damage, and the rest is still read.
     """
     check_folder(path)
-    parent = os.path.dirname(os.path.abspath(path)) if meta_folder is None else meta_folder
+    parent = os.path.dirname(os.path.abspath(path))
     for _ in range(LOOKS):
         reading = _Reading(path, parent, read, scan, hashed, resume)
         if reading.look():

@@ -30,8 +30,7 @@ _SNIFFED_BYTES = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class DirectoryPath:
-    """A metadata directory. path: where to open it. shown: the path as the user would write it.
-
+    """A metadata directory. path: the path to open. shown: the path as the user would write it.
     is_whole: False for a folder made of single files, in which absent files are no finding.
     """
 
@@ -77,7 +76,7 @@ class DirectoryPath:
 
 @dataclass(frozen=True, slots=True)
 class FilePath:
-    """A single file that the user named. name: the parts of its name, and its kind."""
+    """A single file that the user named."""
 
     path: str
     shown: str

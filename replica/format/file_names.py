@@ -48,7 +48,8 @@ INDEX_KINDS = (FileKind.OFFSET_INDEX, FileKind.TIME_INDEX)
 
 @dataclass(frozen=True, slots=True)
 class FileName:
-    """The parts of a file's name. base_offset: of segments and their indexes, else None."""
+    """The parts of a file's name. base_offset: the offset in the names of segments and of the files
+    beside them, None in other names."""
 
     kind: FileKind
     base_offset: int | None = None

@@ -25,7 +25,7 @@ from replica.message.primitives import Buffer
 
 
 class Frame(NamedTuple):
-    """A whole batch in a file. position, size: bytes. base_offset, last_offset: inclusive."""
+    """A whole batch in a file. position, size: in bytes. last_offset: inclusive."""
 
     position: int
     size: int
@@ -41,7 +41,7 @@ class Frame(NamedTuple):
 
     @property
     def end_offset(self) -> int:
-        """Exclusive."""
+        """The offset after the last one."""
         return self.last_offset + 1
 
 
@@ -58,10 +58,10 @@ def frames(
     where the rest is shorter than a batch.
 
     expected_offset: base offset of the first batch, None for any that is not negative. epoch: the
-    lowest epoch of the first batch. holes: for other topics than the metadata log, which may be
-    compacted: a batch may begin at a later offset, and have any epoch. Raises DataError, with the
-    byte in the file, for a batch whose frame or CRC is wrong, whose offset doesn't follow that of
-    the batch before, or whose epoch is lower than that of the batch before.
+    lowest epoch of the first batch. holes: whether a batch may begin at a later offset, and have
+    any epoch, as in other topics than the metadata log, which may be compacted. Raises DataError,
+    with the byte in the file, for a batch whose frame or CRC is wrong, whose offset doesn't follow
+    that of the batch before, or whose epoch is lower than that of the batch before.
     """
     view = memoryview(data)
     unpack, crc_of = HEADER.unpack_from, crc32c

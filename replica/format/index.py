@@ -10,8 +10,10 @@ segment may end with an entry that repeats the offset of the one before.
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
+from operator import le, lt
 
 from replica.errors import CorruptDataError
 from replica.format.byte_source import end_of_content
@@ -22,8 +24,8 @@ TIME_ENTRY = struct.Struct(">qi")
 
 @dataclass(frozen=True, slots=True)
 class OffsetIndexEntry:
-    """relative_offset: of the batch's last record, from the segment's base offset. position: the
-    batch's first byte."""
+    """relative_offset: the offset of the batch's last record, counted from the segment's base
+    offset. position: the batch's first byte."""
 
     relative_offset: int
     position: int
@@ -31,7 +33,7 @@ class OffsetIndexEntry:
 
 @dataclass(frozen=True, slots=True)
 class TimeIndexEntry:
-    """timestamp: ms since the epoch. relative_offset: from the segment's base offset."""
+    """timestamp: ms since the epoch. relative_offset: counted from the segment's base offset."""
 
     timestamp: int
     relative_offset: int
@@ -56,33 +58,17 @@ class TimeIndex:
 def decode_offset_index(data: bytes) -> OffsetIndex:
     """The index. Raises CorruptDataError, with the byte, where the end is no whole entry or the
     entries don't rise."""
-    used = _used_bytes(data, OFFSET_ENTRY.size)
-    entries = tuple(OffsetIndexEntry(*pair) for pair in OFFSET_ENTRY.iter_unpack(data[:used]))
-    for index, (before, after) in enumerate(pairwise(entries), start=1):
-        if after.relative_offset <= before.relative_offset or after.position <= before.position:
-            raise CorruptDataError(
-                f"index entry {after.relative_offset}@{after.position} follows "
-                f"{before.relative_offset}@{before.position}",
-                index * OFFSET_ENTRY.size,
-            )
-    if entries and (entries[0].relative_offset < 0 or entries[0].position < 0):
+    pairs, zeros = _decoded(data, OFFSET_ENTRY, "index entry", le)
+    if pairs and min(pairs[0]) < 0:
         raise CorruptDataError("index entry is negative", 0)
-    return OffsetIndex(entries, len(data) - used)
+    return OffsetIndex(tuple(OffsetIndexEntry(*pair) for pair in pairs), zeros)
 
 
 def decode_time_index(data: bytes) -> TimeIndex:
     """The index. Raises CorruptDataError, with the byte, where the end is no whole entry or an
     entry is lower than the one before."""
-    used = _used_bytes(data, TIME_ENTRY.size)
-    entries = tuple(TimeIndexEntry(*pair) for pair in TIME_ENTRY.iter_unpack(data[:used]))
-    for index, (before, after) in enumerate(pairwise(entries), start=1):
-        if after.timestamp < before.timestamp or after.relative_offset < before.relative_offset:
-            raise CorruptDataError(
-                f"time index entry {after.timestamp}@{after.relative_offset} follows "
-                f"{before.timestamp}@{before.relative_offset}",
-                index * TIME_ENTRY.size,
-            )
-    return TimeIndex(entries, len(data) - used)
+    pairs, zeros = _decoded(data, TIME_ENTRY, "time index entry", lt)
+    return TimeIndex(tuple(TimeIndexEntry(*pair) for pair in pairs), zeros)
 
 
 def encode_offset_index(index: OffsetIndex) -> bytes:
@@ -97,10 +83,19 @@ def encode_time_index(index: TimeIndex) -> bytes:
     return b"".join(entries) + bytes(index.preallocated_bytes)
 
 
-def _used_bytes(data: bytes, entry_size: int) -> int:
-    """Bytes before the zero tail, rounded up to whole entries."""
-    ragged = len(data) % entry_size
+def _decoded(
+    data: bytes, layout: struct.Struct, what: str, is_wrong: Callable[[int, int], bool]
+) -> tuple[list[tuple[int, int]], int]:
+    """(the two numbers of each entry, how many zero bytes follow the entries). is_wrong: takes a
+    number, and the same number of the entry before; True where it can't follow that number."""
+    ragged = len(data) % layout.size
     if ragged:
         raise CorruptDataError(f"{ragged} bytes at the end are no whole entry", len(data) - ragged)
-    used = end_of_content(data)
-    return used + -used % entry_size
+    end = end_of_content(data)
+    end += -end % layout.size
+    pairs = list(layout.iter_unpack(data[:end]))
+    for number, (before, after) in enumerate(pairwise(pairs), start=1):
+        if any(map(is_wrong, after, before)):
+            reason = f"{what} {after[0]}@{after[1]} follows {before[0]}@{before[1]}"
+            raise CorruptDataError(reason, number * layout.size)
+    return pairs, len(data) - end

@@ -18,8 +18,8 @@ _UNICODE_ESCAPE = re.compile(r"[0-9A-Fa-f]{4}")
 
 
 def properties_in(text: str) -> Iterator[tuple[int, str, str]]:
-    """(byte position of the line, key, value), unescaped, in the order of the file. Of a key that
-    comes twice the last value counts.
+    """(byte position of the line, key, value), unescaped, in the order of the file. If a key comes
+    twice, its last value counts.
 
     Raises CorruptDataError with the byte of a line whose escapes can't be read.
     """

@@ -32,7 +32,7 @@ Stretch: TypeAlias = tuple[int, int]
 
 
 class BatchPlace(NamedTuple):
-    """A batch: its first byte and its base offset. size_bytes: how many of its bytes are wanted,
+    """A batch. position: its first byte. size_bytes: how many of its bytes are wanted, which are
     all of them or those of its header."""
 
     position: int
@@ -43,12 +43,12 @@ class BatchPlace(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class KnownFile:
     """sound_bytes: how many of the file's first bytes need not be read again. next_offset: the
-    offset after them. record_count: the records in them.
+    offset after them. record_count: the number of records in them.
 
-    size_bytes, content_hash: of the whole file as it was read. chunk_hash: of the whole chunks in
-    sound_bytes (replica.format.content_hash), "" for a snapshot. landmarks: batches to compare, the
-    first and the last among them. headers_hash: of the landmarks' headers. places: one batch for
-    every PLACE_BYTES.
+    size_bytes, content_hash: those of the whole file when it was read. chunk_hash: the hash of the
+    whole chunks in sound_bytes (replica.format.content_hash), "" for a snapshot. landmarks: batches
+    to compare, the first and the last among them. headers_hash: the hash of the landmarks' headers.
+    places: one batch for every PLACE_BYTES.
     """
 
     size_bytes: int
@@ -71,7 +71,8 @@ class KnownFile:
 class Resumed:
     """A file of which only the new bytes and some known batches were read.
 
-    scan: of the whole file, without the known batches that were not read. content: of a snapshot.
+    scan: the scan of the whole file, without the known batches that were not read. content: None
+    for a segment.
     """
 
     size_bytes: int
@@ -91,7 +92,7 @@ def batches_around(
 ) -> tuple[BatchPlace, ...]:
     """The known batches that hold the offset of each of `ends` and the offset before it.
 
-    scan: for the bytes between two places, which may hold ten thousand small batches.
+    scan: walks over the bytes between two places, which may hold ten thousand small batches.
     """
     places = [*known.places, BatchPlace(known.sound_bytes, known.next_offset, 0)]
     stretches: dict[int, list[int]] = {}

@@ -26,12 +26,12 @@ def decode(data: bytes) -> tuple[EpochStart, ...]:
     lines = _lines(data)
     if not lines:
         raise TruncatedDataError("no version line", 0)
-    version = integer(lines[0][1], lines[0][0], "version", 0, _MAX_EPOCH)
+    version = integer(lines[0][1], lines[0][0], "version", _MAX_EPOCH)
     if version != _VERSION:
         raise UnsupportedDataError(f"version {version}, expected {_VERSION}", 0)
     if len(lines) < 2:
         raise TruncatedDataError("no line with the number of entries", len(data))
-    expected = integer(lines[1][1], lines[1][0], "number of entries", 0, _MAX_EPOCH)
+    expected = integer(lines[1][1], lines[1][0], "number of entries", _MAX_EPOCH)
     entries = tuple(_entry(position, line) for position, line in lines[2:])
     if len(entries) != expected:
         raise CorruptDataError(f"{expected} entries announced, {len(entries)} found", lines[1][0])
@@ -60,5 +60,5 @@ def _entry(position: int, line: str) -> EpochStart:
     words = line.split()
     if len(words) != 2:
         raise CorruptDataError(f"{line[:40]!r} is not an epoch and an offset", position)
-    epoch = integer(words[0], position, "epoch", 0, _MAX_EPOCH)
-    return EpochStart(epoch, integer(words[1], position, "start offset", 0, _MAX_OFFSET))
+    epoch = integer(words[0], position, "epoch", _MAX_EPOCH)
+    return EpochStart(epoch, integer(words[1], position, "start offset", _MAX_OFFSET))

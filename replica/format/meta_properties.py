@@ -48,11 +48,11 @@ def decode(data: bytes) -> MetaProperties:
     found = {key: (value, position) for position, key, value in properties_in(text)}
     if "version" not in found:
         raise CorruptDataError("no version property", 0)
-    version = integer(*found["version"], "version", 0, _MAX_NODE_ID)
+    version = integer(*found["version"], "version", _MAX_NODE_ID)
     if version > 1:
         raise UnsupportedDataError(f"version {version}, expected 0 or 1", found["version"][1])
     id_key = "node.id" if version == 1 else "broker.id"
-    node_id = integer(*found[id_key], id_key, 0, _MAX_NODE_ID) if id_key in found else None
+    node_id = integer(*found[id_key], id_key, _MAX_NODE_ID) if id_key in found else None
     properties = {key: value for key, (value, _) in found.items()}
     directory_id = properties.get("directory.id", ZERO_UUID)
     try:

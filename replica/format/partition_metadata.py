@@ -18,7 +18,7 @@ def decode(data: bytes) -> str:
     lines = text_of(data).removesuffix("\n").split("\n")
     if len(lines) != 2:
         raise CorruptDataError(f"{len(lines)} lines, expected 2", 0)
-    version = integer(_value(lines[0], "version", 0), 0, "version", 0, 2**31 - 1)
+    version = integer(_value(lines[0], "version", 0), 0, "version", 2**31 - 1)
     if version != 0:
         raise UnsupportedDataError(f"version {version}, expected 0", 0)
     position = len(lines[0].encode("utf-8")) + 1

@@ -51,7 +51,7 @@ def _voter(text: str, position: int) -> ConfiguredVoter:
     if match is None:
         raise CorruptDataError(f"{_KEY}: {text[:80]!r} is not id@host:port", position)
     return ConfiguredVoter(
-        integer(match["id"], position, _KEY, 0, _MAX_NODE_ID),
+        integer(match["id"], position, _KEY, _MAX_NODE_ID),
         match["host"].strip("[]"),
-        integer(match["port"], position, _KEY, 0, _MAX_PORT),
+        integer(match["port"], position, _KEY, _MAX_PORT),
     )

@@ -19,12 +19,13 @@ from replica.model.keys import NO_NODE, ZERO_UUID
 
 FILE_NAME = "quorum-state"
 _VOTED_KEYS = ("votedDirectoryId", "votedUuid", "voterUuid")
-"""Kafka's, then those of KIP-853's draft."""
+"""The key that Kafka uses, and the keys of KIP-853's draft."""
 MANDATORY = {
     0: ("clusterId", "leaderId", "leaderEpoch", "votedId", "appliedOffset", "currentVoters"),
     1: ("leaderId", "leaderEpoch", "votedId"),
 }
-"""By version; version 1 has one of _VOTED_KEYS besides (Kafka: QuorumStateDataJsonConverter)."""
+"""The keys that each version must have (Kafka: QuorumStateDataJsonConverter). Version 1 must also
+have one of _VOTED_KEYS."""
 _MAX_INT32 = 2**31 - 1
 
 

@@ -8,7 +8,7 @@ import stat
 from collections.abc import Callable
 
 from replica.errors import UnreadableFileError
-from replica.format.byte_source import OpenFile, Source
+from replica.format.byte_source import READ_FLAGS, OpenFile, Source
 from replica.format.file_names import FileKind, classify
 
 ReadFile = Callable[[str, int], Source]
@@ -22,8 +22,6 @@ SMALL_BYTES = 8 * 1024 * 1024
 MAX_STATE_BYTES = 16 * 1024 * 1024
 """The largest text file or index. By default a segment's index has at most 10 MiB."""
 
-_FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
-
 
 class VanishedFileError(UnreadableFileError):
     """The file was listed and is gone; a running node deletes segments and snapshots."""
@@ -35,7 +33,7 @@ def open_file(path: str, limit: int) -> OpenFile:
     Raises VanishedFileError where the file is gone, UnreadableFileError where it can't be read, is
     no regular file (a pipe would block for ever) or holds more than `limit` bytes.
     """
-    return _open(path, limit, lambda: os.open(path, _FLAGS))
+    return _open(path, limit, lambda: os.open(path, READ_FLAGS))
 
 
 def open_own_file(path: str, limit: int) -> OpenFile:
@@ -57,12 +55,12 @@ def refuse_foreign_link(path: str) -> None:
 
 def _own_handle(path: str) -> int:
     try:
-        return os.open(path, _FLAGS | os.O_NOFOLLOW)
+        return os.open(path, READ_FLAGS | os.O_NOFOLLOW)
     except OSError as error:
         if error.errno != errno.ELOOP or not os.path.exists(path):
             raise
     try:
-        return os.open(_own_target(path), _FLAGS | os.O_NOFOLLOW)
+        return os.open(_own_target(path), READ_FLAGS | os.O_NOFOLLOW)
     except OSError as error:  # Another link was put in the target's place meanwhile.
         raise UnreadableFileError(path, error.strerror or str(error)) from error
 
@@ -122,7 +120,7 @@ def own_source(path: str, limit: int) -> Source:
 
 
 def in_memory_if_small(file: OpenFile) -> Source:
-    """The bytes of a small file, which is closed; else the open file itself."""
+    """The bytes of a small file, which is closed. A larger file is returned as it is, open."""
     if file.size > SMALL_BYTES:
         return file
     with file:

@@ -58,10 +58,10 @@ def records_of(
 ) -> Iterator[Record]:
     """The records of one whole batch, decompressed where its attributes say so.
 
-    inflation: the limit that all batches of a file share. Raises DataError, after the records
-    before the error, also for more than MAX_RECORDS_BYTES or MAX_BATCH_ELEMENTS. Its position
-    counts from the start of the batch; of a compressed batch, from the start of the inflated
-    records.
+    inflation: the limit that all batches of a file share. Raises DataError once the records before
+    the error were given, also where there is more than MAX_RECORDS_BYTES or MAX_BATCH_ELEMENTS. The
+    error's position counts from the start of the batch; in a compressed batch, from the start of
+    the inflated records.
     """
     size = header.size_bytes - HEADER.size
     if size > MAX_RECORDS_BYTES:

@@ -1,6 +1,6 @@
 """The search for the next batch behind a damaged place.
 
-A position is likely where the 61 bytes could be a header that Kafka wrote. Of random bytes one in
+A position is likely where the 61 bytes could be a header that Kafka wrote. In random bytes, one of
 2^30 positions is likely. A CRC is computed at likely positions only. A hostile file could have many
 false headers and so make the search slow. Therefore the CRCs of false headers use up a credit, to
 which each byte that was passed adds a few bytes of CRC. A batch that is longer than the rest of the

@@ -82,7 +82,7 @@ def _endless() -> int:
 
 
 def run_of(frame: Frame, room: int) -> Run:
-    """The run of one batch. room: as the callable of `runs` gives it."""
+    """The run of one batch. room: a number that the callable `room` of `runs` gave."""
     due: tuple[Due, ...] = ()
     if room < 0:
         latest = frame.max_timestamp

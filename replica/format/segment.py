@@ -168,16 +168,9 @@ class BatchWalk(AnyWalk):
         yield from map(self._believed, self._judgement.rest())
 
 
-def scan(
-    data: Source,
-    *,
-    start: int = 0,
-    expected_offset: int | None = None,
-    most_batches: int | None = None,
-) -> SegmentScan:
-    """All that a BatchWalk over `data` finds. Raises TooManyBatchesError where there are more
-    batches than `most_batches`."""
-    return collected(BatchWalk(data, start=start, expected_offset=expected_offset), most_batches)
+def scan(data: Source, *, start: int = 0, expected_offset: int | None = None) -> SegmentScan:
+    """All that a BatchWalk over `data` finds."""
+    return collected(BatchWalk(data, start=start, expected_offset=expected_offset), None)
 
 
 def collected(walk: AnyWalk, most: int | None) -> SegmentScan:

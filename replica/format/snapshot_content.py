@@ -15,7 +15,8 @@ from replica.format.walk import LocatedBatch
 
 @dataclass(frozen=True, slots=True)
 class SnapshotContent:
-    """last_contained_log_timestamp: ms, of the snapshot's last log record; None without header."""
+    """last_contained_log_timestamp: the time (ms) of the last log record that the snapshot
+    contains; None where there is no header."""
 
     has_header: bool
     has_footer: bool
@@ -33,12 +34,10 @@ def inspect(data: Source, found: SegmentScan) -> SnapshotContent:
     last = messages[-1][-1] if messages and messages[-1] else None
     header = first if isinstance(first, SnapshotHeader) else None
     return SnapshotContent(
-        has_header=header is not None,
-        has_footer=isinstance(last, SnapshotFooter),
-        last_contained_log_timestamp=None
-        if header is None
-        else header.last_contained_log_timestamp,
-        record_count=sum(batch.header.record_count for batch in found.batches),
+        header is not None,
+        isinstance(last, SnapshotFooter),
+        None if header is None else header.last_contained_log_timestamp,
+        sum(batch.header.record_count for batch in found.batches),
     )
 
 

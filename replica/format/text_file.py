@@ -13,8 +13,8 @@ def text_of(data: bytes) -> str:
         raise CorruptDataError("not UTF-8 text", error.start) from error
 
 
-def integer(text: str, position: int, what: str, lowest: int, highest: int) -> int:
-    """A decimal integer of ASCII digits, from `lowest` to `highest` (inclusive).
+def integer(text: str, position: int, what: str, highest: int) -> int:
+    """A decimal integer of ASCII digits, from 0 to `highest` (inclusive).
 
     position, what: the byte and the name for the error. Raises CorruptDataError.
     """
@@ -22,6 +22,6 @@ def integer(text: str, position: int, what: str, lowest: int, highest: int) -> i
     if not (digits.isascii() and digits.isdigit() and len(digits) <= 20):
         raise CorruptDataError(f"{what} {text[:40]!r} is not a number", position)
     value = int(text)
-    if not lowest <= value <= highest:
+    if not 0 <= value <= highest:
         raise CorruptDataError(f"{what} {value} is out of range", position)
     return value

@@ -44,7 +44,7 @@ def record_batch(
     records: Sequence[Record],
     attributes: int = 0,
 ) -> bytes:
-    """A batch of records, which have offsets from `base_offset` on. timestamp: ms, of all
+    """A batch of records, which have offsets from `base_offset` on. timestamp: the time (ms) of all
     records."""
     encoded = encode_records(records, base_offset, timestamp)
     return _batch(base_offset, epoch, timestamp, len(records), encoded, attributes)

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from replica.history.log import OffsetRange, ReplicaLog
-from replica.history.watermark import majority
 from replica.model.keys import ZERO_UUID, ReplicaKey
-from replica.model.voters import VoterKeys
+from replica.model.voters import VoterKeys, majority
 
 
 def voter_sets_in_force(

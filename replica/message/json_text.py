@@ -76,7 +76,7 @@ def quote(text: str) -> str:
 
 
 def bytes_plain(value: Value) -> Plain:
-    """Bytes as padded base64; of a redacted field, the text that replaces them."""
+    """Bytes as padded base64. A redacted field holds a text, which is returned as it is."""
     if not isinstance(value, bytes):
         return str(value)
     return binascii.b2a_base64(value, newline=False).decode("ascii")

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import base64
 import re
-import struct
 from typing import TypeAlias
 
 from replica.errors import CorruptDataError, TruncatedDataError
@@ -33,15 +32,6 @@ def require(buffer: Buffer, position: int, size: int, what: str) -> int:
         left = max(0, len(buffer) - position)
         raise TruncatedDataError(f"{what} needs {size} bytes, only {left} are left", position)
     return end
-
-
-def read_fixed(
-    buffer: Buffer, position: int, layout: struct.Struct, what: str
-) -> tuple[int | float, int]:
-    """Read one number of a fixed layout, such as struct.Struct('>i')."""
-    end = require(buffer, position, layout.size, what)
-    (value,) = layout.unpack_from(buffer, position)
-    return value, end
 
 
 def _read_unsigned(buffer: Buffer, position: int, max_bytes: int, what: str) -> tuple[int, int]:

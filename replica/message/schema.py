@@ -54,7 +54,7 @@ class Field:
     name: as in Kafka's JSON. since: the first version that has the field. nullable: whether it may
     be null, in any version. tag: None for a field that is always written; a tagged field that holds
     its default is left out of bytes and JSON. default: the value of an absent tagged field, and of
-    a new record's field without a value. fields: of the structure, for Kind.STRUCT only.
+    a new record's field without a value. fields: those of a structure, () for any other kind.
     """
 
     name: str
@@ -69,8 +69,8 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class RecordSchema:
-    """A record type. name: the name that kafka-dump-log prints. api_key: for a control record, its
-    type. newest: the newest version, inclusive; the first version is 0."""
+    """A record type. name: the name that kafka-dump-log prints. api_key: the type of a control
+    record, the api key of a metadata record. newest: the newest version; the first one is 0."""
 
     name: str
     api_key: int

@@ -16,8 +16,6 @@ from replica.message.primitives import uuid_bytes, write_unsigned_varint
 from replica.message.program import FIXED_LAYOUTS, FieldStep, Program
 from replica.message.schema import Kind, Path, TaggedFields, Value
 
-Put: TypeAlias = Callable[[bytearray, Value], None]
-
 Unknown: TypeAlias = Mapping[Path, TaggedFields]
 
 StructWriter: TypeAlias = Callable[[bytearray, Mapping[str, Value], Path, Unknown], None]
@@ -71,14 +69,11 @@ def _field_writer(program: Program, step: FieldStep) -> FieldWriter:
         return of_struct(step, _struct_writer(program, step.first, step.end))
     put = _scalar_writer(step)
 
-    def write_scalar(out: bytearray, value: Value, path: Path, unknown: Unknown) -> None:
-        put(out, value)
-
     def write_array(out: bytearray, value: Value, path: Path, unknown: Unknown) -> None:
         for element in _write_count(out, value, step):
-            put(out, element)
+            put(out, element, path, unknown)
 
-    return write_array if step.is_array else write_scalar
+    return write_array if step.is_array else put
 
 
 def _write_count(out: bytearray, value: Value, step: FieldStep) -> tuple[Value, ...]:
@@ -111,14 +106,14 @@ def _one_struct_writer(step: FieldStep, write_struct: StructWriter) -> FieldWrit
     return write
 
 
-def _scalar_writer(step: FieldStep) -> Put:
+def _scalar_writer(step: FieldStep) -> FieldWriter:
     if step.kind in (Kind.STRING, Kind.BYTES):
         return _text_writer(step)
     if step.kind is Kind.UUID:
         return _uuid_writer(step)
     layout = struct.Struct(">" + FIXED_LAYOUTS[step.kind])
 
-    def put(out: bytearray, value: Value) -> None:
+    def put(out: bytearray, value: Value, path: Path, unknown: Unknown) -> None:
         try:
             out += layout.pack(value)
         except struct.error as error:
@@ -127,8 +122,8 @@ def _scalar_writer(step: FieldStep) -> Put:
     return put
 
 
-def _uuid_writer(step: FieldStep) -> Put:
-    def put(out: bytearray, value: Value) -> None:
+def _uuid_writer(step: FieldStep) -> FieldWriter:
+    def put(out: bytearray, value: Value, path: Path, unknown: Unknown) -> None:
         if not isinstance(value, str):
             raise _misfit(step, value)
         out += uuid_bytes(value)
@@ -136,11 +131,11 @@ def _uuid_writer(step: FieldStep) -> Put:
     return put
 
 
-def _text_writer(step: FieldStep) -> Put:
+def _text_writer(step: FieldStep) -> FieldWriter:
     expected = str if step.kind is Kind.STRING else bytes
     may_be_null = step.nullable and not step.is_array
 
-    def put(out: bytearray, value: Value) -> None:
+    def put(out: bytearray, value: Value, path: Path, unknown: Unknown) -> None:
         if value is None and may_be_null:
             out.append(0)
             return

@@ -25,7 +25,7 @@ _MAX_INT16 = 0x7FFF
 def decode(value: Buffer) -> MetadataRecord | UnknownRecord:
     """The record in the value of one log record.
 
-    Raises TruncatedDataError or CorruptDataError, positions counted from the start of `value`,
+    Raises TruncatedDataError or CorruptDataError, whose positions count from the start of `value`,
     and UnsupportedDataError for a frame version other than 1.
     """
     data = value if type(value) is bytes else bytes(value)

@@ -17,13 +17,13 @@ from replica.metadata.record import MetadataRecord, UnknownRecord
 
 
 def json_text(record: MetadataRecord | UnknownRecord) -> str:
-    """The text of to_plain's object as one line; for a record that isn't unknown, the line that
+    """The text of to_plain's object as one line. For a known record it is the line that
     kafka-dump-log prints."""
     return text_of(to_plain(record))
 
 
 def to_plain(record: MetadataRecord | UnknownRecord) -> dict[str, Plain]:
-    """The record's fields as a JSON object; of an unknown record its api key, version and body."""
+    """The record's fields as a JSON object. An unknown record has apiKey, version and body."""
     if isinstance(record, UnknownRecord):
         body = bytes_plain(record.body)
         return {"apiKey": record.api_key, "version": record.version, "body": body}

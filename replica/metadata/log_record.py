@@ -77,7 +77,7 @@ class LogRecord:
 
 
 class LogRecordReader:
-    """Reads records one by one. redactor: None keeps secrets."""
+    """Reads records one by one. redactor: replaces secrets; None to keep them."""
 
     def __init__(self, redactor: Redactor | None) -> None:
         self.redactor = redactor

@@ -18,8 +18,8 @@ class MetadataRecord:
 
     fields: every field of the version, in declared order, to be read only; absent tagged fields
     have their defaults. unknown_tags: tagged fields that this release doesn't know, per structure.
-    original: the bytes that the record was decoded from, if encoding the fields would give others
-    (replica.message.reader.Notes.odd); else None.
+    original: the bytes that the record was decoded from, if encoding the fields would give other
+    bytes (replica.message.reader.Notes.odd); None if not.
     """
 
     schema: RecordSchema
@@ -47,8 +47,8 @@ class MetadataRecord:
 class UnknownRecord:
     """A record with a sound frame, whose api key or version this release doesn't know.
 
-    body: the bytes after the envelope; once redacted, a text. original: the whole value if its
-    envelope holds padded varints; else None.
+    body: the bytes after the envelope, or the text that replaces them once they are redacted.
+    original: the whole value if its envelope holds padded varints; None if not.
     """
 
     api_key: int

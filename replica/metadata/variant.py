@@ -38,8 +38,8 @@ _SMALL_INTEGERS = {n: struct.pack("<Bb", 3 << 2, n) for n in range(-128, 128)}
 
 
 class _Dictionary:
-    """The sorted names of a value, and the metadata bytes that they make. shapes: for each object's
-    keys what `shape` gives."""
+    """The sorted names of a value, and the metadata bytes that they make. shapes: the results of
+    `shape` by the keys of objects."""
 
     __slots__ = ("id_width", "ids", "metadata", "shapes")
 
@@ -145,12 +145,8 @@ def _encode_integer(number: int) -> bytes:
 
 def _offsets(values: list[bytes]) -> tuple[bytes, int]:
     """(the offsets of the values and of their end, bytes per offset)."""
-    offsets = [0]
-    end = 0
-    for value in values:
-        end += len(value)
-        offsets.append(end)
-    width = _width(end)
+    offsets = [0, *accumulate(map(len, values))]
+    width = _width(offsets[-1])
     return _unsigned(offsets, width), width
 
 

@@ -108,6 +108,11 @@ def without_directories(voters: VoterSet) -> VoterSet:
     return VoterSet(tuple(replace(v, key=ReplicaKey(v.key.node_id)) for v in voters))
 
 
+def majority(voters: int) -> int:
+    """The least number of replicas that is more than half of `voters` voters."""
+    return voters // 2 + 1
+
+
 VoterKeys = frozenset[ReplicaKey]
 """Voters without their endpoints. A key with the directory ZERO_UUID matches any directory of its
 node."""

@@ -10,10 +10,10 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
 
 from replica.errors import KraftlakeError
-from replica.history.watermark import leader_high_watermark, majority
+from replica.history.watermark import leader_high_watermark
 from replica.model.epochs import OffsetAndEpoch
 from replica.model.keys import NO_NODE, ReplicaKey
-from replica.model.voters import Endpoints, Voter, VoterSet
+from replica.model.voters import Endpoints, Voter, VoterSet, majority
 from replica.raft.config import FOREVER
 
 

@@ -3,11 +3,11 @@
     bulk = BulkReplay(image)
     taken = bulk.take(chunk, source, 0, chunk.row_count, explain=True)
 
-A kernel keeps what decides about refusals, and where the newest record of each entity stands. The
-replay's tables are written only when they are needed: for an image, for the reason of the first
-refusal, or for a record that the kernel leaves to the scalar replay. Some records may change
-anything (markers of transactions, CLEAR_ELR). The records after such a record are replayed one by
-one, until that has taken as long as filling the kernel's tables again will take.
+A kernel keeps the facts that decide about refusals, and the place of the newest record of each
+entity. The replay's tables are written only when an image, the reason of the first refusal, or the
+scalar replay of a record needs them. Some records may change anything (markers of transactions,
+CLEAR_ELR). The records after such a record are replayed one by one, until that has taken as long as
+filling the kernel's tables again will take.
 """
 
 from __future__ import annotations

@@ -157,7 +157,8 @@ class ColumnPieces:
     """A column of texts or bytes while it is made, from the bytes of a kernel and from cells that
     are put in.
 
-    offsets: where the kernel's rows lie in `data`. Rows whose cells are put in are empty there.
+    data, offsets: the kernel's bytes, and the places of its rows in them. A row whose cell is put
+    in is empty there.
     """
 
     def __init__(self, data: Bytes, offsets: Longs) -> None:
@@ -192,6 +193,18 @@ class ColumnPieces:
             target[at : at + len(cell)] = np.frombuffer(cell, np.uint8)
             done, before = at + len(cell), here
         target[done:] = self._data[before : int(self._offsets[-1])]
+
+
+def stored_bytes(column: pa.BinaryArray) -> tuple[Bytes, Longs]:
+    """(the bytes of all rows together, the position at which each row begins, and the last one
+    ends)."""
+    _, offsets, data = column.buffers()
+    first, count = column.offset, len(column)
+    if offsets is None or count == 0:
+        return np.empty(0, np.uint8), np.zeros(count + 1, np.int64)
+    where = np.frombuffer(offsets, np.int32)[first : first + count + 1]
+    held = np.empty(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)
+    return held, where.astype(np.int64)
 
 
 def bitmap(valid: Any) -> pa.Buffer | None:

@@ -7,18 +7,18 @@ a batch becomes a value only when it is asked for.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import Any, NamedTuple, overload
 
 import numpy as np
 
 from replica.format.batch import CONTROL_ATTRIBUTE, LENGTH_PREFIX, MAGIC, BatchHeader
-from replica.format.segment import ColumnBatches, numbers_of
+from replica.format.segment import ColumnBatches, TooManyBatchesError, numbers_of
 from replica.format.walk import LocatedBatch
 from replica.scan import frames
 from replica.scan.native import Longs
-from replica.scan.regions import Chunk
+from replica.scan.regions import Chunk, Region
 
 NAMES = ("position", *BatchHeader._fields, "crc_valid")
 """The columns: the fields of a LocatedBatch, with the fields of the header instead of `header`."""
@@ -28,7 +28,6 @@ _PRODUCER = np.dtype([("producer_id", ">i8"), ("producer_epoch", ">i2"), ("base_
 _MOST = np.iinfo(np.int64).max
 _PAST_DELTA = {"last_offset": 0, "next_offset": 1}
 """The number that is added to base_offset and last_offset_delta."""
-_WIDTHS = (np.uint8, np.uint16, np.uint32)
 
 
 class _Column(NamedTuple):
@@ -43,10 +42,10 @@ class _Column(NamedTuple):
         least, most = int(values.min()), int(values.max())
         if least == most:
             return _Column(least, None)
-        for width in _WIDTHS:
-            if most - least <= np.iinfo(width).max:
-                return _Column(least, (values - least).astype(width))
-        return _Column(0, values.copy())
+        narrow = np.min_scalar_type(most - least)
+        if narrow.itemsize == values.itemsize:
+            return _Column(0, values.copy())
+        return _Column(least, (values - least).astype(narrow))
 
     def longs(self, count: int) -> Longs:
         if self.above is None:
@@ -178,36 +177,28 @@ class CompactBatches(ColumnBatches):
         return CompactBatches(pieces)
 
 
-class Compacting:
-    """Collects the batches that a walk of the kernels finds, in the order of the file."""
-
-    def __init__(self) -> None:
-        self._pieces: list[_Piece] = []
-        self._single: list[LocatedBatch] = []
-        self._count = 0
-
-    def __len__(self) -> int:
-        return self._count
-
-    def take(self, region: Chunk | LocatedBatch) -> None:
-        """Take the next run of batches, or the next batch."""
+def compacted(regions: Iterable[Region], most: int | None) -> CompactBatches:
+    """The batches that a walk of the kernels finds. Raises TooManyBatchesError for more than `most`
+    batches."""
+    pieces: list[_Piece] = []
+    single: list[LocatedBatch] = []
+    count = 0
+    for region in regions:
         if isinstance(region, LocatedBatch):
-            self._single.append(region)
-            self._count += 1
-            return
-        self._end_single()
-        self._pieces.append(_Piece.of(_columns_of(region)))
-        self._count += region.batch_count
+            single.append(region)
+            count += 1
+        else:
+            pieces += (*_pieces_of(single), _Piece.of(_columns_of(region)))
+            single.clear()
+            count += region.batch_count
+        if most is not None and count > most:
+            raise TooManyBatchesError(f"it has more than {most} batches")
+    return CompactBatches([*pieces, *_pieces_of(single)])
 
-    def batches(self) -> CompactBatches:
-        """All batches that were taken so far."""
-        self._end_single()
-        return CompactBatches(self._pieces)
 
-    def _end_single(self) -> None:
-        if self._single:
-            self._pieces.append(_Piece.of([column_of(self._single, name) for name in NAMES]))
-            self._single = []
+def _pieces_of(batches: Sequence[LocatedBatch]) -> list[_Piece]:
+    """The batches as one piece; no piece where there are none."""
+    return [_Piece.of([column_of(batches, name) for name in NAMES])] if batches else []
 
 
 def column_of(batches: Sequence[LocatedBatch], name: str) -> Longs:

@@ -53,9 +53,9 @@ find_odd_rows = Kernel(
 
 index_slots = Kernel(
     "slots", "index_slots",
-    _LONGS, _LONGS, _OUTPUT, _LONGS, _LONG, _LONG,
+    _LONGS, _LONGS, _OUTPUT, _LONGS, _LONG,
 )  # fmt: skip
-"""(slots, index, arena, state, first, with_hashes) -> slots in use."""
+"""(slots, index, arena, state, with_hashes) -> slots in use."""
 
 replay_rows = Kernel(
     "replay_rows", "replay_rows",
@@ -86,8 +86,5 @@ find_run = Kernel(
 """(source, position, expected, end_offset, epoch, limit, interval, due, state) -> how many batches
 `due` has."""
 
-KERNELS = (
-    walk_frames, write_lines, write_variants, gather_values,
-    find_odd_rows, index_slots, replay_rows, write_versions, open_versions, write_variant_texts,
-    find_run,
-)  # fmt: skip
+KERNELS = tuple(made for made in list(globals().values()) if isinstance(made, Kernel))
+"""All kernels of this module."""

@@ -17,8 +17,8 @@ from replica.scan import store
 from replica.scan.compiled import find_run
 
 SMALL_BYTES = 16 * 1024
-"""The least bytes for which the kernel is called: a call takes as long as some dozens of batches in
-plain Python."""
+"""The least bytes for which the kernel is called. In the time of a call, plain Python finds some
+dozens of batches."""
 _MAX_LONG = (1 << 63) - 1
 
 

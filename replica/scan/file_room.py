@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import mmap
 import os
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from replica.errors import UnreadableFileError, UsageError
@@ -18,7 +17,7 @@ from replica.format.batch import HEADER
 from replica.format.byte_source import OpenFile, Source, byte_source
 from replica.format.reading import in_memory_if_small, open_file, open_own_file
 from replica.format.segment import SegmentScan, TooManyBatchesError
-from replica.scan.segments import compact_scan, is_large, scan
+from replica.scan.segments import is_large, scan
 
 VARIABLE = "KRAFTLAKE_FILE_MIB"
 DEFAULT_MIB = 800
@@ -90,34 +89,28 @@ class FileRoom:
         return file
 
     def scan(
-        self, data: Source, *, start: int = 0, expected_offset: int | None = None
-    ) -> SegmentScan:
-        """The result of segment.scan, within this limit of memory. Raises UnreadableFileError,
-        without a path, where the batches don't fit."""
-        return self._scanned(scan, data, start, expected_offset)
-
-    def compact_scan(
-        self, data: Source, *, start: int = 0, expected_offset: int | None = None
-    ) -> SegmentScan:
-        """The result of segments.compact_scan, within this limit of memory. Many more batches of a
-        large file fit than with `scan`. Raises UnreadableFileError as `scan` does."""
-        return self._scanned(compact_scan, data, start, expected_offset)
-
-    def _scanned(
         self,
-        way: Callable[..., SegmentScan],
         data: Source,
-        start: int,
-        expected_offset: int | None,
+        *,
+        start: int = 0,
+        expected_offset: int | None = None,
+        compact: bool = False,
     ) -> SegmentScan:
+        """The result of segments.scan, within this limit of memory. Raises UnreadableFileError,
+        without a path, where the batches don't fit. Many more of them fit if `compact`."""
         source = byte_source(data)
-        is_compact = way is compact_scan and is_large(source.size)
-        each = COMPACT_BYTES if is_compact else BATCH_BYTES
+        each = COMPACT_BYTES if compact and is_large(source.size) else BATCH_BYTES
         most: int | None = None
         if source.size // HEADER.size * each > self._spare(self.mib * _MIB):
             most = max(0, self._spare(self.mib * _MIB)) // each
         try:
-            return way(source, start=start, expected_offset=expected_offset, most_batches=most)
+            return scan(
+                source,
+                start=start,
+                expected_offset=expected_offset,
+                most_batches=most,
+                compact=compact,
+            )
         except TooManyBatchesError as error:
             raise UnreadableFileError("", self._reason(str(error))) from error
 

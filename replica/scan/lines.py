@@ -48,10 +48,6 @@ Piece: TypeAlias = "memoryview | ScalarRecord | LocatedBatch"
 that the scalar reader must read, and of which it chooses the rows."""
 
 
-def _every_type(record_type: str) -> bool:
-    return True
-
-
 class LineScan(Regions):
     """Iterates once over the pieces of a segment or snapshot, in the order of the file.
 
@@ -68,7 +64,7 @@ class LineScan(Regions):
         expected_offset: int | None,
         keep_secrets: bool,
         choose: Choose | None = None,
-        takes_type: Callable[[str], bool] = _every_type,
+        takes_type: Callable[[str], bool] = lambda record_type: True,
     ) -> None:
         super().__init__(data, 0, expected_offset)
         self._keep_secrets = keep_secrets

@@ -39,7 +39,7 @@ class Parameter(Enum):
     """A number of 64 bits."""
 
 
-_ITEM = {
+ITEM_TYPES: dict[Parameter, np.dtype[Any]] = {
     Parameter.INPUT: np.dtype(np.uint8),
     Parameter.OUTPUT: np.dtype(np.uint8),
     Parameter.LONGS: np.dtype(np.int64),
@@ -56,7 +56,8 @@ class Kernel:
     """
 
     def __init__(self, module: str, name: str, *parameters: Parameter) -> None:
-        """module: of replica.scan.kernels. name: its function, which returns a LONG."""
+        """module: a module of replica.scan.kernels. name: a function in it, which returns a
+        LONG."""
         self.module = module
         self.name = name
         self.parameters = parameters
@@ -122,7 +123,7 @@ def flat(*arrays: npt.NDArray[Any]) -> tuple[int, ...]:
 def _suits(array: Any, parameter: Parameter) -> bool:
     return (
         isinstance(array, np.ndarray)
-        and array.dtype == _ITEM[parameter]
+        and array.dtype == ITEM_TYPES[parameter]
         and array.ndim == 1
         and array.flags.c_contiguous
         and (array.flags.writeable or parameter is Parameter.INPUT)

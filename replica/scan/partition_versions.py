@@ -32,15 +32,11 @@ _MIB = 1024 * 1024
 _ROOMS = (1 * _MIB, 2 * _MIB, 12 * _MIB, 2 * _MIB, 3 * _MIB, 6 * _MIB, 10 * _MIB)
 """The most bytes of the texts that one call gives, for each kind of text."""
 _FIRST_SLOTS, _FIRST_ARENA = 4096, _MIB
-_LISTS = (
-    t.PART_REPLICAS, t.PART_ISR, t.PART_REMOVING, t.PART_ADDING, t.PART_DIRECTORIES,
-    t.PART_ELR, t.PART_LAST_KNOWN_ELR,
-)  # fmt: skip
 _UUID_BYTES = 16
 
 
 class ValidFrom(NamedTuple):
-    """When a version became valid: the columns SINCE_OFFSET and so on."""
+    """When a version became valid: the SINCE columns of version_tables, and the record's offset."""
 
     offset: int
     time: int
@@ -168,8 +164,7 @@ class PartitionVersions(SlotArrays):
             row = self._kernel(*rows.flat, row, high, *self._flat)
             if self.state[t.STATE_STOP] != v.STOP_SLOTS:
                 return row
-            size = int(rows.sizes[row])
-            self._grow(size)
+            self._grow(int(rows.sizes[row]))
 
     def told_versions(self) -> ToldVersions:
         """The versions that ended since they were last read. Read them with told_changes."""
@@ -251,10 +246,10 @@ class PartitionVersions(SlotArrays):
         if topic not in names:
             at = int(self.table()[topic, v.TOPIC_TEXT])
             names[topic] = self.arena[at : at + v.UUID_TEXT_SIZE].tobytes().decode()
-        lists = [self._list(slot[column], column) for column in _LISTS]
-        numbers = slot[t.PART_LEADER], slot[t.PART_RECOVERY]
-        epochs = slot[t.PART_LEADER_EPOCH], slot[t.PART_EPOCH]
-        value = Partition._make((*lists[:4], *numbers, *epochs, *lists[4:]))
+        value = Partition._make(
+            self._list(slot[column], column) if column >= t.PART_REPLICAS else slot[column]
+            for column in t.PARTITION_COLUMNS
+        )
         since = slot[v.SINCE_OFFSET], slot[v.SINCE_TIME], slot[v.SINCE_EPOCH]
         key = names[topic], slot[t.SLOT_KEY_B]
         return HeldPartition(key, value, ValidFrom(*since, slot[t.SLOT_OFFSET], slot[v.SINCE_TYPE]))

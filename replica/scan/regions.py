@@ -67,7 +67,7 @@ class Chunk:
 
     def odd_rows(self, guarded: int, sought: Longs) -> Longs:
         """The numbers of the rows that the kernel find_odd_rows notes, in ascending order. guarded,
-        sought: as that kernel takes them."""
+        sought: arguments of that kernel."""
         odd, places = np.empty(self.row_count, np.int64), np.empty(MAX_WIDTH, np.int64)
         count = find_odd_rows(
             self.array, self.rows.reshape(-1), self.row_count, guarded, sought, odd, places

@@ -45,7 +45,7 @@ class SlotArrays:
         """Make the index of the slots in use. with_hashes: whether their hashes are known."""
         items = 2 * max(512, self.slots.size // t.SLOT_COLUMNS)
         self.index: Longs = np.zeros(1 << (items - 1).bit_length(), np.int64)
-        index_slots(self.slots, self.index, self.arena, self.state, 0, int(with_hashes))
+        index_slots(self.slots, self.index, self.arena, self.state, int(with_hashes))
 
 
 class ReplaySlots(SlotArrays):

@@ -21,12 +21,6 @@ from replica.scan.replay_slots import ReplaySlots, Table, topic_ids
 from replica.scan.tables import CONFIG_PROGRAM, KERNEL_PROGRAMS
 
 _CONFIG = t.PUT + KERNEL_PROGRAMS[CONFIG_PROGRAM].schema.api_key
-
-_COLUMNS = (
-    t.PART_REPLICAS, t.PART_ISR, t.PART_REMOVING, t.PART_ADDING, t.PART_LEADER, t.PART_RECOVERY,
-    t.PART_LEADER_EPOCH, t.PART_EPOCH, t.PART_DIRECTORIES, t.PART_ELR, t.PART_LAST_KNOWN_ELR,
-)  # fmt: skip
-"""The columns of a partition, in the order of Partition's fields."""
 _LISTS = range(t.PART_REPLICAS, t.PART_LAST_KNOWN_ELR + 1)
 
 
@@ -141,7 +135,7 @@ def _values(parts: Table, old: list[Partition | None], log: LogBytes) -> Iterato
     is taken from there. Where no directory is known, each replica has the zero uuid."""
     found: dict[int, list[Any]] = {
         column: _lists(parts, column, old, log) if column in _LISTS else parts[:, column].tolist()
-        for column in _COLUMNS
+        for column in t.PARTITION_COLUMNS
     }
     for k in np.flatnonzero(parts[:, t.PART_DIRECTORY_COUNT] == 0).tolist():
         found[t.PART_DIRECTORIES][k] = (ZERO_UUID,) * len(found[t.PART_REPLICAS][k])
@@ -155,7 +149,7 @@ def _lists(parts: Table, column: int, old: list[Partition | None], log: LogBytes
     there = np.flatnonzero(places >= 0)
     for k, value in zip(there.tolist(), read(places[there]), strict=True):
         found[k] = value
-    field = _COLUMNS.index(column)
+    field = t.PARTITION_COLUMNS.index(column)
     for k in np.flatnonzero(places == t.KEPT).tolist():
         before = old[k]
         assert before is not None, "what is kept is there"

@@ -68,6 +68,13 @@ the config of a topic, the LIFE that the NAME had when the record was read."""
 order of the fields from FIELD_REPLICAS on. DIRECTORY_COUNT: the number of directories, 0 where no
 directory is known."""
 
+PARTITION_COLUMNS = (
+    PART_REPLICAS, PART_ISR, PART_REMOVING, PART_ADDING, PART_LEADER, PART_RECOVERY,
+    PART_LEADER_EPOCH, PART_EPOCH, PART_DIRECTORIES, PART_ELR, PART_LAST_KNOWN_ELR,
+)  # fmt: skip
+"""The columns of a PARTITION that hold the fields of replica.metadata.image.partition.Partition, in
+their order."""
+
 KEPT = -1
 """The reference to a list that is in the replay's tables."""
 EMPTY = -2

@@ -11,13 +11,7 @@ import pyarrow as pa
 from replica.format.batch import CONTROL_ATTRIBUTE
 from replica.metadata.log_record import LogRecordReader
 from replica.scan import frames, tables
-from replica.scan.columns import (
-    RECORD_SCHEMA,
-    VARIANT_TYPE,
-    ColumnPieces,
-    bitmap,
-    row_error,
-)
+from replica.scan.columns import RECORD_SCHEMA, VARIANT_TYPE, ColumnPieces, bitmap, row_error
 from replica.scan.compiled import gather_values, write_variants
 from replica.scan.native import Longs
 from replica.scan.regions import Chunk
@@ -48,7 +42,7 @@ class RowWriter:
         self._scratch = (
             np.zeros(2 * tables.MAX_WIDTH, np.int64),
             np.zeros(tables.KNOWN * tables.KNOWN_COLUMNS, np.int64),
-            np.zeros(tables.KNOWN * tables.KNOWN_STRIDE, np.uint8),
+            np.zeros(tables.KNOWN * tables.DICTIONARY_ROOM, np.uint8),
         )
 
     def tables(self, chunk: Chunk) -> Iterator[pa.RecordBatch]:
@@ -75,7 +69,10 @@ class RowWriter:
         in_batch = rows[frames.ROW_BATCH]
         program = rows[frames.ROW_PROGRAM]
         refused = self._refused[1 : 1 + self._refused[0]].tolist()
-        scalar = [(k, self._by_scalar(chunk, low + k)) for k in refused]
+        scalar = [
+            (k, record_row(chunk.record(low + k), chunk.is_control(low + k), self._reader))
+            for k in refused
+        ]
         attributes = chunk.batches[frames.BATCH_ATTRIBUTES][in_batch]
         types, versions = _types(program, scalar)
         arrays = [
@@ -93,10 +90,6 @@ class RowWriter:
             _error_column(count, scalar),
         ]
         return pa.RecordBatch.from_arrays(arrays, schema=RECORD_SCHEMA)
-
-    def _by_scalar(self, chunk: Chunk, row: int) -> ScalarRow:
-        is_control = chunk.is_control(row)
-        return record_row(chunk.record(row), is_control, self._reader)
 
     def _payload_column(self, count: int, scalar: list[tuple[int, ScalarRow]]) -> pa.Array:
         columns = [

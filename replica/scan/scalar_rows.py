@@ -37,7 +37,7 @@ def batch_rows(
     reader: LogRecordReader,
     inflation: Inflation,
 ) -> Iterator[ScalarRow]:
-    """A row for each record of one batch with a right CRC. inflation: that of the batch's file.
+    """A row for each record of one batch with a right CRC. inflation: the limit of its file.
 
     Where the ends of records can't be found any more, a last row of type UNREADABLE says why. Its
     value is that part of the batch which may be shown.

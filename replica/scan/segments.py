@@ -13,15 +13,15 @@ from importlib.util import find_spec
 
 from replica.format.batch import HEADER, BatchHeader
 from replica.format.byte_source import Source, byte_source
-from replica.format.segment import AnyWalk, BatchWalk, SegmentScan, TooManyBatchesError, collected
+from replica.format.segment import AnyWalk, BatchWalk, SegmentScan, collected
 from replica.format.walk import LocatedBatch
 
 MIN_BYTES = 8 * 1024 * 1024
-"""The least bytes of a file for which the kernels are loaded: for a smaller file, loading them
+"""The least bytes of a file for which the kernels are loaded. For a smaller file, loading them
 takes longer than the scalar reader."""
 MIN_BYTES_LOADED = 32 * 1024
-"""The least bytes of a file for which kernels that are loaded already are used: for a smaller file,
-their buffers cost more time than the kernels save."""
+"""The least bytes of a file for which loaded kernels are used. For a smaller file, their buffers
+cost more time than the kernels save."""
 _KERNELS = "replica.scan.compiled"
 
 
@@ -31,9 +31,20 @@ def scan(
     start: int = 0,
     expected_offset: int | None = None,
     most_batches: int | None = None,
+    compact: bool = False,
 ) -> SegmentScan:
-    """The result of segment.scan, by whichever reader is faster for a source of this size."""
-    return collected(walk(data, start=start, expected_offset=expected_offset), most_batches)
+    """The result of segment.scan, by whichever reader is faster for a source of this size. compact:
+    whether the batches of a large source are to be columns of numbers (replica.scan.compact).
+    Raises TooManyBatchesError where there are more batches than `most_batches`."""
+    source = byte_source(data)
+    if not (compact and is_large(source.size)):
+        return collected(walk(source, start=start, expected_offset=expected_offset), most_batches)
+    from replica.scan.compact import compacted
+    from replica.scan.regions import Regions
+
+    regions = Regions(source, start, expected_offset)
+    batches = compacted(regions.read(None), most_batches)
+    return SegmentScan(batches, regions.damages, regions.end_position, regions.zero_tail)
 
 
 def scan_ends(data: Source, *, start: int = 0, expected_offset: int | None = None) -> SegmentScan:
@@ -59,30 +70,6 @@ def is_large(size_bytes: int) -> bool:
     """Whether the bulk reader is installed, and is faster for a file of this size."""
     least = MIN_BYTES_LOADED if _KERNELS in sys.modules else MIN_BYTES
     return size_bytes >= least and find_spec("numba") is not None
-
-
-def compact_scan(
-    data: Source,
-    *,
-    start: int = 0,
-    expected_offset: int | None = None,
-    most_batches: int | None = None,
-) -> SegmentScan:
-    """The result of `scan`. The batches of a large source are columns of numbers
-    (replica.scan.compact)."""
-    source = byte_source(data)
-    if not is_large(source.size):
-        return scan(source, start=start, expected_offset=expected_offset, most_batches=most_batches)
-    from replica.scan.compact import Compacting
-    from replica.scan.regions import Regions
-
-    regions = Regions(source, start, expected_offset)
-    found = Compacting()
-    for region in regions.read(None):
-        found.take(region)
-        if most_batches is not None and len(found) > most_batches:
-            raise TooManyBatchesError(f"it has more than {most_batches} batches")
-    return SegmentScan(found.batches(), regions.damages, regions.end_position, regions.zero_tail)
 
 
 def bulk_walk(data: Source, *, start: int = 0, expected_offset: int | None = None) -> AnyWalk:

@@ -217,9 +217,9 @@ few different dictionaries."""
 KNOWN_COLUMNS = 3
 """The numbers that are remembered of a dictionary: its program + 1, the bits of its names, and its
 size in bytes."""
-KNOWN_STRIDE = MAX_DICTIONARY + SLACK
 DICTIONARY_ROOM = MAX_DICTIONARY + SLACK
-"""The number of bytes that must be free before a dictionary is written."""
+"""The number of bytes that must be free before a dictionary is written, and that each remembered
+dictionary has."""
 
 CONFIG_PROGRAM = next(
     number for number, p in enumerate(KERNEL_PROGRAMS) if p.schema.name == "CONFIG_RECORD"

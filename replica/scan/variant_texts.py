@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pyarrow as pa
 
 from replica.metadata.variant_reader import variant_json
-from replica.scan.columns import ColumnPieces, bitmap
+from replica.scan.columns import ColumnPieces, bitmap, stored_bytes
 from replica.scan.compiled import write_variant_texts
-from replica.scan.native import Bytes, Longs
 from replica.scan.tables import VARIANT_COLUMNS, VARIANT_DEPTH
 
 OUTPUT_BYTES = 8 * 1024 * 1024
@@ -36,8 +33,8 @@ def variant_texts(column: pa.StructArray | pa.ChunkedArray) -> pa.StringArray:
 def _texts(column: pa.StructArray) -> list[pa.StringArray]:
     count = len(column)
     values, names = (column.field(name).cast(pa.binary()) for name in ("value", "metadata"))
-    value_bytes, value_offsets = _parts(values)
-    name_bytes, name_offsets = _parts(names)
+    value_bytes, value_offsets = stored_bytes(values)
+    name_bytes, name_offsets = stored_bytes(names)
     valid = np.asarray(column.is_valid())
     present = valid.astype(np.uint8)
     output = np.empty(OUTPUT_BYTES, np.uint8)
@@ -57,15 +54,3 @@ def _texts(column: pa.StructArray) -> list[pa.StringArray]:
         found.append(pieces.array(pa.string(), bitmap(valid[low:high])))
         low = high
     return found
-
-
-def _parts(column: pa.BinaryArray) -> tuple[Bytes, Longs]:
-    """(the bytes of all rows together, the position at which each row begins, and the last one
-    ends)."""
-    _, offsets, data = column.buffers()
-    first, count = column.offset, len(column)
-    if offsets is None or count == 0:
-        return np.empty(0, np.uint8), np.zeros(count + 1, np.int64)
-    where: Any = np.frombuffer(offsets, np.int32)[first : first + count + 1]
-    held = np.empty(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)
-    return held, where.astype(np.int64)

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from replica.scan import frames, tables
 from replica.scan import version_tables as v
+from replica.scan.columns import stored_bytes
 from replica.scan.native import Bytes, Longs, flat
 
 MOST_ROWS = frames.ROWS
@@ -26,11 +27,11 @@ NOWHEN = -(1 << 63)
 
 
 def _types_of_programs() -> Longs:
-    """For each program the index in RECORD_TYPES; -1 for records of topics, -2 for all others."""
-    names = [program.schema.name for program in tables.KERNEL_PROGRAMS]
-    places = {name: place for place, name in enumerate(RECORD_TYPES)} | dict.fromkeys(
-        _OF_TOPICS, -1
-    )
+    """The index of each program's record type in RECORD_TYPES; -1 for records of topics, -2 for all
+    others."""
+    places = {name: place for place, name in enumerate(RECORD_TYPES)}
+    places |= dict.fromkeys(_OF_TOPICS, -1)
+    names = (program.schema.name for program in tables.KERNEL_PROGRAMS)
     return np.array([places.get(name, -2) for name in names], np.int64)
 
 
@@ -82,8 +83,8 @@ def silent_rows(
     topics: Sequence[str] = (),
 ) -> VersionRows:
     """The input for records for which the kernel gives no versions and changes, because the scalar
-    replay has given them. since: for each record about a partition, the five numbers of ValidFrom.
-    topics: for records about topics, the ids of these topics."""
+    replay has given them. All of them are about partitions, or all about topics. since: the five
+    numbers of ValidFrom for each record about a partition. topics: the ids of the topics."""
     source, starts, sizes = _bytes_of(pa.array(values, pa.binary()))
     count = len(values)
     columns = (
@@ -107,14 +108,11 @@ def _table(programs: Longs, starts: Longs, sizes: Longs, since: tuple[Longs, ...
 def _bytes_of(values: pa.Array) -> tuple[Bytes, Longs, Longs]:
     """(the bytes of all values, the position at which each value begins, its size); the size is -1
     for NULL."""
-    validity, offsets, data = values.buffers()
-    source = np.zeros(tables.SLACK, np.uint8) if data is None else np.frombuffer(data, np.uint8)
-    ends = np.frombuffer(offsets, np.int32)[values.offset : values.offset + len(values) + 1]
-    starts = ends[:-1].astype(np.int64)
-    sizes = np.diff(ends).astype(np.int64)
-    if validity is not None and values.null_count:
+    source, places = stored_bytes(values)
+    sizes = np.diff(places)
+    if values.null_count:
         sizes[np.asarray(values.is_null().to_numpy(zero_copy_only=False), np.bool_)] = -1
-    return source if source.size else np.zeros(tables.SLACK, np.uint8), starts, sizes
+    return source if source.size else np.zeros(tables.SLACK, np.uint8), places[:-1], sizes
 
 
 def _programs(source: Bytes, starts: Longs, sizes: Longs) -> Longs:

@@ -32,6 +32,7 @@ from replica.node.descriptors import raise_limit
 from replica.node.formatting import format_node
 from replica.node.properties import read_properties
 from replica.node.settings import settings_in
+from replica.scan.compiled import find_run
 from replica.storage.filesystem import LocalDisk
 from replica.storage.recovery import open_log
 from replica.wire.apis.cluster import API_VERSIONS
@@ -238,6 +239,7 @@ async def read_news(replica: Replica, active: int, seconds: int) -> list[float]:
 
 
 def main() -> int:
+    find_run.load()  # Compiles it where `make setup` has not.
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--megabytes", type=int, default=128)

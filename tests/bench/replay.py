@@ -100,9 +100,10 @@ def _ingested(spark: SparkSession, lake: delta.Lake, segment: Path) -> ClusterLo
     write_directly(spark, lake, segment)
     found = delta.answer(lake, bronze.LOG_RECORDS, _BRANCH)
     names = ("low", "high", "leader_epoch", "crc")
-    columns = (found[name].to_numpy().astype(np.int64) for name in names)
+    low, high, epochs, crcs = (found[name].to_numpy().astype(np.int64) for name in names)
     is_proven = np.ones(found.num_rows, np.bool_)
-    committed = AgreedBranch(*columns, is_proven, str(found["cluster_id"][0].as_py()))
+    cluster_id = str(found["cluster_id"][0].as_py())
+    committed = AgreedBranch(low, high, epochs, crcs, is_proven, cluster_id)
     admitted = Admitted(lake, newest_versions(lake, (one.name for one in bronze.BRONZE)))
     return ClusterLog(committed, tuple(pieces_of(committed, None)), (), (), admitted)
 
@@ -110,7 +111,7 @@ def _ingested(spark: SparkSession, lake: delta.Lake, segment: Path) -> ClusterLo
 def _build(spark: SparkSession, lake: delta.Lake, log: ClusterLog) -> None:
     for table in (gold.METADATA_HISTORY, gold.METADATA_CHANGES):
         delta.ensure_table(lake, table)
-    told = replay(OnSpark(spark), lake, {log.cluster_id: log})
+    told = replay(OnSpark(spark), lake, {log.committed.cluster_id: log})
     delta.commit(lake, gold.METADATA_HISTORY, told.history, "overwrite")
     delta.replace_by_files(spark, lake, gold.METADATA_CHANGES, told.changes)
 

@@ -28,7 +28,7 @@ from random import Random
 
 from replica.errors import DataError
 from replica.format.batch import HEADER
-from replica.storage.batches import frames as batches_in
+from replica.format.frames import frames as batches_in
 from replica.wire.apis.writing import PRODUCE
 from replica.wire.frame import framed
 from replica.wire.header import WireRequest, correlation_id_of, decode_response, encode_request

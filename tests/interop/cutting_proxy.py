@@ -19,7 +19,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from replica.errors import KraftlakeError
 from replica.wire.frame import framed, read_frame
@@ -59,9 +58,10 @@ class Faults:
         self.lost = (time.monotonic() + 0.5, ways)
 
 
-class Link(Protocol):
+class Link:
     """What is told of each frame of one connection, in order. An answer that is lost on its way was
-    answered, and is never told; a request that is lost was sent, and is never asked."""
+    answered, and is never told; a request that is lost was sent, and is never asked. This class
+    itself keeps nothing."""
 
     def sent(self, frame: bytes) -> None:
         """The client's request is here."""
@@ -76,10 +76,6 @@ class Link(Protocol):
         """The oldest answer has gone on to the client."""
 
 
-class NobodyWatches(Link):
-    pass
-
-
 Watch = Callable[[int | None, int], Link]
 """Called for each connection with the node that asks, None for anybody else, and the node that is
 asked."""
@@ -90,7 +86,7 @@ class CuttingProxies:
     """faults: what happens on the ways, set by the test. watch: who is told what passes."""
 
     faults: Faults = field(default_factory=Faults)
-    watch: Watch = lambda source, node_id: NobodyWatches()
+    watch: Watch = lambda source, node_id: Link()
     _random: random.Random = field(default_factory=lambda: random.Random(1))
 
     async def carry(

@@ -19,7 +19,8 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from replica.errors import KraftlakeError
-from replica.format.segment import LocatedBatch, scan
+from replica.format.segment import scan
+from replica.format.walk import LocatedBatch
 from replica.model.kafka_errors import ErrorCode
 from replica.model.topic import METADATA_TOPIC, METADATA_TOPIC_ID
 from replica.wire.apis.fetching import FETCH

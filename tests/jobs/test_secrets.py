@@ -10,6 +10,7 @@ import pytest
 
 from replica.format.batch import decode_header
 from tests.jobs.conftest import Kraftlake
+from tests.jobs.directory_commands import CALLS
 from tests.secret_log import (
     PLAIN_CONFIGS,
     SECRET,
@@ -31,10 +32,7 @@ def node(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize(
     "command",
-    [
-        *(("dump", *options) for options in ((), ("--json",), ("--batches", "--json"))),
-        *(("check", *options) for options in ((), ("--json",))),
-    ],
+    [call for call in CALLS if call[0] in {"dump", "check"} and "health" not in call],
     ids=" ".join,
 )
 def test_no_secret_shows(node: Path, kraftlake: Kraftlake, command: tuple[str, ...]) -> None:
@@ -47,21 +45,7 @@ def test_no_secret_shows(node: Path, kraftlake: Kraftlake, command: tuple[str, .
     assert all(secret in kept.out for secret in SECRETS)
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        *(("state", *options) for options in ((), ("--json",), ("--csv",), ("--plain-csv",))),
-        *(("history", *options) for options in ((), ("--json",), ("--csv",), ("--plain-csv",))),
-        *(("timeline", *options) for options in ((), ("--json",), ("--plain-csv",))),
-        *(("plan", "--to-dynamic", *options) for options in ((), ("--json",))),
-        *(("restore", "--release", "4.4", "--dry-run", *options) for options in ((), ("--json",))),
-        ("recover", "--plan"),
-        ("state", "--exposure"),
-        ("state", "--sizes"),
-        ("check", "--family", "health"),
-    ],
-    ids=" ".join,
-)
+@pytest.mark.parametrize("command", CALLS, ids=" ".join)
 def test_no_secret_of_a_state_or_of_its_history_shows(
     tmp_path: Path, kraftlake: Kraftlake, command: tuple[str, ...]
 ) -> None:

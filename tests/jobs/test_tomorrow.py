@@ -10,10 +10,11 @@ import pytest
 
 from jobs.cli import app
 from jobs.outcome import run
+from replica.metadata.records import NEWEST_KAFKA
 from tests.jobs.conftest import Kraftlake
 from tests.replica.check.tomorrow import FIRST_OFFSET, write_tomorrow
 
-UNKNOWN = "is not known to this release, which reads up to Kafka 4.4"
+UNKNOWN = f"is not known to this release, which reads up to Kafka {NEWEST_KAFKA}"
 
 
 def in_a_lake(test: Callable[..., None]) -> Callable[..., None]:

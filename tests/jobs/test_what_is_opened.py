@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.forked import completed
+from tests.jobs.directory_commands import COPYING, READING, REHEARSE
 from tests.kraftlake_process import REPOSITORY, WITHIN_S, may_fork, wanted
 
 _NODE = REPOSITORY / "tests" / "data" / "kafka-4.1.1-dynamic" / "split" / "2"
@@ -21,15 +22,7 @@ from tests.fork_server import tell_what_is_opened
 tell_what_is_opened(sys.argv[1])
 main(sys.argv[2:])
 """
-_OF_A_STATE: dict[str, tuple[object, ...]] = {
-    "plan": ("--to-dynamic",),
-    "restore": ("--release", "4.4", "--dry-run"),
-    "recover": ("--plan",),
-    "rehearse": ("--seeds", "0:1", "--failures", "0"),
-    "state": (),
-    "history": (),
-    "timeline": (),
-}
+_OPTIONS = {**{name: forms[0] for name, forms in READING.items()}, "rehearse": REHEARSE}
 _METADATA = (
     "meta.properties",
     "bootstrap.checkpoint",
@@ -61,7 +54,7 @@ def _opened(node: Path, told: Path, *arguments: object) -> set[str]:
     return {path.parts[0] for path in inside if path.parts}
 
 
-@pytest.mark.parametrize("command", ["check", "dump", "capture", "redact", "diff", *_OF_A_STATE])
+@pytest.mark.parametrize("command", ["diff", *COPYING, *_OPTIONS])
 def test_topic_data_broker_logs_and_key_stores_are_never_opened(
     command: str, tmp_path: Path
 ) -> None:
@@ -80,7 +73,7 @@ def test_topic_data_broker_logs_and_key_stores_are_never_opened(
     for name in others:
         (node / name).write_bytes(b"secret")
     more: dict[str, tuple[object, ...]] = {
-        **_OF_A_STATE,
+        **_OPTIONS,
         "capture": ("-o", tmp_path / "captured"),
         "redact": ("-o", tmp_path / "redacted"),
         "diff": (_NODE,),
@@ -90,9 +83,7 @@ def test_topic_data_broker_logs_and_key_stores_are_never_opened(
     assert opened <= set(_METADATA)
 
 
-@pytest.mark.parametrize(
-    "command", ["check", "dump", "capture", "redact", "diff", "ingest", *_OF_A_STATE]
-)
+@pytest.mark.parametrize("command", ["diff", "ingest", *COPYING, *_OPTIONS])
 def test_no_link_in_a_directory_makes_a_command_open_a_file_elsewhere(
     command: str, tmp_path: Path
 ) -> None:
@@ -105,7 +96,7 @@ def test_no_link_in_a_directory_makes_a_command_open_a_file_elsewhere(
         link.unlink(missing_ok=True)
         link.symlink_to(node / "kafka.keystore.jks")
     more: dict[str, tuple[object, ...]] = {
-        **_OF_A_STATE,
+        **_OPTIONS,
         "capture": ("-o", tmp_path / "captured"),
         "redact": ("-o", tmp_path / "redacted"),
         "diff": (_NODE,),

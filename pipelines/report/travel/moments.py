@@ -36,7 +36,7 @@ _BROKER_CHANGES = frozenset({"broker", "voters"})
 @dataclass(frozen=True)
 class ReportMoment:
     """A moment whose state is judged. step: the place of the last step that the state contains.
-    end_offset: of that state, exclusive. why: the rule that chose the moment."""
+    end_offset: the end of that state, exclusive. why: the rule that chose the moment."""
 
     step: int
     end_offset: int

@@ -2,8 +2,8 @@
 text once, and lists of numbers instead of rows.
 
 An object with
-- offsets, times: of the steps, as differences; a time is null where nobody knows it, and the next
-  difference is from the last known one.
+- offsets, times: those of the steps, as differences; a time is null where nobody knows it, and the
+  next difference is from the last known one.
 - texts: all texts, each once; elsewhere a text is its place among them.
 - partitions, brokers: names (texts), states (as pipelines.report.travel.steps has them), moves:
   step (as a difference), entity and the state from there on (-1: absent), one after the other.
@@ -14,7 +14,7 @@ An object with
 - judged: step, rule that chose it, findings (rule, severity, message, subjects), exposures (what
   is gone, partitions without leader, of them needing an unclean election, below min ISR, voters
   left, whether these are a majority), how many exposures there are.
-- meanings: of each rule of health named above. sampled: whether changes are left out.
+- meanings: that of each rule of health named above. sampled: whether changes are left out.
 """
 
 from __future__ import annotations
@@ -202,7 +202,7 @@ def _judged(one: MomentJudgement) -> list[Any]:
 
 
 def _gone(exposure: Exposure) -> str:
-    if exposure.kind == NOTHING:
+    kind, gone = exposure.failure
+    if kind == NOTHING:
         return "nothing: it is so already"
-    kind = "brokers" if exposure.kind == "pair" else exposure.kind
-    return visible(f"{kind} {' and '.join(exposure.gone)}")
+    return visible(f"{'brokers' if kind == 'pair' else kind} {' and '.join(gone)}")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pipelines.in_memory.health_rules import JUDGED
-from pipelines.report.queries import ms
+from pipelines.report.change_queries import CHANGES
+from pipelines.report.queries import STATE_RANGES, ms
 from pipelines.report.source import literal
 
-CHANGES, HISTORY = "gold.metadata_changes", "gold.metadata_history"
-REQUIRED = (CHANGES, HISTORY, "gold.state_ranges")
+HISTORY = "gold.metadata_history"
+REQUIRED = (CHANGES, HISTORY, STATE_RANGES)
 """The tables without which there is no journey."""
 MAX_CHANGES = 100_000
 """The most changes, and versions of partitions and brokers, that a page holds. A cluster with more
@@ -55,8 +56,8 @@ told AS (
 
 
 def changes(cluster: str, limit: int | None) -> str:
-    """The typed changes, with those of lost branches. limit: the most changes, where the cluster is
-    sampled; None for all."""
+    """The typed changes, with those of lost branches. limit: the most changes of a cluster that is
+    sampled; None where all changes are wanted."""
     columns = f"""\
 entity, key, name, change, old, new, "offset", {ms("at")} AS at_ms, leader_epoch,
          commitment = 'superseded' AS is_lost"""

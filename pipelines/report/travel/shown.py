@@ -21,37 +21,31 @@ class JourneyView:
     to. sampled: a text about the changes that are left out, empty where none is. judged: a text
     about the moments that are judged. data: the result of `packed`."""
 
+    trip: Trip
     start: int
-    steps: int
     example: str
     strip: Markup
     strip_height: int
     sampled: str
     judged: str
-    changes_sql: str
-    versions_sql: str
-    state_sql: str | None
     data: Markup
 
 
 def journey_view(
     identity: str, trip: Trip | None, evidence: Evidence, names: Names, fills: Fills
 ) -> JourneyView | None:
-    """The view. identity: the beginning of the ids in the page. None without a trip."""
+    """The view; None where there is no trip. identity: the beginning of the ids in the page."""
     if trip is None:
         return None
     steps = trip.steps
     return JourneyView(
+        trip,
         _start(trip, evidence),
-        len(steps.offsets),
         ms_text(steps.times[-1]).removesuffix(" UTC") or str(steps.offsets[-1]),
         strip.draw(f"{identity}-strip", trip, evidence, fills),
         strip.HEIGHT_OF_LANES,
         _sampled(trip),
         _judged(trip),
-        trip.changes.sql,
-        trip.versions.sql,
-        trip.judged_by,
         packed(trip, evidence, names),
     )
 

@@ -33,7 +33,7 @@ class Move:
 
 @dataclass
 class Followed:
-    """Entities of one kind whose state is known at each step. moves: by steps."""
+    """Entities of one kind whose state is known at each step. moves: in the order of steps."""
 
     names: list[str] = field(default_factory=list)
     states: list[State] = field(default_factory=list)
@@ -42,8 +42,9 @@ class Followed:
 
 @dataclass(frozen=True)
 class ReportSteps:
-    """The steps of a cluster. offsets: rising, each once. times: ms since 1970 of each offset, None
-    where no record of the offset has a time. elections: the first offsets of leader epochs."""
+    """The steps of a cluster. offsets: in ascending order, each once. times: the time of each
+    offset in ms since 1970, None where no record of the offset has a time. elections: the first
+    offsets of leader epochs."""
 
     offsets: tuple[int, ...]
     times: tuple[int | None, ...]
@@ -122,8 +123,8 @@ def _follow(
 
 
 def _moves(entity: int, spans: list[tuple[int, int | None, int]]) -> Iterable[Move]:
-    """The moves of an entity. spans: (first step, first step without the state, state), by first
-    steps."""
+    """The moves of an entity. spans: (first step, first step without the state, state), in the
+    order of first steps."""
     held, until = ABSENT, None
     for start, end, state in spans:
         if until is not None and until < start:

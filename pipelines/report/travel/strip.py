@@ -16,10 +16,10 @@ from pipelines.report.travel.trip import Trip
 from pipelines.report.words import counted
 
 _LED, _BAR, _TOP = 20, 34, 30
-"""Pixels: of the lane of leaders, of the bars, and where the bars begin."""
+"""The heights of the lane of leaders and of the bars, and where the bars begin, in pixels."""
 _MARKS = _TOP + _BAR + 10
 HEIGHT_OF_LANES = _MARKS + 8
-"""Pixels of the part under the slider; the axis is below."""
+"""The height of the part under the slider, in pixels; the axis is below it."""
 _COLUMNS, _TICKS = 200, 5
 _MAX_MARKS = 200
 
@@ -136,10 +136,6 @@ def _ticks(steps: ReportSteps, scale: Scale) -> Iterator[Markup]:
     chosen = [known[place] for place in thinned(range(len(known)), _TICKS)]
     shown = [time_label(time / 1000, "%H:%M:%S") for _, time in chosen]
     if len(set(shown)) < len(shown):
-        shown = [_with_ms(time) for _, time in chosen]
+        shown = [f"{time_label(time // 1000, '%H:%M:%S')}.{time % 1000:03}" for _, time in chosen]
     places = [scale.x(place + 0.5) for place, _ in chosen]
     return ticks(HEIGHT_OF_LANES, zip(places, shown, strict=True), edge=6)
-
-
-def _with_ms(time: int) -> str:
-    return f"{time_label(time // 1000, '%H:%M:%S')}.{time % 1000:03}"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from pipelines.in_memory.health_rules import cluster_of
 from pipelines.report.evidence import Evidence
-from pipelines.report.source import Figure, ReportSource, Row
+from pipelines.report.source import Figure, ReportSource
 from pipelines.report.travel import queries
 from pipelines.report.travel.moments import ReportMoment, chosen
 from pipelines.report.travel.steps import ReportSteps, steps_of
@@ -25,8 +25,8 @@ MAX_EXPOSURES = 6
 
 @dataclass(frozen=True)
 class MomentJudgement:
-    """The judgement of a moment. findings: of the rules of health, the worst first. exposures: the
-    worst failures. harmful: the number of all harmful failures."""
+    """The judgement of a moment. findings: those of the rules of health, the worst first.
+    exposures: the worst failures. harmful: the number of all harmful failures."""
 
     moment: ReportMoment
     findings: tuple[Finding, ...]
@@ -57,8 +57,8 @@ def judged_at(
 
 
 def _harmful(found: Iterable[Exposure]) -> Iterator[Exposure]:
-    """The present problems, and the failures that would add to them. found: those of one state. The
-    entry without a failure is the first of them."""
+    """The present problems, and the failures that would add to them. found: all exposures of one
+    state, of which the one without a failure comes first."""
     now = None
     for one in found:
         now = one if now is None else now
@@ -68,12 +68,12 @@ def _harmful(found: Iterable[Exposure]) -> Iterator[Exposure]:
 
 def _worst_first(one: Exposure) -> tuple[bool, bool, int, int, int, tuple[str, ...]]:
     return (
-        one.kind != NOTHING,
+        one.failure.kind != NOTHING,
         one.has_majority is not False,
         -one.harm.leaderless,
         -one.harm.below_min_isr,
-        len(one.gone),
-        one.gone,
+        len(one.failure.gone),
+        one.failure.gone,
     )
 
 
@@ -81,10 +81,10 @@ def _worst_first(one: Exposure) -> tuple[bool, bool, int, int, int, tuple[str, .
 class Trip:
     """The history of one cluster, as far as the page shows it.
 
-    changes, versions: rows of queries.changes and queries.versions. steps: what follows from them.
-    all_changes, all_versions: how many the tables have. is_sampled: whether some are left out.
-    judgements: the health at some of the steps, in the order of offsets. judged_by: the SQL of
-    one of these states, None where no state was judged.
+    changes, versions: rows of queries.changes and queries.versions. steps: the steps that these
+    rows make. all_changes, all_versions: how many the tables have. is_sampled: whether some are
+    left out. judgements: the health at some of the steps, in the order of offsets. judged_by: the
+    SQL of one of these states; None where no state was judged.
     """
 
     changes: Figure
@@ -112,7 +112,9 @@ def gather_trip(source: ReportSource, evidence: Evidence, share: int) -> Trip | 
         steps = steps_of(changes.rows, versions.rows, evidence.leaders.rows)
         if not steps.offsets:
             return None
-        moments = _moments(source, evidence, steps, changes.rows)
+        entities = source.ask(queries.judged_entities(cluster))[0]["entities"]
+        lost = [loss.first for loss in evidence.losses]
+        moments = chosen(steps, changes.rows, evidence.known_ranges, lost, entities)
         judgements = tuple(judged_at(source, evidence, steps, moment) for moment in moments)
     return Trip(
         changes,
@@ -137,11 +139,3 @@ def _values_of(source: ReportSource) -> Iterator[None]:
             f"{error}); run `kraftlake build --lake {source.lake}` again, or fill a new lake"
         )
         raise UnreadableFileError(source.lake.table_uri(queries.HISTORY), reason) from error
-
-
-def _moments(
-    source: ReportSource, evidence: Evidence, steps: ReportSteps, changes: tuple[Row, ...]
-) -> tuple[ReportMoment, ...]:
-    entities = source.ask(queries.judged_entities(evidence.cluster_id))[0]["entities"]
-    lost = [loss.first for loss in evidence.losses]
-    return chosen(steps, changes, evidence.known_ranges, lost, entities)

@@ -38,7 +38,7 @@ class ChangeTeller:
     """Remembers the ids of deleted topics by name: a topic of that name may be created again."""
 
     def __init__(self, former: Mapping[str, str] | None = None) -> None:
-        """former: what the teller of another log remembers, if this log is a branch of that log."""
+        """former: what the teller of another log remembers, if this log branches off that log."""
         self._former: dict[str, str] = dict(former or {})
 
     @property
@@ -49,8 +49,7 @@ class ChangeTeller:
     def tell(
         self, writes: Sequence[Write], topic_names: Mapping[str, str]
     ) -> Iterator[NamedChange]:
-        """The changes that became visible together. topic_names: as topic_names_around gives
-        them."""
+        """The changes that became visible together. topic_names: see topic_names_around."""
         for topic_id, name in _gone(writes).items():
             self._former[name] = topic_id
         for write in writes:

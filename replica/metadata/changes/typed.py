@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from replica.metadata.changes.catalogue import Change
+from replica.metadata.changes.catalogue import CHANGES, Change
 from replica.metadata.changes.partitions import partition_changes
 from replica.metadata.changes.releases import release_of
 from replica.metadata.image.image import KIND_OF
@@ -27,56 +27,55 @@ def changes_of(kind: EntityKind, key: Any, old: Any, new: Any) -> list[Change]:
 
 class _Names(NamedTuple):
     """The types of the changes by which an entity of one kind appears, disappears, and gets another
-    value. Where `removed` or `changed` is "", such a change has the type `created` too. field: the
-    only field that these changes show, "" for all fields."""
+    value. Where `removed` or `changed` is "", such a change has the type `created` too."""
 
     created: str
     removed: str = ""
     changed: str = ""
-    field: str = ""
 
 
 _NAMES = {
     "topic": _Names("topic_created", "topic_deleted", "topic_renamed"),
     "partition": _Names("partition_created", "partition_deleted"),
-    "config": _Names("config_set", "config_removed", field="value"),
+    "config": _Names("config_set", "config_removed"),
     "broker": _Names("broker_registered", "broker_unregistered"),
     "controller": _Names("controller_registered", "controller_unregistered"),
-    "feature": _Names("feature_level_changed", "feature_removed", field="featureLevel"),
+    "feature": _Names("feature_level_changed", "feature_removed"),
     "acl": _Names("acl_created", "acl_deleted", "acl_changed"),
     "scram": _Names("scram_credential_set", "scram_credential_removed"),
-    "client_quota": _Names("quota_set", "quota_removed", field="value"),
+    "client_quota": _Names("quota_set", "quota_removed"),
     "delegation_token": _Names(
         "delegation_token_created", "delegation_token_removed", "delegation_token_changed"
     ),
-    "producer_ids": _Names(
-        "producer_ids_allocated", "producer_ids_removed", field="nextProducerId"
-    ),
-    "zk_migration_state": _Names("zk_migration_state_changed", field="zkMigrationState"),
-    "voters": _Names("voters_changed", field="voters"),
-    "kraft_version": _Names("kraft_version_changed", field="kRaftVersion"),
+    "producer_ids": _Names("producer_ids_allocated", "producer_ids_removed"),
+    "zk_migration_state": _Names("zk_migration_state_changed"),
+    "voters": _Names("voters_changed"),
+    "kraft_version": _Names("kraft_version_changed"),
 }
+_SHOWN_FIELDS = {one.name: one.value for one in CHANGES}
 
 
 def _as_a_whole(kind: EntityKind, key: Any, old: Any, new: Any) -> Iterator[Change]:
     if old == new:
         return
-    created, removed, changed, field = _NAMES[kind.name]
+    created, removed, changed = _NAMES[kind.name]
     change = created if old is None else removed if new is None else changed
     change = change or created
     if kind.name == "feature" and key == METADATA_VERSION:
         change = "metadata_version_changed"
     before, after = (
-        None if value is None else _told(kind, key, value, field) for value in (old, new)
+        None if value is None else _told(kind, key, value, change) for value in (old, new)
     )
     if before != after:
         yield Change(change, before, after)
 
 
-def _told(kind: EntityKind, key: Any, value: Any, field: str) -> str:
-    if kind.name == "feature" and key == METADATA_VERSION:
+def _told(kind: EntityKind, key: Any, value: Any, change: str) -> str:
+    """The text of a value in a change of this type, which shows one field or all of them."""
+    if change == "metadata_version_changed":
         return compact(release_of(value))
-    return compact(kind.fields(key, value)[field]) if field else kind.value_text(key, value)
+    shown = _SHOWN_FIELDS[change]
+    return compact(kind.fields(key, value)[shown[0]]) if shown else kind.value_text(key, value)
 
 
 def _broker_changes(old: Any, new: Any) -> list[Change]:

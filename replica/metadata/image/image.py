@@ -72,7 +72,7 @@ def differences(a: Image, b: Image) -> Iterator[EntityDifference]:
 
 
 def orphan_topic_configs(snapshot: Image, replay: Image) -> tuple[EntityDifference, ...]:
-    """Of differences(snapshot, replay) those that a known fault of Kafka 3.8 and newer explains.
+    """Those of differences(snapshot, replay) that a known fault of Kafka 3.8 and newer explains.
 
     If one commit configures and removes a topic, its configs stay in Kafka's image, and so in its
     snapshots (ConfigurationsDelta looks only at the image before the commit). Such a difference is
@@ -88,7 +88,7 @@ def orphan_topic_configs(snapshot: Image, replay: Image) -> tuple[EntityDifferen
 
 
 def dropped_configs(snapshot: Image, replay: Image) -> tuple[EntityDifference, ...]:
-    """Of differences(snapshot, replay) those that Kafka 4.2 and newer make on purpose.
+    """Those of differences(snapshot, replay) that Kafka 4.2 and newer make on purpose.
 
     Such a difference is a config that the log holds and the snapshot doesn't, and whose name not
     all these releases know: the node that wrote the snapshot left it out (see kept_configs).

@@ -8,7 +8,7 @@ record all the same, but the snapshots of that node don't.
 from __future__ import annotations
 
 _BROKER = 4
-"""ConfigResource.Type.BROKER. Of brokers every name is kept."""
+"""ConfigResource.Type.BROKER. Every config of a broker is kept, whatever its name."""
 
 KEPT_CONFIGS: dict[int, frozenset[str]] = {
     # ConfigResource.Type.TOPIC: LogConfig

@@ -10,15 +10,14 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from replica.message.json_text import double_text
-from replica.message.schema import Value
-from replica.metadata.records import RECORDS_BY_NAME
 
 
 class Entity(NamedTuple):
     """One entity of an image, a row of gold.metadata_history.
 
     key, value: compact JSON with sorted keys and unescaped UTF-8; but a key that is a single text
-    or number stands without JSON's quotes. offset: of the record that last changed the entity.
+    or number stands without JSON's quotes. offset: the offset of the record that last changed the
+    entity.
     """
 
     kind: str
@@ -27,43 +26,26 @@ class Entity(NamedTuple):
     offset: int
 
 
-def own_fields(key: object, value: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The value itself, for kinds whose value is the record's fields."""
-    return value
-
-
 @dataclass(frozen=True, slots=True)
 class EntityKind:
     """name: the value of the column `entity`. table: the attribute of State. record_type: the
     record in which a snapshot keeps the entity.
 
-    fields: (key, value) -> all fields of the record's newest version. key_text: the key as the
-    column `key` has it. order: what to sort keys by. text: a faster way to what compact(fields)
-    gives.
+    fields: (key, value) -> all fields of the record's newest version, which the value itself may
+    be. key_text: makes of a key the text in the column `key`. order: makes of a key the value by
+    which keys are sorted. text: makes the text of compact(fields) faster.
     """
 
     name: str
     table: str
     record_type: str
-    fields: Callable[[Any, Any], Mapping[str, Any]] = own_fields
+    fields: Callable[[Any, Any], Mapping[str, Any]] = lambda key, value: value
     key_text: Callable[[Any], str] = str
     order: Callable[[Any], Any] = lambda key: key
     text: Callable[[Any, Any], str] | None = None
 
     def value_text(self, key: Any, value: Any) -> str:
         return compact(self.fields(key, value)) if self.text is None else self.text(key, value)
-
-
-def filled(record_type: str, fields: Mapping[str, Value]) -> dict[str, Any]:
-    """A record's fields as its newest version has them. Fields that the record lacks get their
-    defaults."""
-    return {f.name: fields.get(f.name, f.default) for f in RECORDS_BY_NAME[record_type].fields}
-
-
-def by_name(structures: tuple[Mapping[str, Any], ...]) -> tuple[Mapping[str, Any], ...]:
-    """Structures sorted by their field `name`; of equal names Kafka's map keeps the last."""
-    named = {structure["name"]: structure for structure in structures}
-    return tuple(named[name] for name in sorted(named))
 
 
 def compact(value: object) -> str:

@@ -98,23 +98,17 @@ def without_elr(old: Partition) -> Partition:
     return old._replace(partition_epoch=epoch, elr=(), last_known_elr=())
 
 
+_FIELD_NAMES = (
+    "replicas", "isr", "removingReplicas", "addingReplicas", "leader", "leaderRecoveryState",
+    "leaderEpoch", "partitionEpoch", "directories", "eligibleLeaderReplicas", "lastKnownElr",
+)  # fmt: skip
+"""Kafka's names of Partition's fields, in the same order."""
+
+
 def fields_of(key: tuple[str, int], partition: Partition) -> dict[str, Any]:
     """The fields of the partition's PARTITION_RECORD at the newest version."""
-    return {
-        "partitionId": key[1],
-        "topicId": key[0],
-        "replicas": partition.replicas,
-        "isr": partition.isr,
-        "removingReplicas": partition.removing_replicas,
-        "addingReplicas": partition.adding_replicas,
-        "leader": partition.leader,
-        "leaderRecoveryState": partition.leader_recovery_state,
-        "leaderEpoch": partition.leader_epoch,
-        "partitionEpoch": partition.partition_epoch,
-        "directories": partition.directories,
-        "eligibleLeaderReplicas": partition.elr,
-        "lastKnownElr": partition.last_known_elr,
-    }
+    named = zip(_FIELD_NAMES, partition, strict=True)
+    return {"partitionId": key[1], "topicId": key[0], **dict(named)}
 
 
 def text_of(key: tuple[str, int], partition: Partition) -> str:

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from replica.metadata.image.kind import EntityKind, by_name, filled
+from replica.metadata.image.kind import EntityKind
 from replica.metadata.image.state import Fields, Handler, Refused, State
+from replica.metadata.records import RECORDS_BY_NAME
 
 _BROKER, _CONTROLLER = "REGISTER_BROKER_RECORD", "REGISTER_CONTROLLER_RECORD"
 _SECURITY_PROTOCOLS = range(4)
@@ -37,9 +38,18 @@ def _register_broker(state: State, offset: int, fields: Fields) -> Refused | Non
 
 
 def _registration(record_type: str, fields: Fields) -> dict[str, Any]:
-    """The fields as the newest version has them, with listeners and features sorted by name."""
-    sorted_by_name = {name: by_name(fields[name]) for name in ("endPoints", "features")}
-    return {**filled(record_type, fields), **sorted_by_name}
+    """The fields as the newest version has them, with listeners and features sorted by name. Fields
+    that the record lacks get their defaults."""
+    newest = RECORDS_BY_NAME[record_type].fields
+    filled = {field.name: fields.get(field.name, field.default) for field in newest}
+    return {**filled, **{name: by_name(fields[name]) for name in ("endPoints", "features")}}
+
+
+def by_name(structures: tuple[Fields, ...]) -> tuple[Fields, ...]:
+    """Structures sorted by their field `name`. Of those with equal names Kafka's map keeps the
+    last."""
+    named = {structure["name"]: structure for structure in structures}
+    return tuple(named[name] for name in sorted(named))
 
 
 def _cordoned(directories: tuple[str, ...] | None) -> tuple[str, ...] | None:

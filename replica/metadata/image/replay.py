@@ -64,13 +64,14 @@ class Refusal(NamedTuple):
 class Replay:
     """Applies records to tables, which it changes in place for speed. `image` copies them.
 
-    image: where to begin; EMPTY for a log from offset 0, else the image of a snapshot.
+    image: the state before the first record: EMPTY for a log from offset 0, or the image of a
+    snapshot. state: the tables after the last record. replica.scan writes into them.
     """
 
-    __slots__ = ("_before", "_boundary", "_state")
+    __slots__ = ("_before", "_boundary", "state")
 
     def __init__(self, image: Image = EMPTY) -> None:
-        self._state = state_of(image.tables)
+        self.state = state_of(image.tables)
         self._before: State | None = None
         """While a transaction is open, the state before its BEGIN."""
         self._boundary: tuple[int, ...] = ()
@@ -81,25 +82,20 @@ class Replay:
         """Whether a BEGIN was applied whose END or ABORT is still to come."""
         return self._before is not None
 
-    @property
-    def state(self) -> State:
-        """The tables after the last record. replica.scan writes into them."""
-        return self._state
-
     def copy(self) -> Replay:
         """A replay with the same state, which goes on independently."""
         twin = Replay.__new__(Replay)
-        twin._state = self._state.copy()
+        twin.state = self.state.copy()
         twin._before = None if self._before is None else self._before.copy()
         twin._boundary = self._boundary
         return twin
 
     def image(self) -> Image:
-        """The image that is visible now: within a transaction, that before its BEGIN.
+        """The image that is visible now. Within a transaction, that is the image before its BEGIN.
 
         It costs a copy of the tables, but not of their values: some ms for 100,000 partitions.
         """
-        visible = self._state if self._before is None else self._before
+        visible = self.state if self._before is None else self._before
         return Image(visible.tables())
 
     def apply(self, offset: int, record: ReplayedRecord) -> Refusal | None:
@@ -113,7 +109,7 @@ class Replay:
         record_type = record.schema.name
         handler = _HANDLERS.get(record_type)
         if handler is not None:
-            refused = handler(self._state, offset, record.fields)
+            refused = handler(self.state, offset, record.fields)
         elif record_type in MARKERS:
             refused = self._cross_boundary(offset, record_type)
         else:
@@ -126,7 +122,7 @@ class Replay:
             return Refusal(offset, record.type, reason, ())
         handler = voters.CONTROL_HANDLERS.get(type(record))
         if handler is not None:
-            handler(self._state, offset, record)
+            handler(self.state, offset, record)
             if self._before is not None:
                 handler(self._before, offset, record)
         return None
@@ -136,10 +132,10 @@ class Replay:
             reason = "a transaction is open" if marker == _BEGIN else "no transaction is open"
             return reason, self._boundary
         if marker == _BEGIN:
-            self._before = self._state.copy()
+            self._before = self.state.copy()
         else:
             if marker == _ABORT and self._before is not None:
-                self._state = self._before
+                self.state = self._before
             self._before = None
         self._boundary = (offset,)
         return None

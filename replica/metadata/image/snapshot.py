@@ -7,6 +7,8 @@ What only a newer version or type of record can hold is lost under an older meta
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import groupby
+from operator import itemgetter
 from typing import Any, TypeAlias
 
 from replica.format.control import KRaftVersion, KRaftVoters
@@ -38,7 +40,6 @@ _ORDER = (
     "feature", "zk_migration_state", "broker", "controller", "topic", "config",
     "client_quota", "producer_ids", "acl", "scram", "delegation_token",
 )  # fmt: skip
-_PARTITION = KIND_OF["partition"]
 
 
 def to_records(image: Image) -> tuple[SnapshotRecord, ...]:
@@ -70,7 +71,8 @@ class _Writer:
         self._has_elr = has_elr
 
     def records(self) -> Iterator[MetadataRecord]:
-        by_topic = self._partitions_by_topic()
+        partitions = sorted(self._image.tables["partitions"].values)
+        by_topic = {topic_id: list(own) for topic_id, own in groupby(partitions, itemgetter(0))}
         for name in _ORDER:
             for key in self._keys(name):
                 yield from self._record(name, key)
@@ -85,12 +87,6 @@ class _Writer:
             # metadata.version comes first: it may decide how the records after it are read.
             keys.sort(key=lambda feature: feature != METADATA_VERSION)
         return keys
-
-    def _partitions_by_topic(self) -> dict[str, list[tuple[str, int]]]:
-        by_topic: dict[str, list[tuple[str, int]]] = {}
-        for key in sorted(self._image.tables[_PARTITION.table].values):
-            by_topic.setdefault(key[0], []).append(key)
-        return by_topic
 
     def _record(self, name: str, key: Any) -> Iterator[MetadataRecord]:
         """The entity's record; none where the metadata.version has no record for it."""

@@ -25,8 +25,8 @@ _END = MARKERS[1]
 class Write(NamedTuple):
     """An entity before and after a record. old, new: its value as State's tables hold it, None
     where the entity does not exist. Both may be equal, because a record may repeat what was there.
-    offset, record_type: of the record that wrote the entity; within a transaction, of the last such
-    record."""
+    offset, record_type: those of the record that wrote the entity. A transaction may have several
+    such records; then those of the last one."""
 
     kind: EntityKind
     key: Any
@@ -74,7 +74,7 @@ class _WatchedTable(EntityTable[Any, Any]):
 class VersionedReplay:
     """A Replay that returns, for every record, the writes that the record makes visible.
 
-    refusal: of the last record, None where it could be applied.
+    refusal: why the last record could not be applied; None where it could.
     """
 
     __slots__ = ("_journal", "_pending", "_replay", "refusal")

@@ -17,12 +17,12 @@ from collections.abc import Hashable
 from dataclasses import replace
 
 from replica.history.fetch import Diverging, SnapshotNeeded, ValidPosition, validate_position
-from replica.history.watermark import majority
 from replica.model.batch import Batch
 from replica.model.control import ControlRecord
 from replica.model.epochs import BOOTSTRAP_SNAPSHOT, OffsetAndEpoch
 from replica.model.kafka_errors import ErrorCode
 from replica.model.keys import ReplicaKey
+from replica.model.voters import majority
 from replica.raft.config import FOREVER
 from replica.raft.core import Core, ParkedFetch
 from replica.raft.effects import LogRead, SnapshotRead

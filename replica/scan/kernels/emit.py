@@ -20,11 +20,10 @@ from llvmlite import binding
 
 from replica.scan.compiled import KERNELS
 from replica.scan.kernels.compilation import numba_code
-from replica.scan.native import Kernel, Parameter
+from replica.scan.native import ITEM_TYPES, Kernel, Parameter
 from replica.scan.target import CpuTarget, host
 
 _OPTIMIZATION = 3
-_ITEM_BYTES = {Parameter.INPUT: 1, Parameter.OUTPUT: 1, Parameter.LONGS: 8}
 
 
 def object_file(kernel: Kernel, function: Callable[..., Any], target: CpuTarget) -> bytes:
@@ -75,7 +74,7 @@ def _c_function(kernel: Kernel, called: str) -> str:
             takes.append(f"i64 %n{k}")
             gives.append(f"i64 %n{k}")
         else:
-            size = f"i64 {_ITEM_BYTES[parameter]}"
+            size = f"i64 {ITEM_TYPES[parameter].itemsize}"
             takes += (f"ptr %p{k}", f"i64 %n{k}")
             gives += ("ptr null", "ptr null", f"i64 %n{k}", size, f"ptr %p{k}", f"i64 %n{k}", size)
     return "\n".join(

@@ -17,18 +17,16 @@ from replica.scan.kernels.memory import byte_at, item, load_i16, load_i32, load_
 from replica.scan.kernels.varints import varint, varlong
 from replica.scan.native import Bytes, Longs
 
-PREFIX_BYTES = LENGTH_PREFIX.size
-
+_PREFIX_BYTES = LENGTH_PREFIX.size
 _CODEC, _APPEND_TIME, _CONTROL = 0x07, 0x08, 0x20
 _MAX_LONG = (1 << 63) - 1
 _REFUSED = -1
 
 
 @inner
-def _size_in_place(source: Bytes, position: int, end: int, expected: int) -> int:
-    """The size in bytes of the batch that begins at `position`, by its header. _REFUSED where the
-    header is wrong, or its base offset isn't the expected one. HEADER_BYTES where the header is cut
-    off.
+def size_in_place(source: Bytes, position: int, end: int, expected: int) -> int:
+    """The size in bytes of the batch that begins at `position`, by its header. -1 where the header
+    is wrong, or its base offset isn't the expected one. HEADER_BYTES where the header is cut off.
 
     This function looks at neither the end of the batch nor its CRC.
     """
@@ -43,8 +41,15 @@ def _size_in_place(source: Bytes, position: int, end: int, expected: int) -> int
         and last_delta >= 0
         and expected < _MAX_LONG - last_delta
     ):
-        return length + PREFIX_BYTES
+        return length + _PREFIX_BYTES
     return _REFUSED
+
+
+@inner
+def has_right_crc(source: Bytes, position: int, size: int) -> bool:
+    """Whether the batch of `size` bytes at `position` has the CRC that its header names."""
+    stored: int = load_i32(source, position + 17) & 0xFFFFFFFF
+    return crc32c(source, position + CRC_START, position + size) == stored
 
 
 @inner
@@ -170,7 +175,7 @@ def walk_frames(
     stop = frames.STOP_FULL
     size = 0
     while batch < frames.BATCHES and position - begin < frames.CHUNK_BYTES:
-        size = _size_in_place(source, position, end, expected)
+        size = size_in_place(source, position, end, expected)
         if size > end - position:
             stop = frames.STOP_SHORT
             break
@@ -180,9 +185,7 @@ def walk_frames(
         plain = with_records == 0 or _is_plain(source, position, size)
         if with_records and plain and load_i32(source, position + 57) > frames.ROWS - row:
             break
-        if crc32c(source, position + CRC_START, position + size) != (
-            load_i32(source, position + 17) & 0xFFFFFFFF
-        ):
+        if not has_right_crc(source, position, size):
             stop = frames.STOP_FRAME
             break
         if with_records:

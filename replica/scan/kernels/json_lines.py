@@ -86,10 +86,11 @@ def write_lines(
     """Write a line for each of the rows chosen[low:high]. Returns the place in `chosen` at which it
     stopped.
 
-    guarded: the program whose rows are refused if they may hold a secret, -1 for none. shown: for
-    each program a number, 0 where its rows are read but not written, so that they can still be
-    refused. prefix: the beginning of each line, up to the offset. places: an array of
-    tables.MAX_WIDTH items of scratch. state: an array that gets the LINES_ITEMS numbers of tables.
+    guarded: the program whose rows are refused if they may hold a secret; -1 to refuse no row for
+    that reason. shown: a number for each program, 0 where its rows are only read, so that they can
+    still be refused, and not written. prefix: the beginning of each line, up to the offset. places:
+    an array of tables.MAX_WIDTH items of scratch. state: an array that gets the LINES_ITEMS numbers
+    of tables.
     """
     to = 0
     refused = 0

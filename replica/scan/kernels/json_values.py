@@ -191,7 +191,7 @@ def interpret(
     """Write the JSON of the fields at `position`. Returns the position behind it, or REFUSED."""
     first = program_item(program, tables.PROGRAM_FIRST)
     last = program_item(program, tables.PROGRAM_END)
-    if not locate(source, position, end, first, last, places):
+    if not locate(source, position, end, program, places):
         return REFUSED
     store_8(output, to, _BRACE)
     to += 1

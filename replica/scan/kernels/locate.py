@@ -160,12 +160,14 @@ def _step_of_tag(tag: int, first: int, last: int) -> int:
 
 
 @inner
-def locate(source: Bytes, position: int, end: int, first: int, last: int, places: Longs) -> bool:
-    """Find the places of the fields of the value at `position`, whose steps are first <= step <
-    last. The place of a step is written to places[step - first].
+def locate(source: Bytes, position: int, end: int, program: int, places: Longs) -> bool:
+    """Find the places of the fields of the value at `position`, which the program reads. The place
+    of the program's k-th step is written to places[k].
 
     False where the value isn't sound to its last byte, has a tag twice, or has an unknown tag.
     """
+    first = program_item(program, tables.PROGRAM_FIRST)
+    last = program_item(program, tables.PROGRAM_END)
     at = position
     for step in range(first, last):
         place = ABSENT
@@ -189,14 +191,6 @@ def locate(source: Bytes, position: int, end: int, first: int, last: int, places
             set_item(places, step - first, at)
         at = stop
     return at == end
-
-
-@inner
-def locate_program(source: Bytes, position: int, end: int, program: int, places: Longs) -> bool:
-    """Do what `locate` does, for a value that the program reads."""
-    first = program_item(program, tables.PROGRAM_FIRST)
-    last = program_item(program, tables.PROGRAM_END)
-    return locate(source, position, end, first, last, places)
 
 
 def _plain_names() -> list[bytes]:

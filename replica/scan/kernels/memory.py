@@ -19,10 +19,10 @@ Load = Callable[[Any, int], Any]
 Store = Callable[[Any, int, Any], None]
 
 
-def _loader(bits: int, *, is_signed: bool, swap: bool) -> Load:
+def _loader(bits: int, result: Any, *, swap: bool) -> Load:
     """A function that reads a number of `bits` bits at a byte position of a uint8 array, and
-    extends it to 64 bits. swap: whether the number is stored with its high byte first."""
-    wide = types.int64 if is_signed else types.uint64
+    extends it to 64 bits. result: int64, uint64 or float64. swap: whether the number is stored with
+    its high byte first."""
 
     @intrinsic
     def load(context: Any, array: Any, position: Any) -> Any:
@@ -33,12 +33,14 @@ def _loader(bits: int, *, is_signed: bool, swap: bool) -> Load:
             value = builder.load(place, align=1)
             if swap:
                 value = builder.bswap(value)
+            if result is types.float64:
+                return builder.bitcast(value, ir.DoubleType())
             if bits == 64:
                 return value
-            extend = builder.sext if is_signed else builder.zext
+            extend = builder.sext if result is types.int64 else builder.zext
             return extend(value, ir.IntType(64))
 
-        return wide(array, types.int64), generate
+        return result(array, types.int64), generate
 
     loaded: Load = load
     return loaded
@@ -68,12 +70,14 @@ def _storer(bits: int) -> Store:
     return stored
 
 
-load_i8 = _loader(8, is_signed=True, swap=False)
-load_i16 = _loader(16, is_signed=True, swap=True)
-load_i32 = _loader(32, is_signed=True, swap=True)
-load_i64 = _loader(64, is_signed=True, swap=True)
-load_u64 = _loader(64, is_signed=False, swap=True)
-load_raw64 = _loader(64, is_signed=False, swap=False)
+load_i8 = _loader(8, types.int64, swap=False)
+load_i16 = _loader(16, types.int64, swap=True)
+load_i32 = _loader(32, types.int64, swap=True)
+load_i64 = _loader(64, types.int64, swap=True)
+load_u8 = _loader(8, types.uint64, swap=False)
+load_u64 = _loader(64, types.uint64, swap=True)
+load_double = _loader(64, types.float64, swap=True)
+load_raw64 = _loader(64, types.uint64, swap=False)
 """Reads eight bytes in their order in memory. The first byte becomes the lowest one of the number,
 because all machines on which numba runs are little-endian."""
 
@@ -107,19 +111,6 @@ def _set_item(context: Any, array: Any, index: Any, value: Any) -> Any:
 
 
 @intrinsic
-def _load_double(context: Any, array: Any, position: Any) -> Any:
-    """Return the big-endian float64 at a byte position."""
-
-    def generate(ctx: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        source = ctx.make_array(signature.args[0])(ctx, builder, arguments[0])
-        place = builder.gep(source.data, [arguments[1]])
-        place = builder.bitcast(place, ir.IntType(64).as_pointer())
-        return builder.bitcast(builder.bswap(builder.load(place, align=1)), ir.DoubleType())
-
-    return types.float64(array, types.int64), generate
-
-
-@intrinsic
 def _popcount(context: Any, bits: Any) -> Any:
     """Count the bits of an int64 that are 1."""
 
@@ -139,10 +130,8 @@ def _long(context: Any, number: Any) -> Any:
     return types.int64(number), generate
 
 
-load_u8 = _loader(8, is_signed=False, swap=False)
 item: Callable[[Any, int], int] = _item
 set_item: Callable[[Any, int, int], None] = _set_item
-load_double: Callable[[Any, int], float] = _load_double
 popcount: Callable[[int], int] = _popcount
 long: Callable[[Any], int] = _long
 

@@ -49,8 +49,8 @@ def find_odd_rows(
     """Note the rows 0 <= row < count whose value no program reads, and those of some programs.
     Returns how many rows were noted.
 
-    guarded: the program of CONFIG_RECORD, of whose rows those are noted that may hold a secret; -1
-    to note none for that reason. sought: for each program a number, 1 where all its rows are noted.
+    guarded: the program of CONFIG_RECORD, whose rows are noted if they may hold a secret; -1 to
+    note no row for that reason. sought: a number for each program, 1 where all its rows are noted.
     odd: an array that gets the numbers of the noted rows, and has room for all rows. places: an
     array of tables.MAX_WIDTH items of scratch.
     """

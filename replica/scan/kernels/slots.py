@@ -157,14 +157,12 @@ def enter(index: Longs, slot: int, hashed: int) -> None:
     set_item(index, place, slot + 1)
 
 
-def index_slots(
-    slots: Longs, index: Longs, arena: Bytes, state: Longs, first: int, with_hashes: int
-) -> int:
-    """Put the slots from `first` on into the index. Returns how many slots there are.
+def index_slots(slots: Longs, index: Longs, arena: Bytes, state: Longs, with_hashes: int) -> int:
+    """Put all slots into the index. Returns how many slots there are.
 
     with_hashes: 0 where the hashes of the slots must be computed, 1 where the slots have them.
     """
-    for slot in range(first, item(state, t.STATE_SLOTS)):
+    for slot in range(item(state, t.STATE_SLOTS)):
         hashed = get(slots, slot, t.SLOT_HASH)
         if not with_hashes:
             kind = get(slots, slot, t.SLOT_KIND)

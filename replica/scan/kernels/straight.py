@@ -269,5 +269,5 @@ _FORMS = {
         variant_values.interpret,
         vars(variant_values),
     ),
-    "places": _Form(f"{_VALUE}, places", "False", _places_body, locate.locate_program, {}),
+    "places": _Form(f"{_VALUE}, places", "False", _places_body, locate.locate, {}),
 }

@@ -55,12 +55,12 @@ def _put_known(
     slot = (names ^ names >> 8 ^ program * 37) & (tables.KNOWN - 1)
     entry = slot * tables.KNOWN_COLUMNS
     if item(known, entry) != program + 1 or item(known, entry + 1) != names:
-        begin = slot * tables.KNOWN_STRIDE
+        begin = slot * tables.DICTIONARY_ROOM
         set_item(known, entry, program + 1)
         set_item(known, entry + 1, names)
         behind = _put_dictionary(known_bytes, begin, program, names)
         set_item(known, entry + 2, behind - begin)
-    return copy(output, to, known_bytes, slot * tables.KNOWN_STRIDE, item(known, entry + 2))
+    return copy(output, to, known_bytes, slot * tables.DICTIONARY_ROOM, item(known, entry + 2))
 
 
 def write_variants(
@@ -80,14 +80,15 @@ def write_variants(
 ) -> int:
     """Write the rows low <= row < high. Returns the first row that found no room, or `high`.
 
-    guarded: the program whose rows are refused if they may hold a secret, -1 for none. offsets: an
-    array with one more item than rows; row low + k gets the bytes offsets[k] to offsets[k + 1] of
-    `output`. dictionary_offsets: the same for the dictionary of the row, in `dictionaries`.
-    refused: an array with one more item than rows. Its first item is the number of rows that the
-    scalar reader must read; the numbers of these rows follow, counted from `low`. A refused row has
-    no bytes in either output. places: an array of 2 * tables.MAX_WIDTH items of scratch. known,
-    known_bytes: arrays of KNOWN * KNOWN_COLUMNS items and KNOWN * KNOWN_STRIDE bytes, which are
-    zero before the first call and are kept between calls.
+    guarded: the program whose rows are refused if they may hold a secret; -1 to refuse no row for
+    that reason. offsets: an array with one more item than rows; row low + k gets the bytes
+    offsets[k] to offsets[k + 1] of `output`. dictionary_offsets: tells in the same way where the
+    dictionary of the row lies in `dictionaries`. refused: an array with one more item than rows.
+    Its first item is the number of rows that the scalar reader must read; the numbers of these rows
+    follow, counted from `low`. A refused row has no bytes in either output. places: an array of
+    2 * tables.MAX_WIDTH items of scratch. known, known_bytes: arrays of KNOWN * KNOWN_COLUMNS items
+    and KNOWN * DICTIONARY_ROOM bytes, which are zero before the first call and are kept between
+    calls.
     """
     ends = places[places.size // 2 :]
     to = long(0)

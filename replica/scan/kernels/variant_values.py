@@ -333,7 +333,7 @@ def interpret(
     the bits of the names in it."""
     first = program_item(program, tables.PROGRAM_FIRST)
     last = program_item(program, tables.PROGRAM_END)
-    if not locate(source, position, end, first, last, places):
+    if not locate(source, position, end, program, places):
         return REFUSED, 0
     names = _names_present(source, first, last, places)
     count = 0

@@ -44,12 +44,6 @@ def _reassignment(table: Table, slot: int, adding: int, removing: int) -> int:
 
 
 @inner
-def _is_other(slots: Longs, places: Longs, slot: int, column: int) -> bool:
-    """Whether the value of a column differs from the former value, which `places` holds."""
-    return fresh(places, column) != get(slots, slot, column)
-
-
-@inner
 def _tell_column(book: Book, places: Longs, slot: int, row: int, column: int, change: int) -> None:
     """Report the change of a column, if the column has changed."""
     old, new = fresh(places, column), get(book.table.slots, slot, column)
@@ -63,7 +57,7 @@ def tell_changes(book: Book, places: Longs, slot: int, row: int) -> None:
     places: an array with the former values of its columns."""
     slots, state = book.table.slots, book.table.state
     before = item(state, v.TOLD_CHANGES)
-    with_leader = _is_other(slots, places, slot, long(t.PART_LEADER))
+    with_leader = fresh(places, long(t.PART_LEADER)) != get(slots, slot, t.PART_LEADER)
     column = long(t.PART_LEADER) if with_leader else long(t.PART_LEADER_EPOCH)
     change = long(v.LEADER) if with_leader else long(v.LEADER_EPOCH)
     _tell_column(book, places, slot, row, column, change)

@@ -1,10 +1,10 @@
-"""An archive's entry of a truncation is a fragment of a log: it brings its records into the lake,
-and says nothing about the records that it lacks."""
+"""An archive's entry of a truncation is a fragment of a log, and so is a single file: each brings
+its records into the lake, and says nothing about the records that it lacks."""
 
 from __future__ import annotations
 
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -55,8 +55,10 @@ def recording(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Recording
     return Recording(before, nodes / "final/2", cut / "archive")
 
 
-def took(lake: Path, *paths: Path, at: datetime) -> None:
+def took(lake: Path, *paths: Path, at: datetime, of: str | None = None) -> None:
     options = IngestOptions(list(map(str, paths)), Lake(lake), captured_at=at.isoformat())
+    if of is not None:
+        options = replace(options, as_replica=of)
     assert ingest.run(options) == 0
 
 
@@ -152,3 +154,26 @@ def test_two_truncations_that_one_look_shows_are_told_apart(
     told = rows_of(lake, gold.TRUNCATIONS)
     assert [(row.last_seen, row.from_offset) for row in told] == [(CUT, START), (at, START)]
     assert told[0].to_offset == END < told[1].to_offset
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "00000000000000000000.log",
+        "00000000000000000967.log",
+        "00000000000000002147-0000000004.checkpoint",
+    ],
+)
+def test_a_single_file_of_a_known_replica_shows_no_truncation_and_no_deletion(
+    name: str, data: Path, tmp_path: Path
+) -> None:
+    node, lake = data / "kafka-4.4.0-dynamic/final/3", tmp_path / "lake"
+    owner = read_identity(LocalDisk(), str(node))
+    assert owner is not None
+    took(lake, node, at=BEFORE)
+    replica = f"{owner.cluster_id}:{owner.node_id}:{owner.directory_id}"
+    took(lake, node / PARTITION / name, at=AFTER, of=replica)
+    gone = "truncated_at IS NOT NULL OR removed_at IS NOT NULL"
+    assert rows_of(lake, bronze.LOG_BATCHES, gone) == []
+    captures = rows_of(lake, bronze.CAPTURES)
+    assert {row.captured_at: row.is_fragment for row in captures} == {BEFORE: False, AFTER: True}

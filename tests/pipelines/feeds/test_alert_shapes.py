@@ -16,7 +16,7 @@ import pytest
 
 from pipelines.feeds.alert_shapes import Alert, slack
 from pipelines.feeds.publishing import publish
-from pipelines.feeds.webhook import WebhookEndpoint, endpoint, webhook
+from pipelines.feeds.webhook import WebhookEndpoint, webhook
 from replica.errors import UnreachablePeerError, UsageError
 from tests.pipelines.feeds.feed_table import FINDINGS, FeedTable, finding
 from tests.pipelines.feeds.receiver import Receiver
@@ -162,7 +162,7 @@ def test_warnings_are_sent_where_they_are_wanted_alone(table: FeedTable) -> None
 )
 def test_contradictory_options_of_a_webhook_are_refused(options: dict[str, str], said: str) -> None:
     with pytest.raises(UsageError, match=said):
-        endpoint("https://host/path", {}, **options)
+        WebhookEndpoint("https://host/path", {}, **options)
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pipelines.feeds.publishing import publish
-from pipelines.feeds.webhook import WebhookEndpoint, endpoint, webhook
+from pipelines.feeds.webhook import WebhookEndpoint, webhook
 from replica.errors import (
     AuthenticationError,
     PeerError,
@@ -172,10 +172,12 @@ def _failing_after(count: int) -> Callable[[int], None]:
 @pytest.mark.parametrize("url", ["", "host/path", "ftp://host/", "http://", "http://host:port/"])
 def test_a_webhook_that_is_no_url_is_refused_and_not_shown(url: str) -> None:
     with pytest.raises(UsageError, match=r"^--webhook: expected a URL such as https://host/path$"):
-        endpoint(url, {})
+        WebhookEndpoint(url, {})
 
 
 def test_secrets_of_a_url_are_not_shown() -> None:
-    made = endpoint("https://user:SECRET@hooks.example:8443/SECRET?x=SECRET", {"A": "SECRET"})
+    made = WebhookEndpoint(
+        "https://user:SECRET@hooks.example:8443/SECRET?x=SECRET", {"A": "SECRET"}
+    )
     assert made.name == "https://hooks.example:8443"
     assert "SECRET" not in repr(made)

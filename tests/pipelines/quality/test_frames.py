@@ -16,7 +16,7 @@ from pipelines.quality.pages import pages
 from pipelines.quality.suites import SUITES
 from pipelines.quality.unbroken import opened
 from pipelines.quality.validation import Validation
-from pipelines.quality.verdicts import JudgedSuite
+from pipelines.quality.verdicts import TableResult
 from tests.pipelines.quality.example_lakes import lake_of_example, loose, whole_example
 
 _AT = datetime(2026, 1, 1, tzinfo=UTC)
@@ -36,7 +36,7 @@ def test_a_frame_has_the_rows_and_whether_they_satisfy_each_condition(
     for column in {*suite.contract.column_names} & {*found.columns}:  # a NULL is told as one
         missing = sum(row.get(column) is None for row in example.rows)
         assert sum(value is None for value in found[column]) == missing, column
-    judged = Validation(by_spark=False).judge(suite, found, len(found))
+    judged = Validation(by_spark=False).judge(suite, found, 0, len(found))
     kept = [one.expectation.meaning for one in judged.verdicts if one.success]
     assert [one for one in kept if not one.startswith("the table has")] == []
     assert all(len(one.sample) == min(5, one.unexpected_rows) for one in judged.verdicts)
@@ -54,7 +54,7 @@ def test_pandas_and_spark_give_the_same_verdicts_and_pages(
     rows = {one.table_name: delta.read_newest(spark, lake, loose(one)).rows for one in tables}
     judged = in_order(judged_rows(spark, suite, rows), suite)
     found = [
-        Validation(by_spark=by_spark).judge(suite, some, len(by_pandas))
+        Validation(by_spark=by_spark).judge(suite, some, 0, len(by_pandas))
         for by_spark, some in ((True, judged), (False, by_pandas))
     ]
     assert found[0].verdicts == found[1].verdicts
@@ -62,5 +62,5 @@ def test_pandas_and_spark_give_the_same_verdicts_and_pages(
         assert _page(found[0]) == _page(found[1])
 
 
-def _page(judged: JudgedSuite) -> str:
+def _page(judged: TableResult) -> str:
     return pages([judged], _AT)[f"{judged.suite.name}.html"].decode()

@@ -168,7 +168,7 @@ def test_great_expectations_says_what_is_broken_and_by_how_many_rows(
         other = suite.joined.contract
         tables[other.table_name] = frame(spark, other, example.other)
     kept = _kept(spark)
-    judged = Validation().judge(suite, judged_rows(spark, suite, tables), rows.count())
+    judged = Validation().judge(suite, judged_rows(spark, suite, tables), 0, rows.count())
     # what other tests kept may go meanwhile, when its DataFrame is collected
     assert _kept(spark) <= kept, "no copy of a table is left in memory"
     assert {one.expectation.meaning for one in judged.verdicts if not one.success} == broken

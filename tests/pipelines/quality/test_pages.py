@@ -15,7 +15,7 @@ from pipelines.quality import pages as quality_pages
 from pipelines.quality.expectation import IN_SET
 from pipelines.quality.suites import SUITES
 from pipelines.quality.validation import gx, gxe
-from pipelines.quality.verdicts import ExpectationResult, JudgedSuite
+from pipelines.quality.verdicts import ExpectationResult, TableResult
 
 _HOSTILE = "<script>alert(1)</script>"
 
@@ -36,7 +36,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder.mkdir()
     (folder / "bronze.gone.html").write_text("of a run before")
     made = quality_pages.pages(
-        [JudgedSuite(suite, verdicts, result)], datetime(2026, 1, 2, tzinfo=UTC)
+        [TableResult(suite, 0, verdicts, result)], datetime(2026, 1, 2, tzinfo=UTC)
     )
     Lake(folder.parent).replace_folder(folder.name, made)
     return folder

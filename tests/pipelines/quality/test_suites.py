@@ -100,7 +100,7 @@ def test_the_one_query_of_a_layer_misses_nothing_that_great_expectations_finds(
             tables[suite.joined.contract.table_name] = other
         rows = judged_rows(spark, suite, tables)
         counts = broken_rows([(suite, rows)])[name]
-        verdicts = Validation().judge(suite, rows, len(example.rows)).verdicts
+        verdicts = Validation().judge(suite, rows, 0, len(example.rows)).verdicts
         missed = [
             one.expectation.meaning
             for count, one in zip(counts, verdicts, strict=True)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from itertools import combinations, pairwise
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from xml.etree import ElementTree
 
@@ -83,9 +84,14 @@ def drawn(rows: Iterable[dict[str, Any]], *, start: int, end: int) -> str:
     place = {"log_start_offset": start, "log_end_offset": end}
     replica = {"node_id": 1, "directory_id": "d", **place}
     fills = Fills(row["leader_id"] for row in rows)
-    told = epoch_lanes.Drawn(tuple(rows), (), (), fills)
-    lane = epoch_lanes.lane(replica, "node 1", told, is_voter=True)
+    told = evidence_with(epochs=rows)
+    lane = epoch_lanes.lane(replica, "node 1", told, fills, is_voter=True)
     return epoch_lanes.draw("id", [lane])
+
+
+def evidence_with(epochs: Iterable[dict[str, Any]] = (), losses: Iterable[Any] = ()) -> Any:
+    """The part of an Evidence that lanes are drawn from."""
+    return SimpleNamespace(epochs=Figure("", tuple(epochs)), losses=losses, snapshots=Figure(""))
 
 
 def epoch_row(number: int, leader: int | None, start: int, end: int) -> dict[str, Any]:
@@ -228,10 +234,10 @@ def luminance(colour: str) -> float:
 def test_of_many_replicas_those_that_lost_records_and_voters_are_drawn() -> None:
     lost = LostRecordCount((Replica(99, "d"),), When.GONE, 3, 2, 0, 0, 2, (1,))
     lanes = []
-    told = epoch_lanes.Drawn((), [lost], (), Fills(()))
+    told, fills = evidence_with(losses=[lost]), Fills(())
     for node in range(100):
         row = {"node_id": node, "directory_id": "d", "log_start_offset": 0, "log_end_offset": 9}
-        lanes.append(epoch_lanes.lane(row, f"node {node}", told, is_voter=node in (50, 51)))
+        lanes.append(epoch_lanes.lane(row, f"node {node}", told, fills, is_voter=node in (50, 51)))
     root = read(epoch_lanes.draw("id", lanes))
     shown = [one.text for one in root.findall("text")]
     assert {"node 50", "node 51", "node 99", "2 truncated from 3"} <= {*shown}

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from pipelines.report.meaning import (
-    Answers,
     Effect,
     LostChange,
     effect,
@@ -156,17 +155,17 @@ def test_unknown_facts_of_the_lost_records_are_named(
     types: list[dict[str, Any]], ranges: list[tuple[int, int]], ends: str
 ) -> None:
     told = [_range(start, end) for start, end in ranges]
-    known = effect(10, 3, Answers([], types, [CREATED], told))
+    known = effect(10, 3, [], types, [CREATED], told)
     assert never_made(known) == f"2 topics were never created{ends}"
     assert (made(known), limits(known)) == ("2 topics created", ends.removeprefix("; "))
 
 
 def test_records_without_changes_are_only_called_so_where_the_state_at_the_fork_is_known() -> None:
     noop = {"record_type": "NO_OP_RECORD", "record_version": 0, "is_control": False, **_at(10)}
-    assert never_made(effect(10, 1, Answers([], [noop], [], [_range(0, 10)]))) == ""
+    assert never_made(effect(10, 1, [], [noop], [], [_range(0, 10)])) == ""
     unknown = "this release doesn't know what the records from offset 10 on would have changed"
-    assert never_made(effect(10, 1, Answers([], [noop], [], []))) == unknown
-    assert never_made(effect(10, 1, Answers([], [noop], None, []))) == "", "nobody asked"
+    assert never_made(effect(10, 1, [], [noop], [], [])) == unknown
+    assert never_made(effect(10, 1, [], [noop], None, [])) == "", "nobody asked"
 
 
 def test_partitions_whose_topic_was_created_again_are_told_by_themselves() -> None:

@@ -258,7 +258,7 @@ def test_replicas_in_conflict_are_two_branches_though_they_claim_one_epoch(
     }
     report, page = reported(together(rows, held(1, 5, 1, (1, 1)), other))
     (parting,) = report.clusters[0].partings
-    assert [branch.crc for branch in parting.parting.branches] == [4242, 1001]
+    assert [branch.crc for branch in parting.decoded.parting.branches] == [4242, 1001]
     assert report.clusters[0].verdict.level is Level.BROKEN
     assert "Both branches claim epoch 1" in page.text
 

@@ -45,7 +45,7 @@ def test_the_ghost_records_are_told_as_kafka_dumps_them(built_lake: Path, data: 
         kept, lost = parting.decoded.speakers
         shown = _branch(cluster, 1)
         assert (kept.node_id, lost.node_id) == (1, 2)
-        assert len([offset for offset in shown if offset >= parting.parting.offset]) == 22
+        assert len([offset for offset in shown if offset >= parting.decoded.parting.offset]) == 22
         for node, branch in ((1, _branch(cluster, 0)), (2, shown)):
             assert branch == {offset: dumped[node, offset] for offset in branch}
         (truncated,) = cluster.truncated

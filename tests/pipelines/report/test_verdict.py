@@ -15,6 +15,7 @@ from pipelines.report.partings import ForkBranch, Parting, Replica
 from pipelines.report.rounds import Rounds
 from pipelines.report.verdict import Level, ReportFacts, RuleCount, verdict
 from pipelines.report.words import Names
+from replica.metadata.records import NEWEST_KAFKA
 
 ONE, TWO, THREE = (Replica(node, f"directory-{node}") for node in (1, 2, 3))
 HEALTHY = ReportFacts(
@@ -65,8 +66,8 @@ CASES = {
         ATTENTION,
         "In the newest captures all 3 replicas hold the same log up to offset 99; all 2 snapshots "
         "are sound; the metadata state above offset 28 is not known to this release, which reads "
-        "up to Kafka 4.4: the log holds newer records; 3 warnings in the newest captures "
-        "(unknown-record-version); no capture shows a replica that lost records.",
+        f"up to Kafka {NEWEST_KAFKA}: the log holds newer records; 3 warnings in the newest "
+        "captures (unknown-record-version); no capture shows a replica that lost records.",
     ),
     "healthy": (
         HEALTHY,

@@ -32,7 +32,7 @@ class Columns(FileRoom):
     def scan(
         self, data: Source, *, start: int = 0, expected_offset: int | None = None
     ) -> SegmentScan:
-        return segments.compact_scan(data, start=start, expected_offset=expected_offset)
+        return segments.scan(data, start=start, expected_offset=expected_offset, compact=True)
 
 
 def told(examined: Examined) -> tuple[object, ...]:

@@ -7,12 +7,13 @@ from pathlib import Path
 import pytest
 
 from replica.check.group import JudgedGroup
+from replica.metadata.records import NEWEST_KAFKA
 from replica.severity import Severity
 from tests.replica.check.editing import judged
 from tests.replica.check.tomorrow import FIRST_OFFSET, write_tomorrow
 
 DATA = Path(__file__).parents[2] / "data"
-ABOVE = "is not known to this release, which reads up to Kafka 4.4"
+ABOVE = f"is not known to this release, which reads up to Kafka {NEWEST_KAFKA}"
 
 
 @pytest.fixture(scope="module", params=["live", "final"])

@@ -15,7 +15,6 @@ from replica.format.reading import MAX_LOG_BYTES, open_file
 from replica.format.segment import SegmentScan, chosen, numbers_of, places_where
 from replica.scan import segments
 from replica.scan.compact import NAMES, CompactBatches, column_of, next_offsets
-from replica.scan.segments import compact_scan
 from tests.bench.segments import batches
 from tests.replica.scan.damaging import Pool, damaged
 
@@ -33,7 +32,7 @@ def all_are_large() -> Iterator[None]:
 def _read(path: Path, raw: bytes, expected_offset: int | None) -> SegmentScan:
     path.write_bytes(raw)
     with open_file(str(path), MAX_LOG_BYTES) as file:
-        return compact_scan(file, expected_offset=expected_offset)
+        return segments.scan(file, expected_offset=expected_offset, compact=True)
 
 
 @pytest.fixture(scope="module")

@@ -82,11 +82,11 @@ def test_many_more_batches_fit_as_columns(monkeypatch: pytest.MonkeyPatch) -> No
     )
     count = 2 * (1 << 20) // BATCH_BYTES
     raw = b"".join(number.to_bytes(8, "big") + log[8:] for number in range(count))
-    assert len(FileRoom(1).compact_scan(raw).batches) == count
+    assert len(FileRoom(1).scan(raw, compact=True).batches) == count
     most = (1 << 20) // COMPACT_BYTES
     raw = b"".join(number.to_bytes(8, "big") + log[8:] for number in range(most + 1))
     with pytest.raises(UnreadableFileError, match=VARIABLE):
-        FileRoom(1).compact_scan(raw)
+        FileRoom(1).scan(raw, compact=True)
 
 
 def test_the_variable_bounds_what_a_file_takes(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,9 +4,9 @@ invariant that breaks."""
 from dataclasses import replace
 
 from replica.history.fetch import Diverging, ValidPosition
-from replica.history.watermark import majority
 from replica.model.epochs import OffsetAndEpoch
 from replica.model.keys import ReplicaKey
+from replica.model.voters import majority
 from replica.raft import core, raft, roles
 from replica.raft.follower import fetch_requests
 from replica.raft.leader import replication, voter_changes

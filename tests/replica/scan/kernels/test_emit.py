@@ -50,7 +50,7 @@ def _variants(write: Call) -> list[Any]:
     outputs = [np.zeros(4_000_000, np.uint8) for _ in range(2)]
     offsets = [np.zeros(count + 1, np.int64) for _ in range(3)]
     known = np.zeros(tables.KNOWN * tables.KNOWN_COLUMNS, np.int64)
-    known_bytes = np.zeros(tables.KNOWN * tables.KNOWN_STRIDE, np.uint8)
+    known_bytes = np.zeros(tables.KNOWN * tables.DICTIONARY_ROOM, np.uint8)
     row = write(
         _SOURCE,
         rows,
