@@ -29,11 +29,6 @@ class DumpFile:
     name: FileName
     log_folder: str | None = None
 
-    @property
-    def shown_log(self) -> str:
-        """The user's name of the directory, or of the file that was named on its own."""
-        return self.shown if self.log_folder is None else os.path.dirname(self.shown)
-
 
 @dataclass(frozen=True, slots=True)
 class WantedFiles:
@@ -135,12 +130,18 @@ class DumpPartitions:
 
     def of(self, file: DumpFile) -> PartitionFolder:
         """The partition of a segment or snapshot."""
-        place = file.path if file.log_folder is None else file.log_folder
+        folder = file.log_folder
+        place = file.path if folder is None else folder
         known = self._known.get(place)
         if known is None:
-            known = self._known[place] = self._look(file)
+            known = partition_of_file(place) if folder is None else partition_at(folder)
+            self._known[place] = known
             if not known.is_metadata:
-                self.tell(f"{file.shown_log}: {known.what}: its records are {self._how(known)}")
+                shown = file.shown if folder is None else os.path.dirname(file.shown)
+                how = "hidden, --keep-secrets shows them"
+                if self.hiding(known) is None:
+                    how = "printed as they are"
+                self.tell(f"{shown}: {known.what}: its records are {how}")
         return known
 
     def hiding(self, partition: PartitionFolder) -> Redactor | None:
@@ -148,13 +149,3 @@ class DumpPartitions:
         printed as they are. A partition without name and topic id may be a metadata log that this
         release can't read, with secrets in it."""
         return None if partition.is_proven else self.redactor
-
-    def _look(self, file: DumpFile) -> PartitionFolder:
-        if file.log_folder is None:
-            return partition_of_file(file.path)
-        return partition_at(file.log_folder)
-
-    def _how(self, partition: PartitionFolder) -> str:
-        if self.hiding(partition) is None:
-            return "printed as they are"
-        return "hidden, --keep-secrets shows them"

@@ -160,14 +160,15 @@ def _exposure_rows(cluster: Cluster, past: Past) -> Iterator[Row]:
     unknown = min_isr_unknown(cluster)
     brokers = len(cluster.live_brokers)
     for one in exposures(cluster):
-        if one.kind == PAIR and brokers > MOST_BROKERS_IN_PAIRS:
+        kind, gone = one.failure
+        if kind == PAIR and brokers > MOST_BROKERS_IN_PAIRS:
             continue
         since = past.exposed.get(one.failure)
         yield {
             "what": EXPOSURE,
             "cluster_id": cluster.cluster_id,
-            "kind": one.kind,
-            "gone": ",".join(one.gone),
+            "kind": kind,
+            "gone": ",".join(gone),
             **one.harm._asdict(),
             "voters_left": one.voters_left,
             "has_majority": one.has_majority,
