@@ -13,7 +13,7 @@ Every rule is a value in `catalogue`. A module here finds the violations of some
                     bulk_replaying finds them in large files
   snapshots         rules of catalogue.snapshots, and the verdict on each snapshot
   epoch_checkpoint, indexes, state_files   rules of catalogue.files
-  members, membership, lineage, same_snapshots   rules of catalogue.groups
+  membership, lineage, same_snapshots   rules of catalogue.groups
   directory         calls all of these for one directory, group for several
 
 `rule` defines Rule and Finding; `examined` defines a directory with the bytes of its logs.
