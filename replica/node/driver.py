@@ -263,16 +263,11 @@ class Driver:
         except PeerError as error:
             self.take(inputs.Failed(send.node_id, send.correlation_id, _core_error(error)))
         else:
-            self._hear(send.message, message)
+            asked, is_fine = send.message, message.error is ErrorCode.NONE
+            # Only the leader of the epoch that a fetch names answers the fetch without an error.
+            if is_fine and isinstance(asked, FetchRequest | FetchSnapshotRequest):
+                self.heard.answered(asked.epoch, time.monotonic())
             self.take(inputs.Response(send.node_id, send.correlation_id, message))
-
-    def _hear(self, asked: PeerRequest, answer: PeerResponse) -> None:
-        """Note that a leader has answered. Only the leader of the epoch that a fetch names answers
-        this fetch without an error."""
-        if answer.error is not ErrorCode.NONE:
-            return
-        if isinstance(asked, FetchRequest | FetchSnapshotRequest):
-            self.heard.answered(asked.epoch, time.monotonic())
 
     def _snapshot_if_due(self) -> None:
         policy, host = self._policy, self.host
