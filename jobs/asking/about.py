@@ -50,30 +50,23 @@ class About:
     def holds(self, entity: str, name: str) -> bool:
         """Whether the change of an entity is asked for. entity: its kind. name: its name for
         people."""
-        return all(is_about(entity, name) for is_about in self._tests())
+        return all(entity in kinds and is_about(entity, name) for kinds, is_about in self._tests())
 
     def entities(self) -> frozenset[str] | None:
         """The kinds of entities that are possible, None for all."""
-        found: frozenset[str] | None = None
-        for value, kinds in (
-            (self.topic, _OF_TOPICS),
-            (self.broker, _OF_BROKERS),
-            (self.principal, _OF_PRINCIPALS),
-            (self.config, _OF_CONFIGS),
-        ):
-            if value is not None:
-                found = frozenset(kinds) if found is None else found & frozenset(kinds)
-        return found
+        kinds = [frozenset(possible) for possible, _ in self._tests()]
+        return frozenset.intersection(*kinds) if kinds else None
 
-    def _tests(self) -> Iterator[Callable[[str, str], bool]]:
+    def _tests(self) -> Iterator[tuple[tuple[str, ...], Callable[[str, str], bool]]]:
+        """(possible kinds of entities, test of kind and name) for each field that is given."""
         if self.topic is not None:
-            yield self._is_of_topic
+            yield ("topic", "partition", "config", "acl"), self._is_of_topic
         if self.broker is not None:
-            yield self._is_of_broker
+            yield ("broker", "config"), self._is_of_broker
         if self.principal is not None:
-            yield self._is_of_principal
+            yield ("acl", "delegation_token", "scram", "client_quota"), self._is_of_principal
         if self.config is not None:
-            yield lambda entity, name: entity == "config" and name.endswith(f": {self.config}")
+            yield ("config",), lambda entity, name: name.endswith(f": {self.config}")
 
     def _is_of_topic(self, entity: str, name: str) -> bool:
         topic = self.topic
@@ -100,9 +93,3 @@ class About:
             or (entity == "scram" and name.rpartition(" ")[0] == user)
             or (entity == "client_quota" and f"user {user}" in name.rpartition(": ")[0].split(", "))
         )
-
-
-_OF_TOPICS = ("topic", "partition", "config", "acl")
-_OF_BROKERS = ("broker", "config")
-_OF_PRINCIPALS = ("acl", "delegation_token", "scram", "client_quota")
-_OF_CONFIGS = ("config",)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
+from jobs.asking.about import AskedCluster
 from jobs.asking.cluster_source import ClusterSource, Wanted
 from jobs.asking.lake_history import LOG, RANGES, RECORDS, ClusterHistory, cluster_history
-from jobs.asking.sql_delta_rs import rows
+from jobs.asking.sql_delta_rs import named_rows, rows
 from jobs.asking.sql_views import HISTORY, literal
-from jobs.moments import Moment
 from jobs.output import ms_of
 from pipelines.in_memory.health_rules import WATCHED_ENTITIES, cluster_of, steps_of
 from pipelines.lake import Lake
@@ -22,22 +22,14 @@ FINDINGS = "gold.findings"
 
 
 def from_lake(
-    lake: Lake,
-    cluster_id: str | None,
-    moment: Moment,
-    broker_defaults: Mapping[str, str],
-    *,
-    committed_only: bool,
-    wanted: Wanted,
+    lake: Lake, asked: AskedCluster, broker_defaults: Mapping[str, str], wanted: Wanted
 ) -> ClusterSource:
-    """The state at a moment. Raises UsageError where the lake doesn't know it."""
-    history = cluster_history(lake, cluster_id, committed_only=committed_only)
-    end_offset = history.end_offset(moment)
-    counts: Counter[str] = Counter()
-    held: list[tuple[str, str, int | None]] = []
-    for entity, _, value, offset in history.entities(end_offset):
-        counts[entity] += 1
-        held.append((entity, value, offset))
+    """The state of the cluster at its moment. Raises UsageError where the lake doesn't know it."""
+    history = cluster_history(lake, asked.cluster, committed_only=asked.committed_only)
+    end_offset = history.end_offset(asked.moment)
+    entities = history.entities(end_offset, "entity, value, record_offset")
+    held = [(kind, value, offset) for kind, value, offset in entities]
+    counts = Counter(kind for kind, _, _ in held)
     look = {
         "cluster_id": history.cluster_id,
         "source": lake.place,
@@ -74,14 +66,8 @@ def _steps(history: ClusterHistory, end_offset: int) -> Iterator[VisibleChange]:
         f"WHERE {within.format('valid_to_offset')} ORDER BY 1 DESC"
     )
     return steps_of(
-        {
-            "offset": offset,
-            "at_ms": None if at is None else ms_of(at),
-            "entity": entity,
-            "key": key,
-            "value": value,
-        }
-        for offset, at, entity, key, value in rows(history.lake, query)
+        {**row, "at_ms": None if row["at"] is None else ms_of(row["at"])}
+        for row in named_rows(history.lake, query)
     )
 
 

@@ -75,7 +75,6 @@ def _of_directories(options: HistoryOptions, is_wanted: Wanted) -> list[Row]:
         for branch in branches:
             changes = logged_changes(branch, redactor, progress.show)
             found += _rows(branch.cluster_id, changes, is_wanted)
-    progress.clear()
     return found
 
 

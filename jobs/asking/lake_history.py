@@ -100,33 +100,30 @@ class ClusterHistory:
                 option = moment.option or "--at-offset"
                 raise UsageError(f"{option} {moment.at_offset}: the log ends at {end}")
             end = moment.at_offset
-        self._check_known(end)
+        why = why_unknown(self.lake, self.cluster_id, end)
+        if why is not None:
+            raise UsageError(why)
         return end
 
     def is_before_whole_log(self, moment: Moment) -> bool:
         """Whether the moment is a time before the first record, of a log that the lake has from
         offset 0 on."""
-        if moment.at_time is None or not self._has_log_below(1):
+        if moment.at_time is None:
             return False
-        return self._batch_at(moment.at_time) is None
+        ((at_0,),) = self._log('count(CASE WHEN "offset" < 1 THEN 1 END)')
+        return int(at_0) == 1 and self._batch_at(moment.at_time) is None
 
-    def entities(self, end_offset: int) -> Iterator[Sequence[Any]]:
-        """(entity, key, value, offset) of each entity, sorted. offset is NULL where the entity is
-        older than what the lake knows.
+    def entities(self, end_offset: int, columns: str) -> Iterator[Sequence[Any]]:
+        """These columns of HISTORY, such as `entity, value`, for each entity, sorted by entity and
+        key. record_offset is NULL where the entity is older than what the lake knows.
 
         end_offset: from the method `end_offset`.
         """
-        columns = "entity, key, value, record_offset"
-        return self._history(columns, valid_at(end_offset), "ORDER BY entity, key")
-
-    def named_entities(self, end_offset: int) -> Iterator[Sequence[Any]]:
-        """(entity, key, name, value, offset) of each entity; otherwise as `entities`."""
-        columns = "entity, key, name, value, record_offset"
         return self._history(columns, valid_at(end_offset), "ORDER BY entity, key")
 
     def versions_that_differ(self, a: int, b: int) -> Iterator[Sequence[Any]]:
-        """(entity, name, value, whether it is a's) of the versions that only one of two states
-        holds.
+        """(entity, name, value, whether state a holds it) of the versions that only one of the
+        states a and b holds.
 
         a, b: from the method `end_offset`.
         """
@@ -142,17 +139,6 @@ class ClusterHistory:
                 "nothing of this log is proven to be committed: leave --committed-only out"
             )
         return int(end)
-
-    def _check_known(self, end_offset: int) -> None:
-        """Raises UsageError where the state at this end offset is unknown."""
-        why = why_unknown(self.lake, self.cluster_id, end_offset)
-        if why is not None:
-            raise UsageError(why)
-
-    def _has_log_below(self, end_offset: int) -> bool:
-        """Whether the lake has each record below the offset."""
-        ((count,),) = self._log(f'count(CASE WHEN "offset" < {end_offset} THEN 1 END)')
-        return int(count) == end_offset
 
     def _at_time(self, moment: Moment, at_time: datetime) -> int:
         option = f"{moment.option or '--at-time'} {time_text(at_time)}"

@@ -16,7 +16,7 @@ from jobs.outcome import SAFETY_CODES
 from jobs.output import complain, more_line, write_either
 from replica.errors import UsageError
 from replica.health.cluster import Cluster
-from replica.preflight.answer import ChangeSafety, Preflight, unknown
+from replica.preflight.answer import ChangeSafety, Preflight, gravest, unknown
 from replica.preflight.reassigning import reassign
 from replica.preflight.reassignment_file import assignments_in
 from replica.preflight.stopping import stop_brokers, stop_rack
@@ -76,7 +76,7 @@ def _judge(look: Callable[[], Cluster], checks: Sequence[Check], options: PlanOp
         cluster = look()
         found = [_with_doubts(check(cluster), cluster) for check in checks]
         _show(found, cluster, options.limit, json_output=options.json_output)
-        code = _code(found)
+        code = SAFETY_CODES[gravest(one.answer for one in found).value]
         if options.while_s is None or code == 0:
             return code
         time.sleep(options.while_s)
@@ -92,14 +92,6 @@ def _with_doubts(found: Preflight, cluster: Cluster) -> Preflight:
         doubts.append(f"lacks the record at offset {cluster.refused_at}, which can't be applied")
     told = (unknown("state", f"{doubt}: `kraftlake check` says more") for doubt in doubts)
     return Preflight(found.action, (*found.reasons, *told), found.needs)
-
-
-def _code(found: Sequence[Preflight]) -> int:
-    answers = {one.answer for one in found}
-    for answer in (ChangeSafety.UNSAFE, ChangeSafety.UNKNOWN):
-        if answer in answers:
-            return SAFETY_CODES[answer.value]
-    return 0
 
 
 def _show(found: Sequence[Preflight], cluster: Cluster, limit: int, *, json_output: bool) -> None:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import Any, NamedTuple
+from typing import Any
 
 from jobs.asking.sql_views import AT_END, View
 from jobs.clock import ZonedClock
@@ -84,19 +84,13 @@ def write_answer(answer: QueryResult, form: str) -> None:
             complain(f"({counted(count, 'row')})")
 
 
-def write_timed(
-    columns: Sequence[str], rows: Iterable[NamedTuple], form: str, clock: ZonedClock
-) -> None:
-    """Print rows that have a column `at`, which is a time in ms or None. JSON has the ms, the other
-    forms have the time in the clock's zone. columns: the names of the rows' fields. form: as for
-    write_answer."""
+def write_timed(columns: Sequence[str], rows: Iterable[Any], form: str, clock: ZonedClock) -> None:
+    """Print rows, which are named tuples with a field `at`: a time in ms, or None. JSON has the ms,
+    the other forms have the time in the clock's zone. columns: the names of the rows' fields. form:
+    as for write_answer."""
     if form != "json":
-        rows = (_at_by(clock, row) for row in rows)
+        rows = (r if r.at is None else r._replace(at=clock.text(r.at)) for r in rows)
     write_answer(QueryResult(tuple(columns), iter(rows)), form)
-
-
-def _at_by(clock: ZonedClock, row: Any) -> Any:
-    return row if row.at is None else row._replace(at=clock.text(row.at))
 
 
 def _write_expanded(answer: QueryResult) -> None:

@@ -7,14 +7,12 @@ compares with the real ones.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from replica.errors import UsageError
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(NamedTuple):
     """A ready-made question. name: as on the command line. title: the question in an operator's
     words. sql: the query, which orders its rows."""
 
@@ -30,11 +28,6 @@ def question(name: str) -> Question:
             return one
     names = ", ".join(one.name for one in QUESTIONS)
     raise UsageError(f"--question {name}: there is no such question; choose {names}")
-
-
-def rows() -> Iterator[tuple[str, str, str]]:
-    """Name, title and SQL of every question."""
-    return ((one.name, one.title, one.sql) for one in QUESTIONS)
 
 
 DEMO = (

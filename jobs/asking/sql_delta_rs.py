@@ -45,7 +45,7 @@ def rows(lake: Lake, sql: str) -> Iterator[Sequence[Any]]:
 
 
 def named_rows(lake: Lake, sql: str) -> Iterator[dict[str, Any]]:
-    """The same as dictionaries by column name. The names must differ."""
+    """The rows of a query of our own, as dictionaries by column name. The names must differ."""
     return _of_our_own(lake, sql).by_name()
 
 
@@ -121,9 +121,7 @@ def _converter(field: Any) -> Callable[[Any], Any] | None:
     kind = str(field.type)
     if "Interval" in kind or "Duration" in kind:
         raise QueryError(f"column {field.name} is an interval: cast it to VARCHAR")
-    if is_variant(kind):
-        return _decoded
-    return None
+    return _decoded if is_variant(kind) else None
 
 
 def is_variant(kind: str) -> bool:

@@ -45,7 +45,7 @@ def answer(query: LakeQuery) -> QueryResult:
         if len(database.extract_statements(query.sql)) > 1:
             raise QueryError("more than one statement: ask one query at a time")
         found = database.sql(_TABLES if lists_tables(query.sql) else query.sql)
-        converters = [_converter(str(kind)) for kind in found.types]
+        converters = [_parsed if str(kind) == "JSON" else None for kind in found.types]
         batches = found.to_arrow_reader(_ROWS)
     except duckdb.Error as error:
         raise QueryError(line_of(error)) from error
@@ -74,12 +74,8 @@ def _columns(schema: pa.Schema) -> str:
     return f"* REPLACE ({shown})" if shown else "*"
 
 
-def _converter(kind: str) -> Callable[[Any], Any] | None:
-    """The function that converts a column's values: JSON is shown as its content."""
-    return _parsed if kind == "JSON" else None
-
-
 def _parsed(value: str | None) -> Any:
+    """The content of a value of type JSON."""
     return None if value is None else json.loads(value)
 
 

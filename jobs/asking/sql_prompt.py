@@ -47,7 +47,7 @@ It returns the exit code."""
 def prompt(options: SqlOptions, form: str, run: Run) -> int:
     """Ask until the input ends. Returns 0. An error of a query is a line; the prompt goes on.
 
-    options: lake, engine, moment and cluster for each query. form: of the first answers.
+    options: lake, engine, moment and cluster for each query. form: that of the first answers.
     """
     tables = tables_of(options.lake)
     write_line(f"kraftlake sql on {options.lake}: {len(tables)} tables; \\? helps, Ctrl-D ends")

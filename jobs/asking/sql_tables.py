@@ -37,7 +37,7 @@ def list_tables(lake: Lake, form: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Table:
-    """columns: (name, type, nullable, comment) each."""
+    """A table or a view. columns: (name, type, nullable, comment) of each column."""
 
     name: str
     description: str

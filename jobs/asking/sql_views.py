@@ -78,9 +78,9 @@ DUCK_DB = Dialect(
 
 @dataclass(frozen=True)
 class View:
-    """name: as in a query. columns: (name, type, meaning). entity: the kind of entities that it
-    shows. select: makes the view's SELECT in a dialect. In it, the name `held` stands for these
-    entities' rows of metadata_history."""
+    """A view. name: as in a query. columns: (name, type, meaning) of each column. entity: the kind
+    of entities that it shows. select: makes the view's SELECT in a dialect. In it, the name `held`
+    stands for these entities' rows of metadata_history."""
 
     name: str
     description: str

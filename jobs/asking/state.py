@@ -92,7 +92,7 @@ def _show_entities(asked: AskedCluster, options: StateOptions) -> int:
     if asked.lake is not None:
         history = _history(asked)
         end_offset = history.end_offset(asked.moment)
-        rows = history.named_entities(end_offset)
+        rows = history.entities(end_offset, "entity, key, name, value, record_offset")
     else:
         end_offset, rows = _of_directories(asked, names_in(options.order), redactor)
     complain(f"state: at offset {end_offset}")
@@ -126,7 +126,6 @@ def _of_directories(
         proven_end = branch.proven_end if asked.committed_only else None
         end_offset = _end(branch, asked.moment, proven_end)
         held = state_at(branch, end_offset, redactor, progress.show)
-    progress.clear()
     if held is None:
         raise UsageError(
             f"offset {end_offset}: the directories hold neither the whole log below it nor a "

@@ -3,7 +3,7 @@ would do."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from heapq import nsmallest
 from itertools import count, groupby
@@ -60,14 +60,7 @@ def source_of(
     if asked.lake is not None:
         from jobs.asking.cluster_in_lake import from_lake  # Directories need no delta-rs.
 
-        return from_lake(
-            asked.lake,
-            asked.cluster,
-            asked.moment,
-            broker_defaults,
-            committed_only=asked.committed_only,
-            wanted=wanted,
-        )
+        return from_lake(asked.lake, asked, broker_defaults, wanted)
     return from_directories(asked.paths, asked.cluster, broker_defaults, wanted)
 
 
@@ -91,8 +84,8 @@ def show_sizes(source: ClusterSource, *, limit: int, json_output: bool) -> int:
         return 0
     for number, (about, group) in enumerate(groupby(sizes, key=lambda size: size.about)):
         rows = [asdict(size) for size in group]
-        _between(number)
-        _section(_SIZE_TITLES[about], rows, limit if about == TOPIC else len(rows), ("about",))
+        shown = limit if about == TOPIC else len(rows)
+        _section(number, _SIZE_TITLES[about], rows, shown, "about", len(rows))
     return 0
 
 
@@ -124,11 +117,10 @@ def show_exposure(source: ClusterSource, *, limit: int, json_output: bool) -> in
             offset, at = since.get(one.failure, (None, None))
             write_json({**_row(one), "since_offset": offset, "since": at})
         return 0
-    for number, (kind, group) in enumerate(groupby(found, key=lambda one: one.kind)):
-        _between(number)
+    for number, (kind, group) in enumerate(groupby(found, key=lambda one: one.failure.kind)):
         worst, number_of = _worst(group, limit)
-        rows = ({**_row(one), "since": _began(since.get(one.failure))} for one in worst)
-        _section(_TITLES[kind], rows, limit, ("kind",), number_of)
+        rows = [{**_row(one), "since": _began(since.get(one.failure))} for one in worst]
+        _section(number, _TITLES[kind], rows, limit, "kind", number_of)
     return 0
 
 
@@ -150,8 +142,8 @@ def _where(source: ClusterSource) -> None:
 
 def _row(exposure: Exposure) -> dict[str, Any]:
     return {
-        "kind": exposure.kind,
-        "gone": list(exposure.gone),
+        "kind": exposure.failure.kind,
+        "gone": list(exposure.failure.gone),
         **exposure.harm._asdict(),
         "voters_left": exposure.voters_left,
         "has_majority": exposure.has_majority,
@@ -178,33 +170,21 @@ def _worst_first(exposure: Exposure) -> tuple[Any, ...]:
 
 
 def _section(
-    title: str,
-    rows: Iterable[Mapping[str, Any]],
-    limit: int,
-    left_out: tuple[str, ...],
-    number_of: int | None = None,
+    number: int, title: str, rows: Sequence[dict[str, Any]], limit: int, left_out: str, total: int
 ) -> None:
-    """Print a table below its title, without columns that have no value. number_of: how many rows
-    there are in all, where `rows` are only the first of them."""
-    held = list(rows)
-    total = len(held) if number_of is None else number_of
+    """Print a table below its title, without the column `left_out` and columns that have no value.
+    An empty line stands above each section but number 0. total: how many rows there are, where
+    `rows` are only the first of them."""
     columns = [
-        name
-        for name in held[0]
-        if name not in left_out and any(row[name] is not None for row in held)
+        name for name in rows[0] if name != left_out and any(row[name] is not None for row in rows)
     ]
-    write_line(f"{title}:")
-    write_table(columns, _cells(held[:limit], columns))
-    for line in more_line(limit, total):
-        write_line(line)
-
-
-def _between(number: int) -> None:
-    """Print an empty line before each section except the first."""
     if number:
         write_line("")
-
-
-def _cells(rows: Iterable[Mapping[str, Any]], columns: Iterable[str]) -> Iterator[list[Any]]:
-    for row in rows:
-        yield [", ".join(v) if isinstance(v := row[name], list) else v for name in columns]
+    write_line(f"{title}:")
+    cells = (
+        [", ".join(v) if isinstance(v := row[name], list) else v for name in columns]
+        for row in rows[:limit]
+    )
+    write_table(columns, cells)
+    for line in more_line(limit, total):
+        write_line(line)

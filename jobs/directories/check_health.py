@@ -40,7 +40,6 @@ class Families:
     health_of_files: bool = False
 
 
-DEFAULT_FAMILIES = Families()
 _BY_NAME = {
     "files": Families(health=False),
     "health": Families(files=False, health_counts=True, health_of_files=True),
@@ -52,7 +51,7 @@ def families_of(name: str | None, *, replay: bool) -> Families:
     """The families of --family; name is None where it isn't given. Raises UsageError for an unknown
     name, and for health without a replay, which it needs."""
     if name is None:
-        return DEFAULT_FAMILIES
+        return Families()
     families = _BY_NAME.get(name.lower())
     if families is None:
         raise UsageError(f"--family {name}: expected {', '.join(_BY_NAME)}")
@@ -63,7 +62,8 @@ def families_of(name: str | None, *, replay: bool) -> Families:
 
 @dataclass(frozen=True, slots=True)
 class ClusterHealth:
-    """findings: the worst first. cluster: None where no state could be replayed."""
+    """The health of one cluster. findings: the worst first. cluster: None where no state could be
+    replayed."""
 
     cluster_id: str | None
     directory: str

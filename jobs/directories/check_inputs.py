@@ -27,8 +27,9 @@ from replica.scan.file_room import FileRoom
 
 @dataclass(frozen=True)
 class CheckInputs:
-    """groups: what was looked at together; a single file is a group of its own. damages: of bundles
-    and of folders that can't be listed, in the user's names."""
+    """What is to be checked. groups: what was looked at together; a single file is a group of its
+    own. damages: those of bundles, and of folders that can't be listed; they name files as the user
+    does."""
 
     groups: tuple[tuple[Found, ...], ...]
     damages: tuple[Damage, ...]
@@ -53,8 +54,8 @@ def find_inputs(paths: Iterable[str], order: Sequence[str], stack: ExitStack) ->
 
 
 def find_newest_inputs(paths: Iterable[str], stack: ExitStack) -> CheckInputs:
-    """The same for a command without --order. For two captures of one replica it raises a
-    UsageError that says to name one of them."""
+    """What find_inputs gives, for a command without --order. Raises UsageError for two captures of
+    one replica, with a message that says to name one of them."""
     try:
         return find_inputs(paths, (), stack)
     except AmbiguousOrderError as error:
@@ -64,8 +65,8 @@ def find_newest_inputs(paths: Iterable[str], stack: ExitStack) -> CheckInputs:
 def examine_all(
     found: Iterable[Found], show: Callable[[str], None]
 ) -> tuple[list[Examined], list[Damage]]:
-    """Read each directory or file once. One that can't be read becomes a damage, in the user's
-    names. show: called with the one that is read now."""
+    """Read each directory or file once. One that can't be read becomes a damage, which names it as
+    the user does. show: is told which one is read now."""
     room = FileRoom.of_environment()
     examined: list[Examined] = []
     damages: list[Damage] = []

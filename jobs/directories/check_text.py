@@ -39,11 +39,8 @@ class CheckVerdict(StrEnum):
 def verdict_of(member: JudgedDirectory) -> CheckVerdict:
     """The verdict on one directory or file."""
     found = {finding.severity for finding in member.findings}
-    for severity, verdict in (
-        (Severity.ERROR, CheckVerdict.ERROR),
-        (Severity.WARNING, CheckVerdict.WARNING),
-    ):
-        if severity in found:
+    for verdict in (CheckVerdict.ERROR, CheckVerdict.WARNING):
+        if Severity(verdict) in found:
             return verdict
     judged = all(one.validity is Validity.VALID for one in member.verdicts)
     whole = member.examined.is_directory and member.partition.is_metadata and judged
@@ -52,9 +49,8 @@ def verdict_of(member: JudgedDirectory) -> CheckVerdict:
 
 def last_epoch(examined: Examined) -> int | None:
     """The leader epoch of the log's last batch, None for a log without one."""
-    held = [segment.scan.batches for segment in examined.directory.segments]
-    batches = next((each for each in reversed(held) if each), None)
-    return None if batches is None else batches[-1].header.leader_epoch
+    last = examined.last_batch
+    return None if last is None else last.header.leader_epoch
 
 
 def validities(member: JudgedDirectory) -> Mapping[str, int]:
@@ -97,8 +93,8 @@ def summary(
     quorums: Sequence[dict[str, Any]],
     exit_code: int,
 ) -> dict[str, Any]:
-    """The last line of --json: an object with one field, which no finding has. counts: of the
-    findings that decide about the exit code."""
+    """The last line of --json: an object with one field, which no finding has. counts: how many
+    findings of each severity decide about the exit code."""
     told = {"checked": len(members), **severity_counts(counts), "exit_code": exit_code}
     clusters = {"health": list(health), "quorums": list(quorums)}
     return {"summary": {**told, "directories": list(members), **clusters}}
@@ -124,8 +120,8 @@ def reaches(counts: Mapping[Severity, int], level: Severity) -> bool:
 
 
 def severity_of(option: str, text: str) -> Severity:
-    """The severity of a name, in --json's words or in those of text. option: for the error. Raises
-    UsageError for another word."""
+    """The severity that the user named by the word for it in --json or in text. option: the
+    option's name, for the message. Raises UsageError for another word."""
     for severity, noun in NOUNS.items():
         if text.lower() in (severity, noun):
             return severity
@@ -159,8 +155,8 @@ def describe_member(
 
 
 def describe_group(title: str, shown: Sequence[Finding]) -> Iterator[str]:
-    """The same for findings that belong to no directory. Without a title there is no line with a
-    verdict."""
+    """A line with the verdict on findings that belong to no directory, and the findings below it by
+    rule. Without a title there is no line with a verdict."""
     if title and shown:
         yield f"{title}: {severities(shown) or _sound()}"
     yield from _by_rule(shown, "")
@@ -175,11 +171,9 @@ def describe_missing_voters(quorum: LookedAtQuorum) -> str:
         else str(voter.node_id)
         for voter in sorted(quorum.missing)
     )
-    named = (
-        f"directories of nodes {', '.join(others)} and {last}"
-        if others
-        else (f"directory of node {last}")
-    )
+    named = f"directory of node {last}"
+    if others:
+        named = f"directories of nodes {', '.join(others)} and {last}"
     count = len(quorum.voters)
     seen = coloured(f"{count - len(quorum.missing)} of {count} checked", "yellow")
     told = f"voters of {one_line(quorum.cluster_id)}: {seen}; give the {named} too"

@@ -37,7 +37,7 @@ from replica.scan.file_room import FileRoom
 class LogDifference:
     """Two replicas, the relation of their logs, and what one of them would lose.
 
-    same_replica: one replica at two moments. Then log_b has a made-up key.
+    same_replica: whether both are one replica at two moments. Then log_b has a made-up key.
     """
 
     a: Examined
@@ -157,7 +157,8 @@ def describe(difference: LogDifference, reader: LogRecordReader) -> Iterator[str
     elif relation is Relation.PREFIX:
         yield from _prefix(difference)
     elif relation is Relation.DISJOINT:
-        yield from _disjoint(difference)
+        yield "disjoint: no offset is held by both logs, so they can't be compared."
+        yield "The one behind starts from a snapshot of the other; compare their snapshots instead."
     else:
         yield from _parted(difference, reader)
     if difference.a.hides_entries or difference.b.hides_entries:
@@ -194,11 +195,6 @@ def _prefix(difference: LogDifference) -> Iterator[str]:
         yield f"{ahead} has {_records(missing)} more; nothing that {behind} holds was rewritten."
         return
     yield f"{behind} is behind {ahead} by {_records(missing)}; it fetches them and loses nothing."
-
-
-def _disjoint(difference: LogDifference) -> Iterator[str]:
-    yield "disjoint: no offset is held by both logs, so they can't be compared."
-    yield "The one behind starts from a snapshot of the other; compare their snapshots instead."
 
 
 def _parted(difference: LogDifference, reader: LogRecordReader) -> Iterator[str]:

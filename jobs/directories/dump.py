@@ -10,13 +10,13 @@ import json
 import sys
 from collections.abc import Iterable
 from contextlib import ExitStack
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from jobs.commands.directories import DumpOptions
-from jobs.directories import dump_bulk
 from jobs.directories.dump_files import DumpFile, DumpPartitions, WantedFiles, find_files
 from jobs.directories.selection import Selection, select
-from jobs.directories.state_files import EMPTY_IS_LEGAL, READERS, plain_content
+from jobs.directories.state_files import READERS
 from jobs.output import (
     ProgressLine,
     complain,
@@ -33,7 +33,7 @@ from replica.format.byte_source import OpenFile, Source
 from replica.format.compression import Inflation
 from replica.format.content import FileContent
 from replica.format.damage import Damage, DamageKind
-from replica.format.file_names import LOG_KINDS, FileKind
+from replica.format.file_names import INDEX_KINDS, LOG_KINDS, FileKind
 from replica.format.reading import (
     MAX_LOG_BYTES,
     MAX_STATE_BYTES,
@@ -132,11 +132,11 @@ class _Dumping:
             detail = "no segment, snapshot or other file of a metadata directory"
             self.name(Damage(0, len(data), DamageKind.NOT_KAFKA, detail, file.shown))
             return
-        if not data and kind not in EMPTY_IS_LEGAL:
+        if not data and kind not in INDEX_KINDS:  # Kafka leaves indexes of 0 bytes behind.
             self.name(Damage(0, 0, DamageKind.EMPTY_FILE, f"a {kind} of 0 bytes", file.shown))
             return
         try:
-            content = plain_content(kind, data)
+            content = READERS[kind](data)
         except DataError as error:
             position = error.position or 0
             damage = Damage(position, len(data) - position, DamageKind.CONTENT, error.reason)
@@ -184,10 +184,17 @@ class _Dumping:
             self._end(file, found)
 
     def _bulk(self, file: DumpFile, opened: OpenFile, expected: int | None) -> None:
-        """Print a large file while it is read; the lines are the same."""
-        keep_secrets = self.options.keep_secrets
-        found = dump_bulk.line_scan(
-            opened, file.shown, expected, self.selection, keep_secrets=keep_secrets
+        """Print the JSON of a large file while the bulk reader reads it: the same lines as by the
+        scalar reader, tens of times faster."""
+        from replica.scan.lines import LineScan  # It loads numpy and the compiled kernels.
+
+        found = LineScan(
+            opened,
+            prefix=_line_start(file.shown).encode("utf-8", "surrogateescape"),
+            expected_offset=expected,
+            keep_secrets=self.options.keep_secrets,
+            choose=self.selection.chosen_rows(),
+            takes_type=self.selection.takes_type,
         )
         for piece in found:
             if isinstance(piece, memoryview):
@@ -275,7 +282,7 @@ class _Dumping:
         return record_line(record, epoch, read, self._json_start(file))
 
     def _json_start(self, file: DumpFile) -> str | None:
-        return dump_bulk.line_start(file.shown) if self.options.json_output else None
+        return _line_start(file.shown) if self.options.json_output else None
 
     def _undecodable(self, file: DumpFile, position: int, offset: int, reason: str) -> None:
         detail = f"record at offset {offset} of the batch at this byte: {reason}"
@@ -289,7 +296,9 @@ class _Dumping:
         redactor, partition = self.reader.redactor, self.partitions.of(file)
         if redactor is None or (not partition.is_metadata and partition.is_proven):
             return ()
-        return dump_bulk.secret_batches(data, expected)
+        from replica.scan.secret_batches import secret_positions  # It loads numpy, too.
+
+        return secret_positions(data, expected_offset=expected)
 
     def _batch(self, file: DumpFile, batch: LocatedBatch, *, is_secret: bool) -> None:
         header = batch.header
@@ -326,3 +335,9 @@ class _Dumping:
             return
         self.headed = file
         write_line(f"# {file.shown}")
+
+
+@lru_cache(maxsize=1)
+def _line_start(shown: str) -> str:
+    """The beginning of each JSON line of the file, up to the offset of the record."""
+    return f'{{"file":{safe_json(json.dumps(shown, ensure_ascii=False))},"offset":'

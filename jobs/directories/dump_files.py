@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from jobs.directories.discovering import discovered, unreadable
 from jobs.output import complain
 from replica.check.partition import PartitionFolder, partition_at, partition_of_file
-from replica.errors import UnreadableFileError
+from replica.errors import UnreadableFileError, reading
 from replica.format.damage import Damage
 from replica.format.discovery import DirectoryPath, FilePath
 from replica.format.file_names import LOG_KINDS, FileKind, FileName, classify
@@ -28,11 +28,6 @@ class DumpFile:
     shown: str
     name: FileName
     log_folder: str | None = None
-
-    @property
-    def shown_log(self) -> str:
-        """The user's name of the directory, or of the file that was named on its own."""
-        return self.shown if self.log_folder is None else os.path.dirname(self.shown)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,10 +113,8 @@ def _order(file: DumpFile) -> tuple[int, int, int, bool, str]:
 
 
 def _names(folder: str) -> list[str]:
-    try:
+    with reading(folder):
         return os.listdir(folder)
-    except OSError as error:
-        raise UnreadableFileError(folder, error.strerror or str(error)) from error
 
 
 @dataclass
@@ -137,12 +130,18 @@ class DumpPartitions:
 
     def of(self, file: DumpFile) -> PartitionFolder:
         """The partition of a segment or snapshot."""
-        place = file.path if file.log_folder is None else file.log_folder
+        folder = file.log_folder
+        place = file.path if folder is None else folder
         known = self._known.get(place)
         if known is None:
-            known = self._known[place] = self._look(file)
+            known = partition_of_file(place) if folder is None else partition_at(folder)
+            self._known[place] = known
             if not known.is_metadata:
-                self.tell(f"{file.shown_log}: {known.what}: its records are {self._how(known)}")
+                shown = file.shown if folder is None else os.path.dirname(file.shown)
+                how = "hidden, --keep-secrets shows them"
+                if self.hiding(known) is None:
+                    how = "printed as they are"
+                self.tell(f"{shown}: {known.what}: its records are {how}")
         return known
 
     def hiding(self, partition: PartitionFolder) -> Redactor | None:
@@ -150,13 +149,3 @@ class DumpPartitions:
         printed as they are. A partition without name and topic id may be a metadata log that this
         release can't read, with secrets in it."""
         return None if partition.is_proven else self.redactor
-
-    def _look(self, file: DumpFile) -> PartitionFolder:
-        if file.log_folder is None:
-            return partition_of_file(file.path)
-        return partition_at(file.log_folder)
-
-    def _how(self, partition: PartitionFolder) -> str:
-        if self.hiding(partition) is None:
-            return "printed as they are"
-        return "hidden, --keep-secrets shows them"

@@ -20,10 +20,12 @@ def branches_in(
 ) -> Iterator[list[Branch]]:
     """The branch of each cluster in the directories, or of the named one.
 
-    Their files can be read until the context ends. What can't be read is named on stderr. order:
-    see find_inputs. Raises UsageError where no directory holds a metadata record.
+    Their files can be read until the context ends; then `progress` is cleared. What can't be read
+    is named on stderr. order: see find_inputs. Raises UsageError where no directory holds a
+    metadata record.
     """
     with ExitStack() as stack:
+        stack.callback(progress.clear)
         inputs = find_inputs(paths, order, stack)
         looks = [_look(group, progress) for group in inputs.groups]
         progress.clear()

@@ -15,8 +15,7 @@ from jobs.directories.recover_text import describe
 from jobs.output import ProgressLine, complain, write_either
 from jobs.seeds import MAX_REHEARSED, seeds_in
 from replica.check.damaged import bundle_damage
-from replica.check.examined import Examined, replica_log
-from replica.check.members import by_cluster
+from replica.check.examined import Examined, by_cluster, replica_log
 from replica.check.partition import by_partition, partition_of
 from replica.errors import UnreadableFileError, UsageError
 from replica.format import meta_properties
@@ -40,7 +39,8 @@ def run(options: RecoverOptions) -> int:
 
 
 def _plan(members: Sequence[Examined], seeds: range | None, *, json_output: bool) -> int:
-    """Print the plan of one cluster. seeds: for rehearsing its steps; None for no rehearsal."""
+    """Print the plan of one cluster. seeds: those of the runs that rehearse its
+    steps; None for no rehearsal."""
     _refuse_copies(members)
     plan, by_key = plan_of(members)
     rehearsed = None
@@ -57,7 +57,7 @@ def _plan(members: Sequence[Examined], seeds: range | None, *, json_output: bool
 
 def plan_of(members: Sequence[Examined]) -> tuple[RecoveryPlan, dict[ReplicaKey, Examined]]:
     """The plan for the replicas of one cluster, and each directory by its replica."""
-    by_key = {_key(one): one for one in members}
+    by_key = {one.owner.key: one for one in members}
     unreliable = {key for key, one in by_key.items() if one.hides_entries}
     logs = [replica_log(one, one.shown) for one in by_key.values()]
     return plan_recovery(logs, unreliable), by_key
@@ -79,13 +79,13 @@ def examined_nodes(paths: Sequence[str], stack: ExitStack) -> list[Examined]:
     examined, unread = examine_all(directories, progress.show)
     progress.clear()
     damages = (*inputs.damages, *unread)
-    found = [one for one in examined if _why_left_out(one) is None]
+    reasons = [_why_left_out(one) for one in examined]
+    found = [one for one, reason in zip(examined, reasons, strict=True) if reason is None]
     if not found and damages and not examined:
         raise UnreadableFileError(damages[0].file, _what_to_do(damages[0]))
     for damage in damages:
         complain(f"{damage.file}: {damage.kind}: {_what_to_do(damage)}")
-    for one in examined:
-        reason = _why_left_out(one)
+    for one, reason in zip(examined, reasons, strict=True):
         if reason is not None:
             complain(f"{one.shown}: left out: {reason}")
     if not found:
@@ -131,10 +131,10 @@ def _inputs(paths: Sequence[str], stack: ExitStack) -> CheckInputs:
 def _refuse_copies(members: Sequence[Examined]) -> None:
     seen: dict[ReplicaKey, Examined] = {}
     for one in members:
-        other = seen.setdefault(_key(one), one)
+        other = seen.setdefault(one.owner.key, one)
         if other is not one:
             raise UsageError(
-                f"{other.shown} and {one.shown} are two copies of node {_key(one).node_id}: name "
+                f"{other.shown} and {one.shown} are two copies of node {one.owner.node_id}: name "
                 "the newest"
             )
 
@@ -145,11 +145,10 @@ def _rows(
     for rank, standing in enumerate(plan.ranking, start=1):
         log, lost = standing.log, standing.lost
         examined, position = by_key[log.key], log.position()
-        assert examined.replica is not None, "by_cluster takes no others"
         row: dict[str, Any] = {
             "rank": rank,
             "directory": examined.shown,
-            "cluster_id": examined.replica.cluster_id,
+            "cluster_id": examined.owner.cluster_id,
             "node_id": log.key.node_id,
             "directory_id": log.key.directory_id,
             "is_voter": standing.is_voter,
@@ -172,8 +171,3 @@ def _rows(
         if rehearsed is not None:
             row["rehearsed"] = rehearsed.row(log.key)
         yield row
-
-
-def _key(examined: Examined) -> ReplicaKey:
-    assert examined.replica is not None, "by_cluster takes no others"
-    return examined.replica.key

@@ -29,8 +29,8 @@ _STATIC_VOTERS = (
 @dataclass(frozen=True, slots=True)
 class RecoverStep:
     """A step for a person. text: what to do. commands: lines for a shell; a # begins a comment.
-    makes_stand_ins: whether the step copies the winner's log. plays: the same in a rehearsal; empty
-    where the step changes nothing, or its outcome is unknown."""
+    makes_stand_ins: whether the step copies the winner's log. plays: the steps of a rehearsal
+    that do the same; empty where the step changes nothing, or its outcome is unknown."""
 
     text: str
     commands: tuple[str, ...]
@@ -66,8 +66,7 @@ class _Quorum:
     def __init__(self, plan: RecoveryPlan, by_key: Mapping[ReplicaKey, Examined]) -> None:
         self.plan = plan
         self.winner = by_key[plan.winner.key]
-        assert self.winner.replica is not None, "plans are made for known replicas"
-        self.cluster_id = self.winner.replica.cluster_id
+        self.cluster_id = self.winner.owner.cluster_id
         self.partition: PartitionFolder = partition_of(self.winner)
         self.shown = [by_key[standing.log.key].shown for standing in plan.ranking]
         self.bundles = sorted({b for path in self.shown if (b := _bundle_of(path)) is not None})

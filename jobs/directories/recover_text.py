@@ -30,12 +30,11 @@ _NO_CANDIDATE = "but stands for no election: only voters do"
 
 def describe(plan: RecoveryPlan, by_key: Mapping[ReplicaKey, Examined]) -> Iterator[str]:
     """The lines: the answer and its reasons, the ranking, and the steps for a person."""
-    replica = by_key[plan.winner.key].replica
-    assert replica is not None, "plans are made for known replicas"
+    winner = by_key[plan.winner.key]
     answer = coloured(plan.answer.value, _COLOURS[plan.answer])
-    partition = partition_of(by_key[plan.winner.key])
+    partition = partition_of(winner)
     which = "" if partition.is_metadata else f", partition {partition.name}"
-    yield f"cluster {replica.cluster_id}{which}: {answer}"
+    yield f"cluster {winner.owner.cluster_id}{which}: {answer}"
     for reason in plan.reasons:
         yield f"  {reason}"
     if plan.answer is RecoveryDecision.SAFE:

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 
 from jobs.output import ProgressLine, complain
 from replica.check.epochs import leader_changes
-from replica.check.examined import Examined, replica_log, voters_records
-from replica.check.members import by_cluster
+from replica.check.examined import Examined, by_cluster, replica_log, voters_records
 from replica.check.newest import newest_states, stated_voters
 from replica.check.partition import partition_of
 from replica.errors import UsageError
@@ -63,10 +62,8 @@ def rehearsed_quorum(found: Sequence[Examined]) -> Rehearsed:
         ),
         default=0,
     )
-    replica = members[0].replica
-    assert replica is not None, "by_cluster takes no others"
     captured = CapturedQuorum(
-        replica.cluster_id,
+        members[0].owner.cluster_id,
         nodes,
         voters,
         is_static,
@@ -97,11 +94,10 @@ def _of_metadata(found: Sequence[Examined]) -> list[Examined]:
 def _by_node(members: Sequence[Examined]) -> dict[int, Examined]:
     by_node: dict[int, Examined] = {}
     for one in members:
-        assert one.replica is not None, "by_cluster takes no others"
-        other = by_node.setdefault(one.replica.node_id, one)
+        other = by_node.setdefault(one.owner.node_id, one)
         if other is not one:
             raise UsageError(
-                f"{other.shown} and {one.shown} are both of node {one.replica.node_id}: name the "
+                f"{other.shown} and {one.shown} are both of node {one.owner.node_id}: name the "
                 "one with which the node is to start"
             )
     return by_node
@@ -114,7 +110,7 @@ def _voters(members: Sequence[Examined], logs: dict[int, ReplicaLog]) -> tuple[V
     if records:
         return voter_set(max(records, key=lambda record: record[:2])[2].voters), False
     ranked = sorted(
-        members, key=lambda one: election_order(logs[_node_id(one)].position()), reverse=True
+        members, key=lambda one: election_order(logs[one.owner.node_id].position()), reverse=True
     )
     for one in ranked:
         keys = stated_voters(one, leader_changes(one))
@@ -185,8 +181,3 @@ def _doubts(members: Sequence[Examined]) -> Iterator[str]:
                 "only: `kraftlake check` says what is behind"
             )
     progress.clear()
-
-
-def _node_id(examined: Examined) -> int:
-    assert examined.replica is not None, "by_cluster takes no others"
-    return examined.replica.node_id

@@ -23,15 +23,13 @@ from pipelines.capture.private import make_folder, new_file
 from pipelines.lake import Lake
 from pipelines.object_store import is_uri, shown_uri
 from pipelines.own_folder import names_in, refuse_foreign_names, refuse_in_log_directory
-from replica.check.examined import Examined
-from replica.check.members import by_cluster
+from replica.check.examined import Examined, by_cluster
 from replica.check.replaying import replay_log, snapshot_image
-from replica.errors import DataError, UnreadableFileError, UnwritableFileError, UsageError
+from replica.errors import DataError, UnreadableFileError, UsageError, writing
 from replica.format.control import ControlMessage
 from replica.format.file_names import METADATA_FOLDER
 from replica.format.reading import MAX_STATE_BYTES, read_own_file
 from replica.format.snapshot import BOOTSTRAP_NAME, SnapshotName, format_name
-from replica.format.walk import LocatedBatch
 from replica.health.sizes import entity_counts
 from replica.history.recovery import RecoveryDecision
 from replica.message.schema import REDACTED
@@ -79,7 +77,7 @@ def run(options: RestoreOptions) -> int:
 def broker_map(text: str | None) -> dict[int, int]:
     """Old ids to new ones, from 1=11,2=12. Raises UsageError."""
     found: dict[int, int] = {}
-    for part in (text or "").split(",") if text else ():
+    for part in text.split(",") if text else ():
         old, equals, new = (piece.strip() for piece in part.partition("="))
         if not (equals and _is_id(old) and _is_id(new)) or int(old) in found:
             raise UsageError(
@@ -150,19 +148,17 @@ def _examples(one: RestoreDifference) -> str:
 
 
 def _write(path: Path, content: bytes) -> None:
-    try:
+    with writing(str(path)):
         make_folder(path.parent)
         with new_file(path) as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-    except OSError as error:
-        raise UnwritableFileError(str(path), error.strerror or str(error)) from error
 
 
 class RestoreSource(NamedTuple):
-    """A state to restore. shown: where it comes from. end_offset: exclusive. redacted: by kind of
-    entity, how many are not in the image because the source lacks their secrets."""
+    """A state to restore. shown: where it comes from. end_offset: exclusive. redacted: how many
+    entities of each kind are not in the image because the source lacks their secrets."""
 
     image: Image
     shown: str
@@ -202,8 +198,8 @@ def _best(members: Sequence[Examined]) -> Examined:
 
 
 def _end(examined: Examined, at_offset: int | None) -> OffsetAndEpoch:
-    batches = [one for segment in examined.directory.segments for one in segment.scan.batches]
-    ends = [_end_of(one) for one in batches]
+    batches = (one for segment in examined.directory.segments for one in segment.scan.batches)
+    ends = [OffsetAndEpoch(one.header.next_offset, one.header.leader_epoch) for one in batches]
     ends += [one.id for one in examined.directory.snapshots if one.id is not None and one.is_whole]
     ends = sorted(end for end in ends if end.offset > 0)
     if not ends:
@@ -218,10 +214,6 @@ def _end(examined: Examined, at_offset: int | None) -> OffsetAndEpoch:
         f"--at-offset {at_offset}: no batch or snapshot of {examined.shown} ends there; "
         f"{' and '.join(map(str, near))} would do"
     )
-
-
-def _end_of(batch: LocatedBatch) -> OffsetAndEpoch:
-    return OffsetAndEpoch(batch.header.next_offset, batch.header.leader_epoch)
 
 
 def _image(examined: Examined, end: OffsetAndEpoch) -> Image | None:
@@ -247,7 +239,8 @@ def of_lake(
     end_offset = history.end_offset(moment)
     redacted: Counter[str] = Counter()
     try:
-        image = image_of(_readable(history.entities(end_offset), redacted))
+        held = history.entities(end_offset, "entity, value, record_offset")
+        image = image_of(_readable(held, redacted))
     except DataError as error:
         raise error.in_file(f"{lake}: {HISTORY}") from error
     return RestoreSource(image, f"{lake}, cluster {history.cluster_id}", end_offset, redacted)
@@ -257,7 +250,7 @@ def _readable(
     rows: Iterator[Sequence[Any]], redacted: Counter[str]
 ) -> Iterator[tuple[str, str, int | None]]:
     """Kind, value and offset of the entities with their secrets. The others are counted."""
-    for kind, _, value, offset in rows:
+    for kind, value, offset in rows:
         if kind in ("scram", "delegation_token") and REDACTED in value:
             redacted[kind] += 1  # A redacted value is no base64.
         else:

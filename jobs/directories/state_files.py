@@ -15,19 +15,7 @@ from replica.format import (
     quorum_properties,
     quorum_state,
 )
-from replica.format.file_names import INDEX_KINDS, FileKind
-
-EMPTY_IS_LEGAL = INDEX_KINDS
-"""An index of 0 bytes is legal: Kafka leaves such files behind."""
-
-
-def plain_content(kind: FileKind, data: bytes) -> Any:
-    """The file's content as JSON values, with Kafka's names where the file has any.
-
-    kind: a key of READERS. Raises DataError, which names the byte.
-    """
-    return READERS[kind](data)
-
+from replica.format.file_names import FileKind
 
 READERS: dict[FileKind, Callable[[bytes], Any]] = {
     FileKind.QUORUM_STATE: lambda data: dict(quorum_state.decode(data).fields),
@@ -41,6 +29,8 @@ READERS: dict[FileKind, Callable[[bytes], Any]] = {
         "controller.quorum.voters": _rows(quorum_properties.decode(data))
     },
 }
+"""Functions that give the content of a file of a kind as JSON values, with Kafka's names where the
+file has any. They raise DataError, which names the byte."""
 
 
 def _rows(values: Iterable[Any]) -> list[dict[str, Any]]:

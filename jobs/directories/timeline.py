@@ -28,7 +28,6 @@ def run(options: TimelineOptions) -> int:
     progress, order = ProgressLine(), names_in(options.order)
     with branches_in(options.paths, order, options.cluster, progress) as branches:
         told = [(one, timeline(one, progress.show)) for one in branches]
-    progress.clear()
     chosen = [(branch, list(filter(is_wanted, events))) for branch, events in told]
     if form == "text":
         for branch, events in chosen:

@@ -1,5 +1,10 @@
 """Bronze: the content of captured directories as rows, each row once.
 
-`ingest.Ingest` ingests one round of capture groups. Its writes are MERGEs by key, and appends with
-a transaction id; it writes bronze.captures last. So an ingest that was killed is simply run again.
+- `captured`: looks with their place in the lake. `plan`: what an ingest would bring in.
+- `ingest`: one round. `files`: its files and their new bytes; `small_tables`: the rows that the
+  driver makes; `findings`: each directory judged.
+- Records: `new_records` with `log_ranges`, `snapshot_records`.
+- The life of a batch: `log_batches` says what its row means; `seen_batches` updates the rows of a
+  round, in windows (`batch_windows`), each row by `batch_spans`.
+- `forget` removes captures; `remaining` computes what is left.
 """

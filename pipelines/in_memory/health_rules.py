@@ -34,7 +34,8 @@ MOST_BROKERS_IN_PAIRS = 500
 """With more live brokers than this the table has no pairs of brokers: their rows would be more than
 all others."""
 STATE, STEP = 1, 2
-"""What a row of HISTORY is: an entity of the state that is judged, or its value before a step."""
+"""The kinds of rows of HISTORY: an entity of the state that is judged, and the value of an entity
+before a step."""
 HISTORY = pa.schema(
     [
         ("cluster_id", pa.string()),
@@ -94,7 +95,7 @@ def cluster_of(
     broker_defaults: Mapping[str, str] | None = None,
 ) -> Cluster:
     """The state of one cluster. look: cluster_id, source, end_offset, is_whole, now_ms, refused_at
-    (may be left out), and voters (node ids, of the newest leader's epoch: a static quorum's log
+    (may be left out), and voters (the node ids in the newest leader's epoch: a static quorum's log
     names no others). entities: as in image_of."""
     image = image_of(one for one in entities if one[0] in JUDGED)
     named = {voter.key.node_id for voter in image.tables["voters"].values.get("", ())}
@@ -159,14 +160,15 @@ def _exposure_rows(cluster: Cluster, past: Past) -> Iterator[Row]:
     unknown = min_isr_unknown(cluster)
     brokers = len(cluster.live_brokers)
     for one in exposures(cluster):
-        if one.kind == PAIR and brokers > MOST_BROKERS_IN_PAIRS:
+        kind, gone = one.failure
+        if kind == PAIR and brokers > MOST_BROKERS_IN_PAIRS:
             continue
         since = past.exposed.get(one.failure)
         yield {
             "what": EXPOSURE,
             "cluster_id": cluster.cluster_id,
-            "kind": one.kind,
-            "gone": ",".join(one.gone),
+            "kind": kind,
+            "gone": ",".join(gone),
             **one.harm._asdict(),
             "voters_left": one.voters_left,
             "has_majority": one.has_majority,

@@ -3,9 +3,11 @@
 - `source`: the port to the lake, and a query with its rows.
 - `queries`, `change_queries`: the SQL; `evidence`: the answers to all queries for one cluster.
 - `partings`, `losses`: where logs diverge, and what replicas lost or would lose.
-- `verdict`: the answer in a sentence, by rules.
-- `svg`, `axis`: drawing; `epoch_lanes`, `leader_lanes`, `fork`, `activity`: the figures.
-- `record_rows`: records as `kraftlake dump` shows them.
+- `verdict`: the answer in a sentence, by rules. `summary`: the first page.
+- `svg`, `axis`: drawing; `lanes` with `epoch_lanes` and `leader_lanes`, `fork`, `activity`: the
+  figures.
+- `record_rows`: records as `kraftlake dump` shows them. `meaning`: lost changes in words; `rounds`:
+  the names of rounds; `words`: numbers, nodes and times.
 - `travel`: the view of any moment, with a slider.
 - `view`: the content of the page for one cluster; `page`: the page itself.
 

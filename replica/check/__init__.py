@@ -13,10 +13,12 @@ Every rule is a value in `catalogue`. A module here finds the violations of some
                     bulk_replaying finds them in large files
   snapshots         rules of catalogue.snapshots, and the verdict on each snapshot
   epoch_checkpoint, indexes, state_files   rules of catalogue.files
-  members, membership, lineage, same_snapshots   rules of catalogue.groups
+  membership, lineage, same_snapshots   rules of catalogue.groups
   directory         calls all of these for one directory, group for several
 
 `rule` defines Rule and Finding; `examined` defines a directory with the bytes of its logs.
+`partition` finds of which partition a directory is, `newest` the newest state among directories;
+`landmarks` chooses what a second look at a directory need not read.
 replica.health judges the rules of catalogue.health.
 
 Judging reads no file and changes nothing: it takes values and returns findings.

@@ -13,13 +13,11 @@ from replica.check.replay_fold import (
     Refused,
     SnapshotImage,
     Watch,
-    apply_batch,
+    is_refused,
 )
-from replica.errors import DataError
 from replica.format.compression import Inflation
 from replica.format.content import FileContent
 from replica.format.directory import SegmentFile, SnapshotFile
-from replica.format.walk import LocatedBatch
 from replica.metadata.image.image import Image
 from replica.metadata.image.replay import Refusal
 from replica.model.epochs import OffsetAndEpoch
@@ -71,7 +69,7 @@ def large_snapshot_image(
             taken = replay.take(region, content.source(), 0, region.row_count, explain=False)
             if taken.refused or taken.row < region.row_count:
                 return None
-        elif _has_refusal(replay, region, content, inflation):
+        elif is_refused(replay, region, content, inflation):
             return None
     return replay.image()
 
@@ -87,16 +85,6 @@ def _regions(
             yield region
     if regions.damages != file.scan.damages:
         content.has_changed = True
-
-
-def _has_refusal(
-    replay: BulkReplay, batch: LocatedBatch, content: FileContent, inflation: Inflation
-) -> bool:
-    """Whether the batch holds a record that can't be applied or can't be read."""
-    try:
-        return any(True for _ in apply_batch(replay, batch, content, inflation))
-    except DataError:
-        return True
 
 
 def _take_chunk(

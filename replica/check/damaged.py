@@ -53,7 +53,8 @@ def log_damage(examined: Examined) -> Iterator[Finding]:
     segments = examined.directory.segments
     starts = [_start(examined, segment) for segment in segments]
     for segment, start in zip(segments, starts, strict=True):
-        misnamed = _is_misnamed(segment, start)
+        has_number = segment.file.name.base_offset is not None
+        misnamed = has_number and start != segment.base_offset
         if misnamed:
             message = f"the first batch is at offset {start}"
             path = segment.file.path
@@ -87,10 +88,6 @@ def _start(examined: Examined, segment: SegmentFile) -> int:
     rejected = [d for d in segment.scan.damages if d.position == header.size_bytes]
     agree = behind and behind[0].header.base_offset == header.next_offset
     return header.base_offset if agree or rejected else segment.base_offset
-
-
-def _is_misnamed(segment: SegmentFile, start: int) -> bool:
-    return start != segment.base_offset and segment.file.name.base_offset is not None
 
 
 def snapshot_damage(snapshot: SnapshotFile) -> Iterator[Finding]:

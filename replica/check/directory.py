@@ -23,11 +23,7 @@ from replica.check.partition import PartitionFolder, PartitionKind, partition_of
 from replica.check.records import NotedRecords, judge_transactions, note_records
 from replica.check.replay_fold import FoldedImages
 from replica.check.rule import Finding
-from replica.check.snapshots import (
-    SnapshotVerdict,
-    judge_log_start,
-    snapshot_verdicts,
-)
+from replica.check.snapshots import SnapshotVerdict, judge_log_start, snapshot_verdicts
 from replica.check.state_files import judge_state_files, known_of
 from replica.metadata.image.image import Image
 from replica.metadata.image.replay import Refusal

@@ -46,8 +46,7 @@ def epochs_of_runs(runs: Sequence[EpochRun]) -> tuple[EpochStart, ...]:
     found: list[EpochStart] = []
     for run in runs:
         if not found or run.epoch > found[-1].epoch:
-            start = run.start
-            found.append(EpochStart(run.epoch, start))
+            found.append(EpochStart(run.epoch, run.start))
     return tuple(found)
 
 

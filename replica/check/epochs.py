@@ -111,10 +111,8 @@ def epoch_runs(examined: Examined, changes: Sequence[LeaderChangeBatch]) -> tupl
                 current, began = [], None
             began = change or began
             if current and current[-1].epoch == stretch.epoch:
-                joined = replace(
-                    current[-1], last=stretch.last, count=current[-1].count + stretch.count
-                )
-                current[-1] = joined
+                old = current[-1]
+                current[-1] = replace(old, last=stretch.last, count=old.count + stretch.count)
             else:
                 current.append(stretch)
             expected = stretch.last.header.next_offset

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import operator
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from replica.errors import DataError
@@ -62,6 +62,13 @@ class Examined:
     def replica(self) -> ReplicaId | None:
         """The replica that owns the directory; None without a readable meta.properties."""
         return self.directory.replica
+
+    @property
+    def owner(self) -> ReplicaId:
+        """The replica of a directory that is known to have one, as each directory from by_cluster
+        has."""
+        assert self.replica is not None, "meta.properties names the replica"
+        return self.replica
 
     @property
     def damages(self) -> tuple[Damage, ...]:
@@ -224,6 +231,19 @@ def _absolute(found: DirectoryPath, relative: str) -> str:
     folder = os.path.abspath(found.path)
     _, in_folder, rest = relative.partition("/")
     return os.path.join(folder, rest) if in_folder else f"{os.path.dirname(folder)}/{relative}"
+
+
+def by_cluster(group: Sequence[Examined]) -> list[list[Examined]]:
+    """The directories whose replica is known, in a list for each cluster id. The directories of a
+    cluster are sorted by their replica, so that neither the paths nor the order in the call change
+    the findings."""
+    clusters: dict[str, list[tuple[ReplicaId, Examined]]] = {}
+    for examined in group:
+        replica = examined.replica
+        if replica is not None:
+            clusters.setdefault(replica.cluster_id, []).append((replica, examined))
+    ordered = (sorted(members, key=lambda member: member[0]) for members in clusters.values())
+    return [[examined for _, examined in members] for members in ordered]
 
 
 def replica_log(examined: Examined, unknown: str) -> ReplicaLog:

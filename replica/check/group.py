@@ -11,8 +11,7 @@ from replica.check.damaged import changed_files
 from replica.check.directory import DirectoryFacts, gather, judge_directory, judge_snapshots
 from replica.check.examined import Examined
 from replica.check.lineage import judge_lineage
-from replica.check.members import members_of
-from replica.check.membership import judge_membership
+from replica.check.membership import judge_membership, members_of
 from replica.check.newest import (
     ClusterState,
     QuorumRole,

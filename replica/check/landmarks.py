@@ -17,7 +17,7 @@ from replica.check.directory import DirectoryFacts
 from replica.check.epochs import MAX_BATCH_BYTES
 from replica.check.rule import Finding
 from replica.format.batch import HEADER
-from replica.format.directory import FoundFile, SegmentFile, SnapshotFile
+from replica.format.directory import SegmentFile, SnapshotFile
 from replica.format.file_names import INDEX_KINDS
 from replica.format.known_file import PLACE_BYTES, BatchPlace, KnownFile, headers_hash
 from replica.format.segment import numbers_of, places_where
@@ -107,7 +107,7 @@ def _keep(
         next_offset=sound[-1].header.next_offset,
         record_count=sum(count for (count,) in numbers_of(new, "record_count"))
         + (0 if old is None else old.record_count),
-        chunk_hash=_chunk_hash(file.file, end),
+        chunk_hash="" if file.file.chain is None else file.file.chain.before(end)[1],
         headers_hash=headers_hash(headers),
         landmarks=landmarks,
         places=tuple(_places(() if old is None else old.places, new)),
@@ -153,10 +153,6 @@ def _by_content(
 def _first_from(batches: Sequence[LocatedBatch], position: int) -> int:
     """The number of the first batch that begins at this byte or behind it."""
     return bisect_left(batches, position, key=lambda batch: batch.position)
-
-
-def _chunk_hash(file: FoundFile, end: int) -> str:
-    return "" if file.chain is None else file.chain.before(end)[1]
 
 
 def _places(known: Iterable[BatchPlace], new: Sequence[LocatedBatch]) -> Iterator[BatchPlace]:

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from replica.check.catalogue import groups
-from replica.check.examined import Examined, replica_log
-from replica.check.members import by_cluster
+from replica.check.examined import Examined, by_cluster, replica_log
 from replica.check.rule import Finding
 from replica.history.commitment import (
     Commitment,

@@ -19,7 +19,7 @@ from replica.format import partition_metadata, quorum_state
 from replica.format.byte_source import OpenFile, ShrankError
 from replica.format.compression import Inflation
 from replica.format.content import FileContent
-from replica.format.control import ControlMessage, UnknownControl
+from replica.format.control import UnknownControl
 from replica.format.discovery import DirectoryPath, Found
 from replica.format.file_names import METADATA_FOLDER, FileKind, classify
 from replica.format.reading import (
@@ -118,8 +118,10 @@ def _other_kind(examined: Examined) -> PartitionKind:
     if examined.is_directory and not examined.lacks(FileKind.QUORUM_STATE):
         return PartitionKind.QUORUM
     for file in examined.logs:
-        if any(is_of_raft(message) for _, _, message in examined.control_records(file)):
-            return PartitionKind.QUORUM
+        # an ordinary topic's control records are markers of transactions, which are UnknownControl
+        for _, _, message in examined.control_records(file):
+            if not isinstance(message, UnknownControl):
+                return PartitionKind.QUORUM
     return PartitionKind.ORDINARY if examined.is_directory else PartitionKind.UNKNOWN
 
 
@@ -170,12 +172,6 @@ def values_of(batches: Iterable[LocatedBatch], content: FileContent) -> Iterator
         if batch.crc_valid and not batch.header.is_control:
             for record in content.whole_records(batch, inflation):
                 yield record.value or b""
-
-
-def is_of_raft(message: ControlMessage) -> bool:
-    """Whether a control record belongs to KRaft. The control records of an ordinary topic are
-    markers of transactions."""
-    return not isinstance(message, UnknownControl)
 
 
 def _are_foreign(values: Iterable[bytes]) -> bool:

@@ -117,6 +117,21 @@ def apply_batch(
             yield refusal
 
 
+def is_refused(
+    replay: AnyReplay,
+    batch: LocatedBatch,
+    content: FileContent,
+    inflation: Inflation,
+    read: RecordReader = meaning,
+) -> bool:
+    """Apply the records of a batch, up to the first that can't be read or applied. Returns whether
+    there is such a record. The arguments are those of apply_batch."""
+    try:
+        return any(True for _ in apply_batch(replay, batch, content, inflation, read))
+    except DataError:
+        return True
+
+
 SnapshotImage = Callable[[Examined, SnapshotFile], Image | None]
 """A function that reads the state of a snapshot. It gives None where one of the records can't be
 read or applied."""

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from replica.check.examined import Examined
-from replica.check.replay_fold import FoldedImages, LogFold, RecordReader, Watch, apply_batch
-from replica.errors import DataError
+from replica.check.replay_fold import FoldedImages, LogFold, RecordReader, Watch, is_refused
 from replica.format.compression import Inflation
 from replica.format.content import MovedError
 from replica.format.directory import SnapshotFile
@@ -66,12 +65,8 @@ def snapshot_image(
             return large_snapshot_image(content, snapshot, growth)
         except (TooMuchMemoryError, MovedError):
             return None
-    replay = Replay()
-    inflation = Inflation(content.size)
-    try:
-        for batch in snapshot.scan.batches:
-            for _ in apply_batch(replay, batch, content, inflation, read):
-                return None
-    except DataError:
-        return None
+    replay, inflation = Replay(), Inflation(content.size)
+    for batch in snapshot.scan.batches:
+        if is_refused(replay, batch, content, inflation, read):
+            return None
     return replay.image()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import partial
@@ -63,11 +62,6 @@ class Rule:
     ) -> Finding:
         """A finding of this rule at a place: see Finding for the arguments."""
         return Finding(self, file, message, position, offset, epoch)
-
-    def of(self, file: str, message: str, subjects: Iterable[Subject]) -> Finding:
-        """A finding of this rule, which must be a rule of health. file: the directory whose log was
-        replayed."""
-        return Finding(self, file, message, subjects=tuple(subjects))
 
 
 error = partial(Rule, severity=Severity.ERROR)

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from replica.check.catalogue import groups
-from replica.check.examined import Examined
-from replica.check.members import by_cluster
+from replica.check.examined import Examined, by_cluster
 from replica.check.replaying import snapshot_image
 from replica.check.rule import Finding
 from replica.check.snapshots import Compared, compare_images, describe

@@ -8,9 +8,10 @@ brokers         fenced and unregistered brokers, and their log directories
 partitions      leaders and in-sync replicas; placement: preferred leaders and racks
 reassignments   running reassignments; configs: those of topics and brokers that don't exist
 judging         all rules together
-exposure        what a failure of brokers, racks or voters would take away (live_replicas)
+exposure        what a failure of brokers, racks or voters would take away
 past            since when exposures and reassignments are as they are, by the log read backward
-sizes           how many entities and records there are (log_content, counted_logs)
+sizes           how many entities and records there are (log_content, counted_logs, for large files
+                large_log_content)
 of_directories  a Cluster from what check has examined
 
 All are pure functions of values, as in replica.check. The rules are values in

@@ -95,7 +95,7 @@ class Cluster:
     def about(self, rule: Rule, message: str, subjects: Collection[Subject]) -> Iterator[Finding]:
         """The rule's finding about these subjects; none where there are none."""
         if subjects:
-            yield rule.of(self.file, message, subjects)
+            yield Finding(rule, self.file, message, subjects=tuple(subjects))
 
     def about_partitions(self, rule: Rule, told: Mapping[PartitionKey, str]) -> Iterator[Finding]:
         """The rule's finding about these partitions, in the order of their names; none where there

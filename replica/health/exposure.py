@@ -14,14 +14,69 @@ from itertools import combinations
 from typing import NamedTuple
 
 from replica.health.cluster import Cluster
-from replica.health.live_replicas import Alike, LiveReplicas
 from replica.health.placement import racks_of
+from replica.metadata.image.partition import Partition
+from replica.model.voters import majority
 
 KINDS = NOTHING, RACK, BROKER, PAIR, VOTER = "nothing", "rack", "broker", "pair", "voter"
-"""Exposure.kind: the values are part of the output of `state --exposure --json`."""
+"""Failure.kind: the values are part of the output of `state --exposure --json`."""
 MOST_PAIRS = 4_000_000
 """The most pairs of brokers whose failures are computed: those of 2,800 brokers. A log of 1 MB can
 register 10,000 brokers, which are 50 million pairs."""
+
+
+class LiveReplicas(NamedTuple):
+    """Ids of live brokers. in_sync: those in the ISR. eligible: those in the ELR (KIP-966).
+    replicas: those with a replica. min_isr: min.insync.replicas, None where it isn't known."""
+
+    in_sync: frozenset[int]
+    eligible: frozenset[int]
+    replicas: frozenset[int]
+    min_isr: int | None
+
+    def without(self, gone: frozenset[int]) -> LiveReplicas:
+        """The replicas that are left without these brokers."""
+        return LiveReplicas(
+            self.in_sync - gone, self.eligible - gone, self.replicas - gone, self.min_isr
+        )
+
+    @property
+    def may_be_led(self) -> bool:
+        """Whether a replica may lead without an unclean election."""
+        return bool(self.in_sync or self.eligible)
+
+    @property
+    def unclean(self) -> frozenset[int]:
+        """The replicas that only an unclean election can make leaders."""
+        return self.replicas - self.in_sync - self.eligible
+
+    @property
+    def is_below_min_isr(self) -> bool:
+        """Whether there are fewer in-sync replicas than min.insync.replicas; False where that isn't
+        known."""
+        return self.min_isr is not None and len(self.in_sync) < self.min_isr
+
+
+class Alike(NamedTuple):
+    """The facts of a partition that decide its exposure. Equal partitions are counted together."""
+
+    isr: tuple[int, ...]
+    elr: tuple[int, ...]
+    replicas: tuple[int, ...]
+    min_isr: int | None
+
+    @staticmethod
+    def of(partition: Partition, min_isr: int | None) -> Alike:
+        return Alike(partition.isr, partition.elr, partition.replicas, min_isr)
+
+    def kind(self, live: frozenset[int]) -> LiveReplicas:
+        """The partition's live replicas, if these brokers are live."""
+        return LiveReplicas(
+            live.intersection(self.isr),
+            live.intersection(self.elr),
+            live.intersection(self.replicas),
+            self.min_isr,
+        )
 
 
 class Harm(NamedTuple):
@@ -48,28 +103,22 @@ def _counts_in(total: int) -> Harm:
     return Harm(leaderless, needs_unclean, below_min_isr)
 
 
-@dataclass(frozen=True, slots=True)
-class Exposure:
-    """The harm that a failure does. kind: one of KINDS. gone: what has failed: brokers by id, a
-    rack by name, or a voter by id. voters_left: the number of voters that are left; None where the
-    voters aren't known. has_majority: whether these may elect a leader."""
-
-    kind: str
-    gone: tuple[str, ...]
-    harm: Harm
-    voters_left: int | None
-    has_majority: bool | None
-
-    @property
-    def failure(self) -> Failure:
-        return Failure(self.kind, self.gone)
-
-
 class Failure(NamedTuple):
-    """Nodes that fail together. kind, gone: as in Exposure."""
+    """Nodes that fail together. kind: one of KINDS. gone: what has failed: brokers by id, a rack by
+    name, or a voter by id."""
 
     kind: str
     gone: tuple[str, ...] = ()
+
+
+class Exposure(NamedTuple):
+    """The harm that a failure does. voters_left: the number of voters that are left; None where the
+    voters aren't known. has_majority: whether these may elect a leader."""
+
+    failure: Failure
+    harm: Harm
+    voters_left: int | None = None
+    has_majority: bool | None = None
 
 
 NOW = Failure(NOTHING)
@@ -160,9 +209,9 @@ class Standing:
     def _exposure(self, failure: Failure, total: int, nodes: Iterable[int]) -> Exposure:
         harm = _counts_in(total)
         if not self.voters:
-            return Exposure(*failure, harm, None, None)
+            return Exposure(failure, harm)
         left = len(self.voters - frozenset(nodes))
-        return Exposure(*failure, harm, left, left > len(self.voters) // 2)
+        return Exposure(failure, harm, left, left >= majority(len(self.voters)))
 
 
 def exposures(cluster: Cluster) -> Iterator[Exposure]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from replica.check.catalogue import health
 from replica.check.rule import Finding, Subject
@@ -19,75 +20,77 @@ from replica.metadata.image.settings import METADATA_VERSION
 
 
 @dataclass(frozen=True, slots=True)
-class _Node:
-    """A registered broker or controller. controller_id: None for a broker. highest: see
-    highest_levels. offset: the offset of its registration."""
+class RegisteredNode:
+    """A registered broker or controller. fields, offset: those of its registration. highest: see
+    highest_levels. removal: how to remove the registration of a controller that is no voter, as the
+    end of a sentence; "" for all other nodes."""
 
     name: str
-    controller_id: int | None
-    highest: Mapping[str, int]
+    fields: Mapping[str, Any]
     offset: int
+    highest: Mapping[str, int]
+    removal: str
+
+
+def registered_nodes(cluster: Cluster) -> list[RegisteredNode]:
+    """The registered brokers, then the registered controllers, both sorted by id."""
+    ghosts = set(controllers_without_vote(cluster))
+    found = []
+    for kind in ("broker", "controller"):
+        offsets = cluster.offsets(f"{kind}s")
+        for node_id, fields in sorted(cluster.values(f"{kind}s").items()):
+            is_ghost = kind == "controller" and node_id in ghosts
+            removal = f"; {how_to_remove(cluster, node_id)}" if is_ghost else ""
+            name, levels = f"{kind} {node_id}", highest_levels(fields)
+            found.append(RegisteredNode(name, fields, offsets[node_id], levels, removal))
+    return found
 
 
 def judge_features(cluster: Cluster) -> Iterator[Finding]:
     """The rules about levels that could be raised, and about nodes that block a level."""
-    registered = [*_nodes(cluster, "broker"), *_nodes(cluster, "controller")]
+    registered = registered_nodes(cluster)
     if not registered or cluster.metadata_version is None:
         return
     yield from _behind(cluster, registered)
-    ghosts = set(controllers_without_vote(cluster))
+    others = [node for node in registered if not node.removal]
     blocked: list[Subject] = []
     by_ghosts: list[Subject] = []
     for feature in sorted({name for node in registered for name in node.highest}):
-        others = [node for node in registered if node.controller_id not in ghosts]
         level, lowest = cluster.level(feature), _lowest(others, feature)
         if lowest > level:
-            by_ghosts += _blockers(cluster, feature, lowest, registered)
+            by_ghosts += _blockers(feature, lowest, registered)
         else:
             best = max(node.highest.get(feature, 0) for node in registered)
-            blocked += _blockers(cluster, feature, best, registered) if best > level else []
+            blocked += _blockers(feature, best, registered) if best > level else []
     yield from cluster.about(health.GHOST_BLOCKS_FEATURE, _counted(by_ghosts), by_ghosts)
     yield from cluster.about(health.FEATURE_BLOCKED, _counted(blocked), blocked)
 
 
-def _behind(cluster: Cluster, registered: list[_Node]) -> Iterator[Finding]:
+def _behind(cluster: Cluster, registered: list[RegisteredNode]) -> Iterator[Finding]:
     level, lowest = cluster.level(METADATA_VERSION), _lowest(registered, METADATA_VERSION)
     if lowest > level:
         told = f"{release_of(level)} is finalized; all {len(registered)} nodes support "
         message = told + release_of(lowest)
         at = cluster.offsets("features")[METADATA_VERSION]
         subject = Subject(METADATA_VERSION, f"may be raised to {release_of(lowest)}", at)
-        yield health.METADATA_VERSION_BEHIND.of(cluster.file, message, (subject,))
+        yield from cluster.about(health.METADATA_VERSION_BEHIND, message, (subject,))
 
 
-def _blockers(
-    cluster: Cluster, feature: str, wanted: int, registered: list[_Node]
-) -> Iterator[Subject]:
+def _blockers(feature: str, wanted: int, registered: list[RegisteredNode]) -> Iterator[Subject]:
     """The nodes that don't support the level `wanted`."""
-    ghosts = set(controllers_without_vote(cluster))
     for node in registered:
         highest = node.highest.get(feature, 0)
         if highest < wanted:
             own, others = _shown(feature, highest), _shown(feature, wanted)
-            told = f"{feature}: supports {own}, others {others}"
-            if node.controller_id is not None and node.controller_id in ghosts:
-                told += f"; {how_to_remove(cluster, node.controller_id)}"
+            told = f"{feature}: supports {own}, others {others}{node.removal}"
             yield Subject(node.name, told, node.offset)
 
 
 def _counted(subjects: list[Subject]) -> str:
-    features = sorted({subject.what.partition(":")[0] for subject in subjects})
-    return and_more(features)
+    return and_more(sorted({subject.what.partition(":")[0] for subject in subjects}))
 
 
-def _nodes(cluster: Cluster, kind: str) -> Iterator[_Node]:
-    offsets = cluster.offsets(f"{kind}s")
-    for node_id, fields in sorted(cluster.values(f"{kind}s").items()):
-        controller_id = node_id if kind == "controller" else None
-        yield _Node(f"{kind} {node_id}", controller_id, highest_levels(fields), offsets[node_id])
-
-
-def _lowest(registered: list[_Node], feature: str) -> int:
+def _lowest(registered: list[RegisteredNode], feature: str) -> int:
     return min((node.highest.get(feature, 0) for node in registered), default=0)
 
 

@@ -26,5 +26,5 @@ def judge_health(cluster: Cluster) -> list[Finding]:
     found = [finding for judge in _JUDGES for finding in judge(cluster)]
     if not cluster.is_whole:
         message = f"health is that of offset {cluster.end_offset}; the log goes on"
-        found.append(health.STATE_NOT_WHOLE.of(cluster.file, message, ()))
+        found.append(health.STATE_NOT_WHOLE.at(cluster.file, message))
     return sorted(found, key=by_severity)

@@ -21,16 +21,7 @@ from replica.health.cluster import (
     PartitionKey,
     is_live,
 )
-from replica.health.exposure import (
-    BROKER,
-    PAIR,
-    VOTER,
-    Exposure,
-    Failure,
-    Harm,
-    Standing,
-)
-from replica.health.live_replicas import Alike
+from replica.health.exposure import BROKER, PAIR, VOTER, Alike, Exposure, Failure, Harm, Standing
 from replica.health.reassignments import reassigned
 from replica.metadata.image.partition import Partition
 from replica.metadata.image.state import TOPIC_RESOURCE

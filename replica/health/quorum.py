@@ -8,7 +8,7 @@ from typing import Any
 from replica.check.catalogue import health
 from replica.check.rule import Finding, Subject
 from replica.health.cluster import Cluster, listed
-from replica.model.voters import Voter
+from replica.model.voters import Voter, majority
 
 REGISTRATION_LEVEL = 15
 """metadata.version 3.7-IV0, from which on controllers register (KIP-919)."""
@@ -98,9 +98,8 @@ def _differences(voter: Voter, registration: Mapping[str, Any]) -> Iterator[str]
 def _numbers(cluster: Cluster) -> Iterator[Finding]:
     count = len(cluster.voters)
     named = listed(sorted(cluster.voters))
-    tolerated = count - (count // 2 + 1)
-    told = f"voters {named}: {tolerated} may fail"
+    told = f"voters {named}: {count - majority(count)} may fail"
     if count < _ENOUGH:
-        yield health.FEW_VOTERS.of(cluster.file, told, ())
+        yield health.FEW_VOTERS.at(cluster.file, told)
     if count % 2 == 0:
-        yield health.EVEN_VOTERS.of(cluster.file, told, ())
+        yield health.EVEN_VOTERS.at(cluster.file, told)

@@ -10,7 +10,8 @@ read no clock.
 - `voters`: which voter set is in force at which entry. `commitment`: which entries are proven,
   superseded or unproven.
 - `branch`: the agreed branch of a group. `watermark`: the high watermark.
-- `progress`: how far the log of each replica of a group is.
+- `recovery`: with which of the remaining replicas a quorum should go on.
+- `progress`: how far the log of each replica of a group is. `ranges`: sets of offsets.
 
 Each rule names where it comes from: KIP-595, 630 or 853, a class of Kafka, or Raft's paper. The
 tests name the cases of Kafka's own tests that they show: see tests/scenarios/COVERAGE.md.

@@ -9,15 +9,11 @@ from collections.abc import Mapping
 
 from replica.errors import KraftlakeError
 from replica.model.keys import ReplicaKey
+from replica.model.voters import majority
 
 
 class HighWatermarkRegressionError(KraftlakeError):
     """A leader named a high watermark below one it named before."""
-
-
-def majority(voters: int) -> int:
-    """The least number of replicas that is more than half of `voters` voters."""
-    return voters // 2 + 1
 
 
 def leader_high_watermark(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
@@ -48,11 +49,15 @@ class Preflight:
 
     @property
     def answer(self) -> ChangeSafety:
-        found = {reason.answer for reason in self.reasons}
-        return next((one for one in _GRAVEST_FIRST if one in found), ChangeSafety.SAFE)
+        return gravest(reason.answer for reason in self.reasons)
 
 
 _GRAVEST_FIRST = (ChangeSafety.UNSAFE, ChangeSafety.UNKNOWN, ChangeSafety.SAFE)
+
+
+def gravest(answers: Iterable[ChangeSafety]) -> ChangeSafety:
+    """The gravest of these answers; SAFE where there are none."""
+    return min(answers, key=_GRAVEST_FIRST.index, default=ChangeSafety.SAFE)
 
 
 def preflight(action: str, reasons: list[Reason], needs: tuple[str, ...] = ()) -> Preflight:

@@ -11,9 +11,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from replica.health.cluster import Cluster, PartitionKey, listed
-from replica.health.live_replicas import Alike
+from replica.health.exposure import Alike
 from replica.health.placement import racks_of
 from replica.metadata.image.partition import Partition
+from replica.model.voters import majority
 from replica.preflight.answer import Preflight, Reason, note, preflight, unknown, unsafe
 
 
@@ -55,7 +56,7 @@ def _majority(cluster: Cluster, gone: frozenset[int]) -> Iterator[Reason]:
     if not stopped:
         return
     left = len(cluster.voters) - len(stopped)
-    needed = len(cluster.voters) // 2 + 1
+    needed = majority(len(cluster.voters))
     told = f"{left} of {len(cluster.voters)} voters are left, {needed} are needed"
     yield (unsafe if left < needed else note)(f"voters {listed(sorted(stopped))}", told)
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from replica.health.cluster import Cluster
-from replica.health.quorum import controllers_without_vote, how_to_remove
+from replica.health.features import RegisteredNode, registered_nodes
 from replica.metadata.changes.releases import NEWEST_LEVELS, release_of
 from replica.metadata.image.settings import METADATA_VERSION
 from replica.preflight.answer import Preflight, Reason, note, preflight, unknown, unsafe
@@ -28,25 +28,22 @@ def upgrade(cluster: Cluster, release: str) -> Preflight:
     if now > wanted:
         told = f"is at {release_of(now)}: Kafka refuses to lower it without --unsafe"
         return preflight(action, [unsafe(METADATA_VERSION, told, at)])
-    reasons = [*_blockers(cluster, "broker", wanted), *_blockers(cluster, "controller", wanted)]
-    if not cluster.values("brokers") and not cluster.values("controllers"):
-        reasons.append(unknown("nodes", "none is registered in the state"))
-    return preflight(action, reasons)
+    nodes = registered_nodes(cluster)
+    if not nodes:
+        return preflight(action, [unknown("nodes", "none is registered in the state")])
+    return preflight(action, [*_blockers(nodes, wanted)])
 
 
-def _blockers(cluster: Cluster, kind: str, wanted: int) -> Iterator[Reason]:
-    ghosts = set(controllers_without_vote(cluster)) if kind == "controller" else set()
-    offsets = cluster.offsets(f"{kind}s")
-    for node_id, fields in sorted(cluster.values(f"{kind}s").items()):
-        low, high = _supported(fields)
+def _blockers(nodes: Iterable[RegisteredNode], wanted: int) -> Iterator[Reason]:
+    for node in nodes:
+        low, high = _supported(node.fields)
         if low <= wanted <= high:
             continue
         told = f"supports {release_of(low)} to {release_of(high)}" if high else "supports none"
-        if node_id in ghosts:
-            told += f"; {how_to_remove(cluster, node_id)}"
-        elif kind == "broker" and fields["fenced"]:
+        told += node.removal
+        if node.fields.get("fenced"):  # only a broker has this field
             told += "; it is fenced: unregister it (kafka-cluster.sh unregister) if it is gone"
-        yield unsafe(f"{kind} {node_id}", told, offsets[node_id])
+        yield unsafe(node.name, told, node.offset)
 
 
 def _supported(fields: Mapping[str, Any]) -> tuple[int, int]:

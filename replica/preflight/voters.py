@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from replica.health.cluster import Cluster, highest_levels, listed
 from replica.metadata.image.settings import METADATA_VERSION
 from replica.model.control import KRAFT_VERSION
+from replica.model.voters import majority
 from replica.preflight.answer import Preflight, Reason, note, preflight, unknown, unsafe
 
 UPGRADES_FROM_STATIC = 26
@@ -87,7 +88,7 @@ def _of_dynamic_quorum(cluster: Cluster) -> Iterator[Reason]:
 
 
 def _tolerance(before: int, after: int) -> Iterator[Reason]:
-    was, will = (before - 1) // 2, (after - 1) // 2
+    was, will = before - majority(before), after - majority(after)
     told = f"{after} voters: {will} may fail; of the {before} now {was} may"
     if will < was or after == 1:
         yield note("voters", f"{told}: add another one soon")
@@ -98,5 +99,5 @@ def _tolerance(before: int, after: int) -> Iterator[Reason]:
 def _needs(voters: frozenset[int]) -> tuple[str, ...]:
     if not voters:
         return ()
-    majority = len(voters) // 2 + 1
-    return (f"{majority} of the voters {listed(sorted(voters))} have to run and be caught up",)
+    needed = majority(len(voters))
+    return (f"{needed} of the voters {listed(sorted(voters))} have to run and be caught up",)

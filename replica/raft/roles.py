@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 from replica.errors import KraftlakeError
-from replica.history.watermark import leader_high_watermark, majority
+from replica.history.watermark import leader_high_watermark
 from replica.model.epochs import OffsetAndEpoch
 from replica.model.keys import NO_NODE, ReplicaKey
-from replica.model.voters import Endpoints, Voter, VoterSet
+from replica.model.voters import Endpoints, Voter, VoterSet, majority
 from replica.raft.config import FOREVER
 
 
@@ -29,10 +30,7 @@ class Unattached:
     election_deadline: int = FOREVER
     leader_id: int = NO_NODE
     voted: ReplicaKey | None = None
-
-    @property
-    def leader_endpoints(self) -> Endpoints:
-        return ()
+    leader_endpoints: ClassVar[Endpoints] = ()
 
 
 class IllegalVoteError(KraftlakeError):
@@ -104,14 +102,8 @@ class Candidate:
     tally: VoteTally
     election_deadline: int
     voted: ReplicaKey
-
-    @property
-    def leader_id(self) -> int:
-        return NO_NODE
-
-    @property
-    def leader_endpoints(self) -> Endpoints:
-        return ()
+    leader_id: ClassVar[int] = NO_NODE
+    leader_endpoints: ClassVar[Endpoints] = ()
 
 
 @dataclass(frozen=True, slots=True)

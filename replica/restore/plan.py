@@ -54,8 +54,8 @@ class RestoreDifference(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RestorePlan:
-    """image: the state with which the new cluster begins. changes: its differences from the old
-    cluster's state."""
+    """What a new cluster begins with. image: its first state. changes: the differences of this
+    state from the old cluster's."""
 
     image: Image
     changes: tuple[RestoreDifference, ...]
@@ -114,7 +114,11 @@ class _Planning:
             self._tell(table, f"left out: {why}", names, len(gone))
         self._features()
         self._configs()
-        self._scram()
+        self._drop(
+            "scram",
+            "the source has it redacted: set the user's password again",
+            lambda key, fields: any(_is_redacted(value) for value in fields.values()),
+        )
         self._partitions()
 
     def _check_brokers(self) -> None:
@@ -180,45 +184,36 @@ class _Planning:
             return resource, str(self._broker(int(name))), config
         return resource, name, config
 
-    def _scram(self) -> None:
-        self._drop(
-            "scram",
-            "the source has it redacted: set the user's password again",
-            lambda key, fields: any(_is_redacted(value) for value in fields.values()),
-        )
-
     def _partitions(self) -> None:
         topics, old = self.values["topics"], self.values["partitions"]
-        new = {key: self._partition(one) for key, one in old.items()}
-        self.values["partitions"] = new
+        self.values["partitions"] = {key: self._partition(one) for key, one in old.items()}
 
-        def keys(is_told: Callable[[Partition, Partition], bool]) -> list[str]:
-            told = (key for key in sorted(old) if is_told(old[key], new[key]))
-            return [f"{topics.get(topic, topic)}-{number}" for topic, number in told]
+        def tell(detail: str, holds: Callable[[Partition], bool]) -> None:
+            told = (key for key in sorted(old) if holds(old[key]))
+            names = [f"{topics.get(topic, topic)}-{number}" for topic, number in told]
+            self._tell("partitions", detail, names)
 
-        self._tell(
-            "partitions",
+        tell(
             "a reassignment was under way: they stay on the replicas that they had before it",
-            keys(lambda a, b: bool(a.adding_replicas or a.removing_replicas)),
+            lambda one: bool(one.adding_replicas or one.removing_replicas),
         )
-        self._tell(
-            "partitions",
+        tell(
             "no in-sync replica is left of those that stay: any replica may become the leader",
-            keys(lambda a, b: not set(a.isr) & set(_before_reassignment(a))),
+            lambda one: set(one.isr).isdisjoint(_before_reassignment(one)),
         )
-        self._tell("partitions", "without eligible leader replicas", keys(lambda a, b: bool(a.elr)))
-        self._tell(
-            "partitions",
+        tell("without eligible leader replicas", lambda one: bool(one.elr))
+        tell(
             "the leader was elected uncleanly, and that its recovery is under way is forgotten",
-            keys(lambda a, b: a.leader_recovery_state != 0),
+            lambda one: one.leader_recovery_state != 0,
         )
-        self._tell(
-            "partitions",
+        tell(
             "without a leader until an in-sync replica has started; leader epochs rise by one",
-            keys(lambda a, b: True),
+            lambda one: True,
         )
-        moved = keys(lambda a, b: any(self._broker(one) != one for one in a.replicas))
-        self._tell("partitions", "on other brokers, by --map-brokers", moved)
+        tell(
+            "on other brokers, by --map-brokers",
+            lambda one: any(self._broker(broker) != broker for broker in one.replicas),
+        )
 
     def _partition(self, old: Partition) -> Partition:
         replicas = _before_reassignment(old)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-from replica.history.watermark import majority
 from replica.model.keys import ReplicaKey
-from replica.model.voters import VoterSet
+from replica.model.voters import VoterSet, majority
 from replica.raft.inputs import Request
 from replica.raft.messages import FetchRequest, FetchSnapshotRequest
 from replica.raft.roles import Leader

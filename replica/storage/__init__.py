@@ -1,12 +1,15 @@
 """What a replica keeps on its disk, safe against a crash at any moment. The bytes are Kafka's.
 
 - `filesystem`: the port to the disk, the real disk behind it, and the atomic replacement of a file.
-- `log`: segments, indexes and leader-epoch-checkpoint.
-- `recovery`: opens a log, and repairs what a crash left there.
+- `log`: segments, indexes and leader-epoch-checkpoint: `segment` with `segment_files` and
+  `segment_index`, `epoch_checkpoint`. `batches` converts bytes to the core's values.
+- `recovery`: opens a log, and repairs what a crash left there; `batch_walk` reads the newest
+  segment, `closed_segments` checks the others.
 - `snapshots`, `snapshot_writer`: checkpoint files, from .part to .deleted.
 - `archive`: keeps what a recorder's log would lose.
 - `quorum_state_file`, `identity`: the file with the vote, and the file that says whose directory it
   is.
+- `spare_files`: files that can be given up when no other can be opened.
 - `directory_lock`: lets one process at a time use a directory, Kafka's or kraftlake's.
 
 A change of a method that is called durable is on disk when the method returns. In a crash, what was
@@ -21,5 +24,5 @@ there is no journal.
 3. Truncation shortens the index before the log, and removes segments from the newest one backwards.
    So a crash leaves the beginning of the log, and never a hole in it.
 4. The log start is the first start offset in leader-epoch-checkpoint, which is written before
-segments are deleted.
+   segments are deleted.
 """

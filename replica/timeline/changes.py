@@ -119,9 +119,7 @@ class _Walk:
                     for record, message in records:
                         if piece.start <= record.offset < piece.end:
                             yield from self._leaving_at(record.offset)
-                            commitment = self._branch.commitment(record.offset)
-                            for told in _told(replay, self._teller, record.offset, message):
-                                yield LoggedChange(record.timestamp, epoch, commitment, told)
+                            yield from self._made(replay, self._teller, record, message, epoch)
                 except DataError:
                     self._fold.break_off()
             self._fold.leave(OffsetAndEpoch(min(header.next_offset, piece.end), epoch))
@@ -142,13 +140,28 @@ class _Walk:
             epoch = batch.header.leader_epoch
             try:
                 for record, message in records:
-                    if record.offset < tail.start:
-                        continue
-                    commitment = self._branch.commitment(record.offset, is_tail=True)
-                    for told in _told(replay, teller, record.offset, message):
-                        yield LoggedChange(record.timestamp, epoch, commitment, told)
+                    if record.offset >= tail.start:
+                        yield from self._made(replay, teller, record, message, epoch, is_tail=True)
             except DataError:
                 return
+
+    def _made(
+        self,
+        replay: VersionedReplay,
+        teller: ChangeTeller,
+        record: Record,
+        message: ReplayedRecord,
+        epoch: int,
+        *,
+        is_tail: bool = False,
+    ) -> Iterator[LoggedChange]:
+        """The changes that a record makes. message: the record's value for the replay."""
+        writes = replay.apply(record.offset, message)
+        if writes:
+            commitment = self._branch.commitment(record.offset, is_tail=is_tail)
+            names = topic_names_around(writes, replay.state.topics.values)
+            for told in teller.tell(writes, names):
+                yield LoggedChange(record.timestamp, epoch, commitment, told)
 
     def _image(self, examined: Examined, snapshot: SnapshotFile) -> Image | None:
         return snapshot_image(examined, snapshot, self._read)
@@ -166,14 +179,6 @@ def _unplaced(image: Image) -> Image:
             for name, table in image.tables.items()
         }
     )
-
-
-def _told(
-    replay: VersionedReplay, teller: ChangeTeller, offset: int, message: ReplayedRecord
-) -> Iterator[NamedChange]:
-    writes = replay.apply(offset, message)
-    if writes:
-        yield from teller.tell(writes, topic_names_around(writes, replay.state.topics.values))
 
 
 def _with_records(

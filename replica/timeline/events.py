@@ -120,12 +120,11 @@ def _voters(old: Sequence[Mapping[str, Any]], new: Sequence[Mapping[str, Any]]) 
 
 
 def _registration(old: Mapping[str, Any] | None, new: Mapping[str, Any]) -> str:
-    epoch = f"broker epoch {new['brokerEpoch']}" if "brokerEpoch" in new else ""
-    if old is None:
-        return ", ".join(filter(None, ("for the first time in this log", epoch)))
-    is_new_process = old.get("incarnationId") != new.get("incarnationId")
-    again = "again, by a new process" if is_new_process else "again, by the same process"
-    return ", ".join(filter(None, (again, epoch)))
+    told = "for the first time in this log"
+    if old is not None:
+        is_new_process = old.get("incarnationId") != new.get("incarnationId")
+        told = "again, by a new process" if is_new_process else "again, by the same process"
+    return f"{told}, broker epoch {new['brokerEpoch']}" if "brokerEpoch" in new else told
 
 
 def _of_election(branch: Branch, one: Election) -> Event:

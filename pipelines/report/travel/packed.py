@@ -202,7 +202,7 @@ def _judged(one: MomentJudgement) -> list[Any]:
 
 
 def _gone(exposure: Exposure) -> str:
-    if exposure.kind == NOTHING:
+    kind, gone = exposure.failure
+    if kind == NOTHING:
         return "nothing: it is so already"
-    kind = "brokers" if exposure.kind == "pair" else exposure.kind
-    return visible(f"{kind} {' and '.join(exposure.gone)}")
+    return visible(f"{'brokers' if kind == 'pair' else kind} {' and '.join(gone)}")

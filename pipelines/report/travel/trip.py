@@ -68,12 +68,12 @@ def _harmful(found: Iterable[Exposure]) -> Iterator[Exposure]:
 
 def _worst_first(one: Exposure) -> tuple[bool, bool, int, int, int, tuple[str, ...]]:
     return (
-        one.kind != NOTHING,
+        one.failure.kind != NOTHING,
         one.has_majority is not False,
         -one.harm.leaderless,
         -one.harm.below_min_isr,
-        len(one.gone),
-        one.gone,
+        len(one.failure.gone),
+        one.failure.gone,
     )
 
 

@@ -42,10 +42,10 @@ def _registration(record_type: str, fields: Fields) -> dict[str, Any]:
     that the record lacks get their defaults."""
     newest = RECORDS_BY_NAME[record_type].fields
     filled = {field.name: fields.get(field.name, field.default) for field in newest}
-    return {**filled, **{name: _by_name(fields[name]) for name in ("endPoints", "features")}}
+    return {**filled, **{name: by_name(fields[name]) for name in ("endPoints", "features")}}
 
 
-def _by_name(structures: tuple[Fields, ...]) -> tuple[Fields, ...]:
+def by_name(structures: tuple[Fields, ...]) -> tuple[Fields, ...]:
     """Structures sorted by their field `name`. Of those with equal names Kafka's map keeps the
     last."""
     named = {structure["name"]: structure for structure in structures}

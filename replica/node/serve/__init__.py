@@ -6,6 +6,8 @@ replica.node.rpcs names the functions that it takes from here.
 - `cluster`, `configs`: what clients ask about the nodes, and about the topic's configuration.
 - `writing`: records that administrators append, and requests that a metadata log refuses.
 - `controllers`: registrations of Kafka's controllers in the log.
-- `callers`, `refusals`: who may send a request, and what everybody else is answered.
-- `dispatch`: finds the row of a request, and answers it or forwards it to the leader.
+- `callers`, `refusals`: who may send a request, and what everybody else is answered; `admission`
+  judges by the role that a request needs, `voters` whether a voter's request comes from that voter.
+- `dispatch`: finds the row of a request, and answers it or has it forwarded by `forwarding`.
+- `partition`: the one partition, as clients see it; `shape`: arrays of topics and partitions.
 """

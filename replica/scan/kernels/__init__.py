@@ -2,7 +2,7 @@
 
 frames        batch headers, CRC-32C and the records' places in one pass
 json_lines    records -> lines of Kafka's JSON (its pieces: json_values)
-variant_rows  values of records -> Spark's VARIANT (variant_values)
+variant_rows  values of records -> Spark's VARIANT (variant_values); variant_texts: VARIANT -> JSON
 rows          copies the values; finds the records that the scalar reader must look at
 plain_runs    finds runs of plain batches, for replicas
 replay_rows   the replay of records (its pieces: replay_partitions, replay_brokers)

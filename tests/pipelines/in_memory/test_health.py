@@ -121,7 +121,7 @@ def test_exposures_of_the_table_are_those_of_the_log_with_their_beginnings(
         since = past.get(one.failure)
         times = (None, None) if since is None else (since.offset, at(since.offset))
         figures = *one.harm, one.voters_left, one.has_majority, *times, len(records)
-        expected.append((one.kind, ",".join(one.gone), *figures))
+        expected.append((one.failure.kind, ",".join(one.failure.gone), *figures))
     rows = told(records).exposures
     table = pa.Table.from_pydict(
         {name: [row[name] for row in rows] for name in FAILURE_EXPOSURE.column_names},

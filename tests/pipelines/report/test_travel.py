@@ -96,8 +96,8 @@ def test_health_and_exposure_are_those_of_the_moment(trip: Trip) -> None:
     assert "partition-without-leader" not in rules[6] | rules[13]
     assert "partition-without-leader" in rules[15]
     worst = by_end[15].exposures[0]
-    assert (worst.kind, worst.harm.leaderless) == ("nothing", 1)
-    assert [one.gone for one in by_end[15].exposures[1:]] == [("12",)]
+    assert (worst.failure.kind, worst.harm.leaderless) == ("nothing", 1)
+    assert [one.failure.gone for one in by_end[15].exposures[1:]] == [("12",)]
     assert by_end[15].moment.why is Why.NEWEST
 
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from replica.health.cluster import Cluster
 from replica.health.exposure import (
     Exposure,
+    Failure,
     Harm,
     exposures,
     has_too_many_pairs,
@@ -27,7 +28,7 @@ MIN_ISR = "min.insync.replicas"
 
 
 def by_gone(cluster: Cluster) -> dict[tuple[str, tuple[str, ...]], Exposure]:
-    return {(one.kind, one.gone): one for one in exposures(cluster)}
+    return {one.failure: one for one in exposures(cluster)}
 
 
 def test_one_broker_of_a_healthy_cluster_takes_nothing_away() -> None:
@@ -74,7 +75,7 @@ def test_each_voter_s_exposure_says_whether_the_others_are_a_majority(
 def test_a_voter_that_is_a_broker_too_fails_with_it() -> None:
     records = [*healthy(), a_broker(1), a_partition(1, (1,))]
     found = by_gone(cluster_after(records))
-    assert found["broker", ("1",)] == Exposure("broker", ("1",), Harm(1), 2, True)
+    assert found["broker", ("1",)] == Exposure(Failure("broker", ("1",)), Harm(1), 2, True)
     assert found["voter", ("1",)].harm == Harm(1)
     assert found["pair", ("1", "11")].voters_left == 2
 
@@ -152,7 +153,7 @@ def test_pairs_are_left_out_where_a_small_log_would_make_millions_of_them() -> N
     many = range(1, 3001)
     crowded = cluster_after([*healthy(), *(a_broker(one) for one in many)])
     assert has_too_many_pairs(crowded)
-    kinds = Counter(one.kind for one in exposures(crowded))
+    kinds = Counter(one.failure.kind for one in exposures(crowded))
     assert kinds["pair"] == 0
     assert kinds["broker"] == len(crowded.live_brokers)
 
@@ -161,5 +162,5 @@ def test_one_partition_with_thousands_of_replicas_is_not_slow() -> None:
     replicas = tuple(range(1, 3001))
     wide = cluster_after([*healthy(), a_partition(1, replicas, isr=replicas)])
     assert has_too_many_pairs(wide)
-    assert not any(one.kind == "pair" for one in exposures(wide))
+    assert not any(one.failure.kind == "pair" for one in exposures(wide))
     assert not has_too_many_pairs(cluster_after(healthy()))

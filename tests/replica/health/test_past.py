@@ -37,7 +37,7 @@ def looked_back(records: list[Any], kept: int = 0) -> Past:
 
 
 def figures(records: list[Any]) -> dict[Failure, Exposure]:
-    return {Failure(one.kind, one.gone): one for one in exposures(cluster_after(records))}
+    return {one.failure: one for one in exposures(cluster_after(records))}
 
 
 def test_an_exposure_holds_from_the_record_on_that_took_replicas_out_of_sync() -> None:

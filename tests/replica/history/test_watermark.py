@@ -9,9 +9,9 @@ from replica.history.watermark import (
     checked_leader_watermark,
     follower_high_watermark,
     leader_high_watermark,
-    majority,
 )
 from replica.model.keys import ReplicaKey
+from replica.model.voters import majority
 
 KEYS = [ReplicaKey(n, f"directory-{n}") for n in range(5)]
 

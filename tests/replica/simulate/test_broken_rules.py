@@ -4,9 +4,9 @@ invariant that breaks."""
 from dataclasses import replace
 
 from replica.history.fetch import Diverging, ValidPosition
-from replica.history.watermark import majority
 from replica.model.epochs import OffsetAndEpoch
 from replica.model.keys import ReplicaKey
+from replica.model.voters import majority
 from replica.raft import core, raft, roles
 from replica.raft.follower import fetch_requests
 from replica.raft.leader import replication, voter_changes
@@ -31,7 +31,7 @@ def test_a_vote_that_is_not_on_disk_before_the_reply(monkeypatch):
         persist(self)
         state = self.effects.quorum_state
         if state is not None:
-            self.effects.write_quorum_state(replace(state, voted=None))
+            self.effects.quorum_state = replace(state, voted=None)
 
     monkeypatch.setattr(core.Core, "persist", forgetting)
     assert found("votes", within_seeds=5)

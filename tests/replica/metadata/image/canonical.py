@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from replica.metadata.image.kind import by_name, compact
+from replica.metadata.image.kind import compact
+from replica.metadata.image.registrations import by_name
 from replica.metadata.image.replay import ReplayedRecord
 from replica.metadata.record import MetadataRecord
 
