@@ -13,7 +13,7 @@ _DEFAULT = ClientConfig()
 
 
 def client_config(path: str | None, default: ClientConfig = _DEFAULT) -> ClientConfig:
-    """`default` with the changes of the file; path None changes nothing.
+    """`default` with the changes that the file at `path` makes; for path None, `default` itself.
 
     Complains about keys without effect here, and about secrets that other users may read. Raises
     UsageError and UnreadableFileError.
@@ -31,7 +31,7 @@ def client_config(path: str | None, default: ClientConfig = _DEFAULT) -> ClientC
 
 
 def addresses(text: str) -> list[tuple[str, int]]:
-    """The host and port of each in HOST:PORT,... Raises UsageError for other text."""
+    """The hosts and ports in a list HOST:PORT,... Raises UsageError for other text."""
     found = [address_in(part.strip()) for part in text.split(",")]
     named = [address for address in found if address is not None and address[0]]
     if len(named) != len(found):

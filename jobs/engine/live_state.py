@@ -19,8 +19,8 @@ from replica.node.notice import Notice
 from replica.node.observer.recorder import CLIENT, Observation, ObserverRecorder, opened_recorder
 
 MAX_BYTES = 4 * 1024**3
-"""The most bytes of the fetched log with its snapshots: a hostile node may send bytes without
-end."""
+"""The most bytes that the fetched log and its snapshots may have: a hostile node may send bytes
+without end."""
 _LOOK_S = 0.5
 
 
@@ -30,9 +30,9 @@ class NotReadError(KraftlakeError):
 
 @dataclass
 class LiveQuorum:
-    """A running quorum whose log is fetched. bootstrap: host:port with commas. timeout_s: for each
-    look. folder: holds the log; a second look fetches what is new. said: the observer's last
-    notice."""
+    """A running quorum whose log is fetched. bootstrap: a list of host:port with commas between.
+    folder: the directory of the log; a second look fetches only what is new. timeout_s: the most
+    time that each look may take. said: the observer's last notice."""
 
     bootstrap: str
     folder: str

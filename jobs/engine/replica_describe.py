@@ -13,13 +13,13 @@ from jobs.commands.engine import DescribeOptions
 from jobs.engine.connecting import addresses, client_config
 from jobs.output import coloured, complain, time_text, write_json, write_line, write_table
 from replica.admin.describing import describe_quorum
-from replica.admin.quorum import Quorum, QuorumNotice, verdicts
+from replica.admin.quorum import QuorumNotice, verdicts
 from replica.errors import NoLeaderError
 from replica.model.keys import ZERO_UUID
 from replica.severity import Severity
 from replica.wire.client import ClientConfig
 from replica.wire.pool import Address
-from replica.wire.quorum import DescribedReplica
+from replica.wire.quorum import DescribedQuorum, DescribedReplica
 
 _PAUSE_S = 0.2
 _COLUMNS = (
@@ -47,7 +47,7 @@ def run(options: DescribeOptions) -> int:
 
 async def _look(
     bootstrap: Sequence[Address], config: ClientConfig, options: DescribeOptions
-) -> Quorum:
+) -> DescribedQuorum:
     """One look at the quorum. It waits for the end of a running election while there is time."""
     deadline = time.monotonic() + options.timeout_s
     while True:
@@ -59,7 +59,7 @@ async def _look(
             await asyncio.sleep(_PAUSE_S)
 
 
-def _show(quorum: Quorum, options: DescribeOptions) -> int:
+def _show(quorum: DescribedQuorum, options: DescribeOptions) -> int:
     found = verdicts(quorum, options.caught_up_within_ms)
     if options.json_output:
         write_json(_row(quorum, found))
@@ -68,7 +68,7 @@ def _show(quorum: Quorum, options: DescribeOptions) -> int:
     return int(any(verdict.severity is not Severity.INFO for verdict in found))
 
 
-def _text(quorum: Quorum, found: Sequence[QuorumNotice], options: DescribeOptions) -> None:
+def _text(quorum: DescribedQuorum, found: Sequence[QuorumNotice], options: DescribeOptions) -> None:
     if options.watch_s is not None:
         write_line(time_text(datetime.now(UTC)))
     write_line(
@@ -94,7 +94,7 @@ def _text(quorum: Quorum, found: Sequence[QuorumNotice], options: DescribeOption
         write_line(f"{severity}  {verdict.text}")
 
 
-def _row(quorum: Quorum, found: Sequence[QuorumNotice]) -> dict[str, Any]:
+def _row(quorum: DescribedQuorum, found: Sequence[QuorumNotice]) -> dict[str, Any]:
     return {
         "cluster_id": quorum.cluster_id,
         "leader_id": quorum.leader_id,
@@ -106,7 +106,7 @@ def _row(quorum: Quorum, found: Sequence[QuorumNotice]) -> dict[str, Any]:
     }
 
 
-def _replica(quorum: Quorum, replica: DescribedReplica) -> dict[str, Any]:
+def _replica(quorum: DescribedQuorum, replica: DescribedReplica) -> dict[str, Any]:
     """A row for one replica. NULL stands for what the leader doesn't know."""
     directory_id = replica.key.directory_id
     return {
@@ -124,7 +124,7 @@ def _replica(quorum: Quorum, replica: DescribedReplica) -> dict[str, Any]:
     }
 
 
-def _role(quorum: Quorum, replica: DescribedReplica) -> str:
+def _role(quorum: DescribedQuorum, replica: DescribedReplica) -> str:
     """The role in the words of kafka-metadata-quorum, in lower case."""
     if replica.key.node_id == quorum.leader_id:
         return "leader"

@@ -7,16 +7,15 @@ lead names the leader in its answer to DescribeCluster.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from replica.admin.quorum import Quorum
-from replica.errors import DataError, NoLeaderError, PeerError
+from replica.errors import NoLeaderError, PeerError
 from replica.model.kafka_errors import ErrorCode, error_name
 from replica.model.topic import METADATA_TOPIC
-from replica.wire.apis.quorum import DESCRIBE_QUORUM
 from replica.wire.client import ClientConfig, Connection
 from replica.wire.cluster import ClusterNodes, describe_cluster
 from replica.wire.pool import Address
-from replica.wire.quorum import quorum_request, read_quorum
+from replica.wire.quorum import DescribedQuorum, quorum_told_by
 
 _HINTS: dict[int, str] = {
     ErrorCode.CLUSTER_AUTHORIZATION_FAILED: "the principal needs Describe on the cluster",
@@ -27,7 +26,7 @@ _HINTS: dict[int, str] = {
 
 async def describe_quorum(
     bootstrap: Sequence[Address], config: ClientConfig, topic: str = METADATA_TOPIC
-) -> Quorum:
+) -> DescribedQuorum:
     """Ask one node after the other, and the nodes that they name, until the leader has answered.
 
     Raises NoLeaderError.
@@ -43,39 +42,33 @@ async def describe_quorum(
         except PeerError as error:
             reasons[address] = str(error)
             continue
-        if isinstance(found, Quorum):
+        if isinstance(found, DescribedQuorum):
             return found
         reasons[address] = f"{address[0]}:{address[1]}: does not lead"
         waiting = [*found, *waiting]
     raise NoLeaderError("; ".join(dict.fromkeys(reasons.values())))
 
 
-async def _ask(address: Address, config: ClientConfig, topic: str) -> Quorum | list[Address]:
+async def _ask(
+    address: Address, config: ClientConfig, topic: str
+) -> DescribedQuorum | list[Address]:
     """The quorum; or the addresses to ask next, if this node doesn't lead."""
     connection = await Connection.connect(*address, config)
     try:
-        answer = await connection.call(DESCRIBE_QUORUM, quorum_request(topic))
+        found = await quorum_told_by(connection, topic)
         cluster = await describe_cluster(connection)
     finally:
         await connection.close()
-    try:
-        found = read_quorum(answer.message, answer.version, topic)
-    except DataError as error:
-        raise PeerError(connection.address, f"DescribeQuorum: {error}") from error
     if found.error in (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.NOT_CONTROLLER):
         return _leader_first(cluster)
     if found.error != ErrorCode.NONE:
         hint = f" ({_HINTS[found.error]})" if found.error in _HINTS else ""
         raise PeerError(connection.address, f"DescribeQuorum: {error_name(found.error)}{hint}")
     finalized = connection.api_versions["finalizedFeatures"]
-    return Quorum(
-        None if cluster is None else cluster.cluster_id or None,
-        found.leader_id,
-        found.epoch,
-        found.high_watermark,
-        found.voters,
-        found.observers,
-        {feature["name"]: feature["maxVersionLevel"] for feature in finalized},
+    return replace(
+        found,
+        cluster_id=None if cluster is None else cluster.cluster_id or None,
+        features={feature["name"]: feature["maxVersionLevel"] for feature in finalized},
     )
 
 

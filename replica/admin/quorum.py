@@ -1,72 +1,16 @@
-"""A quorum as its leader describes it (KIP-595, KIP-836, KIP-853), and what that means."""
+"""What a leader's description of its quorum means for an administrator."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from replica.model.voters import majority
 from replica.severity import Severity
-from replica.wire.quorum import DescribedReplica
+from replica.wire.quorum import DescribedQuorum, DescribedReplica
 
 CAUGHT_UP_WITHIN_MS = 2_000
 """The default of controller.quorum.fetch.timeout.ms."""
-
-
-@dataclass(frozen=True, slots=True)
-class Quorum:
-    """A quorum. cluster_id: None where the node that was asked can't tell it. high_watermark:
-    exclusive; -1 while it is unknown. features: the finalized level of each feature, by name."""
-
-    cluster_id: str | None
-    leader_id: int
-    epoch: int
-    high_watermark: int
-    voters: tuple[DescribedReplica, ...]
-    observers: tuple[DescribedReplica, ...]
-    features: Mapping[str, int]
-
-    @property
-    def leader(self) -> DescribedReplica | None:
-        """The leader's own entry. If the leader has been removed from the voters, its entry is
-        among the observers until the removal is committed."""
-        found = (each for each in self.replicas if each.key.node_id == self.leader_id)
-        return next(found, None)
-
-    @property
-    def replicas(self) -> tuple[DescribedReplica, ...]:
-        return (*self.voters, *self.observers)
-
-    @property
-    def kraft_version(self) -> int:
-        """The finalized level of kraft.version; 0 where there is none."""
-        return self.features.get("kraft.version", 0)
-
-    def lag(self, replica: DescribedReplica) -> int | None:
-        """The number of records that the leader has and the replica hasn't. None where the log end
-        of one of the two is unknown."""
-        leader = self.leader
-        if leader is None or replica.log_end < 0:
-            return None
-        return max(0, leader.log_end - replica.log_end)
-
-    def ago(self, time_ms: int | None) -> int | None:
-        """The ms from a time by the leader's clock to the leader's answer. None where one of the
-        two times is unknown."""
-        leader = self.leader
-        if time_ms is None or time_ms < 0 or leader is None or leader.last_caught_up is None:
-            return None
-        return max(0, leader.last_caught_up - time_ms)
-
-    def is_caught_up(self, replica: DescribedReplica, within_ms: int) -> bool:
-        """Whether the replica was at the leader's log end within the last `within_ms`. If the
-        leader tells no times: whether the replica is at the leader's log end now."""
-        if replica.key.node_id == self.leader_id:
-            return True
-        if replica.last_caught_up is None:
-            return self.lag(replica) == 0
-        ago = self.ago(replica.last_caught_up)
-        return ago is not None and ago <= within_ms
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +21,11 @@ class QuorumNotice:
     text: str
 
 
-def verdicts(quorum: Quorum, within_ms: int = CAUGHT_UP_WITHIN_MS) -> tuple[QuorumNotice, ...]:
+def verdicts(
+    quorum: DescribedQuorum, within_ms: int = CAUGHT_UP_WITHIN_MS
+) -> tuple[QuorumNotice, ...]:
     """The facts that an administrator should know; the most important one comes first. within_ms:
-    see is_caught_up."""
+    see DescribedQuorum.is_caught_up."""
     return (
         _majority(quorum, within_ms),
         *_behind(quorum, "voter", quorum.voters, within_ms),
@@ -88,28 +34,25 @@ def verdicts(quorum: Quorum, within_ms: int = CAUGHT_UP_WITHIN_MS) -> tuple[Quor
     )
 
 
-def _majority(quorum: Quorum, within_ms: int) -> QuorumNotice:
+def _majority(quorum: DescribedQuorum, within_ms: int) -> QuorumNotice:
     caught_up = sum(quorum.is_caught_up(voter, within_ms) for voter in quorum.voters)
     size = len(quorum.voters)
     needed = majority(size)
     counted = f"{caught_up} of {size} voters caught up"
     if caught_up < needed:
-        return QuorumNotice(
-            Severity.ERROR, f"{counted}, a majority is {needed}: nothing new is committed"
-        )
+        text = f"{counted}, a majority is {needed}: nothing new is committed"
+        return QuorumNotice(Severity.ERROR, text)
     spare = caught_up - needed
     if caught_up < size:
         left = f"{spare} more may fail" if spare else "no other may fail"
-        return QuorumNotice(
-            Severity.WARNING, f"{counted}: {left}, or nothing is committed any more"
-        )
-    return QuorumNotice(
-        Severity.INFO, f"{counted}: {spare} may fail and records are still committed"
-    )
+        text = f"{counted}: {left}, or nothing is committed any more"
+        return QuorumNotice(Severity.WARNING, text)
+    text = f"{counted}: {spare} may fail and records are still committed"
+    return QuorumNotice(Severity.INFO, text)
 
 
 def _behind(
-    quorum: Quorum, what: str, replicas: tuple[DescribedReplica, ...], within_ms: int
+    quorum: DescribedQuorum, what: str, replicas: tuple[DescribedReplica, ...], within_ms: int
 ) -> Iterator[QuorumNotice]:
     for replica in replicas:
         if quorum.is_caught_up(replica, within_ms):
@@ -124,7 +67,7 @@ def _behind(
         yield QuorumNotice(Severity.WARNING, f"{what} {replica.key.node_id} {why}")
 
 
-def _notes(quorum: Quorum) -> Iterator[QuorumNotice]:
+def _notes(quorum: DescribedQuorum) -> Iterator[QuorumNotice]:
     if quorum.high_watermark < 0:
         yield QuorumNotice(Severity.WARNING, "nothing is committed in this epoch yet")
     voter_ids = [voter.key.node_id for voter in quorum.voters]
@@ -137,6 +80,6 @@ def _notes(quorum: Quorum) -> Iterator[QuorumNotice]:
         spare = len(voter_ids) - majority(len(voter_ids))
         text = f"{len(voter_ids)} voters survive {spare} failures, as {len(voter_ids) - 1} do"
         yield QuorumNotice(Severity.INFO, text)
-    if quorum.kraft_version == 0:
+    if quorum.features.get("kraft.version", 0) == 0:
         text = "the voters are static: adding and removing them needs kraft.version 1"
         yield QuorumNotice(Severity.INFO, text)

@@ -12,7 +12,6 @@ from replica.consumer import translate, values
 from replica.consumer.selector import PartitionView, ReplicaView
 from replica.consumer.translate import TopicPartition, UnexpectedAnswerError
 from replica.errors import (
-    DataError,
     MisroutedConnectionError,
     PeerError,
     UnreachablePeerError,
@@ -22,10 +21,9 @@ from replica.model.kafka_errors import ErrorCode, error_name
 from replica.model.keys import ZERO_UUID
 from replica.wire.apis.cluster import API_VERSIONS, METADATA
 from replica.wire.apis.fetching import FETCH, LIST_OFFSETS, OFFSET_FOR_LEADER_EPOCH
-from replica.wire.apis.quorum import DESCRIBE_QUORUM
 from replica.wire.client import ClientConfig, Connection
 from replica.wire.pool import Address, Pool
-from replica.wire.quorum import quorum_request, read_quorum
+from replica.wire.quorum import quorum_told_by
 from replica.wire.schema import Api, Message
 from replica.wire.versions import Identity
 
@@ -177,11 +175,10 @@ class WireConnections:
             return seen
         try:
             connection = await self._pool.connection(self._addresses[view.leader_id])
-            topic, number = self._partition.topic, self._partition.partition
-            answer = await connection.call(DESCRIBE_QUORUM, quorum_request(topic, number))
-            quorum = read_quorum(answer.message, answer.version, topic, number)
+            asked = self._partition
+            quorum = await quorum_told_by(connection, asked.topic, asked.partition)
             return translate.with_lag(seen, quorum)
-        except (PeerError, DataError):  # The leader of an ordinary topic tells no lag.
+        except PeerError:  # The leader of an ordinary topic tells no lag.
             return seen
 
     async def _timed(self, replica: ReplicaView) -> ReplicaView:

@@ -186,7 +186,7 @@ def with_lag(view: PartitionView, quorum: DescribedQuorum) -> PartitionView:
     end = quorum.high_watermark
     if quorum.error or end == UNDEFINED_OFFSET:
         return view
-    told = {each.key.node_id: each.log_end for each in (*quorum.voters, *quorum.observers)}
+    told = {each.key.node_id: each.log_end for each in quorum.replicas}
     lags = {node_id: max(0, end - log_end) for node_id, log_end in told.items() if log_end >= 0}
     seen = (replace(replica, lag=lags.get(replica.node_id)) for replica in view.replicas)
     return replace(view, replicas=tuple(seen))

@@ -17,7 +17,7 @@ from replica.model.keys import ReplicaId
 from replica.node.authorizer import EVERYBODY, INSECURE, VOTERS, PrincipalRole
 from replica.node.descriptors import fitting, open_files_limit
 from replica.node.driver import Clock, Driver
-from replica.node.listeners import Listener
+from replica.node.listeners import Listener, addresses_on
 from replica.node.local_processes import is_loopback, is_supported
 from replica.node.node import Node
 from replica.node.notice import Fields, Notice, Report, Seldom
@@ -196,10 +196,7 @@ def _addresses(settings: NodeSettings) -> Callable[[Send], Address | None]:
     def address_of(send: Send) -> Address | None:
         if send.node_id < 0:
             return settings.bootstrap_address(send.node_id)
-        for endpoint in send.endpoints:
-            if endpoint.name == settings.controller_listener:
-                return endpoint.host, endpoint.port
-        return None
+        return next(iter(addresses_on(settings.controller_listener, send.endpoints)), None)
 
     return address_of
 

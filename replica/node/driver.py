@@ -19,7 +19,7 @@ from typing import Any
 from replica.errors import KraftlakeError, PeerError, UnsupportedByPeerError
 from replica.host.host import Host
 from replica.model.kafka_errors import ErrorCode
-from replica.node.heard import Heard, do_nothing
+from replica.node.heard import Heard
 from replica.raft import inputs
 from replica.raft.config import FOREVER, Config
 from replica.raft.effects import Effects, Send, Stopped
@@ -102,7 +102,7 @@ class Driver:
         self.call = call
         self.elections = 0
         self.heard = Heard()
-        self.on_commit: Callable[[float], None] = do_nothing
+        self.on_commit: Callable[[float], None] = lambda seconds: None
         self._clock = clock
         self._policy = policy
         self._snapshot_at = clock()

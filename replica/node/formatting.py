@@ -128,14 +128,13 @@ def _voter(text: str, listener: str) -> Voter:
     return Voter(ReplicaKey(int(match[1]), match[3]), (Endpoint(listener, *address),))
 
 
-def check_id(option: str, text: str) -> None:
-    """Raises UsageError where the text isn't an id. option: the name of the option that holds the
-    text."""
+def check_id(what: str, text: str) -> None:
+    """Raises UsageError where the text isn't an id. what: what error texts call the text."""
     try:
         uuid_bytes(text)
     except DataError as error:
         raise UsageError(
-            f"{option} {text}: expected an id of 22 base64 characters, for example {new_uuid()}"
+            f"{what} {text}: expected an id of 22 base64 characters, for example {new_uuid()}"
         ) from error
 
 

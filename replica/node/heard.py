@@ -5,10 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 
-def do_nothing(seconds: float) -> None:
-    """Do nothing. This is the default for on_change, where nobody measures."""
-
-
 class Heard:
     """When leaders answered this replica. All times are in seconds of a clock that never goes back.
 
@@ -27,7 +23,7 @@ class Heard:
         self.epoch = -1
         self.leader_changes = 0
         self.epochs_passed = 0
-        self.on_change: Callable[[float], None] = do_nothing
+        self.on_change: Callable[[float], None] = lambda seconds: None
 
     def answered(self, epoch: int, at_s: float) -> None:
         """Note that the leader of this epoch has answered a fetch."""

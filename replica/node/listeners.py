@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from replica.model.keys import ReplicaKey
@@ -93,6 +94,11 @@ def address_in(text: str) -> tuple[str, int] | None:
     if match is None or int(match["port"]) > 65535:
         return None
     return match["v6"] or match["host"] or "", int(match["port"])
+
+
+def addresses_on(listener: str, endpoints: Iterable[Endpoint]) -> tuple[tuple[str, int], ...]:
+    """The addresses of those endpoints that have the listener's name."""
+    return tuple((each.host, each.port) for each in endpoints if each.name == listener)
 
 
 def _address(properties: Properties, key: str, text: str) -> tuple[str, int]:

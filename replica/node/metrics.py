@@ -1,7 +1,6 @@
 """A node's metrics in Prometheus' format, and the pages for probes, over HTTP.
 
-/healthz fails for what a restart of the process may cure. /readyz fails for whatever keeps the log
-from showing what the quorum commits. Any other path gives the metrics.
+/healthz and /readyz tell what replica.node.readiness finds. Any other path gives the metrics.
 
 The names follow Kafka's (the group raft-metrics of KafkaRaftMetrics), with units as Prometheus
 wants them. Values are read in the node's loop at the moment of the request, so all values of one
@@ -125,13 +124,9 @@ class _Collector:
 
 def _ready(readiness: Readiness) -> Iterator[Metric]:
     yield gauge("ready", "1 while its log shows what the quorum commits", readiness.is_ready)
-    wedged = GaugeMetricFamily(
-        "kraftlake_wedged", "1 while that has lasted for 10 s or longer", labels=["reason"]
-    )
     found = readiness.wedges()
-    for wedge in Wedge:
-        wedged.add_metric([wedge.value], int(wedge in found))
-    yield wedged
+    values = (([wedge.value], int(wedge in found)) for wedge in Wedge)
+    yield gauges("wedged", "1 while that has lasted for 10 s or longer", ["reason"], values)
 
 
 def _metrics(sources: Sources) -> Iterator[Metric]:
@@ -147,12 +142,8 @@ def _raft(driver: Driver) -> Iterator[Metric]:
     raft = driver.raft
     role, voters = raft.role, raft.log.voters
     local = driver.config.local
-    state = GaugeMetricFamily(
-        "kraftlake_raft_state", "1 for the role that the replica has", labels=["state"]
-    )
-    for kind in ROLES:
-        state.add_metric([kind.__name__.lower()], int(isinstance(role, kind)))
-    yield state
+    roles = (([kind.__name__.lower()], int(isinstance(role, kind))) for kind in ROLES)
+    yield gauges("raft_state", "1 for the role that the replica has", ["state"], roles)
     yield gauge("raft_current_epoch", "Newest epoch it knows", role.epoch)
     yield gauge("raft_current_leader", "Node id of the leader, -1 for none", role.leader_id)
     voted = role.local if isinstance(role, Leader) else role.voted
@@ -200,27 +191,21 @@ def _lag(driver: Driver, role: Leader) -> Metric:
 
 def _requests(sources: Sources) -> Iterator[Metric]:
     dispatch = sources.dispatch
-    asked = CounterMetricFamily("kraftlake_requests", "Requests that came in", labels=["api"])
-    for api, count in sorted(dispatch.asked.items()):
-        asked.add_metric([api], count)
-    yield asked
+    asked = (([api], count) for api, count in sorted(dispatch.asked.items()))
+    yield counters("requests", "Requests that came in", ["api"], asked)
     yield counter("requests_denied", "Requests of principals without the role", dispatch.denied)
     fetches = sources.partition.fetches
     yield counter("reader_fetches", "Readers' fetches answered with records", fetches)
-    closed = CounterMetricFamily(
-        "kraftlake_connections_refused",
-        "Connections closed for what they sent, by reason",
-        labels=["listener", "reason"],
+    servers = sorted(sources.servers.items())
+    closed = (
+        ([name, reason], count)
+        for name, server in servers
+        for reason, count in sorted(server.refused.items())
     )
-    there = GaugeMetricFamily(
-        "kraftlake_connections", "Connections that are open", labels=["listener"]
-    )
-    for name, server in sorted(sources.servers.items()):
-        there.add_metric([name], server.connections)
-        for reason, count in sorted(server.refused.items()):
-            closed.add_metric([name, reason], count)
-    yield closed
-    yield there
+    text = "Connections closed for what they sent, by reason"
+    yield counters("connections_refused", text, ["listener", "reason"], closed)
+    there = (([name], server.connections) for name, server in servers)
+    yield gauges("connections", "Connections that are open", ["listener"], there)
 
 
 def gauge(name: str, text: str, value: float) -> Metric:
@@ -229,5 +214,25 @@ def gauge(name: str, text: str, value: float) -> Metric:
 
 
 def counter(name: str, text: str, value: float) -> Metric:
-    """A counter without labels. name: the name without the prefix kraftlake_."""
+    """A counter without labels. name: see gauge."""
     return CounterMetricFamily(f"kraftlake_{name}", text, value)
+
+
+Labelled = Iterable[tuple[list[str], float]]
+"""The values of a metric with labels: for each value the texts of its labels, then the value."""
+
+
+def gauges(name: str, text: str, labels: list[str], values: Labelled) -> Metric:
+    """A gauge with labels. name: see gauge. labels: the names of the labels."""
+    return _filled(GaugeMetricFamily(f"kraftlake_{name}", text, labels=labels), values)
+
+
+def counters(name: str, text: str, labels: list[str], values: Labelled) -> Metric:
+    """A counter with labels. The parameters are those of `gauges`."""
+    return _filled(CounterMetricFamily(f"kraftlake_{name}", text, labels=labels), values)
+
+
+def _filled(family: GaugeMetricFamily | CounterMetricFamily, values: Labelled) -> Metric:
+    for named, value in values:
+        family.add_metric(named, value)
+    return family

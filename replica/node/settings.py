@@ -1,9 +1,8 @@
 """The settings of a replica, by the names of Kafka's server.properties (KafkaConfig, QuorumConfig,
 MetadataLogConfig). Keys of our own begin with `kraftlake.`.
 
-When a metadata log gets a snapshot, and where it may start, is said by Kafka's keys and by those of
-KIP-630's text, which Kafka never implemented. A file that has one of the latter chooses KIP-630's
-rule.
+Kafka's keys say when a metadata log gets a snapshot, and where the log may start. So do the keys of
+KIP-630's text, which Kafka never implemented: a file that has one of those chooses KIP-630's rule.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ class Topic:
     @property
     def is_metadata(self) -> bool:
         """Whether the records are cluster metadata. A replica doesn't read other records, so their
-        log never gets a snapshot, and never starts later."""
+        log never gets a snapshot, and its start never moves."""
         return self.name == METADATA_TOPIC
 
 

@@ -7,7 +7,7 @@ import asyncio
 import itertools
 import os
 from bisect import bisect_left
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from replica.node.driver import Driver
 from replica.node.notice import Notice, Report
@@ -29,34 +29,29 @@ class AppendLoad:
     record_bytes: int
 
 
-@dataclass(slots=True)
-class Figures:
-    """What happened since the last report.
+Commits = list[tuple[float, int]]
+"""What happened since the last report: for each append the time (ms) from append to commit, and the
+number of its records. The list has one entry for an append and not for each record: sorting those
+would take so long that the next records would wait. An append whose records were lost when the
+leadership ended has no entry."""
 
-    commits: for each append the time (ms) from append to commit, and the number of its records. It
-    has one entry for an append and not for each record: sorting those would take so long that the
-    next records would wait. An append whose records were lost when the leadership ended has no
-    entry.
-    """
 
-    commits: list[tuple[float, int]] = field(default_factory=list)
-
-    def notice(self, load: AppendLoad, took_s: float) -> Notice:
-        """A notice with the records and bytes per second, and the latencies within which 75, 99 and
-        99.9 % of the records were committed."""
-        ordered = sorted(self.commits)
-        counts = list(itertools.accumulate(count for _, count in ordered))
-        rate = counts[-1] / took_s
-        shares = {
-            name: round(ordered[bisect_left(counts, -(-counts[-1] * share // 1000))][0], 1)
-            for name, share in (("p75", 750), ("p99", 990), ("p999", 999))
-        }
-        text = (
-            f"{rate:.1f} records/s, {rate * load.record_bytes:.0f} bytes/s, latency (ms): "
-            + ", ".join(f"{name} {ms:.1f}" for name, ms in shares.items())
-        )
-        facts = {f"latency_ms_{name}": ms for name, ms in shares.items()}
-        return Notice("workload", text, {"records_per_s": round(rate, 1), **facts})
+def figures(commits: Commits, load: AppendLoad, took_s: float) -> Notice:
+    """A notice with the records and bytes per second, and the latencies within which 75, 99 and
+    99.9 % of the records were committed."""
+    ordered = sorted(commits)
+    counts = list(itertools.accumulate(count for _, count in ordered))
+    rate = counts[-1] / took_s
+    shares = {
+        name: round(ordered[bisect_left(counts, -(-counts[-1] * share // 1000))][0], 1)
+        for name, share in (("p75", 750), ("p99", 990), ("p999", 999))
+    }
+    text = (
+        f"{rate:.1f} records/s, {rate * load.record_bytes:.0f} bytes/s, latency (ms): "
+        + ", ".join(f"{name} {ms:.1f}" for name, ms in shares.items())
+    )
+    facts = {f"latency_ms_{name}": ms for name, ms in shares.items()}
+    return Notice("workload", text, {"records_per_s": round(rate, 1), **facts})
 
 
 async def run_load(driver: Driver, load: AppendLoad, report: Report) -> None:
@@ -64,7 +59,8 @@ async def run_load(driver: Driver, load: AppendLoad, report: Report) -> None:
     uncommitted."""
     value = os.urandom(load.record_bytes)
     loop = asyncio.get_running_loop()
-    figures, reported = Figures(), loop.time()
+    commits: Commits = []
+    reported = loop.time()
     pending: set[asyncio.Task[None]] = set()
     due = loop.time()
     while True:
@@ -77,21 +73,22 @@ async def run_load(driver: Driver, load: AppendLoad, report: Report) -> None:
         count = min(int((now - due) * load.rate), max(1, load.rate // 10))
         if count:
             due += count / load.rate
-            task = asyncio.create_task(_append(driver, role.epoch, (value,) * count, figures))
+            task = asyncio.create_task(_append(driver, role.epoch, (value,) * count, commits))
             pending.add(task)
             task.add_done_callback(pending.discard)
         if now - reported >= REPORT_EVERY_S:
-            if figures.commits:
-                report(figures.notice(load, now - reported))
-            figures.commits, reported = [], now
+            if commits:
+                report(figures(commits, load, now - reported))
+            commits.clear()
+            reported = now
         await asyncio.sleep(TICK_S)
 
 
-async def _append(driver: Driver, epoch: int, values: tuple[bytes, ...], figures: Figures) -> None:
+async def _append(driver: Driver, epoch: int, values: tuple[bytes, ...], commits: Commits) -> None:
     loop = asyncio.get_running_loop()
     began = loop.time()
     try:
         await driver.append(Append(epoch, values))
     except (NotLeaderError, BufferAllocationError):
         return
-    figures.commits.append(((loop.time() - began) * 1000, len(values)))
+    commits.append(((loop.time() - began) * 1000, len(values)))

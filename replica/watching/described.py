@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from replica.admin.describing import describe_quorum
-from replica.admin.quorum import Quorum
 from replica.errors import KraftlakeError, NoLeaderError, PeerError
 from replica.format.control import SnapshotHeader
 from replica.format.whole_batch import messages_in
@@ -20,6 +19,7 @@ from replica.raft.messages import FetchRequest, FetchResponse
 from replica.raft.roles import Follower
 from replica.wire.client import ClientConfig
 from replica.wire.pool import Address
+from replica.wire.quorum import DescribedQuorum
 
 _BEFORE_THE_FIRST = -1
 
@@ -43,7 +43,7 @@ class Described:
     ) -> None:
         """controllers: the nodes to ask. client: how to connect. topic: the name of the quorum's
         log."""
-        self.quorum: Quorum | None = None
+        self.quorum: DescribedQuorum | None = None
         self.at_s: float | None = None
         self.trouble = ""
         self.snapshot: NewestSnapshot | None = None

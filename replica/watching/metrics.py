@@ -5,15 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.core import GaugeMetricFamily, Metric
 
-from replica.admin.quorum import Quorum
 from replica.check.catalogue import HEALTH_RULES
-from replica.node.metrics import gauge
+from replica.node.metrics import counters, gauge, gauges
 from replica.watching.committed import CommittedReplay
 from replica.watching.described import Described
 from replica.watching.judged import QuorumJudgement
-from replica.wire.quorum import DescribedReplica
+from replica.wire.quorum import DescribedQuorum, DescribedReplica
 
 MAX_REPLICAS = 1_000
 """The largest number of replicas that get metrics of their own. Voters come before observers."""
@@ -39,7 +38,7 @@ def quorum_metrics(described: Described) -> Iterator[Metric]:
     yield from _replicas(quorum, age)
 
 
-def _replicas(quorum: Quorum, age_s: float) -> Iterator[Metric]:
+def _replicas(quorum: DescribedQuorum, age_s: float) -> Iterator[Metric]:
     labels = ["replica", "directory", "kind"]
     lag, fetched, caught_up = (
         GaugeMetricFamily(f"kraftlake_quorum_replica_{name}", text, labels=labels)
@@ -63,7 +62,7 @@ def _replicas(quorum: Quorum, age_s: float) -> Iterator[Metric]:
     yield from (lag, fetched, caught_up)
 
 
-def _ago(quorum: Quorum, replica: DescribedReplica, at: int | None) -> float | None:
+def _ago(quorum: DescribedQuorum, replica: DescribedReplica, at: int | None) -> float | None:
     """The seconds from the time `at` to the leader's answer. It is 0 for the leader itself, which
     never fetches."""
     if replica.key.node_id == quorum.leader_id:
@@ -87,16 +86,11 @@ def snapshot_metrics(described: Described) -> Iterator[Metric]:
 
 def log_metrics(committed: CommittedReplay) -> Iterator[Metric]:
     """How the log grows, by the type of its records."""
-    records = CounterMetricFamily(
-        "kraftlake_log_records", "Committed records that came in", labels=["type"]
-    )
-    sizes = CounterMetricFamily(
-        "kraftlake_log_record_bytes", "Bytes of their keys and values", labels=["type"]
-    )
-    for name, count in sorted(committed.counts.items()):
-        records.add_metric([name], count)
-        sizes.add_metric([name], committed.sizes[name])
-    yield from (records, sizes)
+    for name, text, found in (
+        ("log_records", "Committed records that came in", committed.counts),
+        ("log_record_bytes", "Bytes of their keys and values", committed.sizes),
+    ):
+        yield counters(name, text, ["type"], (([kind], n) for kind, n in sorted(found.items())))
     text = "Up to where the log was read and counted (exclusive)"
     yield gauge("log_read_offset", text, committed.next_offset)
 
@@ -105,14 +99,9 @@ def health_metrics(newest: QuorumJudgement | None) -> Iterator[Metric]:
     """Metrics of each rule of health; none before the first judgement."""
     if newest is None:
         return
-    found = GaugeMetricFamily(
-        "kraftlake_health_subjects",
-        "For how many things a rule holds; `kraftlake explain RULE` tells what it means",
-        labels=["rule", "severity"],
-    )
-    for rule in HEALTH_RULES:
-        found.add_metric([rule.id, rule.severity.value], newest.subjects[rule.id])
-    yield found
+    text = "For how many things a rule holds; `kraftlake explain RULE` tells what it means"
+    found = (([each.id, each.severity.value], newest.subjects[each.id]) for each in HEALTH_RULES)
+    yield gauges("health_subjects", text, ["rule", "severity"], found)
     yield gauge("health_offset", "Of the state that was judged (exclusive)", newest.offset)
     age = time.monotonic() - newest.at_s
     yield gauge("health_age_seconds", "Since the state was judged", age)

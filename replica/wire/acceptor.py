@@ -16,9 +16,9 @@ from replica.wire.client import NO_HOST_NAME
 from replica.wire.limits import ListenerLimits
 
 BACKLOG = 512
-"""Connections that wait in the system to be accepted."""
+"""The number of connections that may wait in the system to be accepted."""
 AT_ONCE = 8
-"""Connections that are accepted in one round of the event loop."""
+"""The most connections that are accepted in one round of the event loop."""
 PAUSE_S = 0.2
 """The pause in seconds after an error of accept, which as a rule means that the process can open no
 more files."""
@@ -33,7 +33,8 @@ Arrived = Callable[[socket.socket, str], None]
 
 
 class Acceptor:
-    """arrived: gets each connection, and closes it. failed: called with each error of accept."""
+    """Listens for one server. arrived: takes each connection, and must close it. failed: a function
+    that is called with each error of accept."""
 
     def __init__(self, arrived: Arrived, failed: Callable[[OSError], None]) -> None:
         self.sockets: list[socket.socket] = []
@@ -42,8 +43,9 @@ class Acceptor:
         self._paused: set[asyncio.TimerHandle] = set()
 
     async def start(self, host: str, port: int, limits: ListenerLimits = _NO_LIMITS) -> int:
-        """Listen on all addresses of a host; host "": of this machine. limits: those of the
-        buffers. Returns the port; port 0 lets the system choose one. Raises OSError."""
+        """Listen on all addresses of a host; "" stands for all addresses of this machine. limits:
+        have the sizes of the sockets' buffers. Returns the port; for port 0 the system chooses a
+        free one. Raises OSError."""
         loop = asyncio.get_running_loop()
         try:
             found = await loop.getaddrinfo(
@@ -62,9 +64,9 @@ class Acceptor:
                 ):
                     if size is not None:
                         listening.setsockopt(socket.SOL_SOCKET, option, size)
-                # Accepted sockets inherit it. asyncio sets it only for sockets that name their
-                # protocol, and accepted ones name none. Without it the second part of an answer
-                # waits for an acknowledgement, which the other side delays by 40 ms.
+                # Accepted sockets inherit TCP_NODELAY. asyncio sets it only for sockets that name
+                # their protocol, which accepted sockets don't. Without it, the second part of an
+                # answer waits for an acknowledgement, which the other side delays by 40 ms.
                 listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 listening.listen(BACKLOG)
         except OSError:
@@ -126,8 +128,8 @@ class Acceptor:
 async def streams(
     connection: socket.socket,
 ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """The two sides of an accepted connection, which start_tls takes for a server's. The writer
-    closes it."""
+    """The reader and the writer of an accepted connection; the writer's start_tls does a server's
+    part of the handshake. Closing the writer closes the connection."""
     made: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []
     loop = asyncio.get_running_loop()
     reader = asyncio.StreamReader(READ_AHEAD_BYTES, loop)

@@ -50,11 +50,12 @@ def address_text(host: str, port: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ClientConfig:
-    """Times in seconds, sizes in bytes.
+    """How to connect, and how long to wait. Times are in seconds, sizes in bytes.
 
-    timeout_s: for each answer. connect_timeout_s: for connecting and negotiating; None for the
-    value of timeout_s. max_in_flight: how many requests may wait for answers; further ones wait to
-    be sent. tls: None for plain text. sasl: this client's identity, None for none.
+    timeout_s: the most time that each answer may take. connect_timeout_s: the most time that
+    connecting and negotiating may take; None for the value of timeout_s. max_in_flight: the number
+    of requests that may wait for answers; further requests wait to be sent. tls: None for plain
+    text. sasl: how this client authenticates; None for a connection without SASL.
     """
 
     client_id: str | None = "kraftlake"
@@ -81,9 +82,9 @@ class _InFlight:
 
 
 class Connection:
-    """A connection, made by `connect`. versions: those that both the node and this client speak.
-    After the first failure the connection is of no use: every later call raises the same error
-    again."""
+    """A connection, which `connect` makes. versions: the versions of each API that the node serves,
+    by API key. After the first failure the connection is of no use: every later call raises the
+    same error again."""
 
     def __init__(
         self,
@@ -115,9 +116,9 @@ class Connection:
     ) -> Self:
         """Connect, learn the node's versions, authenticate.
 
-        expected: the node that the caller means; nodes from Kafka 4.4 on compare it with
-        themselves. None accepts any node. Raises UnreachablePeerError (MisroutedConnectionError
-        where another node answers), AuthenticationError and UnsupportedByPeerError.
+        expected: the node that the caller means; None accepts any node. Nodes from Kafka 4.4 on
+        compare it with themselves. Raises UnreachablePeerError (MisroutedConnectionError where
+        another node answers), AuthenticationError and UnsupportedByPeerError.
         """
         address = address_text(host, port)
         timeout_s = config.connect_timeout_s or config.timeout_s
@@ -148,7 +149,7 @@ class Connection:
 
     @property
     def ends(self) -> tuple[tuple[str, int], tuple[str, int]]:
-        """Host and port of both ends: this one first."""
+        """Host and port of both ends: first this end, then the node's."""
         own, peer = map(self._writer.get_extra_info, ("sockname", "peername"))
         return (own or ("", 0))[:2], (peer or ("", 0))[:2]
 
@@ -238,12 +239,14 @@ class Connection:
         hello = await self.call(SASL_HANDSHAKE, {"mechanism": mechanism.name}, version)
         self._check_sasl(hello.message, f"mechanism {mechanism.name} is refused")
         exchange = mechanism.start()
-        token: bytes | None = exchange.first()
-        while token is not None:
+        token = next(exchange)
+        while True:
             answer = await self.call(SASL_AUTHENTICATE, {"authBytes": token})
             self._check_sasl(answer.message, "authentication failed")
             try:
-                token = exchange.next(answer.message["authBytes"])
+                token = exchange.send(answer.message["authBytes"])
+            except StopIteration:
+                return
             except DataError as error:
                 raise AuthenticationError(self.address, error.reason) from error
 

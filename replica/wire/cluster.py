@@ -14,8 +14,9 @@ from replica.wire.pool import Address
 
 @dataclass(frozen=True, slots=True)
 class ClusterNodes:
-    """nodes: by id; brokers, or controllers where a controller was asked. leader_id: of the
-    controllers, as far as the node knows."""
+    """The nodes of a cluster. nodes: the addresses of the brokers by node id, or those of the
+    controllers where a controller was asked. leader_id: the controllers' leader, as far as the node
+    that was asked knows it."""
 
     cluster_id: str
     leader_id: int

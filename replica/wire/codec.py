@@ -48,7 +48,7 @@ class _Cursor:
         self.most = self.elements = most
 
     def take(self, size: int, what: str) -> int:
-        """Steps over `size` bytes; returns where they begin."""
+        """Step over `size` bytes. Returns where they begin."""
         at, end = self.at, self.at + size
         if end > len(self.data):
             left = len(self.data) - at
@@ -302,7 +302,7 @@ def _struct_writer(fields: tuple[Field, ...], version: int, flexible: bool) -> _
 def _write_tagged(
     out: bytearray, tagged: list[tuple[int, str, Any, _Writer]], message: Message
 ) -> None:
-    """Writes the tagged fields whose values differ from their defaults, by rising tag."""
+    """Write the tagged fields whose values differ from their defaults, by rising tag."""
     given = [
         (tag, message[name], writer)
         for tag, name, default, writer in tagged

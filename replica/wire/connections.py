@@ -23,9 +23,9 @@ strangers can claim to be voters too, so only the connections with the newest re
 
 @dataclass(slots=True, eq=False)
 class Connected:
-    """One connection. address: see address_of. is_voters: a voter has sent a request on it.
-    is_busy: its request is arriving, worked on or being answered. close: called with a reason of
-    `refused` when the connection has to make room; it must not wait."""
+    """One connection. address: see address_of. is_voters: whether a voter has sent a request on it.
+    is_busy: whether a request of it is arriving, worked on or being answered. close: a function
+    that is called with the reason when the connection has to make room; it must not wait."""
 
     address: str
     listener: str

@@ -62,8 +62,8 @@ def decode_request(
     served: Mapping[int, range] | None = None,
     apis: Mapping[int, Api] = APIS,
 ) -> WireRequest:
-    """The request in a frame. served: API key -> versions, None for all declared versions. apis:
-    API key -> API.
+    """The request in a frame. served: the versions that are served, by API key; None for all
+    declared versions. apis: the APIs by API key.
 
     Raises UnsupportedVersionError for another version of a served API, and another DataError for
     bytes that are no request.

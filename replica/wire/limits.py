@@ -11,19 +11,19 @@ UNLIMITED = 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class ListenerLimits:
-    """Limits of one listener. Times in seconds, sizes in bytes.
+    """Limits of one listener. Times are in seconds, sizes in bytes.
 
-    request_max_bytes: of a frame (socket.request.max.bytes, 100 MiB in Kafka; a batch has at most 8
-    MiB). unknown_max_bytes: of a frame before its sender has authenticated
-    (sasl.server.max.receive.size). max_connections: of this listener
+    request_max_bytes: the largest frame (socket.request.max.bytes, 100 MiB in Kafka; a batch has at
+    most 8 MiB). unknown_max_bytes: the largest frame of a sender that has not authenticated
+    (sasl.server.max.receive.size). max_connections: the most connections of this listener
     (listener.name.NAME.max.connections). idle_s: how long a connection may send nothing
     (connections.max.idle.ms). transfer_s: how long one frame may take to arrive, or to be read by
-    the client. handshake_s: for the TLS handshake, then for authentication or, without SASL, until
-    the first request. linger_s: when a connection is closed, how long the last bytes (also TLS's
-    close_notify) may take. failed_login_s: until the answer to a wrong password is sent
-    (connection.failed.authentication.delay.ms, 100 ms in Kafka). receive_buffer_bytes,
-    send_buffer_bytes: of a connection's socket (socket.receive.buffer.bytes,
-    socket.send.buffer.bytes); None for the system's default.
+    the client. handshake_s: how long the TLS handshake may take, and after it the authentication
+    or, without SASL, the first request. linger_s: how long the last bytes of a connection that is
+    being closed may take (TLS's close_notify too). failed_login_s: the pause before the answer to a
+    wrong password (connection.failed.authentication.delay.ms, 100 ms in Kafka).
+    receive_buffer_bytes, send_buffer_bytes: the sizes of the buffers of a connection's socket
+    (socket.receive.buffer.bytes, socket.send.buffer.bytes); None for the system's default.
     """
 
     request_max_bytes: int = 16 * MIB
@@ -42,11 +42,12 @@ class ListenerLimits:
 class NodeLimits:
     """Limits of all listeners of a node together.
 
-    max_connections: at once (max.connections). per_address: of one address
-    (max.connections.per.ip). per_address_of: exceptions from per_address
-    (max.connections.per.ip.overrides), by address as `address_of` writes it. request_bytes: of
-    requests that arrive or are worked on (queued.max.request.bytes). unknown_bytes: of requests
-    whose senders have not authenticated. answer_bytes: of answers that are being sent.
+    max_connections: the most connections at once (max.connections). per_address: the most
+    connections of one address (max.connections.per.ip). per_address_of: exceptions from per_address
+    (max.connections.per.ip.overrides), by address as `address_of` writes it. request_bytes: the
+    most bytes of requests that arrive or are worked on (queued.max.request.bytes). unknown_bytes:
+    the most bytes of requests whose senders have not authenticated. answer_bytes: the most bytes of
+    answers that are being sent.
     """
 
     max_connections: int = 1000

@@ -28,10 +28,11 @@ STALLED = "too slow while memory was short"
 
 @dataclass(slots=True, eq=False)
 class MemoryShare:
-    """One request or answer that is being received or sent. close: called with a reason when its
-    connection has to make room; it must not wait. is_voters: the connection never makes room. size:
-    the bytes that are charged. is_over: these bytes were given back. moved_at: the time, by the
-    monotonic clock, at which MOVED_BYTES were last complete."""
+    """One request or answer that is being received or sent. close: a function that is called with a
+    reason when the connection has to make room; it must not wait. is_voters: whether the connection
+    is a voter's, which never makes room. size: the number of bytes that are charged. is_over:
+    whether these bytes were given back. moved_at: the time, by the monotonic clock, at which
+    MOVED_BYTES were last complete."""
 
     address: str
     close: Callable[[str], None]
@@ -49,8 +50,8 @@ class MemoryShare:
 
 
 class Memory:
-    """most: bytes for all addresses together. per_address: bytes for one address, None for half of
-    `most`."""
+    """Shares memory among addresses. most: the most bytes for all addresses together. per_address:
+    the most bytes for one address; None for half of `most`."""
 
     def __init__(self, most: int, per_address: int | None = None) -> None:
         self._most = most
@@ -66,7 +67,8 @@ class Memory:
 
     @contextmanager
     def load(self, new: MemoryShare) -> Iterator[MemoryShare]:
-        """Account for a load within the block. The end of the block gives its bytes back."""
+        """Account for a request or an answer within the block. The end of the block gives its bytes
+        back."""
         self._moving[new] = None
         try:
             yield new

@@ -1,5 +1,5 @@
-"""Keeps one connection to each address. It is made when it is needed, and made again after it
-broke."""
+"""Keeps one connection to each address. A connection is made when it is needed, and made again
+after it broke."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Pool:
 
     async def connection(self, address: Address, expected: Identity | None = None) -> Connection:
         """An open connection to the address. Callers that ask while it is being made wait for the
-        same one. expected: the node that a new connection is meant for. Raises the errors of
+        same connection. expected: the node that a new connection is meant for. Raises the errors of
         Connection.connect."""
         async with self._opening.setdefault(address, asyncio.Lock()):
             found = self._connections.get(address)
@@ -37,7 +37,7 @@ class Pool:
             return found
 
     async def close(self) -> None:
-        """Close all connections. Callers that wait on one get UnreachablePeerError."""
+        """Close all connections. Callers that wait for an answer get UnreachablePeerError."""
         for connection in self._connections.values():
             await connection.close()
         self._connections.clear()

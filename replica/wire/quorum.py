@@ -1,4 +1,4 @@
-"""DescribeQuorum: the request, and its answer as a value (KIP-595, KIP-836, KIP-853).
+"""DescribeQuorum: asks a node for it, and reads the answer as a value (KIP-595, KIP-836, KIP-853).
 
 Its users are administrators, an observer before it fetches, a consumer that chooses a replica, and
 the consensus core.
@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from replica.errors import CorruptDataError
+from replica.errors import CorruptDataError, UnreachablePeerError
 from replica.model.epochs import UNDEFINED_EPOCH, UNDEFINED_OFFSET
 from replica.model.kafka_errors import ErrorCode
 from replica.model.keys import NO_NODE, ReplicaKey
 from replica.model.voters import Endpoint, Endpoints
+from replica.wire.apis.quorum import DESCRIBE_QUORUM
+from replica.wire.client import Connection
 from replica.wire.schema import Message
 
 _TIMES_SINCE = 1
@@ -22,11 +24,12 @@ _TIMES_SINCE = 1
 
 @dataclass(frozen=True, slots=True)
 class DescribedReplica:
-    """One replica. key: directory_id is ZERO_UUID where the answer gives none. log_end: exclusive,
-    -1 while unknown.
+    """One replica. key: its directory id is ZERO_UUID where the answer gives none. log_end:
+    exclusive; -1 while it is unknown.
 
-    last_fetch, last_caught_up: ms since the epoch by the leader's clock; -1 where the leader knows
-    no such time, None where its release doesn't tell. listeners: of voters only.
+    last_fetch, last_caught_up: times in ms since 1970 (UTC) by the leader's clock; -1 where the
+    leader knows no such time, None where its release doesn't tell it. listeners: where the replica
+    listens; answers tell that of voters only.
     """
 
     key: ReplicaKey
@@ -38,9 +41,16 @@ class DescribedReplica:
 
 @dataclass(frozen=True, slots=True)
 class DescribedQuorum:
-    """The leader's answer. error: Kafka's number, of the request or of the partition; beside an
-    error of the partition, the leader may still be given. high_watermark: exclusive, -1 while
-    unknown. listeners: by node id, as far as the answer names nodes."""
+    """A quorum as its leader describes it.
+
+    error: the number of Kafka's error for the request or for the partition; an answer with an error
+    for the partition may still name the leader. high_watermark: exclusive; -1 while it is unknown.
+    listeners: where the nodes listen, by node id, as far as the answer names nodes.
+
+    cluster_id and features aren't in the answer; a caller that asks the node for these too adds
+    them. cluster_id: None where the node can't tell it. features: the finalized level of each
+    feature, by name.
+    """
 
     error: int
     leader_id: int = NO_NODE
@@ -49,15 +59,60 @@ class DescribedQuorum:
     voters: tuple[DescribedReplica, ...] = ()
     observers: tuple[DescribedReplica, ...] = ()
     listeners: Mapping[int, Endpoints] = field(default_factory=dict)
+    cluster_id: str | None = None
+    features: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def leader(self) -> DescribedReplica | None:
+        """The leader's own entry. If the leader has been removed from the voters, its entry is
+        among the observers until the removal is committed."""
+        found = (each for each in self.replicas if each.key.node_id == self.leader_id)
+        return next(found, None)
+
+    @property
+    def replicas(self) -> tuple[DescribedReplica, ...]:
+        return (*self.voters, *self.observers)
+
+    def lag(self, replica: DescribedReplica) -> int | None:
+        """The number of records that the leader has and the replica hasn't. None where the log end
+        of one of the two is unknown."""
+        leader = self.leader
+        if leader is None or replica.log_end < 0:
+            return None
+        return max(0, leader.log_end - replica.log_end)
+
+    def ago(self, time_ms: int | None) -> int | None:
+        """The ms from a time by the leader's clock to the leader's answer. None where one of the
+        two times is unknown."""
+        leader = self.leader
+        if time_ms is None or time_ms < 0 or leader is None or leader.last_caught_up is None:
+            return None
+        return max(0, leader.last_caught_up - time_ms)
+
+    def is_caught_up(self, replica: DescribedReplica, within_ms: int) -> bool:
+        """Whether the replica was at the leader's log end within the last `within_ms`. If the
+        leader tells no times: whether the replica is at the leader's log end now."""
+        if replica.key.node_id == self.leader_id:
+            return True
+        if replica.last_caught_up is None:
+            return self.lag(replica) == 0
+        ago = self.ago(replica.last_caught_up)
+        return ago is not None and ago <= within_ms
 
 
-def quorum_request(topic: str, partition: int = 0) -> Message:
-    """The request, in any version."""
-    return {"topics": [{"topicName": topic, "partitions": [{"partitionIndex": partition}]}]}
+async def quorum_told_by(connection: Connection, topic: str, partition: int = 0) -> DescribedQuorum:
+    """The answer of the node at the other end, which may be an error. Raises PeerError where no
+    answer comes, or an answer about another partition."""
+    request = {"topics": [{"topicName": topic, "partitions": [{"partitionIndex": partition}]}]}
+    answer = await connection.call(DESCRIBE_QUORUM, request)
+    try:
+        return read_quorum(answer.message, answer.version, topic, partition)
+    except CorruptDataError as error:
+        raise UnreachablePeerError(connection.address, f"DescribeQuorum: {error}") from error
 
 
 def read_quorum(message: Message, version: int, topic: str, partition: int = 0) -> DescribedQuorum:
-    """The answer to quorum_request. Raises CorruptDataError where it is about another partition."""
+    """The answer as a value. Raises CorruptDataError where it is about another partition."""
     if message["errorCode"] != ErrorCode.NONE:
         return DescribedQuorum(message["errorCode"])
     entries = [

@@ -25,10 +25,10 @@ FOREVER = 2**15 - 1
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One field: in versions `since` to `until`, both inclusive.
+    """One field, which the versions from `since` to `until` have, both inclusive.
 
     nullable_since: the first version that allows null, None where no version does. tag: None for a
-    field that is always written. fields: of the structure, for Kind.STRUCT only.
+    field that is always written. fields: the fields of a structure; empty for other kinds.
     """
 
     name: str
@@ -60,7 +60,8 @@ class Structure:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Api:
-    """A request with its response. versions: those declared, of which a server may serve fewer."""
+    """A request with its response. versions: the versions that are declared here; a server may
+    serve fewer."""
 
     name: str
     key: int

@@ -50,8 +50,9 @@ _LEAST_ROOM = 64 * 1024
 
 
 class Shared:
-    """requests: memory for clients that are known. unknown: memory for clients that have not
-    authenticated. answers: memory for answers that are being sent."""
+    """What all listeners of a node share. requests: memory for the requests of clients that are
+    known. unknown: memory for the requests of clients that have not authenticated. answers: memory
+    for answers that are being sent."""
 
     def __init__(self, limits: NodeLimits) -> None:
         self.connections = ListenerConnections(limits)
@@ -61,8 +62,8 @@ class Shared:
         self.turns = Turns()
 
     def room_for_answer(self) -> int:
-        """How many bytes the next answer should have at most. The more bytes are being sent, the
-        fewer it gets, so that many clients that read at once all get something."""
+        """The most bytes that the next answer should have. The more bytes are being sent, the fewer
+        the next answer gets, so that many clients that read at once all get something."""
         return max(_LEAST_ROOM, self.answers.left // _SHARE_OF_ROOM)
 
 
@@ -71,9 +72,9 @@ ANONYMOUS = "ANONYMOUS"
 
 @dataclass(frozen=True, slots=True, weakref_slot=True, eq=False)
 class Client:
-    """The client of one connection. address: host:port of the client. principal: its name by SASL,
-    or the distinguished name of its TLS certificate, or ANONYMOUS. listener: the one it connected
-    to. peer, own: host and port of the connection's two ends."""
+    """The client of one connection. address: host:port of the client. principal: the client's name
+    by SASL, or the distinguished name of its TLS certificate, or ANONYMOUS. listener: the name of
+    the listener to which it connected. peer, own: host and port of the connection's two ends."""
 
     address: str
     principal: str
@@ -88,22 +89,20 @@ class Client:
 
 
 Handler = Callable[[Client, WireRequest], Awaitable[Message | None]]
-"""Answers a request by the message of its API's response, in the request's version; None for no
-answer (Produce with acks=0). A KraftlakeError closes the connection."""
-
-
-RefusedLogin = Callable[[Client, str], None]
+"""A function that answers a request by the message of its API's response, in the request's version;
+None for no answer (Produce with acks=0). A KraftlakeError closes the connection."""
 
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """What a listener serves. served: API key -> versions; ApiVersions and SASL needn't be there,
-    because the server answers them itself. features: called for each ApiVersions. authenticator:
-    None for a listener without SASL. apis: API key -> API. identity: the node that clients reach
-    here. A client that expects another node is refused; None refuses nobody. on_refused_login:
-    called for each failed login with the client and the name that it claims. is_voters: whether
-    only a voter may send the request; after such a request, the connection never waits for room
-    and never makes room."""
+    """What a listener serves. served: the versions of each API, by API key; ApiVersions and SASL
+    needn't be there, because the server answers them itself. features: a function that is called
+    for each ApiVersions. authenticator: None for a listener without SASL. apis: the APIs by API
+    key. identity: the node that clients reach here. A client that expects another node is refused;
+    None refuses nobody. on_refused_login: a function that is called for each failed login with the
+    client and the name that it claims. is_voters: a function that says whether only a voter may
+    send the request; after such a request, the connection never waits for room and never makes
+    room."""
 
     handler: Handler
     served: Versions
@@ -113,14 +112,14 @@ class Service:
     listener: str = "CONTROLLER"
     apis: Mapping[int, Api] = field(default_factory=lambda: APIS)
     identity: Identity | None = None
-    on_refused_login: RefusedLogin = lambda client, user: None
+    on_refused_login: Callable[[Client, str], None] = lambda client, user: None
     is_voters: Callable[[Client, WireRequest], bool] = lambda client, request: False
 
 
 class Server:
-    """A server on one address. shared: what it shares with the node's other listeners. refused: for
-    each reason, how many connections were closed for it: for the bytes that they sent, to make
-    room, or for a failed login."""
+    """A server on one address. shared: what this server shares with the node's other listeners.
+    refused: for each reason, how many connections were closed for it: for the bytes that they sent,
+    to make room, or for a failed login."""
 
     def __init__(
         self,
@@ -144,7 +143,8 @@ class Server:
         return self._shared.connections.on(self._service.listener)
 
     async def start(self, host: str, port: int) -> int:
-        """Listen; returns the port, which port 0 lets the system choose. Raises OSError."""
+        """Begin to listen. Returns the port; for port 0 the system chooses a free one. Raises
+        OSError."""
         return await self._acceptor.start(host, port, self._limits)
 
     async def close(self) -> None:
@@ -155,8 +155,8 @@ class Server:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def _failed(self, error: OSError) -> None:
-        """No connection can be accepted, as a rule because the process can open no more files:
-        close one."""
+        """Close a connection, because no further one can be accepted: as a rule the process can
+        open no more files."""
         self.refused[f"accept: {error.strerror or error}"] += 1
         self._shared.connections.make_room()
 
@@ -229,7 +229,7 @@ class Server:
             async with asyncio.timeout(self._limits.linger_s):
                 await writer.wait_closed()
         except (TimeoutError, asyncio.CancelledError):
-            # Only before the end of the transport: afterwards it has no loop.
+            # Here the transport has not ended yet. One that has ended has no loop to abort it by.
             writer.transport.abort()
         except OSError:
             pass  # The connection has ended already.
@@ -266,8 +266,8 @@ class Server:
     async def _answer_to_frame(
         self, guest: _Guest, reader: asyncio.StreamReader, size: int
     ) -> tuple[list[Buffer], bool]:
-        """The same as `_answer`. A large frame is charged while it arrives, and until it is
-        answered."""
+        """What `_answer` returns for the next frame, of `size` bytes. A large frame is charged
+        while it arrives, and until it is answered."""
         if size <= FREE_BYTES:
             async with asyncio.timeout(self._limits.transfer_s):
                 frame: Buffer = await read_rest(reader, size)
@@ -301,8 +301,8 @@ class Server:
                 await send(writer, pieces, load.moved)
 
     async def _answer(self, guest: _Guest, frame: Buffer) -> tuple[list[Buffer], bool]:
-        """(pieces of the frame to send, none for no answer; whether the connection ends after
-        it)."""
+        """(the pieces of the answer's frame, none where there is no answer; whether the connection
+        ends after it)."""
         if not guest.connected.is_voters:
             await self._shared.turns.next(guest.connected.address)
         try:
@@ -337,7 +337,7 @@ class Server:
 
 
 class _Guest:
-    """The server's knowledge of one connection. sasl: None once the client is known."""
+    """What the server knows of one connection. sasl: None once the client is known."""
 
     def __init__(
         self, service: Service, host: str, connection: socket.socket, refused: Counter[str]

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from replica.errors import UnreadableFileError, UsageError
+from replica.errors import UsageError, reading
 
 _SHORT = {
     **{"commonName": "CN", "organizationalUnitName": "OU", "organizationName": "O"},
@@ -41,24 +41,21 @@ class PemText:
 
 @dataclass(frozen=True, slots=True)
 class Tls:
-    """Paths of PEM files, or their text. certificate: of this node, with its chain. key: its
-    private key, None where it is in the certificate's file. authorities: the certificates to trust.
-    A server needs certificate and authorities. A client needs no certificate where servers don't
-    ask for one; without authorities it trusts the system's. versions: of VERSIONS, without a
-    gap."""
+    """Paths of PEM files, or their text. certificate: this node's certificate, with its chain and
+    its private key. authorities: the certificates to trust; a client without them trusts the
+    system's. password: the password of the key. versions: names in VERSIONS, without a gap. A
+    server needs a certificate, and needs authorities where it asks for clients' certificates. A
+    client needs a certificate only where servers ask for one."""
 
     certificate: str | PemText | None = None
-    key: str | None = None
     authorities: str | PemText | None = None
     password: str | None = field(default=None, repr=False)
     versions: tuple[str, ...] = tuple(VERSIONS)
 
     @property
     def key_file(self) -> str | None:
-        """Where the private key lies, if it lies in a file."""
-        if self.key is not None or isinstance(self.certificate, PemText):
-            return self.key
-        return self.certificate
+        """The file in which the private key lies, if it lies in a file."""
+        return None if isinstance(self.certificate, PemText) else self.certificate
 
 
 def server_context(tls: Tls, client_auth: str = "none") -> ssl.SSLContext:
@@ -77,7 +74,7 @@ def server_context(tls: Tls, client_auth: str = "none") -> ssl.SSLContext:
 
 
 def client_context(tls: Tls, *, check_host_name: bool = True) -> ssl.SSLContext:
-    """The TLS context of connections. check_host_name: False for an empty
+    """The TLS context of connections that this process makes. check_host_name: False for an empty
     ssl.endpoint.identification.algorithm.
 
     Raises UsageError and UnreadableFileError, which name the file.
@@ -105,7 +102,7 @@ def distinguished_name(certificate: dict[str, Any]) -> str:
 def _load(context: ssl.SSLContext, tls: Tls) -> None:
     numbers = [VERSIONS[name] for name in tls.versions]
     context.minimum_version, context.maximum_version = min(numbers), max(numbers)
-    for path in (tls.certificate, tls.key, tls.authorities):
+    for path in (tls.certificate, tls.authorities):
         if isinstance(path, str):
             _check_readable(path)
     if tls.certificate is not None:
@@ -117,11 +114,11 @@ def _load(context: ssl.SSLContext, tls: Tls) -> None:
 def _load_certificate(context: ssl.SSLContext, tls: Tls, certificate: str | PemText) -> None:
     try:
         with _as_file(certificate) as path:
-            # A function: openssl would ask the terminal for the password if there were none.
-            context.load_cert_chain(path, tls.key, lambda: tls.password or "")
+            # With a function instead of the password, openssl never asks the terminal for one.
+            context.load_cert_chain(path, None, lambda: tls.password or "")
     except (ssl.SSLError, ValueError) as error:
         reason = "no PEM file with this certificate's key, or its password is wrong"
-        raise UsageError(f"{tls.key or _name(certificate)}: {reason}") from error
+        raise UsageError(f"{_name(certificate)}: {reason}") from error
 
 
 def _load_authorities(context: ssl.SSLContext, authorities: str | PemText) -> None:
@@ -154,11 +151,8 @@ def _name(pem: str | PemText) -> str:
 
 
 def _check_readable(path: str) -> None:
-    try:
-        with Path(path).open("rb"):
-            pass
-    except OSError as error:
-        raise UnreadableFileError(path, error.strerror or str(error)) from error
+    with reading(path), Path(path).open("rb"):
+        pass
 
 
 def _escaped(value: str) -> str:

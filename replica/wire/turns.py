@@ -49,7 +49,7 @@ class Turns:
             self._is_taken = False
             return
         turn.set_result(None)
-        # This runs behind the task that it wakes; the loop looks at its sockets in between.
+        # `_rest` runs after the task that wakes up here; the loop looks at its sockets in between.
         loop = asyncio.get_running_loop()
         loop.call_soon(self._rest, loop.time())
 

@@ -2,8 +2,7 @@
 
 - `discovery`: asks the nodes at a few addresses for the cluster's id, its voters, and where these
   listen.
-- `guard`: keeps the observer from fetching under another node's id. A leader would count such a
-  fetch for the other node, and take records for committed that no majority holds.
+- `guard`: keeps the observer from fetching under another node's id.
 - `directory`: finds which replica's recording a directory holds, and makes new directories.
 - `progress`: what the operator is told during the recording.
 - `recorder`: a node with all of these.

@@ -6,12 +6,11 @@ from __future__ import annotations
 import os
 from random import SystemRandom
 
-from replica.errors import DataError, UsageError
+from replica.errors import UsageError
 from replica.format.file_names import ARCHIVE_FOLDER
 from replica.format.meta_properties import FILE_NAME
-from replica.message.primitives import uuid_bytes
 from replica.model.keys import ReplicaId
-from replica.node.formatting import new_uuid
+from replica.node.formatting import check_id, new_uuid
 from replica.storage.filesystem import FileSystem
 from replica.storage.identity import read_identity, write_identity
 
@@ -43,10 +42,7 @@ def recorded_replica(files: FileSystem, folder: str, node_id: int | None) -> Rep
 
 def new_replica(cluster_id: str, node_id: int | None) -> ReplicaId:
     """The replica of a new recording. Raises UsageError for a malformed cluster id."""
-    try:
-        uuid_bytes(cluster_id)
-    except DataError as error:
-        raise UsageError(f"cluster id {cluster_id}: expected 22 base64 characters") from error
+    check_id("cluster id", cluster_id)
     drawn = LOWEST_ID + SystemRandom().randrange(IDS)
     return ReplicaId(cluster_id, drawn if node_id is None else node_id, new_uuid())
 

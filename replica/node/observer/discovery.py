@@ -12,22 +12,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from replica.errors import (
-    DataError,
     NoLeaderError,
     UnreachablePeerError,
     UnsupportedByPeerError,
     UsageError,
 )
 from replica.model.kafka_errors import ErrorCode, error_name
+from replica.model.topic import METADATA_TOPIC
 from replica.model.voters import Endpoint, Endpoints, Voter, VoterSet, voter_set
-from replica.node.settings import Topic
+from replica.node.listeners import addresses_on
 from replica.node.translate.describing import described
 from replica.raft.messages import DescribeQuorumResponse
-from replica.wire.apis.quorum import DESCRIBE_QUORUM
 from replica.wire.client import ClientConfig, Connection
 from replica.wire.cluster import describe_cluster, is_controller
 from replica.wire.pool import Address, Pool
-from replica.wire.quorum import quorum_request, read_quorum
+from replica.wire.quorum import quorum_told_by
 
 DEFAULT_LISTENER = "CONTROLLER"
 
@@ -51,9 +50,7 @@ class QuorumView:
     voters: VoterSet = VoterSet()  # noqa: RUF009 (frozen)
 
 
-async def discover_quorum(
-    bootstrap: Sequence[Address], topic: Topic, config: ClientConfig
-) -> QuorumView:
+async def discover_quorum(bootstrap: Sequence[Address], config: ClientConfig) -> QuorumView:
     """Ask the nodes of `bootstrap`, then the controllers that they name, until the leader has
     answered.
 
@@ -62,7 +59,7 @@ async def discover_quorum(
     """
     pool = Pool(config)
     try:
-        return await _Discovery(pool, topic.name).run(bootstrap)
+        return await _Discovery(pool).run(bootstrap)
     finally:
         await pool.close()
 
@@ -70,7 +67,6 @@ async def discover_quorum(
 @dataclass(slots=True)
 class _Discovery:
     pool: Pool
-    topic: str
     cluster_id: str | None = None
     named: dict[int, Address] = field(default_factory=dict)
     """The addresses of the controllers that DescribeCluster named, by node id."""
@@ -93,7 +89,7 @@ class _Discovery:
             raise NoLeaderError(f"no leader of the quorum was found: {why}")
         listener = self._listener()
         endpoints = (each for known in self.listening.values() for each in known)
-        listening = [(each.host, each.port) for each in endpoints if each.name == listener]
+        listening = addresses_on(listener, endpoints)
         controllers = tuple(dict.fromkeys((*self.controllers, *listening, *self.named.values())))
         if not controllers:
             raise UsageError(
@@ -130,13 +126,7 @@ class _Discovery:
             self.named.update(cluster.nodes)
 
     async def _describe_quorum(self, connection: Connection) -> None:
-        topic = self.topic
-        answer = await connection.call(DESCRIBE_QUORUM, quorum_request(topic))
-        try:
-            found = read_quorum(answer.message, answer.version, topic)
-        except DataError as error:
-            self.troubles.append(f"{connection.address}: DescribeQuorum: {error}")
-            return
+        found = await quorum_told_by(connection, METADATA_TOPIC)
         if found.error == ErrorCode.CLUSTER_AUTHORIZATION_FAILED:
             self.denied = True
             return

@@ -26,7 +26,7 @@ from replica.node.observer.discovery import QuorumView, discover_quorum
 from replica.node.observer.guard import DENIED, Guard, conflict, may_be_alive
 from replica.node.observer.progress import RecordingProgress, RecordingState, look_at
 from replica.node.properties import Properties
-from replica.node.settings import NodeSettings, Recording, Topic, settings_in
+from replica.node.settings import NodeSettings, Recording, settings_in
 from replica.raft.effects import Stopped
 from replica.storage.directory_lock import DirectoryLock
 from replica.storage.filesystem import LocalDisk
@@ -60,7 +60,6 @@ class Observation:
     listen: Address | None = None
     metrics: Address | None = None
     client: ClientConfig = CLIENT
-    topic: Topic = Topic()  # noqa: RUF009 (frozen)
 
 
 class CommittedRecordsLostError(KraftlakeError):
@@ -154,7 +153,7 @@ async def _view(wanted: Observation, report: Report) -> QuorumView:
     said = ""
     while True:
         try:
-            return await discover_quorum(wanted.bootstrap, wanted.topic, wanted.client)
+            return await discover_quorum(wanted.bootstrap, wanted.client)
         except NoLeaderError as error:
             if str(error) != said:
                 said = str(error)
@@ -241,9 +240,6 @@ def _settings(wanted: Observation, view: QuorumView, replica: ReplicaId) -> Node
         values["listeners"] = f"{name}://{address_text(*wanted.listen)}"
     if wanted.metrics is not None:
         values["kraftlake.metrics.listener"] = address_text(*wanted.metrics)
-    if not wanted.topic.is_metadata:
-        values["kraftlake.topic.name"] = wanted.topic.name
-        values["kraftlake.topic.id"] = wanted.topic.id
     return replace(
         settings_in(Properties(wanted.folder, values)),
         static_voters=view.voters,

@@ -21,7 +21,6 @@ from typing import Any
 from replica.errors import UnreadableFileError, UsageError
 from replica.wire.sasl import scram
 
-DEFAULT_ITERATIONS = 8192
 _SALT_BYTES = 24
 
 Credentials = Mapping[str, Mapping[str, scram.Credential]]

@@ -9,6 +9,5 @@ replica.node.rpcs names the functions that it takes from here.
 - `callers`, `refusals`: who may send a request, and what everybody else is answered; `admission`
   judges by the role that a request needs, `voters` whether a voter's request comes from that voter.
 - `dispatch`: finds the row of a request, and answers it or has it forwarded by `forwarding`.
-- `partition`: the one partition, as clients see it; `shape`: arrays of topics and partitions;
-  `preferred`: the replica that a reader should read from.
+- `partition`: the one partition, as clients see it; `shape`: arrays of topics and partitions.
 """

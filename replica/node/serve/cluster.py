@@ -12,7 +12,6 @@ from replica.model.kafka_errors import ErrorCode
 from replica.model.keys import NO_NODE
 from replica.model.voters import Endpoint, Endpoints
 from replica.node.serve.partition import ServedPartition
-from replica.node.serve.preferred import in_sync
 from replica.node.translate import clients
 from replica.raft.roles import Leader
 from replica.wire.apis.cluster import BROKERS, CONTROLLERS
@@ -128,7 +127,7 @@ def _replicas(partition: ServedPartition) -> tuple[list[int], list[int]]:
     voters = list(raft.log.voters.ids)
     if not isinstance(raft.role, Leader):
         return voters, voters
-    caught_up = {key.node_id for key in in_sync(partition, raft.role)}
+    caught_up = {key.node_id for key in partition.in_sync(raft.role)}
     return voters, [v for v in voters if v in caught_up or v == raft.role.local.node_id]
 
 

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from replica.errors import PeerError, UnsupportedByPeerError
 from replica.model.kafka_errors import ErrorCode
+from replica.node.listeners import addresses_on
 from replica.node.serve.callers import ADMINISTRATORS
 from replica.node.serve.partition import ServedPartition
 from replica.node.serve.rpc import Rpc
@@ -58,8 +59,7 @@ class Forwarder:
         if not isinstance(role, Follower):
             return None
         listener = self._partition.driver.config.default_listener
-        found = (each for each in role.leader_endpoints if each.name == listener)
-        return next(((each.host, each.port) for each in found), None)
+        return next(iter(addresses_on(listener, role.leader_endpoints)), None)
 
     async def forward(self, request: WireRequest, leader: Address, rpc: Rpc) -> Message:
         """The leader's answer. REQUEST_TIMED_OUT where none came: the change may still happen."""

@@ -10,12 +10,12 @@ from replica.history.fetch import validate_leader_epoch
 from replica.history.log import OffsetRange
 from replica.model.epochs import UNDEFINED_EPOCH
 from replica.model.kafka_errors import ErrorCode
-from replica.model.keys import NO_NODE
+from replica.model.keys import NO_NODE, ReplicaKey
 from replica.model.voters import Endpoint
 from replica.node.driver import Driver
 from replica.node.settings import Topic
 from replica.raft.raft import Raft
-from replica.raft.roles import Leader
+from replica.raft.roles import Leader, ReplicaProgress
 
 
 async def _at_once(address: str) -> None:
@@ -99,9 +99,37 @@ class ServedPartition:
         committed = self.committed
         return OffsetRange(log.log_start, log.log_start if committed is None else committed)
 
-    def epoch_error(self, asked: int) -> ErrorCode:
-        """NONE where a client names the leader epoch of this replica, or names no epoch by -1
-        (KIP-320)."""
-        if asked == UNDEFINED_EPOCH:
-            return ErrorCode.NONE
-        return validate_leader_epoch(self.epoch, asked) or ErrorCode.NONE
+    def refusal(self, asked_epoch: int, *, leader_alone: bool) -> ErrorCode:
+        """The error for a client that names this leader epoch; -1 names none. NONE where this
+        replica may answer. A wrong epoch is reported first, by any replica (KIP-320).
+        leader_alone: whether only the leader answers such a question."""
+        if asked_epoch != UNDEFINED_EPOCH:
+            error = validate_leader_epoch(self.epoch, asked_epoch)
+            if error is not None:
+                return error
+        may_answer = self.leads or not leader_alone
+        return ErrorCode.NONE if may_answer else ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+    def preferred_replica(self, rack: str) -> int | None:
+        """The in-sync voter in the client's rack that has the highest log end (KIP-392; Kafka:
+        RackAwareReplicaSelector). None where the client should read from this replica: a follower
+        chooses no replica, and neither does a leader that is in the client's rack."""
+        role = self.raft.role
+        if not rack or not isinstance(role, Leader) or self.rack == rack:
+            return None
+        near = [
+            (progress.log_end, key)
+            for key, progress in self.in_sync(role).items()
+            if self.racks.get(key.node_id) == rack
+        ]
+        return max(near)[1].node_id if near else None
+
+    def in_sync(self, role: Leader) -> dict[ReplicaKey, ReplicaProgress]:
+        """The voters other than the leader that reached its log end within the last fetch timeout.
+        They stand for the ISR, which KRaft doesn't have."""
+        oldest = self.driver.now() - self.driver.config.fetch_timeout_ms
+        return {
+            key: progress
+            for key, progress in role.progress.items()
+            if self.raft.log.voters.is_voter(key) and progress.last_caught_up >= oldest
+        }

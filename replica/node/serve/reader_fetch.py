@@ -24,7 +24,6 @@ from replica.model.epochs import UNDEFINED_EPOCH
 from replica.model.kafka_errors import ErrorCode
 from replica.model.keys import NO_NODE
 from replica.node.serve.partition import ServedPartition
-from replica.node.serve.preferred import preferred_replica
 from replica.node.serve.rpc import LONGEST_WAIT_MS
 from replica.node.serve.shape import each_partition
 from replica.node.translate import clients
@@ -80,13 +79,14 @@ async def _look(partition: ServedPartition, request: WireRequest) -> tuple[Messa
     found, message, version = _Round(), request.message, request.version
     most = partition.driver.config.response_max_bytes
     budget = min(message.get("maxBytes", most), most)
-    rack = message.get("rackId", "")
+    rack, knows_followers = message.get("rackId", ""), clients.knows_followers(version)
 
     async def answer(asked: Message) -> Message:
-        error = _refusal(partition, asked, version)
+        epoch = asked.get("currentLeaderEpoch", UNDEFINED_EPOCH)
+        error = partition.refusal(epoch, leader_alone=not knows_followers)
         if error is not ErrorCode.NONE:
             return _empty(partition, error)
-        chosen = preferred_replica(partition, rack) if clients.knows_followers(version) else None
+        chosen = partition.preferred_replica(rack) if knows_followers else None
         if chosen is not None:
             found.is_final = True  # The client should read from another replica at once.
             return {**_empty(partition), "preferredReadReplica": chosen}
@@ -98,14 +98,6 @@ async def _look(partition: ServedPartition, request: WireRequest) -> tuple[Messa
     answered = (each for topic in response["responses"] for each in topic["partitions"])
     found.is_final |= any(each["errorCode"] != ErrorCode.NONE for each in answered)
     return {"errorCode": 0, "sessionId": 0, **response}, found
-
-
-def _refusal(partition: ServedPartition, asked: Message, version: int) -> ErrorCode:
-    error = partition.epoch_error(asked.get("currentLeaderEpoch", UNDEFINED_EPOCH))
-    if error is not ErrorCode.NONE:
-        return error
-    may_read = partition.leads or clients.knows_followers(version)
-    return ErrorCode.NONE if may_read else ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 
 def _records(partition: ServedPartition, asked: Message, limit: int, found: _Round) -> Message:

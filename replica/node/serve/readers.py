@@ -84,7 +84,8 @@ async def offset_for_leader_epoch(
     is_replica = request.message.get("replicaId", CONSUMER) >= 0
 
     async def answer(asked: Message) -> Message:
-        error = _leader_error(partition, asked.get("currentLeaderEpoch", UNDEFINED_EPOCH))
+        epoch = asked.get("currentLeaderEpoch", UNDEFINED_EPOCH)
+        error = partition.refusal(epoch, leader_alone=True)
         if error is not ErrorCode.NONE:
             return {"errorCode": int(error)}
         log = partition.raft.log
@@ -102,14 +103,13 @@ async def offset_for_leader_epoch(
 
 
 async def list_offsets(partition: ServedPartition, client: Client, request: WireRequest) -> Message:
-    """The answer to ListOffsets. Any replica answers with its earliest offset. Only the leader
+    """The answer to ListOffsets. Any replica answers with its earliest offset, because a consumer
+    that starts anew needs that of the replica from which it reads (KIP-392). Only the leader
     answers with the latest offset, or with an offset for a timestamp.
 
-    Any replica answers with its earliest offset, because a consumer that starts anew needs the
-    earliest offset of the replica from which it reads (KIP-392). The error is OFFSET_NOT_AVAILABLE
-    while a new leader doesn't know its high watermark, and UNSUPPORTED_VERSION for a special
-    timestamp that this version of the request doesn't know. Questions about tiered storage get -1,
-    as in a Kafka that doesn't use it (KIP-1005, KIP-1023).
+    The error is OFFSET_NOT_AVAILABLE while a new leader doesn't know its high watermark, and
+    UNSUPPORTED_VERSION for a special timestamp that this version of the request doesn't know.
+    Questions about tiered storage get -1, as in a Kafka that doesn't use it (KIP-1005, KIP-1023).
     """
 
     async def answer(asked: Message) -> Message:
@@ -134,7 +134,7 @@ def _known_offset(partition: ServedPartition, asked: Message) -> Message | None:
     timestamp = asked["timestamp"]
     epoch = asked.get("currentLeaderEpoch", UNDEFINED_EPOCH)
     is_earliest = timestamp in (Timestamp.EARLIEST, Timestamp.EARLIEST_LOCAL)
-    error = partition.epoch_error(epoch) if is_earliest else _leader_error(partition, epoch)
+    error = partition.refusal(epoch, leader_alone=not is_earliest)
     if error is not ErrorCode.NONE:
         return {"errorCode": int(error)}
     if is_earliest:
@@ -146,15 +146,6 @@ def _known_offset(partition: ServedPartition, asked: Message) -> Message | None:
     if timestamp == Timestamp.LATEST:
         return _offset(partition, partition.committed, timestamp=-1)
     return None
-
-
-def _leader_error(partition: ServedPartition, asked_epoch: int) -> ErrorCode:
-    """The error for a question that only the leader answers: NONE where this replica leads. A wrong
-    epoch is reported first, by any replica (KIP-320)."""
-    error = partition.epoch_error(asked_epoch)
-    if error is ErrorCode.NONE and not partition.leads:
-        return ErrorCode.NOT_LEADER_OR_FOLLOWER
-    return error
 
 
 def _offset(partition: ServedPartition, offset: int, timestamp: int) -> Message:

@@ -10,7 +10,7 @@ from replica.model.kafka_errors import ErrorCode
 from replica.node.serve.callers import Callers
 from replica.node.serve.partition import ServedPartition
 from replica.node.translate.partition import RefusedRequestError, ReplicatedPartition
-from replica.node.translate.translation import ServerSide, Translation
+from replica.node.translate.translation import Translation
 from replica.raft.messages import FetchRequest
 from replica.wire.header import WireRequest
 from replica.wire.schema import Api, Message
@@ -69,24 +69,20 @@ def core_rpc(
     assert side is not None, f"{translation.api} is answered elsewhere"
 
     async def answer(partition: ServedPartition, client: Client, request: WireRequest) -> Message:
-        return await _answer(partition, side, request)
+        """The core's response to a peer or an administrator. Raises DataError for a malformed
+        request."""
+        topic, voters = partition.topic, partition.raft.log.voters
+        listener = partition.driver.config.default_listener
+        about = ReplicatedPartition(topic.name, topic.id, listener, voters)
+        try:
+            asked = side.read(about, request.message, request.version)
+        except RefusedRequestError as refused:
+            return {"errorCode": int(refused.error)}
+        if isinstance(asked, FetchRequest):
+            asked = replace(asked, max_wait_ms=min(asked.max_wait_ms, LONGEST_WAIT_MS))
+            rack = request.message.get("rackId")
+            if rack and voters.is_voter(asked.replica):
+                partition.racks[asked.replica.node_id] = rack
+        return side.write(about, await partition.driver.ask(asked), request.version)
 
     return Rpc(translation.api, callers, answer, refusal, is_forwarded, is_fetch, translation)
-
-
-async def _answer(partition: ServedPartition, side: ServerSide, request: WireRequest) -> Message:
-    """The core's response to a peer or an administrator. Raises DataError for a malformed
-    request."""
-    raft = partition.raft
-    listener = partition.driver.config.default_listener
-    about = ReplicatedPartition(partition.topic.name, partition.topic.id, listener, raft.log.voters)
-    try:
-        asked = side.read(about, request.message, request.version)
-    except RefusedRequestError as refused:
-        return {"errorCode": int(refused.error)}
-    if isinstance(asked, FetchRequest):
-        asked = replace(asked, max_wait_ms=min(asked.max_wait_ms, LONGEST_WAIT_MS))
-        rack = request.message.get("rackId")
-        if rack and raft.log.voters.is_voter(asked.replica):
-            partition.racks[asked.replica.node_id] = rack
-    return side.write(about, await partition.driver.ask(asked), request.version)

@@ -23,6 +23,7 @@ from functools import cache
 from weakref import WeakKeyDictionary
 
 from replica.node.authorizer import Authorizer
+from replica.node.listeners import addresses_on
 from replica.node.local_processes import (
     Address,
     Socket,
@@ -129,8 +130,7 @@ class Voters:
             voter = raft.log.voters.voter(node_id)
             found[node_id] = self._bootstrap_servers
             if voter is not None:
-                named = (each for each in voter.endpoints if each.name == listener)
-                found[node_id] = tuple((each.host, each.port) for each in named)
+                found[node_id] = addresses_on(listener, voter.endpoints)
         return found
 
 

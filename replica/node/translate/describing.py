@@ -6,27 +6,14 @@ from collections.abc import Iterable
 
 from replica.model.kafka_errors import ErrorCode, error_of
 from replica.node.translate.partition import ReplicatedPartition, is_top_level, listeners
-from replica.node.translate.translation import ClientSide, ServerSide, Translation
+from replica.node.translate.translation import ClientSide, RequestForm, ServerSide, Translation
 from replica.raft.messages import DescribeQuorumRequest, DescribeQuorumResponse, ReplicaState
 from replica.wire.apis import quorum
-from replica.wire.quorum import DescribedQuorum, DescribedReplica, quorum_request, read_quorum
+from replica.wire.quorum import DescribedQuorum, DescribedReplica, read_quorum
 from replica.wire.schema import Message
 
 
-def _write_describe(
-    partition: ReplicatedPartition, request: DescribeQuorumRequest, version: int
-) -> Message:
-    return quorum_request(partition.topic)
-
-
-def _read_describe(
-    partition: ReplicatedPartition, message: Message, version: int
-) -> DescribeQuorumRequest:
-    partition.of_request(message["topics"])
-    return DescribeQuorumRequest()
-
-
-def _write_describe_response(
+def _write_response(
     partition: ReplicatedPartition, response: DescribeQuorumResponse, version: int
 ) -> Message:
     """The answer. It has times since version 1, and directory ids and the voters' endpoints since
@@ -50,7 +37,7 @@ def _write_describe_response(
     return {"topics": partition.topics(entry), "nodes": nodes if is_fine else []}
 
 
-def _read_describe_response(
+def _read_response(
     partition: ReplicatedPartition, message: Message, version: int
 ) -> DescribeQuorumResponse:
     return described(read_quorum(message, version, partition.topic))
@@ -87,9 +74,10 @@ def _state(told: DescribedReplica) -> ReplicaState:
     return ReplicaState(told.key, told.log_end, *times)
 
 
+_REQUEST = RequestForm(quorum.DESCRIBE_QUORUM.request, DescribeQuorumRequest, ())
 DESCRIBE_QUORUM = Translation(
     DescribeQuorumRequest,
     quorum.DESCRIBE_QUORUM,
-    ClientSide(_write_describe, _read_describe_response),
-    ServerSide(_read_describe, _write_describe_response),
+    ClientSide(_REQUEST.write, _read_response),
+    ServerSide(_REQUEST.read, _write_response),
 )

@@ -89,24 +89,21 @@ def _offset_and_epoch(found: OffsetAndEpoch) -> Message:
     return {"endOffset": found.offset, "epoch": found.epoch}
 
 
-def _named(found: Message) -> OffsetAndEpoch | None:
-    """An offset with its epoch, of a response. None where neither number is set. If only one of the
-    two is set, the core refuses the value."""
-    if found["endOffset"] < 0 and found["epoch"] < 0:
-        return None
+def _given(found: Message) -> OffsetAndEpoch:
     return OffsetAndEpoch(found["endOffset"], found["epoch"])
 
 
-def _write_asked_snapshot(request: FetchSnapshotRequest) -> Message:
-    return {"snapshotId": _offset_and_epoch(request.snapshot_id)}
-
-
-def _read_asked_snapshot(fields: Message, version: int) -> dict[str, Any]:
-    asked = fields["snapshotId"]
-    return {"snapshot_id": OffsetAndEpoch(asked["endOffset"], asked["epoch"])}
+def _named(found: Message) -> OffsetAndEpoch | None:
+    """An offset with its epoch, of a response. None where neither number is set. If only one of the
+    two is set, the core refuses the value."""
+    return None if found["endOffset"] < 0 and found["epoch"] < 0 else _given(found)
 
 
 _CURRENT_LEADER = within("currentLeader", LEADER)
+_ASKED_SNAPSHOT = Part(
+    lambda request: {"snapshotId": _offset_and_epoch(request.snapshot_id)},
+    lambda fields, version: {"snapshot_id": _given(fields["snapshotId"])},
+)
 
 FETCH = translated(
     fetching.FETCH,
@@ -128,7 +125,7 @@ FETCH_SNAPSHOT = translated(
         CLUSTER,
         key("replica", "replicaId", "replicaDirectoryId"),
         same(epoch="currentLeaderEpoch", position="position", max_bytes="maxBytes"),
-        Part(_write_asked_snapshot, _read_asked_snapshot),
+        _ASKED_SNAPSHOT,
     ),
     (
         _CURRENT_LEADER,

@@ -1,8 +1,8 @@
 """The four functions that translate one of the core's requests and its answer.
 
-Most are made of tables. The table of a message has parts, by which it is both written and read.
-Which fields are about the partition, and what a version calls its topic, Kafka's own tables tell
-(replica.wire.apis).
+Most of these functions are made of tables. The table of a message has parts, and each part both
+writes and reads some of its fields. Kafka's own tables (replica.wire.apis) say which fields are
+about the partition, and which field of a version names the topic.
 """
 
 from __future__ import annotations
@@ -30,8 +30,9 @@ from replica.wire.schema import Api, Message, Structure, fields_at
 class Part:
     """Some attributes of a message of the core, and the fields that hold them.
 
-    write: from the core's message to the fields. read: from the fields of Kafka's message, those
-    about the partition among them, and from its version to the attributes.
+    write: a function that makes the fields from the core's message. read: a function that makes the
+    attributes from the fields of Kafka's message (those about the partition are among them) and
+    from its version.
     """
 
     write: Callable[[Any], Message]
@@ -39,7 +40,7 @@ class Part:
 
 
 def same(**names: str) -> Part:
-    """Attributes that are fields of these names, with the same values."""
+    """Attributes, each with the name of the field that has the same value."""
     return Part(
         lambda message: {name: getattr(message, own) for own, name in names.items()},
         lambda fields, version: {own: fields[name] for own, name in names.items()},
@@ -80,7 +81,8 @@ LEADER = same(epoch="leaderEpoch", leader_id="leaderId")
 
 
 class _Form:
-    """structure: Kafka's message. kind: the class of the core's message."""
+    """Writes and reads a message by its parts. structure: Kafka's message. kind: the class of the
+    core's message."""
 
     def __init__(self, structure: Structure, kind: type[Any], parts: tuple[Part, ...]) -> None:
         self._kind = kind
@@ -137,8 +139,8 @@ class RequestForm(_Form):
 
 
 class ResponseForm(_Form):
-    """Every response has an error. Where it is about a partition, that stands beside the partition,
-    except for errors of the whole request, which stand alone."""
+    """Every response has an error. In a response about a partition, the error stands beside the
+    partition; an error of the whole request stands alone."""
 
     def write(
         self, partition: ReplicatedPartition, response: PeerResponse, version: int

@@ -1,7 +1,7 @@
 """Every API that kraftlake speaks, as tables: read from the message definitions of Kafka 4.4.
 
-An API that a module here declares by replica.wire.schema.api is one of APIS. The draft's, whose key
-a quorum chooses, is not.
+APIS has every API that a module here declares by replica.wire.schema.api. It lacks the draft's API,
+because a quorum chooses the key of that.
 """
 
 from __future__ import annotations

@@ -86,8 +86,8 @@ def with_prefix(first: str) -> bytes:
 
 
 def without_prefix(token: bytes) -> str:
-    """The client-first-message-bare in the client's first token. Raises CorruptDataError for
-    others."""
+    """The client-first-message-bare in the client's first token. Raises CorruptDataError for other
+    tokens."""
     said = text_of(token)
     if not said.startswith(_NO_BINDING):
         raise CorruptDataError("SCRAM: channel binding or an authorization id is not supported", 0)
@@ -95,7 +95,7 @@ def without_prefix(token: bytes) -> str:
 
 
 def client_final(nonce: str) -> str:
-    """client-final-message-without-proof."""
+    """The client-final-message-without-proof."""
     return f"c={_BINDING},r={nonce}"
 
 
@@ -116,7 +116,7 @@ def attributes(said: str, wanted: str) -> dict[str, str]:
 
 
 def bytes_of(text: str) -> bytes:
-    """Decodes base64; CorruptDataError for other text."""
+    """The bytes of a base64 text. Raises CorruptDataError for other text."""
     try:
         return base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError) as error:
@@ -128,7 +128,7 @@ def base64_of(raw: bytes) -> str:
 
 
 def text_of(token: bytes) -> str:
-    """The text of a token; CorruptDataError for bytes that are no UTF-8."""
+    """The text of a token. Raises CorruptDataError for bytes that are no UTF-8."""
     if len(token) > _MAX_TOKEN:
         raise CorruptDataError(f"SASL: a token of {len(token)} bytes", 0)
     try:

@@ -21,8 +21,8 @@ class RefusedError(KraftlakeError):
 
 
 class ServerExchange(ABC):
-    """The server's side of one authentication. user: known once the client has proven it. claimed:
-    the name that the client gives, empty before that."""
+    """The server's side of one authentication. user: the client's name once the client has proven
+    it, None before. claimed: the name that the client gives, empty before that."""
 
     user: str | None = None
     claimed: str = ""
@@ -35,11 +35,11 @@ class ServerExchange(ABC):
 _NO_USERS = secrets.token_bytes(32)
 
 Authenticator = Mapping[str, Callable[[], ServerExchange]]
-"""Mechanism -> a function that starts an exchange; see plain_exchange and ScramExchange."""
+"""By mechanism, a function that starts an exchange; see PlainExchange and ScramExchange."""
 
 
 class PlainExchange(ServerExchange):
-    """passwords: user -> password."""
+    """PLAIN (RFC 4616). passwords: the passwords by user."""
 
     def __init__(self, passwords: Mapping[str, str]) -> None:
         self._passwords = passwords
@@ -60,8 +60,8 @@ class PlainExchange(ServerExchange):
 
 
 class ScramExchange(ServerExchange):
-    """mechanism: a key of scram.HASHES. credentials: user -> credential. An unknown user gets the
-    same answers as a known one, until the proof is refused."""
+    """SCRAM (RFC 5802). mechanism: a key of scram.HASHES. credentials: the credentials by user. An
+    unknown user gets the same answers as a known one, until the proof is refused."""
 
     def __init__(self, mechanism: str, credentials: Mapping[str, scram.Credential]) -> None:
         self._hash = scram.HASHES[mechanism]
@@ -95,8 +95,8 @@ class ScramExchange(ServerExchange):
         return f"v={scram.base64_of(signature)}".encode()
 
     def _kept(self) -> scram.Credential:
-        """The user's credential. For an unknown user, one that no password fits; its salt is always
-        the same, on each node and after a restart, as a known user's salt is."""
+        """The user's credential. An unknown user gets a credential that no password fits; its salt
+        is always the same, on each node and after a restart, as a known user's salt is."""
         model = next(iter(self._credentials.values()), None)
         secret = _NO_USERS if model is None else model.server_key
         salt = hmac.digest(secret, f"salt of nobody: {self.claimed}".encode(), "sha512")
@@ -110,8 +110,8 @@ class ScramExchange(ServerExchange):
 
 
 class SaslServer:
-    """Authenticates one connection. principal: the user, once known. claimed: the name that the
-    client gives."""
+    """Authenticates one connection. principal: the user, once the user is known. claimed: the name
+    that the client gives."""
 
     def __init__(self, authenticator: Authenticator) -> None:
         self._authenticator = authenticator

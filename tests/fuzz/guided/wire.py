@@ -102,10 +102,12 @@ def _server_sasl(data: bytes) -> None:
 def _client_sasl(data: bytes) -> None:
     for mechanism in (Scram("a", "secret", _MECHANISM), Plain("a", "secret")):
         exchange = mechanism.start()
-        exchange.first()
+        next(exchange)
         try:
             for token in _tokens(data):
-                exchange.next(token)
+                exchange.send(token)
+        except StopIteration:
+            continue  # The client has sent its last token.
         except KraftlakeError as error:
             one_line(error)
 

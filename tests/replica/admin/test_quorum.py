@@ -3,10 +3,10 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replica.admin.quorum import Quorum, verdicts
+from replica.admin.quorum import verdicts
 from replica.model.keys import ReplicaKey
 from replica.severity import Severity
-from replica.wire.quorum import DescribedReplica
+from replica.wire.quorum import DescribedQuorum, DescribedReplica
 
 NOW = 1_000_000
 
@@ -24,7 +24,16 @@ def leader(node_id=1, log_end=10):
 
 def quorum(*voters, observers=(), leader_id=1, high_watermark=10, kraft_version=1):
     features = {"kraft.version": kraft_version} if kraft_version else {}
-    return Quorum("c", leader_id, 3, high_watermark, tuple(voters), tuple(observers), features)
+    return DescribedQuorum(
+        0,
+        leader_id,
+        3,
+        high_watermark,
+        tuple(voters),
+        tuple(observers),
+        cluster_id="c",
+        features=features,
+    )
 
 
 def said(found, within_ms=2000):

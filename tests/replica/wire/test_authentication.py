@@ -143,10 +143,10 @@ def test_strangers_may_not_send_large_frames():
 )
 def test_a_client_computes_no_proof_for_a_servers_count_of_iterations_out_of_bounds(count, reason):
     exchange = Scram("ann", "pencil", MECHANISM).start()
-    nonce = scram.attributes(exchange.first().decode().removeprefix("n,,"), "nr")["r"]
+    nonce = scram.attributes(next(exchange).decode().removeprefix("n,,"), "nr")["r"]
     began = time.process_time()
     with pytest.raises(CorruptDataError, match=reason):
-        exchange.next(f"r={nonce}more,s=c2FsdA==,i={count}".encode())
+        exchange.send(f"r={nonce}more,s=c2FsdA==,i={count}".encode())
     assert time.process_time() - began < 0.5
 
 

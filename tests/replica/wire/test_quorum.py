@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import ast
+import asyncio
 from pathlib import Path
 
 import pytest
 
-from replica.errors import CorruptDataError
+from replica.errors import CorruptDataError, UnreachablePeerError
 from replica.model.kafka_errors import ErrorCode
 from replica.model.keys import ZERO_UUID, ReplicaKey
 from replica.model.topic import METADATA_TOPIC
 from replica.model.voters import Endpoint
 from replica.wire.apis.quorum import DESCRIBE_QUORUM
+from replica.wire.client import WireResponse
 from replica.wire.codec import decode, encode
-from replica.wire.quorum import DescribedReplica, quorum_request, read_quorum
+from replica.wire.quorum import DescribedReplica, quorum_told_by, read_quorum
 
 REPLICA = Path(__file__).parents[3] / "replica"
 DIRECTORY = "qufyMfPsTZ27gBxKC_Me3w"
@@ -88,10 +90,33 @@ def test_an_answer_about_anything_but_the_partition_is_none(topics):
         read_quorum(answer(2, *topics), 2, METADATA_TOPIC)
 
 
+class Leader:
+    """A connection to a leader that answers every request with the same message."""
+
+    address = "leader:9093"
+
+    def __init__(self, said):
+        self.said = said
+        self.asked = None
+
+    async def call(self, api, message):
+        self.asked = decode(api.request, 2, encode(api.request, 2, message))
+        return WireResponse(2, self.said)
+
+
 def test_a_request_names_the_partition():
-    said = quorum_request("orders", 1)
-    read = decode(DESCRIBE_QUORUM.request, 2, encode(DESCRIBE_QUORUM.request, 2, said))
-    assert read == {"topics": [{"topicName": "orders", "partitions": [{"partitionIndex": 1}]}]}
+    leader = Leader(answer(2, topic(described(1), name="orders")))
+    assert asyncio.run(quorum_told_by(leader, "orders", 1)).high_watermark == 8
+    topics = [{"topicName": "orders", "partitions": [{"partitionIndex": 1}]}]
+    assert leader.asked == {"topics": topics}
+
+
+def test_an_answer_about_another_partition_counts_as_none():
+    leader = Leader(answer(2, topic(described(1), name="orders")))
+    with pytest.raises(UnreachablePeerError) as raised:
+        asyncio.run(quorum_told_by(leader, "orders", 0))
+    said = "leader:9093: DescribeQuorum: a response must be about orders-0 alone"
+    assert str(raised.value) == said
 
 
 def test_no_other_module_reads_the_voters_of_an_answer():

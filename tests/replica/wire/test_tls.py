@@ -33,8 +33,9 @@ HOST = "127.0.0.1"
 
 @pytest.fixture(scope="module")
 def pem(tmp_path_factory):
-    """A folder with ca.pem, node.pem/node.key signed by it, and other.pem, an authority of its own;
-    locked.key is node.key with the password `open`."""
+    """A folder with ca.pem, node.both.pem with a certificate signed by it and its key, and
+    other.pem, an authority of its own. locked.both.pem is node.both.pem with the password `open`
+    for the key, other.both.pem has the key of other.pem."""
     folder = tmp_path_factory.mktemp("tls")
     for name in ("ca", "other"):
         make_authority(folder, name)
@@ -42,12 +43,15 @@ def pem(tmp_path_factory):
     openssl(
         folder, "ec", "-in", "node.key", "-aes128", "-passout", "pass:open", "-out", "locked.key"
     )
+    for both, key, certificate in (("locked", "locked", "node"), ("other", "other", "other")):
+        texts = (folder / name for name in (f"{key}.key", f"{certificate}.pem"))
+        (folder / f"{both}.both.pem").write_text("".join(path.read_text() for path in texts))
     return lambda name: str(folder / name)
 
 
 @pytest.fixture(scope="module")
 def node(pem):
-    return Tls(pem("node.pem"), pem("node.key"), pem("ca.pem"))
+    return Tls(pem("node.both.pem"), pem("ca.pem"))
 
 
 async def principal_of(server_tls, client_tls, *, mutual=False):
@@ -117,7 +121,7 @@ def test_a_servers_alert_about_our_certificate_is_told(node, pem):
 def test_a_certificate_of_another_authority_is_refused_on_either_side(node, pem):
     with pytest.raises(AuthenticationError, match="CERTIFICATE_VERIFY_FAILED"):
         asyncio.run(principal_of(node, Tls(authorities=pem("other.pem"))))
-    stranger = Tls(pem("other.pem"), pem("other.key"), pem("ca.pem"))
+    stranger = Tls(pem("other.both.pem"), pem("ca.pem"))
     with pytest.raises(PeerError, match="closed by the peer"):
         asyncio.run(principal_of(node, stranger, mutual=True))
 
@@ -190,11 +194,13 @@ def test_plain_text_is_refused(node):
 
 
 def test_a_locked_key_opens_by_its_password_alone(pem):
-    locked = Tls(pem("node.pem"), pem("locked.key"), pem("ca.pem"), "open")
+    locked = Tls(pem("locked.both.pem"), pem("ca.pem"), "open")
     assert asyncio.run(principal_of(locked, locked, mutual=True)).startswith("CN=node1")
     for password in (None, "wrong"):
-        with pytest.raises(UsageError, match=r"locked\.key: no PEM file .* password is wrong"):
-            client_context(Tls(pem("node.pem"), pem("locked.key"), pem("ca.pem"), password))
+        with pytest.raises(
+            UsageError, match=r"locked\.both\.pem: no PEM file .* password is wrong"
+        ):
+            client_context(Tls(pem("locked.both.pem"), pem("ca.pem"), password))
 
 
 def test_pem_text_works_like_a_file_and_errors_name_its_key(node, pem):
@@ -231,7 +237,7 @@ def test_a_missing_or_malformed_pem_file_is_named(pem, tmp_path):
     with pytest.raises(UsageError, match=r"set ssl\.keystore\.location"):
         server_context(Tls(), client_auth="none")
     with pytest.raises(UsageError, match=r"needs ssl\.truststore\.location"):
-        server_context(Tls(pem("node.pem"), pem("node.key")), client_auth="required")
+        server_context(Tls(pem("node.both.pem")), client_auth="required")
 
 
 @pytest.mark.parametrize(

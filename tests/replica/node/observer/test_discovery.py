@@ -9,7 +9,6 @@ import pytest
 from replica.errors import NoLeaderError, UsageError
 from replica.model.kafka_errors import ErrorCode
 from replica.node.observer.discovery import discover_quorum
-from replica.node.settings import Topic
 from replica.wire.apis.cluster import DESCRIBE_CLUSTER
 from replica.wire.apis.quorum import DESCRIBE_QUORUM, VOTE
 from replica.wire.client import ClientConfig
@@ -61,7 +60,7 @@ def discovered(*nodes):
                 ports.append(await server.start("127.0.0.1", 0))
                 stack.push_async_callback(server.close)
             first = [("127.0.0.1", ports[0])]
-            return await discover_quorum(first, Topic(), ClientConfig(timeout_s=5.0)), ports
+            return await discover_quorum(first, ClientConfig(timeout_s=5.0)), ports
 
     return asyncio.run(main())
 
