@@ -23,8 +23,8 @@ from jobs.output import ProgressLine, complain, json_text, write_json, write_lin
 from jobs.seeds import seeds_in
 from pipelines.tasks import LostProcessError, begin_process
 from replica.errors import UsageError
+from replica.simulate.faulty_run import Fork, Result
 from replica.simulate.guided import Corpus, PlannedRun, carry_out
-from replica.simulate.simulation import Fork, Result
 
 _AHEAD = 16
 """How many seeds wait for each process, so that a slow seed doesn't leave the others without

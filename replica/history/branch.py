@@ -35,7 +35,7 @@ def agreed_branch(group: GroupComparison, commitment: Commitment) -> tuple[Branc
     other, the branch follows the log in which it ends, and doesn't mix the two histories. The
     result is empty if all logs are empty.
     """
-    tip = _tip(group.logs, commitment)
+    tip = _tip(group, commitment)
     if tip is None:
         return ()
     others = sorted((log for log in group.logs if log is not tip), key=lambda log: log.key)
@@ -85,11 +85,12 @@ def _shared(group: GroupComparison, branch: Sequence[BranchPart], key: ReplicaKe
     return union(*shared)
 
 
-def _tip(logs: Sequence[ReplicaLog], commitment: Commitment) -> ReplicaLog | None:
-    holding = [log for log in logs if log.batches]
-    clean = [log for log in holding if not commitment.ranges(log.key, EntryCommitment.SUPERSEDED)]
+def _tip(group: GroupComparison, commitment: Commitment) -> ReplicaLog | None:
+    """The log in which the branch ends; None where all logs are empty."""
+    superseded = EntryCommitment.SUPERSEDED
+    clean = [log for log in group.holding if not commitment.ranges(log.key, superseded)]
     return max(
-        clean or holding,
+        clean or group.holding,
         # the lowest key wins among equals, so that the order of the logs changes nothing
         key=lambda log: (
             election_order(log.position()),

@@ -68,23 +68,21 @@ _NOTHING_IN_COMMON = Comparison((), None)
 
 @dataclass(frozen=True, slots=True)
 class GroupComparison:
-    """Every pair of the replicas of a group that hold batches, compared once."""
+    """Every pair of the replicas of a group that hold batches, compared once.
+
+    holding: the logs that hold batches. An empty log can't be compared, and a group may have
+    thousands of them. runs: the offsets that each replica holds.
+    """
 
     logs: tuple[ReplicaLog, ...]
+    holding: tuple[ReplicaLog, ...]
     pairs: Mapping[tuple[ReplicaKey, ReplicaKey], Comparison]
     runs: Mapping[ReplicaKey, Ranges]
-    """The offsets that each replica holds."""
 
     def between(self, a: ReplicaKey, b: ReplicaKey) -> Comparison:
         """The comparison of two different replicas, in either order."""
         found = self.pairs.get((a, b))
         return self.pairs.get((b, a), _NOTHING_IN_COMMON) if found is None else found
-
-    @property
-    def holding(self) -> tuple[ReplicaLog, ...]:
-        """The logs that hold batches. An empty log can't be compared, and a group may have
-        thousands of them."""
-        return tuple(log for log in self.logs if log.batches)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,14 +107,14 @@ class Commitment:
 
     def counted(self, key: ReplicaKey, ranges: Ranges) -> Losses:
         """The numbers of the entries that one replica holds in these ranges."""
-        sizes = {
-            verdict: sum(each.size for each in intersection(ranges, self.ranges(key, verdict)))
-            for verdict in EntryCommitment
-        }
+
+        def count(verdict: EntryCommitment) -> int:
+            return sum(each.size for each in intersection(ranges, self.ranges(key, verdict)))
+
         return Losses(
-            sizes[EntryCommitment.PROVEN],
-            sizes[EntryCommitment.UNPROVEN],
-            sizes[EntryCommitment.SUPERSEDED],
+            committed=count(EntryCommitment.PROVEN),
+            unproven=count(EntryCommitment.UNPROVEN),
+            superseded=count(EntryCommitment.SUPERSEDED),
         )
 
     def verdict_at(self, key: ReplicaKey, offset: int) -> EntryCommitment | None:
@@ -142,10 +140,10 @@ def compare_group(logs: Sequence[ReplicaLog]) -> GroupComparison:
         raise UsageError(
             "a replica occurs twice in one group: compare captures one group at a time"
         )
-    holding = [log for log in logs if log.batches]
+    holding = tuple(log for log in logs if log.batches)
     pairs = {(a.key, b.key): compare(a, b) for a, b in combinations(holding, 2)}
     runs = {log.key: contiguous_runs(log.batches) for log in logs}
-    return GroupComparison(tuple(logs), pairs, runs)
+    return GroupComparison(tuple(logs), holding, pairs, runs)
 
 
 def classify(logs: Sequence[ReplicaLog]) -> Commitment:
@@ -158,18 +156,17 @@ def classify_compared(group: GroupComparison) -> Commitment:
     """`classify` for a group whose pairs are already compared."""
     proofs: list[Proof] = []
     proven_ends: dict[ReplicaKey, int] = {}
-    holding = group.holding
     snapshots = {snapshot for log in group.logs for snapshot in log.snapshots}
     newest_first = sorted(snapshots - {BOOTSTRAP_SNAPSHOT}, reverse=True)
-    for log in holding:
-        found = [_majority_proof(group, holding, log), _snapshot_proof(newest_first, log)]
+    for log in group.holding:
+        found = [_majority_proof(group, log), _snapshot_proof(newest_first, log)]
         own = [proof for proof in found if proof is not None]
         proofs.extend(own)
         proven_ends[log.key] = max((proof.offset + 1 for proof in own), default=0)
-    proven = {log.key: _proven(group, holding, log, proven_ends) for log in holding}
+    proven = {log.key: _proven(group, log, proven_ends) for log in group.holding}
     verdicts: dict[ReplicaKey, tuple[VerdictRange, ...]] = {log.key: () for log in group.logs}
-    for log in holding:
-        superseded = _superseded(group, holding, log, proven)
+    for log in group.holding:
+        superseded = _superseded(group, log, proven)
         verdicts[log.key] = _verdicts(group.runs[log.key], proven[log.key], superseded)
     contested = [
         intersection(comparison.ranges(same=False), intersection(proven[a], proven[b]))
@@ -208,9 +205,7 @@ def divergence_columns(found: Divergence, lost: Losses | None) -> dict[str, Any]
     }
 
 
-def _majority_proof(
-    group: GroupComparison, holding: Sequence[ReplicaLog], log: ReplicaLog
-) -> Proof | None:
+def _majority_proof(group: GroupComparison, log: ReplicaLog) -> Proof | None:
     """The proof by the highest entry of `log` that a majority holds, where none of the majority
     knows a newer epoch.
 
@@ -219,13 +214,13 @@ def _majority_proof(
     """
     held_by = {
         other.key: _lineage(group.between(log.key, other.key))
-        for other in holding
+        for other in group.holding
         if other.key != log.key
     }
     held_by[log.key] = group.runs[log.key]
     ends = {r.end for ranges in held_by.values() for r in ranges}
     for epoch, start, end in reversed(_epoch_ranges(log)):
-        eligible = [other for other in holding if _knows_at_most(other, epoch)]
+        eligible = [other for other in group.holding if _knows_at_most(other, epoch)]
         if not eligible:
             continue
         candidates = {min(candidate, end) - 1 for candidate in ends if candidate > start}
@@ -257,15 +252,12 @@ def _snapshot_proof(newest_first: Sequence[OffsetAndEpoch], log: ReplicaLog) -> 
 
 
 def _proven(
-    group: GroupComparison,
-    holding: Sequence[ReplicaLog],
-    log: ReplicaLog,
-    proven_ends: Mapping[ReplicaKey, int],
+    group: GroupComparison, log: ReplicaLog, proven_ends: Mapping[ReplicaKey, int]
 ) -> Ranges:
     """The entries of `log` below its own proof, and those that are equal to an entry below another
     log's proof."""
     sources = [below(group.runs[log.key], proven_ends[log.key])]
-    for other in holding:
+    for other in group.holding:
         if other.key != log.key and proven_ends[other.key]:
             same = group.between(log.key, other.key).ranges(same=True)
             sources.append(below(same, proven_ends[other.key]))
@@ -273,16 +265,13 @@ def _proven(
 
 
 def _superseded(
-    group: GroupComparison,
-    holding: Sequence[ReplicaLog],
-    log: ReplicaLog,
-    proven: Mapping[ReplicaKey, Ranges],
+    group: GroupComparison, log: ReplicaLog, proven: Mapping[ReplicaKey, Ranges]
 ) -> Ranges:
     """The entries of `log` at whose offset another replica holds a different entry that is
     proven."""
     found = [
         intersection(group.between(log.key, other.key).ranges(same=False), proven[other.key])
-        for other in holding
+        for other in group.holding
         if other.key != log.key
     ]
     return difference(union(*found), proven[log.key])

@@ -8,7 +8,7 @@ pass over both logs is enough, even if their batches have different borders.
 from __future__ import annotations
 
 from bisect import bisect_left
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import islice, starmap
 from typing import TypeAlias
@@ -148,21 +148,17 @@ def diverge(a: ReplicaLog, b: ReplicaLog, comparison: Comparison) -> Divergence:
     batch_a, batch_b = a.batch_at(offset), b.batch_at(offset)
     assert batch_a is not None, "a common offset is held by a"
     assert batch_b is not None, "a common offset is held by b"
+    found = Divergence(Relation.DIVERGED, offset, batch_a.epoch, batch_b.epoch)
     conflict = comparison.conflict_offset
     if conflict is not None:
-        return Divergence(
-            Relation.CONFLICT, offset, batch_a.epoch, batch_b.epoch, conflict_offset=conflict
-        )
+        return replace(found, relation=Relation.CONFLICT, conflict_offset=conflict)
     loser = election_loser(a, b)
     if loser is None:
-        return Divergence(Relation.DIVERGED, offset, batch_a.epoch, batch_b.epoch)
+        return found
     winner = b if loser is a else a
     outcome = fetch_rounds(winner, loser)
-    return Divergence(
-        relation=Relation.DIVERGED,
-        divergence_offset=offset,
-        epoch_a=batch_a.epoch,
-        epoch_b=batch_b.epoch,
+    return replace(
+        found,
         truncating=loser.key,
         truncation_offset=outcome.truncation_offset,
         fetch_rounds=outcome.rounds,

@@ -13,13 +13,7 @@ from dataclasses import dataclass
 
 from replica.history.epochs import kraft_end_offset_for, last_fetched_epoch, truncate_from_start
 from replica.history.log import ReplicaLog, epochs_of
-from replica.model.epochs import (
-    BOOTSTRAP_SNAPSHOT,
-    Epochs,
-    EpochStart,
-    OffsetAndEpoch,
-    election_order,
-)
+from replica.model.epochs import BOOTSTRAP_SNAPSHOT, Epochs, OffsetAndEpoch, election_order
 from replica.model.kafka_errors import ErrorCode
 
 
@@ -49,12 +43,10 @@ class LogView:
 def view_of(log: ReplicaLog) -> LogView:
     """The view of `log` that Kafka has after a start: without leftovers below the log start, and
     empty if a snapshot is newer than the log."""
-    ordered = sorted(log.snapshots, key=election_order)
-    earliest = ordered[0] if ordered else None
-    latest = ordered[-1] if ordered else None
+    earliest, latest = min(log.snapshots, key=election_order, default=None), log.newest_snapshot
     if latest is not None and log.restarted_from_snapshot():
         return LogView(latest.offset, latest.offset, (), latest, latest)
-    epochs: tuple[EpochStart, ...] = truncate_from_start(epochs_of(log.batches), log.log_start)
+    epochs = truncate_from_start(epochs_of(log.batches), log.log_start)
     return LogView(log.log_start, log.end_offset, epochs, earliest, latest)
 
 

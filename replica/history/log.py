@@ -54,12 +54,12 @@ class LogBatch:
 class ReplicaLog:
     """The content of one replica at one moment.
 
-    log_start: the log start offset (inclusive); batches below it are legal leftovers.
-    batches: CRC-valid, sorted by offset, not overlapping; holes are allowed.
-    snapshots: ids of complete and valid snapshots, in any order; 0-0 is the bootstrap snapshot.
-    quorum_epoch: the epoch in quorum-state, UNDEFINED_EPOCH if there is none to read.
-    voter_sets: KRaftVoters records of this log and of this replica's snapshots, in any order.
-    leader_changes: the voters that LeaderChange records name, the only source in a static quorum.
+    log_start: the log start offset (inclusive); batches below it are legal leftovers. batches: the
+    batches with a right CRC, sorted by offset, without overlap; there may be holes between them.
+    snapshots: the ids of complete and valid snapshots, in any order; 0-0 is the bootstrap snapshot.
+    quorum_epoch: the epoch in quorum-state; UNDEFINED_EPOCH where that can't be read. voter_sets:
+    the voters that KRaftVoters records of this log and of this replica's snapshots name, in any
+    order. leader_changes: the voters that LeaderChange records name; a static quorum has no others.
     """
 
     key: ReplicaKey

@@ -32,7 +32,7 @@ from replica.history.divergence import Relation, diverge
 from replica.history.log import OffsetRange, ReplicaLog
 from replica.history.ranges import Ranges, difference, intersection, union
 from replica.history.truncation import fetch_rounds
-from replica.history.voters import is_majority, is_voter
+from replica.history.voters import is_among, is_majority, is_voter
 from replica.model.epochs import OffsetAndEpoch, election_order
 from replica.model.keys import ReplicaKey
 from replica.model.voters import VoterKeys
@@ -133,7 +133,7 @@ def plan_recovery(
     if not has_majority:
         reasons.append(_no_majority(sets, relied, known))
         answer = answer if answer is RecoveryDecision.REFUSED else RecoveryDecision.UNPROVEN
-    missing = frozenset(v for v in voters or () if not is_majority(frozenset({v}), relied, known))
+    missing = frozenset(v for v in voters or () if not is_among(v, relied, known))
     alone = _on_no_voter(group, ranking)
     counts = commitment.counted(ranked[0].key, alone)
     return RecoveryPlan(
@@ -204,15 +204,14 @@ def _standing(
 def _on_no_voter(group: GroupComparison, ranking: Sequence[RankedReplica]) -> Ranges:
     """The winner's offsets that no remaining voter holds. A voter has the records below its log
     start in a snapshot, so it counts as their holder."""
-    winner = ranking[0].log
-    if any(standing.is_voter is not False for standing in ranking[:1]):
+    winner, *others = ranking
+    if winner.is_voter is not False:
         return ()
     held: Ranges = ()
-    for standing in ranking[1:]:
-        if standing.is_voter is not False:
-            same = group.between(winner.key, standing.log.key).ranges(same=True)
-            held = union(held, union(same, (OffsetRange(0, standing.log.log_start),)))
-    return difference(group.runs[winner.key], held)
+    for other in (ranked.log for ranked in others if ranked.is_voter is not False):
+        same = group.between(winner.log.key, other.key).ranges(same=True)
+        held = union(held, same, (OffsetRange(0, other.log_start),))
+    return difference(group.runs[winner.log.key], held)
 
 
 def _refusals(
@@ -258,7 +257,7 @@ def _no_majority(sets: Sequence[VoterKeys], relied: set[ReplicaKey], known: set[
     if not sets:
         return "nothing tells who the voters are, so nobody knows what may be missing"
     short = next(each for each in sets if not is_majority(each, relied, known))
-    left = sum(is_majority(frozenset({voter}), relied, known) for voter in short)
+    left = sum(is_among(voter, relied, known) for voter in short)
     return (
         f"only {left} of {len(short)} voters can be relied on, which is no majority: the others "
         "may have held committed records that nobody here knows of"

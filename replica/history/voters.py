@@ -48,20 +48,21 @@ def voter_sets_in_force(
 
 
 def is_majority(voters: VoterKeys, holders: Collection[ReplicaKey], seen: set[ReplicaKey]) -> bool:
-    """Whether `holders` are a majority of `voters`. Observers among the holders don't count.
+    """Whether `holders` are a majority of `voters`. Observers among the holders don't count."""
+    return sum(is_among(voter, holders, seen) for voter in voters) >= majority(len(voters))
+
+
+def is_among(voter: ReplicaKey, holders: Collection[ReplicaKey], seen: set[ReplicaKey]) -> bool:
+    """Whether a voter is certainly one of the `holders`.
 
     A voter without a directory id can be any directory of its node (VoterSet.isVoter). If several
     directories of the node were `seen`, all of them must be holders, because nobody knows which one
     is the voter.
     """
-    count = 0
-    for voter in voters:
-        if voter.directory_id == ZERO_UUID:
-            matching = {key for key in seen if key.node_id == voter.node_id}
-            count += bool(matching) and all(key in holders for key in matching)
-        else:
-            count += voter in holders
-    return count >= majority(len(voters))
+    if voter.directory_id != ZERO_UUID:
+        return voter in holders
+    matching = {key for key in seen if key.node_id == voter.node_id}
+    return bool(matching) and all(key in holders for key in matching)
 
 
 def is_voter(voters: VoterKeys, key: ReplicaKey) -> bool:

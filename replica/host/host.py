@@ -1,9 +1,7 @@
 """One replica: the core, the state machine that it drives, and the storage of both.
 
-The host carries out Effects field by field; each is done before the next begins. After a crash
-between two fields, the first ones are done and the others aren't; opening recovers from every such
-state. After an append a flush is owed. The caller may call `flush` for it at any time; until then
-the core holds back what must wait for the flush (replica.raft.effects).
+The host carries out effects as replica.raft.effects says. Opening recovers from every state that a
+crash between two effects leaves. When a flush is owed, the caller may call `flush` at any time.
 """
 
 from __future__ import annotations
@@ -173,7 +171,8 @@ class Host:
             self.owes_flush = True
         return answers
 
-    def _counted(self, start_offset: int, end_offset: int) -> Iterator[Batch]:
+    def to_commit(self, start_offset: int, end_offset: int) -> Iterator[Batch]:
+        """The committed batches for the state machine. The simulator notes them."""
         for batch in self.log.batches(start_offset, end_offset):
             self.new_bytes += len(batch.data)
             yield batch
@@ -194,6 +193,4 @@ class Host:
             machine.load_snapshot(loaded, self.log.snapshots.batches(loaded))
             self.new_bytes = 0
         if effects.commit is not None and effects.commit > machine.next_offset:
-            machine.commit(self._counted(machine.next_offset, effects.commit))
-        if effects.leader_change is not None:
-            machine.leader_change(effects.leader_change)
+            machine.commit(self.to_commit(machine.next_offset, effects.commit))

@@ -15,7 +15,6 @@ from replica.metadata.image.snapshot import to_records
 from replica.metadata.record import MetadataRecord
 from replica.model.batch import Batch
 from replica.model.epochs import OffsetAndEpoch
-from replica.model.stored import LeaderAndEpoch
 from replica.raft.ports import StateMachine
 
 
@@ -43,7 +42,6 @@ class MetadataMachine(StateMachine):
     ) -> None:
         self._read = read
         self.next_offset = 0
-        self.leader: LeaderAndEpoch | None = None
         self._replay = Replay()
         self._snapshot = EMPTY
         self._pending: Image | None = None
@@ -102,9 +100,6 @@ class MetadataMachine(StateMachine):
     def snapshot_finished(self, snapshot_id: OffsetAndEpoch) -> None:
         if self._pending is not None:
             self._snapshot, self._pending = self._pending, None
-
-    def leader_change(self, leader: LeaderAndEpoch) -> None:
-        self.leader = leader
 
     def _apply(self, replay: Replay, batch: Batch, offset: int | None) -> None:
         """Apply the records of a batch. offset: the offset that all records get; None for their own

@@ -13,7 +13,6 @@ from replica.format.batch import decode_header
 from replica.format.record import records_of
 from replica.model.batch import Batch
 from replica.model.epochs import OffsetAndEpoch
-from replica.model.stored import LeaderAndEpoch
 from replica.raft.ports import StateMachine
 
 _STATE = struct.Struct(">q32s")
@@ -42,7 +41,6 @@ class OpaqueMachine(StateMachine):
     def __init__(self) -> None:
         self.state = OpaqueState()
         self.next_offset = 0
-        self.leader: LeaderAndEpoch | None = None
 
     @property
     def can_snapshot(self) -> bool:
@@ -79,9 +77,6 @@ class OpaqueMachine(StateMachine):
 
     def snapshot_finished(self, snapshot_id: OffsetAndEpoch) -> None:
         """Does nothing: the state was written, and stays."""
-
-    def leader_change(self, leader: LeaderAndEpoch) -> None:
-        self.leader = leader
 
 
 _EVERYTHING = 2**63 - 1

@@ -53,7 +53,8 @@ def is_newer_than_log(snapshot_id: OffsetAndEpoch, log_end: int, last_epoch: int
     """Whether a snapshot has a higher epoch than a log, or the same epoch and a higher end offset.
     Then the log restarts at the snapshot's end (KafkaMetadataLog.truncateToLatestSnapshot).
 
-    log_end: exclusive. last_epoch: of the log's last record, UNDEFINED_EPOCH for an empty log.
+    log_end: exclusive. last_epoch: the epoch of the log's last record; UNDEFINED_EPOCH for an empty
+    log.
     """
     if snapshot_id == BOOTSTRAP_SNAPSHOT:
         return False

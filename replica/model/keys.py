@@ -8,7 +8,8 @@ NO_NODE = -1
 """Stands for no node id, as on Kafka's wire."""
 
 ZERO_UUID = "AAAAAAAAAAAAAAAAAAAAAA"
-"""Kafka's zero UUID in its 22-character form; also the directory id of a replica without one."""
+"""Kafka's zero UUID in its 22-character form. It stands for the directory id of a replica that has
+none."""
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -14,10 +14,10 @@ from replica.model.voters import VoterSet
 class ElectionState:
     """A replica's epoch, vote and leader, which it must never forget (Kafka: ElectionState).
 
-    leader_id: NO_NODE for none. voted: the candidate that has the replica's vote in this epoch,
-    None for none; with the directory ZERO_UUID where the file or the candidate had none.
-    kraft_version: chooses the file's form, which at 0 has `voter_ids` and no directory of the vote,
-    and at 1 that directory and no `voter_ids`.
+    leader_id: NO_NODE while the leader is unknown. voted: the candidate that has the replica's vote
+    in this epoch; None where the replica has not voted. Its directory is ZERO_UUID where the file
+    or the candidate named none. kraft_version: the form of the file. At 0 the file has `voter_ids`
+    and no directory of the vote; at 1 it has that directory and no `voter_ids`.
     """
 
     epoch: int
@@ -55,9 +55,10 @@ class LogFacts:
     """What an opened log holds, after recovery: all of it is durable.
 
     log_start: inclusive. log_end: exclusive. epochs: the leader-epoch cache. snapshots: the
-    complete ones with the bootstrap snapshot 0-0, ascending. control_batches: ascending, at least
-    those from the end of this log's newest snapshot on (without a snapshot, from log_start on);
-    they have `control`, and may lack `data`.
+    complete snapshots, ascending; the bootstrap snapshot 0-0 is one of them. control_batches: the
+    control batches from the end of this log's newest snapshot on (without a snapshot, from
+    log_start on), ascending. There may be older ones, too. They have `control`, and may lack
+    `data`.
     """
 
     log_start: int = 0

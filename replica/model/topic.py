@@ -3,4 +3,4 @@
 from __future__ import annotations
 
 METADATA_TOPIC, METADATA_TOPIC_ID = "__cluster_metadata", "AAAAAAAAAAAAAAAAAAAAAQ"
-"""Its name and id (Kafka: Topic)."""
+"""The name and the id of the topic (Kafka: Topic)."""

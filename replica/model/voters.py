@@ -123,9 +123,9 @@ class VotersAt:
     """The voters that a record at `offset` names. A KRaftVoters record (KIP-853) names those in
     force from this offset on, a LeaderChange record those at the start of its epoch.
 
-    offset: of a snapshot's voters, the snapshot's end offset - 1, as in Kafka's
-    KRaftControlRecordStateMachine (-1 for the bootstrap snapshot 0-0). epoch: of the record's
-    batch, or of the snapshot.
+    offset: the offset of the record. For a snapshot's voters it is the snapshot's end offset - 1,
+    as in Kafka's KRaftControlRecordStateMachine (-1 for the bootstrap snapshot 0-0). epoch: the
+    epoch of the record's batch, or of the snapshot.
     """
 
     offset: int

@@ -73,20 +73,18 @@ class PeerConnections:
         connection = self._of(node_id)
         return connection.correlation_id == correlation_id and connection.until > now_ms
 
-    def answered(self, node_id: int, *, well: bool, now_ms: int) -> None:
-        """Note that the request in flight is over. If it did not go `well`, the peer is asked
+    def forget(self, node_id: int) -> None:
+        """Note that the request in flight is over. The peer may be asked again at once."""
+        self._connections.pop(node_id, None)
+
+    def pause(self, node_id: int, now_ms: int) -> None:
+        """Note that the request in flight has failed, or had a bad answer. The peer is asked
         nothing for `retry_backoff_ms`."""
-        if well:
-            self._connections.pop(node_id, None)
-        else:
-            self._connections[node_id] = PeerConnection(None, now_ms + self._retry_backoff_ms)
+        self._connections[node_id] = PeerConnection(None, now_ms + self._retry_backoff_ms)
 
     def reset(self) -> None:
         """Forget all requests in flight. A change of role does so, and late answers are ignored."""
         self._connections.clear()
-
-    def forget(self, node_id: int) -> None:
-        self._connections.pop(node_id, None)
 
     def ready_bootstrap(
         self, bootstrap_ids: Sequence[int], now_ms: int, draw: Callable[[int], int]

@@ -18,7 +18,7 @@ from replica.model.stored import ElectionState, LeaderAndEpoch
 from replica.model.voters import Endpoints, Voter
 from replica.raft.config import FOREVER, Config
 from replica.raft.connections import PeerConnections
-from replica.raft.effects import EffectsRecorder, LogRead, Reply, Send, SnapshotRead
+from replica.raft.effects import Effects, LogRead, Reply, Send, SnapshotRead
 from replica.raft.epoch_bounds import MAX_EPOCH, is_explained
 from replica.raft.leader.accumulator import BatchAccumulator
 from replica.raft.log_state import LogState
@@ -58,7 +58,8 @@ class Core:
         self.log = log
         self.draw = draw
         self.now = 0
-        self.effects = EffectsRecorder()
+        self.effects = Effects()
+        """What this step asks the host to do, so far."""
         self.transitions: tuple[Transition, ...] = ()
         """How the role changed in this step, in order."""
         self.connections = PeerConnections(config.request_timeout_ms, config.retry_backoff_ms)
@@ -127,6 +128,11 @@ class Core:
         return self.role.high_watermark if isinstance(self.role, Leader) else self.committed
 
     @property
+    def next_append_offset(self) -> int:
+        """The offset that follows this log and the records that wait in the accumulator."""
+        return self.log.log_end + self.accumulator.record_count
+
+    @property
     def leader(self) -> Leader:
         """The local role as a Leader. Only callers that know that this replica leads may ask. In
         every role, `role.leader_id` says which node leads."""
@@ -159,10 +165,9 @@ class Core:
     def become(self, cause: TransitionCause, role: Role) -> None:
         """Change the role, after a check that the transition is allowed.
 
-        The host persists the new role before it sends anything, and tells the state machine. A
-        replica that stops leading refuses the fetches and the change of voters that waited for it,
-        and drops the records that waited for the end of the linger. Answers to the requests of the
-        old role are ignored.
+        The host persists the new role before it sends anything. A replica that stops leading
+        refuses the fetches and the change of voters that waited for it, and drops the records that
+        waited for the end of the linger. Answers to the requests of the old role are ignored.
         """
         check(self.role, cause, role, self.local_id)
         self.transitions = (*self.transitions, Transition(type(self.role), cause, type(role)))
@@ -179,7 +184,7 @@ class Core:
             self.connections.reset()
         self.announce()
         if was_leader:
-            self.accumulator.clear()
+            self.accumulator.drain()
             parked, self.parked = self.parked, ()
             for fetch in parked:
                 self.refuse(fetch.request_id, fetch.request, ErrorCode.NOT_LEADER_OR_FOLLOWER)
@@ -200,13 +205,13 @@ class Core:
         )
         if _persisted_part(state) != _persisted_part(self.persisted):
             self.persisted = state
-            self.effects.write_quorum_state(state)
+            self.effects.quorum_state = state
 
     def announce(self) -> None:
-        """Tell the state machine of a new leader or epoch.
+        """Name a new leader or epoch in the effects.
 
-        A new leader tells it of itself only once all records of earlier epochs are committed. A
-        resigned leader tells it nothing: the state machine hears of the next epoch.
+        A new leader names itself only once all records of earlier epochs are committed. A resigned
+        leader names nobody until the next epoch.
         """
         role = self.role
         if isinstance(role, Resigned):
@@ -216,19 +221,19 @@ class Core:
         leader = LeaderAndEpoch(role.leader_id, role.epoch)
         if leader != self.announced:
             self.announced = leader
-            self.effects.tell_leader(leader)
+            self.effects.leader_change = leader
 
     def commit_to(self, high_watermark: int) -> None:
         """Note that all records below `high_watermark` are committed, and have them applied."""
         if self.committed is None or high_watermark > self.committed:
             self.committed = high_watermark
-            self.effects.commit(high_watermark)
+            self.effects.commit = high_watermark
 
     def append(self, batches: Sequence[Batch]) -> None:
         """Append batches that start at the log end: those that a leader made, or those that a
         follower fetched."""
         self.log = self.log.appended(batches)
-        self.effects.append(batches)
+        self.effects.append += batches
 
     def signed(self, response: _Response) -> _Response:
         """The response with the epoch and the leader that this replica knows."""
@@ -245,7 +250,7 @@ class Core:
         response: PeerResponse,
         read: LogRead | SnapshotRead | None = None,
     ) -> None:
-        self.effects.reply(Reply(request_id, response, read))
+        self.effects.replies.append(Reply(request_id, response, read))
 
     def answer_change(self, change: PendingChange, error: ErrorCode, message: str = "") -> None:
         """Answer the request for a change of the quorum, unless that request was answered
@@ -270,7 +275,7 @@ class Core:
         if self.connections.is_ready(node_id, self.now):
             request = replace(message, cluster_id=self.config.cluster_id)
             correlation_id = self.connections.sent(node_id, self.now, request)
-            self.effects.send(Send(node_id, endpoints, correlation_id, request))
+            self.effects.sends.append(Send(node_id, endpoints, correlation_id, request))
         return self.connections.ready_at(node_id)
 
     def endpoints_of(self, node_id: int, named: Endpoints) -> Endpoints:

@@ -105,21 +105,21 @@ def handle_response(core: Core, event: Response) -> None:
     if not core.connections.expects(event.node_id, event.correlation_id, core.now):
         return
     asked = core.connections.asked(event.node_id)
-    core.connections.answered(event.node_id, well=True, now_ms=core.now)
+    core.connections.forget(event.node_id)
     message = event.message
     if isinstance(asked, AddVoterRequest | RemoveVoterRequest):
         is_good = isinstance(message, VoterChangeResponse) and handle_change_response(core, message)
     else:
         is_good = _handle(core, event.node_id, message)
     if not is_good:
-        core.connections.answered(event.node_id, well=False, now_ms=core.now)
+        core.connections.pause(event.node_id, core.now)
 
 
 def handle_failed(core: Core, event: Failed) -> None:
     """Note that no answer to a request will come."""
     if not core.connections.expects(event.node_id, event.correlation_id, core.now):
         return
-    core.connections.answered(event.node_id, well=False, now_ms=core.now)
+    core.connections.pause(event.node_id, core.now)
     _check_authorized(event.error)
     if event.error is ErrorCode.UNSUPPORTED_VERSION:
         handle_pre_vote_unsupported(core)

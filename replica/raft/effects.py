@@ -17,8 +17,8 @@ has lost what was not flushed. Every such state is safe.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable
+from dataclasses import dataclass, field
 from enum import Enum
 
 from replica.model.batch import Batch
@@ -86,125 +86,34 @@ class Stopped(Enum):
     BY_TIMEOUT = "by timeout"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Effects:
     """What the host has to do. A field that is None or empty asks for nothing.
+
+    Handlers fill in the fields of one such value, Core.effects, until the step is over: a new
+    frozen value for each effect took a sixth of the core's time.
 
     quorum_state: write this state durably. truncate_to: cut the log durably at this offset
     (exclusive), and answer with Truncated. reset_to: restart the log at this snapshot. append: add
     these batches at the log end; a flush is owed from then on. snapshot_parts: write these bytes of
     fetched snapshots. log_start: let the log start at this offset. delete_snapshots: remove these
     snapshots. load_snapshot: let the state machine load this snapshot. commit: give the state
-    machine all batches below this offset. leader_change: tell the state machine of this leader or
-    epoch. replies, sends: put these messages on the network, in any order. stopped: the shutdown is
-    over.
+    machine all batches below this offset. leader_change: this is the newest leader and epoch. The
+    local replica is named as the leader only once its state machine has been given all records of
+    earlier epochs. replies, sends: put these messages on the network, in any order. stopped: the
+    shutdown is over.
     """
 
     quorum_state: ElectionState | None = None
     truncate_to: int | None = None
     reset_to: OffsetAndEpoch | None = None
-    append: tuple[Batch, ...] = ()
-    snapshot_parts: tuple[SnapshotPart, ...] = ()
+    append: list[Batch] = field(default_factory=list)
+    snapshot_parts: list[SnapshotPart] = field(default_factory=list)
     log_start: int | None = None
     delete_snapshots: tuple[OffsetAndEpoch, ...] = ()
     load_snapshot: OffsetAndEpoch | None = None
     commit: int | None = None
     leader_change: LeaderAndEpoch | None = None
-    replies: tuple[Reply, ...] = ()
-    sends: tuple[Send, ...] = ()
+    replies: list[Reply] = field(default_factory=list)
+    sends: list[Send] = field(default_factory=list)
     stopped: Stopped | None = None
-
-
-_NOTHING = Effects()
-
-
-class EffectsRecorder:
-    """Gathers the effects of one step while handlers work. Batches, snapshot parts and messages add
-    up in the order of the calls; of any other field the last value counts.
-
-    The recorder changes in place: a step records several effects, and a new frozen value for each
-    of them took a sixth of the core's time.
-    """
-
-    def __init__(self) -> None:
-        self._clear()
-
-    def _clear(self) -> None:
-        self._is_empty = True
-        self.quorum_state: ElectionState | None = None
-        self._truncate_to: int | None = None
-        self._reset_to: OffsetAndEpoch | None = None
-        self._append: list[Batch] = []
-        self._parts: list[SnapshotPart] = []
-        self._log_start: int | None = None
-        self._delete_snapshots: tuple[OffsetAndEpoch, ...] = ()
-        self._load_snapshot: OffsetAndEpoch | None = None
-        self._commit: int | None = None
-        self._leader_change: LeaderAndEpoch | None = None
-        self.replies: list[Reply] = []
-        self._sends: list[Send] = []
-        self._stopped: Stopped | None = None
-
-    def taken(self) -> Effects:
-        """The effects since the last call."""
-        if self._is_empty:
-            return _NOTHING
-        taken = Effects(
-            self.quorum_state,
-            self._truncate_to,
-            self._reset_to,
-            tuple(self._append),
-            tuple(self._parts),
-            self._log_start,
-            self._delete_snapshots,
-            self._load_snapshot,
-            self._commit,
-            self._leader_change,
-            tuple(self.replies),
-            tuple(self._sends),
-            self._stopped,
-        )
-        self._clear()
-        return taken
-
-    def write_quorum_state(self, state: ElectionState) -> None:
-        self._is_empty, self.quorum_state = False, state
-
-    def truncate_to(self, end_offset: int) -> None:
-        self._is_empty, self._truncate_to = False, end_offset
-
-    def restart_at(self, snapshot_id: OffsetAndEpoch) -> None:
-        """The log and the state machine go on at this snapshot."""
-        self._is_empty, self._reset_to, self._load_snapshot = False, snapshot_id, snapshot_id
-
-    def append(self, batches: Sequence[Batch]) -> None:
-        self._is_empty = False
-        self._append.extend(batches)
-
-    def write(self, part: SnapshotPart) -> None:
-        self._is_empty = False
-        self._parts.append(part)
-
-    def start_log_at(self, offset: int, gone: Sequence[OffsetAndEpoch]) -> None:
-        """The log starts at `offset`; the snapshots `gone` lie behind it."""
-        self._is_empty, self._log_start, self._delete_snapshots = False, offset, tuple(gone)
-
-    def load(self, snapshot_id: OffsetAndEpoch) -> None:
-        self._is_empty, self._load_snapshot = False, snapshot_id
-
-    def commit(self, end_offset: int) -> None:
-        self._is_empty, self._commit = False, end_offset
-
-    def tell_leader(self, leader: LeaderAndEpoch) -> None:
-        self._is_empty, self._leader_change = False, leader
-
-    def reply(self, reply: Reply) -> None:
-        self._is_empty = False
-        self.replies.append(reply)
-
-    def send(self, send: Send) -> None:
-        self._is_empty = False
-        self._sends.append(send)
-
-    def stop(self, how: Stopped) -> None:
-        self._is_empty, self._stopped = False, how

@@ -107,7 +107,7 @@ def grants_undecided(
 
 def handle_vote_response(core: Core, node_id: int, response: VoteResponse) -> bool:
     """Count a voter's answer. Returns False for an answer after which the voter gets a pause (see
-    PeerConnections.answered)."""
+    PeerConnections.pause)."""
     role = core.role
     if isinstance(role, Candidate | Prospective):
         if response.error is not ErrorCode.NONE:

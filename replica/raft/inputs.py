@@ -151,19 +151,6 @@ class Shutdown:
     timeout_ms: int
 
 
-Input = (
-    Tick
-    | Request
-    | Response
-    | Failed
-    | Propose
-    | Append
-    | Flushed
-    | Truncated
-    | SnapshotFrozen
-    | SnapshotFetched
-    | SnapshotRejected
-    | Clean
-    | Resign
-    | Shutdown
-)
+HostReport = Flushed | Truncated | SnapshotFrozen | SnapshotFetched | SnapshotRejected | Shutdown
+"""The host has carried out an effect, or wants the replica to stop."""
+Input = Tick | Request | Response | Failed | Propose | Append | Resign | Clean | HostReport

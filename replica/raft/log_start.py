@@ -49,8 +49,9 @@ def start_by_retention(
     retention_bytes: int,
     oldest_timestamp: int | None,
 ) -> int | None:
-    """The new log start by Kafka's policy, None for no change. The oldest snapshot goes while all
-    files together are too large, or while it is too old. The newest snapshot always stays.
+    """The new log start by Kafka's policy; None where it doesn't change. The oldest snapshot goes
+    while all files together are too large, or while it is too old. The newest snapshot always
+    stays.
 
     snapshots: in ascending order. retention_bytes: -1 for no limit. oldest_timestamp: snapshots
     older than this time (ms) are too old; None for no limit.
@@ -98,5 +99,6 @@ def _move(core: Core, start: int | None) -> None:
         return
     before = {s.snapshot_id for s in core.log.snapshots}
     core.log = core.log.started_at(start)
-    gone = sorted(before - {s.snapshot_id for s in core.log.snapshots})
-    core.effects.start_log_at(start, gone)
+    gone = before - {s.snapshot_id for s in core.log.snapshots}
+    core.effects.log_start = start
+    core.effects.delete_snapshots = tuple(sorted(gone))

@@ -12,7 +12,6 @@ from typing import Protocol
 
 from replica.model.batch import Batch
 from replica.model.epochs import OffsetAndEpoch
-from replica.model.stored import LeaderAndEpoch
 
 
 class StateMachine(Protocol):
@@ -33,8 +32,8 @@ class StateMachine(Protocol):
 
     def load_snapshot(self, snapshot_id: OffsetAndEpoch, batches: Iterable[Batch]) -> None:
         """Replace the whole state by a snapshot's, at boot or after a snapshot was fetched.
-        `commit` goes on at the snapshot's end offset. This method is never called while the state
-        machine has been told that it leads."""
+        `commit` goes on at the snapshot's end offset. This method is never called once
+        Effects.leader_change has named the local replica as the leader."""
 
     def snapshot_records(self) -> tuple[bytes, ...]:
         """The values of the records of a snapshot that ends at next_offset, for
@@ -47,7 +46,3 @@ class StateMachine(Protocol):
 
     def snapshot_finished(self, snapshot_id: OffsetAndEpoch) -> None:
         """Hear that a snapshot which this state machine wrote is complete and durable."""
-
-    def leader_change(self, leader: LeaderAndEpoch) -> None:
-        """Hear of a new leader or epoch. The local replica is named as leader only once this state
-        machine has been given all records of earlier epochs."""

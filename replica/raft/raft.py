@@ -63,7 +63,7 @@ class Raft:
             snapshots.restart_at(self._core, newest)
         elif newest is not None and newest.snapshot_id != BOOTSTRAP_SNAPSHOT:
             # a snapshot holds committed records only; a leader will tell which others are committed
-            self._core.effects.load(newest.snapshot_id)
+            self._core.effects.load_snapshot = newest.snapshot_id
             self._core.commit_to(newest.snapshot_id.offset)
         self._core.role = _initial_role(self._core, state)
         self._core.persist()
@@ -82,7 +82,8 @@ class Raft:
         core.now, core.transitions = now_ms, ()
         _handle(core, event)
         self._deadline = _poll(core)
-        return core.effects.taken()
+        effects, core.effects = core.effects, Effects()
+        return effects
 
     def next_deadline(self) -> int:
         """The latest time (ms) at which the next step has to happen; FOREVER where no step is
@@ -125,7 +126,7 @@ class Raft:
     def next_append_offset(self) -> int:
         """The offset of the first record of the next Append or Propose, while this replica
         leads."""
-        return self._core.log.log_end + self._core.accumulator.record_count
+        return self._core.next_append_offset
 
     @property
     def leader_watermark(self) -> int | None:
@@ -188,10 +189,10 @@ def _complete_shutdown(core: Core) -> None:
     has_other_leader = role.leader_id not in (NO_NODE, core.local_id)
     if not core.is_voter or core.is_only_voter or has_other_leader:
         core.stopped = True
-        core.effects.stop(Stopped.GRACEFULLY)
+        core.effects.stopped = Stopped.GRACEFULLY
     elif core.shutdown_deadline <= core.now:
         core.stopped = True
-        core.effects.stop(Stopped.BY_TIMEOUT)
+        core.effects.stopped = Stopped.BY_TIMEOUT
 
 
 def _handle(core: Core, event: inputs.Input) -> None:
@@ -213,19 +214,10 @@ def _handle(core: Core, event: inputs.Input) -> None:
         case inputs.Clean():
             handle_clean(core, event)
         case _:
-            _handle_host(core, event)
+            _handle_report(core, event)
 
 
-def _handle_host(
-    core: Core,
-    event: inputs.Flushed
-    | inputs.Truncated
-    | inputs.SnapshotFrozen
-    | inputs.SnapshotFetched
-    | inputs.SnapshotRejected
-    | inputs.Shutdown,
-) -> None:
-    """Handle the host's report that it has carried out an effect, or its wish to stop."""
+def _handle_report(core: Core, event: inputs.HostReport) -> None:
     match event:
         case inputs.Flushed():
             core.log = core.log.flushed(event.end_offset)

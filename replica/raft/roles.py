@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 from replica.errors import KraftlakeError
 from replica.history.watermark import leader_high_watermark
@@ -29,10 +30,7 @@ class Unattached:
     election_deadline: int = FOREVER
     leader_id: int = NO_NODE
     voted: ReplicaKey | None = None
-
-    @property
-    def leader_endpoints(self) -> Endpoints:
-        return ()
+    leader_endpoints: ClassVar[Endpoints] = ()
 
 
 class IllegalVoteError(KraftlakeError):
@@ -104,14 +102,8 @@ class Candidate:
     tally: VoteTally
     election_deadline: int
     voted: ReplicaKey
-
-    @property
-    def leader_id(self) -> int:
-        return NO_NODE
-
-    @property
-    def leader_endpoints(self) -> Endpoints:
-        return ()
+    leader_id: ClassVar[int] = NO_NODE
+    leader_endpoints: ClassVar[Endpoints] = ()
 
 
 @dataclass(frozen=True, slots=True)

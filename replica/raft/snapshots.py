@@ -81,7 +81,7 @@ def restart_at(core: Core, facts: SnapshotFacts) -> None:
     """Drop the log, which is older than this snapshot, and let it go on at the snapshot's end
     offset."""
     core.log = core.log.reset_to(facts)
-    core.effects.restart_at(facts.snapshot_id)
+    core.effects.reset_to = core.effects.load_snapshot = facts.snapshot_id
     core.commit_to(facts.snapshot_id.offset)
 
 

@@ -1,10 +1,10 @@
 """The simulator: one seed decides everything that happens to a quorum. A broken invariant ends the
 run.
 
-- `simulation`: one run. `schedule`: the run's events in the order of time. `workload`: what clients
-  append. `records`: metadata records.
+- `simulation`: a simulated quorum with its clients. `schedule`: its events in the order of time.
+  `workload`: the records that clients append. `records`: metadata records.
 - `node`, `host`: a simulated machine, and the replica on it.
-- `disk`, `network`, `nemesis`: the faults.
+- `faulty_run`: a run under random faults. `disk`, `network`, `nemesis`: the faults.
 - `invariants`: checks what must hold in spite of the faults; `broken` explains the invariants'
   names. `elections`, `appends` and `ledger`: what `invariants` remembers of votes, of clients and
   of logs. `check_quorum`: checks leaders without a quorum.

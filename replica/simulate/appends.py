@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from replica.format.batch import CRC_START
 from replica.raft.roles import Leader
-from replica.simulate.broken import demand
+from replica.simulate.broken import broken, demand
 from replica.simulate.host import SimulatedHost
 from replica.simulate.ledger import Ledger
 
@@ -55,13 +55,12 @@ class Appends:
         """Note that a host's state machine was given committed batches. If the host leads, that
         acknowledges its clients' batches."""
         role = host.raft.role
-        for batch in host.observed.committed:
+        for batch in host.committed:
             if batch.control:
                 continue
             append = self._appends.get(batch.data[CRC_START:])
             if append is None:
-                demand(False, "linearizable", f"offset {batch.base_offset}: appended by nobody")
-                return
+                broken("linearizable", f"offset {batch.base_offset}: appended by nobody")
             self._place(append, batch.base_offset)
             if append.leader is host and isinstance(role, Leader) and role.epoch == append.epoch:
                 append.is_acknowledged = True

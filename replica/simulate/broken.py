@@ -26,21 +26,13 @@ INVARIANTS = {
 
 
 class BrokenInvariantError(KraftlakeError):
-    """An invariant is broken. name: one of INVARIANTS. detail: what broke it."""
-
-    def __init__(self, name: str, detail: str) -> None:
-        super().__init__(name, detail)
-        self.name = name
-        self.detail = detail
-
-    def __str__(self) -> str:
-        return f"{self.name}: {self.detail}"
+    """An invariant is broken. The text names the invariant, and says what broke it."""
 
 
 def broken(name: str, detail: str) -> NoReturn:
-    """Raises BrokenInvariantError."""
+    """Raises BrokenInvariantError. name: one of INVARIANTS. detail: what broke it."""
     assert name in INVARIANTS, name
-    raise BrokenInvariantError(name, detail)
+    raise BrokenInvariantError(f"{name}: {detail}")
 
 
 def demand(holds: bool, name: str, detail: str) -> None:

@@ -135,8 +135,8 @@ class SimulatedDisk(FileSystem):
     time. calls: the number of calls so far. busy_ms: the time that slow calls took, and that
     SimulatedMachine.wait_for_disk has yet to spend."""
 
-    def __init__(self, random: Random, faults: DiskFaults | None = None) -> None:
-        self.faults = faults if faults is not None else DiskFaults()
+    def __init__(self, random: Random) -> None:
+        self.faults = DiskFaults()
         self.calls = 0
         self.busy_ms = 0.0
         self._random = random
@@ -245,10 +245,8 @@ class SimulatedDisk(FileSystem):
     def _change(self, path: str, change: NameChange) -> None:
         """Create, rename or remove. Power may be lost before it or after it."""
         folder = self._folder(_parts(path)[0])
-        self._call(
-            path, self.faults.write_error_rate, UnwritableFileError, lambda: folder.change(change)
-        )
-        folder.change(change)
+        rate = self.faults.write_error_rate
+        self._call(path, rate, UnwritableFileError, lambda: folder.change(change))
 
     def _write(self, path: str, inode: _Inode, write: _Write) -> None:
         grown = write.position + len(write.data or b"") - len(inode.content)
@@ -258,37 +256,36 @@ class SimulatedDisk(FileSystem):
             fits = max(0, len(write.data) - (self.used_bytes() + max(0, grown) - full))
             inode.change(_Write(write.position, write.data[:fits]))
             raise UnwritableFileError(path, "no space left on device")
-        self._call(
-            path, self.faults.write_error_rate, UnwritableFileError, lambda: inode.change(write)
-        )
-        inode.change(write)
+        rate = self.faults.write_error_rate
+        self._call(path, rate, UnwritableFileError, lambda: inode.change(write))
 
     def _sync(self, path: str, sync: Callable[[], None]) -> None:
         self._call(path, self.faults.sync_error_rate, UnwritableFileError, sync)
-        sync()
 
     def _call(
         self,
         path: str,
         error_rate: float,
         error: _FileError,
-        halfway: Callable[[], None] | None = None,
+        change: Callable[[], None] | None = None,
     ) -> None:
-        """Count one call, and let it fail as the faults say. halfway: does what a call may have
-        done when power is lost within it."""
+        """Make one call, and let it fail as the faults say. change: makes the call's change, which
+        may be made or not when power is lost within the call."""
         self._check_power(path)
         self.calls += 1
-        if halfway is not None:
+        if change is not None:
             self.busy_ms += self.faults.call_ms
         if self._calls_left is not None:
             self._calls_left -= 1
             if self._calls_left < 0:
-                if halfway is not None and self._random.random() < 0.5:
-                    halfway()
+                if change is not None and self._random.random() < 0.5:
+                    change()
                 self.crash()
                 raise PowerLossError(path)
         if error_rate and self._random.random() < error_rate:
             raise error(path, "input/output error")
+        if change is not None:
+            change()
 
     def _check_power(self, path: str) -> None:
         if self._is_down:

@@ -10,7 +10,7 @@ from collections import deque
 from dataclasses import dataclass, replace
 from random import Random
 
-from replica.simulate.simulation import Fork, Result, run
+from replica.simulate.faulty_run import Fork, Result, run
 
 _KEPT = 1000
 """The number of runs that are kept: the newest of those that reached a new situation."""

@@ -3,11 +3,11 @@ the disk, and before any effect."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 
+from replica.format.file_names import METADATA_FOLDER
 from replica.host.host import Host, as_received
 from replica.model.batch import Batch
-from replica.model.epochs import OffsetAndEpoch
 from replica.model.stored import LeaderAndEpoch
 from replica.raft.config import Config
 from replica.raft.effects import Effects, Reply
@@ -21,7 +21,9 @@ from replica.storage.quorum_state_file import QuorumStateFile
 from replica.storage.recovery import open_log
 from replica.storage.segment import LogConfig
 
-FOLDER = "node/__cluster_metadata-0"
+HOME = "node"
+"""A node's log directory on its disk."""
+FOLDER = f"{HOME}/{METADATA_FOLDER}"
 LOG_CONFIG = LogConfig(segment_bytes=4096, index_interval_bytes=512)
 
 Stepped = Callable[["SimulatedHost", Effects], None]
@@ -29,53 +31,13 @@ Stepped = Callable[["SimulatedHost", Effects], None]
 hears of them."""
 
 
-class ObservedMachine(StateMachine):
-    """A state machine that notes what it was given. committed: the batches that it was given.
-    loaded: the snapshots that it was given, each with the leader that was known then. The host
-    clears both. leader: the newest leader that was named."""
-
-    def __init__(self, machine: StateMachine) -> None:
-        self.machine = machine
-        self.next_offset = machine.next_offset
-        self.committed: list[Batch] = []
-        self.loaded: list[tuple[OffsetAndEpoch, LeaderAndEpoch | None]] = []
-        self.leader: LeaderAndEpoch | None = None
-
-    @property
-    def can_snapshot(self) -> bool:
-        return self.machine.can_snapshot
-
-    def commit(self, batches: Iterable[Batch]) -> None:
-        read = list(batches)
-        self.machine.commit(read)
-        self.next_offset = self.machine.next_offset
-        self.committed += read
-
-    def load_snapshot(self, snapshot_id: OffsetAndEpoch, batches: Iterable[Batch]) -> None:
-        self.machine.load_snapshot(snapshot_id, batches)
-        self.next_offset = self.machine.next_offset
-        self.loaded.append((snapshot_id, self.leader))
-
-    def snapshot_records(self) -> tuple[bytes, ...]:
-        return self.machine.snapshot_records()
-
-    def changed_ratio(self) -> float:
-        return self.machine.changed_ratio()
-
-    def snapshot_finished(self, snapshot_id: OffsetAndEpoch) -> None:
-        self.machine.snapshot_finished(snapshot_id)
-
-    def leader_change(self, leader: LeaderAndEpoch) -> None:
-        self.leader = leader
-        self.machine.leader_change(leader)
-
-
 class SimulatedHost(Host):
     """The replica in the simulator. effects_left: how many effects are carried out before power is
     lost; None where power isn't lost. flushed_end: the durable end of the log (exclusive), which
     the core may not know yet. has_stopped: whether the replica has shut down by itself. taken: the
     newest input. taken_at: the time of that input, in ms of the host's clock. former_role: the role
-    before that input. observed: the state machine, as it is observed."""
+    before that input. committed: the batches that this step has given the state machine. leader:
+    the newest leader that an effect named before this step."""
 
     def __init__(
         self,
@@ -93,10 +55,11 @@ class SimulatedHost(Host):
         self.taken: Input = Tick()
         self.taken_at = now_ms
         self.former_role: type[Role] = Unattached
+        self.committed: list[Batch] = []
+        self.leader: LeaderAndEpoch | None = None
         self._watch = watch
-        self.observed = ObservedMachine(machine)
         log, store = open_log(disk, FOLDER, log_config), QuorumStateFile(disk, FOLDER)
-        super().__init__(config, log, store, self.observed, draw, now_ms)
+        super().__init__(config, log, store, machine, draw, now_ms)
         self.flushed_end = self.log.log_end
 
     def step(self, event: Input, now_ms: int) -> Iterator[Effects]:
@@ -125,5 +88,9 @@ class SimulatedHost(Host):
         if effects.reset_to is not None:
             self.flushed_end = effects.reset_to.offset
         self._watch(self, effects)
-        self.observed.committed.clear()
-        self.observed.loaded.clear()
+        self.committed = []
+        self.leader = effects.leader_change or self.leader
+
+    def to_commit(self, start_offset: int, end_offset: int) -> Iterator[Batch]:
+        self.committed = list(super().to_commit(start_offset, end_offset))
+        return iter(self.committed)

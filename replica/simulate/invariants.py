@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections import Counter
 
-from replica.model.epochs import BOOTSTRAP_SNAPSHOT
+from replica.model.epochs import BOOTSTRAP_SNAPSHOT, OffsetAndEpoch
 from replica.model.keys import ReplicaKey
 from replica.model.stored import LeaderAndEpoch, SnapshotFacts
 from replica.model.voters import VoterSet, without_directories
 from replica.raft.effects import Effects
 from replica.raft.inputs import Truncated
+from replica.raft.log_state import HistoryEntry
 from replica.raft.roles import Leader, Resigned
 from replica.simulate.appends import Appends
 from replica.simulate.broken import broken, demand
@@ -77,10 +78,10 @@ class Invariants:
         if isinstance(host.taken, Truncated) or host.raft.log.voter_sets is not shadow.known_sets:
             self._check_in_force(host, shadow)
         self._check_watermark(host, shadow)
-        self._check_committed(host, shadow)
+        self._check_committed(host, shadow, effects.load_snapshot)
         self._check_quorum.stepped(host, shadow)
         if effects.leader_change is not None:
-            self._check_told(host, shadow, effects.leader_change)
+            self._check_leader_change(host, shadow, effects.leader_change)
         self.appends.handed(host)
         if host.raft.log.snapshots is not shadow.seen:
             self._check_snapshots(host, shadow)
@@ -116,8 +117,10 @@ class Invariants:
     def _check_voters(self, key: ReplicaKey, shadow: Shadow) -> None:
         """Check that a new voter set differs from the last one by one voter, and that the last one
         is committed."""
-        newer = shadow.sets[-1].voters
-        offset, older = shadow.sets[-2] if len(shadow.sets) > 1 else (-1, self.ledger.first_voters)
+        newer = shadow.sets[-1].value
+        first = HistoryEntry(-1, self.ledger.first_voters)
+        before = shadow.sets[-2] if len(shadow.sets) > 1 else first
+        offset, older = before.offset, before.value
         if any(voter.key == ReplicaKey(voter.key.node_id) for voter in older):
             newer = without_directories(newer)
         if older.keys == newer.keys:
@@ -136,14 +139,16 @@ class Invariants:
         wrong = f"{key_of(host)} goes by {mine.ids}, its log names {logged.ids}"
         demand(mine == logged, "voter sets", wrong)
 
-    def _check_told(self, host: SimulatedHost, shadow: Shadow, told: LeaderAndEpoch) -> None:
-        """Check that a state machine hears that its replica leads only once it has all records of
-        older epochs."""
+    def _check_leader_change(
+        self, host: SimulatedHost, shadow: Shadow, leader: LeaderAndEpoch
+    ) -> None:
+        """Check that a replica names itself as the leader only once its state machine has all
+        records of older epochs."""
         key = key_of(host)
-        if told.leader_id == key.node_id:
+        if leader.leader_id == key.node_id:
             self.judged["state machine"] += 1
-            first, has = shadow.first_of(told.epoch), host.machine.next_offset
-            early = f"{key} is told that it leads {told.epoch}, and has what is below {has}"
+            first, has = shadow.first_of(leader.epoch), host.machine.next_offset
+            early = f"{key} is told that it leads {leader.epoch}, and has what is below {has}"
             demand(first is not None and first.base < has, "state machine", early)
 
     def _check_complete(self, key: ReplicaKey, epoch: int, shadow: Shadow) -> None:
@@ -190,13 +195,15 @@ class Invariants:
         enough = holding > len(voters) // 2
         demand(enough, name, f"{end} is flushed on {holding} of {len(voters)} voters")
 
-    def _check_committed(self, host: SimulatedHost, shadow: Shadow) -> None:
+    def _check_committed(
+        self, host: SimulatedHost, shadow: Shadow, loaded: OffsetAndEpoch | None
+    ) -> None:
         """Check that a state machine was given exactly the committed batches, and has the state
-        that they add up to."""
+        that they add up to. loaded: the snapshot that it has loaded in this step."""
         end, ledger, key = host.machine.next_offset, self.ledger, key_of(host)
-        for snapshot_id, leader in host.observed.loaded:
-            leads = leader is not None and leader.leader_id == key.node_id
-            which = f"{key} loaded {snapshot_id.offset}-{snapshot_id.epoch} while it led"
+        if loaded is not None:
+            leads = host.leader is not None and host.leader.leader_id == key.node_id
+            which = f"{key} loaded {loaded.offset}-{loaded.epoch} while it led"
             demand(not leads, "state machine", which)
         if end == shadow.committed:
             return
@@ -209,7 +216,7 @@ class Invariants:
             entry = shadow.at(entry.last + 1)
         demand(end in ledger.states, "committed", f"{key} committed to {end}, no batch's end")
         self.judged["replay"] += 1
-        same = self._workload.state(host.observed.machine) == ledger.states[end]
+        same = self._workload.state(host.machine) == ledger.states[end]
         demand(same, "replay", f"{key} at {end} has another state than the log gives")
         shadow.committed = end
 
@@ -251,7 +258,7 @@ class Invariants:
         self.judged["snapshots"] += 1
         at, ledger = facts.snapshot_id, self.ledger
         name = f"{at.offset}-{at.epoch} of {key_of(host)}"
-        inside = ledger.epoch_before(at.offset) == at.epoch
+        inside = ledger.epochs.get(at.offset) == at.epoch
         demand(inside, "snapshots", f"{name} ends at no committed batch of its epoch")
         machine = self._workload.machine()
         with host.disk.inspected():

@@ -14,6 +14,7 @@ from replica.model.keys import ReplicaKey
 from replica.model.stored import SnapshotFacts
 from replica.model.voters import VoterSet
 from replica.raft.effects import Effects
+from replica.raft.log_state import HistoryEntry
 from replica.simulate.host import SimulatedHost
 from replica.simulate.workload import Workload
 from replica.storage.batches import bytes_of
@@ -37,13 +38,6 @@ class LedgerBatch(NamedTuple):
         return self[:4] == other[:4]
 
 
-class VotersFrom(NamedTuple):
-    """A voter set, and the offset of its record."""
-
-    offset: int
-    voters: VoterSet
-
-
 @dataclass(slots=True)
 class Shadow:
     """One replica's log as it was written. A replica whose disk was wiped has a new shadow.
@@ -56,7 +50,7 @@ class Shadow:
 
     static_voters: VoterSet = VoterSet()  # noqa: RUF009 (frozen)
     entries: list[LedgerBatch] = field(default_factory=list)
-    sets: list[VotersFrom] = field(default_factory=list)
+    sets: list[HistoryEntry[VoterSet]] = field(default_factory=list)
     snapshots: set[OffsetAndEpoch] = field(default_factory=set)
     seen: object = None
     known_sets: object = None
@@ -69,7 +63,7 @@ class Shadow:
     @property
     def voters(self) -> VoterSet:
         """The voter set in force: the newest one in the log, committed or not."""
-        return self.sets[-1].voters if self.sets else self.static_voters
+        return self.sets[-1].value if self.sets else self.static_voters
 
     @property
     def position(self) -> OffsetAndEpoch:
@@ -98,7 +92,7 @@ class Shadow:
         for index, record in enumerate(batch.control):
             if isinstance(record, KRaftVoters):
                 voters = record.voters
-                self.sets.append(VotersFrom(batch.base_offset + index, voters))
+                self.sets.append(HistoryEntry(batch.base_offset + index, voters))
         entry = LedgerBatch(
             batch.base_offset,
             batch.last_offset,
@@ -128,7 +122,7 @@ class Shadow:
     def begin_at(self, facts: SnapshotFacts) -> None:
         """Begin the log anew at a snapshot."""
         if facts.voters is not None:
-            self.sets.append(VotersFrom(facts.snapshot_id.offset - 1, facts.voters))
+            self.sets.append(HistoryEntry(facts.snapshot_id.offset - 1, facts.voters))
 
     def cut(self, end: int) -> None:
         while self.entries and self.entries[-1].last >= end:
@@ -153,8 +147,8 @@ def read_back(host: SimulatedHost, static_voters: VoterSet) -> Shadow:
 class Ledger:
     """The committed log. entries: the batches by base offset. end: the end offset (exclusive).
     epoch: the epoch of the leader that committed last. states: the state of the workload's machine
-    after each batch, by the batch's end offset. first_voters: the voters in force before a record
-    names voters."""
+    after each batch, by the batch's end offset. epochs: each batch's epoch, by its end offset.
+    first_voters: the voters in force before a record names voters."""
 
     def __init__(self, workload: Workload, first_voters: VoterSet) -> None:
         self.first_voters = first_voters
@@ -164,8 +158,8 @@ class Ledger:
         self._workload = workload
         self._machine = workload.machine()
         self.states: dict[int, object] = {0: workload.state(self._machine)}
-        self._sets = [VotersFrom(-1, first_voters)]
-        self._epochs: dict[int, int] = {}
+        self._sets = [HistoryEntry(-1, first_voters)]
+        self.epochs: dict[int, int] = {}
 
     def extend(self, entry: LedgerBatch) -> None:
         self.entries[entry.base] = entry
@@ -173,17 +167,13 @@ class Ledger:
         batch = Batch(entry.base, entry.last, entry.epoch, 0, (), entry.data)
         self._machine.commit((batch,))
         self.states[self.end] = self._workload.state(self._machine)
-        self._epochs[self.end] = entry.epoch
+        self.epochs[self.end] = entry.epoch
         if entry.voters is not None:
-            self._sets.append(VotersFrom(entry.last, entry.voters))
-
-    def epoch_before(self, end: int) -> int | None:
-        """The epoch of the batch that ends at `end` (exclusive); None for no such batch."""
-        return self._epochs.get(end)
+            self._sets.append(HistoryEntry(entry.last, entry.voters))
 
     def voters_before(self, end: int) -> VoterSet:
         """The newest voter set that was committed below `end`."""
-        return [known.voters for known in self._sets if known.offset < end][-1]
+        return [known.value for known in self._sets if known.offset < end][-1]
 
 
 def shadows_holding(shadows: dict[ReplicaKey, Shadow], voters: VoterSet, end: int) -> int:

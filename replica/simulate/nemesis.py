@@ -7,59 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from random import Random
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
-from replica.raft.inputs import Input, Resign, Shutdown
-from replica.raft.messages import (
-    AddVoterRequest,
-    PeerRequest,
-    RemoveVoterRequest,
-    UpdateFeaturesRequest,
-)
-from replica.simulate.coverage import Coverage
+from replica.raft.inputs import Resign, Shutdown
+from replica.raft.messages import AddVoterRequest, RemoveVoterRequest, UpdateFeaturesRequest
 from replica.simulate.disk import DiskFaults
 from replica.simulate.network import Network
-from replica.simulate.node import Layout, SimulatedMachine
+from replica.simulate.node import MAX_DRIFT, SimulatedMachine
+from replica.simulate.simulation import Simulation
 
-MAX_DRIFT = 50
-"""The largest drift of a clock, in thousandths of its rate."""
-
-Fault: TypeAlias = "Callable[[FaultySimulation, SimulatedMachine], None]"
+Fault: TypeAlias = Callable[[Simulation, SimulatedMachine], None]
 """A function that causes one fault: at the node that it is given, or at others."""
-
-
-class FaultySimulation(Protocol):
-    """The part of replica.simulate.simulation.Simulation that faults use."""
-
-    random: Random
-    network: Network
-    layout: Layout
-    nodes: dict[int, SimulatedMachine]
-    faults: tuple[Fault, ...]
-    coverage: Coverage
-
-    @property
-    def now(self) -> int: ...
-
-    def leader(self) -> SimulatedMachine | None: ...
-
-    def crash(self, node: SimulatedMachine) -> None: ...
-
-    def step(self, node: SimulatedMachine, event: Input) -> None: ...
-
-    def ask(self, node: SimulatedMachine, request: PeerRequest) -> None: ...
-
-    def snapshot(self, node: SimulatedMachine) -> None: ...
-
-
-def strike(simulation: FaultySimulation) -> SimulatedMachine:
-    """Causes a random fault, or ends faults. Returns the node that it was meant for."""
-    random = simulation.random
-    node = random.choice(list(simulation.nodes.values()))
-    fault = random.choice(simulation.faults)
-    simulation.coverage.struck(name_of(fault))
-    fault(simulation, node)
-    return node
 
 
 def drawn(random: Random, network: Network) -> tuple[Fault, ...]:
@@ -86,12 +44,12 @@ def name_of(fault: Fault) -> str:
     return fault.__name__.lstrip("_")
 
 
-def _crash(simulation: FaultySimulation, node: SimulatedMachine) -> None:
+def _crash(simulation: Simulation, node: SimulatedMachine) -> None:
     if node.host is not None:
         simulation.crash(node)
 
 
-def _crash_soon(simulation: FaultySimulation, node: SimulatedMachine) -> None:
+def _crash_soon(simulation: Simulation, node: SimulatedMachine) -> None:
     """Power will be lost in a later call to the disk, or between two effects."""
     if simulation.random.random() < 0.5:
         node.disk.power_loss_in(simulation.random.randrange(30))
@@ -99,60 +57,60 @@ def _crash_soon(simulation: FaultySimulation, node: SimulatedMachine) -> None:
         node.host.effects_left = simulation.random.randrange(20)
 
 
-def _crash_all(simulation: FaultySimulation, node: SimulatedMachine) -> None:
+def _crash_all(simulation: Simulation, node: SimulatedMachine) -> None:
     """Cut the power of the whole site."""
     for each in simulation.nodes.values():
         _crash(simulation, each)
 
 
-def _shut_down(simulation: FaultySimulation, node: SimulatedMachine) -> None:
+def _shut_down(simulation: Simulation, node: SimulatedMachine) -> None:
     simulation.step(node, Shutdown(simulation.random.randrange(100, 3000)))
 
 
-def _resign(simulation: FaultySimulation, node: SimulatedMachine) -> None:
+def _resign(simulation: Simulation, node: SimulatedMachine) -> None:
     leader = simulation.leader()
     if leader is not None:
         simulation.step(leader, Resign(leader.running.raft.role.epoch))
 
 
-def _isolate(simulation: FaultySimulation, node: SimulatedMachine) -> None:
+def _isolate(simulation: Simulation, node: SimulatedMachine) -> None:
     simulation.network.isolate(simulation.random, list(simulation.nodes))
 
 
-def _isolate_leader(simulation: FaultySimulation, node: SimulatedMachine) -> None:
+def _isolate_leader(simulation: Simulation, node: SimulatedMachine) -> None:
     leader = simulation.leader()
     if leader is not None:
         one_way = simulation.random.random() < 0.5
         simulation.network.split([leader.node_id], simulation.nodes, one_way=one_way)
 
 
-def _heal(simulation: FaultySimulation, node: SimulatedMachine) -> None:
+def _heal(simulation: Simulation, node: SimulatedMachine) -> None:
     simulation.network.heal()
 
 
-def _snapshot(simulation: FaultySimulation, node: SimulatedMachine) -> None:
+def _snapshot(simulation: Simulation, node: SimulatedMachine) -> None:
     simulation.snapshot(node)
 
 
-def _slow(simulation: FaultySimulation, node: SimulatedMachine) -> None:
+def _slow(simulation: Simulation, node: SimulatedMachine) -> None:
     """Let the flushes of a node wait long from now on, or no longer."""
     node.is_slow = not node.is_slow
 
 
-def _slow_disk(simulation: FaultySimulation, node: SimulatedMachine) -> None:
+def _slow_disk(simulation: Simulation, node: SimulatedMachine) -> None:
     """Let calls to the disk hold the node up from now on, or no longer."""
     slow = node.disk.faults.call_ms == 0
     node.disk.faults.call_ms = simulation.random.uniform(1, 60) if slow else 0.0
 
 
-def _fill(simulation: FaultySimulation, node: SimulatedMachine) -> None:
+def _fill(simulation: Simulation, node: SimulatedMachine) -> None:
     """Make the disk almost full, or endless again."""
     faults = node.disk.faults
     room = node.disk.used_bytes() + simulation.random.randrange(2000)
     faults.capacity_bytes = room if faults.capacity_bytes is None else None
 
 
-def _fail_io(simulation: FaultySimulation, node: SimulatedMachine) -> None:
+def _fail_io(simulation: Simulation, node: SimulatedMachine) -> None:
     """Let calls to the disk fail now and then from now on, or no longer. A replica stops at the
     first failure."""
     faults = node.disk.faults
@@ -161,11 +119,11 @@ def _fail_io(simulation: FaultySimulation, node: SimulatedMachine) -> None:
     node.disk.faults = DiskFaults(rate, rate, rate, faults.capacity_bytes, faults.call_ms)
 
 
-def _skew(simulation: FaultySimulation, node: SimulatedMachine) -> None:
+def _skew(simulation: Simulation, node: SimulatedMachine) -> None:
     node.skew(simulation.now, simulation.random.randint(-MAX_DRIFT, MAX_DRIFT))
 
 
-def _change_voters(simulation: FaultySimulation, node: SimulatedMachine) -> None:
+def _change_voters(simulation: Simulation, node: SimulatedMachine) -> None:
     """Ask the leader to add this node or to remove it, which may be the leader itself. If the
     node's disk was wiped and the node itself will remove its old directory, nothing is asked."""
     leader = simulation.leader()
@@ -182,27 +140,27 @@ def _change_voters(simulation: FaultySimulation, node: SimulatedMachine) -> None
         simulation.ask(leader, RemoveVoterRequest(voter=known.key, timeout_ms=3000))
 
 
-def _remove_leader(simulation: FaultySimulation, node: SimulatedMachine) -> None:
+def _remove_leader(simulation: Simulation, node: SimulatedMachine) -> None:
     leader = simulation.leader()
     if leader is not None:
         _change_voters(simulation, leader)
 
 
-def _upgrade(simulation: FaultySimulation, node: SimulatedMachine) -> None:
+def _upgrade(simulation: Simulation, node: SimulatedMachine) -> None:
     """Ask for kraft.version 1, which changes a static quorum only."""
     leader = simulation.leader()
     if leader is not None:
         simulation.ask(leader, UpdateFeaturesRequest(kraft_version=1))
 
 
-def _move(simulation: FaultySimulation, node: SimulatedMachine) -> None:
+def _move(simulation: Simulation, node: SimulatedMachine) -> None:
     """Restart a node with another endpoint, so that its entry in the voter set has to be
     updated."""
     node.move()
     _crash(simulation, node)
 
 
-def _wipe(simulation: FaultySimulation, node: SimulatedMachine) -> None:
+def _wipe(simulation: Simulation, node: SimulatedMachine) -> None:
     """Wipe a node's disk, if all nodes run, they agree on a voter set of three or more, and no
     voter's disk is wiped already."""
     running = [n.running.raft for n in simulation.nodes.values() if n.host is not None]
@@ -215,7 +173,7 @@ def _wipe(simulation: FaultySimulation, node: SimulatedMachine) -> None:
         node.wipe(simulation.random)
 
 
-def _wiped_voters(simulation: FaultySimulation) -> list[int]:
+def _wiped_voters(simulation: Simulation) -> list[int]:
     """The ids of the nodes that a running replica's voter set names with a disk that was wiped
     since."""
     there = {node.local.key for node in simulation.nodes.values()}

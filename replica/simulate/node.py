@@ -12,13 +12,15 @@ from replica.model.keys import ReplicaKey
 from replica.model.voters import Endpoint, Voter, VoterSet, voter_set, without_directories
 from replica.raft.config import FOREVER, Config
 from replica.simulate.disk import DiskFaults, SimulatedDisk
-from replica.simulate.host import FOLDER, LOG_CONFIG, SimulatedHost, Stepped
+from replica.simulate.host import FOLDER, HOME, LOG_CONFIG, SimulatedHost, Stepped
 from replica.simulate.workload import METADATA, OPAQUE, Workload
 from replica.storage.recovery import open_log
 from replica.storage.segment import LogConfig
 
 QUORUM_CHARACTERS = 16
 """The number of first characters of a directory id that name the quorum."""
+MAX_DRIFT = 50
+"""The largest drift of a clock, in thousandths of its rate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +157,7 @@ def node_of(name: int) -> int:
 
 def new_disk(random: Random) -> SimulatedDisk:
     disk = SimulatedDisk(Random(random.random()))  # noqa: S311 - no secret
-    disk.make_directory(FOLDER.rpartition("/")[0])
+    disk.make_directory(HOME)
     return disk
 
 
@@ -186,7 +188,7 @@ def first_nodes(random: Random, layout: Layout) -> dict[int, SimulatedMachine]:
             retention_bytes=random.choice((0, 8000, -1)),
             auto_join=layout.auto_joins,
         )
-        offset, drift = random.randrange(1000), random.randint(-50, 50)
+        offset, drift = random.randrange(1000), random.randint(-MAX_DRIFT, MAX_DRIFT)
         nodes[node_id] = SimulatedMachine(node_id, disk, config, layout.workload, offset, drift)
     return nodes
 

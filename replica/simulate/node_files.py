@@ -6,12 +6,9 @@ from collections.abc import Mapping
 
 from replica.model.keys import ReplicaId
 from replica.simulate.disk import SimulatedDisk
-from replica.simulate.host import FOLDER
+from replica.simulate.host import FOLDER, HOME
 from replica.simulate.node import SimulatedMachine
 from replica.storage.identity import write_identity
-
-HOME = FOLDER.rpartition("/")[0]
-"""A node's log directory on its disk."""
 
 Files = dict[str, bytes]
 """The files of a node: path in its log directory, such as meta.properties -> content."""

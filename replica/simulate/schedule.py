@@ -1,6 +1,5 @@
 """The queue of events by simulated time. Events of the same ms come in the order in which they were
-scheduled (Kafka: RaftEventSimulationTest.EventScheduler).
-"""
+scheduled (Kafka: RaftEventSimulationTest.EventScheduler)."""
 
 from __future__ import annotations
 

@@ -24,5 +24,5 @@ there is no journal.
 3. Truncation shortens the index before the log, and removes segments from the newest one backwards.
    So a crash leaves the beginning of the log, and never a hole in it.
 4. The log start is the first start offset in leader-epoch-checkpoint, which is written before
-segments are deleted.
+   segments are deleted.
 """

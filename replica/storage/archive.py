@@ -6,9 +6,9 @@ the log.
 
 Each entry is a node's log directory: it has the replica's meta.properties, a capture.json with the
 time, and the partition's folder. The capture.json of a truncation's entry says that this is a
-fragment of a log. The name of an entry says which records it
-holds, because the offset and epoch of the last record determine all records before it. After a
-crash the same entry is found by its name and completed, and no record is kept twice.
+fragment of a log. The name of an entry says which records it holds, because the offset and epoch of
+the last record determine all records before it. After a crash the same entry is found by its name
+and completed, and no record is kept twice.
 """
 
 from __future__ import annotations

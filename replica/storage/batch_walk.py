@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import NamedTuple, TypeVar
 
 from replica.errors import DataError, TruncatedDataError
@@ -38,10 +39,7 @@ def walk(
     Raises DataError, which names file and byte, for what `frames` refuses, and where the file ends
     within a batch.
     """
-
-    def found(piece: memoryview, start: int, offset: int | None, epoch: int) -> Iterator[Frame]:
-        return frames(piece, start=start, expected_offset=offset, epoch=epoch, check_crc=check_crc)
-
+    found = partial(frames, check_crc=check_crc)
     end = file.size() if end is None else end
     return _walk(file, found, expected_offset, position, end, epoch, piece_bytes)
 
@@ -74,33 +72,27 @@ def walk_runs(
 ) -> Iterator[tuple[Run, Buffer]]:
     """The batches from byte `position` to the end of the file as runs (see `runs`), with the bytes
     of each run. Every CRC is checked. Raises DataError as `walk` does. room: see `runs`."""
-
-    def found(piece: memoryview, start: int, offset: int | None, epoch: int) -> Iterator[Run]:
-        return runs(
-            piece, start=start, expected_offset=offset, epoch=epoch, room=room, interval=interval
-        )
-
+    found = partial(runs, room=room, interval=interval)
     return _walk(file, found, expected_offset, position, file.size(), epoch, PIECE_BYTES)
 
 
 def _walk(
     file: File,
-    found: Callable[[memoryview, int, int | None, int], Iterator[Found]],
+    found: Callable[..., Iterator[Found]],
     expected_offset: int | None,
     position: int,
     end: int,
     epoch: int,
     piece_bytes: int,
 ) -> Iterator[tuple[Found, Buffer]]:
-    """What `found` finds in the file, with the bytes. found: a function that finds batches or runs
-    in a piece of the file; it takes the piece, the position of the piece's first byte in the file,
-    the expected offset and the lowest epoch."""
+    """The batches or runs in the file, with their bytes. found: a function that finds them in a
+    piece of the file, as `frames` and `runs` do."""
     wanted = piece_bytes
     while position < end:
         piece = memoryview(file.read(position, min(wanted, end - position)))
         walked = position
         try:
-            for each in found(piece, position, expected_offset, epoch):
+            for each in found(piece, start=position, expected_offset=expected_offset, epoch=epoch):
                 walked, expected_offset, epoch = each.end_position, each.end_offset, each.epoch
                 yield each, piece[each.position - position : walked - position]
         except DataError as error:

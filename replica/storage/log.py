@@ -11,7 +11,7 @@ first error, until the log is opened again.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -190,10 +190,13 @@ class FileLog:
         limit = _NO_LIMIT if end_offset is None else end_offset
         return self._segment_of(start_offset).read(start_offset, max_bytes, limit).data
 
-    def batches(self, start_offset: int, end_offset: int) -> Iterable[Batch]:
+    def batches(self, start_offset: int, end_offset: int) -> Iterator[Batch]:
         """The batches from `start_offset` (inclusive) to `end_offset` (exclusive), each with its
         `data`, for a state machine."""
-        return self._batches(start_offset, min(end_offset, self.log_end))
+        assert self.log_start <= start_offset, "an offset the log doesn't hold"
+        for _, (data, _) in self._pieces(start_offset, min(end_offset, self.log_end)):
+            for frame in frames(data, start=0, expected_offset=None, check_crc=False):
+                yield batch_in(data, frame)
 
     def advance_log_start(self, offset: int) -> None:
         """Durable: let the log start at `offset`, which is the end offset of a snapshot. Segments
@@ -297,12 +300,6 @@ class FileLog:
             for run in runs:
                 if run.is_control:
                     yield from batches_of(data[run.position : run.end_position], check_crc=False)
-
-    def _batches(self, start_offset: int, end_offset: int) -> Iterator[Batch]:
-        assert self.log_start <= start_offset, "an offset the log doesn't hold"
-        for _, (data, _) in self._pieces(start_offset, end_offset):
-            for frame in frames(data, start=0, expected_offset=None, check_crc=False):
-                yield batch_in(data, frame)
 
 
 def _located(batch: Batch) -> tuple[bytes, Frame]:

@@ -10,7 +10,7 @@ import sys
 import time
 from dataclasses import dataclass
 
-from replica.simulate.simulation import run
+from replica.simulate.faulty_run import run
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ import pytest
 
 from jobs.engine.simulate import remembering
 from replica.raft import roles
-from replica.simulate.simulation import Result
+from replica.simulate.faulty_run import Result
 from tests.jobs.conftest import Kraftlake
 from tests.kraftlake_process import command_line
 

@@ -60,7 +60,7 @@ def poll_follower(core: Core, role: Follower) -> int:
 
 def handle_fetch_response(core: Core, response: FetchResponse) -> bool:
     """Truncate, begin to fetch a snapshot, or append. Returns False for an answer after which the
-    leader gets a pause (see PeerConnections.answered).
+    leader gets a pause (see PeerConnections.pause).
 
     Raises TruncationBelowHighWatermarkError where the leader's log lacks records that are committed
     here; this replica must not go on then.
@@ -113,7 +113,7 @@ def handle_fetch_snapshot_response(core: Core, response: FetchSnapshotResponse) 
         return False
     is_last = end == response.size
     part = SnapshotPart(snapshot_id, response.position, response.data, is_last)
-    core.effects.write(part)
+    core.effects.snapshot_parts.append(part)
     core.keep(replace(role, fetching=SnapshotFetch(snapshot_id, end, is_last)))
     _trust(core)
     return True
@@ -178,7 +178,7 @@ def _truncate(core: Core, diverging: OffsetAndEpoch) -> None:
     if end < core.log.log_end:
         core.log = core.log.truncated(end)
         core.truncating = True
-        core.effects.truncate_to(end)
+        core.effects.truncate_to = end
 
 
 def _begin_snapshot(core: Core, role: Follower, snapshot_id: OffsetAndEpoch) -> None:

@@ -73,12 +73,9 @@ class BatchAccumulator:
         self.record_count += len(values)
 
     def drain(self) -> list[Accumulated]:
-        """Take all batches out, in order. The caller gives them their offsets."""
+        """Take all batches out, in order. A leader gives them their offsets; a replica that has
+        stopped leading drops them."""
         drained, self._waiting = self._waiting, []
         self._linger_end = FOREVER
         self.record_count = 0
         return drained
-
-    def clear(self) -> None:
-        """Drop all batches, because the replica has stopped leading."""
-        self.drain()

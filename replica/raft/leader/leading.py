@@ -19,7 +19,6 @@ from replica.raft.leader.replication import (
     append_control,
     append_if_idle,
     check_quorum_deadline,
-    drained,
     finish_change,
 )
 from replica.raft.messages import BeginQuorumEpochRequest
@@ -60,13 +59,13 @@ def handle_propose(core: Core, propose: Propose) -> None:
     """
     _check_leads(core, propose.epoch)
     _check_size(core, max((len(batch.data) for batch in propose.batches), default=0))
-    batches = list(drained(core))
-    base = batches[-1].end_offset if batches else core.log.log_end
+    batches = []
+    base = core.next_append_offset
     for proposal in propose.batches:
         last = base + proposal.record_count - 1
         batches.append(Batch(base, last, core.role.epoch, core.now, data=proposal.data))
         base = last + 1
-    append(core, tuple(batches))
+    append(core, batches)
 
 
 def handle_append(core: Core, request: Append) -> None:
@@ -108,7 +107,7 @@ def poll_leader(core: Core, role: Leader) -> int:
     if role.begin_deadline <= core.now:
         _send_begin(core)
     if core.accumulator.deadline <= core.now:
-        append(core, drained(core))
+        append(core)
     append_if_idle(core)
     role = core.leader
     check = FOREVER if core.is_only_voter else role.check_quorum_deadline

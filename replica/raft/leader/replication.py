@@ -13,7 +13,7 @@ linger is over, whichever comes first. Under load, slower commits make larger ba
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import replace
 
 from replica.history.fetch import Diverging, SnapshotNeeded, ValidPosition, validate_position
@@ -40,17 +40,16 @@ CHECK_QUORUM_FACTOR = 1.5
 
 def append_control(core: Core, *records: ControlRecord) -> int:
     """Append a batch of control records. Returns its last offset (inclusive)."""
-    waiting = drained(core)
-    base = waiting[-1].end_offset if waiting else core.log.log_end
+    base = core.next_append_offset
     last = base + len(records) - 1
-    append(core, (*waiting, Batch(base, last, core.role.epoch, core.now, records)))
+    append(core, [Batch(base, last, core.role.epoch, core.now, records)])
     return last
 
 
-def append(core: Core, batches: tuple[Batch, ...]) -> None:
-    """Append batches to the leader's log. Voter sets in them are in force at once, and waiting
-    fetches are answered with the records."""
-    core.append(batches)
+def append(core: Core, batches: Sequence[Batch] = ()) -> None:
+    """Append the records in the accumulator, and then these batches, to the leader's log. Voter
+    sets in them are in force at once, and waiting fetches are answered with the records."""
+    core.append([*_drained(core), *batches])
     role = core.leader.with_voters(core.log.voters)
     if role.check_quorum_deadline == FOREVER:
         role = replace(role, check_quorum_deadline=check_quorum_deadline(core))
@@ -67,19 +66,17 @@ def append_if_idle(core: Core) -> None:
     role = core.leader
     is_idle = role.high_watermark == core.log.log_end and not role.resign_requested
     if core.config.append_when_idle and is_idle and core.accumulator.record_count:
-        append(core, drained(core))
+        append(core)
 
 
-def drained(core: Core) -> tuple[Batch, ...]:
-    """Take the batches out of the accumulator, and give them offsets from the log end on."""
-    batches: list[Batch] = []
+def _drained(core: Core) -> Iterator[Batch]:
+    """The batches of the accumulator, which is then empty, with offsets from the log end on."""
     base = core.log.log_end
     for waited in core.accumulator.drain():
         last = base + len(waited.values) - 1
         values = tuple(waited.values)
-        batches.append(Batch(base, last, core.role.epoch, waited.timestamp, values=values))
+        yield Batch(base, last, core.role.epoch, waited.timestamp, values=values)
         base = last + 1
-    return tuple(batches)
 
 
 def handle_fetch_request(core: Core, request_id: Hashable, request: FetchRequest) -> None:

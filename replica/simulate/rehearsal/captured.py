@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from replica.history.commitment import Commitment
-from replica.history.log import ReplicaLog, contiguous_runs
-from replica.history.ranges import Ranges
+from replica.history.log import ReplicaLog
 from replica.model.keys import ReplicaKey
 from replica.model.voters import Endpoint, Endpoints, VoterSet, voter_set, without_directories
 from replica.simulate.node_files import Files
@@ -41,10 +40,6 @@ class CapturedQuorum:
     def end_offset(self) -> int:
         """The end (exclusive) of the longest log."""
         return max(node.log.end_offset for node in self.nodes.values())
-
-    def held(self, node_id: int) -> Ranges:
-        """The offsets that a node's captured log holds."""
-        return contiguous_runs(self.nodes[node_id].log.batches)
 
     @property
     def node_ids(self) -> tuple[int, ...]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from replica.format.batch import decode_header
 from replica.history.commitment import EntryCommitment, Losses
 from replica.history.divergence import compare
-from replica.history.log import LogBatch, OffsetRange, ReplicaLog
+from replica.history.log import LogBatch, OffsetRange, ReplicaLog, contiguous_runs
 from replica.history.ranges import Ranges, below, difference, intersection, union
 from replica.model.batch import Batch
 from replica.model.epochs import OffsetAndEpoch
@@ -107,21 +107,18 @@ def _outcome(quorum: RehearsedQuorum, leader: SimulatedHost | None) -> Outcome:
         for node_id, node in sorted(captured.nodes.items())
         if quorum.simulation.nodes[node_id].host is not None
     )
-    verdicts = captured.commitment.ranges
-    by_verdict = {
-        verdict: union(
-            *(
-                intersection(ranges, verdicts(captured.nodes[node_id].key, verdict))
-                for node_id, ranges in lost.items()
-            )
+
+    def lost_by(verdict: EntryCommitment) -> Ranges:
+        verdicts = captured.commitment.ranges
+        return union(
+            *(intersection(lost[i], verdicts(captured.nodes[i].key, verdict)) for i in lost)
         )
-        for verdict in (EntryCommitment.PROVEN, EntryCommitment.UNPROVEN)
-    }
+
     return Outcome(
         None if leader is None else key_of(leader).node_id,
         fates,
-        by_verdict[EntryCommitment.PROVEN],
-        by_verdict[EntryCommitment.UNPROVEN],
+        lost_by(EntryCommitment.PROVEN),
+        lost_by(EntryCommitment.UNPROVEN),
         tuple(sorted({**quorum.refused, **quorum.failed}.items())),
     )
 
@@ -132,13 +129,10 @@ def _lacking(captured: CapturedQuorum, leader: ReplicaLog) -> Iterator[tuple[int
     are superseded."""
     above = OffsetRange(leader.log_start, max(leader.log_start, captured.end_offset))
     for node_id, node in captured.nodes.items():
-        held = captured.held(node_id)
+        held = contiguous_runs(node.log.batches)
         own = difference(held, compare(leader, node.log).ranges(same=True))
         superseded = captured.commitment.ranges(node.key, EntryCommitment.SUPERSEDED)
-        yield (
-            node_id,
-            union(intersection(own, (above,)), below(superseded, leader.log_start)),
-        )
+        yield node_id, union(intersection(own, (above,)), below(superseded, leader.log_start))
 
 
 def _fate(

@@ -13,19 +13,17 @@ from random import Random
 from replica.errors import KraftlakeError
 from replica.format.file_names import METADATA_FOLDER
 from replica.format.meta_properties import FILE_NAME as META_PROPERTIES
-from replica.format.meta_properties import encode, new_meta_properties
 from replica.format.quorum_state import FILE_NAME as QUORUM_STATE
-from replica.model.keys import ReplicaId, ReplicaKey
+from replica.model.keys import ReplicaKey
 from replica.model.voters import Voter
 from replica.raft.config import Config
 from replica.raft.effects import Effects
 from replica.raft.inputs import Input, Response
 from replica.raft.messages import AddVoterRequest, PeerRequest, RemoveVoterRequest
 from replica.simulate.broken import BrokenInvariantError
-from replica.simulate.host import SimulatedHost
-from replica.simulate.nemesis import MAX_DRIFT
-from replica.simulate.node import Layout, SimulatedMachine, new_disk
-from replica.simulate.node_files import HOME, Files, files_on, identify, put_files
+from replica.simulate.host import HOME, SimulatedHost
+from replica.simulate.node import MAX_DRIFT, Layout, SimulatedMachine, key_of, new_disk
+from replica.simulate.node_files import Files, files_on, identify, put_files
 from replica.simulate.records import uuid_of
 from replica.simulate.rehearsal.captured import CapturedQuorum, endpoints_of
 from replica.simulate.rehearsal.former_self import ends_kafka, reason_down
@@ -55,9 +53,8 @@ class RehearsedQuorum:
         self.captured = captured
         self.failed: dict[int, str] = {}
         self.simulation = _Run(seed, self._nodes, self.failed)
-        layout, static = self.simulation.layout, captured.static_voters
-        self.watch = RehearsalWatch(layout.workload, captured.voters, static)
-        self.watch.begin({i: _end_of(captured, i) for i in captured.node_ids})
+        ends = {node_id: node.log.end_offset for node_id, node in captured.nodes.items()}
+        self.watch = RehearsalWatch({**dict.fromkeys(captured.node_ids, 0), **ends})
         self.simulation.invariants = self.watch
         self.refused: dict[int, str] = {}
         self.replaced: dict[int, int] = {}
@@ -107,10 +104,9 @@ class RehearsedQuorum:
         if leader is None or leader.raft.high_watermark != leader.log.log_end:
             return False
         epoch, end = leader.raft.role.epoch, leader.log.log_end
-        assert leader.config.local is not None, "every node has an id"
         return all(
             host.raft.role.epoch == epoch and host.log.log_end == end and not host.owes_flush
-            for host in self._reached(leader.config.local.key.node_id)
+            for host in self._reached(key_of(leader).node_id)
         )
 
     def _reached(self, leader_id: int) -> Iterator[SimulatedHost]:
@@ -156,40 +152,30 @@ class RehearsedQuorum:
 
     def _format(self, node_id: int) -> None:
         """Give a node an empty disk with a new directory id, as kafka-storage format does."""
-        node = self.simulation.nodes[node_id]
         number = self.replaced.get(node_id, 0) + 1
         name = f"disk {number} of node {node_id} of {self.captured.cluster_id}"
-        node.disk = new_disk(self.simulation.random)
-        self._rename(node, ReplicaKey(node_id, uuid_of(name)))
-        identify(node)
-        self._begin_anew(node_id, 0)
+        self._replace_disk(ReplicaKey(node_id, uuid_of(name)), {}, 0)
 
     def _stand_in(self, stand_in: StandIn) -> None:
-        node = self.simulation.nodes[stand_in.key.node_id]
         source = self.captured.nodes[stand_in.source]
-        identity = ReplicaId(
-            self.captured.cluster_id, stand_in.key.node_id, stand_in.key.directory_id
-        )
-        files = {
-            **source.files,
-            META_PROPERTIES: encode(new_meta_properties(identity)),
-            f"{METADATA_FOLDER}/{QUORUM_STATE}": stand_in.quorum_state,
-        }
-        node.disk = new_disk(self.simulation.random)
-        put_files(node.disk, files)
-        self._rename(node, stand_in.key)
-        self._begin_anew(stand_in.key.node_id, source.log.end_offset)
+        files = {**source.files, f"{METADATA_FOLDER}/{QUORUM_STATE}": stand_in.quorum_state}
+        files.pop(META_PROPERTIES, None)
+        self._replace_disk(stand_in.key, files, source.log.end_offset)
 
-    def _begin_anew(self, node_id: int, end: int) -> None:
-        """Note that the node has another disk, whose log ends at `end` (exclusive)."""
+    def _replace_disk(self, key: ReplicaKey, files: Files, end: int) -> None:
+        """Give the node of `key` another disk, with these files and a meta.properties that names
+        `key`. end: the end (exclusive) of the log in the files."""
+        node_id = key.node_id
+        node = self.simulation.nodes[node_id]
+        node.disk = new_disk(self.simulation.random)
+        node.config = replace(node.config, local=replace(node.local, key=key))
+        put_files(node.disk, files)
+        identify(node)
         self.failed.pop(node_id, None)
         self.simulation.ended.discard(node_id)
         self.replaced[node_id] = self.replaced.get(node_id, 0) + 1
         self.watch.kept[node_id] = end
         self.watch.replaced.pop(node_id, None)
-
-    def _rename(self, node: SimulatedMachine, key: ReplicaKey) -> None:
-        node.config = replace(node.config, local=replace(node.local, key=key))
 
     def _change_voters(self, step: ScenarioStep) -> None:
         """Ask the leader for the step's changes of voters, and wait for them. A change that isn't
@@ -266,7 +252,7 @@ class _Run(Simulation):
     ) -> None:
         self._failed = failed
         self.ended: set[int] = set()
-        super().__init__(seed, Layout(workload=NoClients()), is_faulty=False, nodes=nodes)
+        super().__init__(seed, Layout(workload=NoClients()), nodes=nodes)
 
     def step(self, node: SimulatedMachine, event: Input) -> None:
         """Give a replica an input. Where a process of Kafka would end by it, the node stops too,
@@ -298,8 +284,3 @@ class _Run(Simulation):
     def _fail(self, node: SimulatedMachine, error: KraftlakeError) -> None:
         self._failed[node.node_id] = str(error).replace(f"{HOME}/", "")
         self.kill(node)
-
-
-def _end_of(captured: CapturedQuorum, node_id: int) -> int:
-    node = captured.nodes.get(node_id)
-    return 0 if node is None else node.log.end_offset

@@ -129,8 +129,8 @@ def _share(rehearsal: Rehearsal, found: Found) -> str:
 
 def _offsets(ranges: Ranges) -> str:
     """The offsets as a text, both ends inclusive."""
-    told = ", ".join(f"{each.start} to {each.end - 1}" for each in ranges)
-    return f"offsets {told}"
+    named = ", ".join(f"{each.start} to {each.end - 1}" for each in ranges)
+    return f"offsets {named}"
 
 
 def _epochs(runs: Sequence[tuple[int, int | None]]) -> tuple[int, int] | None:

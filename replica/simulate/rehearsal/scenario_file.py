@@ -64,8 +64,8 @@ def toml_of(step: ScenarioStep) -> str:
         if value is True:
             lines.append(f"{name} = true")
         elif isinstance(value, tuple):
-            told = [list(one) if isinstance(one, tuple) else one for one in value]
-            lines += [f"{name} = {told}"] if told or name == "start" else []
+            values = [list(one) if isinstance(one, tuple) else one for one in value]
+            lines += [f"{name} = {values}"] if values or name == "start" else []
         elif value is not None and value is not False:
             lines.append(f"{name} = {value}")
     return "\n".join(lines)

@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from replica.model.epochs import OffsetAndEpoch
+from replica.model.voters import VoterSet
 from replica.raft.effects import Effects
 from replica.simulate.host import SimulatedHost
 from replica.simulate.invariants import Invariants
 from replica.simulate.node import key_of
+from replica.simulate.rehearsal.position import NoClients
 
 
 class RehearsalWatch(Invariants):
     """Observes a run without checking invariants: a rehearsal is to find out whether they hold.
 
-    kept: the end (exclusive) of what is left of each node's captured log, by node id. replaced: the
-    snapshot that replaced a node's log, by node id.
+    kept: the end (exclusive) of what is left of each node's captured log, by node id. At first that
+    is the end of the log. replaced: the snapshot that replaced a node's log, by node id.
     """
 
-    kept: dict[int, int]
-    replaced: dict[int, OffsetAndEpoch]
-
-    def begin(self, ends: Mapping[int, int]) -> None:
-        """Begin with these logs. ends: the end (exclusive) of each node's log, by node id."""
-        self.kept, self.replaced = dict(ends), {}
+    def __init__(self, kept: dict[int, int]) -> None:
+        super().__init__(NoClients(), VoterSet(), VoterSet())
+        self.kept = kept
+        self.replaced: dict[int, OffsetAndEpoch] = {}
 
     def opened(self, host: SimulatedHost) -> None:
         """Note that a node has recovered its log, without a torn end."""

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from random import Random
 
 from replica.format.frames import frames
-from replica.format.whole_batch import value_batch
 from replica.metadata.codec import encode
 from replica.raft import inputs
 from replica.raft.effects import Effects
@@ -78,16 +77,11 @@ class ScriptedQuorum:
         self.cluster_id = uuid_of(f"cluster of {name}")
         quorum = self.cluster_id[:QUORUM_CHARACTERS]
         self.layout = replace(layout, workload=_Scripted(), quorum=quorum)
-        self.simulation = Simulation(zlib.crc32(name.encode()), self.layout, is_faulty=False)
-        static = self.nodes[1].config.static_voters
-        self.simulation.invariants = invariants(
-            self.layout.workload, self.layout.first_voters, static
-        )
+        self.simulation = Simulation(zlib.crc32(name.encode()), self.layout, invariants=invariants)
         for node in self.nodes.values():
             node.offset_ms, node.drift = START_MS, 0
             self.configure(node.node_id, cluster_id=self.cluster_id, **_KEEP_ALL)
             identify(node)
-        self._newest_timestamp = START_MS
         self.run_ms(1)
 
     @property
@@ -119,14 +113,9 @@ class ScriptedQuorum:
 
         Raises NotLeaderError and RecordBatchTooLargeError as the engine does.
         """
-        node, host = self.nodes[node_id], self._running(node_id)
-        base, epoch = self.log_end(node_id), host.raft.role.epoch
-        self._newest_timestamp = max(self._newest_timestamp + 1, node.clock(self.simulation.now))
-        values = [encode(record) for record in batch]
-        data = value_batch(0, 0, self._newest_timestamp, values)
-        self.simulation.invariants.appends.invoked(host, epoch, [data])
-        proposal = inputs.Proposal(len(values), data)
-        self.simulation.step(node, inputs.Propose(epoch, (proposal,)))
+        base, node = self.log_end(node_id), self.nodes[node_id]
+        values = tuple(encode(record) for record in batch)
+        self.simulation.append(node, [values], node.clock(self.simulation.now))
         return base
 
     def commit(self, node_id: int, *batches: Records) -> int:

@@ -7,14 +7,14 @@ from collections.abc import Callable
 
 from replica.format import leader_epoch_checkpoint
 from replica.format.control import SnapshotHeader
+from replica.format.file_names import METADATA_FOLDER
 from replica.format.frames import Frame, frames
 from replica.format.snapshot import SnapshotName, SnapshotState, format_name, parse_name
 from replica.format.whole_batch import control_batch, messages_in
 from replica.model.epochs import EpochStart, OffsetAndEpoch
 from replica.simulate.node_files import Files
 
-_FOLDER = "__cluster_metadata-0/"
-_SEGMENT_SUFFIXES = (".log", ".index", ".timeindex")
+_FOLDER = f"{METADATA_FOLDER}/"
 
 
 def flip_bit(path: str, position: int) -> Callable[[Files], Files]:
@@ -85,8 +85,7 @@ def remove_first_segment(files: Files) -> Files:
     """Remove the first segment and its indexes, as a retention does that deletes more than the
     newest snapshot allows."""
     first = min(path for path in files if path.endswith(".log")).removesuffix(".log")
-    gone = {first + suffix for suffix in _SEGMENT_SUFFIXES}
-    return {path: data for path, data in files.items() if path not in gone}
+    return {path: data for path, data in files.items() if not path.startswith(f"{first}.")}
 
 
 def _snapshots(files: Files) -> list[str]:

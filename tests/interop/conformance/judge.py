@@ -157,7 +157,7 @@ def _answer_in(
     if isinstance(request, FetchRequest):
         request = replace(request, max_wait_ms=min(request.max_wait_ms, 0))
     handle_request(core, Request("asked", request))
-    replies = [each for each in core.effects.taken().replies if each.request_id == "asked"]
+    replies = [each for each in core.effects.replies if each.request_id == "asked"]
     return (replies[0] if replies else None), bool(core.illegal)
 
 

@@ -113,9 +113,8 @@ def test_voters_that_change_by_two_at_once_are_found(sound: Trace) -> None:
 
     batches = (set_at(end, voters(1, 2, 3)), set_at(end + 1, voters(1, 4, 5)))
     later = replace(last, reply=replace(last.reply, batches=batches, high_watermark=end + 2))
-    with pytest.raises(BrokenInvariantError) as found:
+    with pytest.raises(BrokenInvariantError, match=r"^voter sets: "):
         check(replace(sound, exchanges=(*sound.exchanges, later)))
-    assert found.value.name == "voter sets"
 
 
 def _changed(trace: Trace, which: Callable[[Exchange], bool], change: Change) -> Trace:
@@ -126,9 +125,8 @@ def _changed(trace: Trace, which: Callable[[Exchange], bool], change: Change) ->
 
 
 def _assert_broken(trace: Trace, name: str) -> None:
-    with pytest.raises(BrokenInvariantError) as found:
+    with pytest.raises(BrokenInvariantError, match=f"^{name}: "):
         check(trace)
-    assert found.value.name == name
 
 
 def _is_granted(each: Exchange) -> bool:

@@ -77,7 +77,7 @@ class Chronicle(Invariants):
         shadow.follow(host, effects)
         self._note_leader(host, effects)
         self._note_votes(host, effects)
-        for batch in host.observed.committed:
+        for batch in host.committed:
             entry = shadow.at(batch.base_offset)
             assert entry is not None, "a machine is given what its own log holds"
             self.committed.setdefault(batch_id(entry), entry)

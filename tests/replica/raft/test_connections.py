@@ -21,7 +21,7 @@ def test_a_peer_is_ready_again_when_it_answered_or_its_time_is_over():
     assert not peers.is_ready(2, 499)
     assert peers.is_ready(2, 500)
     assert peers.is_ready(3, 0)
-    peers.answered(2, well=True, now_ms=100)
+    peers.forget(2)
     assert peers.is_ready(2, 100)
     assert peers.asked(2) is None
     assert not peers.expects(2, first, 100)
@@ -30,7 +30,7 @@ def test_a_peer_is_ready_again_when_it_answered_or_its_time_is_over():
 def test_a_peer_that_failed_is_left_alone_for_a_while():
     peers = connections()
     peers.sent(2, now_ms=0, request=ASK)
-    peers.answered(2, well=False, now_ms=100)
+    peers.pause(2, 100)
     assert peers.is_backing_off(2, 119)
     assert peers.ready_at(2) == 120
     assert not peers.is_backing_off(2, 120)
@@ -57,7 +57,7 @@ def test_bootstrap_servers_are_asked_one_at_a_time_from_a_drawn_one_on():
     peers.sent(-4, now_ms=0, request=ASK)
     assert peers.ready_bootstrap(servers, 100, lambda bound: 0) is None
     assert peers.next_bootstrap_at(servers, 100) == 500
-    peers.answered(-4, well=False, now_ms=100)
+    peers.pause(-4, 100)
     assert peers.ready_bootstrap(servers, 100, lambda bound: bound - 1) == -2
     assert connections().ready_bootstrap((), 0, lambda bound: 0) is None
     assert connections().next_bootstrap_at((), 0) == FOREVER

@@ -331,7 +331,7 @@ def test_a_voter_and_an_observer_flush_before_they_fetch_on(node_id):
     records = FetchResponse(epoch=1, leader_id=2, batches=(batch(0, 0, 1),))
     effects = host.raft.step(Response(2, send.correlation_id, records), host.now)
     assert effects.append
-    assert effects.sends == ()
+    assert effects.sends == []
     (fetched,) = host.raft.step(Flushed(1), host.now).sends
     assert fetched.message.fetch_offset == 1
 

@@ -40,7 +40,7 @@ def test_a_flush_of_a_part_of_the_log_lets_no_fetch_out():
     send = host.take(FetchRequest)[0]
     two = FetchResponse(epoch=1, leader_id=2, batches=(batch(0, 0, 1), batch(1, 1, 1)))
     host.raft.step(Response(2, send.correlation_id, two), host.now)
-    assert host.raft.step(Flushed(1), host.now).sends == ()
+    assert host.raft.step(Flushed(1), host.now).sends == []
     (fetched,) = host.raft.step(Flushed(2), host.now).sends
     assert fetched.message.fetch_offset == 2
 

@@ -228,7 +228,7 @@ def test_a_replica_that_no_longer_follows_ignores_a_slice():
     host.after(2000)
     assert isinstance(host.raft.role, Prospective)
     host.answer(send, FetchSnapshotResponse(epoch=1, leader_id=2, size=3, data=b"abc"))
-    assert all(effects.snapshot_parts == () for effects in host.effects)
+    assert all(effects.snapshot_parts == [] for effects in host.effects)
 
 
 @pytest.mark.parametrize(

@@ -26,9 +26,9 @@ from jobs.seeds import seeds_in
 from replica.raft.transitions import Transition
 from replica.simulate.broken import INVARIANTS
 from replica.simulate.counts import ALL_TRANSITIONS, COUNTED
+from replica.simulate.faulty_run import Result
 from replica.simulate.guided import Corpus, PlannedRun
 from replica.simulate.nemesis import FAULTS
-from replica.simulate.simulation import Result
 
 PAGE = Path(__file__).with_name("CAMPAIGN.md")
 START = "<!-- what follows is written by python -m tests.replica.simulate.campaign --write -->\n"

@@ -1,6 +1,6 @@
 """Runs until an invariant breaks."""
 
-from replica.simulate.simulation import run
+from replica.simulate.faulty_run import run
 
 EVENTS = 2000
 

@@ -9,7 +9,7 @@ from replica.simulate.simulation import Simulation
 
 @pytest.fixture
 def simulation():
-    simulation = Simulation(1, Layout(voters=3), is_faulty=False)
+    simulation = Simulation(1, Layout(voters=3))
     simulation.run_until(lambda: simulation.invariants.appends.acknowledged >= 10, 60_000)
     return simulation
 
@@ -19,7 +19,7 @@ def goes_on(simulation):
 
 
 def test_every_append_to_a_leader_that_stays_is_acknowledged(simulation):
-    simulation.settle()
+    simulation.run_until(lambda: simulation.invariants.ledger.end >= 50, 60_000)
     values = [e for e in simulation.invariants.ledger.entries.values() if e.voters is None]
     assert simulation.invariants.appends.acknowledged == len(values)
 

@@ -2,8 +2,8 @@
 
 from replica.raft.roles import Candidate, Leader
 from replica.simulate.counts import COUNTED
+from replica.simulate.faulty_run import Result, run
 from replica.simulate.nemesis import FAULTS
-from replica.simulate.simulation import Result, run
 from tests.replica.simulate.campaign import START, calls, main, record
 
 

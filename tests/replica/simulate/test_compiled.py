@@ -7,13 +7,14 @@ import sys
 
 import pytest
 
-from replica.simulate.simulation import run
+from replica.simulate.faulty_run import run
 from tests.replica.simulate.compiled.build import COLD, HOT, ROOT, copy, main
 from tests.replica.simulate.compiled.values import written_out
 
 SOURCE = """
 from __future__ import annotations
 from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Base:
@@ -28,6 +29,7 @@ class Request(Base):
 class Key:
     node: int
     directory: str = ""
+    kind: ClassVar[str] = "key"
 
     def __post_init__(self) -> None:
         assert self.node >= 0, "no negative nodes"
@@ -69,7 +71,7 @@ def shown(module):
         str((request, module.later(request, 4), key, module.Result(1))),
         (request == module.Request(epoch=3, ids=(1,)), request == module.Request(epoch=4)),
         (hash(request), hash(key)),
-        (key < module.Key(2, "b"), key >= module.Key(3)),
+        (key < module.Key(2, "b"), key >= module.Key(3), key.kind),
         [each.node for each in sorted([module.Key(2), module.Key(1)])],
         (log == module.Log([], log.order), log == module.Log([1], log.order), log.order(2)),
         log.entries is module.Log().entries,
@@ -110,7 +112,7 @@ def trace_in(folder, suffix=".py"):
     """The trace of a run of the simulator in `folder`, whose core is a file with this suffix."""
     program = (
         f"import sys; sys.path.insert(0, {str(folder)!r})\n"
-        "from replica.raft import core; from replica.simulate.simulation import run\n"
+        "from replica.raft import core; from replica.simulate.faulty_run import run\n"
         f"assert core.__file__.startswith({str(folder)!r}), core.__file__\n"
         f"assert core.__file__.endswith({suffix!r}), core.__file__\n"
         "import pickle; result = pickle.loads(pickle.dumps(run(5, 300)))\n"

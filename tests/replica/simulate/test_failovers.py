@@ -3,6 +3,7 @@ is checked after every event."""
 
 import pytest
 
+from replica.raft.effects import Effects
 from replica.raft.inputs import Shutdown
 from replica.simulate.broken import BrokenInvariantError
 from replica.simulate.node import Layout
@@ -13,7 +14,7 @@ WITHIN_MS = 60_000
 
 def started(voters, observers=0, seed=1, **layout):
     """A quorum without faults, all of whose replicas have committed records."""
-    simulation = Simulation(seed, Layout(voters, observers, **layout), is_faulty=False)
+    simulation = Simulation(seed, Layout(voters, observers, **layout))
     everybody_reaches(simulation, 10)
     return simulation
 
@@ -144,9 +145,8 @@ def test_a_snapshot_for_the_state_machine_of_a_leader_is_caught():
     leader = simulation.leader()
     simulation.snapshot(leader)
     newest = list(leader.host.log.snapshots)[-1]
-    leader.host.machine.load_snapshot(newest, leader.host.log.snapshots.batches(newest))
     with pytest.raises(BrokenInvariantError, match=r"state machine: .* while it led"):
-        everybody_reaches(simulation, committed(simulation) + 10)
+        leader.host.stepped(Effects(load_snapshot=newest))
 
 
 @pytest.mark.scenario("H36")

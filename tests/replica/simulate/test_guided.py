@@ -4,9 +4,9 @@ from dataclasses import replace
 from random import Random
 
 from replica.simulate import nemesis
+from replica.simulate.faulty_run import FaultyRun, Fork, Result, run
 from replica.simulate.guided import Corpus, PlannedRun, carry_out
 from replica.simulate.network import Network
-from replica.simulate.simulation import Fork, Result, Simulation, run
 
 EVENTS = 400
 
@@ -17,7 +17,7 @@ def result(number, *reached, seed=None, forks=(), broken=None):
 
 
 def test_a_forked_run_begins_as_the_run_that_it_forks_from():
-    plain, forked = Simulation(5), Simulation(5)
+    plain, forked = FaultyRun(5), FaultyRun(5)
     plain.run(300)
     forked.run(300)
     assert plain.trace.hexdigest() == forked.trace.hexdigest()
@@ -80,7 +80,7 @@ def test_each_fault_exists_in_some_runs_and_is_missing_in_others():
 
 
 def test_the_network_s_faults_are_missing_in_some_runs_too():
-    rates = {Simulation(seed).network.loss > 0 for seed in range(20)}
+    rates = {FaultyRun(seed).network.loss > 0 for seed in range(20)}
     assert rates == {True, False}
 
 

@@ -46,22 +46,21 @@ def test_the_power_goes_between_any_two_effects_and_a_restart_recovers():
 
 
 @pytest.mark.parametrize("workload", [OPAQUE, METADATA], ids=lambda workload: workload.name)
-def test_a_machine_shows_committed_batches_and_loaded_snapshots_until_the_next_step(workload):
+def test_a_host_shows_the_batches_that_a_step_committed_and_none_of_those_in_a_snapshot(workload):
     node, seen = only_node(workload), []
 
     def watch(host, effects):
-        seen.extend(batch.base_offset for batch in host.observed.committed)
-        seen.extend(snapshot_id for snapshot_id, _ in host.observed.loaded)
+        seen.extend(batch.base_offset for batch in host.committed)
 
     host = lead(started(node, watch=watch))
     list(host.snapshot(6000))
     end = host.machine.next_offset
     assert seen == [0]
-    assert not host.observed.committed
+    assert not host.committed
     host.log.close()
     host = started(node, now=6000, watch=watch)
     list(host.tick(6000))
-    assert [snapshot_id.offset for snapshot_id in seen[1:]] == [end]
+    assert seen == [0]
     assert host.machine.next_offset == end
 
 

@@ -28,7 +28,7 @@ def test_an_epoch_that_is_not_stored_is_caught(monkeypatch):
     def forgetting(self):
         persist(self)
         if self.role.voted is None:
-            self.effects.write_quorum_state(None)
+            self.effects.quorum_state = None
 
     monkeypatch.setattr(core.Core, "persist", forgetting)
     assert found("epochs", within_seeds=10)
@@ -81,7 +81,7 @@ def test_a_state_that_depends_on_how_batches_come_is_no_replay(monkeypatch):
 def test_an_append_that_is_written_twice_breaks_linearizability(monkeypatch):
     append = leading.append
 
-    def twice(core, batches):
+    def twice(core, batches=()):
         append(core, batches)
         again, end = [], core.log.log_end
         for batch in batches:
@@ -90,7 +90,7 @@ def test_an_append_that_is_written_twice_breaks_linearizability(monkeypatch):
                 again.append(replace(batch, base_offset=end, last_offset=last))
                 end = last + 1
         if again:
-            append(core, tuple(again))
+            append(core, again)
 
     monkeypatch.setattr(leading, "append", twice)
     assert found("linearizable", within_seeds=10)

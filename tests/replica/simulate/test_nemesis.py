@@ -6,8 +6,8 @@ import pytest
 
 from replica.model.control import KRaftVersion, KRaftVoters
 from replica.model.voters import without_directories
+from replica.simulate.faulty_run import run
 from replica.simulate.invariants import Invariants
-from replica.simulate.simulation import run
 
 pytestmark = pytest.mark.slow
 SEEDS, EVENTS = range(1010, 1070), 2000

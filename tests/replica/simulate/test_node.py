@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replica.simulate.nemesis import MAX_DRIFT
-from replica.simulate.node import Layout, first_nodes, random_layout
+from replica.simulate.node import MAX_DRIFT, Layout, first_nodes, random_layout
 
 DRIFTS = st.integers(-MAX_DRIFT, MAX_DRIFT)
 

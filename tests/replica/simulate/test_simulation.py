@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from replica.raft import election
-from replica.simulate.simulation import run
+from replica.simulate.faulty_run import run
 from tests.examples import examples
 
 EVENTS = 2000
@@ -42,7 +42,7 @@ def test_no_invariant_breaks_in_more_runs(seeds):
 
 
 def test_a_seed_gives_the_same_run_in_every_process():
-    program = "from replica.simulate.simulation import run; print(run(5, 500).trace)"
+    program = "from replica.simulate.faulty_run import run; print(run(5, 500).trace)"
     traces = {run(5, 500).trace}
     for hash_seed in ("1", "2"):
         environment = {**os.environ, "PYTHONHASHSEED": hash_seed}

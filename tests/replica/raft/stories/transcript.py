@@ -97,12 +97,10 @@ def _event(event: object) -> str:
 
 def _effect(name: str, value: object) -> list[str]:
     """The lines of one field of Effects; none where it asks for nothing."""
-    if value is None or value is False or value == ():
+    if value is None:
         return []
     shown = name.replace("_", "-")
-    if value is True:
-        return [f"    {shown}"]
-    values = value if isinstance(value, tuple) else (value,)
+    values = value if isinstance(value, tuple | list) else (value,)
     return [f"    {_EFFECTS.get(name, shown)} {text(each)}" for each in values]
 
 

@@ -178,7 +178,7 @@ def _fields_of(node: ast.ClassDef, options: dict[str, bool], known: Known) -> li
     """The fields, those of the base class first. Their defaults are removed from the class."""
     found = {f.name: f for base in node.bases for f in known.get(ast.unparse(base), ())}
     for each in node.body:
-        if isinstance(each, ast.AnnAssign):
+        if isinstance(each, ast.AnnAssign) and "ClassVar" not in ast.unparse(each.annotation):
             field = _field(each, options.get("kw_only", False))
             found[field.name] = field
             each.value = None
