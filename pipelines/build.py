@@ -53,10 +53,11 @@ def build(
 ) -> dict[str, int]:
     """Compute all silver and gold tables of the lake. Returns their row counts by table name.
 
-    The same bronze gives the same rows. progress: is told a line before each table, and for each
-    expectation that a table breaks. run_id: of the rows in gold.quality_results. share: is told
-    which part of the build is done, from 0 to 1. Raises UsageError where the lake has no bronze
-    tables, and CorruptDataError where a table's rows don't allow to derive anything.
+    The same bronze gives the same rows. progress: is called with a line of text before each table,
+    and for each expectation that a table breaks. run_id: the run_id of the rows in
+    gold.quality_results. share: is called with the part of the build that is done, from 0 to 1.
+    Raises UsageError where the lake has no bronze tables, and CorruptDataError where a table's rows
+    don't allow to derive anything.
     """
     if not delta.exists(lake, bronze.CAPTURES):
         raise UsageError(
@@ -199,7 +200,8 @@ class _Building(Building):
             put_all(self.lake, gold.FINDINGS, pa.concat_tables(tables))
 
     def _put(self, contract: Contract, of_clusters: Iterator[tuple[str, Content]]) -> None:
-        """Replaces the content of the table. of_clusters: (cluster_id, all rows of the cluster)."""
+        """Replaces the content of the table. of_clusters: for each cluster its id and all of its
+        rows."""
         with self.writing(contract):
             pieces = [
                 ClusterRows((one,), table_of(contract, content)) for one, content in of_clusters

@@ -42,8 +42,9 @@ Bound = int | str | datetime
 class NewFile:
     """A closed file that no commit names yet.
 
-    name: in the table's folder. modified: ms since the epoch. null_counts: rows without a value,
-    for each column. bounds: least and greatest value of a column, left out where unknown.
+    name: its name in the table's folder. modified: ms since the epoch. null_counts: the number of
+    rows without a value, for each column. bounds: the least and the greatest value of each column
+    for which they are known.
     """
 
     name: str
@@ -93,7 +94,7 @@ def write_data_file(
 
 
 def remove_data_files(folder: str, names: Iterable[str]) -> None:
-    """Removes files of the folder that no commit names. Raises as write_data_file."""
+    """Removes files of the folder that no commit names. Raises the errors of write_data_file."""
     with _opened(folder) as (store, root):
         for name in names:
             store.delete_file(f"{root}/{name}")

@@ -7,8 +7,6 @@ from typing import Any
 from replica.check.rule import Finding
 
 FINDING = ("rule", "severity", "file", "position", "offset", "epoch", "message")
-PLACED = ("cluster_id", "node_id", "directory_id", "capture_id", *FINDING)
-"""The columns of a row of gold.findings. `file` is named as the user names it."""
 
 
 def finding_row(found: Finding) -> dict[str, Any]:

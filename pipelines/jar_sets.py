@@ -28,9 +28,9 @@ class Jar:
 
 @dataclass(frozen=True)
 class JarSet:
-    """Jars that are used together. name: for messages. size: of all, MB. folder: in the cache; each
-    version has its own, so an upgrade never mixes versions. option: of `python -m pipelines.jars`.
-    """
+    """Jars that are used together. name: their name in messages. size: their size together, MB.
+    folder: their folder in the cache; each version has its own, so an upgrade never mixes versions.
+    option: the option of `python -m pipelines.jars` that asks for them."""
 
     name: str
     size: int

@@ -44,21 +44,11 @@ _MIRROR = "KRAFTLAKE_MAVEN_MIRROR"
 
 
 DELTA_JARS = (
-    Jar(
-        "io.delta",
-        "delta-spark_4.2_2.13",
-        DELTA_VERSION,
-        "27d4fd8b1f879535c573ed1c718177d6a27f24d3e626ba02e216369725721ead",
-    ),
-    Jar(
-        "io.delta",
-        "delta-storage",
-        DELTA_VERSION,
-        "c46735481fa8e326b0957be02b4420cbcab4b325bb08009b7f2045a95133f1cc",
-    ),
-)
-
-
+    Jar("io.delta", "delta-spark_4.2_2.13", DELTA_VERSION,
+        "27d4fd8b1f879535c573ed1c718177d6a27f24d3e626ba02e216369725721ead"),
+    Jar("io.delta", "delta-storage", DELTA_VERSION,
+        "c46735481fa8e326b0957be02b4420cbcab4b325bb08009b7f2045a95133f1cc"),
+)  # fmt: skip
 DELTA = JarSet("Delta's", 10, DELTA_VERSION, DELTA_JARS)
 
 

@@ -39,10 +39,11 @@ _NAMES = frozenset(contract.name for contract in TABLES)
 class LastBuild:
     """A build that succeeded.
 
-    code: the fingerprint of the code. tables: by name, id and version of the bronze tables as they
-    were read and of the derived ones as they were written. rows: the row counts that it gave, by
-    table name. clusters: of pipelines.clusters.digests, by cluster_id; empty for a build with
-    Spark. unbroken: the tables of which all rows satisfied their expectations.
+    code: the fingerprint of the code. tables: the id and version of each table, by the table's
+    name: of a bronze table as it was read, and of a derived one as it was written. rows: the row
+    counts that the build gave, by table name. clusters: the digest of each cluster
+    (pipelines.clusters.digests), by cluster_id; empty for a build with Spark. unbroken: the tables
+    of which all rows satisfied their expectations.
     """
 
     code: str
@@ -155,9 +156,9 @@ class Building:
         clusters: Mapping[str, str] = MappingProxyType({}),
         unbroken: Iterable[str] = (),
     ) -> None:
-        """Notes for the next build what this one has read and written, unless another build wrote
-        tables in between. results: those of the gates. clusters, unbroken: as in
-        last_build.LastBuild."""
+        """Notes for the next build the tables that this one has read and written, unless another
+        build wrote tables in between. results: the results of the gates. clusters, unbroken: as in
+        LastBuild."""
         judged = {one.table.name: one.version for one in results}
         if self.versions.items() <= judged.items():
             note_build(self.lake, judged, self.counts, clusters, unbroken)

@@ -88,7 +88,7 @@ def check_place(path: str) -> str:
     """The path. Raises UsageError for a malformed URI, which would be taken for a local path."""
     nearly = _NEARLY.match(path)
     if nearly is not None and not os.path.lexists(path):
-        shown = f"{nearly[1]}:" if "@" in path else path  # what stands before it may be a secret
+        shown = f"{nearly[1]}:" if "@" in path else path  # the text before @ may be a secret
         raise UsageError(f"{shown}: no URI: write {nearly[1]}://BUCKET/PATH")
     return path
 
@@ -137,11 +137,8 @@ def opened(
 
 
 def check_bucket(store: Any, root: str, uri: str) -> None:
-    """Raises UsageError where S3 has no such bucket: listing such a bucket only shows that nothing
-    is there.
-
-    store, root: as in `opened`.
-    """
+    """Raises UsageError where S3 has no such bucket: a listing of such a bucket is only empty.
+    store, root: the results of `opened`."""
     bucket = root.partition("/")[0]
     if store.type_name == "s3" and store.get_file_info(bucket).type.name == "NotFound":
         raise UsageError(f"{shown_uri(uri)}: there is no bucket {bucket}: make it, or name another")
@@ -158,8 +155,8 @@ def reason(error: BaseException, uri: str) -> str:
 
 
 def meaning(text: str) -> str | None:
-    """The meaning of a store's refusal, and what to do, from any library's text; None for an
-    unknown text."""
+    """The meaning of a store's refusal, and what to do about it; None where the text is unknown.
+    text: the words of any library."""
     for pattern, means in _MEANINGS:
         if re.search(pattern, text, re.IGNORECASE | re.DOTALL):
             return means

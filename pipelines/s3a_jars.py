@@ -44,45 +44,19 @@ _SDK = {
 }
 """The SHA-256 of each jar of the SDK, by the name of its module."""
 _JARS: tuple[Jar, ...] = (
-    Jar(
-        "org.apache.hadoop",
-        "hadoop-aws",
-        "3.5.0",
-        "66bd9eefb938b1a1657487324b63c13df2d8b17164a1dd24e0ef37b905bc5baa",
-    ),
-    Jar(
-        "org.apache.httpcomponents",
-        "httpclient",
-        "4.5.13",
-        "6fe9026a566c6a5001608cf3fc32196641f6c1e5e1986d1037ccdbd5f31ef743",
-    ),
-    Jar(
-        "org.apache.httpcomponents",
-        "httpcore",
-        "4.4.16",
-        "6c9b3dd142a09dc468e23ad39aad6f75a0f2b85125104469f026e52a474e464f",
-    ),
-    Jar(
-        "org.reactivestreams",
-        "reactive-streams",
-        "1.0.4",
-        "f75ca597789b3dac58f61857b9ac2e1034a68fa672db35055a8fb4509e325f28",
-    ),
-    Jar(
-        "software.amazon.eventstream",
-        "eventstream",
-        "1.0.1",
-        "0c37d8e696117f02c302191b8110b0d0eb20fa412fce34c3a269ec73c16ce822",
-    ),
-    Jar(
-        "software.amazon.s3.analyticsaccelerator",
-        "analyticsaccelerator-s3",
-        "1.3.1",
-        "4959a9747cbb479c73c3ffbcd479bee5b014f8b2880994585a8693fb9d24675e",
-    ),
-    *(
-        Jar("software.amazon.awssdk", module, _SDK_VERSION, sha256)
-        for module, sha256 in _SDK.items()
-    ),
-)
+    Jar("org.apache.hadoop", "hadoop-aws", "3.5.0",
+        "66bd9eefb938b1a1657487324b63c13df2d8b17164a1dd24e0ef37b905bc5baa"),
+    Jar("org.apache.httpcomponents", "httpclient", "4.5.13",
+        "6fe9026a566c6a5001608cf3fc32196641f6c1e5e1986d1037ccdbd5f31ef743"),
+    Jar("org.apache.httpcomponents", "httpcore", "4.4.16",
+        "6c9b3dd142a09dc468e23ad39aad6f75a0f2b85125104469f026e52a474e464f"),
+    Jar("org.reactivestreams", "reactive-streams", "1.0.4",
+        "f75ca597789b3dac58f61857b9ac2e1034a68fa672db35055a8fb4509e325f28"),
+    Jar("software.amazon.eventstream", "eventstream", "1.0.1",
+        "0c37d8e696117f02c302191b8110b0d0eb20fa412fce34c3a269ec73c16ce822"),
+    Jar("software.amazon.s3.analyticsaccelerator", "analyticsaccelerator-s3", "1.3.1",
+        "4959a9747cbb479c73c3ffbcd479bee5b014f8b2880994585a8693fb9d24675e"),
+    *(Jar("software.amazon.awssdk", module, _SDK_VERSION, sha256)
+      for module, sha256 in _SDK.items()),
+)  # fmt: skip
 S3A = JarSet("s3a's", 14, f"s3a-{HADOOP_VERSION}", _JARS, "--s3")

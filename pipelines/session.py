@@ -66,9 +66,9 @@ def spark_session(
     one.
 
     lake: recorded as spark.kraftlake.lake, so that event logs and bug reports show the lake.
-    extra_conf: as spark-submit's --conf. Raises UsageError without Java 17+, without jars and
-    network, for a running session without Delta, and for another release of Spark or Delta than
-    this code needs."""
+    extra_conf: settings, as those of spark-submit's --conf. Raises UsageError where Java 17+ is
+    missing, where there are neither jars nor a network, for a running session without Delta, and
+    for another release of Spark or Delta than this code needs."""
     check_installed()
     asked = dict(extra_conf or {})
     if lake is not None:
@@ -263,7 +263,7 @@ def _jvm_environment(settings: Mapping[str, str], conf_dir: Folder | None) -> di
     if _is_local(settings):
         wanted["SPARK_LOCAL_IP"] = os.environ.get("SPARK_LOCAL_IP", "127.0.0.1")
         if "spark.local.dir" not in settings and "SPARK_LOCAL_DIRS" not in os.environ:
-            # of rows that Spark moves, or that memory has no room for; it goes by the umask
+            # Spark writes rows there that it moves or has no memory for, with the umask's rights
             wanted["SPARK_LOCAL_DIRS"] = folder_of_this_process("kraftlake-spark-")
     return wanted | _interpreter(settings)
 

@@ -63,11 +63,8 @@ def build_small(
     run_id: str | None = None,
     share: Callable[[float], None] = lambda _: None,
 ) -> dict[str, int] | None:
-    """Row counts by table name, as in pipelines.build. None where Spark has to build: a cluster
-    isn't small, or rows of silver are to be left out of gold.
-
-    progress, run_id, share and the errors: as in pipelines.build.
-    """
+    """Row counts by table name. None where Spark has to build: a cluster isn't small, or rows of
+    silver are to be left out of gold. The parameters and errors are those of pipelines.build."""
     if open_if_there(lake, bronze.CAPTURES.name) is None:
         return None
     with between_ingests(lake, progress):

@@ -147,11 +147,8 @@ def _end_with_parent() -> None:
 
 
 class Watched(Tasks):
-    """Other tasks, whose caller wants to know their progress.
-
-    watch: is told each part, in the order of the parts and in the caller's thread, once the part is
-    done.
-    """
+    """Other tasks, whose caller wants to know their progress. watch: is called with each part once
+    the part is done, in the order of the parts and in the caller's thread."""
 
     def __init__(self, tasks: Tasks, watch: Callable[[Any], None]) -> None:
         self._tasks, self._watch = tasks, watch

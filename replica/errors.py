@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+
 
 class KraftlakeError(Exception):
     """Root of every error this project raises on purpose. Its text is one line fit for a user."""
@@ -132,3 +135,21 @@ class UnwritableFileError(FileSystemError):
     What the file holds now is unknown, even if a later call succeeds, because a failed fsync
     forgets what it could not write. Only the file's bytes, read again, show it.
     """
+
+
+def reading(path: str) -> AbstractContextManager[None]:
+    """Raises an UnreadableFileError about the path in the place of an OSError."""
+    return _raising(UnreadableFileError, path)
+
+
+def writing(path: str) -> AbstractContextManager[None]:
+    """Raises an UnwritableFileError about the path in the place of an OSError."""
+    return _raising(UnwritableFileError, path)
+
+
+@contextmanager
+def _raising(kind: type[FileSystemError], path: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise kind(path, error.strerror or str(error)) from error

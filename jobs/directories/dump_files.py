@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from jobs.directories.discovering import discovered, unreadable
 from jobs.output import complain
 from replica.check.partition import PartitionFolder, partition_at, partition_of_file
-from replica.errors import UnreadableFileError
+from replica.errors import UnreadableFileError, reading
 from replica.format.damage import Damage
 from replica.format.discovery import DirectoryPath, FilePath
 from replica.format.file_names import LOG_KINDS, FileKind, FileName, classify
@@ -113,10 +113,8 @@ def _order(file: DumpFile) -> tuple[int, int, int, bool, str]:
 
 
 def _names(folder: str) -> list[str]:
-    try:
+    with reading(folder):
         return os.listdir(folder)
-    except OSError as error:
-        raise UnreadableFileError(folder, error.strerror or str(error)) from error
 
 
 @dataclass

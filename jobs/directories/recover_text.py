@@ -38,7 +38,9 @@ def describe(plan: RecoveryPlan, by_key: Mapping[ReplicaKey, Examined]) -> Itera
     for reason in plan.reasons:
         yield f"  {reason}"
     if plan.answer is RecoveryDecision.SAFE:
-        yield f"  {_left(plan)}, and node {plan.winner.key.node_id} holds all that was committed"
+        count = len(plan.voters or ())
+        left = f"{count - len(plan.missing)} of {count} voters are left, a majority"
+        yield f"  {left}, and node {plan.winner.key.node_id} holds all that was committed"
     steps = tuple(steps_of(plan, by_key))
     stand_ins = next((n for n, step in enumerate(steps, 1) if step.makes_stand_ins), None)
     yield ""
@@ -116,11 +118,6 @@ def _fate(plan: RecoveryPlan, standing: RankedReplica) -> str:
         snapshot = snapshot_text(standing.snapshot_id)
         return f"{when}, Kafka replaces its log by snapshot {snapshot}"
     return f"{when}, Kafka truncates its log to offset {standing.truncates_to}"
-
-
-def _left(plan: RecoveryPlan) -> str:
-    count = len(plan.voters or ())
-    return f"{count - len(plan.missing)} of {count} voters are left, a majority"
 
 
 def _named(key: ReplicaKey) -> str:

@@ -25,7 +25,7 @@ from pipelines.object_store import is_uri, shown_uri
 from pipelines.own_folder import names_in, refuse_foreign_names, refuse_in_log_directory
 from replica.check.examined import Examined, by_cluster
 from replica.check.replaying import replay_log, snapshot_image
-from replica.errors import DataError, UnreadableFileError, UnwritableFileError, UsageError
+from replica.errors import DataError, UnreadableFileError, UsageError, writing
 from replica.format.control import ControlMessage
 from replica.format.file_names import METADATA_FOLDER
 from replica.format.reading import MAX_STATE_BYTES, read_own_file
@@ -148,14 +148,12 @@ def _examples(one: RestoreDifference) -> str:
 
 
 def _write(path: Path, content: bytes) -> None:
-    try:
+    with writing(str(path)):
         make_folder(path.parent)
         with new_file(path) as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-    except OSError as error:
-        raise UnwritableFileError(str(path), error.strerror or str(error)) from error
 
 
 class RestoreSource(NamedTuple):

@@ -21,7 +21,7 @@ from replica.admin.appending import (
     UnknownOutcomeError,
 )
 from replica.admin.records import batch_of, record_of_json, record_of_value
-from replica.errors import KraftlakeError, NoLeaderError, UnreadableFileError, UsageError
+from replica.errors import KraftlakeError, NoLeaderError, UsageError, reading
 from replica.format.record import Record
 from replica.wire.client import ClientConfig
 
@@ -146,11 +146,8 @@ def _chunks(source: str | None) -> Iterator[bytes]:
         yield from _chunks_of(sys.stdin.fileno())
         return
     assert source is not None
-    try:
-        with Path(source).open("rb") as opened:
-            yield from _chunks_of(opened.fileno())
-    except OSError as error:
-        raise UnreadableFileError(source, error.strerror or str(error)) from error
+    with reading(source), Path(source).open("rb") as opened:
+        yield from _chunks_of(opened.fileno())
 
 
 def _chunks_of(descriptor: int) -> Iterator[bytes]:

@@ -28,7 +28,7 @@ from pipelines.catalog.metastore import (
 from pipelines.catalog.statements import NamedQuery
 from pipelines.lake import Lake
 from pipelines.lake.tables import tables_of
-from replica.errors import UnwritableFileError, UsageError
+from replica.errors import UsageError, writing
 
 if TYPE_CHECKING:
     from pipelines.catalog.registration import CatalogChange
@@ -109,9 +109,7 @@ def _print(changes: Iterable[CatalogChange], *, json_output: bool) -> None:
 
 
 def _write(path: Path, text: str) -> None:
-    try:
+    with writing(str(path)):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise UnwritableFileError(str(path), error.strerror or str(error)) from error
     complain(f"register: wrote {path}, for spark-sql, spark-submit and others by --properties-file")

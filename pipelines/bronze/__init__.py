@@ -7,7 +7,4 @@
 - The life of a batch: `log_batches` says what its row means; `seen_batches` updates the rows of a
   round, in windows (`batch_windows`), each row by `batch_spans`.
 - `forget` removes captures; `remaining` computes what is left.
-
-`ingest.Ingest` ingests one round of capture groups. Its writes are MERGEs by key, and appends with
-a transaction id; it writes bronze.captures last. So an ingest that was killed is simply run again.
 """

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from pipelines.bronze.captured import KnownCapture, Uncovered
+from pipelines.bronze.captured import KnownCapture, Uncovered, may_hide
+from pipelines.tables.keys import covers
 
 Row = Mapping[str, Any]
 _Spans = list[dict[str, Any]]
@@ -17,8 +18,8 @@ _Vanished = tuple[datetime, bool]
 that capture's log start."""
 
 HELD_BY: Mapping[str, str | None] = {"in_log": "held", "undamaged": "crc_valid", "seen": None}
-"""Column of spans -> the column that must be true in a capture's batch for the capture to count in
-these spans."""
+"""The columns with spans. By each: the column that must be true in a capture's batch for the
+capture to count in these spans; None where every capture with the batch counts."""
 FOLDED_COLUMNS = (
     "crc_valid", "first_seen", "last_seen", "truncated_at", "removed_at",
     *HELD_BY,
@@ -30,7 +31,7 @@ FOLDED_COLUMNS = (
 class FoldedCapture:
     """A capture of one replica, with what the fold needs of it.
 
-    at: captured_at. previous_at: captured_at of the replica's capture just before. uncovered:
+    at: captured_at. previous_at: captured_at of the replica's capture just before. uncovered: the
     offsets that damage may hide. later: the replica's captures with later times, in the order of
     these; they were ingested before this one. kept: ranges of offsets (end exclusive) whose batches
     the log still has, though they were not read again.
@@ -45,7 +46,7 @@ class FoldedCapture:
 
     @property
     def next_at(self) -> datetime | None:
-        """captured_at of the replica's capture just after, None without one."""
+        """captured_at of the replica's capture just after; None where this one is the newest."""
         return self.later[0].at if self.later else None
 
 
@@ -54,9 +55,9 @@ def folded(
 ) -> dict[str, Any]:
     """FOLDED_COLUMNS of the batch after the capture.
 
-    old: the batch's row so far, None without one. new: the batch in the capture, with crc_valid and
-    held (undamaged in a .log file), None where the capture doesn't have it. At least one of the two
-    is given.
+    old: the batch's row so far; None where the table has no such row. new: the batch in the
+    capture, with crc_valid and held (undamaged in a .log file); None where the capture doesn't have
+    the batch. At least one of the two is given.
     """
     vanished = _vanished(base_offset, old, new, moment)
     seen = None if old is None else old["first_seen"]
@@ -97,18 +98,19 @@ def _last_seen(old: Row | None, new: Row | None, moment: FoldedCapture) -> datet
 def _vanished(
     base_offset: int, old: Row | None, new: Row | None, moment: FoldedCapture
 ) -> _Vanished | None:
-    """_Vanished as this capture shows it; None where it doesn't show that the batch was absent."""
+    """Where the batch vanished, as this capture shows it. None where the capture doesn't show that
+    the batch was absent."""
     if new is None:
         return None if old is None else _vanished_now(base_offset, old, moment)
     return _vanished_before_it_was_known(base_offset, old, moment)
 
 
 def _vanished_now(base_offset: int, old: Row, moment: FoldedCapture) -> _Vanished | None:
-    """_Vanished, where this capture is the first one in which the batch is absent."""
+    """This capture, if it is the first one in which the batch is absent."""
     known = _least(old["truncated_at"], old["removed_at"])
     is_first = known is None or moment.at < known
     was_there = old["first_seen"] < moment.at
-    if not is_first or not was_there or _hidden(base_offset, moment.uncovered):
+    if not is_first or not was_there or may_hide(moment.uncovered, base_offset):
         return None
     return moment.at, base_offset < moment.log_start_offset
 
@@ -116,25 +118,16 @@ def _vanished_now(base_offset: int, old: Row, moment: FoldedCapture) -> _Vanishe
 def _vanished_before_it_was_known(
     base_offset: int, old: Row | None, moment: FoldedCapture
 ) -> _Vanished | None:
-    """_Vanished of a batch that only a capture with an earlier time has."""
+    """The first later capture in which the batch is absent, for a batch that only captures with
+    earlier times have."""
     until = None if old is None else old["first_seen"]
     if until is not None and moment.at >= until:
         return None
     for later in moment.later:
         is_between = until is None or later.at < until
-        if is_between and not _hidden(base_offset, later.uncovered):
+        if is_between and not may_hide(later.uncovered, base_offset):
             return later.at, base_offset < later.log_start_offset
     return None
-
-
-def _hidden(offset: int, ranges: Sequence[Uncovered]) -> bool:
-    """Whether damage may hide the batch's offset."""
-    return any(one.has(offset) for one in ranges)
-
-
-def covers(span: Mapping[str, Any], at: datetime) -> bool:
-    """Whether the time is in the span, whose ends are inclusive. An end that is None is open."""
-    return bool(span["from"] <= at and (span["to"] is None or at <= span["to"]))
 
 
 def _spans(old: Sequence[Mapping[str, Any]], is_held: bool, moment: FoldedCapture) -> _Spans:

@@ -21,8 +21,8 @@ from pipelines.bronze.captured import Captured
 from pipelines.bronze.files import new_segments
 from pipelines.bronze.log_ranges import LogRange
 from pipelines.delta.small import of_replica
-from pipelines.tables.bronze import LOG_BATCHES, REPLICA_KEYS
-from pipelines.tables.keys import replica_of
+from pipelines.tables.bronze import LOG_BATCHES
+from pipelines.tables.keys import REPLICA_KEYS, replica_of
 from replica.format.directory import SegmentFile
 from replica.model.keys import ReplicaId
 from replica.scan.compact import column_of
@@ -39,8 +39,8 @@ class LogStretch:
     no bound.
 
     parts: all bytes of the round that may hold a batch with these offsets. touched: SQL of delta-rs
-    for the rows of the table that the round may change. known, new: how many rows the table has of
-    these offsets, and how many batches the round has.
+    for the replica's rows that the round may change. known: how many of these rows have the
+    offsets. new: how many of the round's batches have them.
     """
 
     replica: ReplicaId
@@ -58,7 +58,7 @@ class LogStretch:
 
     @property
     def where(self) -> str:
-        """SQL of delta-rs for the rows of the table that the round may change."""
+        """SQL of delta-rs for the stretch's rows that the round may change."""
         bounds = [f"({self.touched})"]
         bounds += [] if self.start is None else [f"base_offset >= {self.start}"]
         bounds += [] if self.end is None else [f"base_offset < {self.end}"]
@@ -66,11 +66,9 @@ class LogStretch:
 
     def of(self, batches: pa.RecordBatch) -> pa.RecordBatch:
         """Those rows of the replica's batches that belong to the stretch."""
-        offsets = batches.column("base_offset")
         for bound, holds in ((self.start, pc.greater_equal), (self.end, pc.less)):
             if bound is not None:
-                batches = batches.filter(holds(offsets, bound))
-                offsets = batches.column("base_offset")
+                batches = batches.filter(holds(batches.column("base_offset"), bound))
         return batches
 
 
@@ -96,8 +94,8 @@ def windows(
 ) -> list[FoldWindow]:
     """All windows of a round that have a row or a batch.
 
-    version: of bronze.log_batches. captured: one look at each replica. parts: all new bytes of
-    their segments. Raises UsageError where the lake has no such table.
+    version: the version of bronze.log_batches that is read. captured: one look at each replica.
+    parts: all new bytes of their segments. Raises UsageError where the lake has no such table.
     """
     touched = {one.look.replica: touched_by(one) for one in captured}
     known = _known_counts(lake, version, touched)

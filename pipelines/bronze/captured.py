@@ -1,8 +1,5 @@
-"""Looks at directories with their place in the lake: a group, a time and a number; and for which
-offsets a look proves that a missing batch is really gone.
-
-Offsets that damage may hide are not covered, and a fragment of a log covers none: a batch that is
-missing there may still exist.
+"""Looks at directories with their place in the lake: a group, a time and a number; and the offsets
+at which a look doesn't prove that a missing batch is really gone.
 
 A round writes bronze.captures last, so a group in that table is in all others: `holds_all` tells
 without Spark whether a lake has all that an ingest has looked at.
@@ -22,8 +19,8 @@ from pipelines import delta
 from pipelines.capture.looks import CaptureGroup, Look, Looks, next_free
 from pipelines.lake import Lake
 from pipelines.lake.delta_rs import open_if_there, rows_of
-from pipelines.tables.bronze import BRONZE, CAPTURES, DAMAGE, REPLICA_KEYS
-from pipelines.tables.keys import replica_of
+from pipelines.tables.bronze import BRONZE, CAPTURES, DAMAGE
+from pipelines.tables.keys import REPLICA_KEYS, replica_of
 from replica.errors import UsageError
 from replica.format.damage import Damage, DamageKind
 from replica.format.directory import MetadataDirectory, SegmentFile
@@ -41,9 +38,10 @@ class Uncovered:
     start: int
     end: int | None
 
-    def has(self, offset: int) -> bool:
-        """Whether the offset is one of them."""
-        return self.start <= offset and (self.end is None or offset < self.end)
+
+def may_hide(ranges: Iterable[Uncovered], offset: int) -> bool:
+    """Whether the offset is in one of the ranges, so that a batch there may exist unseen."""
+    return any(one.start <= offset and (one.end is None or offset < one.end) for one in ranges)
 
 
 def ranges_of(row: Mapping[str, Any]) -> tuple[Uncovered, ...]:
@@ -60,9 +58,7 @@ def uncovered(directory: MetadataDirectory) -> tuple[Uncovered, ...]:
     """
     if directory.is_fragment:
         return (Uncovered(0, None),)
-    ranges = [*_gaps(directory.segments), *_hidden_segments(directory)]
-    tail = _open_tail(directory)
-    return (*ranges, tail) if tail is not None else tuple(ranges)
+    return (*_gaps(directory.segments), *_hidden_segments(directory), *_open_tail(directory))
 
 
 def _gaps(segments: tuple[SegmentFile, ...]) -> list[Uncovered]:
@@ -97,17 +93,15 @@ def _hidden_segments(directory: MetadataDirectory) -> list[Uncovered]:
     return hidden
 
 
-def _open_tail(directory: MetadataDirectory) -> Uncovered | None:
+def _open_tail(directory: MetadataDirectory) -> list[Uncovered]:
     """The offsets from the log end on, where the last segment ends in bytes that are no batch."""
-    if not directory.segments:
-        return None
-    last = directory.segments[-1].scan
     ends_damaged = any(
-        damage.length and damage.position + damage.length == last.end_position
-        for damage in last.damages
+        damage.length and damage.position + damage.length == segment.scan.end_position
+        for segment in directory.segments[-1:]
+        for damage in segment.scan.damages
         if damage.kind is not DamageKind.CRC_MISMATCH
     )
-    return Uncovered(directory.log_end_offset, None) if ends_damaged else None
+    return [Uncovered(directory.log_end_offset, None)] if ends_damaged else []
 
 
 _CLOCK_STEP = timedelta(seconds=1)
@@ -132,8 +126,9 @@ class Captured:
     """A look with its place. at: captured_at, unique among the replica's captures. ingest_seq: the
     number of its round.
 
-    previous_at: captured_at of the replica's capture just before, None without one. now: the
-    clock's time at the ingest. later: the replica's captures with later times, in their order.
+    previous_at: captured_at of the replica's capture just before; None where this one is the first.
+    now: the clock's time at the ingest. later: the replica's captures with later times, in the
+    order of these.
     """
 
     look: Look

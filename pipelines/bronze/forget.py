@@ -41,7 +41,7 @@ from pipelines.delta.small import of_replica
 from pipelines.lake.forgetting import Targets
 from pipelines.tables import bronze
 from pipelines.tables.contract import Contract
-from pipelines.tables.keys import replica_of
+from pipelines.tables.keys import BATCH_KEYS, SNAPSHOT_KEYS, replica_of, snapshot_key
 from replica.format.damage import DamageKind
 from replica.format.file_names import FileKind, classify
 
@@ -52,8 +52,8 @@ _BATCH_CHANGES = (*FOLDED_COLUMNS, "file")
 def forget(
     spark: SparkSession, lake: Lake, targets: Targets, progress: Callable[[str], None]
 ) -> dict[str, int]:
-    """Remove the captures. Gives the number of removed rows by table. progress: is told before each
-    step."""
+    """Remove the captures. Gives the number of removed rows by table. progress: is called with the
+    table's name before each step."""
     captures = read(spark, lake, bronze.CAPTURES).toArrow().to_pylist()
     forgotten = {
         index
@@ -130,12 +130,12 @@ class _Forgetting:
         merge(self.spark, self.lake, contract, rows, update=columns, insert=False)
 
     def _records(self, batches: DataFrame) -> int:
-        gone = batches.where("is_gone OR NOT crc_valid").select(*bronze.BATCH_KEYS)
+        gone = batches.where("is_gone OR NOT crc_valid").select(*BATCH_KEYS)
         return remove(self.spark, self.lake, bronze.LOG_RECORDS, gone)
 
     def _batches(self, batches: DataFrame) -> int:
         self._update(bronze.LOG_BATCHES, batches.where("NOT is_gone"), _BATCH_CHANGES)
-        gone = batches.where("is_gone").select(*bronze.BATCH_KEYS)
+        gone = batches.where("is_gone").select(*BATCH_KEYS)
         return remove(self.spark, self.lake, bronze.LOG_BATCHES, gone)
 
     @cached_property
@@ -149,12 +149,8 @@ class _Forgetting:
 
     @property
     def _snapshots_gone(self) -> DataFrame:
-        keys = [
-            tuple(row[name] for name in bronze.SNAPSHOT_KEYS)
-            for row, after in self._snapshot_rows
-            if after is None
-        ]
-        fields = [field for field in bronze.SNAPSHOTS.schema if field.name in bronze.SNAPSHOT_KEYS]
+        keys = [snapshot_key(row) for row, after in self._snapshot_rows if after is None]
+        fields = [field for field in bronze.SNAPSHOTS.schema if field.name in SNAPSHOT_KEYS]
         return self.spark.createDataFrame(keys, StructType(fields))
 
     def _snapshot_records(self) -> int:

@@ -1,8 +1,8 @@
 """One round of capture groups, written into the bronze tables.
 
-A round that was killed can be run again. The first writes may be repeated, because their rows have
-keys, or the table itself shows which rows are missing. bronze.captures is written last, and marks
-the round as done.
+A round that was killed is simply run again. Its writes are MERGEs by key, and appends with a
+transaction id, for which the table itself shows the missing rows. bronze.captures is written last,
+and marks the round as done.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cached_property
 
 from pipelines import delta
 from pipelines.bronze import small_tables
@@ -39,7 +40,7 @@ Counts = Counter[str]
 
 @dataclass(frozen=True)
 class Ingest:
-    """Where and how to ingest. tasks: where the work on parts of logs runs. redaction: None keeps
+    """An ingest into a lake. tasks: run the work on parts of logs. redaction: None keeps
     secrets."""
 
     tasks: Tasks
@@ -70,8 +71,9 @@ class Ingest:
     ) -> Counts:
         """Ingest one round, without the groups that the lake has already.
 
-        now: captured_at of looks without a time of their own. progress: is told before each step.
-        decoded: is told how many bytes of logs were decoded since it was told last.
+        now: captured_at of looks without a time of their own. progress: is called with a line of
+        text before each step. decoded: is called with the number of bytes of logs that were decoded
+        since the last call.
         """
         captured = place(groups, known_captures(self.lake), now)
         if not captured:
@@ -93,9 +95,9 @@ class Ingest:
 class _Round:
     """The steps of one round of captures.
 
-    captured: the looks of the round. redactor: None keeps secrets. tasks: where the work on parts
-    runs. decoded: as in Ingest.run_round. known: the known files of its captures, by capture and
-    path.
+    captured: the looks of the round. redactor: None keeps secrets. tasks, decoded: as in Ingest.
+    counts: the rows that the steps have written so far. known: the known files of its captures, by
+    capture and path.
     """
 
     lake: Lake
@@ -103,11 +105,12 @@ class _Round:
     redactor: Redactor | None
     tasks: Tasks
     decoded: Callable[[int], None]
+    counts: Counts = field(default_factory=Counter)
     known: dict[str, Mapping[str, KnownFile]] = field(default_factory=dict)
 
     def run(self, progress: Callable[[str], None]) -> Counts:
         """All steps. A later round may repeat each of them."""
-        steps: dict[str, Callable[[], Counts]] = {
+        steps: dict[str, Callable[[], None]] = {
             "damage": self._damage,
             "log records": self._records,
             "snapshot records": self._snapshot_records,
@@ -117,65 +120,57 @@ class _Round:
             "state": self._state,
             "captures": self._captures,
         }
-        counts: Counts = Counter()
         for what, write in steps.items():
             progress(f"{len(self.captured)} replicas: {what}")
-            counts.update(write())
-        return counts
+            write()
+        return self.counts
 
-    def _damage(self) -> Counts:
+    def _add(self, contract: Contract, rows: Sequence[Row]) -> None:
+        self.counts.update(add_missing(self.lake, contract, rows))
+
+    def _damage(self) -> None:
         """Writes the damage that the looks found: places from which no record can be read."""
         raw = RawBytes(self.redactor)
         rows = [row for one in self.captured for row in small_tables.damage_rows(one, raw.hide)]
-        return add_missing(self.lake, bronze.DAMAGE, rows)
+        self._add(bronze.DAMAGE, rows)
 
-    def _records(self) -> Counts:
-        counts: Counts = Counter()
-        capture_of = {
-            one.look.shown_file(segment.file): one.look.capture_id
-            for one in self.captured
-            for segment in (*one.look.directory.segments, *one.look.directory.deleted_segments)
-        }
+    def _records(self) -> None:
         tasks = Watched(self.tasks, lambda part: self.decoded(part.range.end - part.range.start))
-        rows = write_new_records(
-            self.lake, self.captured, self.redactor, tasks, self._told(counts, capture_of)
+        self.counts[bronze.LOG_RECORDS.name] += write_new_records(
+            self.lake, self.captured, self.redactor, tasks, self._keep_unreadable
         )
-        counts[bronze.LOG_RECORDS.name] = rows
-        return counts
 
-    def _snapshot_records(self) -> Counts:
+    def _snapshot_records(self) -> None:
         """Writes the records of the snapshots that bronze.snapshots lacks. That table is written
         after this one."""
         new = new_snapshots(self.lake, self.captured)
-        counts: Counts = Counter()
-        if not new:
-            return counts
-        capture_of = {one.look.shown_file(found.file): one.look.capture_id for one, found in new}
-        told = self._told(counts, capture_of)
-        rows = write_snapshot_records(self.lake, new, self.redactor, self.tasks, told)
-        counts[bronze.SNAPSHOT_RECORDS.name] = rows
-        return counts
+        if new:
+            self.counts[bronze.SNAPSHOT_RECORDS.name] += write_snapshot_records(
+                self.lake, new, self.redactor, self.tasks, self._keep_unreadable
+            )
 
-    def _told(
-        self, counts: Counts, capture_of: Mapping[str, str]
-    ) -> Callable[[Sequence[Row]], None]:
-        """Adds rows of bronze.damage for records that could not be decoded, and counts them.
-        capture_of: capture_id by file."""
+    def _keep_unreadable(self, records: Sequence[Row]) -> None:
+        """Adds rows of bronze.damage for records that could not be decoded."""
+        self._add(bronze.DAMAGE, unreadable(records, self._capture_of))
 
-        def keep(records: Sequence[Row]) -> None:
-            rows = unreadable(records, capture_of)
-            counts.update(add_missing(self.lake, bronze.DAMAGE, rows))
+    @cached_property
+    def _capture_of(self) -> dict[str, str]:
+        """The capture_id of each file, by the user's name of the file."""
+        return {
+            one.look.shown_file(file): one.look.capture_id
+            for one in self.captured
+            for file in one.look.directory.files
+        }
 
-        return keep
+    def _snapshots(self) -> None:
+        rows = write_snapshots(self.lake, self.captured)
+        self.counts[bronze.SNAPSHOTS.name] += rows
 
-    def _snapshots(self) -> Counts:
-        return Counter({bronze.SNAPSHOTS.name: write_snapshots(self.lake, self.captured)})
-
-    def _batches(self) -> Counts:
+    def _batches(self) -> None:
         rows = write_seen_batches(self.lake, self.captured, self.redactor, self.tasks)
-        return Counter({bronze.LOG_BATCHES.name: rows})
+        self.counts[bronze.LOG_BATCHES.name] += rows
 
-    def _findings(self) -> Counts:
+    def _findings(self) -> None:
         """Writes the findings of new captures. An unchanged directory in a new group was judged
         before."""
         seen = delta.values(self.lake, bronze.CAPTURES, ("capture_id",))
@@ -186,25 +181,24 @@ class _Round:
         self.known.update({one.capture_id: one.known for one in judged})
         for look in looks.values():
             self.known.setdefault(look.capture_id, look.known())
-        rows = [row for one in judged for row in one.rows]
-        return add_missing(self.lake, bronze.FINDINGS, rows)
+        self._add(bronze.FINDINGS, [row for one in judged for row in one.rows])
 
-    def _state(self) -> Counts:
+    def _state(self) -> None:
         by_capture = {one.look.capture_id: one for one in self.captured}
         states = [small_tables.replica_state_row(one) for one in by_capture.values()]
-        return add_missing(self.lake, bronze.REPLICA_STATE, states)
+        self._add(bronze.REPLICA_STATE, states)
 
-    def _captures(self) -> Counts:
+    def _captures(self) -> None:
         rows = [
             small_tables.capture_row(one, self.known[one.look.capture_id]) for one in self.captured
         ]
         # one application for each group: a group that was forgotten may come in again
         group = f"{APPLICATION}-{self.captured[0].group_id}"
         delta.add_values(self.lake, bronze.CAPTURES, rows, group)
-        return Counter({bronze.CAPTURES.name: len(rows)})
+        self.counts[bronze.CAPTURES.name] += len(rows)
 
 
-def add_missing(lake: Lake, contract: Contract, rows: Sequence[small_tables.Row]) -> Counts:
+def add_missing(lake: Lake, contract: Contract, rows: Sequence[Row]) -> Counts:
     """Add the rows whose keys the table lacks. The table is one with rows for captures."""
     if not rows:
         return Counter()

@@ -17,22 +17,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.bronze.batch_spans import FOLDED_COLUMNS, HELD_BY, FoldedCapture, folded
-from pipelines.tables.bronze import BATCH_KEYS, LOG_BATCHES, REPLICA_KEYS
-from pipelines.tables.keys import replica_of
+from pipelines.tables.bronze import LOG_BATCHES
+from pipelines.tables.keys import BATCH_KEYS, REPLICA_KEYS, replica_of
 from replica.model.keys import ReplicaId
 
 Moments = Mapping[ReplicaId, FoldedCapture]
 """The captures of a round, by replica."""
 _FACTS = (
-    "last_offset",
-    "is_control",
-    "record_count",
-    "size_bytes",
-    "position",
-    "base_timestamp",
-    "max_timestamp",
-    "file",
-)
+    "last_offset", "is_control", "record_count", "size_bytes", "position",
+    "base_timestamp", "max_timestamp", "file",
+)  # fmt: skip
 _TIME = pa.timestamp("us", "UTC")
 _SEEN = (*BATCH_KEYS, *_FACTS, "crc_valid", "held")
 _PREFERRED = ("held", "nearness", *_FACTS, "crc_valid")
@@ -41,16 +35,17 @@ values in these columns, compared in this order."""
 
 
 def fold(known: pa.Table, batches: pa.Table, moments: Moments) -> pa.Table:
-    """The rows that the capture makes new or changes, in LOG_BATCHES' Arrow schema.
+    """The rows that the capture adds or changes, in LOG_BATCHES' Arrow schema.
 
-    known: rows of LOG_BATCHES that the capture may change. batches: those of the capture that were
-    read, with the columns of LOG_BATCHES that kraft_log has.
+    known: the rows of LOG_BATCHES that the capture may change. batches: the batches of the capture
+    that were read, with the columns of LOG_BATCHES that kraft_log has.
     """
     seen = one_row_per_batch(_with_held(batches), _kept(known, moments))
     new_at, old_at = _pairs(seen, known)
-    is_first = _first_time(seen, new_at, old_at, moments)
+    is_newest = _newest(seen, moments)[new_at]
+    is_first = (old_at < 0) & is_newest
     first = _first_rows(seen.take(pa.array(new_at[is_first])), moments)
-    others = ~is_first & ~_goes_on(seen, known, new_at, old_at, moments)
+    others = ~is_first & ~(is_newest & _goes_on(seen, known, new_at, old_at))
     changed = _folded_rows(seen, known, new_at[others], old_at[others], moments)
     return pa.concat_tables([first, changed])
 
@@ -108,23 +103,12 @@ def _moments_of(rows: pa.Table, moments: Moments) -> list[FoldedCapture | None]:
     return [moments.get(ReplicaId(*replica)) for replica in zip(*columns, strict=True)]
 
 
-def _first_time(
-    seen: pa.Table, new_at: np.ndarray, old_at: np.ndarray, moments: Moments
-) -> np.ndarray:
-    """Which pairs are batches that the lake lacked and that a replica's newest capture has."""
-    is_first: np.ndarray = (old_at < 0) & _newest(seen, moments)[new_at]
-    return is_first
-
-
-def _goes_on(
-    seen: pa.Table, known: pa.Table, new_at: np.ndarray, old_at: np.ndarray, moments: Moments
-) -> np.ndarray:
-    """Which pairs are batches that the log had and still has, by a replica's newest capture. Their
-    rows stay, so the rules need not be asked about each of millions."""
-    newest = _newest(seen, moments)
+def _goes_on(seen: pa.Table, known: pa.Table, new_at: np.ndarray, old_at: np.ndarray) -> np.ndarray:
+    """Which pairs are batches that the log had, and has in this capture. Where that is the newest
+    capture, their rows stay, so the rules need not be asked about each of millions."""
     held = np.append(seen["held"].to_numpy(), False)
     was_held = np.append(_is_open(known["in_log"].combine_chunks()), False)
-    goes_on: np.ndarray = newest[new_at] & held[new_at] & was_held[old_at]
+    goes_on: np.ndarray = held[new_at] & was_held[old_at]
     return goes_on
 
 
@@ -140,7 +124,7 @@ def _is_open(spans: pa.ListArray) -> np.ndarray:
 
 
 def _newest(seen: pa.Table, moments: Moments) -> np.ndarray:
-    """Which rows are of a replica's newest capture. One more item, False, stands for no row."""
+    """Which rows a replica's newest capture has. One more item, False, stands for no row."""
     newest = np.zeros(seen.num_rows + 1, np.bool_)
     for replica, moment in moments.items():
         if moment.next_at is None:
@@ -156,8 +140,8 @@ def _of_replica(rows: pa.Table, replica: ReplicaId) -> np.ndarray:
 
 
 def _first_rows(seen: pa.Table, moments: Moments) -> pa.Table:
-    """Rows of batches that no capture has shown, where no later capture is known, as `folded` makes
-    them. A large log has millions of them, so they are made by columns."""
+    """The rows of batches that no capture has shown, where no later capture is known. They are
+    equal to the rows of `folded`. A large log has millions, so they are made by columns."""
     at = np.zeros(seen.num_rows, np.int64)
     for replica, moment in moments.items():
         at[_of_replica(seen, replica)] = pa.scalar(moment.at, _TIME).value
@@ -186,7 +170,7 @@ def _open_spans(begin: pa.Array, held: np.ndarray, kind: pa.DataType) -> pa.List
 def _folded_rows(
     seen: pa.Table, known: pa.Table, new_at: np.ndarray, old_at: np.ndarray, moments: Moments
 ) -> pa.Table:
-    """The rows that differ from what the table has, out of pairs of a new and a known row."""
+    """Of pairs of a new and a known row: the folded rows that differ from the table's."""
     new_rows = _rows(seen, new_at)
     old_rows = _rows(known, old_at)
     changed = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -20,13 +20,16 @@ from pipelines.sources.ranges import (
     range_source,
     size_of_file,
 )
+from pipelines.tables.bronze import LOG_RECORDS
+from pipelines.tables.keys import REPLICA_KEYS
 from replica.format.walk import LocatedBatch
 from replica.metadata.redact import Redactor
 from replica.model.keys import ReplicaId
 from replica.scan.native import Longs
 
-_OWN_COLUMNS = [name for name, _ in RECORD_COLUMNS if name not in ("file", "position")]
+_OWN_COLUMNS = [name for name in RECORD_COLUMNS if name not in ("file", "position")]
 _UNREADABLE = ["file", "position", "base_offset", "leader_epoch", "crc", "error", "value"]
+_OWNER = LOG_RECORDS.arrow_columns(REPLICA_KEYS)
 Row = dict[str, Any]
 MOST_RANGE_BYTES = DEFAULT_RANGE_BYTES
 _WORTH_A_TASK_BYTES = 1024 * 1024
@@ -52,8 +55,9 @@ def log_ranges(
 ) -> list[LogRange]:
     """The files cut into ranges of about MOST_RANGE_BYTES bytes or fewer.
 
-    batches: of each file, as in plan_file; without them the files are read. at_once: the number of
-    tasks that run side by side. Their work is about equal, so that no task runs alone at the end.
+    batches: those that a scan has found in each file, as in plan_file; without them the files are
+    read. at_once: the number of tasks that run side by side. Their work is about equal, so that no
+    task runs alone at the end.
     """
     total = sum(size_of_file(file) - file.start for file, _ in files)
     rounds = -(-total // (MOST_RANGE_BYTES * at_once))
@@ -72,8 +76,9 @@ def log_record_batches(
 ) -> Iterator[pa.RecordBatch]:
     """The rows of the range's records that could be read. redactor: None keeps secrets.
 
-    unreadable: gets file, position, base_offset, leader_epoch, crc, error and value (the batch's
-    bytes, NULL where they may hold a secret) of records that could not be read. There are few.
+    unreadable: this list gets a row for each record that could not be read, with file, position,
+    base_offset, leader_epoch, crc, error and value (the batch's bytes, NULL where they may hold a
+    secret). There are few.
     """
     data = range_source(part.range.path, part.range.start, part.range.end)
     for batch in rows.records(data, part.range, redactor, RECORD_COLUMNS):
@@ -93,13 +98,9 @@ def log_batch_rows(part: LogRange, redactor: Redactor | None) -> Iterator[pa.Rec
 
 def owned(batch: pa.RecordBatch, replica: ReplicaId) -> pa.RecordBatch:
     """The batch with cluster_id, node_id and directory_id, the columns that name the replica."""
-    owner = (
-        ("cluster_id", pa.scalar(replica.cluster_id, pa.string())),
-        ("node_id", pa.scalar(replica.node_id, pa.int32())),
-        ("directory_id", pa.scalar(replica.directory_id, pa.string())),
-    )
-    names = [*(name for name, _ in owner), *batch.schema.names]
-    constants = [pa.repeat(value, batch.num_rows) for _, value in owner]
+    values = [pa.scalar(value, _OWNER.field(name).type) for name, value in asdict(replica).items()]
+    constants = [pa.repeat(value, batch.num_rows) for value in values]
+    names = [*_OWNER.names, *batch.schema.names]
     return pa.RecordBatch.from_arrays([*constants, *batch.columns], names)
 
 

@@ -22,7 +22,8 @@ from pipelines.bronze.files import new_segments, source_file
 from pipelines.bronze.log_ranges import LogRange, Row, log_ranges, log_record_batches
 from pipelines.delta import NewFile, PendingAppend, WriteTarget, Written
 from pipelines.delta.small import of_replica
-from pipelines.tables.bronze import BATCH_KEYS, LOG_RECORDS, REPLICA_KEYS
+from pipelines.tables.bronze import LOG_RECORDS
+from pipelines.tables.keys import BATCH_KEYS, REPLICA_KEYS
 from pipelines.tasks import Tasks
 from replica.format.directory import SegmentFile
 from replica.format.walk import LocatedBatch
@@ -41,8 +42,6 @@ tasks unimportant."""
 Part = TypeVar("Part")
 Keep = Callable[[Sequence[Row]], None]
 """Takes the places that could not be decoded, and writes them into the lake."""
-
-
 Decode = Callable[[Part, list[Row]], Iterable[pa.RecordBatch]]
 """Reads the rows of a part. It adds the places that could not be decoded to the list."""
 
@@ -101,11 +100,11 @@ def decoded_into(part: Part, target: WriteTarget, decode: Decode[Part]) -> Decod
     return DecodedPart(file, tuple(unreadable))
 
 
-def ranges_of(captured: Sequence[Captured], at_once: int) -> list[LogRange]:
-    """All bytes of the round's segments that were not known, as ranges."""
-    new = list(new_segments(captured))
-    files = [(source_file(one, segment), one.look.replica) for one, segment in new]
-    batches = [segment.scan.new_batches for _, segment in new]
+def ranges_of(segments: Iterable[tuple[Captured, SegmentFile]], at_once: int) -> list[LogRange]:
+    """The bytes of these segments that were not known, as ranges. at_once: as in log_ranges."""
+    some = list(segments)
+    files = [(source_file(one, segment), one.look.replica) for one, segment in some]
+    batches = [segment.scan.new_batches for _, segment in some]
     return log_ranges(files, batches, at_once=at_once)
 
 
@@ -115,10 +114,8 @@ def _new_ranges(
     """The bytes to read, so that the table gets each record that it lacks, and none twice."""
     known = known_batches(append.lake, captured, append.version)
     wanted = wanted_segments(captured, known, redactor)
-    files = [(source_file(each.one, each.segment), each.one.look.replica) for each in wanted]
-    positions = {file.path: each.known for (file, _), each in zip(files, wanted, strict=True)}
-    batches = [each.segment.scan.new_batches for each in wanted]
-    ranges = log_ranges(files, batches, at_once=at_once)
+    positions = {each.one.look.copy_of(each.segment.file): each.known for each in wanted}
+    ranges = ranges_of(((each.one, each.segment) for each in wanted), at_once)
     return [replace(part, known=_within(part, positions[part.range.path])) for part in ranges]
 
 
@@ -148,8 +145,8 @@ _HEADER_NAMES = ("base_offset", "leader_epoch", "crc")
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """Keys with base offsets from `least` to `most`, both inclusive: keys of a table, or of chosen
-    batches."""
+    """Keys with base offsets from `least` to `most`, both inclusive. held: the keys of a table, or
+    batches that have keys. chosen: which of these keys count."""
 
     least: int
     most: int
@@ -203,8 +200,8 @@ _NO_KEYS: Longs = np.zeros((len(_HEADER_KEYS), 0), np.int64)
 
 @dataclass(frozen=True, slots=True)
 class WantedSegment:
-    """A segment with wanted batches, and their number. known: positions of the first bytes of
-    batches that the lake has, ascending."""
+    """A segment with batches that the lake lacks. batches: their number. known: the positions of
+    the first bytes of batches that the lake has, ascending."""
 
     one: Captured
     segment: SegmentFile
@@ -215,10 +212,10 @@ class WantedSegment:
 def wanted_segments(
     captured: Sequence[Captured], known: Keys, redactor: Redactor | None
 ) -> list[WantedSegment]:
-    """The segments with batches that aren't known. `known` gets these batches.
+    """The segments with batches that aren't known. This function adds these batches to `known`.
 
-    redactor: as for the table's rows. A batch with a secret has another CRC in the table; whether a
-    batch holds a secret is known only when it is read.
+    redactor: the one that makes the table's rows. A batch with a secret has another CRC in the
+    table; whether a batch holds a secret is known only when it is read.
     """
     wanted = []
     for one, segment in new_segments(captured):
@@ -237,8 +234,8 @@ def wanted_segments(
 
 
 def known_batches(lake: delta.Lake, captured: Sequence[Captured], version: int) -> Keys:
-    """The batches whose records a version of the table has: for each replica from its lowest new
-    offset on."""
+    """The batches whose records a version of the table has, for each replica. Batches below the
+    replica's lowest new offset are left out."""
     known: Keys = {}
     names = ", ".join(_HEADER_KEYS)
     for replica, lowest in _lowest_offsets(captured).items():
@@ -278,7 +275,7 @@ def _is_hidden(seen: Longs, keys: Longs, redactor: Redactor | None) -> np.ndarra
     if redactor is None or not seen.shape[1]:
         return found
     hidden = set(zip(*seen.tolist(), strict=True))
-    of_epochs = _seen_before(seen[:2], keys[:2], found)  # few other keys can be equal
+    of_epochs = _seen_before(seen[:2], keys[:2], found)  # so that few CRCs are computed
     for number in np.flatnonzero(of_epochs & ~_seen_before(seen, keys, found)).tolist():
         base_offset, epoch, crc = keys[:, number].tolist()
         found[number] = (base_offset, epoch, redactor.batch_crc(base_offset, crc)) in hidden

@@ -65,9 +65,9 @@ class NewSnapshot:
 class NewCapture:
     """A look at a replica that the lake lacks: one row of bronze.captures.
 
-    round: from 1, in the order of ingestion. round_name: of --order. directory: as the user named
-    it. follows: captured_at of the replica's capture before, None without one. damages: places that
-    can't be read.
+    round: its number, from 1, in the order of ingestion. round_name: its name in --order.
+    directory: the directory as the user named it. follows: captured_at of the replica's capture
+    before; None where there is none. damages: the number of places that can't be read.
     """
 
     round: int
@@ -83,7 +83,7 @@ class NewCapture:
 
 @dataclass(frozen=True, slots=True)
 class IngestPlan:
-    """The plan of an ingest. damages: the number of those that belong to no replica and that the
+    """The plan of an ingest. damages: the number of damages that belong to no replica and that the
     lake lacks."""
 
     captures: tuple[NewCapture, ...]
@@ -98,7 +98,7 @@ class IngestPlan:
 
 
 def plan_of(lake: Lake, looks: Looks, now: datetime, redactor: Redactor | None) -> IngestPlan:
-    """The plan. now: captured_at of looks without a time of their own. redactor: of the lake, None
+    """The plan. now: captured_at of looks without a time of their own. redactor: the lake's; None
     where it keeps secrets. Raises UsageError where a table of bronze can't be read."""
     is_new = any(open_if_there(lake, contract.name) is None for contract in BRONZE)
     known = [] if is_new else known_captures(lake)

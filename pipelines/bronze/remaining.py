@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from pipelines.bronze.batch_spans import HELD_BY, covers
-from pipelines.bronze.captured import Uncovered, ranges_of
+from pipelines.bronze.batch_spans import HELD_BY
+from pipelines.bronze.captured import Uncovered, may_hide, ranges_of
+from pipelines.tables.keys import covers
 from replica.format.capture import group_id
 from replica.format.file_names import FileKind, classify
 from replica.format.snapshot import SnapshotState
@@ -29,8 +30,8 @@ _DELETED = ".deleted"
 class ReplicaCapture:
     """One capture of one replica, from bronze.captures.
 
-    uncovered: offsets that damage may hide. files: hash of the content by name in the metadata
-    folder. is_kept: whether the capture stays in the lake.
+    uncovered: the offsets that damage may hide. files: the hash of each file's content, by the
+    file's name in the metadata folder. is_kept: whether the capture stays in the lake.
     """
 
     capture_id: str
@@ -42,10 +43,6 @@ class ReplicaCapture:
     files: Mapping[str, str]
     is_kept: bool
 
-    def shows_absence_of(self, offset: int) -> bool:
-        """Whether the capture would show that a batch at that offset is absent."""
-        return not any(one.has(offset) for one in self.uncovered)
-
     def has_in(self, spans: Iterable[Mapping[str, Any]]) -> bool:
         """Whether the capture's time is in one of the spans."""
         return any(covers(span, self.at) for span in spans)
@@ -54,7 +51,7 @@ class ReplicaCapture:
 Moments = Mapping[ReplicaId, tuple[ReplicaCapture, ...]]
 
 
-def moment_of(row: Mapping[str, Any], *, is_kept: bool = True) -> ReplicaCapture:
+def moment_of(row: Mapping[str, Any], *, is_kept: bool) -> ReplicaCapture:
     """The capture of a row of bronze.captures."""
     return ReplicaCapture(
         capture_id=row["capture_id"],
@@ -109,10 +106,8 @@ def remaining_groups(captures: Iterable[Mapping[str, Any]], forgotten: set[int])
 
 
 def remaining_batch(row: Mapping[str, Any], moments: Sequence[ReplicaCapture]) -> Row | None:
-    """A row of bronze.log_batches, None where no capture that stays has the batch.
-
-    moments: all captures of the row's replica, in the order of their time.
-    """
+    """The row of bronze.log_batches without the removed captures; None where no capture that stays
+    has the batch. moments: all captures of the row's replica, in the order of their time."""
     kept = [moment for moment in moments if moment.is_kept]
     seen = [moment for moment in kept if moment.has_in(row["seen"])]
     if not seen:
@@ -124,7 +119,7 @@ def remaining_batch(row: Mapping[str, Any], moments: Sequence[ReplicaCapture]) -
             for moment in kept
             if moment.at > seen[0].at
             and not moment.has_in(row["seen"])
-            and moment.shows_absence_of(row["base_offset"])
+            and not may_hide(moment.uncovered, row["base_offset"])
         ),
         None,
     )
@@ -142,7 +137,8 @@ def remaining_batch(row: Mapping[str, Any], moments: Sequence[ReplicaCapture]) -
 
 
 def remaining_snapshot(row: Mapping[str, Any], moments: Sequence[ReplicaCapture]) -> Row | None:
-    """A row of bronze.snapshots, None where no capture that stays has the snapshot."""
+    """The row of bronze.snapshots without the removed captures; None where no capture that stays
+    has the snapshot."""
     names = {
         moment.capture_id: name
         for moment in moments
@@ -168,7 +164,7 @@ def remaining_snapshot(row: Mapping[str, Any], moments: Sequence[ReplicaCapture]
 
 
 def first_ingested(moments: Iterable[ReplicaCapture]) -> ReplicaCapture:
-    """The capture of these that was ingested first."""
+    """The one of these captures that was ingested first."""
     return min(moments, key=lambda moment: moment.ingest_seq)
 
 

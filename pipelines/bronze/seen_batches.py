@@ -27,12 +27,13 @@ from pipelines.bronze.log_ranges import LogRange, log_batch_rows
 from pipelines.bronze.new_records import APPLICATION, ranges_of
 from pipelines.delta import NewFile, PendingAppend, WriteTarget
 from pipelines.sources.kraft_log import BATCH_COLUMNS
-from pipelines.tables.bronze import LOG_BATCHES, REPLICA_KEYS
+from pipelines.tables.bronze import LOG_BATCHES
+from pipelines.tables.keys import REPLICA_KEYS
 from pipelines.tasks import Tasks
 from replica.metadata.redact import Redactor
 from replica.scan.compact import column_of
 
-_READ = LOG_BATCHES.arrow_columns([*REPLICA_KEYS, *(name for name, _ in BATCH_COLUMNS)])
+_READ = LOG_BATCHES.arrow_columns([*REPLICA_KEYS, *BATCH_COLUMNS])
 """The columns of LOG_BATCHES that are read from a segment."""
 
 
@@ -41,13 +42,13 @@ def write_seen_batches(
 ) -> int:
     """Updates the table. Gives the number of added rows. captured: the looks of a round.
 
-    Tasks write files for windows that change no row, and one commit adds them. The rows of other
-    windows are merged, a few windows in one commit. Commits of a killed ingest change nothing when
-    the round runs again. Raises the errors of pipelines.delta.PendingAppend, and deltalake's of a
-    merge.
+    Tasks write files for windows that change no row, and one commit adds the files. The rows of
+    other windows are merged, a few windows in one commit. Commits of a killed ingest change nothing
+    when the round runs again. Raises the errors of pipelines.delta.PendingAppend, and deltalake's
+    errors of a merge.
     """
     append = PendingAppend.begun(lake, LOG_BATCHES)
-    parts = ranges_of(captured, tasks.at_once)
+    parts = ranges_of(new_segments(captured), tasks.at_once)
     folding = _Folding(
         lake,
         redactor,
@@ -66,7 +67,7 @@ def write_seen_batches(
 
 @dataclass(frozen=True)
 class _Folding:
-    """Values that all windows of a round share. own: as in with_own_crcs."""
+    """Values that all windows of a round share. own: the result of own_crcs."""
 
     lake: delta.Lake
     redactor: Redactor | None
@@ -161,7 +162,7 @@ def own_crcs(
 
 
 def with_own_crcs(batches: pa.RecordBatch, own: OwnCrcs) -> pa.RecordBatch:
-    """The batches; each damaged one has its CRC from elsewhere."""
+    """The batches, where a damaged one has the CRC that `own` has for it."""
     if not own or pc.all(batches.column("crc_valid")).as_py():
         return batches
     keys = zip(*(batches.column(name).to_pylist() for name in _KEY), strict=True)
@@ -193,7 +194,7 @@ def _whole_in(part: LogRange, *, damaged: Set[_Key], redactor: Redactor) -> set[
 
 
 def _damaged(captured: Sequence[Captured]) -> Iterator[_Key]:
-    """_KEY of each damaged batch, with the CRC in its header."""
+    """The key of each damaged batch, with the CRC in its header."""
     for one, segment in new_segments(captured):
         batches = segment.scan.new_batches
         for number in np.flatnonzero(column_of(batches, "crc_valid") == 0).tolist():

@@ -172,10 +172,7 @@ def damage_row(capture_id: str | None, damage: Damage, raw: bytes | None = None)
 
 def unreadable(records: Iterable[Mapping[str, Any]], captures: Mapping[str, str]) -> list[Row]:
     """Rows of bronze.damage for records that did not decode. There are few, so the driver makes
-    them.
-
-    records: with file, position, error and value; captures: capture_id by file.
-    """
+    them. records: rows with file, position, error and value. captures: capture_id by file."""
     found = []
     for row in records:
         raw = None if row["value"] is None else bytes(row["value"])[:MAX_RAW_BYTES]
@@ -185,7 +182,7 @@ def unreadable(records: Iterable[Mapping[str, Any]], captures: Mapping[str, str]
 
 
 class RawBytes:
-    """Decides which damaged bytes are stored. redactor: None stores all."""
+    """Decides which damaged bytes are stored. redactor: None stores all bytes."""
 
     def __init__(self, redactor: Redactor | None) -> None:
         self._redactor = redactor

@@ -4,7 +4,7 @@ driver itself updates bronze.snapshots, which has few rows."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from functools import partial
 from typing import Any
 
@@ -22,7 +22,8 @@ from pipelines.sources import rows
 from pipelines.sources.files import SourceFile
 from pipelines.sources.kraft_log import SNAPSHOT_COLUMNS
 from pipelines.sources.ranges import DEFAULT_RANGE_BYTES, plan, range_source
-from pipelines.tables.bronze import SNAPSHOT_KEYS, SNAPSHOT_RECORDS, SNAPSHOTS
+from pipelines.tables.bronze import SNAPSHOT_RECORDS, SNAPSHOTS
+from pipelines.tables.keys import SNAPSHOT_KEYS, snapshot_key
 from pipelines.tasks import Tasks
 from replica.format.directory import SnapshotFile
 from replica.metadata.redact import Redactor
@@ -43,10 +44,8 @@ class SnapshotCopy:
 
     @property
     def key(self) -> tuple[object, ...]:
-        """SNAPSHOT_KEYS of its rows."""
-        replica = self.replica
-        owner = (replica.cluster_id, replica.node_id, replica.directory_id)
-        return (*owner, self.id.offset, self.id.epoch, self.content_sha256)
+        """The values of SNAPSHOT_KEYS in its rows."""
+        return (*astuple(self.replica), *astuple(self.id), self.content_sha256)
 
 
 def write_snapshot_records(
@@ -57,7 +56,8 @@ def write_snapshot_records(
     keep_unreadable: Keep,
 ) -> int:
     """Append the records of snapshots that the table doesn't have, in one commit. Gives their
-    number. Parameters and errors: as in pipelines.bronze.new_records.write_new_records."""
+    number. The parameters and errors are those of pipelines.bronze.new_records.write_new_records.
+    """
     append = PendingAppend.begun(lake, SNAPSHOT_RECORDS)
     parts = _lacking(append, [_part(one, snapshot) for one, snapshot in new])
     decode = partial(_record_batches, redactor=redactor)
@@ -69,7 +69,7 @@ def _record_batches(
 ) -> Iterator[pa.RecordBatch]:
     """The rows of the snapshot's records that could be read, one for each index.
 
-    unreadable: gets file, position, error and value of records that could not be read.
+    unreadable: this list gets file, position, error and value of records that could not be read.
     """
     seen = np.zeros(0, np.int64)
     name = (part.id.offset, part.id.epoch)
@@ -112,8 +112,7 @@ def _lacking(append: PendingAppend, parts: Sequence[SnapshotCopy]) -> list[Snaps
     names = ", ".join(SNAPSHOT_KEYS)
     query = f"SELECT DISTINCT {names} FROM t WHERE content_sha256 IN ({hashes})"  # noqa: S608
     found = delta.answer(append.lake, SNAPSHOT_RECORDS, query, append.version)
-    columns = [found.column(name).to_pylist() for name in SNAPSHOT_KEYS]
-    known = set(zip(*columns, strict=True))
+    known = set(map(snapshot_key, found.to_pylist()))
     return [part for part in parts if part.key not in known]
 
 
@@ -130,7 +129,8 @@ def new_snapshots(
     unknown: dict[_Key, tuple[Captured, SnapshotFile]] = {}
     for one, snapshot in snapshots(captured):
         if not snapshot.scan.sparse_until:
-            unknown.setdefault(_key(small_tables.snapshot_row(one, snapshot)), (one, snapshot))
+            key = snapshot_key(small_tables.snapshot_row(one, snapshot))
+            unknown.setdefault(key, (one, snapshot))
     if not unknown or lake is None:
         return list(unknown.values())
     for row in delta.values(lake, SNAPSHOTS, SNAPSHOT_KEYS):
@@ -144,19 +144,19 @@ def write_snapshots(lake: delta.Lake, captured: Sequence[Captured]) -> int:
     rows: dict[_Key, Mapping[str, Any]] = {}
     for one, snapshot in snapshots(captured):
         row = small_tables.snapshot_row(one, snapshot)
-        rows.setdefault(_key(row), row)
+        rows.setdefault(snapshot_key(row), row)
     if not rows:
         return 0
     seen = delta.size(lake, SNAPSHOTS).version
     known = {
         key: row
         for row in delta.values(lake, SNAPSHOTS, SNAPSHOTS.column_names)
-        if (key := _key(row)) in rows
+        if (key := snapshot_key(row)) in rows
     }
     if not known:
         return delta.add_values(lake, SNAPSHOTS, [*rows.values()], APPLICATION, seen).rows
     both = [seen_again(known[key], row) if key in known else row for key, row in rows.items()]
-    changed = [row for row in both if row != known.get(_key(row))]
+    changed = [row for row in both if row != known.get(snapshot_key(row))]
     table = pa.Table.from_pylist(changed, SNAPSHOTS.arrow_schema)
     return delta.merge_values(lake, SNAPSHOTS, table, seen, columns=CHANGED_COLUMNS)
 
@@ -172,7 +172,3 @@ def seen_again(known: Mapping[str, Any], row: Mapping[str, Any]) -> dict[str, An
         "last_seen": max(known["last_seen"], row["last_seen"]),
         "captures": [*dict.fromkeys([*known["captures"], *row["captures"]])],
     }
-
-
-def _key(row: Mapping[str, Any]) -> _Key:
-    return tuple(row[name] for name in SNAPSHOT_KEYS)

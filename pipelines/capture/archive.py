@@ -19,6 +19,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, cast
 
 from replica.format.damage import DamageKind
@@ -112,9 +113,9 @@ _DECOMPRESSORS: dict[bytes, Callable[[str], Any]] = {
 class ArchiveMember:
     """A member of an archive or, with an empty name, a place without an expected member.
 
-    problem: why the member can't be unpacked, apart from its name; "" for a plain file. kind: of
-    the problem. size: how many bytes the member claims, None where it claims none. chunks: the
-    bytes that can be read; reading them may raise what the standard library raises.
+    problem: why the member can't be unpacked, apart from its name; "" for a plain file. kind: the
+    kind of the problem. size: how many bytes the member claims; None where it claims no number.
+    chunks: the bytes that can be read; reading them may raise what the standard library raises.
     """
 
     name: str
@@ -133,10 +134,7 @@ def zip_members(bundle: str) -> Iterator[ArchiveMember]:
                 continue
             file_type = stat.S_IFMT(info.external_attr >> 16)
             problem = "" if file_type in (0, stat.S_IFREG) else "a link or device, not a file"
-
-            def chunks(info: zipfile.ZipInfo = info) -> Iterator[bytes]:
-                return _zip_chunks(archive, info)
-
+            chunks = partial(_zip_chunks, archive, info)
             # `filename` is cut at a NUL; orig_filename isn't.
             yield ArchiveMember(info.orig_filename, info.header_offset, chunks, problem)
 
@@ -213,8 +211,8 @@ class _Stream:
 class _Run:
     """Members that follow each other, from a header to bytes that are no header.
 
-    resume_at: where to look for the next header. problem: why the run ended; "" where it ended at
-    what tarfile takes for the end of the archive.
+    resume_at: the position from which the next header is searched. problem: why the run ended; ""
+    where it ended at bytes that tarfile takes for the end of the archive.
     """
 
     def __init__(self, stream: _Stream, start: int) -> None:
@@ -234,22 +232,16 @@ class _Run:
                 last = info
                 if not info.isdir():
                     problem = "" if info.isfile() else "a link or device, not a file"
-                    # A damaged size of a plain member only says how far to read.
-                    size = info.size if info.issparse() else None
-                    chunks = self._chunks(archive, info)
+                    size = None  # A damaged size of a plain member only says how far to read.
+                    chunks = partial(self._stream.region, info.offset_data, info.size)
+                    if info.issparse():
+                        size, chunks = info.size, partial(_sparse_chunks, archive, info)
                     yield ArchiveMember(info.name, info.offset, chunks, problem, size=size)
             self.resume_at = archive.offset if last else self._start + _BLOCK
         except _DAMAGED_HEADER as error:
             self.problem = f"no member can be read here: {' '.join(str(error).split())[:120]}"
             # A wrong size may have included the members behind.
             self.resume_at = self._start + _BLOCK if last is None else last.offset_data
-
-    def _chunks(
-        self, archive: tarfile.TarFile, info: tarfile.TarInfo
-    ) -> Callable[[], Iterator[bytes]]:
-        if not info.issparse():
-            return lambda: self._stream.region(info.offset_data, info.size)
-        return lambda: _sparse_chunks(archive, info)
 
 
 def _sparse_chunks(archive: tarfile.TarFile, info: tarfile.TarInfo) -> Iterator[bytes]:
@@ -260,8 +252,8 @@ def _sparse_chunks(archive: tarfile.TarFile, info: tarfile.TarInfo) -> Iterator[
 
 
 def _next_header(stream: _Stream, start: int) -> tuple[int | None, str]:
-    """(the next block that looks like a header, what is wrong with the bytes before it). Zeros are
-    not wrong: they end an archive, and fill the space between joined archives."""
+    """The position of the next block that looks like a header, and the fault of the bytes before
+    it. Zeros are no fault: they end an archive, and fill the space between joined archives."""
     stream.seek(start)
     position, used = start, 0
     while chunk := stream.read(_SEARCH_BYTES):

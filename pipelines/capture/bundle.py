@@ -56,7 +56,8 @@ def is_bundle(path: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Unpacked:
-    """The result of unpacking. files: their number. damages: name files as <bundle>/<member>."""
+    """The result of unpacking. files: the number of files. damages: each names its file as
+    <bundle>/<member>."""
 
     folder: str
     files: int
@@ -196,5 +197,5 @@ def _is_control(char: str) -> bool:
 
 
 def _one_line(value: object) -> str:
-    """The text for a terminal: without line breaks and escape sequences."""
+    """The text without line breaks and escape sequences, for a terminal."""
     return ascii(" ".join(str(value).split()))[1:-1][:200]

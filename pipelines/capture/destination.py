@@ -16,7 +16,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from typing import Any, Protocol
 
-from pipelines.capture.private import FILE_MODE, FOLDER_MODE
+from pipelines.capture.private import FOLDER_MODE, new_file
 from pipelines.object_store import is_uri, opened, reason, shown_uri
 from pipelines.own_folder import refuse_in_log_directory
 from replica.errors import FileSystemError, UnwritableFileError, UsageError
@@ -106,7 +106,8 @@ def _local(root: str, shown: str) -> Iterator[CaptureDestination]:
 
 
 def _distrust(folder: os.stat_result) -> str | None:
-    """The reason not to write to a folder that was there before, None without one."""
+    """The reason not to write to a folder that was there before; None where nothing speaks against
+    it."""
     if folder.st_uid != os.geteuid():
         return f"another user owns it (uid {folder.st_uid})"
     if folder.st_mode & stat.S_IWOTH:
@@ -115,7 +116,7 @@ def _distrust(folder: os.stat_result) -> str | None:
 
 
 class _Folder(CaptureDestination):
-    """A local folder. handle: of the folder; open as long as this object is used."""
+    """A local folder. handle: the folder, open as long as this object is used."""
 
     def __init__(self, handle: int, shown: str) -> None:
         self._root = handle
@@ -140,8 +141,7 @@ class _Folder(CaptureDestination):
     def write(self, path: str, blocks: Iterable[Buffer]) -> None:
         with self._inside(path, make=True) as (folder, name):
             self._remove(path, folder, name)
-            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-            with open(os.open(name, flags, FILE_MODE, dir_fd=folder), "wb") as file:
+            with new_file(name, folder) as file:
                 file.writelines(blocks)
 
     def replace(self, path: str, data: bytes) -> None:

@@ -18,11 +18,8 @@ from replica.format.discovery import DirectoryPath, Found, discover
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """A local path to search. `shown` stands for it in every message.
-
-    is_ours: whether it is a copy that was made for this call. damages: of the download or the
-    bundle.
-    """
+    """A local path to search. `shown` stands for it in every message. is_ours: whether the path is
+    a copy that was made for this call. damages: those of the download or the bundle."""
 
     path: str
     shown: str

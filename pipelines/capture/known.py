@@ -40,10 +40,8 @@ class Base:
 
 @dataclass(frozen=True)
 class KnownCaptures:
-    """The newest captures in a lake's bronze.captures.
-
-    lake: None for no captures. seal: the lake's.
-    """
+    """The newest captures in a lake's bronze.captures. lake: None where nothing is known. seal: the
+    lake's seal."""
 
     lake: Lake | None
     seal: Seal = OPEN
@@ -65,9 +63,9 @@ NOTHING_KNOWN = KnownCaptures(None)
 def seal_of(lake: Lake, key: bytes, *, keeps_secrets: bool) -> Seal:
     """How the lake seals hashes or, where it has no capture, will seal them.
 
-    key: of the lake. keeps_secrets: whether the new captures keep their secrets. Raises UsageError
-    where the lake was sealed with another key, or where secrets would go into a lake that hides
-    them.
+    key: the lake's key. keeps_secrets: whether the new captures keep their secrets. Raises
+    UsageError where the lake was sealed with another key, or where secrets would go into a lake
+    that hides them.
     """
     rows = _captures(lake, _ANY_FILES)
     if not rows:

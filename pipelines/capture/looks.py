@@ -47,8 +47,8 @@ _TICK = timedelta(microseconds=1)
 @dataclass(frozen=True, slots=True)
 class CaptureOptions:
     """Options of a look at directories. captured_at: the time of the captures, with a time zone;
-    None where the caller names none. order: folder names, oldest first. replica: the owner of
-    single files. known: captures whose files needn't be read again. seal: the lake's."""
+    None where the caller names no time. order: folder names, oldest first. replica: the owner of
+    single files. known: captures whose files needn't be read again. seal: the lake's seal."""
 
     captured_at: datetime | None = None
     order: tuple[str, ...] = ()
@@ -61,11 +61,11 @@ class CaptureOptions:
 class Look:
     """One replica's directory as it was read, and where its copy lies.
 
-    captured_at: when the directory was looked at; None where that is unknown, so that the time of
-    the ingest is taken. batch: looks with the same text here were taken together. base: an earlier
-    capture that holds the bytes which this look did not read; None where it read all. round_name:
-    the name in --order that the look belongs to; None without --order. seal: how the lake shows
-    hashes.
+    captured_at: the time at which the directory was looked at; None where that time is unknown, so
+    that the time of the ingest is taken. batch: looks with the same batch were taken together.
+    base: an earlier capture that holds the bytes which this look did not read; None where it read
+    all bytes. round_name: the name in --order that the look belongs to; None without --order. seal:
+    the form in which the lake shows hashes.
     """
 
     replica: ReplicaId
@@ -115,8 +115,8 @@ class CaptureGroup:
 @dataclass(frozen=True, slots=True)
 class Looks:
     """The looks of one call. rounds: groups to ingest one round after another, oldest first; a
-    round has one group for each cluster. damages: of files that belong to no replica, by the user's
-    names. left_out: a sentence about each partition that is no metadata log."""
+    round has one group for each cluster. damages: those of files that belong to no replica, by the
+    user's names. left_out: a sentence about each partition that is no metadata log."""
 
     rounds: tuple[tuple[CaptureGroup, ...], ...]
     damages: tuple[Damage, ...]
@@ -279,7 +279,8 @@ class _Looking:
     def _base(
         self, location: DirectoryPath, known: KnownCaptures, captured_at: datetime | None
     ) -> Base | None:
-        """The capture directly before this look. None where that is another one."""
+        """The lake's newest capture of the replica, where that is the capture directly before this
+        look; otherwise None."""
         if self.options.order:
             return None
         replica = replica_at(location.path) or self.options.replica
@@ -318,9 +319,9 @@ class _Looking:
 def _whole_where_several(
     looking: _Looking, looks: list[tuple[Look, Input]]
 ) -> list[tuple[Look, Input]]:
-    """The looks. Those at a replica that was looked at more than once are repeated, and read all
-    bytes: only the first of them follows the lake's newest capture, and which look is the first is
-    known later."""
+    """The looks. Each look at a replica that was looked at more than once is repeated, and reads
+    all bytes: only the oldest of these looks follows the lake's newest capture, and it is known
+    later which one is the oldest."""
     counts = Counter(look.replica for look, _ in looks)
     found: list[tuple[Look, Input]] = []
     for look, given in looks:

@@ -20,10 +20,10 @@ from replica.format.reading import MAX_STATE_BYTES, read_own_file
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What is known of a directory's capture. info: None without a readable capture.json. folder:
-    the place of the directory's node in the capture, "" for the capture's root. is_unfinished:
-    whether the capture was interrupted, so that the directory must be left out. damages: that
-    capture.json can't be read, or that the capture is unfinished. is_fragment: whether the
+    """The facts about a directory's capture. info: None where there is no readable capture.json.
+    folder: the place of the directory's node in the capture, "" for the capture's root. damages:
+    one where capture.json can't be read, or the capture is unfinished. is_unfinished: whether the
+    capture was interrupted, so that the directory must be left out. is_fragment: whether the
     directory holds only a part of the log: its capture.json says so, or it is made of single
     files."""
 

@@ -54,8 +54,8 @@ def within(limit_s: float, call: Callable[[Callable[[], None]], T]) -> T:
 
 
 def patiently(call: Callable[[Callable[[], None]], T], shown: str, within_s: float, what: str) -> T:
-    """The same, with an error that names the place: UnreadableFileError instead of TooSlowError.
-    shown: the place. what: the words for the step that is waited for."""
+    """The result of `call`, as by `within`. Raises UnreadableFileError, which names the place
+    `shown`, instead of TooSlowError. what: the words for the step that is waited for."""
     try:
         return within(within_s, call)
     except TooSlowError:

@@ -29,10 +29,11 @@ def room_for_strangers(folder: str) -> int:
     return disk.f_bavail * disk.f_frsize // 2
 
 
-def new_file(path: Path) -> BinaryIO:
-    """A new file for writing. It never follows a link. Raises OSError, also FileExistsError."""
+def new_file(path: Path | str, folder: int | None = None) -> BinaryIO:
+    """A new file for writing. No link is followed. folder: the open folder from which the path
+    starts. Raises OSError, also FileExistsError."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-    return open(os.open(path, flags, FILE_MODE), "wb")
+    return open(os.open(path, flags, FILE_MODE, dir_fd=folder), "wb")
 
 
 def write_with_holes(out: IO[bytes], data: Buffer) -> int:

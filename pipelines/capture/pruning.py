@@ -16,8 +16,8 @@ from replica.format.capture import CaptureInfo
 
 @dataclass(frozen=True, slots=True)
 class OldCapture:
-    """A capture that is old enough to remove. path: of its folder. size_bytes: of the files that
-    its capture.json names."""
+    """A capture that is old enough to remove. path: its folder. files, size_bytes: the number and
+    the bytes of the files that its capture.json names."""
 
     path: str
     captured_at: datetime

@@ -34,21 +34,25 @@ LISTING_S, CHUNK_S = 120.0, 300.0
 
 @dataclass(frozen=True, slots=True)
 class RemoteFile:
-    """A file below a URI. relative: its path below the URI, "" where the URI is the file's own."""
+    """A file below a URI. relative: its path below the URI, "" where the URI is the file's own.
+    path: the file's path in its store. size_bytes: the size that the store lists; None where the
+    store doesn't tell it."""
 
     uri: str
     relative: str
-    name: str
     path: str
-    """The file's path in its store."""
     size_bytes: int | None
-    """As the store lists it; None where it doesn't tell."""
+
+    @property
+    def name(self) -> str:
+        """The last part of the path."""
+        return PurePosixPath(self.path).name
 
 
 @dataclass(frozen=True, slots=True)
 class Downloaded:
     """The result of a download. file: the local copy where the URI names a single file, else None.
-    damages: by the shown URI."""
+    damages: files that could not be read, by their shown URIs."""
 
     file: str | None
     damages: tuple[Damage, ...]
@@ -97,7 +101,7 @@ def remote_files(uri: str) -> list[RemoteFile]:
             check_bucket(store, root, uri)
             raise UsageError(f"{shown_uri(uri)}: no such file or directory")
         if info.type == fs.FileType.File:
-            return [RemoteFile(uri, "", PurePosixPath(root).name, root, info.size)]
+            return [RemoteFile(uri, "", root, info.size)]
         below = fs.FileSelector(root, recursive=True)
         entries = patiently(
             lambda _: store.get_file_info(below), shown_uri(uri), LISTING_S, "its listing"
@@ -108,13 +112,7 @@ def remote_files(uri: str) -> list[RemoteFile]:
         path.removeprefix(prefix): path for path in sorted(sizes) if _is_below(path, prefix)
     }
     return [
-        RemoteFile(
-            _joined(uri, name),
-            name,
-            PurePosixPath(name).name,
-            relative[name],
-            sizes[relative[name]],
-        )
+        RemoteFile(_joined(uri, name), name, relative[name], sizes[relative[name]])
         for name in _wanted(relative)
     ]
 

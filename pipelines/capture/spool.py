@@ -157,8 +157,9 @@ class Copying:
     copy of a known file is sparse: the bytes that were read are at their places, between holes.
 
     node_folder: the node's log directory, from which relative paths start. known: the files that
-    needn't be read again, by canonical path. snapshot_ends: offsets. room: the memory for one file.
-    follow_links: whether this program made the folder's links, to files that the user named.
+    needn't be read again, by canonical path. snapshot_ends: the end offsets of the directory's
+    snapshots. room: the memory for one file. follow_links: whether this program made the folder's
+    links, to files that the user named.
     """
 
     node_folder: str

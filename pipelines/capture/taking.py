@@ -44,7 +44,7 @@ class CapturedDirectory:
     words.
 
     sent_bytes: how many bytes were written now; the rest of size_bytes was written before. damages:
-    by the user's names; the capture has the readable bytes of a damaged file.
+    name files as the user does; the capture has the readable bytes of a damaged file.
     """
 
     folder: str
@@ -90,8 +90,8 @@ def take(
 ) -> tuple[CapturedDirectory, ...]:
     """Copy the directories to the destination, a folder or a URI of pyarrow.fs.
 
-    The directories are neither locked nor changed. progress: called after each directory. redactor:
-    the copies are those of replica.redacted.files; None copies all bytes as they are. Raises
+    The directories are neither locked nor changed. progress: is called after each directory.
+    redactor: makes the copies (replica.redacted.files); None copies all bytes as they are. Raises
     UsageError where the destination holds a finished capture or other files, or is a folder of
     another user, or lies in a node's log directory; UnreadableFileError where a directory can't be
     listed; UnwritableFileError where the destination refuses.
@@ -128,7 +128,8 @@ def _stem(one: DirectoryPath) -> str:
 
 @dataclass
 class _Target:
-    """The place of one capture. arrived: the files that are there, by path below the place."""
+    """The place of one capture. arrived: the files that are there, by path below the place. wanted:
+    the files that the capture will have."""
 
     place: CaptureDestination
     shown: str
@@ -186,8 +187,9 @@ class _Target:
         )
 
     def put(self, file: CapturedFile, data: Source) -> int:
-        """Send a file. Returns the bytes sent: 0 where the same content arrived before. file:
-        describes `data`; if the node changes the file meanwhile, it is captured as it was sent."""
+        """Send a file. Returns the number of bytes sent: 0 where the same content arrived before.
+        file: describes `data`. If the node changes the file meanwhile, the capture has the bytes
+        that were sent."""
         self.wanted[file.path] = file
         if self.arrived.get(file.path) == file and self._is_there(file):
             return 0

@@ -1,5 +1,5 @@
 """A build without Spark, cluster by cluster.
 
-digests      what tells whether a cluster's rows of bronze have changed since a build
+digests      a digest of each cluster's rows of bronze, which shows whether they have changed
 computing    the derived tables of some clusters, in any process, and the findings between clusters
 """

@@ -60,15 +60,9 @@ def _merge(spark: SparkSession, lake: Lake, contract: Contract, rows: DataFrame)
 def _changed(contract: Contract, table: DataFrame, rows: DataFrame) -> DataFrame:
     """The rows that the table lacks or has with other values, and the table's rows that `rows`
     lacks, marked by _IS_GONE."""
-    both = (
-        table.withColumn("_held", F.lit(True))
-        .alias("t")
-        .join(
-            rows.withColumn("_wanted", F.lit(True)).alias("s"),
-            F.expr(keys_equal(contract.keys)),
-            "full",
-        )
-    )
+    held = table.withColumn("_held", F.lit(True)).alias("t")
+    wanted = rows.withColumn("_wanted", F.lit(True)).alias("s")
+    both = held.join(wanted, F.expr(keys_equal(contract.keys)), "full")
     others = [name for name in contract.column_names if name not in contract.keys]
     differs = [f"NOT t.`{name}` <=> s.`{name}`" for name in others]
     either = ("t._held IS NULL", "s._wanted IS NULL", *differs)

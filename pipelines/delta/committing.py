@@ -1,6 +1,6 @@
 """One commit of delta-rs for Parquet files that tasks, or the driver, wrote.
 
-It takes milliseconds; Spark's own writer runs five to eight jobs. A file's statistics
+Such a commit takes milliseconds; Spark's own writer runs five to eight jobs. A file's statistics
 are those of https://github.com/delta-io/delta/blob/master/PROTOCOL.md: "Per-file Statistics".
 """
 
@@ -82,8 +82,8 @@ def _least(value: Bound) -> int | str:
 
 
 def _largest(value: Bound) -> int | str | None:
-    """The value in Delta's form. Of a long text: a shorter text that isn't less; None where no such
-    text exists."""
+    """The value in Delta's form. A long text becomes a shorter text that isn't less; None where
+    there is no such text."""
     if not isinstance(value, str) or len(value) <= _TEXT_LENGTH:
         return _scalar(value)
     if value[_TEXT_LENGTH] == _LAST_CHARACTER:
@@ -100,7 +100,8 @@ def _scalar(value: Bound) -> int | str:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """version: the table's version after the write; None where nothing had to be committed."""
+    """The result of a write. version: the table's version after it; None where nothing had to be
+    committed."""
 
     version: int | None
     files: int
@@ -143,9 +144,9 @@ def commit(
     """Adds the files to the table (mode "append"), or makes them its whole content ("overwrite").
 
     application: the name of the writer, whose commits to the table Delta counts (app transactions).
-    seen: the table's version that the caller has read; None for the newest. Raises deltalake's
-    CommitFailedError where the application has written to the table since that version. After a
-    failed commit nothing refers to the files: VACUUM removes them.
+    seen: the table's version that the caller has read; None stands for the newest one. Raises
+    deltalake's CommitFailedError where the application has written to the table since that version.
+    After a failed commit nothing refers to the files: VACUUM removes them.
     """
     table = open_table(lake.table_uri(contract.name), seen)
     rows, size = sum(one.row_count for one in files), sum(one.size_bytes for one in files)

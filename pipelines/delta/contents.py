@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from operator import itemgetter
 from typing import Any
 
 import pyarrow as pa
@@ -164,8 +165,8 @@ def _change(
 def _differences(
     contract: Contract, held: Iterable[Row], wanted: Iterable[Row] = ()
 ) -> Iterator[Row]:
-    before = {_key(contract, row): row for row in held}
-    after = {_key(contract, row): row for row in wanted}
+    key_of = itemgetter(*contract.keys)
+    before, after = ({key_of(row): row for row in rows} for rows in (held, wanted))
     for key, row in after.items():
         if before.get(key) != row:
             yield row | {_IS_GONE: False}
@@ -189,7 +190,3 @@ def _merge(
     merging = merger(table, rows, f"t.{of_clusters(clusters)} AND {equal}")
     merging = merging.when_matched_delete(f"s.{_IS_GONE}").when_matched_update(columns)
     merging.when_not_matched_insert(columns).execute()
-
-
-def _key(contract: Contract, row: Row) -> tuple[Any, ...]:
-    return tuple(row[name] for name in contract.keys)

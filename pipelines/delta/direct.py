@@ -66,14 +66,14 @@ class PendingAppend:
     def in_tasks(
         self, tasks: Tasks, function: Callable[..., Result], parts: Sequence[Part]
     ) -> list[Result]:
-        """The function's result for each part, as in results_of. The function takes the part, and
-        as `target` the WriteTarget by which it may write a file of the table. After a write that
-        fails or isn't committed, nothing refers to the files."""
+        """The function's result for each part. The function takes the part, and as `target` the
+        WriteTarget by which it may write a file of the table. After a write that fails or isn't
+        committed, nothing refers to the files. Raises the errors of results_of."""
         target = WriteTarget.of(self.lake, self.contract)
         return results_of(tasks, partial(function, target=target), parts, target.folder)
 
     def commit(self, files: Sequence[NewFile], application: str | None = None) -> Written:
-        """Adds the files in one commit; application: as in pipelines.delta.committing.commit."""
+        """Adds the files in one commit. application: as in pipelines.delta.committing.commit."""
         return commit(self.lake, self.contract, files, "append", application, self.version)
 
 
@@ -117,7 +117,7 @@ def _metadata(table: DeltaTable) -> dict[str, Any]:
 def refusal(features: set[str], metadata: Mapping[str, Any]) -> str | None:
     """The reason for which rows may not be added by files alone; None where they may.
 
-    features: the protocol's writer features, none for an older protocol. metadata: the table's
+    features: the protocol's writer features; an older protocol has none. metadata: the table's
     metaData action.
     """
     configuration = metadata.get("configuration", {})

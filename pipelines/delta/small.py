@@ -29,8 +29,8 @@ times as much."""
 
 @dataclass(frozen=True)
 class TableSize:
-    """A table's newest version, and its number of rows by its log; None where the log doesn't have
-    it."""
+    """A table's newest version and its size. row_count: the number of rows by the table's log; None
+    where the log doesn't tell it."""
 
     version: int
     row_count: int | None
@@ -78,9 +78,7 @@ def values(
     lake: Lake, contract: Contract, columns: Sequence[str], where: str = "true"
 ) -> list[dict[str, Any]]:
     """Columns of the rows that fulfil a condition in SQL, read without Spark. Times are aware.
-
-    UsageError where the lake has no such table.
-    """
+    Raises UsageError where the lake has no such table."""
     names = ", ".join(f'"{name}"' for name in columns)
     query = f"SELECT {names} FROM t WHERE {where}"  # noqa: S608 - the names are our own
     found: list[dict[str, Any]] = answer(lake, contract, query).to_pylist()
@@ -89,8 +87,8 @@ def values(
 
 def rows_where(lake: Lake, contract: Contract, where: str, version: int) -> pa.Table:
     """The rows of a version that fulfil a condition in SQL, in the contract's Arrow schema, read
-    without Spark. UsageError where the lake has no such table."""
-    return content(table_at(lake, contract, version), contract, where)
+    without Spark. Raises UsageError where the lake has no such table."""
+    return content(_table_at(lake, contract, version), contract, where)
 
 
 def columns_of(
@@ -105,20 +103,16 @@ def columns_of(
 
 def answer(lake: Lake, contract: Contract, query: str, version: int | None = None) -> pa.Table:
     """The answer to an SQL query about the table, which the query names t; by default at its newest
-    version.
-
-    Raises UsageError where the lake has no such table.
-    """
-    return _answer_of(table_at(lake, contract, version), query)
+    version. Raises UsageError where the lake has no such table."""
+    return _answer_of(_table_at(lake, contract, version), query)
 
 
 def _answer_of(table: DeltaTable, query: str) -> pa.Table:
     return pa.table(QueryBuilder().register("t", table).execute(query).read_all())
 
 
-def table_at(lake: Lake, contract: Contract, version: int | None) -> DeltaTable:
-    """The table at a version; None for the newest. Raises UsageError where the lake has no such
-    table."""
+def _table_at(lake: Lake, contract: Contract, version: int | None) -> DeltaTable:
+    """The table at a version; None opens the newest one."""
     table = open_newest(lake, contract)
     if version is not None and version != table.version():
         table.load_as_version(version)
@@ -131,7 +125,7 @@ def text(value: str) -> str:
 
 
 def of_clusters(clusters: Iterable[str]) -> str:
-    """SQL condition: the rows of these clusters; no rows where there are none."""
+    """SQL condition: the rows of these clusters. Without clusters no row fulfils it."""
     ids = ", ".join(map(text, clusters))
     return f"cluster_id IN ({ids})" if ids else "false"
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 import deltalake
 from delta.tables import DeltaTable
 from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql.types import StructType
 
 from pipelines.catalog.statements import create_table
 from pipelines.lake import Lake
@@ -31,8 +32,8 @@ def exists(lake: Lake, contract: Contract) -> bool:
 def read(
     spark: SparkSession, lake: Lake, contract: Contract, *, version: int | None = None
 ) -> DataFrame:
-    """The table at a version; by default the newest one, also of later commits. Raises the errors
-    of open_newest."""
+    """The table at a version. By default it is the newest one, also after later commits. Raises the
+    errors of open_newest."""
     open_newest(lake, contract)
     reader = spark.read.format("delta")
     if version is not None:
@@ -125,7 +126,8 @@ def vacuum(spark: SparkSession, lake: Lake, schema: str, table: str) -> None:
 
 
 def keys_equal(names: Iterable[str]) -> str:
-    """Condition of a MERGE: the rows of the table, `t`, and of the source, `s`, have equal keys."""
+    """Condition of a MERGE: a row of the table, `t`, and a row of the source, `s`, have equal
+    keys."""
     return " AND ".join(f"t.`{name}` <=> s.`{name}`" for name in names)
 
 
@@ -171,8 +173,8 @@ def _configuration(contract: Contract) -> dict[str, str | None]:
 
 
 def _check_columns(table: deltalake.DeltaTable, path: str, contract: Contract) -> None:
-    actual = _types(table.schema().to_json())
-    wanted = _types(contract.schema.json())
+    actual = _types(StructType.fromJson(json.loads(table.schema().to_json())))
+    wanted = _types(contract.schema)
     if actual == wanted:
         return
     differing = sorted(name for name in {*actual, *wanted} if actual.get(name) != wanted.get(name))
@@ -182,21 +184,9 @@ def _check_columns(table: deltalake.DeltaTable, path: str, contract: Contract) -
     )
 
 
-def _types(schema: str) -> dict[str, str]:
+def _types(schema: StructType) -> dict[str, str]:
     """Each column's type as text. Whether it can be NULL, and comments, make no difference."""
-    return {
-        field["name"]: json.dumps(_shape(field["type"])) for field in json.loads(schema)["fields"]
-    }
-
-
-def _shape(kind: object) -> object:
-    if not isinstance(kind, dict):
-        return kind
-    if kind["type"] == "array":
-        return ["array", _shape(kind["elementType"])]
-    if kind["type"] == "map":
-        return ["map", _shape(kind["keyType"]), _shape(kind["valueType"])]
-    return ["struct", *([field["name"], _shape(field["type"])] for field in kind["fields"])]
+    return {field.name: field.dataType.simpleString() for field in schema.fields}
 
 
 def _set_missing_properties(table: deltalake.DeltaTable, contract: Contract) -> None:

@@ -26,7 +26,8 @@ _DAY_MS = timedelta(days=1) // timedelta(milliseconds=1)
 
 @dataclass(frozen=True, slots=True)
 class Upkeep:
-    """What an upkeep did, or a dry run would do. None stands for what a dry run can't know.
+    """The work of an upkeep, or the work that a dry run would do. None stands for a number that a
+    dry run can't know.
 
     retention_days: how long files that a commit removed stay on disk. files, files_after: the
     number of files of the newest version, before and after. deleted_files: the number of deleted
@@ -62,14 +63,14 @@ def upkeep(spark: SparkSession, path: str, *, retain_days: int = 0, dry_run: boo
     compacted = table.optimize().executeCompaction().collect()[0]["metrics"]
     change = compacted["numFilesAdded"] - compacted["numFilesRemoved"]
     unneeded = _unneeded(spark, path)
-    if unneeded:  # it writes two entries to the log, also when there is nothing to delete
+    if unneeded:  # VACUUM writes two entries to the log even where there is nothing to delete
         spark.sql(f"VACUUM {identifier(path)}")
     return Upkeep(days, detail["numFiles"], detail["numFiles"] + change, unneeded, log.clean_up())
 
 
 def _unneeded(spark: SparkSession, path: str) -> int:
     found = spark.sql(f"VACUUM {identifier(path)} DRY RUN")
-    return found.where("path LIKE '%.parquet'").count()  # it names folders, too
+    return found.where("path LIKE '%.parquet'").count()  # VACUUM names folders, too
 
 
 class _Log:

@@ -18,7 +18,7 @@ from pipelines.delta.committing import WriteTarget, Written, commit
 from pipelines.lake import Lake
 from pipelines.lake.delta_rs import WRITER, open_table
 from pipelines.tables.contract import Contract
-from replica.errors import UnwritableFileError
+from replica.errors import writing
 
 
 def add_values(
@@ -30,8 +30,9 @@ def add_values(
 ) -> Written:
     """Adds rows in one commit. values: the rows, each as column name to value.
 
-    application, seen: as in pipelines.delta.committing.commit. seen is the version in which the
-    caller saw that the rows are missing: a writer that committed since then may have added them.
+    application: as in pipelines.delta.committing.commit. seen: the version in which the caller saw
+    that the rows are missing: a writer that committed since then may have added them; None stands
+    for the newest one.
     Raises UnwritableFileError where a file can't be written, and deltalake's errors for the commit.
     After a write that fails nothing refers to its files: VACUUM removes them.
     """
@@ -54,10 +55,8 @@ def replace_values(lake: Lake, contract: Contract, values: Iterable[pa.Table]) -
 def _files(lake: Lake, contract: Contract, rows: pa.Table) -> list[NewFile]:
     """Writes the rows into a file. Gives the file, or no file where there are no rows."""
     target = WriteTarget.of(lake, contract)
-    try:
+    with writing(target.folder):
         file = target.write(rows.to_batches())
-    except OSError as error:
-        raise UnwritableFileError(target.folder, error.strerror or str(error)) from error
     return [] if file is None else [file]
 
 
@@ -70,8 +69,8 @@ def merge_values(
     columns: Sequence[str],
     where: str | None = None,
 ) -> int:
-    """Adds the rows whose keys the table lacks, and sets `columns` of the rows that it has: in one
-    commit, or none where there are no rows. Gives the number of added rows.
+    """Adds the rows whose keys the table lacks, and sets `columns` of the rows that the table has,
+    in one commit. Without rows there is no commit. Gives the number of added rows.
 
     rows: in the contract's Arrow schema, with unique keys without NULL. seen: the version of the
     table by which the rows were made. where: SQL condition with literals that all matching rows of

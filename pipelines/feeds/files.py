@@ -24,6 +24,7 @@ from replica.errors import (
     UnreadableFileError,
     UnwritableFileError,
     UsageError,
+    writing,
 )
 
 _PROGRESS = "progress.json"
@@ -63,10 +64,8 @@ def file_target(folder: str, feed: Feed, table_id: str) -> Iterator[FileTarget]:
     path = Path(folder)
     if not (path / _PROGRESS).exists():
         refuse_foreign_names(f"--to {folder}", names_in(path), _is_ours, "feed")
-    try:
+    with writing(folder):
         path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UnwritableFileError(folder, error.strerror or str(error)) from error
     with locked(path / _LOCK):
         yield FileTarget(path, feed, table_id)
 
@@ -137,10 +136,8 @@ def write_whole(path: Path, lines: Iterable[bytes]) -> int:
 def locked(path: Path) -> Iterator[None]:
     """Holds a lock file, so that no second process publishes to the same place. Raises BusyError
     where another process holds it. The file stays; without the lock it has no meaning."""
-    try:
+    with writing(str(path)):
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
-    except OSError as error:
-        raise UnwritableFileError(str(path), error.strerror or str(error)) from error
     try:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -3,6 +3,7 @@ logic, in which None stands for a condition that may be true or false."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from decimal import ROUND_HALF_UP, Decimal
@@ -13,7 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from pipelines.in_memory.batches import NO_TIME, Longs, Places
-from pipelines.in_memory.rows import nulls_first
+from pipelines.in_memory.rows import Row, nulls_first
 from replica.format.timestamps import moment
 
 _T = TypeVar("_T")
@@ -43,6 +44,15 @@ def grouped(rows: Iterable[_T], key: Callable[[_T], Any]) -> dict[Any, list[_T]]
     return found
 
 
+def by_capture(snapshots: Iterable[Row]) -> dict[str, list[Row]]:
+    """The snapshots that each capture held, by capture_id. snapshots: rows of bronze.snapshots."""
+    found: defaultdict[str, list[Row]] = defaultdict(list)
+    for row in snapshots:
+        for capture_id in row["captures"]:
+            found[capture_id].append(row)
+    return dict(found)
+
+
 def percentile_of(ascending: Longs, part: float) -> int:
     """Spark's percentile_disc: the smallest value that is at least as large as this part of the
     values. ascending: sorted, not empty. part: above 0, at most 1."""
@@ -50,13 +60,13 @@ def percentile_of(ascending: Longs, part: float) -> int:
 
 
 def hour_of(at: datetime | None) -> datetime | None:
-    """The start of the hour. at: in UTC."""
+    """The start of the hour of a time, which is in UTC. None for None."""
     return None if at is None else at.replace(minute=0, second=0, microsecond=0)
 
 
 def hours_of(times: Longs) -> Iterator[tuple[datetime | None, Places]]:
-    """Each hour with the indexes of its times; None stands for the hour of unknown times. times: as
-    in Batches."""
+    """Each hour with the indexes of its times; None stands for the hour of unknown times. times:
+    microseconds since the epoch, or NO_TIME."""
     hours = np.where(times == NO_TIME, NO_TIME, times // _HOUR_US)
     order = np.argsort(hours, kind="stable")
     bounds = (np.flatnonzero(hours[order][1:] != hours[order][:-1]) + 1).tolist()

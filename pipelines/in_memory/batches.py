@@ -48,9 +48,9 @@ class _Spans:
 class Batches:
     """Batches, sorted by replica, base offset, last offset, epoch and digest.
 
-    replicas: in the order of their keys. replica: the index of each batch's replica in `replicas`.
-    entries_end: the offset behind the last record, exclusive. max_timestamp: us, or NO_TIME.
-    is_sound: whether any capture held the batch undamaged. told: the other columns of COLUMNS.
+    replicas: the replicas in the order of their keys. replica: the index of each batch's replica in
+    `replicas`. max_timestamp: microseconds since the epoch, or NO_TIME. is_sound: whether any
+    capture held the batch undamaged. told: the other columns of COLUMNS.
     """
 
     replicas: tuple[ReplicaId, ...]
@@ -176,8 +176,8 @@ class Batches:
         return np.asarray(codes.reshape(-1), np.int64)
 
     def in_log(self, places: Places) -> Places:
-        """The places that replica.history compares: without the batches that begin within another
-        one. Kafka leaves none of these, but a copy may. places: of one log, ascending."""
+        """The places that replica.history compares. Batches that begin within another one are left
+        out: Kafka leaves no such batches, but a copy may. places: those of one log, ascending."""
         kept = places[self.last_offset[places] >= self.base_offset[places]]
         if (self.base_offset[kept][1:] <= self.last_offset[kept][:-1]).any():
             kept = kept[_apart(self.base_offset[kept].tolist(), self.last_offset[kept].tolist())]

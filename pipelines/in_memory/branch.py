@@ -131,7 +131,7 @@ def holders_of(branch: Batches) -> pa.Table:
     """Which replica has which batches of the branch: cluster_id, node_id, directory_id, and the
     base offsets from `from` to `to`, both inclusive, which don't overlap.
 
-    branch: from branch_batches.
+    branch: the result of branch_batches.
     """
     is_new = branch.replica[1:] != branch.replica[:-1]
     starts = np.append(0, np.flatnonzero(is_new) + 1)[: len(branch)]

@@ -14,11 +14,8 @@ from pipelines.in_memory.rows import Row, of_cluster
 @dataclass(frozen=True)
 class BronzeRows:
     """The rows of one cluster in the tables of bronze.DERIVED_FROM, in that order and with the
-    tables' columns.
-
-    records, snapshot_records: of a large cluster only the control records, without `payload`;
-    Spark's workers replay the others.
-    """
+    tables' columns. Of a large cluster, records and snapshot_records are only the control records,
+    without `payload`: Spark's workers replay the others."""
 
     captures: Sequence[Row]
     batches: Batches

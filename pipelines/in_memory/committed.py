@@ -42,7 +42,8 @@ _Columns = TypeVar("_Columns", bound="_Ranges")
 
 @dataclass(frozen=True)
 class _Ranges:
-    """Ranges of offsets of batches: for each index one from low (inclusive) to high (exclusive)."""
+    """Ranges of offsets of batches. Each index has a range from low (inclusive) to high
+    (exclusive)."""
 
     low: Longs
     high: Longs
@@ -157,7 +158,7 @@ class _Pieces(_Ranges):
 
 
 def committed_log(cluster_id: str, held: HeldBatches, groups: Sequence[Row]) -> AgreedBranch:
-    """The branch. groups: from group_findings."""
+    """The agreed branch of a cluster. groups: from group_findings."""
     in_order = sorted(groups, key=moment)
     pieces = _cut(_newest_of_each(_pieces(held, in_order)), in_order)
     best = best_of_overlapping(
@@ -182,8 +183,8 @@ def _pieces(held: HeldBatches, groups: Iterable[Row]) -> Iterator[_Pieces]:
 
 
 def _cut_to(held: HeldBatches, part: Row) -> tuple[Longs, Longs, Longs]:
-    """(indexes of the batches that reach into a part of its capture's log, from where they do, to
-    where)."""
+    """The batches of a capture's log that reach into a part of the branch: their indexes, and for
+    each the first offset (inclusive) and the end (exclusive) of its offsets within the part."""
     batches, places = held.batches, held.places(part["capture_id"])
     low = np.maximum(part["start"], batches.base_offset[places])
     high = np.minimum(part["end"], batches.entries_end[places])

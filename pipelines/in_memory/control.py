@@ -8,7 +8,7 @@ max_supported_version, in this order. A value that the source doesn't give is No
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 
 from pipelines.in_memory.rows import Row, nulls_first
-from pipelines.tables.keys import BATCH_KEYS, SNAPSHOT_KEYS
+from pipelines.tables.keys import batch_key, snapshot_key
 from replica.errors import DataError
 from replica.format.control import (
     ControlMessage,
@@ -32,7 +32,8 @@ from replica.model.voters import Voter
 
 
 def known_directory(directory: str | None) -> str | None:
-    """None for the zero UUID, which stands for any directory (VoterSet.isVoter)."""
+    """The directory id; None for the zero UUID, which stands for any directory
+    (VoterSet.isVoter)."""
     return None if directory == ZERO_UUID else directory
 
 
@@ -86,21 +87,11 @@ SnapshotKey = tuple[Any, ...]
 
 @dataclass(frozen=True)
 class ControlRecords:
-    """The control records of one batch. leader_change: None where it has none. voter_sets: one for
-    each KRAFT_VOTERS record."""
+    """The control records of one batch. leader_change: its LEADER_CHANGE record; None where it has
+    no such record. voter_sets: one for each KRAFT_VOTERS record."""
 
     leader_change: Row | None
     voter_sets: list[Row]
-
-
-def batch_key(row: Mapping[str, Any]) -> BatchKey:
-    """The key of a batch, from a row of bronze.log_batches or bronze.log_records."""
-    return tuple(row[name] for name in BATCH_KEYS)
-
-
-def snapshot_key(row: Mapping[str, Any]) -> SnapshotKey:
-    """The key of a snapshot, from a row of bronze.snapshots or bronze.snapshot_records."""
-    return tuple(row[name] for name in SNAPSHOT_KEYS)
 
 
 def control_records(records: pa.Table) -> dict[BatchKey, ControlRecords]:
@@ -169,7 +160,7 @@ def _voter(named: Voter) -> Row:
 
 
 def _decoded(row: Row) -> ControlMessage | None:
-    """None for a record that ingest could not decode."""
+    """The message of a control record; None where ingest could not decode the record."""
     if row["value"] is None:
         return None
     try:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from pipelines.in_memory.aggregates import grouped
 from pipelines.in_memory.batches import first_of_each
 from pipelines.in_memory.bronze_rows import BronzeRows
 from pipelines.in_memory.control import (
@@ -49,12 +51,10 @@ def _in_log(held: HeldBatches, capture_id: str) -> dict[int, _InLog]:
     lasts = np.full(len(epochs), -1)
     np.minimum.at(starts, of_epoch, batches.base_offset[places])
     np.maximum.at(lasts, of_epoch, batches.last_offset[places])
-    changes: dict[int, list[Row]] = defaultdict(list)
-    for control in held.control(capture_id):
-        if control.leader_change is not None:
-            changes[control.leader_change["epoch"]].append(control.leader_change)
+    told = (one.leader_change for one in held.control(capture_id))
+    changes = grouped((one for one in told if one is not None), itemgetter("epoch"))
     found = zip(epochs.tolist(), starts.tolist(), lasts.tolist(), strict=True)
-    return {epoch: _InLog(start, last, changes[epoch]) for epoch, start, last in found}
+    return {epoch: _InLog(start, last, changes.get(epoch, [])) for epoch, start, last in found}
 
 
 def _of_capture(
@@ -165,7 +165,8 @@ def _named(
     control: Mapping[BatchKey, ControlRecords],
     snapshot_sets: Mapping[SnapshotKey, Sequence[Row]],
 ) -> Iterator[tuple[tuple[Any, ...], str, Row, list[Row] | None]]:
-    """(values of REPLICA_KEYS, source, offset and epoch, voters)."""
+    """For each voter set that a file names: the values of REPLICA_KEYS, the source, the offset and
+    epoch, and the voters."""
     for key, records in control.items():
         for found in records.voter_sets:
             yield key[:3], "kraft_voters", found, found["voters"]
@@ -223,10 +224,8 @@ def known_epochs(bronze: BronzeRows, control: Mapping[BatchKey, ControlRecords])
 
 
 def _stated_leaders(state: Iterable[Row]) -> dict[int, int]:
-    """The leader of each epoch by the quorum-states that know it.
-
-    An epoch has one leader; where quorum-states name two, neither is taken.
-    """
+    """The leader of each epoch by the quorum-states that know it. An epoch has one leader; where
+    quorum-states name two, neither is taken."""
     named: dict[int, set[int]] = defaultdict(set)
     for row in state:
         if row["leader_id"] is not None and row["leader_id"] >= 0:

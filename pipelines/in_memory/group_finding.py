@@ -188,7 +188,7 @@ def moment(group: Row) -> tuple[Any, ...]:
 
 
 def newest_group(groups: Iterable[Row]) -> str | None:
-    """The name of the newest group; None without groups. groups: rows of group_findings.
+    """The name of the newest group; None where there is no group. groups: rows of group_findings.
 
     Of groups with the same captured_at, the one with the highest ingest_seq is the newest; of those
     with the same ingest_seq, the one whose name comes first.

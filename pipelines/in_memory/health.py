@@ -31,7 +31,7 @@ _NAMES = ("cluster_id", "node_id", "directory_id", "capture_id")
 
 
 def health(written: pa.Table, looks: Iterable[Row]) -> list[Row]:
-    """The rows of JUDGEMENT. written: as in Replayed. looks: the result of `looks`."""
+    """The rows of JUDGEMENT. written: rows of WRITTEN. looks: the result of `looks`."""
     judged: list[Row] = []
     for look in looks:
         rows = sorted(_history(written, look), key=lambda row: (row[1], -(row[2] or 0)))

@@ -34,7 +34,8 @@ MOST_BROKERS_IN_PAIRS = 500
 """With more live brokers than this the table has no pairs of brokers: their rows would be more than
 all others."""
 STATE, STEP = 1, 2
-"""What a row of HISTORY is: an entity of the state that is judged, or its value before a step."""
+"""The kinds of rows of HISTORY: an entity of the state that is judged, and the value of an entity
+before a step."""
 HISTORY = pa.schema(
     [
         ("cluster_id", pa.string()),
@@ -94,7 +95,7 @@ def cluster_of(
     broker_defaults: Mapping[str, str] | None = None,
 ) -> Cluster:
     """The state of one cluster. look: cluster_id, source, end_offset, is_whole, now_ms, refused_at
-    (may be left out), and voters (node ids, of the newest leader's epoch: a static quorum's log
+    (may be left out), and voters (the node ids in the newest leader's epoch: a static quorum's log
     names no others). entities: as in image_of."""
     image = image_of(one for one in entities if one[0] in JUDGED)
     named = {voter.key.node_id for voter in image.tables["voters"].values.get("", ())}

@@ -1,31 +1,28 @@
 """Which batches the log of each capture held, and the log as replica.history compares it.
 
-It compares runs of batches in the place of batches. A run is a range of neighbouring batches of one
-epoch that every log of a capture group holds either completely or not at all. replica.history
-compares epochs and contents at offsets, so runs give it the same results as their batches. The logs
-of a quorum differ at few places, so a log of a hundred thousand batches has a handful of runs.
+replica.history gets runs of batches in the place of batches. A run is a range of neighbouring
+batches of one epoch that every log of a capture group holds either completely or not at all.
+replica.history compares epochs and contents at offsets, so runs give the same results as their
+batches. The logs of a quorum differ at few places, so a log of a hundred thousand batches has a
+handful of runs.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
 
+from pipelines.in_memory.aggregates import by_capture, grouped
 from pipelines.in_memory.batches import Longs, Places
 from pipelines.in_memory.bronze_rows import BronzeRows
-from pipelines.in_memory.control import (
-    BatchKey,
-    ControlRecords,
-    SnapshotKey,
-    snapshot_key,
-)
+from pipelines.in_memory.control import BatchKey, ControlRecords, SnapshotKey
 from pipelines.in_memory.rows import Row
-from pipelines.tables.keys import replica_of
+from pipelines.tables.keys import replica_of, snapshot_key
 from replica.history.log import LogBatch, ReplicaLog
 from replica.model.epochs import UNDEFINED_EPOCH, OffsetAndEpoch
 from replica.model.keys import ZERO_UUID, ReplicaKey
@@ -43,24 +40,18 @@ def one_row_per_capture(captures: Iterable[Row]) -> list[Row]:
     several groups. All of these saw the same files, so the first time and the first source
     count.
     """
-    looks: dict[str, list[Row]] = defaultdict(list)
-    for row in captures:
-        looks[row["capture_id"]].append(row)
-    order = ("captured_at", "log_start_offset", "log_end_offset")
     return [
         {
-            **min(rows, key=lambda row: tuple(row[name] for name in order)),
-            "source": min(rows, key=lambda row: (row["ingest_seq"], row["source"]))["source"],
+            **min(rows, key=itemgetter("captured_at", "log_start_offset", "log_end_offset")),
+            "source": min(rows, key=itemgetter("ingest_seq", "source"))["source"],
         }
-        for rows in looks.values()
+        for rows in grouped(captures, itemgetter("capture_id")).values()
     ]
 
 
 class HeldBatches:
-    """The batches that the .log files of each capture held undamaged.
-
-    control: from control_records. Of many captures only some logs are in memory at once.
-    """
+    """The batches that the .log files of each capture held undamaged. control: from
+    control_records. Where there are many captures, only some logs are in memory at once."""
 
     def __init__(self, bronze: BronzeRows, control: Mapping[BatchKey, ControlRecords]) -> None:
         self.batches = bronze.batches
@@ -88,16 +79,8 @@ class HeldBatches:
     @cached_property
     def _with_control(self) -> tuple[Places, list[ControlRecords]]:
         found = [(self.batches.place_of(key), records) for key, records in self._control.items()]
-        known = sorted(
-            ((place, records) for place, records in found if place is not None),
-            key=lambda one: one[0],
-        )
+        known = sorted((one for one in found if one[0] is not None), key=itemgetter(0))
         return np.array([place for place, _ in known], np.int64), [one for _, one in known]
-
-
-def covers(span: Row, moment: Any) -> bool:
-    """Whether `moment` is in the span. A span is open while the newest capture holds the batch."""
-    return bool(span["from"] <= moment and (span["to"] is None or moment <= span["to"]))
 
 
 class ReplicaLogs:
@@ -111,11 +94,8 @@ class ReplicaLogs:
         snapshot_sets: Mapping[SnapshotKey, Sequence[Row]],
     ) -> None:
         self._held, self._snapshot_sets = held, snapshot_sets
-        self._snapshots: dict[str, list[Row]] = defaultdict(list)
-        for row in bronze.snapshots:
-            if row["is_whole"]:
-                for capture_id in row["captures"]:
-                    self._snapshots[capture_id].append(row)
+        whole = (row for row in bronze.snapshots if row["is_whole"])
+        self._snapshots = by_capture(whole)
         self._epochs = {row["capture_id"]: row["leader_epoch"] for row in bronze.state}
 
     def key(self, capture_id: str) -> ReplicaKey:

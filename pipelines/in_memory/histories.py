@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from pipelines.in_memory.aggregates import grouped
 from pipelines.in_memory.batches import Batches
 from pipelines.in_memory.committed import AgreedBranch, Batch
 from pipelines.in_memory.group_finding import moment, newest_group
@@ -90,20 +91,23 @@ def _has(epoch: int, group: Row) -> bool:
 def divergence_points(groups: Sequence[Row], captures: Iterable[Row]) -> Iterator[Row]:
     """Rows of gold.divergence_points. groups: from group_findings. captures: bronze's rows."""
     newest = newest_group(groups)
-    names: dict[str, list[str]] = defaultdict(list)
-    for row in captures:
-        if row["round_name"] is not None:
-            names[row["capture_group"]].append(row["round_name"])
+    rounds = _round_names(captures, itemgetter("capture_group"))
     for group in groups:
         name = group["capture_group"]
         about = {
             "cluster_id": group["cluster_id"],
             "capture_group": name,
             "is_latest": name == newest,
-            "round_name": min(names[name], default=None),
+            "round_name": rounds.get(name),
         }
         for pair in group["pairs"]:
             yield about | pair
+
+
+def _round_names(captures: Iterable[Row], key: Callable[[Row], Any]) -> dict[Any, str]:
+    """By key, the least name of a round of the captures with that key, where a capture has one."""
+    named = grouped((row for row in captures if row["round_name"] is not None), key)
+    return {one: min(row["round_name"] for row in rows) for one, rows in named.items()}
 
 
 class _Gone(NamedTuple):
@@ -126,10 +130,7 @@ def truncations(
     proven: proven_ranges of some batches. captures: bronze's rows. What was deleted behind a
     snapshot is no truncation: it has removed_at.
     """
-    rounds: dict[tuple[Any, ...], list[str]] = defaultdict(list)
-    for row in captures:
-        if row["round_name"] is not None:
-            rounds[replica_of(row), row["captured_at"]].append(row["round_name"])
+    rounds = _round_names(captures, lambda row: (replica_of(row), row["captured_at"]))
     gone = _gone(batches)
     ranges = proven(one.batch for entries in gone.values() for one in entries)
     for (replica, seen_at, last_seen), entries in gone.items():
@@ -137,7 +138,7 @@ def truncations(
             yield {
                 **asdict(replica),
                 "seen_at": seen_at,
-                "seen_in_round": min(rounds[replica, seen_at], default=None),
+                "seen_in_round": rounds.get((replica, seen_at)),
                 "last_seen": last_seen,
                 **_of_run(run, committed, ranges),
             }
@@ -163,7 +164,7 @@ def _gone(batches: Batches) -> dict[_Between, list[_Gone]]:
 
 
 def _runs(entries: Iterable[_Gone]) -> Iterator[list[_Gone]]:
-    """Runs of consecutive offsets. entries: by offset."""
+    """Runs of consecutive offsets. entries: ascending by offset."""
     run: list[_Gone] = []
     end = -1
     for entry in entries:

@@ -12,10 +12,10 @@ from pipelines.finding_rows import finding_row
 from pipelines.in_memory.batches import Batches
 from pipelines.in_memory.bronze_rows import BronzeRows
 from pipelines.in_memory.committed import AgreedBranch
-from pipelines.in_memory.held import covers, one_row_per_capture
+from pipelines.in_memory.held import one_row_per_capture
 from pipelines.in_memory.rows import Row
 from pipelines.in_memory.snapshots import same_snapshot_findings
-from pipelines.tables.keys import FINDING_KEYS, replica_of
+from pipelines.tables.keys import FINDING_KEYS, covers, replica_of
 from replica.check.catalogue import log
 from replica.check.directory import describe_refusal
 from replica.check.lineage import LogParting, judge_conflict, judge_contested, judge_parting
@@ -41,8 +41,8 @@ def findings(
 ) -> list[Row]:
     """The rows of gold.findings, except the findings between clusters.
 
-    judged: from judged_snapshots. replayed: a Records' `compared`. groups: from group_findings.
-    of_health: from health.
+    judged: from judged_snapshots. replayed: the `compared` of Records. groups: from group_findings.
+    of_health: the findings of `health`.
 
     A record that can't be applied is a finding of each capture that holds it. A divergence is a
     finding of the replica that would be truncated. A conflict, and a divergence in which neither

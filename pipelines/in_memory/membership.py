@@ -11,12 +11,14 @@ import os
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
+from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from pipelines.finding_rows import finding_row
+from pipelines.in_memory.aggregates import grouped
 from pipelines.in_memory.bronze_rows import BronzeRows
 from pipelines.in_memory.control import SnapshotKey
 from pipelines.in_memory.derived import Silver
@@ -136,12 +138,9 @@ def findings_of_rounds(clusters: Iterable[Silver], neighbours: Collection[str]) 
 
 
 def membership_findings(members: Iterable[RoundMember]) -> Iterator[Row]:
-    """The findings of all rounds, as rows with the columns PLACED. members: those of all clusters
-    in the rounds."""
-    rounds: defaultdict[int, list[RoundMember]] = defaultdict(list)
-    for one in members:
-        rounds[one.ingest_seq].append(one)
-    for together in rounds.values():
+    """The findings of all rounds, as rows of gold.findings without family and subjects. members:
+    those of all clusters in the rounds."""
+    for together in grouped(members, attrgetter("ingest_seq")).values():
         group = _with_entries(together)
         captures = {member: one.capture_id for member, one in zip(group, together, strict=True)}
         for member, found in judge_membership(group):
@@ -150,8 +149,8 @@ def membership_findings(members: Iterable[RoundMember]) -> Iterator[Row]:
 
 
 def _with_entries(together: Sequence[RoundMember]) -> list[GroupMember]:
-    """The members of a round. Where it has several clusters: with their first offsets, and with the
-    batches that hold the first offset of any log of the round."""
+    """The members of a round. Where the round has several clusters, each member gets its first
+    offset, and its batches that hold the first offset of any log of the round."""
     if len({one.member.replica.cluster_id for one in together}) < 2:
         return [one.member for one in together]
     firsts = [int(one.held[:, 0].min()) if len(one.held) else None for one in together]

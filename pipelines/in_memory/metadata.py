@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from operator import itemgetter
 from types import MappingProxyType
 from typing import Any
 
@@ -13,6 +14,7 @@ from pipelines.in_memory.rows import Row, nulls_first
 from pipelines.replay.written import CHANGE, OF_CHANGE, OF_RANGE, OF_VERSION, RANGE, VERSION
 
 _CHANGE_KEYS = ("cluster_id", "offset", "leader_epoch", "entity", "key", "change")
+_key = itemgetter(*_CHANGE_KEYS)
 _PROVEN, _SUPERSEDED = "proven", "superseded"
 
 
@@ -30,7 +32,8 @@ def metadata_changes(written: pa.Table) -> pa.Table:
     if not repeated.num_rows:  # as in every cluster of which no branch lost
         return rows
     known = {tuple(row.values()) for row in repeated.to_pylist()}
-    is_repeated = pa.array([key in known for key in _keys(rows)], pa.bool_())
+    columns = (rows[name].to_pylist() for name in _CHANGE_KEYS)
+    is_repeated = pa.array([key in known for key in zip(*columns, strict=True)], pa.bool_())
     few = pa.Table.from_pylist(_one_of_equals(rows.filter(is_repeated).to_pylist()), rows.schema)
     return pa.concat_tables([rows.filter(pc.invert(is_repeated)), few])
 
@@ -52,15 +55,11 @@ def _of(
     columns: Sequence[str],
     renamed: Mapping[str, str] = MappingProxyType({}),
 ) -> pa.Table:
-    """The rows of one kind, in these columns and cluster_id. renamed: old names to new ones."""
+    """The rows of one kind, with cluster_id and these columns. renamed: new names by old names."""
     is_of_kind = pc.equal(written["what"], what)
     rows = written.select(["cluster_id", *columns])
     of_kind = rows if pc.all(is_of_kind).as_py() else rows.filter(is_of_kind)
     return of_kind.rename_columns([renamed.get(name, name) for name in of_kind.column_names])
-
-
-def _keys(rows: pa.Table) -> Iterable[tuple[Any, ...]]:
-    return zip(*(rows[name].to_pylist() for name in _CHANGE_KEYS), strict=True)
 
 
 def _one_of_equals(rows: Sequence[Row]) -> list[Row]:
@@ -74,10 +73,6 @@ def _one_of_equals(rows: Sequence[Row]) -> list[Row]:
         if key in others and others[key]["commitment"] == _SUPERSEDED
     }
     return [*agreed, *(row for key, row in others.items() if key not in taken)]
-
-
-def _key(row: Row) -> tuple[Any, ...]:
-    return tuple(row[name] for name in _CHANGE_KEYS)
 
 
 def _one_of_each(changes: Iterable[Row]) -> dict[tuple[Any, ...], Row]:

@@ -25,9 +25,9 @@ class Best(NamedTuple):
 def best_of_overlapping(
     ranges: tuple[Longs, Longs], ranks: Sequence[npt.NDArray[np.generic]]
 ) -> Best:
-    """The ranges that count. ranges: where each begins (inclusive) and ends (exclusive); none is
-    empty. ranks: the range with the highest rank counts. The first of the ranks decides first; of
-    equal ranges the first one counts."""
+    """The ranges that count. ranges: the first offset (inclusive) and the end (exclusive) of each;
+    no range is empty. ranks: the range with the highest rank counts. The first of the ranks decides
+    first; of equal ranges the first one counts."""
     low, high = ranges
     if not len(low):
         return Best(low, high, np.zeros(0, np.int64))
@@ -59,9 +59,9 @@ def best_of_overlapping(
 
 
 def _swept(claims: Longs, low: Longs, high: Longs, place: Longs) -> Iterator[tuple[int, int, int]]:
-    """The ranges that count. claims: ranges, sorted by their starts, which together cover all
-    offsets from the first one to the last. place: of two ranges the one with the higher place
-    counts."""
+    """The ranges that count. claims: the indexes of ranges that together cover all offsets from the
+    first one to the last, sorted by their starts. place: of two ranges the one with the higher
+    place counts."""
     starts, ends = low[claims].tolist(), high[claims].tolist()
     waiting = list(zip(starts, (-place[claims]).tolist(), ends, claims.tolist(), strict=True))
     waiting.reverse()

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
+from operator import itemgetter
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -13,25 +13,15 @@ import pyarrow as pa
 from pipelines.in_memory.committed import AgreedBranch
 from pipelines.in_memory.rows import Row, microseconds
 from pipelines.replay.columns import is_unknown
-from pipelines.replay.plan import PlannedSnapshot, ReplayPlan, plan_of
+from pipelines.replay.plan import PlannedSnapshot, ReplayPlan, ReplayRun
 
 _Runs: TypeAlias = list[tuple[int, int]]
 """Ranges of offsets (start, end (exclusive)), ascending."""
 
 
-class WholeSnapshot(NamedTuple):
-    """The content of a whole snapshot under one id. timestamp_us: the time of the last record that
-    it contains, None where it is unknown."""
-
-    end_offset: int
-    epoch: int
-    content_sha256: str
-    timestamp_us: int | None
-
-
-def whole_snapshots(snapshots: Iterable[Row]) -> Iterator[WholeSnapshot]:
-    """The whole snapshots, each id and content once, with the latest time that a row gives for it.
-    snapshots: rows of bronze.snapshots."""
+def whole_snapshots(snapshots: Iterable[Row]) -> Iterator[PlannedSnapshot]:
+    """The whole snapshots, each id and content once, with the latest time that a row gives for it,
+    and without a branch_epoch. snapshots: rows of bronze.snapshots."""
     latest: dict[tuple[int, int, str], int | None] = {}
     for row in snapshots:
         if row["is_whole"]:
@@ -40,7 +30,7 @@ def whole_snapshots(snapshots: Iterable[Row]) -> Iterator[WholeSnapshot]:
             seen = (one for one in (latest.get(ids), at) if one is not None)
             latest[ids] = max(seen, default=None)
     for ids, timestamp_us in latest.items():
-        yield WholeSnapshot(*ids, timestamp_us)
+        yield PlannedSnapshot(*ids, None, timestamp_us)
 
 
 class Surveyed(NamedTuple):
@@ -52,7 +42,8 @@ class Surveyed(NamedTuple):
 
 
 def surveyed(rows: pa.Table) -> Surveyed:
-    """The facts about these records. rows: with the columns of RECORDS, ascending by offset."""
+    """The facts about these records. rows: the records with the columns of RECORDS, ascending by
+    offset."""
     offsets = np.asarray(rows["offset"].to_numpy(), np.int64)
     cuts = (np.flatnonzero(np.diff(offsets) != 1) + 1).tolist()
     bounds = pairwise([0, *cuts, len(offsets)] if len(offsets) else [])
@@ -60,43 +51,46 @@ def surveyed(rows: pa.Table) -> Surveyed:
     return Surveyed(held, offsets[is_unknown(rows)].tolist())
 
 
-@dataclass(frozen=True)
-class Planned:
-    """The plan of a cluster's replay. unknown: the offsets of the branch whose records are of a
-    type or version that this release doesn't know. Such a record counts as a hole in the log,
-    because no state behind it is known completely."""
-
-    plan: ReplayPlan
-    unknown: frozenset[int]
-
-
 def planned(
     committed: AgreedBranch,
     pieces: Iterable[Surveyed],
-    snapshots: Iterable[WholeSnapshot],
+    snapshots: Iterable[PlannedSnapshot],
     partial_contents: Collection[str],
-) -> Planned:
+) -> ReplayPlan:
     """The plan of a cluster's replay. pieces: the facts about the records of the agreed branch,
-    ascending by offset. partial_contents: the contents of snapshots that hold a record which this
-    release doesn't know. No replay begins with such a snapshot."""
+    ascending by offset. snapshots: from whole_snapshots. partial_contents: the contents of
+    snapshots that hold a record which this release doesn't know. No replay begins with such a
+    snapshot."""
     held: _Runs = []
     unknown: list[int] = []
     for piece in pieces:
         held += piece.held
         unknown += piece.unknown
     present = [*_joined(held)]
-    planned_snapshots = [
-        (
-            PlannedSnapshot(
-                *one[:3], _epoch_before(committed, present, one.end_offset), one.timestamp_us
-            ),
-            one.content_sha256 not in partial_contents,
-        )
+    placed = (
+        one._replace(branch_epoch=_epoch_before(committed, present, one.end_offset))
         for one in snapshots
-    ]
-    runs = _without(present, unknown)
+    )
+    ordered = sorted(placed, key=itemgetter(0, 1, 2))
+    begins = [one for one in ordered if one.content_sha256 not in partial_contents]
+    runs = (
+        ReplayRun(start, end, _base(start, end, begins))
+        for start, end in _without(present, unknown)
+    )
     log_end = present[-1][1] if present else None
-    return Planned(plan_of(runs, planned_snapshots, log_end), frozenset(unknown))
+    return ReplayPlan(tuple(runs), tuple(ordered), log_end, frozenset(unknown))
+
+
+def _base(start: int, end: int, begins: Sequence[PlannedSnapshot]) -> PlannedSnapshot | None:
+    """The oldest of the snapshots with which the run can begin. A run from offset 0 needs none."""
+    fits = (
+        one
+        for one in begins
+        if start > 0
+        and start <= one.end_offset <= end
+        and (one.branch_epoch is None or one.is_on_branch)
+    )
+    return next(fits, None)
 
 
 def _joined(runs: _Runs) -> Iterator[tuple[int, int]]:

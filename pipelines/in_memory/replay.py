@@ -24,14 +24,14 @@ from pipelines.in_memory.branch import (
     tail_records,
 )
 from pipelines.in_memory.committed import AgreedBranch
-from pipelines.in_memory.plan import Planned, WholeSnapshot, planned, surveyed, whole_snapshots
+from pipelines.in_memory.plan import planned, surveyed, whole_snapshots
 from pipelines.in_memory.rows import Row
 from pipelines.replay.columns import RecordPlace, is_unknown, spread, with_json
 from pipelines.replay.compared import REPLAYED, Comparing
 from pipelines.replay.entries import Entries
 from pipelines.replay.history import History
 from pipelines.replay.parts import OF_LOG, OF_TAIL, SOURCE_OF_SNAPSHOT, Part, batches_of
-from pipelines.replay.plan import PlannedSnapshot
+from pipelines.replay.plan import PlannedSnapshot, ReplayPlan
 from pipelines.replay.written import WRITTEN
 from replica.model.keys import ReplicaId
 
@@ -48,16 +48,14 @@ class BranchRange(NamedTuple):
 
 @dataclass(frozen=True)
 class ReplayLog(ABC):
-    """The records of a cluster.
-
-    committed: the agreed branch. pieces: ranges of the branch, ascending, which together are all of
-    it. tails: the branches that lost. snapshots: the whole snapshots, each id and content once.
-    """
+    """The records of a cluster. committed: the agreed branch. pieces: ranges of the branch,
+    ascending, which together are the whole branch. tails: the branches that lost. snapshots: from
+    whole_snapshots."""
 
     committed: AgreedBranch
     pieces: Sequence[BranchRange]
     tails: Sequence[LostTail]
-    snapshots: Sequence[WholeSnapshot]
+    snapshots: Sequence[PlannedSnapshot]
 
     @abstractmethod
     def branch(self, piece: BranchRange) -> BranchRecords:
@@ -134,7 +132,7 @@ def replayed(log: ReplayLog) -> Replayed:
         one for one in contents if is_unknown(log.content(one, contents[one])).any()
     ]
     plan = planned(log.committed, pieces, log.snapshots, partial_contents)
-    part = Part(log.committed.cluster_id, 0, 1, plan.plan, rows_of(log, plan, 0, 1))
+    part = Part(log.committed.cluster_id, 0, 1, plan, rows_of(log, plan, 0, 1))
     batches = [*walk(part)]
     written, compared = (
         pa.Table.from_batches([one for one in batches if one.schema.equals(kind)], kind)
@@ -147,19 +145,19 @@ _Due: TypeAlias = tuple[int, str, PlannedSnapshot | LostTail]
 
 
 def rows_of(
-    log: ReplayLog, planned: Planned, bucket: int, buckets: int
+    log: ReplayLog, plan: ReplayPlan, bucket: int, buckets: int
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of one part of a cluster's replay, as Part takes them. Raises what the log
-    raises."""
+    """The rows of one part of a cluster's replay, as Part takes them. Raises the errors of the
+    log."""
     due: list[_Due] = [
         (one.end_offset, SOURCE_OF_SNAPSHOT % (one.epoch, one.content_sha256), one)
-        for one in planned.plan.snapshots
+        for one in plan.snapshots
     ]
     due += [(one.position, OF_TAIL + one.tail_id, one) for one in log.tails]
     due.sort(key=lambda one: one[:2], reverse=True)
     cluster_id = log.committed.cluster_id
     beside = partial(_beside, log, bucket=bucket, buckets=buckets)
-    unknown = np.array(sorted(planned.unknown), np.int64)
+    unknown = np.array(sorted(plan.unknown), np.int64)
     for piece in log.pieces:
         rows, commitments = log.branch(piece)
         offsets = rows["offset"].combine_chunks()

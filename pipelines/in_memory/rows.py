@@ -26,12 +26,17 @@ def milliseconds(at: datetime) -> int:
 
 
 def microseconds(at: datetime | None) -> int | None:
-    """Whole us since the epoch. None for None."""
+    """Whole microseconds since the epoch. None for None."""
     return None if at is None else (at - EPOCH) // MICROSECOND
 
 
+def ms_between(start: datetime | None, end: datetime | None) -> int | None:
+    """The milliseconds from one time to another. None where one of the times is unknown."""
+    return None if start is None or end is None else milliseconds(end) - milliseconds(start)
+
+
 def from_microseconds(at: int) -> datetime:
-    """The time so many us after the epoch."""
+    """The time that is this number of microseconds after the epoch."""
     return EPOCH + at * MICROSECOND
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from operator import itemgetter
 from typing import Any
 
 from pipelines.finding_rows import FINDING, finding_row
@@ -28,7 +29,7 @@ from replica.severity import Severity
 _UNREADABLE = {UNDECODABLE_RECORD.id, *NOT_KNOWN}
 _EVIDENCE = ("rule", "file", "position", "offset", "message")
 """The fields of a finding that gold.snapshot_validity shows."""
-_FIRST = ("node_id", "directory_id", "file")
+_ids = itemgetter(*CONTENT_IDS)
 _SHOWN_NAME = re.compile(r"((checkpoints/)?[^/]+?)(\.deleted)?$")
 """Its first group is the file name that is shown for a snapshot. The table has the last name of the
 file, which may have a suffix that Kafka gave it before deletion."""
@@ -61,7 +62,8 @@ def _judged(
     held: Row, told: Sequence[Row], comparison: Row | None, first_unknown: int | None
 ) -> Row:
     """A row of judged_snapshots. held: one of held_snapshots. told: bronze's findings on the
-    snapshot. comparison: that with the replay. first_unknown: the result of _first_unknown."""
+    snapshot. comparison: its comparison with the replay. first_unknown: the offset of the capture
+    in _first_unknown."""
     added = list(_content_findings(held, told, comparison, first_unknown))
     found = [*told, *added]
     severities = [(one["rule"], Severity(one["severity"])) for one in found]
@@ -122,16 +124,17 @@ def snapshot_validity(judged: Iterable[Row]) -> list[Row]:
 
 
 def same_snapshot_findings(bronze: BronzeRows, replayed: Iterable[Row]) -> Iterator[Row]:
-    """The findings on snapshots of one id, as rows with the columns PLACED. Each snapshot is
-    compared with the first replica's snapshot of the same id in the capture group. Left out are
-    snapshots that can't be read as a whole, and the bootstrap snapshot 0-0, which is no state."""
+    """The findings on snapshots of one id, as rows of gold.findings without family and subjects.
+    Each snapshot is compared with the first replica's snapshot of the same id in the capture group.
+    Left out are snapshots that can't be read as a whole, and the bootstrap snapshot 0-0, which is
+    no state."""
     compared = {
         (*_ids(row), row["against_sha256"]): row
         for row in replayed
         if row["against_sha256"] is not None and row["refused"] == 0
     }
     for members in _of_one_id(bronze).values():
-        first, *others = sorted(members, key=lambda row: tuple(row[name] for name in _FIRST))
+        first, *others = sorted(members, key=itemgetter("node_id", "directory_id", "file"))
         for other in others:
             yield from _beside_first(other, first, compared)
 
@@ -216,10 +219,6 @@ def _first_unknown(found: Iterable[Row]) -> dict[str, int]:
                 first.get(row["capture_id"], row["offset"]), row["offset"]
             )
     return first
-
-
-def _ids(row: Row) -> tuple[Any, ...]:
-    return tuple(row[name] for name in CONTENT_IDS)
 
 
 def _in_order(sample: Sequence[Row] | None) -> list[Row]:

@@ -37,7 +37,7 @@ _TRIED_EVERY_S = 2.0
 
 @contextmanager
 def claimed(lake: Lake, waiting: Callable[[], None]) -> Iterator[None]:
-    """Holds the lake. waiting: is called once where another process holds it.
+    """Holds the lake. waiting: is called once where another process holds the lake.
 
     Raises UnwritableFileError where the store refuses; UsageError, at the end, where the claim was
     lost meanwhile.

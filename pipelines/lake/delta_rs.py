@@ -19,7 +19,7 @@ WRITER = WriterProperties(compression="SNAPPY", statistics_truncate_length=32)
 
 
 def open_table(uri: str, version: int | None = None) -> DeltaTable:
-    """Open a table at a version; None for the newest. uri: as from Lake.table_uri.
+    """Open a table at a version; None opens the newest one. uri: the form of Lake.table_uri.
 
     Raises what deltalake raises: TableNotFoundError, DeltaError, OSError. Raises
     UnreadableFileError where an object store refuses, and for a table with a file elsewhere.

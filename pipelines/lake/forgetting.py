@@ -18,7 +18,8 @@ FILE_NAME = "_forgetting.json"
 
 @dataclass(frozen=True, slots=True)
 class Targets:
-    """captures: ids of captures, or of capture groups. clusters: cluster ids."""
+    """What is to be forgotten. captures: ids of captures, or of capture groups. clusters: cluster
+    ids."""
 
     captures: frozenset[str] = frozenset()
     clusters: frozenset[str] = frozenset()

@@ -27,9 +27,9 @@ SCHEMAS = ("bronze", "silver", "gold")
 
 @dataclass(frozen=True, slots=True)
 class Lake:
-    """place: a folder or a URI in its user's words, which messages repeat. root: the same for
-    Spark, whose JVM may have another working directory: an absolute path, or a URI that Hadoop
-    knows (s3:// becomes s3a://). Lakes with the same root are equal."""
+    """A lake. place: a folder or a URI in its user's words, which messages repeat. root: the same
+    place for Spark, whose JVM may have another working directory: an absolute path, or a URI that
+    Hadoop knows (s3:// becomes s3a://). Lakes with the same root are equal."""
 
     place: str = field(compare=False)
     root: str
@@ -69,8 +69,8 @@ class Lake:
         return self.path(contract.schema_name, contract.table_name)
 
     def read(self, name: str) -> bytes | None:
-        """The content of a small file, None where it doesn't exist. Raises UnreadableFileError,
-        OSError."""
+        """The content of a small file; None where there is no such file. Raises
+        UnreadableFileError, OSError."""
         if not self.is_remote:
             try:
                 return read_file(str(self.folder / name), MAX_STATE_BYTES)

@@ -17,7 +17,7 @@ from pipelines.capture.spool import remove_left_over
 from pipelines.lake import Lake
 from pipelines.lake.claims import claimed
 from pipelines.lake.links import refuse_links
-from replica.errors import UnwritableFileError
+from replica.errors import UnwritableFileError, writing
 
 FILE_NAME = "_ingest.lock"
 """Delta tables never start with an underscore."""
@@ -26,7 +26,7 @@ WAITS = "waits until an ingest has written all tables of bronze"
 
 @contextmanager
 def locked(lake: Lake, waiting: Callable[[], None]) -> Iterator[None]:
-    """Holds the lake's lock. waiting: is called where another process holds it.
+    """Holds the lake's lock. waiting: is called where another process holds the lock.
 
     The lock works between processes of this machine, and between machines where the file system
     shares locks (NFS 4 does). Raises UnwritableFileError where the lake's folder can't be made or
@@ -79,17 +79,15 @@ def between_ingests(lake: Lake, progress: Callable[[str], None]) -> Iterator[Non
 def _lock_file(lake: Lake) -> Iterator[BinaryIO]:
     refuse_links(lake)
     path = Path(lake.folder, FILE_NAME)
-    try:
+    with writing(str(path)):
         path.parent.mkdir(parents=True, exist_ok=True)
         file = path.open("ab")
-    except OSError as error:
-        raise UnwritableFileError(str(path), error.strerror or str(error)) from error
     with file:
         yield file
 
 
 def _take(file: BinaryIO, waiting: Callable[[], None]) -> None:
-    """Takes the lock. waiting: is called where another process holds it."""
+    """Takes the lock. waiting: is called where another process holds the lock."""
     if not _take_if_free(file):
         waiting()
         fcntl.flock(file, fcntl.LOCK_EX)

@@ -9,6 +9,7 @@ import uuid
 from dataclasses import dataclass
 from pathlib import Path
 
+from pipelines.capture.private import new_file
 from pipelines.lake import Lake
 from replica.errors import UsageError
 from replica.metadata.redact import Redactor
@@ -55,8 +56,9 @@ def lake_key_file(lake: Lake, key: bytes, copies: Path | None = None) -> str:
     """The absolute path of the lake's key file, which is made where it is absent, and which only
     its owner may read. It is absolute because Spark's workers may have another working directory.
 
-    key: from lake_key. copies: the folder for a copy of a key that lies in an object store. Two
-    processes that make a key at once may not agree, so the caller must hold the lake's lock.
+    key: the result of lake_key. copies: the folder for a copy of a key that lies in an object
+    store. Two processes that make a key at once may not agree, so the caller must hold the lake's
+    lock.
     """
     if lake.is_remote:
         assert copies is not None, "a key in an object store has no path"
@@ -106,8 +108,7 @@ def _create(path: Path, key: bytes) -> None:
 
 
 def _write_new(path: Path, key: bytes) -> None:
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(handle, "wb") as file:
+    with new_file(path) as file:
         file.write(key)
         file.flush()
         os.fsync(file.fileno())

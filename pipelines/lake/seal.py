@@ -23,7 +23,7 @@ _SEALED_DIGITS = 2 * (_TAG_BYTES + _HASH_BYTES)
 
 @dataclass(frozen=True, slots=True)
 class Seal:
-    """key: None for a lake that keeps hashes as they are."""
+    """The seal of a lake. key: None where the lake keeps hashes as they are."""
 
     key: bytes | None = field(default=None, repr=False)
 

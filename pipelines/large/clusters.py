@@ -16,8 +16,8 @@ from pipelines.in_memory.derived import Silver
 from pipelines.in_memory.quorum.log_growth import ENVELOPE_BYTES
 from pipelines.quality.admitted import Admitted
 from pipelines.tables import bronze
-from pipelines.tables.bronze import BATCH_KEYS
 from pipelines.tables.contract import Contract
+from pipelines.tables.keys import BATCH_KEYS, REPLICA_KEYS
 
 _READ = {
     bronze.LOG_BATCHES: COLUMNS,
@@ -45,23 +45,19 @@ def clusters_of(admitted: Admitted, frames: Mapping[Contract, DataFrame]) -> lis
     return [Silver(one, BronzeRows.of(one, tables)) for one in sorted(ids)]
 
 
-_KINDS = ("hour", "record_type")
-
-
 def record_lengths(log_records: DataFrame, holders: pa.Table) -> DataFrame:
     """The lengths of records, with the columns cluster_id and those of LENGTHS. holders: for each
     range of base offsets the replica whose copy is counted: cluster_id, node_id, directory_id, from
     (inclusive) and to (inclusive)."""
     spans = F.broadcast(dataframe_of(log_records.sparkSession, holders))
-    replica = ["cluster_id", "node_id", "directory_id"]
     records = log_records.select(
         *BATCH_KEYS,
         F.date_trunc("hour", "timestamp").alias("hour"),
         "record_type",
         (F.coalesce(F.octet_length("value"), F.lit(0)) + ENVELOPE_BYTES).alias("length"),
     )
-    held = records.join(spans, on=replica, how="inner")
+    held = records.join(spans, on=[*REPLICA_KEYS], how="inner")
     held = held.where(F.col("base_offset").between(F.col("from"), F.col("to")))
-    return held.groupBy(*BATCH_KEYS, *_KINDS).agg(
+    return held.groupBy(*BATCH_KEYS, "hour", "record_type").agg(
         F.count("length").alias("records"), F.sum("length").cast("bigint").alias("length")
     )

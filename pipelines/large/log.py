@@ -48,10 +48,8 @@ class ClusterLog(ReplayLog):
         """The log of a cluster. committed: the agreed branch as the gate admits it."""
         is_whole = bronze.LOG_RECORDS.name not in admitted.queries
         pieces = pieces_of(committed, silver.bronze.batches if is_whole else None)
-        tails, snapshots = (
-            tails_of(silver.held, committed),
-            whole_snapshots(silver.bronze.snapshots),
-        )
+        tails = tails_of(silver.held, committed)
+        snapshots = whole_snapshots(silver.bronze.snapshots)
         return ClusterLog(committed, (*pieces,), (*tails,), (*snapshots,), admitted)
 
     def branch(self, piece: BranchRange) -> BranchRecords:
@@ -76,10 +74,11 @@ class ClusterLog(ReplayLog):
     def _records(
         self, contract: Contract, place: str, where: str, others: Sequence[str] = ()
     ) -> pa.Table:
-        """RECORDS without leader_epoch, and other columns. place: the column that is `offset`.
+        """The records, with the columns of RECORDS except leader_epoch, and other columns. place:
+        the column that becomes `offset`.
 
         A payload is read only where it is all that is left of a record: for most records it is
-        more than all other columns.
+        larger than all other columns together.
         """
         where = f"cluster_id = {text(self.committed.cluster_id)} AND {where}"
         names = (place, *others, *_CONTENT)

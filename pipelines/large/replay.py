@@ -29,7 +29,7 @@ from pipelines.in_memory.metadata import (
     metadata_history,
     state_ranges,
 )
-from pipelines.in_memory.plan import Planned, Surveyed, WholeSnapshot, surveyed
+from pipelines.in_memory.plan import Surveyed, surveyed
 from pipelines.in_memory.plan import planned as planned_of
 from pipelines.in_memory.replay import BranchRange, rows_of, walk
 from pipelines.in_memory.rows import Row
@@ -37,6 +37,7 @@ from pipelines.lake import Lake
 from pipelines.large.log import ClusterLog
 from pipelines.replay.compared import REPLAYED, folded
 from pipelines.replay.parts import Part
+from pipelines.replay.plan import PlannedSnapshot, ReplayPlan
 from pipelines.replay.written import CHANGE, RANGE, VERSION
 from pipelines.tables import gold
 from pipelines.tables.contract import Contract
@@ -105,7 +106,7 @@ def _replay(
     part: _PartOf,
     *,
     logs: Logs,
-    plans: dict[str, Planned],
+    plans: dict[str, ReplayPlan],
     history: WriteTarget,
     changes: WriteTarget,
 ) -> ReplayFiles:
@@ -117,7 +118,7 @@ def _replay(
     told = ReplayFiles([], [], [], [])
     rows = rows_of(log, plan, part.bucket, part.buckets)
     with no_search_for_cycles():
-        for batch in walk(Part(*part, plan.plan, rows)):
+        for batch in walk(Part(*part, plan, rows)):
             if not batch.num_rows:
                 continue
             if batch.schema.equals(REPLAYED):
@@ -152,8 +153,9 @@ def _is_contested(changes: pa.RecordBatch, tails: Iterable[LostTail]) -> npt.NDA
 
 @dataclass
 class _Files:
-    """Files of one table, written as their rows come. made: makes the table's rows from rows of
-    WRITTEN. size: the bytes of Arrow in one file; None where all rows are to be in one file."""
+    """Files of one table, written as their rows come. made: a function that makes the table's rows
+    from rows of WRITTEN. size: the bytes of Arrow in one file; None where all rows are to be in one
+    file."""
 
     target: WriteTarget
     contract: Contract
@@ -172,7 +174,7 @@ class _Files:
                 self._write()
 
     def end(self) -> list[NewFile]:
-        """All files. Raises as `add`."""
+        """All files. Raises the errors of `add`."""
         if self.waiting:
             self._write()
         return self.files
@@ -191,10 +193,10 @@ Logs: TypeAlias = Mapping[str, ClusterLog]
 
 class _Stretch(NamedTuple):
     cluster_id: str
-    of: BranchRange | WholeSnapshot
+    of: BranchRange | PlannedSnapshot
 
 
-def planned(tasks: Tasks, logs: Logs) -> dict[str, Planned]:
+def planned(tasks: Tasks, logs: Logs) -> dict[str, ReplayPlan]:
     """The plan of each cluster that has records to replay, or a whole snapshot.
 
     Reads all records of the agreed branches and of whole snapshots, a piece in each part of the
@@ -215,12 +217,10 @@ def planned(tasks: Tasks, logs: Logs) -> dict[str, Planned]:
         one: planned_of(log.committed, pieces[one], log.snapshots, partial_contents[one])
         for one, log in logs.items()
     }
-    return {
-        cluster_id: one for cluster_id, one in plans.items() if one.plan.runs or one.plan.snapshots
-    }
+    return {cluster_id: one for cluster_id, one in plans.items() if one.runs or one.snapshots}
 
 
-def _stretches(log: ClusterLog) -> Iterator[BranchRange | WholeSnapshot]:
+def _stretches(log: ClusterLog) -> Iterator[BranchRange | PlannedSnapshot]:
     """The pieces of the branch, and each content of a snapshot under one of its ids."""
     yield from log.pieces
     yield from {one.content_sha256: one for one in log.snapshots}.values()

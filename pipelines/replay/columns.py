@@ -15,6 +15,7 @@ from pipelines.replay.entries import (
     SPREAD,
     STATEFUL_CONTROL,
     bucket_of,
+    mask_of,
     stored_record,
 )
 from replica.message.primitives import uuid_text
@@ -24,14 +25,11 @@ from replica.metadata.record import UnknownRecord
 from replica.metadata.records import RECORDS_BY_KEY
 from replica.metadata.variant_reader import variant_json
 
-RECORDS = pa.schema(
-    [
-        ("offset", pa.int64()),
-        ("leader_epoch", pa.int32()),
-        *(SPREAD.field(name) for name in ("timestamp", "is_control", "record_type")),
-        *(SPREAD.field(name) for name in ("record_version", "payload", "value")),
-    ]
-)
+_READ = (
+    "offset", "leader_epoch", "timestamp", "is_control", "record_type", "record_version",
+    "payload", "value",
+)  # fmt: skip
+RECORDS = pa.schema([SPREAD.field(name) for name in _READ])
 """The columns that are read of each record. payload: JSON, only where `value` is NULL."""
 
 _Mask = npt.NDArray[np.bool_]
@@ -47,7 +45,7 @@ _TOPIC_ID = slice(7, 23)
 def with_json(rows: pa.Table) -> pa.Table:
     """The rows with `payload`, which is a VARIANT, as JSON where `value` is NULL, and as NULL
     elsewhere."""
-    bare = np.flatnonzero(_mask(rows["value"].is_null()))
+    bare = np.flatnonzero(mask_of(rows["value"].is_null()))
     texts = np.full(rows.num_rows, None, object)
     for place in bare.tolist():
         payload = rows["payload"][place].as_py()
@@ -69,7 +67,7 @@ class RecordPlace(NamedTuple):
 def is_unknown(rows: pa.Table) -> _Mask:
     """Whether each record has an api key, version or control type that this release doesn't know.
     rows: RECORDS."""
-    is_control = _mask(rows["is_control"])
+    is_control = mask_of(rows["is_control"])
     found = is_control & ~_of_types(rows, KNOWN_CONTROL)
     return found | (~is_control & _has_unknown_bytes(rows))
 
@@ -78,19 +76,19 @@ def _has_unknown_bytes(rows: pa.Table) -> _Mask:
     """Whether each record, if it is a metadata record, is of a type or version that this release
     doesn't know. Only the JSON of a record of an unknown type has a field apiKey."""
     values = rows["value"].combine_chunks()
-    found = _mask(pc.fill_null(pc.match_substring(rows["payload"], '"apiKey":'), False))
-    found &= _mask(values.is_null())
+    found = mask_of(pc.fill_null(pc.match_substring(rows["payload"], '"apiKey":'), False))
+    found &= mask_of(values.is_null())
     envelopes = pc.binary_slice(values, 0, _ENVELOPE_BYTES).dictionary_encode()
     found |= _where(envelopes, lambda one: _is_unknown(one) is True)
     is_long = _where(envelopes, lambda one: _is_unknown(one) is None)
-    for index in np.flatnonzero(is_long & ~_mask(rows["is_control"])).tolist():
+    for index in np.flatnonzero(is_long & ~mask_of(rows["is_control"])).tolist():
         found[index] = isinstance(decode(values[index].as_py()), UnknownRecord)
     return found
 
 
 def _is_unknown(envelope: bytes) -> bool | None:
-    """Whether values that begin so are of a type or version that this release doesn't know. None
-    where a number of the envelope has more than one byte."""
+    """Whether values that begin with this envelope are of a type or version that this release
+    doesn't know. None where a number of the envelope has more than one byte."""
     if len(envelope) < _ENVELOPE_BYTES or max(envelope) > _ONE_BYTE:
         return None
     schema = RECORDS_BY_KEY.get(envelope[1])
@@ -102,7 +100,7 @@ def spread(
 ) -> pa.Table:
     """The rows of SPREAD of those records that one part of a replay needs: records that have state
     and a key of its bucket, and records that every part needs. rows: records with the columns of
-    RECORDS. unknown: from is_unknown."""
+    RECORDS. unknown: the result of is_unknown."""
     kept = _has_state(rows, unknown)
     if buckets > 1:
         kept &= unknown | _is_in_bucket(rows, bucket, buckets)
@@ -127,9 +125,9 @@ def _column(value: pa.Array | int | str | None, kind: pa.DataType, count: int) -
 
 def _has_state(rows: pa.Table, unknown: _Mask) -> _Mask:
     """Whether a replay applies each record, or must know that it is there."""
-    is_valued = _mask(pc.is_valid(rows["value"]))
+    is_valued = mask_of(pc.is_valid(rows["value"]))
     return np.where(
-        _mask(rows["is_control"]),
+        mask_of(rows["is_control"]),
         _of_types(rows, STATEFUL_CONTROL) & is_valued,
         _of_types(rows, _STATEFUL) | unknown,
     )
@@ -179,8 +177,3 @@ def _where(values: pa.Array, holds: Callable[[Any], bool]) -> _Mask:
     answers = np.array([*map(holds, encoded.dictionary.to_pylist()), False], np.bool_)
     codes: npt.NDArray[np.int64] = encoded.indices.fill_null(-1).to_numpy()
     return answers[codes]
-
-
-def _mask(column: pa.Array | pa.ChunkedArray) -> _Mask:
-    found = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-    return np.array(found.to_numpy(zero_copy_only=False), np.bool_)

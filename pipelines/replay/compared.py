@@ -28,37 +28,25 @@ _DIFFERENCE = pa.struct(
         *((name, pa.string()) for name in ("entity", "key", "in_snapshot", "in_log")),
     ]
 )
-_REFUSAL = pa.struct(
-    [
-        ("offset", pa.int64()),
-        ("record_type", pa.string()),
-        ("reason", pa.string()),
-        ("because", pa.list_(pa.int64())),
-    ]
-)
-REPLAYED = pa.schema(
-    [
-        ("cluster_id", pa.string()),
-        ("base_offset", pa.int64()),
-        ("end_offset", pa.int64()),
-        ("epoch", pa.int32()),
-        ("content_sha256", pa.string()),
-        ("against_sha256", pa.string()),
-        ("different", pa.int64()),
-        ("orphans", pa.int64()),
-        ("dropped", pa.int64()),
-        *((name, pa.list_(_DIFFERENCE)) for name in ("sample", "explained_sample")),
-        ("refused", pa.int64()),
-        ("first_refused", _REFUSAL),
-    ]
-)
+_REFUSAL = pa.struct([
+    ("offset", pa.int64()), ("record_type", pa.string()), ("reason", pa.string()),
+    ("because", pa.list_(pa.int64())),
+])  # fmt: skip
+REPLAYED = pa.schema([
+    ("cluster_id", pa.string()), ("base_offset", pa.int64()),
+    ("end_offset", pa.int64()), ("epoch", pa.int32()), ("content_sha256", pa.string()),
+    ("against_sha256", pa.string()),
+    ("different", pa.int64()), ("orphans", pa.int64()), ("dropped", pa.int64()),
+    ("sample", pa.list_(_DIFFERENCE)), ("explained_sample", pa.list_(_DIFFERENCE)),
+    ("refused", pa.int64()), ("first_refused", _REFUSAL),
+])  # fmt: skip
 """A row is about a snapshot, or about a run of the log from base_offset to end_offset (exclusive).
 For a run content_sha256 and epoch are NULL. The row has what one part of a replay found.
 
-against_sha256: the other content of the snapshot's id that it was compared with, NULL for the log.
-refused: how many records can't be applied. orphans, dropped: as in check.snapshots.Differing.
-sample: the first of the other differences (place: as in PLACE_OF). explained_sample: the first
-orphans and dropped ones, of two contents.
+against_sha256: the other content of the snapshot's id with which the snapshot was compared; NULL
+where it was compared with the log. refused: how many records can't be applied. orphans, dropped: as
+in check.snapshots.Differing. sample: the first of the other differences (place: as in PLACE_OF).
+explained_sample: the first orphans and dropped entities, where two contents were compared.
 """
 
 COUNTS = ("different", "orphans", "dropped", "refused")

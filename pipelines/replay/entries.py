@@ -29,26 +29,16 @@ from replica.scan.native import Longs
 from replica.scan.version_input import NOWHEN, VersionRows
 from replica.scan.version_input import rows_of as kernel_rows
 
-SPREAD = pa.schema(
-    [
-        ("cluster_id", pa.string()),
-        ("bucket", pa.int32()),
-        ("position", pa.int64()),
-        ("source", pa.string()),
-        ("offset", pa.int64()),
-        ("timestamp", pa.timestamp("us", tz="UTC")),
-        ("leader_epoch", pa.int32()),
-        ("commitment", pa.string()),
-        ("is_control", pa.bool_()),
-        ("record_type", pa.string()),
-        ("record_version", pa.int32()),
-        ("payload", pa.string()),
-        ("value", pa.binary()),
-    ]
-)
-"""source: the branch or snapshot that the record is of (module parts). position: the log offset at
-which the part needs it. offset: in a snapshot the record's index. payload: JSON, set only where
-`value` is NULL."""
+SPREAD = pa.schema([
+    ("cluster_id", pa.string()), ("bucket", pa.int32()), ("position", pa.int64()),
+    ("source", pa.string()), ("offset", pa.int64()), ("timestamp", pa.timestamp("us", tz="UTC")),
+    ("leader_epoch", pa.int32()), ("commitment", pa.string()),
+    ("is_control", pa.bool_()), ("record_type", pa.string()), ("record_version", pa.int32()),
+    ("payload", pa.string()), ("value", pa.binary()),
+])  # fmt: skip
+"""source: the branch or snapshot that has the record (module parts). position: the log offset at
+which the part needs the record. offset: for a snapshot the record's index. payload: JSON, set only
+where `value` is NULL."""
 
 KNOWN_CONTROL = [control.name for control in ControlType if control > ControlType.COMMIT]
 STATEFUL_CONTROL = ("KRAFT_VERSION", "KRAFT_VOTERS")
@@ -85,14 +75,21 @@ def stored_record(
 
 
 _RECORD = slice(SPREAD.names.index("is_control"), len(SPREAD.names))
+
+
+def record_of(row: tuple[Any, ...]) -> ReplayedRecord:
+    """The record of a row with the columns of SPREAD. Raises the errors of stored_record."""
+    return stored_record(*row[_RECORD])
+
+
 _MOST_SINGLY = 20
 """How many rows are read one by one before all rows are read together."""
 _ENTRY = slice(SPREAD.names.index("offset"), SPREAD.names.index("is_control"))
 
 
 class LogEntry(NamedTuple):
-    """A record of the log. timestamp_us: us since the epoch, None where Kafka has no time.
-    commitment: as in silver.committed_log; on a tail superseded or unproven."""
+    """A record of the log. timestamp_us: us since the epoch; None where Kafka has no time.
+    commitment: as in silver.committed_log; superseded or unproven for a record of a tail."""
 
     offset: int
     timestamp_us: int | None
@@ -102,7 +99,7 @@ class LogEntry(NamedTuple):
 
 
 class Entries:
-    """Consecutive records of the log. rows: with the columns of SPREAD."""
+    """Consecutive records of the log. rows: the records, with the columns of SPREAD."""
 
     def __init__(self, rows: pa.RecordBatch) -> None:
         self._rows = rows
@@ -189,15 +186,20 @@ def stretches(batch: pa.RecordBatch, names: Sequence[str]) -> Iterator[pa.Record
     differ = np.zeros(batch.num_rows - 1, np.bool_)
     for name in names:
         column = batch.column(name)
-        changes = pc.not_equal(column.slice(1), column.slice(0, len(column) - 1))
-        differ |= np.asarray(changes.to_numpy(zero_copy_only=False), np.bool_)
+        differ |= mask_of(pc.not_equal(column.slice(1), column.slice(0, len(column) - 1)))
     bounds = [0, *(np.flatnonzero(differ) + 1).tolist(), batch.num_rows]
     for low, high in pairwise(bounds):
         yield batch.slice(low, high - low)
 
 
 def _entry(row: tuple[Any, ...]) -> LogEntry:
-    return LogEntry._make((*row[_ENTRY], stored_record(*row[_RECORD])))
+    return LogEntry._make((*row[_ENTRY], record_of(row)))
+
+
+def mask_of(column: pa.Array | pa.ChunkedArray) -> npt.NDArray[np.bool_]:
+    """A column of booleans without NULL."""
+    found = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    return np.array(found.to_numpy(zero_copy_only=False), np.bool_)
 
 
 def _longs(column: pa.Array) -> Longs:

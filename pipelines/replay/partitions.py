@@ -193,7 +193,7 @@ class Partitions:
         )
 
     def _learn_topics(self, topics: Sequence[tuple[str, str | None]]) -> None:
-        """Takes over the ids and names of topics, None for a topic that is removed."""
+        """Takes over the ids and names of topics. The name of a removed topic is None."""
         assert self._book is not None
         for some in _chunks(topics):
             values = [

@@ -22,8 +22,9 @@ from pipelines.replay.entries import (
     Entries,
     LogEntry,
     bucket_of,
+    mask_of,
+    record_of,
     rows_of,
-    stored_record,
     stretches,
 )
 from pipelines.replay.plan import PlannedSnapshot, ReplayPlan, ReplayRun
@@ -41,7 +42,6 @@ OF_SNAPSHOT, OF_TAIL, OF_LOG = "0", "1", "2"
 SOURCE_OF_SNAPSHOT = f"{OF_SNAPSHOT}%010d%s"
 """The `source` of a snapshot's row. It has the epoch and the content, so that rows sort by both."""
 _ROWS_AT_ONCE = 4096
-_RECORD = slice(SPREAD.names.index("is_control"), len(SPREAD.names))
 
 
 class SnapshotEntities(NamedTuple):
@@ -69,10 +69,9 @@ class End(NamedTuple):
 
 
 class LostRecords(NamedTuple):
-    """The records that replicas held at this offset and above beside the agreed branch. Read them
-    before the next step."""
+    """The records that replicas held from an offset on beside the agreed branch. Read them before
+    the next step."""
 
-    fork_offset: int
     entries: Iterator[LogEntry]
 
 
@@ -81,8 +80,8 @@ Step: TypeAlias = SnapshotEntities | Begin | End | LostRecords | Entries
 
 @dataclass(frozen=True)
 class Part:
-    """One part of a cluster's replay. rows: with the columns of SPREAD, sorted by position, source
-    and offset. They have the contents of all complete snapshots."""
+    """One part of a cluster's replay. rows: the part's records, with the columns of SPREAD, sorted
+    by position, source and offset. They have the contents of all complete snapshots."""
 
     cluster_id: str
     bucket: int
@@ -119,15 +118,14 @@ class Part:
             else:
                 yield from due.before(position, source)
                 if due.is_open:
-                    yield LostRecords(
-                        position, chain.from_iterable(map(Entries.each, map(Entries, rows)))
-                    )
+                    entries = map(Entries.each, map(Entries, rows))
+                    yield LostRecords(chain.from_iterable(entries))
         yield from due.rest()
 
     def _image_of(self, rows: Iterator[tuple[Any, ...]]) -> tuple[Image, int]:
         replay, refused = Replay(), 0
         for row in rows:
-            record = stored_record(*row[_RECORD])
+            record = record_of(row)
             refusal = replay.apply(IN_SNAPSHOT, record)
             refused += refusal is not None and self.owns_record(record)
         return replay.image(), refused
@@ -195,9 +193,7 @@ class _Piece(NamedTuple):
 
 
 def _pieces(rows: pa.RecordBatch) -> Iterator[_Piece]:
-    is_log = np.asarray(
-        pc.equal(rows.column("source"), OF_LOG).to_numpy(zero_copy_only=False), np.bool_
-    )
+    is_log = mask_of(pc.equal(rows.column("source"), OF_LOG))
     places = np.where(is_log, -1, rows.column("position").to_numpy())
     for piece in stretches(rows.append_column("place", pa.array(places)), ("source", "place")):
         source, place = piece.column("source")[0].as_py(), piece.column("place")[0].as_py()

@@ -1,4 +1,4 @@
-"""What each record of the agreed branch writes, as rows: versions of entities, and changes."""
+"""The rows that the records of the agreed branch write: versions of entities, and changes."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Since(NamedTuple):
 def written_rows(
     rows: list[tuple[Any, ...]], names: tuple[str, ...], same: Mapping[str, Any]
 ) -> pa.RecordBatch:
-    """Rows as WRITTEN. names: their columns. same: the values that all of them have in other
+    """Rows as WRITTEN. names: the columns of `rows`. same: the values that all rows have in other
     columns."""
     columns = dict(zip(names, zip(*rows, strict=True), strict=True))
     kinds = {name: WRITTEN.field(name).type for name in names}
@@ -57,7 +57,7 @@ def written_rows(
 
 
 def written(count: int, columns: Mapping[str, pa.Array], same: Mapping[str, Any]) -> pa.RecordBatch:
-    """`count` rows as WRITTEN. same: the values that all of them have in some columns. Columns that
+    """`count` rows as WRITTEN. same: the values that all rows have in some columns. Columns that
     neither argument names are NULL."""
     arrays = [
         columns[field.name]

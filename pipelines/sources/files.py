@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from pipelines.capture.remote import file_name, remote_files
 from pipelines.object_store import is_uri, shown_uri
-from replica.errors import UnreadableFileError, UsageError
+from replica.errors import UsageError, reading
 from replica.format.discovery import DirectoryPath, discover
 from replica.format.file_names import LOG_KINDS, FileKind, classify
 from replica.format.reading import refuse_foreign_link
@@ -20,7 +20,7 @@ class SourceFile:
     column `file`.
 
     start: the first byte to read, where a batch begins. next_offset: that batch's base offset, for
-    a start above 0. end: the byte to stop at (exclusive), None for the file's end.
+    a start above 0. end: the byte to stop at (exclusive); None to read up to the file's end.
     """
 
     path: str
@@ -82,7 +82,5 @@ def _is_wanted(name: str, kind: FileKind) -> bool:
 
 
 def _names(folder: str) -> list[str]:
-    try:
+    with reading(folder):
         return sorted(os.listdir(folder)) if os.path.isdir(folder) else []
-    except OSError as error:
-        raise UnreadableFileError(folder, error.strerror or str(error)) from error

@@ -45,37 +45,27 @@ from replica.format.reading import MAX_STATE_BYTES, read_file
 from replica.format.snapshot import parse_name
 from replica.metadata.redact import Redactor
 
-BATCH_COLUMNS = (
-    ("file", "string"),
-    ("position", "bigint"),
-    ("base_offset", "bigint"),
-    ("last_offset", "bigint"),
-    ("leader_epoch", "int"),
-    ("crc", "bigint"),
-    ("crc_valid", "boolean"),
-    ("is_control", "boolean"),
-    ("record_count", "int"),
-    ("size_bytes", "bigint"),
-    ("base_timestamp", "timestamp"),
-    ("max_timestamp", "timestamp"),
-)
-RECORD_COLUMNS = (
-    ("file", "string"),
-    ("position", "bigint"),
-    ("base_offset", "bigint"),
-    ("leader_epoch", "int"),
-    ("crc", "bigint"),
-    ("offset", "bigint"),
-    ("timestamp", "timestamp"),
-    ("is_control", "boolean"),
-    ("record_type", "string"),
-    ("record_version", "int"),
-    ("payload", "variant"),
-    ("value", "binary"),
-    ("error", "string"),
-)
+BATCH_COLUMNS = {
+    "file": "string", "position": "bigint", "base_offset": "bigint", "last_offset": "bigint",
+    "leader_epoch": "int", "crc": "bigint", "crc_valid": "boolean", "is_control": "boolean",
+    "record_count": "int", "size_bytes": "bigint",
+    "base_timestamp": "timestamp", "max_timestamp": "timestamp",
+}  # fmt: skip
+"""Each column's type in Spark's DDL."""
+_OF_RECORD = {
+    "timestamp": "timestamp", "is_control": "boolean", "record_type": "string",
+    "record_version": "int", "payload": "variant", "value": "binary", "error": "string",
+}  # fmt: skip
+RECORD_COLUMNS = {
+    "file": "string", "position": "bigint", "base_offset": "bigint", "leader_epoch": "int",
+    "crc": "bigint", "offset": "bigint", **_OF_RECORD,
+}  # fmt: skip
 """position: the batch's first byte. error: why a record could not be read, NULL where it could. A
 row with an error has record_type UNREADABLE and, in `value`, the batch's bytes."""
+SNAPSHOT_COLUMNS = {
+    "file": "string", "position": "bigint", "end_offset": "bigint", "epoch": "int",
+    "index": "bigint", **_OF_RECORD,
+}  # fmt: skip
 
 _CONTENTS = {"records": RECORD_COLUMNS, "batches": BATCH_COLUMNS}
 
@@ -88,7 +78,7 @@ class KraftLogDataSource(DataSource):
         return "kraft_log"
 
     def schema(self) -> str:
-        return ", ".join(f"`{name}` {kind}" for name, kind in _columns(self.options))
+        return _ddl(_columns(self.options))
 
     def reader(self, schema: Any) -> DataSourceReader:
         return KraftLogReader(self.options)
@@ -126,7 +116,11 @@ class KraftLogReader(DataSourceReader):
             yield from rows.records(data, partition, self.redactor, self.columns)
 
 
-def _columns(options: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+def _ddl(columns: Mapping[str, str]) -> str:
+    return ", ".join(f"`{name}` {kind}" for name, kind in columns.items())
+
+
+def _columns(options: Mapping[str, str]) -> Mapping[str, str]:
     content = options.get("content", "records")
     if content not in _CONTENTS:
         raise UsageError(f"option content={content}: expected one of {', '.join(_CONTENTS)}")
@@ -134,7 +128,7 @@ def _columns(options: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
 
 
 def given_files(options: Mapping[str, str]) -> list[SourceFile] | None:
-    """The option `files`, None where the source has to search in `path`."""
+    """The files of the option `files`; None where the source has to search in `path`."""
     if "files" in options:
         try:
             return [SourceFile(*file) for file in json.loads(options["files"])]
@@ -146,8 +140,8 @@ def given_files(options: Mapping[str, str]) -> list[SourceFile] | None:
 
 
 def redactor_in(options: Mapping[str, str]) -> Redactor | None:
-    """The redactor of the options, None where secrets are kept. The driver makes it, so that all
-    tasks share its key."""
+    """The redactor that the options ask for; None where secrets are kept. The driver makes it, so
+    that all tasks share its key."""
     if _is_true(options, "keepSecrets"):
         return None
     keeps_crcs = _is_true(options, "keepCrcs")
@@ -177,16 +171,6 @@ def _shown_configs(text: str) -> frozenset[str]:
     return frozenset(names)
 
 
-SNAPSHOT_COLUMNS = (
-    ("file", "string"),
-    ("position", "bigint"),
-    ("end_offset", "bigint"),
-    ("epoch", "int"),
-    ("index", "bigint"),
-    *RECORD_COLUMNS[6:],
-)
-
-
 class KraftSnapshotDataSource(DataSource):
     """The data source `kraft_snapshot`; the module's docstring has its options."""
 
@@ -195,7 +179,7 @@ class KraftSnapshotDataSource(DataSource):
         return "kraft_snapshot"
 
     def schema(self) -> str:
-        return ", ".join(f"`{name}` {kind}" for name, kind in SNAPSHOT_COLUMNS)
+        return _ddl(SNAPSHOT_COLUMNS)
 
     def reader(self, schema: Any) -> DataSourceReader:
         return KraftSnapshotReader(self.options)

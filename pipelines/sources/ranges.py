@@ -18,7 +18,7 @@ from pyspark.sql.datasource import InputPartition
 from pipelines.capture.remote import file_name, read_remote, size_of
 from pipelines.object_store import is_uri
 from pipelines.sources.files import SourceFile
-from replica.errors import UnreadableFileError, UsageError
+from replica.errors import UnreadableFileError, UsageError, reading
 from replica.format.batch import LENGTH_PREFIX
 from replica.format.byte_source import Source
 from replica.format.file_names import FileKind, classify
@@ -92,7 +92,8 @@ class Places:
 
 
 def positive(options: Mapping[str, str], name: str) -> int | None:
-    """An option that is a number above 0, None where it isn't given. Raises UsageError."""
+    """The value of an option, a number above 0; None where the option isn't given. Raises
+    UsageError for another value."""
     text = options.get(name)
     if text is None:
         return None
@@ -156,10 +157,8 @@ def size_of_file(file: SourceFile) -> int:
     refuses."""
     if is_uri(file.path):
         return size_of(file.path)
-    try:
+    with reading(file.shown):
         return os.stat(file.path).st_size
-    except OSError as error:
-        raise UnreadableFileError(file.shown, error.strerror or str(error)) from error
 
 
 def read_range(path: str, start: int, end: int) -> bytes:
@@ -174,8 +173,9 @@ def read_range(path: str, start: int, end: int) -> bytes:
 
 
 def range_source(path: str, start: int, end: int) -> Source:
-    """The same bytes. Of a local file only a window is in memory at a time, so nobody may write to
-    the file meanwhile. Raises UnreadableFileError."""
+    """Bytes from start (inclusive) to end (exclusive) of a local file or URI. Of a local file only
+    a window is in memory at a time, so nobody may write to the file meanwhile. Raises
+    UnreadableFileError."""
     if is_uri(path):
         return read_range(path, start, end)
     return open_file(path, MAX_LOG_BYTES).part(start, end - start)

@@ -128,7 +128,7 @@ class FileStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self, path: str, begin: Position, size: int, max_bytes: int | None
     ) -> Position | None:
         """The position up to which a micro-batch reads: at least one batch, or one file, behind
-        `begin`. None where there is no more."""
+        `begin`. None where there is nothing more to read."""
 
     def _sizes(self) -> dict[str, int]:
         sizes = {}

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from pipelines.tables.contract import Contract, columns
-from pipelines.tables.keys import FINDING_KEYS
+from pipelines.tables.keys import BATCH_KEYS, FINDING_KEYS, SNAPSHOT_KEYS
 
 REPLICA = columns("""
     cluster_id string: cluster.id of meta.properties
     node_id int: node.id of meta.properties
     directory_id string: directory.id of meta.properties; AAAAAAAAAAAAAAAAAAAAAA where there is none
 """)
-REPLICA_KEYS = tuple(column.name for column in REPLICA)
 
 BATCH_KEY = (
     *REPLICA,
@@ -21,7 +20,6 @@ BATCH_KEY = (
             32 bits computed from the CRC with the lake's key
     """),
 )
-BATCH_KEYS = tuple(column.name for column in BATCH_KEY)
 
 _RECORD = columns("""
     timestamp timestamp null: the record's time; NULL where Kafka has none
@@ -132,7 +130,6 @@ SNAPSHOT_KEY = (
             lake keeps secrets
     """),
 )
-SNAPSHOT_KEYS = tuple(column.name for column in SNAPSHOT_KEY)
 
 SNAPSHOTS = Contract(
     name="bronze.snapshots",
@@ -239,19 +236,12 @@ FINDINGS = Contract(
 )
 
 BRONZE = (
-    CAPTURES,
-    LOG_BATCHES,
-    LOG_RECORDS,
-    SNAPSHOTS,
-    SNAPSHOT_RECORDS,
-    REPLICA_STATE,
-    DAMAGE,
+    CAPTURES, LOG_BATCHES, LOG_RECORDS, SNAPSHOTS, SNAPSHOT_RECORDS, REPLICA_STATE, DAMAGE,
     FINDINGS,
-)
+)  # fmt: skip
 
 DERIVED_FROM = tuple(one for one in BRONZE if one is not DAMAGE)
 """The tables that silver and gold are made from."""
-
 
 LAKE_VERSIONS = Contract(
     name="bronze.lake_versions",

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from pipelines.tables.bronze import FINDING, REPLICA, REPLICA_KEYS
+from pipelines.tables.bronze import FINDING, REPLICA
 from pipelines.tables.contract import Contract, columns
-from pipelines.tables.keys import FINDING_KEYS
+from pipelines.tables.keys import FINDING_KEYS, REPLICA_KEYS
 from pipelines.tables.quorum import QUORUM
 from pipelines.tables.silver import LEADER_VOTERS
 
@@ -60,14 +60,7 @@ DIVERGENCE_POINTS = Contract(
         superseded_lost bigint null: number of these records at whose offset another record is
             proven
     """),
-    keys=(
-        "cluster_id",
-        "capture_group",
-        "node_a",
-        "directory_a",
-        "node_b",
-        "directory_b",
-    ),
+    keys=("cluster_id", "capture_group", "node_a", "directory_a", "node_b", "directory_b"),
 )
 
 TRUNCATIONS = Contract(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from pipelines.tables.bronze import REPLICA, REPLICA_KEYS
+from pipelines.tables.bronze import REPLICA
 from pipelines.tables.contract import Contract, columns
+from pipelines.tables.keys import REPLICA_KEYS
 from pipelines.tables.silver import VOTERS
 
 _LOOK = columns("""
@@ -208,12 +209,6 @@ RETENTION_FORECAST = Contract(
 )
 
 QUORUM = (
-    REPLICA_STATUS,
-    ELECTIONS,
-    VOTES,
-    VOTER_BELIEFS,
-    LOG_GROWTH,
-    SNAPSHOT_CADENCE,
-    BATCH_SIZES,
+    REPLICA_STATUS, ELECTIONS, VOTES, VOTER_BELIEFS, LOG_GROWTH, SNAPSHOT_CADENCE, BATCH_SIZES,
     RETENTION_FORECAST,
-)
+)  # fmt: skip

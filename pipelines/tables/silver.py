@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from pipelines.tables.bronze import REPLICA, REPLICA_KEYS
+from pipelines.tables.bronze import REPLICA
 from pipelines.tables.contract import Contract, columns
+from pipelines.tables.keys import REPLICA_KEYS
 
 LEADER_VOTERS = "array<struct<voter_id:int,directory_id:string>>"
 VOTERS = (

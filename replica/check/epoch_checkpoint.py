@@ -80,7 +80,11 @@ def _differences(
             rule = files.EPOCH_CHECKPOINT_AHEAD
             message = f"{_text(entry)}; the log ends at {end}"
         yield _at_entry(rule, message, file, entry, positions[number])
-    yield from _missing(file, entries, expected)
+    known = {entry.epoch for entry in entries}
+    for missing in expected:
+        if missing.epoch not in known:
+            message = f"no entry for {_text(missing)}, which the log has"
+            yield _at_entry(files.EPOCH_CHECKPOINT_MISMATCH, message, file, missing, None)
 
 
 def _positions(file: FoundFile, entries: tuple[EpochStart, ...]) -> Sequence[int | None]:
@@ -121,16 +125,6 @@ class _Gaps:
         """Whether a gap holds the offset."""
         number = bisect_right(self._begins, offset)
         return number > 0 and self._reach[number - 1] > offset
-
-
-def _missing(
-    file: FoundFile, entries: Sequence[EpochStart], expected: Sequence[EpochStart]
-) -> Iterator[Finding]:
-    known = {entry.epoch for entry in entries}
-    for missing in expected:
-        if missing.epoch not in known:
-            message = f"no entry for {_text(missing)}, which the log has"
-            yield _at_entry(files.EPOCH_CHECKPOINT_MISMATCH, message, file, missing, None)
 
 
 def _contradiction(entry: EpochStart, starts: Mapping[int, int]) -> str:

@@ -6,7 +6,7 @@ import os
 import stat
 from collections.abc import Callable, Iterator
 
-from replica.errors import UnreadableFileError, UsageError
+from replica.errors import UnreadableFileError, UsageError, reading
 from replica.format import (
     index,
     leader_epoch_checkpoint,
@@ -71,10 +71,8 @@ def _listed(path: str, parent: str) -> Iterator[tuple[str, str]]:
 
 
 def _names(path: str) -> list[str]:
-    try:
+    with reading(path):
         return sorted(os.listdir(path))
-    except OSError as error:
-        raise UnreadableFileError(path, error.strerror or str(error)) from error
 
 
 INDEX_DECODERS: dict[FileKind, Callable[[bytes], index.OffsetIndex | index.TimeIndex]] = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import tempfile
 from collections.abc import Callable
@@ -20,7 +19,8 @@ from replica.format import (
     quorum_properties,
     quorum_state,
 )
-from replica.format.byte_source import OpenFile, Source, all_bytes, blocks, byte_source
+from replica.format.byte_source import OpenFile, Source, all_bytes, byte_source
+from replica.format.content_hash import content_hash
 from replica.format.file_names import LOG_KINDS, FileKind, FileName, classify, segment_file_name
 from replica.format.java_properties import escape
 from replica.format.listing import size_limit
@@ -39,7 +39,7 @@ class _Latest:
     bytes before they were redacted."""
 
     path: str
-    digest: bytes
+    digest: str
     content: Source
     moved: Moved
 
@@ -74,7 +74,7 @@ class RedactedFiles:
             return _UNREADABLE * len(small)
 
     def _log(self, path: str, data: Source) -> _Latest:
-        latest, digest = self._latest, _digest(data)
+        latest, digest = self._latest, content_hash(classify(os.path.basename(path)), data)
         if latest is None or (latest.path, latest.digest) != (path, digest):
             self._latest = None  # so that both are not in memory together
             content, moved = self._redacted(data)
@@ -113,13 +113,6 @@ class RedactedFiles:
 
 def _at(entry: index.OffsetIndexEntry, position: int) -> index.OffsetIndexEntry:
     return replace(entry, position=position)
-
-
-def _digest(data: Source) -> bytes:
-    found = hashlib.sha256()
-    for block in blocks(data):
-        found.update(block)
-    return found.digest()
 
 
 def _opened(file: BinaryIO) -> OpenFile:

@@ -10,12 +10,9 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from functools import partial
 from typing import Protocol
 
-from replica.errors import KraftlakeError, UnreadableFileError, UnwritableFileError
+from replica.errors import UnreadableFileError, reading, writing
 from replica.storage.spare_files import SpareFiles
 
 TEMPORARY_SUFFIX = ".tmp"
@@ -91,32 +88,32 @@ class LocalDisk(FileSystem):
         self._spare = spare or SpareFiles(0)
 
     def open(self, path: str) -> File:
-        with _reading(path):
+        with reading(path):
             return _LocalFile(path, self._opened(path, os.O_RDWR | os.O_CLOEXEC))
 
     def create(self, path: str) -> File:
         flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
-        with _writing(path):
+        with writing(path):
             return _LocalFile(path, self._opened(path, flags))
 
     def names(self, folder: str) -> tuple[str, ...]:
-        with _reading(folder), self._spare.open_with(lambda: os.scandir(folder)) as entries:
+        with reading(folder), self._spare.open_with(lambda: os.scandir(folder)) as entries:
             return tuple(sorted(entry.name for entry in entries if entry.is_file()))
 
     def rename(self, source: str, target: str) -> None:
-        with _writing(target):
+        with writing(target):
             os.replace(source, target)
 
     def remove(self, path: str) -> None:
-        with _writing(path):
+        with writing(path):
             os.remove(path)
 
     def link(self, source: str, target: str) -> None:
-        with _writing(target), contextlib.suppress(FileExistsError):
+        with writing(target), contextlib.suppress(FileExistsError):
             os.link(source, target)
 
     def sync_directory(self, folder: str) -> None:
-        with _writing(folder):
+        with writing(folder):
             handle = self._opened(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             try:
                 os.fsync(handle)
@@ -131,7 +128,7 @@ class LocalDisk(FileSystem):
             return
         above = os.path.dirname(os.path.abspath(folder))
         self.make_directory(above)
-        with _writing(folder):
+        with writing(folder):
             os.makedirs(folder, _FOLDER_MODE, exist_ok=True)
         self.sync_directory(above)
 
@@ -146,11 +143,11 @@ class _LocalFile(File):
         return self._path
 
     def size(self) -> int:
-        with _reading(self._path):
+        with reading(self._path):
             return os.fstat(self._handle).st_size
 
     def read(self, position: int, size: int) -> bytes:
-        with _reading(self._path):
+        with reading(self._path):
             data = os.pread(self._handle, size, position)
             while 0 < len(data) < size:
                 more = os.pread(self._handle, size - len(data), position + len(data))
@@ -161,36 +158,25 @@ class _LocalFile(File):
 
     def write(self, position: int, data: bytes) -> None:
         rest = memoryview(data)
-        with _writing(self._path):
+        with writing(self._path):
             while rest:
                 written = os.pwrite(self._handle, rest, position)
                 rest = rest[written:]
                 position += written
 
     def truncate(self, size: int) -> None:
-        with _writing(self._path):
+        with writing(self._path):
             os.ftruncate(self._handle, size)
 
     def sync(self) -> None:
-        with _writing(self._path):
+        with writing(self._path):
             os.fsync(self._handle)
 
     def close(self) -> None:
         if self._handle >= 0:
             handle, self._handle = self._handle, -1
-            with _writing(self._path):
+            with writing(self._path):
                 os.close(handle)
-
-
-@contextmanager
-def _raising(kind: Callable[[str, str], KraftlakeError], path: str) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise kind(path, error.strerror or str(error)) from error
-
-
-_reading, _writing = partial(_raising, UnreadableFileError), partial(_raising, UnwritableFileError)
 
 
 def read_whole(files: FileSystem, path: str, limit: int) -> bytes:

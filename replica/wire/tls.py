@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from replica.errors import UnreadableFileError, UsageError
+from replica.errors import UsageError, reading
 
 _SHORT = {
     **{"commonName": "CN", "organizationalUnitName": "OU", "organizationName": "O"},
@@ -151,11 +151,8 @@ def _name(pem: str | PemText) -> str:
 
 
 def _check_readable(path: str) -> None:
-    try:
-        with Path(path).open("rb"):
-            pass
-    except OSError as error:
-        raise UnreadableFileError(path, error.strerror or str(error)) from error
+    with reading(path), Path(path).open("rb"):
+        pass
 
 
 def _escaped(value: str) -> str:

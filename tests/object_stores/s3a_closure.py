@@ -46,8 +46,9 @@ _SDK = {{
 {sdk_jars}}}
 """The SHA-256 of each jar of the SDK, by the name of its module."""
 _JARS: tuple[Jar, ...] = (
-{jars}    *(Jar("{aws}", module, _SDK_VERSION, sha256) for module, sha256 in _SDK.items()),
-)
+{jars}    *(Jar("{aws}", module, _SDK_VERSION, sha256)
+      for module, sha256 in _SDK.items()),
+)  # fmt: skip
 S3A = JarSet("s3a's", {size}, f"s3a-{{HADOOP_VERSION}}", _JARS, "--s3")
 '''
 
@@ -84,7 +85,7 @@ def _line(path: Path) -> str:
     sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
     if (organisation, revision) == (_AWS, SDK):
         return f'    "{module}": "{sha256}",\n'
-    return f'    Jar("{organisation}", "{module}", "{revision}", "{sha256}"),\n'
+    return f'    Jar("{organisation}", "{module}", "{revision}",\n        "{sha256}"),\n'
 
 
 if __name__ == "__main__":

@@ -17,8 +17,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
 from pipelines.tables import bronze
-from pipelines.tables.bronze import REPLICA_KEYS
 from pipelines.tables.contract import Contract
+from pipelines.tables.keys import REPLICA_KEYS
 from replica.model.keys import ZERO_UUID
 
 START = datetime(2026, 1, 1, tzinfo=UTC)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from pipelines.in_memory.aggregates import distinct, equal, grouped, hour_of, smallest
 from pipelines.in_memory.control import known_directory
-from pipelines.in_memory.rows import Row, milliseconds
+from pipelines.in_memory.rows import Row, ms_between
 
 
 class _Epoch(NamedTuple):
@@ -19,7 +19,8 @@ class _Epoch(NamedTuple):
     capture that shows it.
 
     leaderless: the number of epochs without a leader since the known epoch before this one; this
-    epoch counts, too. reign_ms: None where the epoch hasn't ended, and where a time is unknown.
+    epoch counts, too. reign_ms: the epoch's length in ms; None where the epoch hasn't ended, and
+    where a time is unknown.
     """
 
     at: datetime | None
@@ -86,13 +87,9 @@ def _counted(rows: Iterable[Row]) -> Iterator[_Epoch]:
             row["has_leader"],
             row["leader_id"],
             leaderless=leaderless,
-            reign_ms=_between(row["started_at"], row["ended_at"]),
+            reign_ms=ms_between(row["started_at"], row["ended_at"]),
         )
         before = row["epoch"]
-
-
-def _between(start: datetime | None, end: datetime | None) -> int | None:
-    return None if start is None or end is None else milliseconds(end) - milliseconds(start)
 
 
 class _Vote(NamedTuple):

@@ -20,19 +20,12 @@ from pipelines.tables.keys import BATCH_KEYS
 ENVELOPE_BYTES = 7
 
 _ID = BATCH_KEYS[1:]
-LENGTHS = pa.schema(
-    [
-        ("node_id", pa.int32()),
-        ("directory_id", pa.string()),
-        ("base_offset", pa.int64()),
-        ("leader_epoch", pa.int32()),
-        ("crc", pa.int64()),
-        ("hour", pa.timestamp("us", tz="UTC")),
-        ("record_type", pa.string()),
-        ("records", pa.int64()),
-        ("length", pa.int64()),
-    ]
-)
+LENGTHS = pa.schema([
+    ("node_id", pa.int32()), ("directory_id", pa.string()), ("base_offset", pa.int64()),
+    ("leader_epoch", pa.int32()), ("crc", pa.int64()),
+    ("hour", pa.timestamp("us", tz="UTC")), ("record_type", pa.string()),
+    ("records", pa.int64()), ("length", pa.int64()),
+])  # fmt: skip
 """The records of a batch of one replica with the same hour and type: how many they are, and their
 bytes."""
 

@@ -7,7 +7,7 @@ from datetime import datetime
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from pipelines.in_memory.aggregates import equal, every, grouped, largest, some
+from pipelines.in_memory.aggregates import by_capture, equal, every, grouped, largest, some
 from pipelines.in_memory.batches import NO_TIME, Longs
 from pipelines.in_memory.control import known_directory
 from pipelines.in_memory.group_finding import newest_group
@@ -20,8 +20,8 @@ OF_CAPTURE = (*REPLICA_KEYS, "capture_group", "capture_id", "captured_at", "roun
 
 
 class _LogTimes(NamedTuple):
-    """Facts of a capture's log, None where unknown. agreed_time: the time of its newest record that
-    the agreed branch has, too."""
+    """Facts of a capture's log; None where a fact is unknown. agreed_time: the time of the log's
+    newest record that the agreed branch has, too."""
 
     last_epoch: int | None = None
     last_append_time: datetime | None = None
@@ -37,8 +37,9 @@ class _Snapshot(NamedTuple):
 
 
 class _Parts(NamedTuple):
-    """The input of the table's rows. snapshots, state, stated: by capture_id. stated: the voters
-    that a capture's files name. groups: by their names. newest: the name of the newest group."""
+    """The input of the table's rows. snapshots, state, stated: values by capture_id; stated has the
+    voters that a capture's files name. groups: the groups by their names. newest: the name of the
+    newest group."""
 
     held: HeldBatches
     snapshots: Mapping[str, _Snapshot]
@@ -72,14 +73,12 @@ def replica_status(
 
 def _newest_snapshots(snapshots: Iterable[Row]) -> dict[str, _Snapshot]:
     """By capture_id, the newest whole snapshot that it held, except 0-0."""
-    found: dict[str, _Snapshot] = {}
-    for row in snapshots:
-        if row["is_whole"] and row["end_offset"] > 0:
-            one = _Snapshot(row["epoch"], row["end_offset"], row["last_contained_log_timestamp"])
-            for capture_id in row["captures"]:
-                if nulls_first(one) > nulls_first(found.get(capture_id, _Snapshot())):
-                    found[capture_id] = one
-    return found
+    wanted = (row for row in snapshots if row["is_whole"] and row["end_offset"] > 0)
+    columns = itemgetter("epoch", "end_offset", "last_contained_log_timestamp")
+    return {
+        capture_id: _Snapshot(*max(map(columns, rows), key=nulls_first))
+        for capture_id, rows in by_capture(wanted).items()
+    }
 
 
 def _with_lag(members: Sequence[Row], name: str, parts: _Parts) -> Iterator[Row]:

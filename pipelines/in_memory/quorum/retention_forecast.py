@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from operator import itemgetter
 from typing import NamedTuple
 
-from pipelines.in_memory.aggregates import grouped, rounded, smallest
+from pipelines.in_memory.aggregates import by_capture, grouped, rounded, smallest
 from pipelines.in_memory.batches import NO_TIME, Batches
 from pipelines.in_memory.rows import Row, milliseconds, nulls_first
 from pipelines.tables.keys import REPLICA_KEYS, replica_of
@@ -28,8 +27,8 @@ _LOG_FILE = re.compile(r"/[0-9]{20}\.log$")
 
 
 class _Kept(NamedTuple):
-    """The snapshots of a capture. oldest_time: of the last record in the oldest snapshot.
-    second_end: the end offset of the second oldest, exclusive."""
+    """The snapshots of a capture. oldest_time: the time of the last record in the oldest snapshot.
+    second_end: the end offset of the second oldest snapshot, exclusive."""
 
     snapshots: int = 0
     size_bytes: int = 0
@@ -57,7 +56,7 @@ def retention_forecast(
 
     Sizes and growth are those of the newest capture: the future is unknown.
     """
-    kept = _kept_snapshots(snapshots)
+    kept = {one: _kept(rows) for one, rows in by_capture(snapshots).items()}
     growth = _log_growth(branch)
     by_snapshots = _snapshot_growth(cadence)
     for replica, looks in grouped(captures, replica_of).items():
@@ -97,8 +96,8 @@ def _forecast(log_bytes: int, kept: _Kept, growth: _Growth, by_snapshots: int | 
 
 
 def _when_bytes_are_up(in_files: int, growth: _Growth, by_snapshots: int) -> datetime | None:
-    """The time at which the log reaches its limit in bytes. by_snapshots: bytes a day. None without
-    growth, and where the time is further away than FAR_MS."""
+    """The time at which the log reaches its limit in bytes; None where the log doesn't grow, and
+    where the time is further away than FAR_MS. by_snapshots: bytes a day."""
     if growth.bytes_per_day is None or growth.log_time_ms is None:
         return None
     per_day = growth.bytes_per_day + by_snapshots
@@ -112,15 +111,6 @@ def _log_bytes(capture: Row) -> int:
     """The bytes of the .log files, without those of deleted segments."""
     logs = (file for file in capture["files"] if _LOG_FILE.search(file["path"]))
     return sum(int(file["size_bytes"]) for file in logs)
-
-
-def _kept_snapshots(snapshots: Iterable[Row]) -> dict[str, _Kept]:
-    """The snapshots of each capture, by capture_id."""
-    of_capture: dict[str, list[Row]] = defaultdict(list)
-    for row in snapshots:
-        for capture_id in row["captures"]:
-            of_capture[capture_id].append(row)
-    return {capture_id: _kept(rows) for capture_id, rows in of_capture.items()}
 
 
 def _kept(rows: Sequence[Row]) -> _Kept:
@@ -154,7 +144,7 @@ def _per_day(size_bytes: int, span_ms: int) -> int:
 
 
 def _snapshot_growth(cadence: Iterable[Row]) -> Mapping[ReplicaId, int | None]:
-    """The bytes a day of each replica, by its newest snapshot."""
+    """The bytes of snapshots a day of each replica, by the replica's newest snapshot."""
     found: dict[ReplicaId, int | None] = {}
     for replica, rows in grouped(cadence, replica_of).items():
         newest = max(rows, key=lambda row: (row["epoch"], row["end_offset"]))

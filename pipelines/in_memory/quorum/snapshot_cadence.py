@@ -10,7 +10,7 @@ import numpy as np
 
 from pipelines.in_memory.aggregates import grouped
 from pipelines.in_memory.batches import Batches
-from pipelines.in_memory.rows import Row, milliseconds, nulls_first
+from pipelines.in_memory.rows import Row, ms_between, nulls_first
 from pipelines.tables.keys import REPLICA_KEYS, replica_of
 
 # The defaults of MetadataLogConfig.
@@ -79,8 +79,7 @@ def _since(row: Row, previous: Row | None, below: Callable[[int], _Below]) -> Ro
         names = ("previous_end_offset", "records_since", "ms_since", "log_bytes_since", "reached")
         return dict.fromkeys(names)
     end, previous_end = row["end_offset"], previous["end_offset"]
-    at, before = (one["last_contained_log_timestamp"] for one in (row, previous))
-    ms = None if at is None or before is None else milliseconds(at) - milliseconds(before)
+    ms = ms_between(*(one["last_contained_log_timestamp"] for one in (previous, row)))
     now, then = below(end), below(previous_end)
     # None unless the branch holds every offset between the two snapshots.
     is_all_there = now.offsets - then.offsets == end - previous_end

@@ -3,12 +3,10 @@ a capture's files names."""
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
-from typing import Any
 
-from pipelines.in_memory.aggregates import equal, every, grouped, largest, some
+from pipelines.in_memory.aggregates import by_capture, equal, every, grouped, largest, some
 from pipelines.in_memory.control import (
     ControlRecords,
     SnapshotKey,
@@ -16,13 +14,13 @@ from pipelines.in_memory.control import (
     known_directory,
     leader_voters_as_voters,
     node_ids_as_voters,
-    snapshot_key,
     voter,
 )
 from pipelines.in_memory.group_finding import newest_group
 from pipelines.in_memory.held import HeldBatches
 from pipelines.in_memory.quorum.replica_status import OF_CAPTURE
 from pipelines.in_memory.rows import Row, nulls_first
+from pipelines.tables.keys import snapshot_key
 
 SOURCES = ("configuration", "log", "snapshot", "quorum_state", "meta_properties")
 
@@ -97,14 +95,12 @@ def _in_snapshots(
     snapshots: Iterable[Row], voter_sets: Mapping[SnapshotKey, Sequence[Row]]
 ) -> dict[str, Row]:
     """By capture_id, the newest voter set in its whole snapshots."""
-    found: dict[str, list[Row]] = defaultdict(list)
-    for row in snapshots:
-        if row["is_whole"]:
-            sets = voter_sets.get(snapshot_key(row), ())
-            for capture_id in row["captures"]:
-                found[capture_id] += sets
-    newest = ((capture_id, largest(sets)) for capture_id, sets in found.items())
-    return {capture_id: one for capture_id, one in newest if one is not None}
+    whole = by_capture(row for row in snapshots if row["is_whole"])
+    newest = {
+        capture_id: largest(one for row in rows for one in voter_sets.get(snapshot_key(row), ()))
+        for capture_id, rows in whole.items()
+    }
+    return {capture_id: one for capture_id, one in newest.items() if one is not None}
 
 
 def _named(offset: int | None, epoch: int | None, voters: list[Row] | None) -> Row:
@@ -131,22 +127,13 @@ def _reference(
     group: Row, members: Sequence[Row], stated: Mapping[str, Row]
 ) -> Sequence[Row] | None:
     """The voters that one replica names: of the replicas that name voters, the one that would win
-    an election among them.
-
-    Of replicas at the same position the last one of `members` counts, as in Spark's max_by.
-    """
+    an election among them. Of replicas at the same position the last one of `members` counts, as in
+    Spark's max_by."""
     positions = {one["capture_id"]: one["position"] for one in group["progress"] or ()}
-    reference: Sequence[Row] | None = None
-    highest: tuple[Any, ...] | None = None
-    for capture in members:
-        position = positions.get(capture["capture_id"])
-        in_force = stated[capture["capture_id"]]["in_force"]
-        if position is None or in_force is None:
-            continue
-        place = nulls_first(position)
-        if highest is None or place >= highest:
-            highest, reference = place, in_force["voters"]
-    return reference
+    ids = [one["capture_id"] for one in members if one["capture_id"] in positions]
+    naming = [one for one in reversed(ids) if stated[one]["in_force"] is not None]
+    highest = max(naming, key=lambda one: nulls_first(positions[one]), default=None)
+    return None if highest is None else stated[highest]["in_force"]["voters"]
 
 
 def _of_capture(
@@ -176,7 +163,7 @@ def _agrees(
 def _itself_agrees(
     voters: Sequence[Row], reference: Sequence[Row] | None, node: int
 ) -> bool | None:
-    """None for a replica that is no voter."""
+    """Whether the reference has the replica itself. None where the replica is no voter."""
     is_voter = None if reference is None else some(equal(r["voter_id"], node) for r in reference)
     return _all_match(voters, reference) if is_voter else None
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from pipelines.quality.expectation import Action, Join, at_least, one_of, suite
 from pipelines.quality.predicates import epochs_ascend
 from pipelines.tables import bronze
+from pipelines.tables.keys import BATCH_KEYS, SNAPSHOT_KEYS
 from replica.check.catalogue import RULES
 from replica.format.batch import HEADER
 from replica.format.damage import DamageKind
@@ -19,8 +20,8 @@ from replica.severity import Severity
 
 WARN, QUARANTINE, STOP = Action
 
-_BATCH = ", ".join(bronze.BATCH_KEYS)
-_SNAPSHOT = ", ".join(bronze.SNAPSHOT_KEYS)
+_BATCH = ", ".join(BATCH_KEYS)
+_SNAPSHOT = ", ".join(SNAPSHOT_KEYS)
 _COUNT = {"records_held": "count(*)"}
 _SECRET_TYPES = ", ".join(f"'{name}'" for name in ("CONFIG_RECORD", *SECRET_FIELDS))
 
@@ -85,7 +86,7 @@ LOG_BATCHES = suite(
         "AND coalesce(truncated_at, removed_at) IS DISTINCT FROM first_seen",
         ("truncated_at", "removed_at", "first_seen"),
     ),
-    joined=Join(bronze.LOG_RECORDS, bronze.BATCH_KEYS, _COUNT),
+    joined=Join(bronze.LOG_RECORDS, BATCH_KEYS, _COUNT),
 )
 
 LOG_RECORDS = suite(
@@ -93,7 +94,7 @@ LOG_RECORDS = suite(
     QUARANTINE.unless(
         "a record lies within its batch, which bronze.log_batches has",
         "`offset` BETWEEN base_offset AND batch_last_offset",
-        ("offset", *bronze.BATCH_KEYS),
+        ("offset", *BATCH_KEYS),
     ),
     WARN.unless(
         "a batch's records follow each other from its base offset on",
@@ -105,7 +106,7 @@ LOG_RECORDS = suite(
         "previous_offset": f"lag(t.offset) OVER (PARTITION BY {_BATCH} "
         "ORDER BY t.offset NULLS FIRST)",
     },
-    joined=Join(bronze.LOG_BATCHES, bronze.BATCH_KEYS, {"batch_last_offset": "max(last_offset)"}),
+    joined=Join(bronze.LOG_BATCHES, BATCH_KEYS, {"batch_last_offset": "max(last_offset)"}),
 )
 
 SNAPSHOTS = suite(
@@ -124,7 +125,7 @@ SNAPSHOTS = suite(
     at_least("end_offset", 0, action=WARN),
     at_least("epoch", 0, action=WARN),
     _SEEN_IN_ORDER,
-    joined=Join(bronze.SNAPSHOT_RECORDS, bronze.SNAPSHOT_KEYS, _COUNT),
+    joined=Join(bronze.SNAPSHOT_RECORDS, SNAPSHOT_KEYS, _COUNT),
 )
 
 SNAPSHOT_RECORDS = suite(
@@ -132,7 +133,7 @@ SNAPSHOT_RECORDS = suite(
     QUARANTINE.unless(
         "a record is of a snapshot that bronze.snapshots has",
         "snapshots IS NOT NULL",
-        (*bronze.SNAPSHOT_KEYS,),
+        (*SNAPSHOT_KEYS,),
     ),
     WARN.unless(
         "a snapshot's records follow each other from index 0 on",
@@ -144,7 +145,7 @@ SNAPSHOT_RECORDS = suite(
         "previous_index": f"lag(t.index) OVER (PARTITION BY {_SNAPSHOT} "
         "ORDER BY t.index NULLS FIRST)",
     },
-    joined=Join(bronze.SNAPSHOTS, bronze.SNAPSHOT_KEYS, {"snapshots": "count(*)"}),
+    joined=Join(bronze.SNAPSHOTS, SNAPSHOT_KEYS, {"snapshots": "count(*)"}),
 )
 
 REPLICA_STATE = suite(

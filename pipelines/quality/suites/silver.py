@@ -5,7 +5,7 @@ from __future__ import annotations
 from pipelines.quality.expectation import Action, at_least, one_of, suite
 from pipelines.quality.predicates import voters_once
 from pipelines.tables import silver
-from pipelines.tables.bronze import REPLICA_KEYS
+from pipelines.tables.keys import REPLICA_KEYS
 
 WARN, QUARANTINE, STOP = Action
 

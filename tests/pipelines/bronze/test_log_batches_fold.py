@@ -12,7 +12,8 @@ import pytest
 
 from pipelines.bronze import batch_spans, log_batches
 from pipelines.bronze.captured import KnownCapture, Uncovered
-from pipelines.tables.bronze import BATCH_KEYS, LOG_BATCHES
+from pipelines.tables.bronze import LOG_BATCHES
+from pipelines.tables.keys import BATCH_KEYS
 from replica.model.keys import ReplicaId
 from tests.pipelines.bronze.batch_history import (
     ABSENT,

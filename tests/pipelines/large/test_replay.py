@@ -150,7 +150,7 @@ def test_rows_that_the_gate_leaves_out_are_no_records_of_any_replica(recorded_la
         assert {piece.replicas for piece in log.pieces} == {None}
         planned = plans_of(Here(), {"one": log})["one"]
         end = one.committed.entries
-        assert [run[:2] for run in planned.plan.runs] == [(0, 700), (702, end)]
+        assert [run[:2] for run in planned.runs] == [(0, 700), (702, end)]
 
 
 def _change(lake: Lake, contract: Contract, changed: Callable[[list[Row]], list[Row]]) -> None:
