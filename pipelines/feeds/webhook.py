@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -132,9 +133,16 @@ class Webhook:
 
     def publish(self, start: FeedPosition, changes: Iterable[RowChange]) -> int:
         known, sent = self._known_before(start), 0
-        resolved = _Resolved(self._feed, start.version, self._counts)
+
+        @cache
+        def standing() -> set[str]:
+            """The keys of alerts that stand in this version; `_ended` adds those that it has told
+            to be over."""
+            rows = self._feed.rows(start.version)
+            return {alert_key(row) for row in rows if self._counts(row)}
+
         for change in changes:
-            body = self._new(change, known) or self._ended(change, resolved)
+            body = self._new(change, known) or self._ended(change, standing)
             if body is None or change.ordinal < start.ordinal:
                 continue
             self._send(change, body)
@@ -156,13 +164,16 @@ class Webhook:
             return message.value(self._feed.feed, change)
         return self._told(change, row)
 
-    def _ended(self, change: RowChange, resolved: _Resolved) -> bytes | None:
-        """The request for a finding whose last row this change removes."""
+    def _ended(self, change: RowChange, standing: Callable[[], set[str]]) -> bytes | None:
+        """The request for a finding whose last row this change removes, once for each alert.
+        standing: reads all rows of the version when it is first called."""
         row = change.before
         if self._to.form == JSON or row is None or not self._counts(row):
             return None
-        if self._counts(change.after) or not resolved.takes(alert_key(row)):
+        key = alert_key(row)
+        if self._counts(change.after) or key in standing():
             return None
+        standing().add(key)
         return self._told(change, row, is_resolved=True)
 
     def _told(self, change: RowChange, row: Row, *, is_resolved: bool = False) -> bytes:
@@ -253,25 +264,3 @@ def webhook(
 
 def _identity(row: Row) -> tuple[object, ...]:
     return (row["file"].rpartition("/")[2], *(row[name] for name in _IDENTITY))
-
-
-class _Resolved:
-    """The findings of which a version has no row any more, each once."""
-
-    def __init__(
-        self, feed: ChangeFeed, version: int, counts: Callable[[Row | None], bool]
-    ) -> None:
-        self._feed = feed
-        self._version = version
-        self._counts = counts
-        self._left: set[str] | None = None
-        self._told: set[str] = set()
-
-    def takes(self, key: str) -> bool:
-        """Whether the alert with this key is over. False at each later call with the same key."""
-        if self._left is None:
-            rows = self._feed.rows(self._version)
-            self._left = {alert_key(row) for row in rows if self._counts(row)}
-        is_over = key not in self._left and key not in self._told
-        self._told.add(key)
-        return is_over

@@ -106,31 +106,54 @@ _SEVERITY = {"warn": "warn", "quarantine": "warn", "stop": "error"}
 
 
 class Events:
-    """The events of one run of a job. file: the file to which they are appended; "" where
-    OpenLineage's own settings name the place. Every method raises what the transport raises."""
+    """The events of one run of a job. Making this object sends START; it raises what the transport
+    raises, as its methods do.
 
-    def __init__(self, job: str, run_id: str, lake: Lake, file: str) -> None:
+    file: the file to which events are appended; "" where OpenLineage's own settings name the place.
+    paths, tables: as in job_events.
+    """
+
+    def __init__(
+        self, job: str, run_id: str, lake: Lake, file: str, paths: Sequence[str], tables: str | None
+    ) -> None:
+        self._job, self._run_id, self._lake = job, run_id, lake
+        self._before = versions(lake)
+        read = [
+            TableState(one, self._before[one.name])
+            for one in TABLES
+            if tables in (one.name, one.schema_name) and one.name in self._before
+        ]
+        self._inputs = [
+            *(InputDataset(*_named(path)) for path in paths),
+            *(read_table(lake, one) for one in read),
+        ]
         transport = FileTransport(FileConfig(log_file_path=file, append=True)) if file else None
         set_producer(PRODUCER)  # the producer of the facets; `_emit` names that of events
         self._client = OpenLineageClient(transport=transport)
-        self._job, self._run_id, self._lake = job, run_id, lake
+        self._emit(RunState.START, job, run_id, inputs=self._inputs)
 
-    def start(self, inputs: Sequence[InputDataset]) -> None:
-        """The job begins."""
-        self._emit(RunState.START, self._job, self._run_id, inputs=inputs)
+    def end(self, writes: Sequence[str], failure: str | None) -> None:
+        """The job is done, or ended early by a failure. Sends all events that are left.
 
-    def end(
-        self, inputs: Sequence[InputDataset], outputs: Sequence[OutputDataset], failure: str | None
-    ) -> None:
-        """The job is done, or ended early by a failure, and has written `outputs`."""
+        writes: files, folders or URIs that the job has written besides the lake's tables; a topic
+        is kafka://HOST:PORT/TOPIC.
+        """
+        outputs = [
+            *(written_table(self._lake, one) for one in changed(self._lake, self._before)),
+            *(OutputDataset(*_named(path)) for path in writes),
+        ]
         state = RunState.COMPLETE
         facets: dict[str, RunFacet] = {}
         if failure is not None:
             error = error_message_run.ErrorMessageRunFacet(failure, "PYTHON")
             state, facets = RunState.FAIL, {"errorMessage": error}
-        self._emit(state, self._job, self._run_id, facets, inputs, outputs)
+        self._emit(state, self._job, self._run_id, facets, self._inputs, outputs)
+        found = assertions(self._lake, self._run_id)
+        if found:
+            self._tell_quality(found)
+        self._client.close()
 
-    def quality(self, found: Sequence[Mapping[str, Any]]) -> None:
+    def _tell_quality(self, found: Sequence[Mapping[str, Any]]) -> None:
         """The job's quality checks, as a run of their own below it. found: from `assertions`."""
         run_id = str(generate_new_uuid())
         parent = parent_run.ParentRunFacet(
@@ -146,10 +169,6 @@ class Events:
         for state in (RunState.START, RunState.COMPLETE):
             told = inputs if state is RunState.COMPLETE else []
             self._emit(state, f"{self._job}.quality", run_id, {"parent": parent}, told)
-
-    def close(self) -> None:
-        """Sends the events that were not sent yet."""
-        self._client.close()
 
     def _emit(
         self,
@@ -171,16 +190,6 @@ class Events:
                 producer=PRODUCER,
             )
         )
-
-
-def read_path(path: str) -> InputDataset:
-    """A file, folder or URI that a job reads."""
-    return InputDataset(*_named(path))
-
-
-def written_path(path: str) -> OutputDataset:
-    """A file, folder or URI that a job writes; a topic is kafka://HOST:PORT/TOPIC."""
-    return OutputDataset(*_named(path))
 
 
 def read_table(

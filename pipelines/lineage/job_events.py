@@ -13,15 +13,15 @@ import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from pipelines.conf_files import conf_directory, read_defaults
 from pipelines.lake import Lake
 
 if TYPE_CHECKING:
-    from openlineage.client.event_v2 import InputDataset
-
     from pipelines.lineage.events import Events
+
+_Told = TypeVar("_Told")
 
 
 @contextmanager
@@ -48,73 +48,31 @@ def job_events(
     if file is None:
         yield run_id
         return
-    told = _RunEvents(job, run_id, lake, warn, writes)
-    told.attempt(lambda: told.start(file, paths, tables))
+
+    def begin() -> Events:
+        from pipelines.lineage.events import Events
+
+        return Events(job, run_id, lake, file, paths, tables)
+
+    events, failure = _attempted(begin, warn), None
     try:
         yield run_id
     except BaseException as error:
-        message = f"{type(error).__name__}: {error}"
-        told.attempt(lambda: told.end(message))
+        failure = f"{type(error).__name__}: {error}"
         raise
-    told.attempt(lambda: told.end(None))
+    finally:
+        if events is not None:
+            _attempted(lambda: events.end(writes, failure), warn)
 
 
-class _RunEvents:
-    """The events of one run that were sent, and those that are still to be sent."""
-
-    def __init__(
-        self,
-        job: str,
-        run_id: str,
-        lake: Lake,
-        warn: Callable[[str], None],
-        writes: Sequence[str],
-    ) -> None:
-        self._job, self._run_id, self._lake, self._warn = job, run_id, lake, warn
-        self._writes = writes
-        self._events: Events | None = None
-        self._inputs: list[InputDataset] = []
-        self._before: dict[str, int] = {}
-
-    def attempt(self, tell: Callable[[], None]) -> None:
-        try:
-            tell()
-        except Exception as error:  # noqa: BLE001 - of any transport; the job goes on
-            first = (str(error).splitlines() or [""])[0]
-            self._warn(f"lineage: {type(error).__name__}: {first}; the job goes on without events")
-            self._events = None
-
-    def start(self, file: str, paths: Sequence[str], tables: str | None) -> None:
-        from pipelines.lineage import events
-
-        self._before = events.versions(self._lake)
-        read = [
-            events.TableState(one, self._before[one.name])
-            for one in events.TABLES
-            if tables in (one.name, one.schema_name) and one.name in self._before
-        ]
-        self._inputs = [
-            *(events.read_path(path) for path in paths),
-            *(events.read_table(self._lake, one) for one in read),
-        ]
-        self._events = events.Events(self._job, self._run_id, self._lake, file)
-        self._events.start(self._inputs)
-
-    def end(self, failure: str | None) -> None:
-        from pipelines.lineage import events
-
-        if self._events is None:
-            return
-        changed = events.changed(self._lake, self._before)
-        outputs = [
-            *(events.written_table(self._lake, one) for one in changed),
-            *(events.written_path(path) for path in self._writes),
-        ]
-        self._events.end(self._inputs, outputs, failure)
-        found = events.assertions(self._lake, self._run_id)
-        if found:
-            self._events.quality(found)
-        self._events.close()
+def _attempted(tell: Callable[[], _Told], warn: Callable[[str], None]) -> _Told | None:
+    """The result of the function; None where it failed."""
+    try:
+        return tell()
+    except Exception as error:  # noqa: BLE001 - of any transport; the job goes on
+        first = (str(error).splitlines() or [""])[0]
+        warn(f"lineage: {type(error).__name__}: {first}; the job goes on without events")
+        return None
 
 
 FILE_VARIABLE = "KRAFTLAKE_LINEAGE"

@@ -195,18 +195,13 @@ class NoOffsetError(KraftlakeError):
         log_start: int = UNDEFINED_OFFSET,
         high_watermark: int = UNDEFINED_OFFSET,
     ) -> None:
-        super().__init__(position, log_start, high_watermark)
-        self.position = position
-        self.log_start = log_start
-        self.high_watermark = high_watermark
-
-    def __str__(self) -> str:
+        said = "there is no offset to start from"
+        if position is not None:
+            known = log_start >= 0 and high_watermark >= 0
+            held = f", which is {log_start} to {high_watermark} (exclusive)" if known else ""
+            said = f"offset {position.offset} is not in the leader's log{held}"
         advice = "seek to an offset, or choose the reset policy earliest or latest"
-        if self.position is None:
-            return f"there is no offset to start from: {advice}"
-        known = self.log_start >= 0 and self.high_watermark >= 0
-        held = f", which is {self.log_start} to {self.high_watermark} (exclusive)" if known else ""
-        return f"offset {self.position.offset} is not in the leader's log{held}: {advice}"
+        super().__init__(f"{said}: {advice}")
 
 
 class LogTruncationError(KraftlakeError):
@@ -214,19 +209,15 @@ class LogTruncationError(KraftlakeError):
     is none. The caller has to seek, for example to `diverging` (Kafka: LogTruncationException)."""
 
     def __init__(self, position: FetchPosition, diverging: OffsetAndEpoch | None) -> None:
-        super().__init__(position, diverging)
-        self.position = position
+        read = f"read up to offset {position.offset} in epoch {position.epoch}"
+        log = "doesn't know that epoch any more: seek"
+        if diverging is not None:
+            log = (
+                f"parts from that at offset {diverging.offset}, where its epoch {diverging.epoch} "
+                "ends: seek there to go on"
+            )
+        super().__init__(f"{read}, but the leader's log {log}")
         self.diverging = diverging
-
-    def __str__(self) -> str:
-        read = f"read up to offset {self.position.offset} in epoch {self.position.epoch}"
-        if self.diverging is None:
-            return f"{read}, but the leader's log doesn't know that epoch any more: seek"
-        end = self.diverging
-        return (
-            f"{read}, but the leader's log parts from that at offset {end.offset}, where its epoch "
-            f"{end.epoch} ends: seek there to go on"
-        )
 
 
 class ReadRefusedError(KraftlakeError):

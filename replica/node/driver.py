@@ -77,12 +77,6 @@ class CommittedAppend:
     epoch: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Waiting:
-    appended: CommittedAppend
-    future: asyncio.Future[CommittedAppend]
-
-
 def _core_error(error: PeerError) -> ErrorCode:
     unsupported = isinstance(error, UnsupportedByPeerError)
     return ErrorCode.UNSUPPORTED_VERSION if unsupported else ErrorCode.BROKER_NOT_AVAILABLE
@@ -109,7 +103,7 @@ class Driver:
         self._ratio = (0, 0.0)  # (new bytes at the last look, ratio found then)
         self._ids = itertools.count()
         self._asked: dict[int, asyncio.Future[PeerResponse]] = {}
-        self._waiting: list[_Waiting] = []
+        self._waiting: list[tuple[CommittedAppend, asyncio.Future[CommittedAppend]]] = []
         self._calls: set[asyncio.Task[None]] = set()
         self._timer: asyncio.TimerHandle | None = None
         self._flush_due = False
@@ -197,7 +191,7 @@ class Driver:
         base = self.raft.next_append_offset
         last = base + request.record_count - 1
         future: asyncio.Future[CommittedAppend] = asyncio.get_running_loop().create_future()
-        waiting = _Waiting(CommittedAppend(base, last, request.epoch), future)
+        waiting = CommittedAppend(base, last, request.epoch), future
         self._waiting.append(waiting)
         try:
             self.take(request)
@@ -269,16 +263,11 @@ class Driver:
         except PeerError as error:
             self.take(inputs.Failed(send.node_id, send.correlation_id, _core_error(error)))
         else:
-            self._hear(send.message, message)
+            asked, is_fine = send.message, message.error is ErrorCode.NONE
+            # Only the leader of the epoch that a fetch names answers the fetch without an error.
+            if is_fine and isinstance(asked, FetchRequest | FetchSnapshotRequest):
+                self.heard.answered(asked.epoch, time.monotonic())
             self.take(inputs.Response(send.node_id, send.correlation_id, message))
-
-    def _hear(self, asked: PeerRequest, answer: PeerResponse) -> None:
-        """Note that a leader has answered. Only the leader of the epoch that a fetch names answers
-        this fetch without an error."""
-        if answer.error is not ErrorCode.NONE:
-            return
-        if isinstance(asked, FetchRequest | FetchSnapshotRequest):
-            self.heard.answered(asked.epoch, time.monotonic())
 
     def _snapshot_if_due(self) -> None:
         policy, host = self._policy, self.host
@@ -333,8 +322,7 @@ class Driver:
         role, committed = self.raft.role, self.raft.high_watermark or 0
         epoch = role.epoch if isinstance(role, Leader) else None
         still = []
-        for waiting in self._waiting:
-            appended, future = waiting.appended, waiting.future
+        for appended, future in self._waiting:
             if future.done():
                 continue
             if appended.epoch != epoch:
@@ -346,7 +334,7 @@ class Driver:
             elif appended.last_offset < committed:
                 future.set_result(appended)
             else:
-                still.append(waiting)
+                still.append((appended, future))
         self._waiting = still
 
     def _schedule(self) -> None:
@@ -378,6 +366,6 @@ class Driver:
             task.cancel()
         for asked in self._asked.values():
             asked.cancel()
-        for waiting in self._waiting:
-            waiting.future.cancel()
+        for _, future in self._waiting:
+            future.cancel()
         self.log.close()

@@ -56,7 +56,8 @@ def format_node(
     FileSystemError.
     """
     check_id("-t", cluster_id)
-    found = read_identity(files, settings.log_dir) if _exists(files, settings) else None
+    files.make_directory(settings.log_dir)
+    found = read_identity(files, settings.log_dir)
     if found is not None:
         if found.cluster_id != cluster_id or found.node_id != settings.node_id:
             raise UsageError(
@@ -85,11 +86,6 @@ def new_uuid() -> str:
         text = base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode()
         if not text.startswith("-"):
             return text
-
-
-def _exists(files: FileSystem, settings: NodeSettings) -> bool:
-    files.make_directory(settings.log_dir)
-    return FILE_NAME in files.names(settings.log_dir)
 
 
 def _first_voters(settings: NodeSettings, *, standalone: bool, named: str) -> VoterSet:

@@ -93,17 +93,13 @@ class Node:
         try:
             port = await metrics.start(*listener)
         except OSError as error:
-            raise self._without_metrics(listener, error.strerror or str(error)) from error
+            key = f"{self.settings.path}: kraftlake.metrics.listener:"
+            where = key if self.settings.recording is None else "--metrics"
+            why = error.strerror or str(error)
+            raise UsageError(f"{where} {listener[0]}:{listener[1]}: {why}") from error
         open_things.push_async_callback(metrics.close)
         url = f"http://{listener[0]}:{port}/metrics"
         self.report(Notice("metrics", f"metrics at {url}", {"url": url}))
-
-    def _without_metrics(self, listener: tuple[str, int], why: str) -> UsageError:
-        host, port = listener
-        if self.settings.recording is not None:
-            return UsageError(f"--metrics {host}:{port}: {why}")
-        path = self.settings.path
-        return UsageError(f"{path}: kraftlake.metrics.listener: {host}:{port}: {why}")
 
     async def _look(self) -> None:
         """Look at the replica again and again, so that its readiness knows since when something has

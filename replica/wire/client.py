@@ -75,12 +75,6 @@ class WireResponse:
     message: Message
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _InFlight:
-    request: WireRequest
-    future: asyncio.Future[Message]
-
-
 class Connection:
     """A connection, which `connect` makes. versions: the versions of each API that the node serves,
     by API key. After the first failure the connection is of no use: every later call raises the
@@ -100,7 +94,7 @@ class Connection:
         self._reader = reader
         self._writer = writer
         self._last_id = 0
-        self._in_flight: deque[_InFlight] = deque()
+        self._in_flight: deque[tuple[WireRequest, asyncio.Future[Message]]] = deque()
         self._slots = asyncio.Semaphore(config.max_in_flight)
         self._failure: PeerError | None = None
         self._answered: Api | None = None
@@ -200,7 +194,7 @@ class Connection:
         self._last_id = self._last_id % _MAX_CORRELATION_ID + 1
         request = WireRequest(api, version, self._last_id, self._config.client_id, message)
         future: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
-        self._in_flight.append(_InFlight(request, future))
+        self._in_flight.append((request, future))
         # Written without a wait in between: the queue and the stream have one order.
         self._writer.write(framed(encode_request(request)))
         try:
@@ -275,16 +269,15 @@ class Connection:
     def _take(self, frame: bytes) -> None:
         if not self._in_flight:
             raise CorruptDataError("an answer that no request waits for", 0)
-        waiting = self._in_flight[0]
-        request = waiting.request
+        request, future = self._in_flight[0]
         found = correlation_id_of(frame)
         if found != request.correlation_id:
             raise CorruptDataError(f"correlation id {found}, not {request.correlation_id}", 0)
         message = decode_response(request.api, request.version, frame)
         self._answered = request.api
         self._in_flight.popleft()
-        if not waiting.future.done():
-            waiting.future.set_result(message)
+        if not future.done():
+            future.set_result(message)
 
     def _lost(self, error: OSError) -> UnreachablePeerError:
         """The error of a connection that the node closed, with the likely reason where the node has
@@ -304,7 +297,7 @@ class Connection:
         self._failure = failure
         self._writer.close()
         while self._in_flight:
-            future = self._in_flight.popleft().future
+            _, future = self._in_flight.popleft()
             if not future.done():
                 future.set_exception(self._failed())
 

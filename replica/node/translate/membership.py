@@ -6,13 +6,14 @@ from typing import Any
 
 from replica.model.control import KRAFT_VERSION
 from replica.model.kafka_errors import ErrorCode, error_of
-from replica.model.keys import NO_NODE, ReplicaKey
+from replica.model.keys import ReplicaKey
 from replica.model.voters import Endpoint, Voter
 from replica.node.translate.partition import (
     RefusedRequestError,
     ReplicatedPartition,
     endpoints_in,
     listeners,
+    node_endpoints,
 )
 from replica.node.translate.translation import (
     CLUSTER,
@@ -71,9 +72,8 @@ def _write_update_response(
     partition: ReplicatedPartition, response: VoterChangeResponse, version: int
 ) -> Message:
     leader: Message = {"leaderId": response.leader_id, "leaderEpoch": response.epoch}
-    for each in response.leader_endpoints:
-        if each.name == partition.listener and response.leader_id != NO_NODE:
-            leader |= {"host": each.host, "port": each.port}
+    for node in node_endpoints(partition, response):
+        leader |= {"host": node["host"], "port": node["port"]}
     return {"errorCode": response.error, "currentLeader": leader}
 
 
