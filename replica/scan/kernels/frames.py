@@ -24,32 +24,16 @@ _REFUSED = -1
 
 
 @inner
-def size_in_place(source: Bytes, position: int, end: int, expected: int) -> int:
-    """The size in bytes of the batch that begins at `position`, by its header. -1 where the header
-    is wrong, or its base offset isn't the expected one. HEADER_BYTES where the header is cut off.
-
-    This function looks at neither the end of the batch nor its CRC.
-    """
-    if end - position < frames.HEADER_BYTES:
-        return frames.HEADER_BYTES
-    length: int = load_i32(source, position + 8)
-    last_delta = load_i32(source, position + 23)
-    if (
+def _is_in_place(source: Bytes, position: int, expected: int) -> bool:
+    """Whether the header at `position` is sound, and has the expected base offset. The caller has
+    checked that its bytes exist, and looks at the end of the batch and at its CRC."""
+    last_delta: int = load_i32(source, position + 23)
+    return (
         load_i64(source, position) == expected
-        and length >= MIN_BATCH_LENGTH
+        and load_i32(source, position + 8) >= MIN_BATCH_LENGTH
         and byte_at(source, position + 16) == MAGIC
-        and last_delta >= 0
-        and expected < _MAX_LONG - last_delta
-    ):
-        return length + _PREFIX_BYTES
-    return _REFUSED
-
-
-@inner
-def has_right_crc(source: Bytes, position: int, size: int) -> bool:
-    """Whether the batch of `size` bytes at `position` has the CRC that its header names."""
-    stored: int = load_i32(source, position + 17) & 0xFFFFFFFF
-    return crc32c(source, position + CRC_START, position + size) == stored
+        and 0 <= last_delta < _MAX_LONG - expected
+    )
 
 
 @inner
@@ -175,17 +159,21 @@ def walk_frames(
     stop = frames.STOP_FULL
     size = 0
     while batch < frames.BATCHES and position - begin < frames.CHUNK_BYTES:
-        size = size_in_place(source, position, end, expected)
+        size = frames.HEADER_BYTES
+        if size <= end - position:
+            if not _is_in_place(source, position, expected):
+                stop = frames.STOP_FRAME
+                break
+            size = long(load_i32(source, position + 8)) + _PREFIX_BYTES
         if size > end - position:
             stop = frames.STOP_SHORT
-            break
-        if size == _REFUSED:
-            stop = frames.STOP_FRAME
             break
         plain = with_records == 0 or _is_plain(source, position, size)
         if with_records and plain and load_i32(source, position + 57) > frames.ROWS - row:
             break
-        if not has_right_crc(source, position, size):
+        if crc32c(source, position + CRC_START, position + size) != (
+            load_i32(source, position + 17) & 0xFFFFFFFF
+        ):
             stop = frames.STOP_FRAME
             break
         if with_records:

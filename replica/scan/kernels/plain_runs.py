@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
-from replica.format.batch import CONTROL_ATTRIBUTE
+from replica.format.batch import (
+    CONTROL_ATTRIBUTE,
+    CRC_START,
+    LENGTH_PREFIX,
+    MAGIC,
+    MIN_BATCH_LENGTH,
+)
 from replica.scan import run_tables as t
-from replica.scan.kernels.frames import has_right_crc, size_in_place
-from replica.scan.kernels.memory import load_i16, load_i32, load_i64, long, set_item
+from replica.scan.frames import HEADER_BYTES
+from replica.scan.kernels.checksum import crc32c
+from replica.scan.kernels.memory import byte_at, load_i16, load_i32, load_i64, long, set_item
 from replica.scan.native import Bytes, Longs
+
+PREFIX_BYTES = LENGTH_PREFIX.size
+_MAX_LONG = (1 << 63) - 1
 
 
 def find_run(
@@ -32,18 +42,27 @@ def find_run(
     dues = long(0)
     latest = long(0)
     offset_of_latest = long(-1)
-    while expected < end_offset:
-        size = size_in_place(source, position, end, expected)
+    while end - position >= HEADER_BYTES and expected < end_offset:
+        delta = load_i32(source, position + 23)
+        length = load_i32(source, position + 8)
         if (
-            not 0 < size <= end - position
+            load_i64(source, position) != expected
             or load_i32(source, position + 12) != epoch
+            or byte_at(source, position + 16) != MAGIC
+            or delta < 0
+            or expected >= _MAX_LONG - delta
+            or length < MIN_BATCH_LENGTH
+            or length > end - position - PREFIX_BYTES
             or load_i16(source, position + 21) & CONTROL_ATTRIBUTE
-            or not has_right_crc(source, position, size)
         ):
+            break
+        after = position + PREFIX_BYTES + length
+        crc = load_i32(source, position + 17) & 0xFFFFFFFF
+        if crc32c(source, position + CRC_START, after) != crc:
             break
         if position > limit and dues == t.DUES:
             break
-        last_offset = expected + load_i32(source, position + 23)
+        last_offset = expected + delta
         time = load_i64(source, position + 35)
         if offset_of_latest < 0 or time > latest:
             latest = time
@@ -57,7 +76,7 @@ def find_run(
             dues += 1
             limit = position + interval
         expected = last_offset + 1
-        position += size
+        position = after
     set_item(state, t.RUN_POSITION, position)
     set_item(state, t.RUN_EXPECTED, expected)
     set_item(state, t.RUN_LATEST, latest)
