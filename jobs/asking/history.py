@@ -100,9 +100,7 @@ def _of_lake(lake: Lake, cluster: str | None, entities: frozenset[str] | None) -
     from jobs.asking.sql_views import literal
     from pipelines.lake.tables import tables_of
 
-    names = clusters_of(lake)
-    if cluster is not None and cluster not in names:
-        raise UsageError(f"--cluster {cluster}: the lake has {', '.join(names)}")
+    clusters_of(lake, cluster)  # It refuses a lake that is not built, and a cluster it lacks.
     if CHANGES not in tables_of(lake):
         raise UsageError(f"{lake} has no {CHANGES}: run `kraftlake build --lake {lake}`")
     wanted = ["true"]

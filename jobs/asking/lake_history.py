@@ -209,23 +209,24 @@ class ClusterHistory:
 
 def cluster_history(lake: Lake, cluster: str | None, *, committed_only: bool) -> ClusterHistory:
     """The lake's only cluster, or the named one. Raises UsageError where it doesn't exist."""
-    names = clusters_of(lake)
-    if cluster is not None and cluster not in names:
-        raise UsageError(f"--cluster {cluster}: the lake has {', '.join(names) or 'no log'}")
+    names = clusters_of(lake, cluster)
     if cluster is None and len(names) != 1:
         raise UsageError(f"the lake has {len(names)} clusters: --cluster {' or '.join(names)}")
     return ClusterHistory(lake, cluster or names[0], committed_only)
 
 
-def clusters_of(lake: Lake) -> list[str]:
+def clusters_of(lake: Lake, asked: str | None = None) -> list[str]:
     """The ids of the clusters whose log a built lake has. Raises UsageError where the lake is not
-    built."""
+    built, or lacks the cluster that is asked for."""
     in_lake = tables_of(lake)
     missing = [table for table in (LOG, HISTORY, STATUS, RANGES) if table not in in_lake]
     if missing:
         raise UsageError(f"{lake} has no {missing[0]}: run `kraftlake build --lake {lake}`")
     query = f"SELECT DISTINCT cluster_id FROM {LOG} ORDER BY 1"  # noqa: S608, names of ours
-    return [row[0] for row in rows(lake, query)]
+    names = [row[0] for row in rows(lake, query)]
+    if asked is not None and asked not in names:
+        raise UsageError(f"--cluster {asked}: the lake has {', '.join(names) or 'no log'}")
+    return names
 
 
 def _timestamp(moment: datetime) -> str:

@@ -8,8 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from jobs.output import ProgressLine, complain
-from replica.check.epochs import leader_changes
-from replica.check.examined import Examined, by_cluster, replica_log, voters_records
+from replica.check.examined import Examined, by_cluster, leader_changes, replica_log, voters_records
 from replica.check.newest import newest_states, stated_voters
 from replica.check.partition import partition_of
 from replica.errors import UsageError

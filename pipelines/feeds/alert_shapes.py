@@ -8,10 +8,12 @@ the same alert. Pure functions of values; docs/how-to/feed-others.md has the for
 from __future__ import annotations
 
 import hashlib
+import html
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from pipelines.feeds.message import compact
@@ -23,6 +25,8 @@ still report it."""
 _SUBJECTS = 5
 _SLACK_CHARACTERS = 2_900
 _SUMMARY_CHARACTERS = 1_024
+_escaped = partial(html.escape, quote=False)
+"""Escapes the three characters that Slack interprets."""
 _OF_FILES = ("node_id", "directory_id", "position", "offset", "epoch", "message")
 
 
@@ -156,11 +160,6 @@ def _subjects(row: Row) -> list[str]:
     shown = [" ".join(f"{one['name']}: {one['what']}".split()) for one in found[:_SUBJECTS]]
     rest = len(found) - len(shown)
     return [*shown, f"and {rest} more"] if rest else shown
-
-
-def _escaped(text: str) -> str:
-    """The text with the three characters escaped that Slack interprets."""
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def _time(at_ms: int) -> str:

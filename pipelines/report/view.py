@@ -6,7 +6,6 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime
 
 from markupsafe import Markup
 
@@ -109,10 +108,6 @@ class ClusterView:
     @property
     def cluster_id(self) -> str:
         return self.evidence.cluster_id
-
-    def when(self, captured_at: datetime | None) -> str:
-        """The name of the captures of that moment."""
-        return self.rounds.when(captured_at)
 
     def name(self, row: Row) -> str:
         """A row's replica, without the word node."""

@@ -8,16 +8,8 @@ from dataclasses import dataclass
 from replica.check.catalogue import files, log
 from replica.check.damaged import file_damage, log_damage, snapshot_damage
 from replica.check.epoch_checkpoint import judge_epoch_checkpoint
-from replica.check.epochs import (
-    EpochRun,
-    LeaderChangeBatch,
-    epoch_runs,
-    judge_churn,
-    judge_epochs,
-    judge_sizes,
-    leader_changes,
-)
-from replica.check.examined import Examined
+from replica.check.epochs import EpochRun, epoch_runs, judge_churn, judge_epochs, judge_sizes
+from replica.check.examined import Examined, LeaderChangeBatch, leader_changes
 from replica.check.indexes import judge_indexes, judge_leftovers
 from replica.check.partition import PartitionFolder, PartitionKind, partition_of
 from replica.check.records import NotedRecords, judge_transactions, note_records

@@ -8,9 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from replica.check.catalogue import log
-from replica.check.examined import Examined
+from replica.check.examined import Examined, LeaderChangeBatch
 from replica.check.rule import Finding
-from replica.format.control import LeaderChange
 from replica.format.directory import SegmentFile
 from replica.format.segment import chosen, numbers_of
 from replica.format.walk import LocatedBatch
@@ -22,19 +21,6 @@ CHURN_MS = 60 * 60 * 1000
 MAX_BATCH_BYTES = 8 * 1024 * 1024
 """Kafka: KafkaRaftClient.MAX_BATCH_SIZE_BYTES, the default of internal.metadata.max.batch.size.in
 .bytes since 4.1."""
-
-
-@dataclass(frozen=True, slots=True)
-class LeaderChangeBatch:
-    """A LeaderChange record and its place. path: the segment's file. position: the byte of its
-    batch. timestamp: in ms."""
-
-    path: str
-    position: int
-    offset: int
-    epoch: int
-    timestamp: int
-    message: LeaderChange
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,23 +61,6 @@ class EpochRun:
     def end(self) -> int:
         """The end offset (exclusive)."""
         return self.stretches[-1].last.header.next_offset
-
-
-def leader_changes(examined: Examined) -> tuple[LeaderChangeBatch, ...]:
-    """The LeaderChange records of the log, in the order of the log."""
-    return tuple(
-        LeaderChangeBatch(
-            segment.file.path,
-            batch.position,
-            record.offset,
-            batch.header.leader_epoch,
-            record.timestamp,
-            message,
-        )
-        for segment in examined.directory.segments
-        for batch, record, message in examined.control_records(segment)
-        if isinstance(message, LeaderChange)
-    )
 
 
 def epoch_runs(examined: Examined, changes: Sequence[LeaderChangeBatch]) -> tuple[EpochRun, ...]:

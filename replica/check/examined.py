@@ -262,7 +262,10 @@ def replica_log(examined: Examined, unknown: str) -> ReplicaLog:
         snapshots=tuple(snapshot_id for snapshot_id, _ in examined.usable_snapshots),
         quorum_epoch=UNDEFINED_EPOCH if state is None else state.leader_epoch,
         voter_sets=tuple(voter_sets(examined)),
-        leader_changes=tuple(_leader_changes(examined)),
+        leader_changes=tuple(
+            VotersAt(one.offset, one.epoch, leaders_of(one.message))
+            for one in leader_changes(examined)
+        ),
     )
 
 
@@ -285,12 +288,34 @@ def voters_records(examined: Examined) -> Iterator[tuple[int, int, KRaftVoters]]
                 yield snapshot_id.offset - 1, snapshot_id.epoch, message
 
 
-def _leader_changes(examined: Examined) -> Iterator[VotersAt]:
-    for segment in examined.directory.segments:
-        for batch, record, message in examined.control_records(segment):
-            if isinstance(message, LeaderChange):
-                epoch = batch.header.leader_epoch
-                yield VotersAt(record.offset, epoch, leaders_of(message))
+@dataclass(frozen=True, slots=True)
+class LeaderChangeBatch:
+    """A LeaderChange record and its place. path: the segment's file. position: the byte of its
+    batch. timestamp: in ms."""
+
+    path: str
+    position: int
+    offset: int
+    epoch: int
+    timestamp: int
+    message: LeaderChange
+
+
+def leader_changes(examined: Examined) -> tuple[LeaderChangeBatch, ...]:
+    """The LeaderChange records of the log, in the order of the log."""
+    return tuple(
+        LeaderChangeBatch(
+            segment.file.path,
+            batch.position,
+            record.offset,
+            batch.header.leader_epoch,
+            record.timestamp,
+            message,
+        )
+        for segment in examined.directory.segments
+        for batch, record, message in examined.control_records(segment)
+        if isinstance(message, LeaderChange)
+    )
 
 
 def _batches(segment: SegmentFile, last_offset: int) -> Iterator[LogBatch]:

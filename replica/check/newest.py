@@ -7,8 +7,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from replica.check.epochs import LeaderChangeBatch, leader_changes
-from replica.check.examined import Examined, leaders_of, voter_sets
+from replica.check.examined import (
+    Examined,
+    LeaderChangeBatch,
+    leader_changes,
+    leaders_of,
+    voter_sets,
+)
 from replica.check.partition import partition_of
 from replica.check.replay_fold import FoldedImages, NewestState, Watch
 from replica.check.replaying import replay_log

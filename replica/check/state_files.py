@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from replica.check.catalogue import files
-from replica.check.epochs import EpochRun, LeaderChangeBatch
-from replica.check.examined import Examined, voter_sets
+from replica.check.epochs import EpochRun
+from replica.check.examined import Examined, LeaderChangeBatch, voter_sets
 from replica.check.rule import Finding
 from replica.format.directory import MetadataDirectory
 from replica.format.file_names import METADATA_FOLDER, FileKind

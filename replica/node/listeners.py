@@ -1,4 +1,4 @@
-"""Addresses in server.properties: of listeners, voters and bootstrap servers."""
+"""Reads the addresses of listeners, voters and bootstrap servers in server.properties."""
 
 from __future__ import annotations
 

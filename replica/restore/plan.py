@@ -21,9 +21,8 @@ from replica.metadata.image.settings import METADATA_VERSION
 from replica.metadata.image.snapshot import ELR_VERSION, LOWEST_METADATA_VERSION, to_records
 from replica.metadata.image.state import TABLES, TOPIC_RESOURCE, EntityTable
 from replica.metadata.record import MetadataRecord
-from replica.model.keys import ZERO_UUID
+from replica.model.keys import NO_NODE, ZERO_UUID
 
-_NO_LEADER = -1
 _SHOWN_NAMES = 5
 _BROKER_RESOURCES = (4, 8)
 """ConfigResource.Type.BROKER and BROKER_LOGGER; "" names all brokers."""
@@ -223,7 +222,7 @@ class _Planning:
             isr=tuple(map(self._broker, in_sync)),
             removing_replicas=(),
             adding_replicas=(),
-            leader=_NO_LEADER,
+            leader=NO_NODE,
             leader_recovery_state=0,
             leader_epoch=old.leader_epoch + 1,
             partition_epoch=old.partition_epoch + 1,

@@ -1,5 +1,5 @@
-"""Checks epochs, votes and leaders: what a replica has told others must hold after a restart
-too."""
+"""Checks epochs, votes and leaders. What a replica has sent to others must also hold after a
+restart."""
 
 from __future__ import annotations
 

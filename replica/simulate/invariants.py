@@ -83,7 +83,7 @@ class Invariants:
         if effects.leader_change is not None:
             self._check_leader_change(host, shadow, effects.leader_change)
         self.appends.handed(host)
-        if host.raft.log.snapshots is not shadow.seen:
+        if host.raft.log.snapshots is not shadow.known_snapshots:
             self._check_snapshots(host, shadow)
         if host.raft.illegal_messages:
             broken("legal messages", f"{key} was sent {host.raft.illegal_messages}")
@@ -241,7 +241,7 @@ class Invariants:
     def _check_snapshots(self, host: SimulatedHost, shadow: Shadow) -> None:
         """Check that the log starts at its oldest snapshot, and that a new snapshot can be read
         from the disk."""
-        shadow.seen = host.raft.log.snapshots
+        shadow.known_snapshots = host.raft.log.snapshots
         facts, start = host.log.snapshots.facts(), host.log.log_start
         oldest = facts[0].snapshot_id.offset if facts else 0
         starts = (

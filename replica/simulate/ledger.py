@@ -42,18 +42,19 @@ class LedgerBatch(NamedTuple):
 class Shadow:
     """One replica's log as it was written. A replica whose disk was wiped has a new shadow.
 
-    flushed, committed: the ends (exclusive) of what is flushed and of what is committed. promised:
-    the newest epoch in which the replica told others something. stored: the epoch in its
-    quorum-state. watermark: (epoch, high watermark) of the time when it last led. known_sets: the
-    core's own voter sets when they were last compared with `sets`.
+    sets: the voter sets that the log names. flushed, committed: the ends (exclusive) of what is
+    flushed and of what is committed. promised: the newest epoch in which the replica sent
+    something. stored: the epoch in its quorum-state. watermark: the epoch and the high watermark of
+    the time when it last led. known_sets, known_snapshots: the core's own voter sets and snapshots
+    when they were last compared with those here.
     """
 
     static_voters: VoterSet = VoterSet()  # noqa: RUF009 (frozen)
     entries: list[LedgerBatch] = field(default_factory=list)
     sets: list[HistoryEntry[VoterSet]] = field(default_factory=list)
     snapshots: set[OffsetAndEpoch] = field(default_factory=set)
-    seen: object = None
     known_sets: object = None
+    known_snapshots: object = None
     flushed: int = 0
     committed: int = 0
     promised: int = 0

@@ -1,5 +1,4 @@
-"""The replicated log on disk: the port Log of the consensus core (Kafka: KafkaMetadataLog over
-UnifiedLog).
+"""The replicated log on disk (Kafka: KafkaMetadataLog over UnifiedLog).
 
 `replica.storage.recovery.open_log` opens a log. The log is synced by `flush`, before a new segment
 is made, and by a truncation. So the host decides how many appends share one sync.

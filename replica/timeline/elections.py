@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from enum import Enum
 from itertools import pairwise
 
-from replica.check.epochs import leader_changes
-from replica.check.examined import Examined
+from replica.check.examined import Examined, leader_changes
 from replica.timeline.branch import Branch, BranchTail
 
 FETCH_TIMEOUT_MS = 2000

@@ -51,7 +51,7 @@ class HealthJudge:
         """Judge the present state in a thread beside the event loop. If nothing has changed, only
         the time of the last judgement is updated.
 
-        voters: the ids of the voters in force; empty where unknown.
+        voters: the ids of the voters in force; empty where they are unknown.
         """
         seen = committed.state_changes, voters, committed.is_whole
         last = self.newest

@@ -41,7 +41,8 @@ class Watch:
         broker_defaults: Mapping[str, str],
     ) -> None:
         """controllers: the nodes to ask about the quorum. client: how to connect to them.
-        broker_defaults: from a broker's server.properties; empty where unknown."""
+        broker_defaults: the settings in a broker's server.properties; empty where they are
+        unknown."""
         self._node = node
         self._driver = node.driver
         self.committed = CommittedReplay(node.driver.log)

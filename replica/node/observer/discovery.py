@@ -39,7 +39,7 @@ class QuorumView:
     controllers, from which to fetch. listener: the name of the listener that has these addresses.
     node_ids: the node ids of the registered brokers and controllers, as far as the nodes named
     them. quorum: the leader's description of the quorum; None where the nodes refuse to give it.
-    voters: the voters with those of their endpoints that are known.
+    voters: the voters, with as many of their endpoints as are known.
     """
 
     cluster_id: str | None

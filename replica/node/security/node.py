@@ -1,4 +1,4 @@
-"""The security of a node: of each of its listeners, and of its connections to other voters."""
+"""The security of a node's listeners, and of its connections to other voters."""
 
 from __future__ import annotations
 
