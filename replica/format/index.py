@@ -12,14 +12,17 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import pairwise
 from operator import le, lt
+from typing import TypeVar
 
 from replica.errors import CorruptDataError
 from replica.format.byte_source import end_of_content
 
 OFFSET_ENTRY = struct.Struct(">ii")
 TIME_ENTRY = struct.Struct(">qi")
+_LOWEST = -(1 << 64)
+"""Lower than any number of an entry."""
+_Entry = TypeVar("_Entry")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,17 +61,16 @@ class TimeIndex:
 def decode_offset_index(data: bytes) -> OffsetIndex:
     """The index. Raises CorruptDataError, with the byte, where the end is no whole entry or the
     entries don't rise."""
-    pairs, zeros = _decoded(data, OFFSET_ENTRY, "index entry", le)
-    if pairs and min(pairs[0]) < 0:
+    entries, zeros = _decoded(data, OFFSET_ENTRY, OffsetIndexEntry, "index entry", le)
+    if entries and (entries[0].relative_offset < 0 or entries[0].position < 0):
         raise CorruptDataError("index entry is negative", 0)
-    return OffsetIndex(tuple(OffsetIndexEntry(*pair) for pair in pairs), zeros)
+    return OffsetIndex(entries, zeros)
 
 
 def decode_time_index(data: bytes) -> TimeIndex:
     """The index. Raises CorruptDataError, with the byte, where the end is no whole entry or an
     entry is lower than the one before."""
-    pairs, zeros = _decoded(data, TIME_ENTRY, "time index entry", lt)
-    return TimeIndex(tuple(TimeIndexEntry(*pair) for pair in pairs), zeros)
+    return TimeIndex(*_decoded(data, TIME_ENTRY, TimeIndexEntry, "time index entry", lt))
 
 
 def encode_offset_index(index: OffsetIndex) -> bytes:
@@ -84,18 +86,29 @@ def encode_time_index(index: TimeIndex) -> bytes:
 
 
 def _decoded(
-    data: bytes, layout: struct.Struct, what: str, is_wrong: Callable[[int, int], bool]
-) -> tuple[list[tuple[int, int]], int]:
-    """(the two numbers of each entry, how many zero bytes follow the entries). is_wrong: takes a
-    number, and the same number of the entry before; True where it can't follow that number."""
+    data: bytes,
+    layout: struct.Struct,
+    made: Callable[[int, int], _Entry],
+    what: str,
+    is_wrong: Callable[[int, int], bool],
+) -> tuple[tuple[_Entry, ...], int]:
+    """(the entries, how many zero bytes follow them). made: makes an entry of its two numbers.
+    what: names an entry in an error. is_wrong: takes a number of an entry, and the same number of
+    the entry before; True where it can't follow that number.
+
+    No list of all numbers is made besides the entries: an index of 16 MiB has two million entries.
+    """
     ragged = len(data) % layout.size
     if ragged:
         raise CorruptDataError(f"{ragged} bytes at the end are no whole entry", len(data) - ragged)
     end = end_of_content(data)
     end += -end % layout.size
-    pairs = list(layout.iter_unpack(data[:end]))
-    for number, (before, after) in enumerate(pairwise(pairs), start=1):
-        if any(map(is_wrong, after, before)):
-            reason = f"{what} {after[0]}@{after[1]} follows {before[0]}@{before[1]}"
-            raise CorruptDataError(reason, number * layout.size)
-    return pairs, len(data) - end
+    entries: list[_Entry] = []
+    one_before = other_before = _LOWEST
+    for one, other in layout.iter_unpack(data[:end]):
+        if is_wrong(one, one_before) or is_wrong(other, other_before):
+            reason = f"{what} {one}@{other} follows {one_before}@{other_before}"
+            raise CorruptDataError(reason, len(entries) * layout.size)
+        entries.append(made(one, other))
+        one_before, other_before = one, other
+    return tuple(entries), len(data) - end

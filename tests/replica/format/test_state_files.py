@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import struct
+import tracemalloc
+from collections.abc import Callable
 
 import pytest
 
@@ -237,6 +239,33 @@ def test_an_index_holds_whole_entries_only_zeros_or_not() -> None:
         assert caught.value.position == 8
     # the position ends in zero bytes, which belong to the entry
     assert index.decode_offset_index(struct.pack(">ii", 5, 256)).entries[0].position == 256
+
+
+@pytest.mark.parametrize(
+    ("decode", "layout"),
+    [(index.decode_offset_index, ">ii"), (index.decode_time_index, ">qi")],
+)
+def test_a_large_index_takes_little_memory_besides_its_entries(
+    decode: Callable[[bytes], object], layout: str
+) -> None:
+    count = 20_000
+    sound = b"".join(struct.pack(layout, n, n) for n in range(1000, 1000 + count))
+    assert _peak_of(lambda: decode(sound)) < 150 * count
+
+    def refused() -> None:
+        with pytest.raises(CorruptDataError):
+            decode(struct.pack(layout, 2, 2) + struct.pack(layout, 1, 1) + sound)
+
+    assert _peak_of(refused) < 60 * count
+
+
+def _peak_of(work: Callable[[], object]) -> int:
+    tracemalloc.start()
+    try:
+        work()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
 
 
 @pytest.mark.parametrize(
