@@ -43,8 +43,8 @@ class ChangeTeller:
 
     @property
     def former(self) -> Mapping[str, str]:
-        """Name -> the id of the topic of this name that was deleted last, of those that `tell` was
-        given."""
+        """Topic name -> the id of the topic of this name that was deleted last. Only deletions that
+        `tell` was given count, and those that a former teller remembered."""
         return self._former
 
     def tell(

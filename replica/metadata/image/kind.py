@@ -31,9 +31,10 @@ class EntityKind:
     """name: the value of the column `entity`. table: the attribute of State. record_type: the
     record in which a snapshot keeps the entity.
 
-    fields: (key, value) -> all fields of the record's newest version, which the value itself may
-    be. key_text: makes of a key the text in the column `key`. order: makes of a key the value by
-    which keys are sorted. text: makes the text of compact(fields) faster.
+    fields: (key, value) -> all fields of the record's newest version; without it, the value is
+    already a mapping of these fields. key_text: key -> the text in the column `key`. order: key ->
+    what keys are sorted by. text: (key, value) -> what compact makes of the fields, but faster;
+    None where there is no faster way.
     """
 
     name: str
