@@ -1,4 +1,4 @@
-"""Bytes by their positions: of a buffer in memory, or of a file that is mostly not in memory.
+"""Reads bytes by their positions, from a buffer in memory or a file that is mostly not in memory.
 
 A running node may truncate a file or append to it meanwhile. `size` is the size when the file was
 opened: bytes that are appended later are not read, and a truncation lowers `size`.

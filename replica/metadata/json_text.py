@@ -1,5 +1,5 @@
 """Kafka's JSON of a metadata record's data (replica.message.json_text), and records made from such
-JSON. The tables keep the JSON of every record; of a record with a secret they keep nothing else."""
+JSON. The tables keep the JSON of every record. Of a record with a secret, they keep only that."""
 
 from __future__ import annotations
 

@@ -209,7 +209,7 @@ def column_of(batches: Sequence[LocatedBatch], name: str) -> Longs:
 
 
 def next_offsets(batches: Sequence[LocatedBatch]) -> Longs:
-    """For each batch, the base offset that the next batch must have."""
+    """The base offset that the batch behind each of these must have."""
     return column_of(batches, "base_offset") + column_of(batches, "last_offset_delta") + 1
 
 

@@ -43,7 +43,8 @@ class ChangeTeller:
 
     @property
     def former(self) -> Mapping[str, str]:
-        """For each name the id of the topic that was deleted last, among the topics told of."""
+        """Name -> the id of the topic of this name that was deleted last, of those that `tell` was
+        given."""
         return self._former
 
     def tell(

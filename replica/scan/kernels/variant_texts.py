@@ -22,7 +22,7 @@ _IS_OBJECT, _NEXT, _COUNT, _IDS, _ID_WIDTH, _OFFSETS, _OFFSET_WIDTH, _VALUES = r
 _PER_BYTE = 6
 """The most bytes of JSON for one byte of a text, which is the length of \\u0000."""
 _LEAST_ROOM = 32 + tables.VARIANT_DEPTH + tables.SLACK
-"""As many bytes as a number or a word may need, with the marks before and behind it."""
+"""The most bytes that a number or a word needs, with the marks before and behind it."""
 _NULL_WORD = int.from_bytes(b"null", "little")
 _TRUE_WORD = int.from_bytes(b"true", "little")
 _FALSE_WORD = int.from_bytes(b"false\0\0\0", "little")
