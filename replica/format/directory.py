@@ -171,9 +171,8 @@ class MetadataDirectory:
 
     @property
     def log_start_offset(self) -> int:
-        """The start of the first leader epoch, if a snapshot ends there or the log begins there.
-        Otherwise first_offset, or log_end_offset where there is no batch. Batches below the log
-        start are leftovers."""
+        """The start of the first leader epoch, if a snapshot ends there or the log begins there;
+        otherwise first_offset, or without a batch log_end_offset. Batches below it are leftovers."""
         first = self.first_offset
         if self.leader_epochs:
             start = self.leader_epochs[0].start_offset
