@@ -41,8 +41,8 @@ def option(
     shown: str, meaning: str, *, default: Any = MISSING, is_secret: bool = False, **settings: Any
 ) -> Any:
     """A field for an option of one command. default: the value where the option is not given; the
-    option is required where there is no default. is_secret: whether the options as text leave the
-    value out. The rest is as for `shared_option`."""
+    option is required where there is no default. is_secret: whether repr of the options leaves
+    the value out. The rest is as for `shared_option`."""
     metadata = {_PARAMETER: shared_option(shown, meaning, **settings)}
     return field(default=default, repr=not is_secret, metadata=metadata)
 
