@@ -68,10 +68,13 @@ def command(function: str, short_help: str) -> Callable[[type[_Options]], type[_
 
     def declared(options: type[_Options]) -> type[_Options]:
         made: type[_Options] = dataclass(frozen=True, slots=True)(options)
-        types = vars(made)["__init__"].__annotations__  # where typer looks
-        for one in fields(made):  # type: ignore[arg-type]
-            if _PARAMETER in one.metadata:
-                types[one.name] = Annotated[one.type, one.metadata[_PARAMETER]]
+        own = {
+            one.name: Annotated[one.type, one.metadata[_PARAMETER]]
+            for one in fields(made)  # type: ignore[arg-type]
+            if _PARAMETER in one.metadata
+        }
+        init = vars(made)["__init__"]  # where typer looks
+        init.__annotations__ = {**init.__annotations__, **own}
         COMMANDS[made] = function, short_help
         return made
 
