@@ -172,7 +172,7 @@ class MetadataDirectory:
     @property
     def log_start_offset(self) -> int:
         """The start of the first leader epoch, if a snapshot ends there or the log begins there;
-        otherwise first_offset, or without a batch log_end_offset. Batches below it are leftovers."""
+        otherwise first_offset, or log_end_offset without a batch. Batches below are leftovers."""
         first = self.first_offset
         if self.leader_epochs:
             start = self.leader_epochs[0].start_offset
