@@ -41,8 +41,8 @@ def option(
     shown: str, meaning: str, *, default: Any = MISSING, is_secret: bool = False, **settings: Any
 ) -> Any:
     """A field for an option of one command. default: the value where the option is not given; the
-    option is required where there is no default. is_secret: whether the options as text leave the
-    value out. The rest is as for `shared_option`."""
+    option is required where there is no default. is_secret: whether repr of the options leaves
+    the value out. The rest is as for `shared_option`."""
     metadata = {_PARAMETER: shared_option(shown, meaning, **settings)}
     return field(default=default, repr=not is_secret, metadata=metadata)
 
@@ -68,10 +68,13 @@ def command(function: str, short_help: str) -> Callable[[type[_Options]], type[_
 
     def declared(options: type[_Options]) -> type[_Options]:
         made: type[_Options] = dataclass(frozen=True, slots=True)(options)
-        types = vars(made)["__init__"].__annotations__  # where typer looks
-        for one in fields(made):  # type: ignore[arg-type]
-            if _PARAMETER in one.metadata:
-                types[one.name] = Annotated[one.type, one.metadata[_PARAMETER]]
+        own = {
+            one.name: Annotated[one.type, one.metadata[_PARAMETER]]
+            for one in fields(made)  # type: ignore[arg-type]
+            if _PARAMETER in one.metadata
+        }
+        init = vars(made)["__init__"]  # where typer looks
+        init.__annotations__ = {**init.__annotations__, **own}
         COMMANDS[made] = function, short_help
         return made
 

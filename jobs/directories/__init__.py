@@ -1,12 +1,13 @@
 """Commands on directories of nodes.
 
-- dump: `dump`, `dump_files` (which files), `selection` (which records), `dump_bulk` (large files),
-  `state_files` (small ones).
+- dump: `dump`, `dump_files` (which files), `selection` (which records), `state_files` (the files
+  that hold no records).
 - check: `check`, `check_inputs`, `check_text`, `check_health` with `broker_defaults`. explain:
   `explain`.
 - diff: `diff`. timeline: `timeline`; `looks` serves `kraftlake history`, too.
 - recover: `recover`, `recover_steps`, `recover_text`, `recover_rehearsed`. rehearse: `rehearse`,
   `rehearsed`, `rehearse_text`. restore: `restore`.
 - capture and redact: `capture`. prune: `prune`.
-- `discovering` finds what the user's paths name; `offsets_text` says offsets alike in all commands.
+- `discovering` finds what the user's paths name; `offsets_text` has the
+  words for offsets that several commands share.
 """

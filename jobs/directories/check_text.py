@@ -120,8 +120,9 @@ def reaches(counts: Mapping[Severity, int], level: Severity) -> bool:
 
 
 def severity_of(option: str, text: str) -> Severity:
-    """The severity that the user named by the word for it in --json or in text. option: the
-    option's name, for the message. Raises UsageError for another word."""
+    """The severity that a word of the user means, such as note or warning. --json has words of its
+    own for severities, which are understood too. option: the option's name, for the message. Raises
+    UsageError for an unknown word."""
     for severity, noun in NOUNS.items():
         if text.lower() in (severity, noun):
             return severity

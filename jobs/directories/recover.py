@@ -39,8 +39,8 @@ def run(options: RecoverOptions) -> int:
 
 
 def _plan(members: Sequence[Examined], seeds: range | None, *, json_output: bool) -> int:
-    """Print the plan of one cluster. seeds: those of the runs that rehearse its
-    steps; None for no rehearsal."""
+    """Print the plan of one cluster. seeds: those of the runs that rehearse its steps;
+    None for no rehearsal."""
     _refuse_copies(members)
     plan, by_key = plan_of(members)
     rehearsed = None

@@ -29,8 +29,9 @@ _STATIC_VOTERS = (
 @dataclass(frozen=True, slots=True)
 class RecoverStep:
     """A step for a person. text: what to do. commands: lines for a shell; a # begins a comment.
-    makes_stand_ins: whether the step copies the winner's log. plays: the steps of a rehearsal
-    that do the same; empty where the step changes nothing, or its outcome is unknown."""
+    makes_stand_ins: whether the step copies the winner's log. plays: what a
+    rehearsal plays in place of the step; empty where the step changes nothing, or its outcome is
+    unknown."""
 
     text: str
     commands: tuple[str, ...]

@@ -66,8 +66,8 @@ class Selection:
         )
 
     def chosen_rows(self) -> Choose | None:
-        """A function for the bulk reader, which chooses rows by these bounds, for whole columns at
-        once. None where every row is chosen."""
+        """The function by which the bulk reader chooses rows: those within the bounds of offset,
+        time and epoch. None where nothing is bounded."""
         import numpy as np
 
         bounds = [

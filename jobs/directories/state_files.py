@@ -29,8 +29,8 @@ READERS: dict[FileKind, Callable[[bytes], Any]] = {
         "controller.quorum.voters": _rows(quorum_properties.decode(data))
     },
 }
-"""Functions that give the content of a file of a kind as JSON values, with Kafka's names where the
-file has any. They raise DataError, which names the byte."""
+"""For each kind of file, the function that gives such a file's content as JSON values, with Kafka's
+names where the file has any. The functions raise DataError, which names the byte."""
 
 
 def _rows(values: Iterable[Any]) -> list[dict[str, Any]]:

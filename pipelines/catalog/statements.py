@@ -22,8 +22,8 @@ OWNER = "kraftlake.lake"
 
 @dataclass(frozen=True)
 class NamedQuery:
-    """A view that is to be made. name: has the database in it. columns: (name, meaning). query: SQL
-    with the full names of tables."""
+    """A view that is to be made. name: `database.view`. columns: (name, meaning). query: SQL, in
+    which tables have their full names."""
 
     name: str
     description: str

@@ -166,7 +166,8 @@ class Webhook:
 
     def _ended(self, change: RowChange, standing: Callable[[], set[str]]) -> bytes | None:
         """The request for a finding whose last row this change removes, once for each alert.
-        standing: reads all rows of the version when it is first called."""
+        standing: gives the keys of alerts that need no such request; its first call reads all rows
+        of the version."""
         row = change.before
         if self._to.form == JSON or row is None or not self._counts(row):
             return None

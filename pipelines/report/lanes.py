@@ -77,7 +77,8 @@ def draw_blocks(blocks: Iterable[Block], scale: Scale, y: float, height: float) 
 def draw_lane(
     title: str, blocks: Sequence[Block], scale: Scale, y: float, bar: float, height: float
 ) -> Markup:
-    """A lane: its title from y (pixels) on, and from `bar` on its blocks on a track."""
+    """A lane: its title, and below it its blocks, on a line as long as the drawing. y, bar: where
+    the title and the blocks begin, in pixels from the top. height: how high the blocks are."""
     middle = bar + height / 2
     return Markup("").join(
         (

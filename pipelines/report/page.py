@@ -80,8 +80,7 @@ def make_report(
     views = []
     for number, summary in enumerate(shown, start=1):
         evidence = gather(source, summary)
-        trip = gather_trip(source, evidence, share)
-        views.append(cluster_view(evidence, number, trip))
+        views.append(cluster_view(evidence, number, gather_trip(source, evidence, share)))
     return Report(
         source.lake,
         version,

@@ -118,7 +118,7 @@ def _other_kind(examined: Examined) -> PartitionKind:
     if examined.is_directory and not examined.lacks(FileKind.QUORUM_STATE):
         return PartitionKind.QUORUM
     for file in examined.logs:
-        # an ordinary topic's control records are markers of transactions, which are UnknownControl
+        # The control records of an ordinary topic, markers of transactions, are UnknownControl.
         for _, _, message in examined.control_records(file):
             if not isinstance(message, UnknownControl):
                 return PartitionKind.QUORUM

@@ -185,8 +185,8 @@ class NoOffsetError(KraftlakeError):
     """There is no position, or the log doesn't hold the position, and auto.offset.reset is none.
     The caller has to seek (Kafka: NoOffsetForPartitionException, OffsetOutOfRangeException).
 
-    position: None where there never was one. log_start (inclusive), high_watermark (exclusive):
-    those of the leader; -1 where they aren't known.
+    position: the position that the log doesn't hold; None where there never was one. log_start
+    (inclusive), high_watermark (exclusive): those of the leader; -1 where they aren't known.
     """
 
     def __init__(

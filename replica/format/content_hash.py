@@ -3,6 +3,9 @@
 A segment only grows at its end, so its hash is a chain over chunks of CHUNK_BYTES: SHA-256 of the
 first chunk, then for each further chunk SHA-256 of (hash so far, chunk). The hash depends on the
 bytes alone, and not on the steps in which they were read. The hash of one chunk is its SHA-256.
+
+Whoever compares hashes compares sizes, too: a file of (the hash of a chunk, another chunk) has the
+hash of the longer file of (that chunk, the other chunk).
 """
 
 from __future__ import annotations

@@ -125,7 +125,8 @@ def _voter(text: str, listener: str) -> Voter:
 
 
 def check_id(what: str, text: str) -> None:
-    """Raises UsageError where the text isn't an id. what: what error texts call the text."""
+    """Raises UsageError where the text isn't an id. what: the words before the text in the error,
+    such as the name of the option that holds it."""
     try:
         uuid_bytes(text)
     except DataError as error:

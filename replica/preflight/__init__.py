@@ -1,6 +1,6 @@
 """Whether a planned change is safe, judged on a cluster's newest state: `kraftlake plan`.
 
-answer          Answer, Reason, Preflight: the values that come out
+answer          ChangeSafety, Reason, Preflight: the values that come out
 stopping        stopping brokers, or all of a rack
 reassigning     a file for kafka-reassign-partitions; reassignment_file reads it
 voters          removing and adding a voter; from static voters to kraft.version 1

@@ -35,10 +35,12 @@ _META_KEYS = ("version", "cluster.id", "node.id", "broker.id", "directory.id")
 @dataclass(frozen=True, slots=True)
 class _Latest:
     """The log that was redacted last. It is kept because a capture copies the log's index before
-    the log, and the index needs the positions in the redacted log. digest: the hash of the log's
-    bytes before they were redacted."""
+    the log, and the index needs the positions in the redacted log. size, digest: the number and the
+    content_hash of the log's bytes before they were redacted. Both, because logs of different sizes
+    can be made to have one hash."""
 
     path: str
+    size: int
     digest: str
     content: Source
     moved: Moved
@@ -74,11 +76,12 @@ class RedactedFiles:
             return _UNREADABLE * len(small)
 
     def _log(self, path: str, data: Source) -> _Latest:
-        latest, digest = self._latest, content_hash(classify(os.path.basename(path)), data)
-        if latest is None or (latest.path, latest.digest) != (path, digest):
+        digest = content_hash(classify(os.path.basename(path)), data)
+        latest, size = self._latest, byte_source(data).size
+        if latest is None or (latest.path, latest.size, latest.digest) != (path, size, digest):
             self._latest = None  # so that both are not in memory together
             content, moved = self._redacted(data)
-            latest = self._latest = _Latest(path, digest, content, moved)
+            latest = self._latest = _Latest(path, size, digest, content, moved)
         return latest
 
     def _redacted(self, data: Source) -> tuple[Source, Moved]:

@@ -155,7 +155,11 @@ class _Walk:
         *,
         is_tail: bool = False,
     ) -> Iterator[LoggedChange]:
-        """The changes that a record makes. message: the record's value for the replay."""
+        """Apply a record to the replay. Yields the changes that this makes, named by the teller.
+
+        message: the record's value for the replay. epoch: the leader epoch of its batch. is_tail:
+        whether the record is in a tail beside the branch.
+        """
         writes = replay.apply(record.offset, message)
         if writes:
             commitment = self._branch.commitment(record.offset, is_tail=is_tail)

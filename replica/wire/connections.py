@@ -25,7 +25,8 @@ strangers can claim to be voters too, so only the connections with the newest re
 class Connected:
     """One connection. address: see address_of. is_voters: whether a voter has sent a request on it.
     is_busy: whether a request of it is arriving, worked on or being answered. close: a function
-    that is called with the reason when the connection has to make room; it must not wait."""
+    that is called with the reason (a key of Server.refused) when the connection has to make room;
+    it must not wait."""
 
     address: str
     listener: str

@@ -101,8 +101,9 @@ class DescribedQuorum:
 
 
 async def quorum_told_by(connection: Connection, topic: str, partition: int = 0) -> DescribedQuorum:
-    """The answer of the node at the other end, which may be an error. Raises PeerError where no
-    answer comes, or an answer about another partition."""
+    """What the node at the other end of the connection says about the partition's quorum, or the
+    error that it answers. Raises PeerError where no answer comes, or an answer about another
+    partition."""
     request = {"topics": [{"topicName": topic, "partitions": [{"partitionIndex": partition}]}]}
     answer = await connection.call(DESCRIBE_QUORUM, request)
     try:
@@ -112,7 +113,8 @@ async def quorum_told_by(connection: Connection, topic: str, partition: int = 0)
 
 
 def read_quorum(message: Message, version: int, topic: str, partition: int = 0) -> DescribedQuorum:
-    """The answer as a value. Raises CorruptDataError where it is about another partition."""
+    """The quorum that an answer to DescribeQuorum describes. version: the version of the answer.
+    Raises CorruptDataError where the answer is about another partition."""
     if message["errorCode"] != ErrorCode.NONE:
         return DescribedQuorum(message["errorCode"])
     entries = [

@@ -229,7 +229,8 @@ class Server:
             async with asyncio.timeout(self._limits.linger_s):
                 await writer.wait_closed()
         except (TimeoutError, asyncio.CancelledError):
-            # Here the transport has not ended yet. One that has ended has no loop to abort it by.
+            # The transport can still be aborted, because it has not ended: abort needs the event
+            # loop, which a transport that has ended no longer has.
             writer.transport.abort()
         except OSError:
             pass  # The connection has ended already.

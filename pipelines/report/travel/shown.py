@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from markupsafe import Markup
@@ -17,17 +18,20 @@ from pipelines.report.words import Names, counted, listed, ms_text
 
 @dataclass(frozen=True)
 class JourneyView:
-    """The journey for the template. start: the step that is shown first. example: a moment to go
-    to. sampled: a text about the changes that are left out, empty where none is. judged: a text
-    about the moments that are judged. data: the result of `packed`."""
+    """The journey for the template, without its rows, which take much memory. start: the step that
+    is shown first. last: the last step. example: a moment to go to. sampled: a text about the
+    changes that are left out, empty where none is. judged: a text about the moments that are
+    judged. asked: the queries behind the journey, each with what its rows are. data: the result of
+    `packed`."""
 
-    trip: Trip
     start: int
+    last: int
     example: str
     strip: Markup
     strip_height: int
     sampled: str
     judged: str
+    asked: tuple[tuple[str, str], ...]
     data: Markup
 
 
@@ -39,15 +43,23 @@ def journey_view(
         return None
     steps = trip.steps
     return JourneyView(
-        trip,
         _start(trip, evidence),
+        len(steps.offsets) - 1,
         ms_text(steps.times[-1]).removesuffix(" UTC") or str(steps.offsets[-1]),
         strip.draw(f"{identity}-strip", trip, evidence, fills),
         strip.HEIGHT_OF_LANES,
         _sampled(trip),
         _judged(trip),
+        tuple(_asked(trip)),
         packed(trip, evidence, names),
     )
+
+
+def _asked(trip: Trip) -> Iterator[tuple[str, str]]:
+    yield trip.changes.sql, "the changes at each moment"
+    yield trip.versions.sql, "the partitions and brokers at each moment"
+    if trip.judged_by is not None:
+        yield trip.judged_by, "the state whose health is judged last"
 
 
 def _start(trip: Trip, evidence: Evidence) -> int:

@@ -133,6 +133,9 @@ class _Discovery:
         if found.error != ErrorCode.NONE:
             self.troubles.append(f"{connection.address}: {error_name(found.error)}")
             return
+        if len({voter.key.node_id for voter in found.voters}) < len(found.voters):
+            self.troubles.append(f"{connection.address}: DescribeQuorum: names a voter twice")
+            return
         self.quorum = described(found)
         self.listening = found.listeners
 

@@ -40,7 +40,8 @@ class Part:
 
 
 def same(**names: str) -> Part:
-    """Attributes, each with the name of the field that has the same value."""
+    """A part of attributes, each of which has the value of one field. names: by attribute, the name
+    of that field."""
     return Part(
         lambda message: {name: getattr(message, own) for own, name in names.items()},
         lambda fields, version: {own: fields[name] for own, name in names.items()},

@@ -31,7 +31,8 @@ class Plain:
 
 @dataclass(frozen=True, slots=True)
 class Scram:
-    """The password stays secret (RFC 5802). name: a key of scram.HASHES."""
+    """The client proves that it knows the password, and never sends it (RFC 5802). name: a key of
+    scram.HASHES."""
 
     user: str
     password: str = field(repr=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from typing import Any
+from weakref import ref
 
 import pytest
 
@@ -166,6 +167,23 @@ def test_above_its_share_a_cluster_is_sampled_by_rules_that_the_page_names(
 def test_the_page_says_at_which_moments_health_is_judged(reported: Reported) -> None:
     _, page = reported(journey())
     assert "Health and exposure are judged at every moment." in page.text
+
+
+def test_a_report_keeps_no_rows_of_a_journey(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = []
+
+    def gathered(*given: Any) -> Trip | None:
+        trip = gather_trip(*given)
+        assert trip is not None
+        made.append(ref(trip))
+        return trip
+
+    monkeypatch.setattr("pipelines.report.page.gather_trip", gathered)
+    report = report_of(small_lake.write_lake(tmp_path / "lake", journey()))
+    assert report.clusters[0].travel is not None
+    assert [one() for one in made] == [None]
 
 
 def test_a_lake_without_typed_changes_has_no_journey(reported: Reported) -> None:

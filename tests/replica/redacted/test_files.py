@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 
@@ -9,6 +10,8 @@ import pytest
 
 from replica.format import index, meta_properties, quorum_state
 from replica.format.byte_source import OpenFile, all_bytes
+from replica.format.content_hash import CHUNK_BYTES, content_hash
+from replica.format.file_names import classify
 from replica.format.index import OffsetIndex, OffsetIndexEntry
 from replica.format.reading import SMALL_BYTES, open_file, own_source
 from replica.metadata.redact import Redactor
@@ -86,3 +89,14 @@ def test_a_large_log_is_redacted_outside_of_memory_and_once_for_its_index_too(
     assert content[position:].startswith(second)
     assert len(reads) == 1
     assert redacted.content(str(log), own_source(str(log), 2**31)) is made, "it wasn't made again"
+
+
+def test_a_log_with_other_bytes_of_the_same_hash_is_redacted_anew() -> None:
+    name = "00000000000000000000.log"
+    chunk = batch(0, [plain("a")]).ljust(CHUNK_BYTES, b"\0")
+    end = batch(1, [config("ssl.key.password", SECRET)])
+    long, short = chunk + end, hashlib.sha256(chunk).digest() + end
+    assert content_hash(classify(name), long) == content_hash(classify(name), short)
+    redacted = files()
+    assert redacted.content(f"/node/{name}", long) == files().content(f"/node/{name}", long)
+    assert redacted.content(f"/node/{name}", short) == files().content(f"/node/{name}", short)

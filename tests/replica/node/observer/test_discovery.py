@@ -126,6 +126,14 @@ def test_a_node_that_answers_about_another_partition_is_passed_over_with_the_rea
         discovered((CONTROLLER, cluster(), other))
 
 
+def test_a_node_that_names_a_voter_twice_is_passed_over_with_the_reason():
+    twice = quorum(ENDPOINTS)
+    (partition,) = twice["topics"][0]["partitions"]
+    partition["currentVoters"] *= 2
+    with pytest.raises(NoLeaderError, match="names a voter twice"):
+        discovered((CONTROLLER, cluster(), twice))
+
+
 def test_nodes_of_two_clusters_are_refused():
     def other(ports):
         return cluster((2, "127.0.0.1", ports[1]))
