@@ -138,12 +138,14 @@ class UnwritableFileError(FileSystemError):
 
 
 def reading(path: str) -> AbstractContextManager[None]:
-    """Raises an UnreadableFileError about the path in the place of an OSError."""
+    """A context for reading a file. An OSError in it becomes an UnreadableFileError that names the
+    path."""
     return _raising(UnreadableFileError, path)
 
 
 def writing(path: str) -> AbstractContextManager[None]:
-    """Raises an UnwritableFileError about the path in the place of an OSError."""
+    """A context for changing a file. An OSError in it becomes an UnwritableFileError that names the
+    path."""
     return _raising(UnwritableFileError, path)
 
 

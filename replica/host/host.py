@@ -172,7 +172,8 @@ class Host:
         return answers
 
     def to_commit(self, start_offset: int, end_offset: int) -> Iterator[Batch]:
-        """The committed batches for the state machine. The simulator notes them."""
+        """Read the committed batches between these offsets (end exclusive), which the state machine
+        gets. The simulator overrides this method, to see them."""
         for batch in self.log.batches(start_offset, end_offset):
             self.new_bytes += len(batch.data)
             yield batch

@@ -59,7 +59,8 @@ class Core:
         self.draw = draw
         self.now = 0
         self.effects = Effects()
-        """What this step asks the host to do, so far."""
+        """What the host has to do after this step, as far as handlers have filled it in. The value
+        of an earlier step belongs to the host (see Effects)."""
         self.transitions: tuple[Transition, ...] = ()
         """How the role changed in this step, in order."""
         self.connections = PeerConnections(config.request_timeout_ms, config.retry_backoff_ms)
@@ -129,7 +130,8 @@ class Core:
 
     @property
     def next_append_offset(self) -> int:
-        """The offset that follows this log and the records that wait in the accumulator."""
+        """The offset of the next record that is appended: it follows the log and the records that
+        wait in the accumulator."""
         return self.log.log_end + self.accumulator.record_count
 
     @property
@@ -208,10 +210,10 @@ class Core:
             self.effects.quorum_state = state
 
     def announce(self) -> None:
-        """Name a new leader or epoch in the effects.
+        """Tell the host of a leader or epoch that it wasn't told of yet (Effects.leader_change).
 
-        A new leader names itself only once all records of earlier epochs are committed. A resigned
-        leader names nobody until the next epoch.
+        A new leader tells of itself only once all records of earlier epochs are committed. A
+        resigned leader tells nothing until the next epoch.
         """
         role = self.role
         if isinstance(role, Resigned):

@@ -90,18 +90,21 @@ class Stopped(Enum):
 class Effects:
     """What the host has to do. A field that is None or empty asks for nothing.
 
-    Handlers fill in the fields of one such value, Core.effects, until the step is over: a new
-    frozen value for each effect took a sixth of the core's time.
+    Only the core changes such a value, and only until the step is over: handlers fill in the fields
+    of Core.effects, because a new frozen value for each effect took a sixth of the core's time. At
+    the end of the step Raft.step hands the value out, and the core begins another one. From then on
+    nobody changes it, so a host may keep it. A step that raises hands nothing out: what was filled
+    in before comes with the next step.
 
     quorum_state: write this state durably. truncate_to: cut the log durably at this offset
     (exclusive), and answer with Truncated. reset_to: restart the log at this snapshot. append: add
     these batches at the log end; a flush is owed from then on. snapshot_parts: write these bytes of
     fetched snapshots. log_start: let the log start at this offset. delete_snapshots: remove these
     snapshots. load_snapshot: let the state machine load this snapshot. commit: give the state
-    machine all batches below this offset. leader_change: this is the newest leader and epoch. The
+    machine all batches below this offset. leader_change: take note of this new leader or epoch. The
     local replica is named as the leader only once its state machine has been given all records of
     earlier epochs. replies, sends: put these messages on the network, in any order. stopped: the
-    shutdown is over.
+    shutdown is over, in this way.
     """
 
     quorum_state: ElectionState | None = None

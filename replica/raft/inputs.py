@@ -152,5 +152,6 @@ class Shutdown:
 
 
 HostReport = Flushed | Truncated | SnapshotFrozen | SnapshotFetched | SnapshotRejected | Shutdown
-"""The host has carried out an effect, or wants the replica to stop."""
+"""An input that says what the host itself did or wants: it has carried out an effect, or the
+replica should stop."""
 Input = Tick | Request | Response | Failed | Propose | Append | Resign | Clean | HostReport

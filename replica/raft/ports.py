@@ -32,8 +32,8 @@ class StateMachine(Protocol):
 
     def load_snapshot(self, snapshot_id: OffsetAndEpoch, batches: Iterable[Batch]) -> None:
         """Replace the whole state by a snapshot's, at boot or after a snapshot was fetched.
-        `commit` goes on at the snapshot's end offset. This method is never called once
-        Effects.leader_change has named the local replica as the leader."""
+        `commit` goes on at the snapshot's end offset. This method is never called while the newest
+        Effects.leader_change names the local replica as the leader."""
 
     def snapshot_records(self) -> tuple[bytes, ...]:
         """The values of the records of a snapshot that ends at next_offset, for

@@ -38,8 +38,9 @@ class Workload(Protocol):
     ) -> tuple[Values, ...]:
         """The batches that a leader appends now: all of them, or none. The result is empty if the
         leader must wait. number: a number that differs in each call. machine: the leader's state
-        machine. is_active: whether the replica has named itself as the leader. is_idle: whether the
-        machine has been given everything in the log.
+        machine. is_active: whether the leader has all records of earlier epochs, so that
+        Effects.leader_change has named it. is_idle: whether the machine has been given everything
+        in the log.
         """
 
 

@@ -64,7 +64,7 @@ class ClosedSegment:
         return self.files.base_offset
 
     def read(self, start_offset: int, max_bytes: int, end_offset: int) -> batch_walk.BatchBytes:
-        """Read whole batches: see read_batches."""
+        """The bytes of whole batches, as batch_walk.read_batches gives them."""
         if self._offsets is None:
             self._offsets = ascending_prefix(self.files.offset_index())
         with self.files.open() as log:
@@ -145,7 +145,7 @@ class ActiveSegment:
             self._write_indexes()
 
     def read(self, start_offset: int, max_bytes: int, end_offset: int) -> batch_walk.BatchBytes:
-        """Read whole batches: see read_batches."""
+        """The bytes of whole batches, as batch_walk.read_batches gives them."""
         return batch_walk.read_batches(
             self._log,
             size=self.size,

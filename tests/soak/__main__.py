@@ -20,7 +20,7 @@ from pathlib import Path
 from tests.kraftlake_process import REPOSITORY
 from tests.soak.course import STORY, Plan, Soak, Story
 from tests.soak.judging import judged
-from tests.soak.record import RECORD, text
+from tests.soak.record import RECORD, earlier, text
 
 
 def main() -> int:
@@ -41,7 +41,7 @@ def main() -> int:
     (folder / RECORD.name).write_text(said, encoding="utf-8")
     sys.stdout.write(said)
     if asked.write is not None:
-        asked.write.write_text(said, encoding="utf-8")
+        asked.write.write_text(said + earlier(asked.write), encoding="utf-8")
     return 0 if verdict.is_passed else 1
 
 

@@ -17,6 +17,8 @@ from tests.soak.judging import Verdict, courses
 from tests.soak.memory import RISE_BYTES, RISE_SHARE, WINDOW_S
 
 RECORD = Path(__file__).with_name("SOAK.md")
+_EARLIER = "\n## Earlier soaks\n"
+"""Heads what a record says of the soaks before, written by hand."""
 
 
 def text(story: Story, verdict: Verdict, folder: Path) -> str:
@@ -27,6 +29,14 @@ def text(story: Story, verdict: Verdict, folder: Path) -> str:
     parts += ["## What had to hold\n", _checks(verdict), _about_memory(story), _memory(story)]
     parts += ["## Builds and disk\n", _builds(story), *_warned(folder)]
     return "\n".join(parts)
+
+
+def earlier(record: Path) -> str:
+    """What the record that is there says of earlier soaks, with its heading; "" where it says
+    nothing of them."""
+    written = record.read_text(encoding="utf-8") if record.exists() else ""
+    _, heading, rest = written.partition(_EARLIER)
+    return heading + rest
 
 
 def _head(story: Story) -> str:

@@ -14,7 +14,7 @@ from tests.soak.course import Plan, Soak, Story
 from tests.soak.ends import Batch, by_offset, folded
 from tests.soak.judging import Verdict, judged
 from tests.soak.memory import Sample, course
-from tests.soak.record import text
+from tests.soak.record import earlier, text
 
 MIB = 2**20
 
@@ -115,3 +115,10 @@ def test_a_soak_that_failed_at_once_has_a_record_that_says_so(tmp_path: Path) ->
     said = text(story, verdict, tmp_path)
     assert "**FAILED**" in said
     assert "AssertionError: no leader" in said
+
+
+def test_a_record_written_anew_keeps_what_it_says_of_earlier_soaks(tmp_path: Path) -> None:
+    record = tmp_path / "SOAK.md"
+    assert earlier(record) == ""
+    record.write_text("# Soak\n\nof today\n\n## Earlier soaks\n\n| a |\n", encoding="utf-8")
+    assert earlier(record) == "\n## Earlier soaks\n\n| a |\n"

@@ -70,7 +70,8 @@ def append_if_idle(core: Core) -> None:
 
 
 def _drained(core: Core) -> Iterator[Batch]:
-    """The batches of the accumulator, which is then empty, with offsets from the log end on."""
+    """Take the records that wait out of the accumulator, as batches with offsets from the log end
+    on."""
     base = core.log.log_end
     for waited in core.accumulator.drain():
         last = base + len(waited.values) - 1

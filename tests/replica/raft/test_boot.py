@@ -5,7 +5,8 @@ import pytest
 from replica.errors import UsageError
 from replica.model.epochs import OffsetAndEpoch
 from replica.model.keys import ReplicaKey
-from replica.model.stored import ElectionState, LeaderAndEpoch
+from replica.model.stored import ElectionState, LeaderAndEpoch, LogFacts
+from replica.raft.inputs import Append, Tick
 from replica.raft.leader.leading import NotLeaderError
 from replica.raft.messages import (
     EndQuorumEpochRequest,
@@ -13,6 +14,7 @@ from replica.raft.messages import (
     FetchResponse,
     VoteRequest,
 )
+from replica.raft.raft import Raft
 from replica.raft.roles import Candidate, Follower, Leader, Resigned, Unattached
 from tests.replica.raft.host import Disk, Host, batch, begin, config, elect, key, stored, vote
 from tests.replica.raft.test_snapshots import content
@@ -94,6 +96,14 @@ def test_after_a_crash_a_log_without_its_unflushed_records_starts():
 def test_a_state_machine_is_told_the_stored_leader():
     assert started(ElectionState(4, 2)).leaders == [LeaderAndEpoch(2, 4)]
     assert started(ElectionState(4, 1)).leaders == []
+
+
+def test_effects_of_the_start_come_with_the_first_step_that_raises_nothing():
+    fresh = Raft(config(1, 1, 2, 3), LogFacts(), ElectionState(4, 2), lambda bound: 0, 0)
+    with pytest.raises(NotLeaderError):
+        fresh.step(Append(4, (b"a",)), 0)
+    assert fresh.step(Tick(), 0).leader_change == LeaderAndEpoch(2, 4)
+    assert fresh.step(Tick(), 0).leader_change is None
 
 
 @pytest.mark.scenario("C01", "C02", "E23", "I06", "T04")

@@ -2,6 +2,7 @@
 
 import pytest
 
+from replica.raft.raft import Raft
 from tests.examples import examples
 from tests.replica.raft.random_run import RandomRun
 
@@ -34,3 +35,17 @@ def test_quorums_whose_voters_come_and_go_keep_raft_s_promises(seed):
     )
     run.run(2000)
     run.settle()
+
+
+def test_the_core_never_changes_effects_that_it_has_handed_out(monkeypatch):
+    step, handed = Raft.step, []
+
+    def noted(self, event, now_ms):
+        effects = step(self, event, now_ms)
+        handed.append((effects, repr(effects)))
+        return effects
+
+    monkeypatch.setattr(Raft, "step", noted)
+    RandomRun(1, 1, 2, 3, observers=(9,), retention_bytes=0).run(1000)
+    assert len({id(effects) for effects, _ in handed}) == len(handed) > 0
+    assert all(repr(effects) == shown for effects, shown in handed)
