@@ -137,8 +137,8 @@ def opened(
 
 
 def check_bucket(store: Any, root: str, uri: str) -> None:
-    """Raises UsageError where S3 has no such bucket: a listing of such a bucket is only empty.
-    store, root: the results of `opened`."""
+    """Raises UsageError where S3 has no such bucket: a listing would only be empty there. store,
+    root: the results of `opened`."""
     bucket = root.partition("/")[0]
     if store.type_name == "s3" and store.get_file_info(bucket).type.name == "NotFound":
         raise UsageError(f"{shown_uri(uri)}: there is no bucket {bucket}: make it, or name another")

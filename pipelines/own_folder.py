@@ -32,8 +32,9 @@ def refuse_foreign_names(
 
 
 def refuse_in_log_directory(place: str, folder: str | os.PathLike[str]) -> None:
-    """Raises UsageError where the folder to write to is in the log directory of a Kafka node: the
-    node doesn't start where a folder there is no partition. place: as in refuse_foreign_names."""
+    """Raises UsageError where the folder to write to is in the log directory of a Kafka node: Kafka
+    refuses to start where such a directory has a folder that is no partition. place: as in
+    refuse_foreign_names."""
     for above in Path(os.path.realpath(folder)).parents:
         if os.path.lexists(above / meta_properties.FILE_NAME) or is_metadata_folder(str(above)):
             raise UsageError(

@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import cached_property
 
 from pipelines import delta
 from pipelines.bronze import small_tables
@@ -151,16 +150,8 @@ class _Round:
 
     def _keep_unreadable(self, records: Sequence[Row]) -> None:
         """Adds rows of bronze.damage for records that could not be decoded."""
-        self._add(bronze.DAMAGE, unreadable(records, self._capture_of))
-
-    @cached_property
-    def _capture_of(self) -> dict[str, str]:
-        """The capture_id of each file, by the user's name of the file."""
-        return {
-            one.look.shown_file(file): one.look.capture_id
-            for one in self.captured
-            for file in one.look.directory.files
-        }
+        captures = {one.look.replica: one.look.capture_id for one in self.captured}
+        self._add(bronze.DAMAGE, unreadable(records, captures))
 
     def _snapshots(self) -> None:
         rows = write_snapshots(self.lake, self.captured)

@@ -76,16 +76,16 @@ def log_record_batches(
 ) -> Iterator[pa.RecordBatch]:
     """The rows of the range's records that could be read. redactor: None keeps secrets.
 
-    unreadable: this list gets a row for each record that could not be read, with file, position,
-    base_offset, leader_epoch, crc, error and value (the batch's bytes, NULL where they may hold a
-    secret). There are few.
+    unreadable: this list gets a row for each record that could not be read, with REPLICA_KEYS,
+    file, position, base_offset, leader_epoch, crc, error and value (the batch's bytes, NULL where
+    they may hold a secret). There are few.
     """
     data = range_source(part.range.path, part.range.start, part.range.end)
     for batch in rows.records(data, part.range, redactor, RECORD_COLUMNS):
         new = _new(batch, part.known)
         readable, bad = split(new)
         if unreadable is not None:
-            unreadable.extend(bad.select(_UNREADABLE).to_pylist())
+            unreadable.extend(owned(bad.select(_UNREADABLE), part.replica).to_pylist())
         yield owned(readable.select(_OWN_COLUMNS), part.replica)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from pipelines.bronze.captured import Captured, uncovered
 from pipelines.capture.known import known_column
+from pipelines.tables.keys import replica_of
 from replica.errors import DataError
 from replica.format.batch import decode_header
 from replica.format.capture import canonical
@@ -23,6 +24,7 @@ from replica.format.record import records_of
 from replica.format.timestamps import moment
 from replica.metadata.log_record import LogRecordReader
 from replica.metadata.redact import Redactor
+from replica.model.keys import ReplicaId
 from replica.scan.compact import column_of, next_offsets
 
 Row = dict[str, Any]
@@ -170,14 +172,18 @@ def damage_row(capture_id: str | None, damage: Damage, raw: bytes | None = None)
     }
 
 
-def unreadable(records: Iterable[Mapping[str, Any]], captures: Mapping[str, str]) -> list[Row]:
+def unreadable(
+    records: Iterable[Mapping[str, Any]], captures: Mapping[ReplicaId, str]
+) -> list[Row]:
     """Rows of bronze.damage for records that did not decode. There are few, so the driver makes
-    them. records: rows with file, position, error and value. captures: capture_id by file."""
+    them. records: rows with REPLICA_KEYS, file, position, error and value. captures: the capture_id
+    of each replica; two replicas may have files of the same name, because a URI is shown without
+    its query."""
     found = []
     for row in records:
         raw = None if row["value"] is None else bytes(row["value"])[:MAX_RAW_BYTES]
         damage = Damage(row["position"], 0, DamageKind.RECORD, row["error"], row["file"])
-        found.append(damage_row(captures[row["file"]], damage, raw))
+        found.append(damage_row(captures[replica_of(row)], damage, raw))
     return found
 
 

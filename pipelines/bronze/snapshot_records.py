@@ -69,7 +69,8 @@ def _record_batches(
 ) -> Iterator[pa.RecordBatch]:
     """The rows of the snapshot's records that could be read, one for each index.
 
-    unreadable: this list gets file, position, error and value of records that could not be read.
+    unreadable: this list gets REPLICA_KEYS, file, position, error and value of records that could
+    not be read.
     """
     seen = np.zeros(0, np.int64)
     name = (part.id.offset, part.id.epoch)
@@ -77,7 +78,7 @@ def _record_batches(
         data = range_source(piece.path, piece.start, piece.end)
         for batch in rows.snapshot_records(data, piece, redactor, name, SNAPSHOT_COLUMNS):
             readable, bad = split(batch)
-            unreadable.extend(bad.select(_UNREADABLE).to_pylist())
+            unreadable.extend(owned(bad.select(_UNREADABLE), part.replica).to_pylist())
             indexes = readable.column("index").to_numpy()
             is_first = _first_ones(indexes, seen)
             seen = np.concatenate([seen, indexes])

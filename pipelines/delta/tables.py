@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 import deltalake
 from delta.tables import DeltaTable
 from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql.types import StructType
 
 from pipelines.catalog.statements import create_table
 from pipelines.lake import Lake
@@ -173,8 +173,8 @@ def _configuration(contract: Contract) -> dict[str, str | None]:
 
 
 def _check_columns(table: deltalake.DeltaTable, path: str, contract: Contract) -> None:
-    actual = _types(StructType.fromJson(json.loads(table.schema().to_json())))
-    wanted = _types(contract.schema)
+    actual = _types(table.schema().to_json())
+    wanted = _types(contract.schema.json())
     if actual == wanted:
         return
     differing = sorted(name for name in {*actual, *wanted} if actual.get(name) != wanted.get(name))
@@ -184,9 +184,18 @@ def _check_columns(table: deltalake.DeltaTable, path: str, contract: Contract) -
     )
 
 
-def _types(schema: StructType) -> dict[str, str]:
-    """Each column's type as text. Whether it can be NULL, and comments, make no difference."""
-    return {field.name: field.dataType.simpleString() for field in schema.fields}
+_NO_PART_OF_A_TYPE = ("nullable", "containsNull", "valueContainsNull", "metadata")
+
+
+def _types(schema: str) -> dict[str, Any]:
+    """Each column's type in Delta's JSON, also a type that Spark doesn't know. Whether a value can
+    be NULL, comments and collations make no difference."""
+
+    def bare(part: dict[str, Any]) -> dict[str, Any]:
+        return {name: value for name, value in part.items() if name not in _NO_PART_OF_A_TYPE}
+
+    fields = json.loads(schema, object_hook=bare)["fields"]
+    return {field["name"]: field["type"] for field in fields}
 
 
 def _set_missing_properties(table: deltalake.DeltaTable, contract: Contract) -> None:

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from pipelines.in_memory.batches import Batches
 from pipelines.in_memory.rows import Row, of_cluster
+from pipelines.tables.keys import replica_of
 
 
 @dataclass(frozen=True)
@@ -27,9 +28,12 @@ class BronzeRows:
 
     @property
     def whole_captures(self) -> Sequence[Row]:
-        """The captures that show a replica's whole log. All captures where none does: a recorder's
-        archive may have been ingested alone."""
-        return [row for row in self.captures if not row["is_fragment"]] or self.captures
+        """The captures that show a replica's whole log. All captures of a replica where none does:
+        of a node there may be single files alone, or a recorder's archive."""
+        known = {replica_of(row) for row in self.captures if not row["is_fragment"]}
+        return [
+            row for row in self.captures if not row["is_fragment"] or replica_of(row) not in known
+        ]
 
     @staticmethod
     def of(cluster_id: str, tables: Iterable[pa.Table]) -> BronzeRows:

@@ -105,7 +105,8 @@ def divergence_points(groups: Sequence[Row], captures: Iterable[Row]) -> Iterato
 
 
 def _round_names(captures: Iterable[Row], key: Callable[[Row], Any]) -> dict[Any, str]:
-    """By key, the least name of a round of the captures with that key, where a capture has one."""
+    """The name of the round for each key of a capture: where the captures with the key name several
+    rounds, the least name. Keys whose captures name no round are left out."""
     named = grouped((row for row in captures if row["round_name"] is not None), key)
     return {one: min(row["round_name"] for row in rows) for one, rows in named.items()}
 

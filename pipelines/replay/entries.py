@@ -197,7 +197,7 @@ def _entry(row: tuple[Any, ...]) -> LogEntry:
 
 
 def mask_of(column: pa.Array | pa.ChunkedArray) -> npt.NDArray[np.bool_]:
-    """A column of booleans without NULL."""
+    """The values of a column of booleans, which has no NULL, as an array of numpy."""
     found = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     return np.array(found.to_numpy(zero_copy_only=False), np.bool_)
 

@@ -177,3 +177,20 @@ def test_a_single_file_of_a_known_replica_shows_no_truncation_and_no_deletion(
     assert rows_of(lake, bronze.LOG_BATCHES, gone) == []
     captures = rows_of(lake, bronze.CAPTURES)
     assert {row.captured_at: row.is_fragment for row in captures} == {BEFORE: False, AFTER: True}
+
+
+def test_a_node_of_which_there_are_single_files_alone_is_compared_with_whole_nodes(
+    data: Path, tmp_path: Path
+) -> None:
+    """Node 2 wrote offsets 1526 to 1547 while it was cut off."""
+    nodes, lake = data / "kafka-4.1.1-dynamic/split", tmp_path / "lake"
+    owner = read_identity(LocalDisk(), str(nodes / "2"))
+    assert owner is not None
+    files = sorted((nodes / "2" / PARTITION).glob("*.log"))
+    replica = f"{owner.cluster_id}:{owner.node_id}:{owner.directory_id}"
+    took(lake, nodes / "1", nodes / "3", *files, at=AFTER, of=replica)
+    assert build.run(BuildOptions(Lake(lake))) == 0
+    status = {row.node_id: row.log_end_offset for row in rows_of(lake, quorum.REPLICA_STATUS)}
+    assert status[2] == END
+    points = rows_of(lake, gold.DIVERGENCE_POINTS)
+    assert {(row.node_a, row.node_b) for row in points} == {(1, 2), (1, 3), (2, 3)}

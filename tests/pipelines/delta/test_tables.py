@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pyarrow as pa
@@ -89,6 +90,20 @@ def test_ensure_table_refuses_another_release_s_columns(spark: SparkSession, lak
     )
     with pytest.raises(UsageError, match=r"another release.*differ in leader\)"):
         delta.ensure_table(lake, newer)
+
+
+@pytest.mark.parametrize("collation", ["icu.UNICODE", "unknown.WORDS"])
+def test_a_collation_makes_no_other_column(collation: str, lake: Lake) -> None:
+    """Spark notes it beside the type, and pyspark can't read the type where it doesn't know it."""
+    delta.ensure_table(lake, RECORDS)
+    commit = Path(lake.path_of(RECORDS), "_delta_log", f"{0:020d}.json")
+    actions = [json.loads(line) for line in commit.read_text().splitlines()]
+    (metadata,) = (action["metaData"] for action in actions if "metaData" in action)
+    schema = json.loads(metadata["schemaString"])
+    schema["fields"][0]["metadata"]["__COLLATIONS"] = {"cluster_id": collation}
+    metadata["schemaString"] = json.dumps(schema)
+    commit.write_text("\n".join(map(json.dumps, actions)))
+    delta.ensure_table(lake, RECORDS)
 
 
 @pytest.mark.slow
