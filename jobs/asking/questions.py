@@ -156,7 +156,8 @@ FROM (SELECT c.cluster_id, c.node_id AS node, 'damage' AS what, d.file AS place,
              1 AS unexpected_rows
       FROM bronze.damage AS d
       JOIN (SELECT *, row_number() OVER (
-              PARTITION BY cluster_id, node_id, directory_id ORDER BY captured_at DESC
+              PARTITION BY cluster_id, node_id, directory_id
+              ORDER BY is_fragment, captured_at DESC, ingest_seq DESC
             ) AS age
             FROM bronze.captures) AS c ON c.capture_id = d.capture_id
       WHERE c.age = 1 AND d.kind NOT IN ('torn-tail', 'changed-while-read')
