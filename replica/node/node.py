@@ -93,10 +93,11 @@ class Node:
         try:
             port = await metrics.start(*listener)
         except OSError as error:
-            key = f"{self.settings.path}: kraftlake.metrics.listener:"
-            where = key if self.settings.recording is None else "--metrics"
-            why = error.strerror or str(error)
-            raise UsageError(f"{where} {listener[0]}:{listener[1]}: {why}") from error
+            where = f"{listener[0]}:{listener[1]}: {error.strerror or error}"
+            if self.settings.recording is not None:
+                raise UsageError(f"--metrics {where}") from error
+            path = self.settings.path
+            raise UsageError(f"{path}: kraftlake.metrics.listener: {where}") from error
         open_things.push_async_callback(metrics.close)
         url = f"http://{listener[0]}:{port}/metrics"
         self.report(Notice("metrics", f"metrics at {url}", {"url": url}))

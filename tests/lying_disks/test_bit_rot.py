@@ -8,10 +8,17 @@ from pathlib import Path
 import pytest
 
 from replica.errors import CorruptDataError, PeerError
+from replica.format.batch import decode_header
 from tests.interop.mixed_quorum import MixedQuorum
 from tests.lying_disks.lies import ended
 from tests.lying_disks.test_lying_disks import appending_to, goes_on
 from tests.replica.node.running import append, fetched, leads, running
+
+
+def end_of_batch(folder: Path, position: int) -> int:
+    """The position behind the batch at `position` of the log in a partition's folder."""
+    (path,) = folder.glob("*.log")
+    return position + decode_header(path.read_bytes()[position:]).size_bytes
 
 
 def rot(folder: Path, position: int) -> None:
@@ -34,7 +41,7 @@ def test_a_leader_whose_acknowledged_data_has_rotted_stops_before_a_follower_get
         goes_on(quorum, appending)
         follower.kill()
         goes_on(quorum, appending)
-        rot(leader.partition, follower.size + 100)
+        rot(leader.partition, end_of_batch(leader.partition, follower.size) - 1)
         follower.start()
         assert ended(leader).endswith(": its CRC is not that of its bytes")
         goes_on(quorum, appending)
