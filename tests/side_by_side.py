@@ -26,7 +26,7 @@ AT_ONCE = 4
 REPLICA = ("tests/replica", "tests/interop")
 """Folders without a test that needs Spark."""
 LATER = (
-    ("tests/pipelines",),
+    ("tests/pipelines", "tests/replica/simulate"),
     ("tests/replica/scan", "tests/replica/format", "tests/replica/metadata", "tests/replica/check"),
 )
 """Folders whose tests without Spark begin once a process has ended: a process for each line."""

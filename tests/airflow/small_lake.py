@@ -13,7 +13,13 @@ from pipelines.lake import Lake
 from pipelines.lake.schema_version import write_schema_version
 
 AT = datetime(2026, 11, 21, 5, tzinfo=UTC)
-_CAPTURE = {"capture_id": "new", "cluster_id": "c", "node_id": 1, "directory_id": "d"}
+_CAPTURE = {
+    "capture_id": "new",
+    "cluster_id": "c",
+    "node_id": 1,
+    "directory_id": "d",
+    "is_fragment": False,
+}
 _RESULT = {"table_name": "bronze.log_batches", "meaning": "a batch has an epoch"}
 
 
@@ -26,11 +32,11 @@ def write_small_lake(
 ) -> None:
     """damaged: the id of the capture with a damage of that kind, `new` or `old`. broken: the
     action of an expectation that the newest run found broken."""
-    old = {**_CAPTURE, "capture_id": "old", "captured_at": AT.replace(hour=4)}
+    old = {**_CAPTURE, "capture_id": "old", "captured_at": AT.replace(hour=4), "ingest_seq": 1}
     damage = {"capture_id": damaged, "file": "nodes/1/0.log", "kind": kind, "detail": "x"}
     results = [_judged(AT.replace(hour=4), "stop"), _judged(AT, broken)]
     tables = {
-        "bronze/captures": [{**_CAPTURE, "captured_at": AT}, old],
+        "bronze/captures": [{**_CAPTURE, "captured_at": AT, "ingest_seq": 2}, old],
         "bronze/damage": [damage],
         "gold/quality_results": results,
     }
