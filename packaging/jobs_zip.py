@@ -24,7 +24,7 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
 def files(root: Path) -> Iterator[Path]:
-    """The files below `root` that belong into the zip."""
+    """The files below `root` that the zip must contain."""
     for package in PACKAGES:
         for path in (root / package).rglob("*"):
             if path.is_file() and "__pycache__" not in path.parts:

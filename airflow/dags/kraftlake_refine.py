@@ -24,8 +24,8 @@ _PARAMS = {
 
 @task.branch
 def gate(**context: Any) -> str:
-    """The task that comes next. The reasons against publishing are in the log and in the XCom
-    `doubts`."""
+    """Returns the name of the task that runs next. The log, and the XCom `doubts`, have the reasons
+    against publishing."""
     doubts = ask("sql", "--lake", settings.lake(), "--question", "doubts")
     for doubt in doubts:
         _LOG.warning("%s", doubt)

@@ -60,8 +60,8 @@ REPORT = Asset("kraftlake_report", uri="kraftlake://reports/daily")
 
 
 def timetable(name: str, default: str) -> CronDataIntervalTimetable:
-    """The timetable of KRAFTLAKE_<name>_CRON, in UTC. Each run is of an interval, also in a
-    backfill."""
+    """The timetable that the variable KRAFTLAKE_<name>_CRON gives, in UTC. Each run has the
+    interval of time that it is for. A backfill makes a run for each past interval."""
     cron = os.environ.get(f"KRAFTLAKE_{name}_CRON") or default
     return CronDataIntervalTimetable(cron, timezone="UTC")
 

@@ -122,8 +122,8 @@ class ClusterHistory:
         return self._history(columns, valid_at(end_offset), "ORDER BY entity, key")
 
     def versions_that_differ(self, a: int, b: int) -> Iterator[Sequence[Any]]:
-        """(entity, name, value, whether state a holds it) of the versions that only one of the
-        states a and b holds.
+        """The versions of entities that are in only one of the states a and b: for each the kind of
+        the entity, its name, its value, and whether the version is in state a.
 
         a, b: from the method `end_offset`.
         """

@@ -14,8 +14,11 @@ values."""
 
 
 def given(options: object, *names: str) -> Given:
-    """The values of these fields of a command's options, by the names that help shows. A value that
-    is the default counts as not given, and is None here."""
+    """The values of some options of a command, by their names on the command line.
+
+    names: the fields of these options. An option whose value is its default counts as not given, so
+    that its value is None here.
+    """
     defaults = {one.name: one.default for one in fields(options)}  # type: ignore[arg-type]
     values = {name: getattr(options, name) for name in names}
     return {

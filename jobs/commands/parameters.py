@@ -87,7 +87,7 @@ def shown_name(options: type, field_name: str) -> str:
     _, parameter = get_args(vars(options)["__init__"].__annotations__[field_name])
     if isinstance(parameter, ArgumentInfo):
         return str(parameter.metavar).strip("[.]")
-    # typer takes the first name for a default until it reads the signature
+    # typer keeps the first name as the default, until it has read the signature
     return str((parameter.default, *(parameter.param_decls or ()))[-1])
 
 

@@ -65,8 +65,8 @@ def find_newest_inputs(paths: Iterable[str], stack: ExitStack) -> CheckInputs:
 def examine_all(
     found: Iterable[Found], show: Callable[[str], None]
 ) -> tuple[list[Examined], list[Damage]]:
-    """Read each directory or file once. One that can't be read becomes a damage, which names it as
-    the user does. show: is told which one is read now."""
+    """Read each directory or file once. A directory or file that can't be read becomes a damage
+    with the name that the user gave. show: called with the line that says what is read now."""
     room = FileRoom.of_environment()
     examined: list[Examined] = []
     damages: list[Damage] = []

@@ -58,7 +58,7 @@ class LogStretch:
 
     @property
     def where(self) -> str:
-        """SQL of delta-rs for the stretch's rows that the round may change."""
+        """The condition in delta-rs' SQL of the stretch's rows that the round may change."""
         bounds = [f"({self.touched})"]
         bounds += [] if self.start is None else [f"base_offset >= {self.start}"]
         bounds += [] if self.end is None else [f"base_offset < {self.end}"]

@@ -92,8 +92,8 @@ class Places:
 
 
 def positive(options: Mapping[str, str], name: str) -> int | None:
-    """The value of an option, a number above 0; None where the option isn't given. Raises
-    UsageError for another value."""
+    """The value of an option that must be a number above 0. None where the option isn't given.
+    Raises UsageError where the value is not such a number."""
     text = options.get(name)
     if text is None:
         return None

@@ -110,7 +110,7 @@ def apply_batch(
     read: RecordReader = meaning,
 ) -> Iterator[Refusal]:
     """Apply the records of a batch. Yields a Refusal for each record that can't be applied. The
-    other arguments and the errors are those of read_batch."""
+    other arguments, and the errors that are raised, are those of read_batch."""
     for record, message in read_batch(batch, content, inflation, read):
         refusal = replay.apply(record.offset, message)
         if refusal is not None:

@@ -56,8 +56,8 @@ class Kernel:
     """
 
     def __init__(self, module: str, name: str, *parameters: Parameter) -> None:
-        """module: a module of replica.scan.kernels. name: a function in it, which returns a
-        LONG."""
+        """module: the name of a module of replica.scan.kernels. name: the name of a function in
+        this module. The function returns a LONG."""
         self.module = module
         self.name = name
         self.parameters = parameters

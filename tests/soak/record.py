@@ -32,8 +32,8 @@ def text(story: Story, verdict: Verdict, folder: Path) -> str:
 
 
 def earlier(record: Path) -> str:
-    """What the record that is there says of earlier soaks, with its heading; "" where it says
-    nothing of them."""
+    """The section about earlier soaks of a record that was written before, with its heading; ""
+    where there is no record, and where the record has no such section."""
     written = record.read_text(encoding="utf-8") if record.exists() else ""
     _, heading, rest = written.partition(_EARLIER)
     return heading + rest

@@ -94,8 +94,8 @@ def _given(found: Message) -> OffsetAndEpoch:
 
 
 def _named(found: Message) -> OffsetAndEpoch | None:
-    """An offset with its epoch, of a response. None where neither number is set. If only one of the
-    two is set, the core refuses the value."""
+    """The offset and the epoch in a field of a response. None where the response sets neither of
+    them. If a response sets only one of them, the core refuses the value."""
     return None if found["endOffset"] < 0 and found["epoch"] < 0 else _given(found)
 
 

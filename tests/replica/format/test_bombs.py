@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-import tracemalloc
 from collections.abc import Callable
 from itertools import islice
 
@@ -20,6 +19,7 @@ from replica.message.reader import MAX_ELEMENTS
 from replica.metadata.codec import decode
 from replica.metadata.log_record import UNREADABLE, LogRecordReader
 from tests.replica.format.encoded import encode_batch
+from tests.traced_memory import peak_of
 
 _MIB = 1024 * 1024
 _CODECS = pytest.mark.parametrize("codec", [GZIP, LZ4, ZSTD], ids=CODEC_NAMES.__getitem__)
@@ -48,15 +48,6 @@ def _of_one(value: bytes, codec: int = 0) -> bytes:
     return _batch(encode_records([Record(0, 0, None, value)], 0, 0), 1, codec)
 
 
-def _peak(work: Callable[[], object]) -> int:
-    tracemalloc.start()
-    try:
-        work()
-        return tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-
-
 @_CODECS
 def test_a_batch_that_inflates_a_thousand_times_is_refused_at_little_cost(codec: int) -> None:
     batch = _of_one(bytes(40 * _MIB), codec)
@@ -65,7 +56,7 @@ def test_a_batch_that_inflates_a_thousand_times_is_refused_at_little_cost(codec:
         with pytest.raises(CorruptDataError, match="inflates past"):
             list(records_of(decode_header(batch), batch))
 
-    assert _peak(read) < 30 * _MIB
+    assert peak_of(read) < 30 * _MIB
 
 
 @_CODECS
@@ -123,7 +114,7 @@ def test_a_record_with_a_million_elements_is_unreadable(value: Callable[[], byte
         with pytest.raises(UnsupportedDataError, match=f"more than {MAX_ELEMENTS} "):
             decode(raw)
 
-    assert _peak(read) < 10 * _MIB + len(raw)
+    assert peak_of(read) < 10 * _MIB + len(raw)
     read_record = LogRecordReader(None).read(Record(0, 0, None, raw), is_control=False)
     assert read_record.record_type == UNREADABLE
 
@@ -146,7 +137,7 @@ def test_a_control_record_of_many_megabytes_is_unreadable() -> None:
         with pytest.raises(UnsupportedDataError, match="control record has"):
             decode_control(control_key(ControlType.KRAFT_VERSION), value)
 
-    assert _peak(read) < _MIB
+    assert peak_of(read) < _MIB
 
 
 def test_records_beyond_the_most_of_one_batch_are_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -169,7 +160,7 @@ def test_a_record_with_millions_of_headers_is_refused_before_they_are_made() -> 
         with pytest.raises(UnsupportedDataError, match="records and headers"):
             list(records_of(decode_header(batch), batch))
 
-    assert _peak(read) < 40 * _MIB
+    assert peak_of(read) < 40 * _MIB
 
 
 def _zigzag(number: int) -> bytes:

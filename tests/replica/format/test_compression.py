@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import struct
-import tracemalloc
 from pathlib import Path
 
 import cramjam
@@ -18,6 +17,7 @@ from replica.format.batch import decode_header
 from replica.format.compression import GZIP, LZ4, SNAPPY, ZSTD, compress, decompress
 from replica.format.record import records_of
 from tests.examples import examples
+from tests.traced_memory import peak_of
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "format"
 CODECS = {"gzip": GZIP, "snappy": SNAPPY, "lz4": LZ4, "zstd": ZSTD}
@@ -60,14 +60,12 @@ def test_snappys_framing_is_that_of_xerial() -> None:
 def test_a_bomb_stops_at_the_limit_with_bounded_memory(codec: int) -> None:
     limit = 4 * MIB
     bomb = compress(codec, bytes(64 * MIB))
-    tracemalloc.start()
-    try:
+
+    def refused() -> None:
         with pytest.raises(CorruptDataError, match=f"inflates past {limit} bytes"):
             decompress(codec, bomb, limit)
-        _, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    assert peak < 3 * limit + len(bomb)
+
+    assert peak_of(refused) < 3 * limit + len(bomb)
 
 
 @pytest.mark.parametrize("codec", CODECS.values(), ids=CODECS)
@@ -92,14 +90,12 @@ def test_a_stream_that_breaks_off_is_an_error(name: str) -> None:
 @pytest.mark.parametrize("header", [b"", b"\x28\xb5\x2f\xfd", b"\x04\x22\x4d\x18", b"\x1f\x8b\x08"])
 def test_garbage_is_refused_without_allocating_up_to_the_limit(name: str, header: bytes) -> None:
     garbage = header + bytes(range(200, 256)) * 3
-    tracemalloc.start()
-    try:
+
+    def refused() -> None:
         with pytest.raises(CorruptDataError, match=name):
             decompress(CODECS[name], garbage)
-        _, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    assert peak < MIB
+
+    assert peak_of(refused) < MIB
 
 
 def test_a_snappy_block_that_claims_too_much_is_refused_before_allocation() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import struct
-import tracemalloc
 from collections.abc import Callable
 
 import pytest
@@ -22,6 +21,7 @@ from replica.format.snapshot import SnapshotName, SnapshotState, parse_name
 from replica.model.epochs import EpochStart, OffsetAndEpoch
 from replica.model.keys import ZERO_UUID, ReplicaId
 from replica.model.topic import METADATA_TOPIC_ID
+from tests.traced_memory import peak_of
 
 DIRECTORY = "vVWAweqkRhqksC9dk42J8Q"
 NO_VOTE = f'"leaderId":-1,"votedId":-1,"votedDirectoryId":"{ZERO_UUID}"'
@@ -250,22 +250,13 @@ def test_a_large_index_takes_little_memory_besides_its_entries(
 ) -> None:
     count = 20_000
     sound = b"".join(struct.pack(layout, n, n) for n in range(1000, 1000 + count))
-    assert _peak_of(lambda: decode(sound)) < 150 * count
+    assert peak_of(lambda: decode(sound)) < 150 * count
 
     def refused() -> None:
         with pytest.raises(CorruptDataError):
             decode(struct.pack(layout, 2, 2) + struct.pack(layout, 1, 1) + sound)
 
-    assert _peak_of(refused) < 60 * count
-
-
-def _peak_of(work: Callable[[], object]) -> int:
-    tracemalloc.start()
-    try:
-        work()
-        return tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
+    assert peak_of(refused) < 60 * count
 
 
 @pytest.mark.parametrize(

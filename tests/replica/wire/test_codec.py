@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import tracemalloc
 from typing import Any
 
 import pytest
@@ -22,6 +21,7 @@ from replica.wire.codec import MAX_ELEMENTS, decode, encode
 from replica.wire.schema import Structure
 from tests.examples import examples
 from tests.replica.wire.messages import STRUCTURES, messages, name_of
+from tests.traced_memory import peak_of
 
 every_message = pytest.mark.parametrize(("structure", "version"), STRUCTURES, ids=name_of)
 UNKNOWN_TO_THE_OTHER = {(UNREGISTER_CONTROLLER.key, 0), (API_VERSIONS.key, 5)}
@@ -112,13 +112,11 @@ def test_any_bytes_are_a_message_or_an_error_of_ours(
 
 @pytest.mark.parametrize("claimed", [b"\xff\xff\xff\xff\x0f", b"\xff\xff\xff\xff\x07", b"\x7f"])
 def test_a_length_field_takes_no_memory(claimed: bytes) -> None:
-    tracemalloc.start()
-    try:
+    def refused() -> None:
         with pytest.raises(TruncatedDataError, match="topics claims"):
             decode(VOTE.request, 0, b"\x00" + claimed)
-        assert tracemalloc.get_traced_memory()[1] < 100_000
-    finally:
-        tracemalloc.stop()
+
+    assert peak_of(refused) < 100_000
 
 
 def test_a_message_has_no_more_elements_than_allowed() -> None:
