@@ -19,7 +19,7 @@ from replica.model.voters import Endpoints, Voter
 from replica.raft.config import FOREVER, Config
 from replica.raft.connections import PeerConnections
 from replica.raft.effects import Effects, LogRead, Reply, Send, SnapshotRead
-from replica.raft.epoch_bounds import MAX_EPOCH, is_explained
+from replica.raft.epoch_bounds import MAX_EPOCH, SETTLED_TIMEOUTS, is_explained
 from replica.raft.leader.accumulator import BatchAccumulator
 from replica.raft.log_state import LogState
 from replica.raft.messages import (
@@ -84,6 +84,9 @@ class Core:
         """How many illegal messages peers have sent, for each kind of mistake."""
         self.began = 0
         """The time (ms) at which this replica started."""
+        self.epoch_began = 0
+        """The time (ms) at which this replica entered its epoch: by an election or a message, or by
+        its start."""
         self._raised = 0
         """The number of epochs by which peers have raised the local epoch since `began`."""
 
@@ -178,6 +181,8 @@ class Core:
             and self.role.epoch > 0
         ):
             self._raised += role.epoch - self.role.epoch
+        if role.epoch > self.role.epoch:
+            self.epoch_began = self.now
         was_leader = isinstance(self.role, Leader)
         change = self.role.change if isinstance(self.role, Leader) else None
         self.role = role
@@ -295,6 +300,12 @@ class Core:
         if not found:
             self.illegal["an epoch that no election explains"] += 1
         return found
+
+    @property
+    def is_epoch_settled(self) -> bool:
+        """Whether this replica has been in its epoch for SETTLED_TIMEOUTS election timeouts."""
+        settled = SETTLED_TIMEOUTS * self.config.election_timeout_ms
+        return self.now - self.epoch_began >= settled
 
     def has_consistent_leader(self, epoch: int, leader_id: int) -> bool:
         """Whether a message that names this leader of this epoch can be true: an epoch has at most

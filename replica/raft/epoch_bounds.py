@@ -14,6 +14,10 @@ MOST_AT_ONCE = 2**20
 for 12 days."""
 MS_EACH = 100
 """The time (ms) in which peers may add one epoch. So they need 6.8 years to use up 2^31 epochs."""
+SETTLED_TIMEOUTS = 30
+"""An epoch is settled once it has lasted for so many election timeouts. Only then does a node that
+is no voter any more raise the epoch (see request_checks.refused_as_stranger). So such a node costs
+a quorum one election in this time at most."""
 
 
 def is_explained(epoch: int, known: int, raised: int, running_ms: int) -> bool:

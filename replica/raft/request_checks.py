@@ -41,9 +41,16 @@ def refused_as_stranger(
     request is refused, but not counted as illegal. At kraft.version 0 the voters never change, so
     the request of every other node is refused and counted.
 
-    A refused candidate gets no vote. A refused leader is told to ask again, because this log may
-    not name it as a voter yet. Neither gets INVALID_REQUEST: in an answer of its own epoch this
-    error would end a controller of Kafka (KafkaRaftClient.maybeHandleCommonResponse).
+    A refused candidate gets no vote, and its newer epoch is not adopted, with one exception: a node
+    that stood in an election before it was removed may have a newer epoch than the quorum. Such a
+    node can't follow a leader of an older epoch, so it would never learn from the log that it was
+    removed. A voter therefore adopts its epoch, as Kafka's voters always do, but only when the
+    voter's own epoch is settled (SETTLED_TIMEOUTS). An observer never adopts it: an observer asks
+    for no votes, so it couldn't tell the voters of that epoch.
+
+    A refused leader is told to ask again, because this log may not name it as a voter yet. Neither
+    gets INVALID_REQUEST: in an answer of its own epoch this error would end a controller of Kafka
+    (KafkaRaftClient.maybeHandleCommonResponse).
     """
     log = core.log
     since = log.voters_since((core.committed or 0) - 1)
@@ -54,10 +61,23 @@ def refused_as_stranger(
     elif has_newer_log:
         return False
     if isinstance(request, VoteRequest):
+        if _may_raise_epoch(core, request):
+            core.detach(request.epoch)
         core.reply(request_id, core.signed(VoteResponse(granted=False)))
     else:
         core.refuse(request_id, request, ErrorCode.BROKER_NOT_AVAILABLE)
     return True
+
+
+def _may_raise_epoch(core: Core, request: VoteRequest) -> bool:
+    """Whether a voter adopts the newer epoch of a candidate that is no voter any more."""
+    return (
+        core.log.kraft_version > 0
+        and core.is_voter
+        and request.epoch > core.role.epoch
+        and core.is_epoch_settled
+        and core.explains(request.epoch)
+    )
 
 
 def leader_only_error(core: Core, epoch: int) -> ErrorCode | None:

@@ -9,7 +9,7 @@ from replica.model.control import KRaftVoters
 from replica.model.epochs import OffsetAndEpoch
 from replica.model.kafka_errors import ErrorCode
 from replica.model.stored import ElectionState
-from replica.raft.epoch_bounds import MAX_EPOCH, MOST_AT_ONCE, MS_EACH
+from replica.raft.epoch_bounds import MAX_EPOCH, MOST_AT_ONCE, MS_EACH, SETTLED_TIMEOUTS
 from replica.raft.messages import (
     EndQuorumEpochRequest,
     FetchRequest,
@@ -17,7 +17,7 @@ from replica.raft.messages import (
     VoteRequest,
     VoteResponse,
 )
-from replica.raft.roles import Follower, Leader
+from replica.raft.roles import Follower, Leader, Unattached
 from tests.replica.raft.host import (
     Disk,
     Host,
@@ -27,6 +27,7 @@ from tests.replica.raft.host import (
     config,
     dynamic,
     elect,
+    fetch,
     key,
     vote,
     voter,
@@ -34,6 +35,7 @@ from tests.replica.raft.host import (
 )
 
 ENDPOINTS = voter(2).endpoints
+SETTLED_MS = SETTLED_TIMEOUTS * config(1).election_timeout_ms
 
 
 def static_voter():
@@ -42,6 +44,18 @@ def static_voter():
 
 def dynamic_voter():
     return Host(dynamic(config(1)), bootstrapped(1, 2, 3))
+
+
+def settled_leader():
+    """The leader of epoch 1. Its followers go on to fetch until the epoch counts as settled."""
+    host = dynamic_voter()
+    elect(host)
+    for _ in range(SETTLED_MS // 1000):
+        host.after(1000)
+        fetch(host, 2, host.disk.log_end)
+        fetch(host, 3, host.disk.log_end)
+    assert isinstance(host.raft.role, Leader)
+    return host
 
 
 def ask_vote(host, sender, epoch, **changes):
@@ -135,6 +149,60 @@ def test_a_removed_voter_that_does_not_know_it_gets_no_vote_and_no_error(ask, ep
     assert (answer.error, answer.granted, answer.epoch) == (ErrorCode.NONE, False, 0)
     assert host.raft.role == before
     assert not host.raft.illegal_messages
+
+
+@pytest.mark.parametrize("ask", [ask_vote, ask_pre_vote])
+def test_a_removed_voter_of_a_newer_epoch_raises_the_epoch_of_a_settled_leader(ask):
+    """A removed voter can't follow a leader of an older epoch. So it would never learn from the log
+    that it was removed."""
+    host = settled_leader()
+    answer = ask(host, 77, 5)
+    assert (answer.error, answer.granted, answer.epoch) == (ErrorCode.NONE, False, 5)
+    assert isinstance(host.raft.role, Unattached)
+    assert (host.raft.role.epoch, host.raft.role.voted) == (5, None)
+    assert host.disk.state.epoch == 5
+    host.after(2000)
+    assert host.take(VoteRequest), "it stands in an election again"
+
+
+def test_a_removed_voter_raises_no_epoch_that_has_just_begun():
+    host = settled_leader()
+    ask_vote(host, 77, 5)
+    host.after(SETTLED_MS - 1)
+    known = host.raft.role.epoch
+    assert not ask_vote(host, 77, known + 1).granted
+    assert host.raft.role.epoch == known
+
+
+@pytest.mark.parametrize("epoch", [0, 1])
+def test_a_removed_voter_of_no_newer_epoch_ends_no_leadership(epoch):
+    host = settled_leader()
+    ask_pre_vote(host, 77, epoch)
+    assert isinstance(host.raft.role, Leader)
+    assert host.raft.role.epoch == 1
+
+
+def test_a_removed_voter_raises_the_epoch_to_none_that_no_election_explains():
+    host = settled_leader()
+    assert not ask_vote(host, 77, 2 * MOST_AT_ONCE).granted
+    assert isinstance(host.raft.role, Leader)
+    assert host.raft.illegal_messages == {"an epoch that no election explains": 1}
+
+
+def test_an_observer_does_not_take_over_the_epoch_of_a_removed_voter():
+    """An observer stands in no election, so it couldn't tell the voters of the newer epoch."""
+    host = Host(dynamic(config(9)), bootstrapped(1, 2, 3))
+    host.after(SETTLED_MS)
+    assert not ask_vote(host, 77, 5).granted
+    assert host.raft.role.epoch == 0
+
+
+def test_a_non_voter_never_raises_the_epoch_of_a_static_quorum():
+    host = Host(config(1, 1, 2, 3), Disk(state=ElectionState(1)))
+    host.after(SETTLED_MS)
+    known = host.raft.role.epoch
+    ask_vote(host, 77, known + 3)
+    assert host.raft.role.epoch == known
 
 
 def test_a_voter_that_this_log_does_not_name_yet_gets_a_vote_for_a_newer_log_and_may_lead():

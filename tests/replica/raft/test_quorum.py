@@ -2,8 +2,11 @@
 
 import pytest
 
+from replica.model.stored import ElectionState
 from replica.raft.inputs import Clean
+from replica.raft.messages import RemoveVoterRequest
 from replica.raft.roles import Follower, Leader
+from tests.replica.raft.host import key
 from tests.replica.raft.quorum import Quorum
 
 
@@ -45,6 +48,30 @@ def test_a_new_leader_is_elected_when_the_old_one_is_cut_off():
     quorum.cut.clear()
     quorum.run(4000)
     assert [data for _, data in old.applied] == [b"real"]
+
+
+def test_a_voter_removed_after_it_stood_in_a_newer_epoch_costs_one_election_and_gets_the_log():
+    quorum = Quorum(1, 2, 3, in_log=True)
+    quorum.run(4000)
+    leader = quorum.leader
+    removed = next(n for n, host in quorum.hosts.items() if host is not leader)
+    quorum.cut.add(removed)
+    leader.ask(RemoveVoterRequest(voter=key(removed)))
+    quorum.run(2000)
+    epoch = leader.raft.role.epoch
+    quorum.hosts[removed].disk.state = ElectionState(epoch + 1, voted=key(removed))
+    quorum.restart(removed)
+    quorum.cut.clear()
+    quorum.run(20_000)
+    assert quorum.leader is leader, "it leads on until its epoch is settled"
+    assert quorum.hosts[removed].raft.role.epoch == epoch + 1
+    quorum.run(20_000)
+    assert quorum.leader.raft.role.epoch == epoch + 2
+    quorum.leader.propose(b"a")
+    quorum.run(60_000)
+    assert quorum.leader.raft.role.epoch == epoch + 2
+    assert [data for _, data in quorum.hosts[removed].applied] == [b"a"]
+    assert not quorum.hosts[removed].raft.is_voter
 
 
 def test_a_lone_voter_leads_and_commits_by_itself():
