@@ -33,6 +33,8 @@ def interruptible(job: str, then: Callable[[], str]) -> Iterator[None]:
     ends the process at once.
     """
     before = signal.getsignal(signal.SIGINT)
+    if _is_main_thread() and before is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _interrupt)
     try:
         yield
     except BaseException as error:
@@ -65,32 +67,41 @@ def started_spark(
 ) -> SparkSession:
     """A session of pipelines.session.
 
-    If no session runs yet, a line on stderr says that one starts. From then on `_interrupt` handles
-    SIGINT, unless the command has its own handler.
+    If no session runs yet, a line on stderr says that one starts. From then on
+    `_interrupt_spark` handles SIGINT, unless the command has its own handler.
     """
     from pipelines.session import is_running, spark_session
 
     if not is_running():
         complain(f"{job}: starting Spark")
-        if _is_main_thread() and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-            signal.signal(signal.SIGINT, _interrupt)
+        replaced = (signal.default_int_handler, _interrupt)
+        if _is_main_thread() and signal.getsignal(signal.SIGINT) in replaced:
+            signal.signal(signal.SIGINT, _interrupt_spark)
         if not os.environ.get(DEBUG_VARIABLE):
             _silence_py4j()
     return spark_session(f"kraftlake {job}", lake=lake.place, extra_conf=extra_conf)
 
 
 def _interrupt(*_: Any) -> None:
-    """The handler of SIGINT. It raises KeyboardInterrupt, and hides what Spark, py4j and Python
-    print because of it. The next SIGINT ends the process at once."""
+    """The handler of SIGINT while no Spark runs. It raises KeyboardInterrupt, and hides what Python
+    prints because of it: where the interrupt ends a constructor, the object's destructor may
+    fail."""
+    if not os.environ.get(DEBUG_VARIABLE):
+        sys.unraisablehook = lambda _: None
+    raise KeyboardInterrupt
+
+
+def _interrupt_spark(*_: Any) -> None:
+    """The handler of SIGINT while Spark runs. It does what `_interrupt` does, and also hides what
+    Spark, py4j and threads print because of it. The next SIGINT ends the process at once."""
     from pipelines.jvm import mute
 
     signal.signal(signal.SIGINT, _leave)
     if not os.environ.get(DEBUG_VARIABLE):
         mute()
         logging.disable(logging.CRITICAL)
-        sys.unraisablehook = lambda _: None
         threading.excepthook = lambda _: None
-    raise KeyboardInterrupt
+    _interrupt()
 
 
 def _leave(*_: Any) -> None:

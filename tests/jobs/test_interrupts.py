@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import time
 import uuid
 from collections.abc import Callable
@@ -110,6 +111,26 @@ def test_an_error_while_an_interrupt_ends_the_work_is_reported_as_the_interrupt(
     with pytest.raises(KeyboardInterrupt), interruptible("build", lambda: "run it again"):
         act()
     assert capsys.readouterr().err == "build: interrupted: run it again\n"
+
+
+class _HalfMade:
+    """Its constructor is interrupted, so its destructor fails (as in llvmlite.binding.ffi)."""
+
+    def __init__(self) -> None:
+        signal.raise_signal(signal.SIGINT)
+        self.is_made = True
+
+    def __del__(self) -> None:
+        assert self.is_made
+
+
+def test_destructors_of_objects_whose_constructor_was_interrupted_say_nothing(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "unraisablehook", sys.__unraisablehook__)
+    with pytest.raises(KeyboardInterrupt), interruptible("ingest", lambda: "run it again"):
+        _HalfMade()
+    assert capsys.readouterr().err == "ingest: interrupted: run it again\n"
 
 
 def test_other_errors_go_through(capsys: pytest.CaptureFixture[str]) -> None:
