@@ -33,8 +33,7 @@ def interruptible(job: str, then: Callable[[], str]) -> Iterator[None]:
     ends the process at once.
     """
     before = signal.getsignal(signal.SIGINT)
-    if _is_main_thread() and before is signal.default_int_handler:
-        signal.signal(signal.SIGINT, _interrupt)
+    _handle_sigint_by(_interrupt)
     try:
         yield
     except BaseException as error:
@@ -74,18 +73,23 @@ def started_spark(
 
     if not is_running():
         complain(f"{job}: starting Spark")
-        replaced = (signal.default_int_handler, _interrupt)
-        if _is_main_thread() and signal.getsignal(signal.SIGINT) in replaced:
-            signal.signal(signal.SIGINT, _interrupt_spark)
+        _handle_sigint_by(_interrupt_spark)
         if not os.environ.get(DEBUG_VARIABLE):
             _silence_py4j()
     return spark_session(f"kraftlake {job}", lake=lake.place, extra_conf=extra_conf)
 
 
+def _handle_sigint_by(handler: Callable[..., None]) -> None:
+    """Make `handler` the handler of SIGINT, unless the command has a handler of its own."""
+    ours = (signal.default_int_handler, _interrupt)
+    if _is_main_thread() and signal.getsignal(signal.SIGINT) in ours:
+        signal.signal(signal.SIGINT, handler)
+
+
 def _interrupt(*_: Any) -> None:
-    """The handler of SIGINT while no Spark runs. It raises KeyboardInterrupt, and hides what Python
-    prints because of it: where the interrupt ends a constructor, the object's destructor may
-    fail."""
+    """The handler of SIGINT while no Spark runs. It raises KeyboardInterrupt, and hides the errors
+    of destructors, which Python would print: if the interrupt has ended the constructor of an
+    object, the destructor of this object may fail."""
     if not os.environ.get(DEBUG_VARIABLE):
         sys.unraisablehook = lambda _: None
     raise KeyboardInterrupt

@@ -58,7 +58,8 @@ class LogStretch:
 
     @property
     def where(self) -> str:
-        """The condition in delta-rs' SQL of the stretch's rows that the round may change."""
+        """The condition, in the SQL of delta-rs, that selects the rows of the stretch that the
+        round may change."""
         bounds = [f"({self.touched})"]
         bounds += [] if self.start is None else [f"base_offset >= {self.start}"]
         bounds += [] if self.end is None else [f"base_offset < {self.end}"]

@@ -85,8 +85,8 @@ class Core:
         self.began = 0
         """The time (ms) at which this replica started."""
         self.epoch_began = 0
-        """The time (ms) at which this replica entered its epoch: by an election or a message, or by
-        its start."""
+        """The time (ms) at which this replica entered its present epoch. If the epoch is the one
+        that was on disk at the start, this is the time of the start."""
         self._raised = 0
         """The number of epochs by which peers have raised the local epoch since `began`."""
 

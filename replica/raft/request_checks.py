@@ -70,7 +70,8 @@ def refused_as_stranger(
 
 
 def _may_raise_epoch(core: Core, request: VoteRequest) -> bool:
-    """Whether a voter adopts the newer epoch of a candidate that is no voter any more."""
+    """Whether this replica is a voter that adopts the newer epoch of a candidate that its log
+    doesn't name as a voter."""
     return (
         core.log.kraft_version > 0
         and core.is_voter

@@ -115,7 +115,8 @@ def test_an_error_while_an_interrupt_ends_the_work_is_reported_as_the_interrupt(
 
 
 class _HalfMade:
-    """Its constructor is interrupted, so its destructor fails (as in llvmlite.binding.ffi)."""
+    """An object whose constructor is interrupted by SIGINT, so that its destructor fails (as
+    objects of llvmlite.binding.ffi do)."""
 
     def __init__(self) -> None:
         signal.raise_signal(signal.SIGINT)
@@ -165,7 +166,8 @@ def test_while_spark_starts_and_works(lake: Path, seconds: float) -> None:
 
 
 def _is_progress(line: str) -> bool:
-    """Whether a command says how far it is: the table that comes next, or how much there is."""
+    """Whether a line tells of progress: it has the name of the table that comes next, or the number
+    of clusters and records."""
     return re.fullmatch(r"maintain: \w+\.\w+|build: \d+ clusters, \d+ records", line) is not None
 
 

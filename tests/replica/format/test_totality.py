@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -29,6 +28,7 @@ from replica.format.snapshot import format_name, parse_name
 from replica.message.primitives import read_unsigned_varint, read_varint, read_varlong
 from tests.examples import examples
 from tests.replica.format.encoded import encode_batch
+from tests.traced_memory import peak_of
 
 TESTS = Path(__file__).parents[2]
 LEADER_CHANGE_V1 = bytes.fromhex(
@@ -165,16 +165,14 @@ CLAIMS: dict[str, tuple[Callable[[bytes], object], bytes]] = {
 @pytest.mark.parametrize("name", CLAIMS)
 def test_a_count_far_beyond_the_bytes_is_refused_before_memory_is_allocated(name: str) -> None:
     decode, data = CLAIMS[name]
-    tracemalloc.start()
-    try:
+
+    def refused() -> None:
         with pytest.raises(DataError) as caught:
             decode(data)
-        _, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    assert caught.value.position is not None
-    assert 0 <= caught.value.position <= len(data)
-    assert peak < 1_000_000
+        assert caught.value.position is not None
+        assert 0 <= caught.value.position <= len(data)
+
+    assert peak_of(refused) < 1_000_000
 
 
 ODD_TEXTS: dict[str, bytes] = {

@@ -47,7 +47,8 @@ def dynamic_voter():
 
 
 def settled_leader():
-    """The leader of epoch 1. Its followers go on to fetch until the epoch counts as settled."""
+    """A replica that has led epoch 1 until this epoch counts as settled, while its followers
+    fetched."""
     host = dynamic_voter()
     elect(host)
     for _ in range(SETTLED_MS // 1000):
@@ -153,8 +154,8 @@ def test_a_removed_voter_that_does_not_know_it_gets_no_vote_and_no_error(ask, ep
 
 @pytest.mark.parametrize("ask", [ask_vote, ask_pre_vote])
 def test_a_removed_voter_of_a_newer_epoch_raises_the_epoch_of_a_settled_leader(ask):
-    """A removed voter can't follow a leader of an older epoch. So it would never learn from the log
-    that it was removed."""
+    """A removed voter can't follow a leader of an older epoch. If the leader kept its epoch, the
+    removed voter would never learn from the log that it was removed."""
     host = settled_leader()
     answer = ask(host, 77, 5)
     assert (answer.error, answer.granted, answer.epoch) == (ErrorCode.NONE, False, 5)
@@ -190,7 +191,7 @@ def test_a_removed_voter_raises_the_epoch_to_none_that_no_election_explains():
 
 
 def test_an_observer_does_not_take_over_the_epoch_of_a_removed_voter():
-    """An observer stands in no election, so it couldn't tell the voters of the newer epoch."""
+    """An observer stands in no election, so it couldn't tell the newer epoch to the voters."""
     host = Host(dynamic(config(9)), bootstrapped(1, 2, 3))
     host.after(SETTLED_MS)
     assert not ask_vote(host, 77, 5).granted

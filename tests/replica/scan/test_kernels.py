@@ -7,7 +7,6 @@ import os
 import random
 import subprocess
 import sys
-import tracemalloc
 from dataclasses import replace
 from pathlib import Path
 
@@ -39,6 +38,7 @@ from tests.replica.metadata.password_configs import PASSWORD_CONFIGS
 from tests.replica.scan.agreement import REDACTOR, hold_equal
 from tests.replica.scan.damaging import made_batch
 from tests.replica.scan.kernels_made import made
+from tests.traced_memory import peak_of
 
 _ROOT = Path(__file__).parents[3]
 
@@ -240,13 +240,14 @@ def test_memory_does_not_grow_with_the_data(tmp_path: Path) -> None:
     part = b"".join(batch for batch, _ in batches(2_000_000, pool=2000))
 
     def peak(data: bytes) -> int:
-        """Of numpy's arrays and Python's objects; Arrow's own are asked for below."""
-        tracemalloc.start()
-        for table in RecordScan(data):
-            assert table.num_rows
-        highest = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-        return highest
+        """The peak of numpy's arrays and Python's objects. Arrow counts its own memory, which the
+        test looks at below."""
+
+        def read() -> None:
+            for table in RecordScan(data):
+                assert table.num_rows
+
+        return peak_of(read)
 
     peak(part)
     small, arrow = peak(part * 4), pa.total_allocated_bytes()

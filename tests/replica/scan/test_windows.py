@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -25,6 +24,7 @@ from tests.bench.segments import batches
 from tests.examples import examples
 from tests.replica.scan.agreement import REDACTOR, hold_equal, rows_of, scalar_records
 from tests.replica.scan.damaging import Pool, damaged, recorded_segments
+from tests.traced_memory import peak_of
 
 _DATA = Path(__file__).parents[2] / "data"
 _SIZES = (1, 61, 62, 200, 1000, 5000, 1 << 20)
@@ -176,11 +176,9 @@ def test_memory_does_not_grow_with_the_file_sound_or_damaged(tmp_path: Path) -> 
 
     def peak(raw: bytes) -> int:
         with _written(tmp_path / "log", raw) as file:
-            tracemalloc.start()
-            rows = sum(table.num_rows for table in RecordScan(file))
-            highest = tracemalloc.get_traced_memory()[1]
-            tracemalloc.stop()
-        assert rows
+            rows = []
+            highest = peak_of(lambda: rows.extend(table.num_rows for table in RecordScan(file)))
+        assert sum(rows)
         return highest
 
     peak(part)  # which makes the kernels' buffers, once
