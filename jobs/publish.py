@@ -1,6 +1,6 @@
 """`kraftlake publish`, started by `spark-submit jobs/publish.py --lake lake --to changes/`."""
 
-from jobs.cli import submitted
+from jobs.cli.main import submitted
 
 if __name__ == "__main__":
     submitted("publish")

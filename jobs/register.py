@@ -1,6 +1,6 @@
 """`kraftlake register`, started by `spark-submit jobs/register.py --lake /data/lake`."""
 
-from jobs.cli import submitted
+from jobs.cli.main import submitted
 
 if __name__ == "__main__":
     submitted("register")

@@ -1,6 +1,6 @@
 """The recorded logs of the demo as one archive, which is part of the wheel.
 
-    python packaging/demo_logs.py jobs/lake/demo_logs.tar.xz
+    python packaging/demo_logs.py jobs/cli/lake/demo_logs.tar.xz
 
 The same files give the same entries, sorted and without times, owners and modes. Nodes of a cluster
 hold nearly the same log, so xz makes 60 kB of 6 MB, for which gzip needs 840 kB.

@@ -18,7 +18,7 @@ from typing import Any
 
 from typer.main import get_command
 
-from jobs.cli import app
+from jobs.cli.main import app
 
 ROOT = Path(__file__).resolve().parents[1]
 _LITERAL = "\b\n"

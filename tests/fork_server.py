@@ -24,18 +24,18 @@ import sys
 import time
 from typing import Any, NamedTuple
 
-from jobs import cli
+from jobs.cli import main as cli
 
 MOST_BYTES = 1 << 17
 """How many bytes a request may have."""
 _MODULES = (
-    "jobs.directories.check",
-    "jobs.directories.recover",
-    "jobs.directories.timeline",
-    "jobs.engine.replica_observe",
-    "jobs.engine.replica_run",
-    "jobs.lake.build",
-    "jobs.lake.ingest",
+    "jobs.cli.directories.check",
+    "jobs.cli.directories.recover",
+    "jobs.cli.directories.timeline",
+    "jobs.cli.engine.replica_observe",
+    "jobs.cli.engine.replica_run",
+    "jobs.cli.lake.build",
+    "jobs.cli.lake.ingest",
 )
 _CAPABILITY_VERSION_3 = 0x20080522
 _RIGHTS_OF_ROOT = 0b1110

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import typer
 
-from jobs.cli import app
+from jobs.cli.main import app
 from tests.airflow.conftest import REPOSITORY
 
 LINES = Path(__file__).parent / "spark_submit_lines.txt"

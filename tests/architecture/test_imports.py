@@ -61,7 +61,7 @@ PLANTED = [
     ("replica/wire/a.py", "from replica import raft", "replica.wire may import"),
     ("replica/odd/a.py", "from replica.format import batch", "add a row for it"),
     ("pipelines/a.py", "from replica.raft import core", "pipelines may import"),
-    ("pipelines/a.py", "from jobs import cli", "nothing imports jobs"),
+    ("pipelines/a.py", "from jobs.cli import main as cli", "nothing imports jobs"),
     ("pipelines/a.py", "from delta.tables import DeltaTable", "only pipelines.delta imports delta"),
     ("pipelines/large/a.py", "from pipelines.bronze import x", "derived from bronze's tables"),
     ("pipelines/bronze/a.py", "import pipelines.replay.x", "derived from bronze's tables"),
@@ -102,7 +102,7 @@ HARMLESS = [
     ),
     ("pipelines/delta/tables.py", "from delta.tables import DeltaTable\ndf.write.save(p)"),
     ("pipelines/session.py", "SparkSession.builder.getOrCreate()"),
-    ("jobs/cli.py", "from replica.node import voter\nfrom pipelines.delta import append"),
+    ("jobs/cli/main.py", "from replica.node import voter\nfrom pipelines.delta import append"),
     ("jobs/a.py", "file.write('x')\nnumpy.save(p, a)\nthread.start()"),
 ]
 

@@ -23,7 +23,7 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
-from jobs.asking.questions import question
+from jobs.cli.asking.questions import question
 from pipelines.lake import Lake
 from tests.bench.rounds import Spread
 from tests.kraftlake_process import command_line

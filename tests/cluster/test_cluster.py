@@ -14,8 +14,8 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
-from jobs.commands.lake import IngestOptions
-from jobs.lake.ingest import run as ingest
+from jobs.cli.commands.lake import IngestOptions
+from jobs.cli.lake.ingest import run as ingest
 from pipelines import small_build
 from pipelines.bronze.log_ranges import log_ranges, log_record_batches
 from pipelines.capture.spool import FOLDER as SPOOL

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from jobs.cli import app
-from jobs.outcome import run as run_command
+from jobs.cli.main import app
+from jobs.cli.outcome import run as run_command
 from tests.docs.pages import DEMO_LAKE, ROOT, Step
 
 _WITHIN_S = 600.0

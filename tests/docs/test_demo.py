@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from jobs.commands.lake import DemoOptions
-from jobs.lake.demo import run
+from jobs.cli.commands.lake import DemoOptions
+from jobs.cli.lake.demo import run
 from pipelines.lake import Lake
 from tests.docs.pages import ROOT, steps
 

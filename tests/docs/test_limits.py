@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from jobs.directories import rehearsed
-from jobs.engine import live_state
-from jobs.seeds import MAX_REHEARSED
+from jobs.cli.directories import rehearsed
+from jobs.cli.engine import live_state
+from jobs.cli.seeds import MAX_REHEARSED
 from pipelines.capture import bundle
 from pipelines.capture.archive import ALWAYS_STREAM_BYTES, MAX_STREAM_BYTES, MAX_STREAM_RATIO
 from replica.check.lineage import MAX_COMPARED

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from jobs.cli import app
-from jobs.outcome import run
+from jobs.cli.main import app
+from jobs.cli.outcome import run
 from tests.docs.pages import ROOT
 from tests.pipelines.report.chromium import EXECUTABLE, browser, until
 from tests.pipelines.report.fleet import fleet

@@ -17,8 +17,8 @@ from xml.etree import ElementTree
 import pytest
 import typer.main
 
-from jobs.asking.questions import DEMO
-from jobs.cli import app
+from jobs.cli.asking.questions import DEMO
+from jobs.cli.main import app
 from tests.docs.pages import (
     DEMO_LAKE,
     PAGES,

@@ -23,8 +23,8 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from jobs.cli import app
-from jobs.outcome import run
+from jobs.cli.main import app
+from jobs.cli.outcome import run
 from tests.replica.scan.damaging import damaged
 
 _DATA = Path(__file__).parents[1] / "data"

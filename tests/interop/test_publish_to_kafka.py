@@ -33,8 +33,8 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from jobs.commands.sharing import PublishOptions
-from jobs.sharing.publish import run as publish_table
+from jobs.cli.commands.sharing import PublishOptions
+from jobs.cli.sharing.publish import run as publish_table
 from pipelines.feeds import kafka_topics
 from pipelines.feeds.kafka import KafkaDestination, KafkaTarget, kafka_target
 from pipelines.feeds.message import json_schema

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.output import safe_json
+from jobs.cli.output import safe_json
 from replica.format.record import Record, encode_records
 from replica.metadata.codec import decode, encode
 from replica.metadata.json_text import json_text

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from jobs.cli import app
-from jobs.outcome import run
+from jobs.cli.main import app
+from jobs.cli.outcome import run
 from tests.kraftlake_process import kraftlake as run_process
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from jobs.commands.lake import BuildOptions
-from jobs.lake import build
+from jobs.cli.commands.lake import BuildOptions
+from jobs.cli.lake import build
 from pipelines.lake import Lake
 from replica.errors import BusyError
 from tests.kraftlake_process import kraftlake

@@ -173,7 +173,7 @@ def test_nothing_is_changed_by_a_check(kraftlake: Kraftlake, node: Path) -> None
 
 def test_the_check_of_small_directories_loads_no_kernels() -> None:
     code = (
-        "import sys; from jobs.cli import app; from jobs.outcome import run; "
+        "import sys; from jobs.cli.main import app; from jobs.cli.outcome import run; "
         f"run(app, ['check', 'tests/data/{DYNAMIC}/live/2']); "
         "sys.exit('numba' in sys.modules or 'pyarrow' in sys.modules)"
     )

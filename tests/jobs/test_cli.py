@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 import typer.main
 
-from jobs.commands.parameters import COMMANDS, function_of
-from jobs.directories import dump as dump_job
-from jobs.outcome import TEMPORARY
+from jobs.cli.commands.parameters import COMMANDS, function_of
+from jobs.cli.directories import dump as dump_job
+from jobs.cli.outcome import TEMPORARY
 from replica.errors import BusyError, KraftlakeError, NoLeaderError, UnreadableFileError
 from replica.installation import line_that_adds
 from tests.jobs.conftest import Kraftlake
@@ -43,7 +43,7 @@ def test_help_has_a_heading_for_each_folder_of_commands_and_one_for_the_shell(
     headings = [line for line in commands.splitlines() if line.endswith(":")]
     folders = {
         path.parent.name
-        for path in (REPOSITORY / "jobs").glob("*/__init__.py")
+        for path in (REPOSITORY / "jobs/cli").glob("*/__init__.py")
         if path.parent.name != "commands"
     }
     assert folders == {"directories", "lake", "asking", "sharing", "engine"}
@@ -235,7 +235,7 @@ def test_a_missing_extra_says_what_to_install(
 ) -> None:
     (tmp_path / "gold/t/_delta_log").mkdir(parents=True)
     monkeypatch.setitem(sys.modules, "deltalake", None)
-    monkeypatch.delitem(sys.modules, "jobs.asking.sql_delta_rs", raising=False)
+    monkeypatch.delitem(sys.modules, "jobs.cli.asking.sql_delta_rs", raising=False)
     ended = kraftlake("sql", "--lake", tmp_path, "select 1")
     assert (ended.code, ended.error) == (
         1,

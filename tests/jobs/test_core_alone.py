@@ -41,8 +41,8 @@ _CALLS = (
 )
 _PROGRAM = """
 import sys
-from jobs.cli import app
-from jobs.outcome import run
+from jobs.cli.main import app
+from jobs.cli.outcome import run
 for expected, call in {calls!r}:
     code = run(app, list(call))
     assert code == expected, (code, call)

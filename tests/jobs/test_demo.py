@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.lake import demo
+from jobs.cli.lake import demo
 
 
 def test_the_logs_in_the_wheel_are_those_of_the_checkout(

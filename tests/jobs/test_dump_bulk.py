@@ -17,8 +17,8 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from jobs.commands.directories import DumpOptions
-from jobs.directories.dump import run
+from jobs.cli.commands.directories import DumpOptions
+from jobs.cli.directories.dump import run
 from replica.format.batch import CONTROL_ATTRIBUTE, decode_header
 from replica.format.control import LeaderChange, encode_control
 from replica.format.record import Record, encode_records
@@ -234,7 +234,7 @@ def test_large_files_are_printed_without_arrow_and_without_pandas(
     raw = b"".join(batch for batch, _ in batches(segments.MIN_BYTES, pool=500))
     path.write_bytes(raw)
     code = (
-        "import sys; from jobs.directories.dump import *; "
+        "import sys; from jobs.cli.directories.dump import *; "
         "code = run(DumpOptions([sys.argv[1]], json_output=True)); "
         "heavy = {'pyarrow', 'pandas', 'pyspark', 'rich'} & set(sys.modules); "
         "sys.exit(f'{code} {heavy}' if code or heavy else 0)"

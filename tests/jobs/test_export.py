@@ -17,7 +17,7 @@ import pyarrow.dataset as ds
 import pytest
 from deltalake import DeltaTable
 
-from jobs.asking.sql_views import VIEWS
+from jobs.cli.asking.sql_views import VIEWS
 from tests.jobs.conftest import Kraftlake
 
 RECORDS = "bronze.log_records"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.asking.about import About
+from jobs.cli.asking.about import About
 from tests.jobs.conftest import Kraftlake
 from tests.replica.check.editing import append, metadata
 

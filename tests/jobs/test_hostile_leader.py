@@ -25,7 +25,7 @@ def test_a_node_that_sends_an_endless_log_fills_no_disk(
     kraftlake: Kraftlake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lie: Lie
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    monkeypatch.setattr("jobs.engine.live_state.MAX_BYTES", 3 << 20)
+    monkeypatch.setattr("jobs.cli.engine.live_state.MAX_BYTES", 3 << 20)
     with listening(Liar(lie)) as address:
         ended = kraftlake("plan", "--to-dynamic", "-b", address, "--timeout", "60")
     assert ended.code == 1

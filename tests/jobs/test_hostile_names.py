@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.asking.query_result import _FORMULA_STARTS
+from jobs.cli.asking.query_result import _FORMULA_STARTS
 from tests.hostile_log import FORMULA, write_hostile_node
 from tests.jobs.conftest import Ended, Kraftlake
 from tests.jobs.directory_commands import CALLS

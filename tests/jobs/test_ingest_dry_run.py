@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from jobs.lake import ingest
+from jobs.cli.lake import ingest
 from tests.jobs.conftest import Ended, Kraftlake
 
 LIVE_AT, SPLIT_AT = "2026-11-21T01:00Z", "2026-11-21T02:00Z"

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.lake.following import follow
+from jobs.cli.lake.following import follow
 from tests.kraftlake_process import REPOSITORY, command_line
 from tests.pipelines.growing import grow, large_node, last_segment
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable
 
-from jobs.interrupts import interruptible
+from jobs.cli.interrupts import interruptible
 from tests.kraftlake_process import REPOSITORY, WITHIN_S, command_line
 
 NODE = "kafka-3.7.2-static/final/1"

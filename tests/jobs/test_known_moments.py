@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from jobs.output import time_text
+from jobs.cli.output import time_text
 from tests.jobs.conftest import Kraftlake
 from tests.pipelines.report.small_lake import CLUSTER, Rows, at, held, replica, together, write_lake
 

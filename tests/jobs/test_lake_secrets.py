@@ -14,8 +14,8 @@ import pytest
 from deltalake import DeltaTable, QueryBuilder
 from pyspark.sql import SparkSession
 
-from jobs.commands.lake import IngestOptions
-from jobs.lake.ingest import run
+from jobs.cli.commands.lake import IngestOptions
+from jobs.cli.lake.ingest import run
 from pipelines.lake import Lake
 from pipelines.lake.seal import is_sealed
 from replica.format.capture import capture_id

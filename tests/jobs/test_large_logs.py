@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.engine.large_logs import LARGE_BYTES, log_bytes, prepare, prepared_once_large
+from jobs.cli.engine.large_logs import LARGE_BYTES, log_bytes, prepare, prepared_once_large
 from replica.format import runs
 from replica.scan import compiled_runs
 from tests.kraftlake_process import kraftlake, started

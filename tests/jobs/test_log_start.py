@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.directories.offsets_text import log_range
+from jobs.cli.directories.offsets_text import log_range
 from replica.format.directory import read_directory
 from tests.jobs.conftest import Kraftlake
 

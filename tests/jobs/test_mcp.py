@@ -14,8 +14,8 @@ import anyio
 import pytest
 from mcp import Client, StdioServerParameters, stdio_client
 
-from jobs.sharing.mcp_limits import CallLimits, output_of
-from jobs.sharing.mcp_server import Served, server_of
+from jobs.cli.sharing.mcp_limits import CallLimits, output_of
+from jobs.cli.sharing.mcp_server import Served, server_of
 from tests.jobs.conftest import Kraftlake
 
 Talk = Callable[[Client], Awaitable[Any]]

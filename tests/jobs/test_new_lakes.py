@@ -129,7 +129,7 @@ def test_a_build_that_needs_spark_and_finds_no_java_keeps_what_was_ingested(
     lake = tmp_path / "lake"
     small_bound = (
         "from pipelines import small_build; small_build._MOST_ROWS = 100; "
-        "from jobs.cli import main; main()"
+        "from jobs.cli.main import main; main()"
     )
     words = ("ingest", "--build", "--lake", str(lake), str(data / NODE))
     done = subprocess.run(

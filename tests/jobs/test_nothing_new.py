@@ -9,8 +9,8 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
-from jobs.commands.lake import BuildOptions, IngestOptions
-from jobs.lake import build, ingest
+from jobs.cli.commands.lake import BuildOptions, IngestOptions
+from jobs.cli.lake import build, ingest
 from pipelines.lake import Lake
 from pipelines.last_build import FILE_NAME, last_build
 from tests.jobs.conftest import Kraftlake

@@ -10,7 +10,7 @@ from decimal import Decimal
 
 import pytest
 
-from jobs.output import (
+from jobs.cli.output import (
     ProgressLine,
     cell_text,
     coloured,
@@ -131,7 +131,7 @@ def test_counts_are_a_table_or_a_line_each(capsys: pytest.CaptureFixture[str]) -
 
 def test_progress_is_for_terminals_and_long_work(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
-    monkeypatch.setattr("jobs.output.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("jobs.cli.output.time.monotonic", lambda: now[0])
     pipe, terminal = io.StringIO(), Terminal()
     for stream in (pipe, terminal):
         now[0] = 0.0

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.lake.progress import CommandProgress, DecodedBytes
+from jobs.cli.lake.progress import CommandProgress, DecodedBytes
 from tests.jobs.terminal import Terminal
 from tests.kraftlake_process import command_line, kraftlake
 

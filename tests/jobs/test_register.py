@@ -24,7 +24,7 @@ from urllib.parse import unquote
 import pytest
 from deltalake import DeltaTable
 
-from jobs.asking.sql_views import VIEWS
+from jobs.cli.asking.sql_views import VIEWS
 from pipelines.catalog.metastore import metastore_settings, properties_text
 from pipelines.lake import Lake
 from pipelines.lake.tables import tables_of

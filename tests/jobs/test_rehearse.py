@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from jobs.directories.diff import examine_one
+from jobs.cli.directories.diff import examine_one
 from replica.check.examined import replica_log
 from replica.history.divergence import compare
 from replica.history.log import ReplicaLog

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.engine.simulate import remembering
+from jobs.cli.engine.simulate import remembering
 from replica.raft import roles
 from replica.simulate.faulty_run import Result
 from tests.jobs.conftest import Kraftlake
@@ -138,7 +138,7 @@ def test_an_interrupt_right_after_a_seed_was_remembered_counts_it(
 
             yield remember_and_stop
 
-    monkeypatch.setattr("jobs.engine.simulate.remembering", interrupted)
+    monkeypatch.setattr("jobs.cli.engine.simulate.remembering", interrupted)
     state = str(tmp_path / "campaign.jsonl")
     ended = kraftlake("simulate", "--seeds", "0:9", "--events", "100", "--state", state)
     assert ended.code == 130

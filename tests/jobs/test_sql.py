@@ -14,8 +14,8 @@ import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 
-from jobs.asking.questions import QUESTIONS
-from jobs.asking.sql_text import check_reads_only, tables_named
+from jobs.cli.asking.questions import QUESTIONS
+from jobs.cli.asking.sql_text import check_reads_only, tables_named
 from tests.jobs.conftest import Kraftlake
 from tests.kraftlake_process import REPOSITORY, command_line
 
@@ -317,7 +317,7 @@ def test_a_million_rows_take_no_more_memory_than_a_few(lake: Path) -> None:
 
 def test_a_query_loads_no_library_that_it_does_not_need(lake: Path) -> None:
     code = (
-        "import sys; from jobs.cli import app; from jobs.outcome import run; "
+        "import sys; from jobs.cli.main import app; from jobs.cli.outcome import run; "
         f"run(app, ['sql', '--lake', {str(lake)!r}, 'select count(*) from gold.epochs']); "
         f"print([name for name in {UNNEEDED!r} if name in sys.modules])"
     )

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from jobs.asking.questions import QUESTIONS
-from jobs.asking.sql_views import VIEWS
+from jobs.cli.asking.questions import QUESTIONS
+from jobs.cli.asking.sql_views import VIEWS
 from tests.jobs.conftest import Kraftlake
 
 NOTHING_WRONG = {"doubts", "broken-snapshots"}

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.asking.sql_prompt import completer, pager_command
+from jobs.cli.asking.sql_prompt import completer, pager_command
 from tests.jobs.terminal import DEADLINE_S, Terminal
 from tests.kraftlake_process import command_line
 

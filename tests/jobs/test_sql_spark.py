@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from jobs.asking.questions import QUESTIONS
+from jobs.cli.asking.questions import QUESTIONS
 from tests.jobs.conftest import Kraftlake
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 
-from jobs.asking.sql_views import VIEWS, View
+from jobs.cli.asking.sql_views import VIEWS, View
 from replica.metadata.image.replay import Replay
 from tests.jobs.conftest import Kraftlake
 from tests.pipelines.report.small_lake import write_lake

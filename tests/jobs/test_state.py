@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from jobs.cli import app
-from jobs.outcome import run
+from jobs.cli.main import app
+from jobs.cli.outcome import run
 from tests.replica.metadata.image.recorded import records_in, replayed
 
 DYNAMIC = "Lr3UIdBxT-GFPYE5uprmrg"

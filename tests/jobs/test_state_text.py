@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from jobs.asking.state import line
+from jobs.cli.asking.state import line
 from replica.metadata.changes.telling import ChangeTeller, topic_names_around
 from replica.metadata.image.replay import ReplayedRecord
 from replica.metadata.image.versions import VersionedReplay

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.output import write_table, write_wrapped
-from jobs.table_text import row_lines, text_width, widths_of, wrapped
+from jobs.cli.output import write_table, write_wrapped
+from jobs.cli.table_text import row_lines, text_width, widths_of, wrapped
 
 texts = st.text(st.characters(codec="utf-8", exclude_categories=["C", "Z", "M"]) | st.just(" "))
 
@@ -46,7 +46,7 @@ def test_a_table_fits_the_terminal_and_loses_nothing(
 @pytest.fixture
 def narrow(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """A terminal of 30 columns in the place of what capsys gives."""
-    monkeypatch.setattr("jobs.output.terminal_width", lambda: 30)
+    monkeypatch.setattr("jobs.cli.output.terminal_width", lambda: 30)
 
 
 @pytest.mark.usefixtures("narrow")

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from jobs.cli import app
-from jobs.outcome import run
+from jobs.cli.main import app
+from jobs.cli.outcome import run
 from replica.metadata.records import NEWEST_KAFKA
 from tests.jobs.conftest import Kraftlake
 from tests.replica.check.tomorrow import FIRST_OFFSET, write_tomorrow

@@ -17,7 +17,7 @@ from tests.kraftlake_process import REPOSITORY, WITHIN_S, may_fork, wanted
 _NODE = REPOSITORY / "tests" / "data" / "kafka-4.1.1-dynamic" / "split" / "2"
 _WATCHED = """
 import sys
-from jobs.cli import main
+from jobs.cli.main import main
 from tests.fork_server import tell_what_is_opened
 tell_what_is_opened(sys.argv[1])
 main(sys.argv[2:])

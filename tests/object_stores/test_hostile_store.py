@@ -202,7 +202,7 @@ _INGEST_IN_A_SECOND = """
 import sys
 from pipelines.capture import remote
 remote.LISTING_S = remote.CHUNK_S = 1.0
-from jobs.cli import main
+from jobs.cli.main import main
 main()
 """
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.asking.sql_delta_rs import rows
+from jobs.cli.asking.sql_delta_rs import rows
 from pipelines.capture.spool import PLACE_VARIABLE
 from pipelines.lake import Lake
 from pipelines.lake.claims import FOLDER as CLAIMS

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.cli import app
+from jobs.cli.main import app
 from pipelines.lake.schema_version import FILE_NAME, VERSION
 from tests.packages.installing import Installation, install_core
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import yaml
 
-from jobs.engine.connecting import client_config
+from jobs.cli.engine.connecting import client_config
 from tests.docs.pages import ROOT
 from tests.kraftlake_process import REPOSITORY, kraftlake
 

@@ -9,7 +9,7 @@ import subprocess
 import pytest
 from typer.main import get_command
 
-from jobs.cli import app
+from jobs.cli.main import app
 from tests.packages.building import REPOSITORY
 
 

@@ -61,7 +61,7 @@ def test_the_wheel_names_its_command_and_its_extras(wheel: Path) -> None:
             "[console_scripts]",
             "kraftlake",
             "=",
-            "jobs.cli:main",
+            "jobs.cli.main:main",
         ]
     metadata = message_from_string(metadata_of(wheel))
     extras = {"scan", "s3", "duckdb", "mcp", "lake", "dev"}

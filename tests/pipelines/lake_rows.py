@@ -8,7 +8,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from jobs.asking.sql_delta_rs import named_rows
+from jobs.cli.asking.sql_delta_rs import named_rows
 from pipelines.lake import Lake
 from pipelines.tables import bronze
 from pipelines.tables.contract import Contract

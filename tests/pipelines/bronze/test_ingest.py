@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from jobs.commands.lake import IngestOptions
-from jobs.lake.ingest import run
+from jobs.cli.commands.lake import IngestOptions
+from jobs.cli.lake.ingest import run
 from pipelines.lake import Lake
 from pipelines.lake.delta_rs import newest_versions, open_table, rows_of
 from pipelines.tables import bronze

@@ -9,8 +9,8 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
-from jobs.commands.lake import IngestOptions
-from jobs.lake import ingest
+from jobs.cli.commands.lake import IngestOptions
+from jobs.cli.lake import ingest
 from pipelines import session
 from pipelines import tasks as ways
 from pipelines.bronze import batch_windows, log_ranges, new_records

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.directories.check_inputs import find_inputs
+from jobs.cli.directories.check_inputs import find_inputs
 from pipelines.capture.grouping import replica_at
 from pipelines.sources.files import log_files
 from replica.check.partition import partition_at

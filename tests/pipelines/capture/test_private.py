@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from jobs.directories.check_inputs import find_inputs
-from jobs.directories.dump_files import WantedFiles, find_files
+from jobs.cli.directories.check_inputs import find_inputs
+from jobs.cli.directories.dump_files import WantedFiles, find_files
 from pipelines.capture import spool as spools
 from pipelines.capture.looks import CaptureOptions, look_at
 from pipelines.capture.private import make_folder

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from jobs.asking.sql_views import VIEWS
-from jobs.sharing.register import views_of
+from jobs.cli.asking.sql_views import VIEWS
+from jobs.cli.sharing.register import views_of
 from pipelines.catalog.metastore import metastore_settings, properties_text
 from pipelines.catalog.registration import CatalogEntry, entry_of, explained, same_place
 from pipelines.catalog.statements import (

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
-from jobs.commands.lake import IngestOptions
-from jobs.lake import ingest
+from jobs.cli.commands.lake import IngestOptions
+from jobs.cli.lake import ingest
 from pipelines import small_build
 from pipelines.delta import Lake
 from pipelines.delta.contents import put

@@ -14,7 +14,7 @@ from deltalake.exceptions import CommitFailedError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import VariantVal
 
-from jobs.asking import sql_delta_rs
+from jobs.cli.asking import sql_delta_rs
 from pipelines import delta
 from pipelines.delta import Lake, NewFile, PendingAppend, WriteTarget, Written
 from pipelines.delta.direct import refusal

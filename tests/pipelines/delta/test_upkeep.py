@@ -12,8 +12,8 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
-from jobs.cli import app
-from jobs.outcome import run as run_command
+from jobs.cli.main import app
+from jobs.cli.outcome import run as run_command
 from pipelines import delta
 from pipelines.delta import Lake
 from pipelines.delta.upkeep import LEAST_RETENTION_DAYS, Upkeep, upkeep

@@ -10,8 +10,8 @@ import pytest
 from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F
 
-from jobs.commands.directories import CheckOptions
-from jobs.directories.check import run as check
+from jobs.cli.commands.directories import CheckOptions
+from jobs.cli.directories.check import run as check
 from pipelines.delta import read
 from pipelines.tables import gold
 from replica.check.catalogue import groups

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from jobs.commands.lake import IngestOptions
-from jobs.lake.ingest import run as ingest
+from jobs.cli.commands.lake import IngestOptions
+from jobs.cli.lake.ingest import run as ingest
 from pipelines.build import build
 from pipelines.delta import Lake, values
 from pipelines.small_build import build_small

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable, QueryBuilder
 
-from jobs.commands.lake import IngestOptions
-from jobs.lake import ingest
+from jobs.cli.commands.lake import IngestOptions
+from jobs.cli.lake import ingest
 from pipelines import small_build
 from pipelines.delta import Lake
 from pipelines.small_build import build_small

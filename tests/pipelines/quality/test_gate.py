@@ -11,8 +11,8 @@ from deltalake import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from jobs.cli import app
-from jobs.outcome import run as run_command
+from jobs.cli.main import app
+from jobs.cli.outcome import run as run_command
 from pipelines.delta import Lake, exists, read
 from pipelines.quality.gate import Gate, judged_rows
 from pipelines.quality.results import PAGES

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from jobs.sharing.report import source
+from jobs.cli.sharing.report import source
 from pipelines.lake import Lake
 from pipelines.report.page import Report, make_report
 from tests.pipelines.report.reading import Page

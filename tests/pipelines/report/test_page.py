@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from jobs.sharing.report import source
+from jobs.cli.sharing.report import source
 from pipelines.lake import Lake
 from pipelines.report import queries
 from pipelines.report.page import render

@@ -9,7 +9,7 @@ from weakref import ref
 
 import pytest
 
-from jobs.sharing.report import source
+from jobs.cli.sharing.report import source
 from pipelines.lake import Lake
 from pipelines.report import queries
 from pipelines.report.evidence import gather

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.moments import capture_moment_of
+from jobs.cli.moments import capture_moment_of
 from replica.errors import CorruptDataError, DataError, UnsupportedDataError, UsageError
 from replica.format.capture import (
     CaptureInfo,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from jobs.output import safe_json
-from jobs.record_lines import record_line
+from jobs.cli.output import safe_json
+from jobs.cli.record_lines import record_line
 from replica.errors import DataError
 from replica.format.batch import BatchHeader
 from replica.format.byte_source import byte_source

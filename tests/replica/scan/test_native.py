@@ -65,7 +65,7 @@ def test_dump_starts_without_numba(tmp_path: Path) -> None:
     segment = tmp_path / f"{0:020d}.log"
     segment.write_bytes(b"".join(batch for batch, _ in batches(9_000_000)))
     code = (
-        "import sys; from jobs.cli import main\n"
+        "import sys; from jobs.cli.main import main\n"
         "try: main()\n"
         "finally: sys.stderr.write(f'{sorted(sys.modules)}')"
     )

@@ -21,8 +21,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from jobs.engine.simulate import read_done, remembering, results
-from jobs.seeds import seeds_in
+from jobs.cli.engine.simulate import read_done, remembering, results
+from jobs.cli.seeds import seeds_in
 from replica.raft.transitions import Transition
 from replica.simulate.broken import INVARIANTS
 from replica.simulate.counts import ALL_TRANSITIONS, COUNTED

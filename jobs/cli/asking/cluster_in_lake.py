@@ -1,0 +1,110 @@
+"""One cluster's state, and the content of its log, from a lake."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+
+from jobs.cli.asking.about import AskedCluster
+from jobs.cli.asking.cluster_source import ClusterSource, Wanted
+from jobs.cli.asking.lake_history import LOG, RANGES, RECORDS, ClusterHistory, cluster_history
+from jobs.cli.asking.sql_delta_rs import named_rows, rows
+from jobs.cli.asking.sql_views import HISTORY, literal
+from jobs.cli.output import ms_of
+from pipelines.in_memory.health_rules import WATCHED_ENTITIES, cluster_of, steps_of
+from pipelines.lake import Lake
+from replica.check.catalogue.log import UNAPPLIABLE_RECORD
+from replica.health.log_content import LogContent
+from replica.health.past import VisibleChange, look_back
+
+EPOCHS = "gold.leader_epoch_history"
+FINDINGS = "gold.findings"
+
+
+def from_lake(
+    lake: Lake, asked: AskedCluster, broker_defaults: Mapping[str, str], wanted: Wanted
+) -> ClusterSource:
+    """The state of the cluster at its moment. Raises UsageError where the lake doesn't know it."""
+    history = cluster_history(lake, asked.cluster, committed_only=asked.committed_only)
+    end_offset = history.end_offset(asked.moment)
+    entities = history.entities(end_offset, "entity, value, record_offset")
+    held = [(kind, value, offset) for kind, value, offset in entities]
+    counts = Counter(kind for kind, _, _ in held)
+    look = {
+        "cluster_id": history.cluster_id,
+        "source": lake.place,
+        "end_offset": end_offset,
+        "is_whole": True,
+        "refused_at": _refused_at(history, end_offset),
+        "voters": _voters_of_epochs(history, end_offset),
+        "now_ms": None,
+    }
+    cluster = cluster_of(look, held, broker_defaults)
+    return ClusterSource(
+        cluster,
+        counts,
+        _content(history, end_offset) if wanted.content else None,
+        look_back(cluster, _steps(history, end_offset)) if wanted.past else None,
+    )
+
+
+def _steps(history: ClusterHistory, end_offset: int) -> Iterator[VisibleChange]:
+    """The changes of each record below the end offset, newest first, back to the record at which
+    the replay of this state begins."""
+    mine = history.mine()
+    begins = (
+        f"SELECT max(from_offset) FROM {RANGES} WHERE {mine} AND from_offset <= {end_offset} "  # noqa: S608, ours
+        f"AND to_offset >= {end_offset}"
+    )
+    ((begin,),) = rows(history.lake, begins)
+    kinds = ", ".join(literal(name) for name in WATCHED_ENTITIES)
+    within = f"{mine} AND entity IN ({kinds}) AND {{0}} >= {begin or 0} AND {{0}} < {end_offset}"
+    query = (
+        'SELECT valid_from_offset AS "offset", valid_from AS at, entity, key, NULL AS value '  # noqa: S608, ours
+        f"FROM {HISTORY} WHERE {within.format('valid_from_offset')} UNION ALL "
+        f"SELECT valid_to_offset, valid_to, entity, key, value FROM {HISTORY} "
+        f"WHERE {within.format('valid_to_offset')} ORDER BY 1 DESC"
+    )
+    return steps_of(
+        {**row, "at_ms": None if row["at"] is None else ms_of(row["at"])}
+        for row in named_rows(history.lake, query)
+    )
+
+
+def _voters_of_epochs(history: ClusterHistory, end_offset: int) -> set[int]:
+    """The voters of a static quorum: the voters in the epoch of the newest leader below the
+    offset."""
+    query = (
+        f"SELECT voters FROM {EPOCHS} WHERE {history.mine()} AND start_offset < {end_offset} "  # noqa: S608, ours
+        "AND voters IS NOT NULL ORDER BY epoch DESC LIMIT 1"
+    )
+    found = list(rows(history.lake, query))
+    return {int(voter["voter_id"]) for voter in found[0][0]} if found else set()
+
+
+def _refused_at(history: ClusterHistory, end_offset: int) -> int | None:
+    """The offset of the first record below the end that can't be applied. None where there is
+    none."""
+    query = (
+        f'SELECT min(f."offset") FROM {FINDINGS} f WHERE {history.mine("f.")} '  # noqa: S608, ours
+        f'AND f.rule = {literal(UNAPPLIABLE_RECORD.id)} AND f."offset" < {end_offset}'
+    )
+    ((offset,),) = rows(history.lake, query)
+    return None if offset is None else int(offset)
+
+
+def _content(history: ClusterHistory, end_offset: int) -> LogContent:
+    """The agreed branch's records below the offset. Their bytes are unknown, because the lake holds
+    no secrets."""
+    mine = history.mine("r.")
+    query = (
+        'SELECT r.record_type, count(DISTINCT r."offset"), min(r.timestamp), max(r.timestamp) '  # noqa: S608, ours
+        f"FROM {RECORDS} r JOIN {LOG} c ON c.cluster_id = r.cluster_id "
+        'AND c."offset" = r."offset" AND c.leader_epoch = r.leader_epoch AND c.crc = r.crc '
+        f'WHERE {mine} AND r."offset" < {end_offset} GROUP BY r.record_type'
+    )
+    types = list(rows(history.lake, query))
+    counts = Counter({str(row[0]): int(row[1]) for row in types})
+    first = min((ms_of(row[2]) for row in types), default=None)
+    last = max((ms_of(row[3]) for row in types), default=None)
+    return LogContent(counts, Counter(), first, last)

@@ -1,0 +1,118 @@
+"""`kraftlake history`: how a topic, broker, principal or config got its present state.
+
+It asks directories, whose logs are replayed, or a lake, which has the changes in
+gold.metadata_changes. Both give the same words and columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
+
+from jobs.cli.asking.about import About
+from jobs.cli.asking.query_result import write_timed
+from jobs.cli.clock import clock_of
+from jobs.cli.commands.combinations import form_of
+from jobs.cli.commands.happening import HistoryOptions
+from jobs.cli.commands.options import lake_unless, names_in
+from jobs.cli.directories.looks import branches_in
+from jobs.cli.moments import period_of
+from jobs.cli.output import ProgressLine, ms_of
+from jobs.cli.redacting import make_redactor
+from pipelines.lake import Lake
+from replica.errors import UsageError
+from replica.timeline.changes import LoggedChange, logged_changes
+
+CHANGES = "gold.metadata_changes"
+
+
+class Row(NamedTuple):
+    """A change, with the columns of `kraftlake sql --question changes`. at: ms since the epoch,
+    None where the log has no time. old, new: JSON."""
+
+    cluster_id: str | None
+    at: int | None
+    offset: int
+    change: str
+    entity: str
+    name: str
+    old: str | None
+    new: str | None
+    commitment: str
+
+
+Wanted = Callable[[int | None, str, str], bool]
+"""Whether a change is asked for, by its time, the kind of its entity and the entity's name."""
+
+
+def run(options: HistoryOptions) -> int:
+    """Print the changes. Returns 0. Raises KraftlakeError."""
+    form = form_of(options.json_output, options.csv, options.plain_csv)
+    clock = clock_of(options.zone)
+    lake = lake_unless(options.paths, options.lake, "history")
+    about = About(options.topic, options.broker, options.principal, options.config)
+    period = period_of(options.from_time, options.to_time)
+
+    def is_wanted(at: int | None, entity: str, name: str) -> bool:
+        return period.holds(at) and about.holds(entity, name)
+
+    if lake is None:
+        found: Iterable[Row] = _of_directories(options, is_wanted)
+    else:
+        rows = _of_lake(lake, options.cluster, about.entities())
+        found = (row for row in rows if is_wanted(row.at, row.entity, row.name))
+    write_timed(Row._fields, found, form, clock)
+    return 0
+
+
+def _of_directories(options: HistoryOptions, is_wanted: Wanted) -> list[Row]:
+    """The changes in the directories' logs, in the order in which a lake has them. Raises
+    UsageError where no directory has a metadata log."""
+    redactor = make_redactor(options.keep_secrets, options.redact_key, options.show_config or ())
+    progress, order = ProgressLine(), names_in(options.order)
+    found: list[Row] = []
+    with branches_in(options.paths or (), order, options.cluster, progress) as branches:
+        for branch in branches:
+            changes = logged_changes(branch, redactor, progress.show)
+            found += _rows(branch.cluster_id, changes, is_wanted)
+    return found
+
+
+def _rows(
+    cluster_id: str | None, changes: Iterable[LoggedChange], is_wanted: Wanted
+) -> Iterator[Row]:
+    found: list[tuple[tuple[Any, ...], Row]] = []
+    for logged in changes:
+        write, name, (change, old, new) = logged.told
+        entity = write.kind.name
+        if is_wanted(logged.at, entity, name):
+            what = change, entity, name, old, new, logged.commitment
+            place = logged.offset, logged.leader_epoch, entity, write.kind.key_text(write.key)
+            found.append(((*place, change), Row(cluster_id, logged.at, logged.offset, *what)))
+    return (row for _, row in sorted(found, key=lambda one: one[0]))
+
+
+def _of_lake(lake: Lake, cluster: str | None, entities: frozenset[str] | None) -> Iterator[Row]:
+    """The changes of entities that a lake has. entities: their kinds; None for all kinds. Raises
+    UsageError where the lake is not built, or lacks the cluster."""
+    from jobs.cli.asking.lake_history import clusters_of  # Directories need no delta-rs.
+    from jobs.cli.asking.sql_delta_rs import rows
+    from jobs.cli.asking.sql_views import literal
+    from pipelines.lake.tables import tables_of
+
+    clusters_of(lake, cluster)  # It refuses a lake that is not built, and a cluster it lacks.
+    if CHANGES not in tables_of(lake):
+        raise UsageError(f"{lake} has no {CHANGES}: run `kraftlake build --lake {lake}`")
+    wanted = ["true"]
+    if cluster is not None:
+        wanted.append(f"cluster_id = {literal(cluster)}")
+    if entities is not None:
+        kinds = ", ".join(map(literal, sorted(entities))) or "''"
+        wanted.append(f"entity IN ({kinds})")
+    query = (
+        'SELECT cluster_id, at, "offset", change, entity, name, old, new, commitment '  # noqa: S608
+        f"FROM {CHANGES} WHERE {' AND '.join(wanted)} "
+        'ORDER BY cluster_id, "offset", leader_epoch, entity, key, change'
+    )
+    for cluster_id, at, *rest in rows(lake, query):
+        yield Row(cluster_id, None if at is None else ms_of(at), *rest)

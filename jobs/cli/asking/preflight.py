@@ -1,0 +1,131 @@
+"""`kraftlake plan`: whether a change is safe, by the state that directories, a lake or a quorum
+give."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+
+from jobs.cli.asking.about import asked_cluster
+from jobs.cli.asking.cluster_source import Wanted
+from jobs.cli.asking.state_of_cluster import source_of
+from jobs.cli.commands.planning import PlanOptions
+from jobs.cli.directories.broker_defaults import defaults_in
+from jobs.cli.option_files import text_in
+from jobs.cli.outcome import SAFETY_CODES
+from jobs.cli.output import complain, more_line, write_either
+from replica.errors import UsageError
+from replica.health.cluster import Cluster
+from replica.preflight.answer import ChangeSafety, Preflight, gravest, unknown
+from replica.preflight.reassigning import reassign
+from replica.preflight.reassignment_file import assignments_in
+from replica.preflight.stopping import stop_brokers, stop_rack
+from replica.preflight.upgrading import upgrade
+from replica.preflight.voters import add_voter, remove_voter, to_dynamic
+
+_MAX_FILE_BYTES = 64 * 1024 * 1024
+
+Check = Callable[[Cluster], Preflight]
+
+
+def run(options: PlanOptions) -> int:
+    """Print the answers. Returns 0 where every change is safe, 1 where one is unsafe, else 3.
+    Raises KraftlakeError."""
+    checks = _checks(options)
+    if not checks:
+        raise UsageError("plan: name a change, such as --stop-broker 2 (see --help)")
+    defaults = defaults_in(options.broker_config)
+    if options.bootstrap is not None:
+        from jobs.cli.engine.live_state import live_quorum
+
+        with live_quorum(options.bootstrap, options.timeout_s, options.command_config) as live:
+            return _judge(lambda: live.cluster(defaults), checks, options)
+    asked = asked_cluster(options, "plan")
+    return _judge(lambda: source_of(asked, defaults, Wanted()).cluster, checks, options)
+
+
+def _checks(options: PlanOptions) -> list[Check]:
+    """The checks of the changes that were asked about. Raises UsageError for a wrong file or
+    list."""
+    found: list[Check] = []
+    if (path := options.reassignment) is not None:
+        assignments = assignments_in(text_in("--reassignment", path, _MAX_FILE_BYTES), path)
+        found.append(lambda cluster: reassign(cluster, assignments))
+    if options.stop_broker is not None:
+        brokers = _ids(options.stop_broker)
+        found.append(lambda cluster: stop_brokers(cluster, brokers))
+    if (rack := options.stop_rack) is not None:
+        if not rack.strip():
+            raise UsageError("--stop-rack: expected the name of a rack, as in broker.rack")
+        found.append(lambda cluster: stop_rack(cluster, rack))
+    if (removed := options.remove_voter) is not None:
+        found.append(lambda cluster: remove_voter(cluster, removed))
+    if (added := options.add_voter) is not None:
+        found.append(lambda cluster: add_voter(cluster, added))
+    if (release := options.upgrade) is not None:
+        found.append(lambda cluster: upgrade(cluster, release))
+    if options.to_dynamic:
+        found.append(to_dynamic)
+    return found
+
+
+def _judge(look: Callable[[], Cluster], checks: Sequence[Check], options: PlanOptions) -> int:
+    """Judge the changes once, or with --while until all are safe. look: gives the present state,
+    of directories, a lake or a running quorum."""
+    while True:
+        cluster = look()
+        found = [_with_doubts(check(cluster), cluster) for check in checks]
+        _show(found, cluster, options.limit, json_output=options.json_output)
+        code = SAFETY_CODES[gravest(one.answer for one in found).value]
+        if options.while_s is None or code == 0:
+            return code
+        time.sleep(options.while_s)
+
+
+def _with_doubts(found: Preflight, cluster: Cluster) -> Preflight:
+    """The result of a check, with the doubts about the state: no change is safe where the state
+    isn't known to the log's end, or lacks a record."""
+    doubts = []
+    if not cluster.is_whole:
+        doubts.append(f"is known up to offset {cluster.end_offset} only")
+    if cluster.refused_at is not None:
+        doubts.append(f"lacks the record at offset {cluster.refused_at}, which can't be applied")
+    told = (unknown("state", f"{doubt}: `kraftlake check` says more") for doubt in doubts)
+    return Preflight(found.action, (*found.reasons, *told), found.needs)
+
+
+def _show(found: Sequence[Preflight], cluster: Cluster, limit: int, *, json_output: bool) -> None:
+    name = "of an unknown id" if cluster.cluster_id is None else cluster.cluster_id
+    complain(f"plan: cluster {name} at offset {cluster.end_offset}")
+    rows = (_row(one, cluster.end_offset) for one in found)
+    lines = (line for one in found for line in _described(one, limit))
+    write_either(rows, lines, json_output=json_output)
+
+
+def _row(one: Preflight, end_offset: int) -> dict[str, object]:
+    return {
+        "action": one.action,
+        "answer": one.answer.value,
+        "end_offset": end_offset,
+        "reasons": [reason._asdict() for reason in one.reasons],
+        "needs": list(one.needs),
+    }
+
+
+def _described(one: Preflight, limit: int) -> Iterator[str]:
+    yield f"{one.answer.value.upper():8}{one.action}"
+    for reason in one.reasons[:limit]:
+        mark = "note" if reason.answer is ChangeSafety.SAFE else reason.answer.value
+        at = "" if reason.offset is None else f" (offset {reason.offset})"
+        yield f"  {mark:8}{reason.subject}: {reason.detail}{at}"
+    yield from (f"  {line}" for line in more_line(limit, len(one.reasons)))
+    yield from (f"  needs   {need}" for need in one.needs)
+
+
+def _ids(text: str) -> tuple[int, ...]:
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isascii() and part.isdigit() and len(part) < 10 for part in parts):
+        raise UsageError(
+            f"--stop-broker {text}: expected broker ids with commas between, such as 1,2"
+        )
+    return tuple(map(int, parts))

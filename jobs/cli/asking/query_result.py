@@ -1,0 +1,126 @@
+"""A query for one of the SQL engines, and its result, which is printed alike for all of them."""
+
+from __future__ import annotations
+
+import csv
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import Any
+
+from jobs.cli.asking.sql_views import AT_END, View
+from jobs.cli.clock import ZonedClock
+from jobs.cli.output import (
+    cell_text,
+    complain,
+    counted,
+    encodable,
+    one_line,
+    write_json,
+    write_line,
+    write_table,
+    write_wrapped,
+)
+from pipelines.lake import Lake
+from replica.errors import KraftlakeError
+
+CSV, PLAIN_CSV = "csv", "plain csv"
+"""Forms of an answer: CSV for people and their spreadsheets, and CSV with all cells as they are."""
+EXPANDED = "expanded"
+"""The form that gives each column of a row its own line."""
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")  # noqa: RUF001
+"""Beginnings that some spreadsheet takes for a formula, wide forms included (OWASP)."""
+
+
+@dataclass(frozen=True, slots=True)
+class LakeQuery:
+    """A query for one of the engines.
+
+    sql: its text. tables: the tables that it names, which the engine opens. views: the views that
+    it names, which the engine makes of these tables. valid: the SQL condition for the versions of
+    entities that the views show.
+    """
+
+    lake: Lake
+    sql: str
+    tables: Sequence[str]
+    views: Sequence[View] = ()
+    valid: str = AT_END
+
+
+class QueryError(KraftlakeError):
+    """The engine refused the query, or failed. The message says why in one line."""
+
+
+@dataclass(frozen=True)
+class QueryResult:
+    """A query's columns and rows. The rows are read once, as they arrive."""
+
+    columns: tuple[str, ...]
+    rows: Iterator[Sequence[Any]]
+
+    def by_name(self) -> Iterator[dict[str, Any]]:
+        """Each row as a dictionary by column name. The names must differ."""
+        return (dict(zip(self.columns, row, strict=True)) for row in self.rows)
+
+
+def write_answer(answer: QueryResult, form: str) -> None:
+    """Print all rows as they arrive. form: one of the forms above, text or json."""
+    if form == "json":
+        for named in replace(answer, columns=_unlike(answer.columns)).by_name():
+            write_json(named)
+    elif form in (CSV, PLAIN_CSV):
+        writer = csv.writer(sys.stdout, lineterminator="\n")
+        cell = csv_cell if form == CSV else _plain_cell
+        writer.writerow([cell(name) for name in answer.columns])
+        for row in answer.rows:
+            writer.writerow([cell(value) for value in row])
+    elif form == EXPANDED:
+        _write_expanded(answer)
+    else:
+        count = write_table(answer.columns, answer.rows)
+        if sys.stdout.isatty():
+            complain(f"({counted(count, 'row')})")
+
+
+def write_timed(columns: Sequence[str], rows: Iterable[Any], form: str, clock: ZonedClock) -> None:
+    """Print rows, which are named tuples with a field `at`: a time in ms, or None. JSON has the ms,
+    the other forms have the time in the clock's zone. columns: the names of the rows' fields. form:
+    as for write_answer."""
+    if form != "json":
+        rows = (r if r.at is None else r._replace(at=clock.text(r.at)) for r in rows)
+    write_answer(QueryResult(tuple(columns), iter(rows)), form)
+
+
+def _write_expanded(answer: QueryResult) -> None:
+    width = max(map(len, answer.columns), default=0)
+    for number, row in enumerate(answer.rows, 1):
+        write_line(f"-- row {number} --")
+        for name, value in zip(answer.columns, row, strict=True):
+            write_wrapped(f"{one_line(name):{width}}  ", cell_text(value), width + 2)
+
+
+def _plain_cell(value: object) -> str:
+    return "" if value is None else encodable(cell_text(value))
+
+
+def csv_cell(value: object) -> str:
+    """A cell of CSV. A text that a spreadsheet would calculate gets a ' in front, which makes it a
+    text there too. Characters that would move a terminal's cursor are escaped as in tables."""
+    text = "" if value is None else cell_text(value)
+    is_number = isinstance(value, int | float | Decimal)
+    mark = "'" if text.startswith(_FORMULA_STARTS) and not is_number else ""
+    return mark + one_line(text)
+
+
+def _unlike(columns: Sequence[str]) -> tuple[str, ...]:
+    """The names, each made different from those before it (a, a_2, ...), because the keys of a
+    JSON object must differ."""
+    names: list[str] = []
+    for column in columns:
+        name, number = column, 2
+        while name in names:
+            name, number = f"{column}_{number}", number + 1
+        names.append(name)
+    return tuple(names)

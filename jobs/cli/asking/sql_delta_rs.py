@@ -1,0 +1,147 @@
+"""Queries by delta-rs' QueryBuilder, which is DataFusion: without a JVM, the first row comes in a
+tenth of a second.
+
+It reads deletion vectors, column mapping and VARIANT, which becomes struct<metadata, value>.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from deltalake import DeltaTable, QueryBuilder
+from deltalake.exceptions import DeltaError, TableNotFoundError
+
+from jobs.cli.asking.query_result import LakeQuery, QueryError, QueryResult
+from jobs.cli.asking.sql_text import tables_named
+from jobs.cli.asking.sql_views import DATA_FUSION, statements
+from pipelines.lake import SCHEMAS, Lake
+from pipelines.lake.delta_rs import open_table
+from replica.errors import UnreadableFileError
+from replica.metadata.variant_reader import decode_variant
+
+_SETTINGS = {
+    "datafusion.catalog.information_schema": "true",
+    # Names without quotes match in any case, as in Spark; delta-rs itself compares them exactly. In
+    # other dialects a column called offset, after a comma, begins an OFFSET clause.
+    "datafusion.sql_parser.dialect": "postgresql",
+    "datafusion.sql_parser.enable_ident_normalization": "true",
+}
+_VARIANT_FIELDS = {"metadata", "value"}
+
+
+def answer(query: LakeQuery) -> QueryResult:
+    """Run the query. Raises QueryError where it fails, also while rows are read."""
+    reader = read(query)
+    fields: list[Any] = list(iter(reader.schema))
+    columns = tuple(str(field.name) for field in fields)
+    return QueryResult(columns, _rows(reader, [_converter(field) for field in fields], columns))
+
+
+def rows(lake: Lake, sql: str) -> Iterator[Sequence[Any]]:
+    """The rows of a query of our own, which names only tables that the lake has."""
+    return _of_our_own(lake, sql).rows
+
+
+def named_rows(lake: Lake, sql: str) -> Iterator[dict[str, Any]]:
+    """The rows of a query of our own, as dictionaries by column name. The names must differ."""
+    return _of_our_own(lake, sql).by_name()
+
+
+def _of_our_own(lake: Lake, sql: str) -> QueryResult:
+    return answer(LakeQuery(lake, sql, tables_named(sql)))
+
+
+def read(query: LakeQuery) -> Any:
+    """The result of `answer` as delta-rs gives it: a reader of Arrow batches, whose VARIANT columns
+    are still structs of bytes.
+
+    It has a schema and read_next_batch(), and exports itself as an Arrow stream.
+    """
+    builder = QueryBuilder(_SETTINGS)
+    for schema in SCHEMAS:
+        builder.execute(f"CREATE SCHEMA {schema}").read_all()
+    for table in query.tables:
+        with opened_table(query.lake, table) as opened:
+            builder.register(quoted(table), opened)
+    for statement in statements(query.views, DATA_FUSION, query.valid):
+        builder.execute(statement).read_all()
+    try:
+        return builder.execute(query.sql)
+    except Exception as error:
+        raise QueryError(line_of(error)) from error
+
+
+@contextmanager
+def opened_table(lake: Lake, table: str) -> Iterator[DeltaTable]:
+    """Open the lake's table of this name for the block below `with`. Errors of delta-rs when the
+    table is opened, and within the block, become an UnreadableFileError."""
+    uri = lake.table_uri(table)
+    try:
+        yield open_table(uri)
+    except (DeltaError, TableNotFoundError, OSError) as error:
+        raise UnreadableFileError(uri, line_of(error)) from error
+
+
+def quoted(table: str) -> str:
+    """A table's name such as gold.findings, quoted for SQL, so that no engine folds it to lower
+    case."""
+    schema, _, name = table.partition(".")
+    return f'{schema}."{name}"'
+
+
+def _rows(
+    reader: Any, converters: list[Callable[[Any], Any] | None], columns: tuple[str, ...]
+) -> Iterator[Sequence[Any]]:
+    while True:
+        try:
+            batch = reader.read_next_batch()
+        except StopIteration:
+            return
+        except Exception as error:
+            raise QueryError(line_of(error)) from error
+        values = [
+            _values(batch.column(index), convert, name)
+            for index, (convert, name) in enumerate(zip(converters, columns, strict=True))
+        ]
+        yield from zip(*values, strict=True)
+
+
+def _values(column: Any, convert: Callable[[Any], Any] | None, name: str) -> list[Any]:
+    try:
+        values = column.to_pylist()
+    except (ValueError, OverflowError) as error:
+        raise QueryError(f"column {name}: {line_of(error)}; cast it to VARCHAR") from error
+    return values if convert is None else [convert(value) for value in values]
+
+
+def _converter(field: Any) -> Callable[[Any], Any] | None:
+    """The function that converts a column's values; only VARIANT needs one."""
+    kind = str(field.type)
+    if "Interval" in kind or "Duration" in kind:
+        raise QueryError(f"column {field.name} is an interval: cast it to VARCHAR")
+    return _decoded if is_variant(kind) else None
+
+
+def is_variant(kind: str) -> bool:
+    """Whether a type, in Arrow's notation, is a VARIANT or holds one."""
+    return "metadata" in kind and "value" in kind and "binary" in kind.lower()
+
+
+def _decoded(value: Any) -> Any:
+    """The value, in which each struct of a VARIANT's two fields, at any depth, is replaced by its
+    content."""
+    if isinstance(value, dict):
+        if value.keys() == _VARIANT_FIELDS and isinstance(value["metadata"], bytes):
+            return decode_variant(value["value"], value["metadata"])
+        return {key: _decoded(item) for key, item in value.items()}
+    return [_decoded(item) for item in value] if isinstance(value, list) else value
+
+
+def line_of(error: BaseException) -> str:
+    """An engine's message in one line, without the engine's prefixes."""
+    text = " ".join(str(error).split())
+    for prefix in ("Error during planning: ", "SQL error: ", "Schema error: "):
+        text = text.removeprefix(prefix)
+    return text or type(error).__name__

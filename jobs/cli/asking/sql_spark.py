@@ -1,0 +1,66 @@
+"""Queries by Spark SQL, for what delta-rs' dialect lacks. Starting a session takes some seconds."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from pyspark.errors import PySparkException
+from pyspark.logger import PySparkLogger
+from pyspark.sql import DataFrame, Row
+from pyspark.sql.types import VariantVal
+
+from jobs.cli.asking.query_result import LakeQuery, QueryError, QueryResult
+from jobs.cli.asking.sql_views import SPARK_SQL, statements
+from jobs.cli.interrupts import started_spark
+from pipelines.catalog.metastore import IMPLEMENTATION
+from pipelines.delta import register
+from pipelines.session import WAREHOUSE, scratch_warehouse
+from pipelines.tables.of_a_lake import TABLES
+
+
+def answer(query: LakeQuery) -> QueryResult:
+    """Run the query. Raises QueryError where it fails, also while rows are read."""
+    # pyspark turns timestamps into naive times of this process's zone.
+    os.environ["TZ"] = "UTC"
+    time.tzset()
+    # It would print what QueryError says, with a page of stack traces.
+    PySparkLogger.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
+    # The names are for this query only, whatever metastore the user's own settings name.
+    own = {IMPLEMENTATION: "in-memory", WAREHOUSE: scratch_warehouse()}
+    spark = started_spark("sql", query.lake, own)
+    try:
+        register(spark, query.lake, [one for one in TABLES if one.name in query.tables])
+        for statement in statements(query.views, SPARK_SQL, query.valid):
+            spark.sql(statement)
+        frame = spark.sql(query.sql)
+        return QueryResult(tuple(frame.columns), _rows(frame))
+    except PySparkException as error:
+        raise QueryError(_line(error)) from error
+
+
+def _rows(frame: DataFrame) -> Iterator[Sequence[Any]]:
+    try:
+        for row in frame.toLocalIterator():
+            yield [_plain(value) for value in row]
+    except PySparkException as error:
+        raise QueryError(_line(error)) from error
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Row):
+        return {key: _plain(item) for key, item in zip(value.__fields__, value, strict=True)}
+    if isinstance(value, VariantVal):
+        return json.loads(value.toJson())
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, list) else value
+
+
+def _line(error: PySparkException) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[0] if lines else type(error).__name__

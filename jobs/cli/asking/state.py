@@ -1,0 +1,217 @@
+"""`kraftlake state`: a cluster's metadata at an offset or a time, from a lake or from directories;
+and, from a lake, how it differs from another state."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from jobs.cli.asking.about import About, AskedCluster, asked_cluster
+from jobs.cli.asking.query_result import QueryResult, write_answer
+from jobs.cli.choices import check_patterns, fits
+from jobs.cli.commands.asking import StateOptions
+from jobs.cli.commands.combinations import form_of
+from jobs.cli.commands.options import names_in
+from jobs.cli.directories.looks import branches_in
+from jobs.cli.moments import Moment, either_of
+from jobs.cli.output import (
+    ProgressLine,
+    complain,
+    json_text,
+    ms_of,
+    ms_text,
+    time_text,
+    write_json,
+    write_line,
+)
+from jobs.cli.redacting import make_redactor
+from replica.errors import DataError, UsageError
+from replica.metadata.changes.telling import ChangeTeller, NamedChange
+from replica.metadata.image.image import KINDS
+from replica.metadata.image.texts import StoredEntity, entity_of
+from replica.metadata.image.versions import Write
+from replica.metadata.redact import Redactor
+from replica.timeline.branch import Branch
+from replica.timeline.state import StateEntity, end_at, last_time, state_at
+
+if TYPE_CHECKING:
+    from jobs.cli.asking.lake_history import ClusterHistory
+
+
+COLUMNS = ("entity", "key", "value", "offset")
+DIFF_COLUMNS = ("entity", "key", "name", "change", "old", "new")
+
+_ORDER = {kind.name: place for place, kind in enumerate(KINDS)}
+
+
+@dataclass(frozen=True, slots=True)
+class EntityFilter:
+    """Which entities are shown. A field that is None or empty excludes nothing; otherwise all
+    fields must hold.
+
+    entities, names: patterns with * and ?, of which one must fit. topic: see About.
+    """
+
+    entities: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+    topic: str | None = None
+
+    def __post_init__(self) -> None:
+        check_patterns("--entity", self.entities, _ORDER)
+
+    def holds(self, entity: str, name: str) -> bool:
+        """Whether an entity is shown. entity: its kind. name: its name for people."""
+        return (
+            fits(entity, self.entities)
+            and fits(name, self.names)
+            and About(topic=self.topic).holds(entity, name)
+        )
+
+
+def run(options: StateOptions) -> int:
+    """Print the entities, their differences at two moments, or the figures of the cluster.
+    Returns 0. Raises KraftlakeError."""
+    asked = asked_cluster(options, "state")
+    if options.sizes or options.exposure:
+        from jobs.cli.asking import state_of_cluster  # It loads the rules of health.
+
+        return state_of_cluster.run(asked, options)
+    if options.diff is not None:
+        a, b = (either_of("--diff", text) for text in options.diff)
+        return _show_differences(_history(asked), a, b, json_output=options.json_output)
+    return _show_entities(asked, options)
+
+
+def _show_entities(asked: AskedCluster, options: StateOptions) -> int:
+    redactor = make_redactor(False, options.redact_key)
+    form = form_of(options.json_output, options.csv, options.plain_csv)
+    wanted = EntityFilter(tuple(options.entities or ()), tuple(options.names or ()), options.topic)
+    rows: Iterable[Sequence[Any]]
+    if asked.lake is not None:
+        history = _history(asked)
+        end_offset = history.end_offset(asked.moment)
+        rows = history.entities(end_offset, "entity, key, name, value, record_offset")
+    else:
+        end_offset, rows = _of_directories(asked, names_in(options.order), redactor)
+    complain(f"state: at offset {end_offset}")
+    shown = (
+        (entity, key, value, offset)
+        for entity, key, name, value, offset in rows
+        if wanted.holds(entity, name)
+    )
+    write_answer(QueryResult(COLUMNS, shown), form)
+    return 0
+
+
+def _history(asked: AskedCluster) -> ClusterHistory:
+    from jobs.cli.asking.lake_history import cluster_history  # Directories need no delta-rs.
+
+    assert asked.lake is not None, "directories have no history"
+    return cluster_history(asked.lake, asked.cluster, committed_only=asked.committed_only)
+
+
+def _of_directories(
+    asked: AskedCluster, order: tuple[str, ...], redactor: Redactor | None
+) -> tuple[int, list[StateEntity]]:
+    """(the end offset of the moment, the state there). Raises UsageError for a moment whose state
+    the directories don't give."""
+    progress = ProgressLine()
+    with branches_in(asked.paths, order, asked.cluster, progress) as branches:
+        if len(branches) > 1:
+            names = " or ".join(str(one.cluster_id) for one in branches)
+            raise UsageError(f"the directories are of several clusters: --cluster {names}")
+        (branch,) = branches
+        proven_end = branch.proven_end if asked.committed_only else None
+        end_offset = _end(branch, asked.moment, proven_end)
+        held = state_at(branch, end_offset, redactor, progress.show)
+    if held is None:
+        raise UsageError(
+            f"offset {end_offset}: the directories hold neither the whole log below it nor a "
+            "snapshot to begin with, or a record that this release can't read; name more of them"
+        )
+    return end_offset, held
+
+
+def _end(branch: Branch, moment: Moment, proven_end: int | None) -> int:
+    """The moment as an end offset (exclusive). proven_end: the end of what is proven committed;
+    None where unproven records count too."""
+    log_end = branch.log.end_offset if proven_end is None else proven_end
+    if moment.at_offset is not None and moment.at_offset > log_end:
+        raise UsageError(f"--at-offset {moment.at_offset}: the log ends at {log_end}")
+    if moment.at_time is None:
+        return log_end if moment.at_offset is None else moment.at_offset
+    asked, last = time_text(moment.at_time), last_time(branch)
+    at = ms_of(moment.at_time)
+    if at > last:
+        raise UsageError(f"--at-time {asked}: the log ends at offset {log_end}, {ms_text(last)}")
+    found = end_at(branch, at)
+    if found is None:
+        raise UsageError(f"--at-time {asked}: the log begins later")
+    return min(found, log_end)
+
+
+def _show_differences(
+    history: ClusterHistory, before: Moment, after: Moment, *, json_output: bool
+) -> int:
+    a, b = history.end_offset(before), history.end_offset(after)
+    complain(f"state: from offset {a} to {b}")
+    for told in differences(history, a, b):
+        if json_output:
+            kind, key = told.write.kind, told.write.key
+            values = kind.name, kind.key_text(key), told.name, *told.change
+            write_json(dict(zip(DIFF_COLUMNS, values, strict=True)))
+        else:
+            write_line(line(told))
+    return 0
+
+
+def differences(history: ClusterHistory, a: int, b: int) -> Iterator[NamedChange]:
+    """The changes that lead from the state at end offset a to the state at b, by kind."""
+    from jobs.cli.asking.sql_views import HISTORY
+
+    before: dict[tuple[str, Any], StoredEntity] = {}
+    after: dict[tuple[str, Any], StoredEntity] = {}
+    topic_names = {}
+    for entity, name, value, is_before in history.versions_that_differ(a, b):
+        try:
+            read = entity_of(entity, value)
+        except DataError as error:
+            raise error.in_file(f"{history.lake}: {HISTORY}") from error
+        (before if is_before else after)[entity, read.key] = read
+        if entity == "partition":
+            topic_names[read.key[0]] = name.rpartition("-")[0]
+    writes = []
+    for key in {**before, **after}:
+        kind = (before.get(key) or after[key]).kind
+        old, new = (one[key].value if key in one else None for one in (before, after))
+        writes.append(Write(kind, key[1], old, new, 0, ""))
+    writes.sort(key=lambda write: (_ORDER[write.kind.name], write.kind.order(write.key)))
+    return ChangeTeller().tell(writes, topic_names)
+
+
+_WIDTH = 28
+
+
+def line(told: NamedChange) -> str:
+    """The line of a change: its kind, the entity, the old and the new value.
+
+    For an entity that stays, the line has the fields that differ. For an entity that appears or
+    disappears it has its only value, if it has one; --json has all values.
+    """
+    found = _values(*(None if t is None else json.loads(t) for t in told.change[1:]))
+    return f"{told.change.change:<{_WIDTH}}  {told.name}{'  ' if found else ''}{found}"
+
+
+def _values(old: Any, new: Any) -> str:
+    if isinstance(old, dict) and isinstance(new, dict):
+        names = [name for name in new if old.get(name) != new[name]]
+        return ", ".join(
+            f"{name} {json_text(old.get(name))} -> {json_text(new[name])}" for name in names
+        )
+    if isinstance(old, dict) or isinstance(new, dict):
+        return ""
+    if old is None:
+        return json_text(new)
+    return f"was {json_text(old)}" if new is None else f"{json_text(old)} -> {json_text(new)}"

@@ -1,0 +1,198 @@
+"""`kraftlake state --sizes` and `--exposure`: how much a cluster has of what, and what failures
+would do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from heapq import nsmallest
+from itertools import count, groupby
+from typing import Any
+
+from jobs.cli.asking.about import AskedCluster
+from jobs.cli.asking.cluster_source import ClusterSource, Wanted, from_directories
+from jobs.cli.commands.asking import StateOptions
+from jobs.cli.directories.broker_defaults import defaults_in
+from jobs.cli.output import (
+    complain,
+    counted,
+    more_line,
+    ms_text,
+    write_json,
+    write_line,
+    write_table,
+)
+from replica.health.cluster import Beginning
+from replica.health.exposure import (
+    BROKER,
+    MOST_PAIRS,
+    NOTHING,
+    PAIR,
+    RACK,
+    VOTER,
+    Exposure,
+    Failure,
+    exposures,
+    has_too_many_pairs,
+    min_isr_unknown,
+)
+from replica.health.sizes import (
+    ENTITY,
+    RECORD,
+    TOPIC,
+    EntitySize,
+    entity_sizes,
+    record_sizes,
+    topic_sizes,
+)
+
+_SIZE_TITLES = {
+    ENTITY: "Entities in the state, by kind",
+    TOPIC: "Topics with the most replicas (count: partitions)",
+    RECORD: "Records in the log at hand, by type",
+}
+_TITLES = {
+    NOTHING: "Now, with nothing gone",
+    RACK: "Once a rack is gone",
+    BROKER: "Once a broker is gone",
+    PAIR: "Once two brokers are gone",
+    VOTER: "Once a voter is gone",
+}
+
+
+def source_of(
+    asked: AskedCluster, broker_defaults: Mapping[str, str], wanted: Wanted
+) -> ClusterSource:
+    """The cluster's state, with the figures that are wanted besides. Raises UsageError where the
+    state is unknown."""
+    if asked.lake is not None:
+        from jobs.cli.asking.cluster_in_lake import from_lake  # Directories need no delta-rs.
+
+        return from_lake(asked.lake, asked, broker_defaults, wanted)
+    return from_directories(asked.paths, asked.cluster, broker_defaults, wanted)
+
+
+def run(asked: AskedCluster, options: StateOptions) -> int:
+    """Print the sizes or the exposure. Returns 0. Raises KraftlakeError."""
+    wanted = Wanted(content=options.sizes, past=options.since)
+    source = source_of(asked, defaults_in(options.broker_config), wanted)
+    show = show_sizes if options.sizes else show_exposure
+    return show(source, limit=options.limit, json_output=options.json_output)
+
+
+def show_sizes(source: ClusterSource, *, limit: int, json_output: bool) -> int:
+    """Print the sizes. Returns 0. limit: how many topics are shown in text; --json gives all."""
+    _where(source)
+    sizes: list[EntitySize] = [*entity_sizes(source.entities), *topic_sizes(source.cluster.image)]
+    if source.content is not None:
+        sizes += record_sizes(source.content)
+    if json_output:
+        for size in sizes:
+            write_json(asdict(size))
+        return 0
+    for number, (about, group) in enumerate(groupby(sizes, key=lambda size: size.about)):
+        rows = [asdict(size) for size in group]
+        shown = limit if about == TOPIC else len(rows)
+        _section(number, _SIZE_TITLES[about], rows, shown, "about", len(rows))
+    return 0
+
+
+def show_exposure(source: ClusterSource, *, limit: int, json_output: bool) -> int:
+    """Print the exposure. Returns 0. limit: how many of each kind are shown in text, the worst
+    first."""
+    _where(source)
+    unknown = min_isr_unknown(source.cluster)
+    if unknown:
+        complain(
+            f"state: min.insync.replicas of {counted(unknown, 'partition')} is not known, so that "
+            "below_min_isr leaves them out: --broker-config server.properties tells the default"
+        )
+    if has_too_many_pairs(source.cluster):
+        live = len(source.cluster.live_brokers)
+        complain(
+            f"state: pairs of brokers are left out: {live} live brokers, or the replicas of the "
+            f"partitions, make more than {MOST_PAIRS}"
+        )
+    since: Mapping[Failure, Beginning] = {} if source.past is None else source.past.exposed
+    if source.past is not None and source.past.unknown:
+        complain(
+            f"state: since when is not known of {counted(source.past.unknown, 'failure')}: it was "
+            "so already where the log at hand begins, or the log can't be followed to its end"
+        )
+    found = exposures(source.cluster)
+    if json_output:
+        for one in found:
+            offset, at = since.get(one.failure, (None, None))
+            write_json({**_row(one), "since_offset": offset, "since": at})
+        return 0
+    for number, (kind, group) in enumerate(groupby(found, key=lambda one: one.failure.kind)):
+        worst, number_of = _worst(group, limit)
+        rows = [{**_row(one), "since": _began(since.get(one.failure))} for one in worst]
+        _section(number, _TITLES[kind], rows, limit, "kind", number_of)
+    return 0
+
+
+def _worst(group: Iterable[Exposure], limit: int) -> tuple[list[Exposure], int]:
+    """The worst `limit` of a group, at least one, and how many the group has. The others aren't
+    kept in memory."""
+    # zip takes one of the group and one number each, and no number after the last of the group.
+    numbers = count()
+    passing = (one for one, _ in zip(group, numbers, strict=False))
+    return nsmallest(max(limit, 1), passing, key=_worst_first), next(numbers)
+
+
+def _where(source: ClusterSource) -> None:
+    cluster = source.cluster
+    complain(f"state: of cluster {cluster.cluster_id} at offset {cluster.end_offset}")
+    if not cluster.is_whole:
+        complain(f"state: {cluster.file}: the log goes on, with what can't be replayed")
+
+
+def _row(exposure: Exposure) -> dict[str, Any]:
+    return {
+        "kind": exposure.failure.kind,
+        "gone": list(exposure.failure.gone),
+        **exposure.harm._asdict(),
+        "voters_left": exposure.voters_left,
+        "has_majority": exposure.has_majority,
+    }
+
+
+def _began(since: Beginning | None) -> str | None:
+    if since is None:
+        return None
+    at = "" if since.at is None else f", {ms_text(since.at)}"
+    return f"offset {since.offset}{at}"
+
+
+def _worst_first(exposure: Exposure) -> tuple[Any, ...]:
+    """The order: without a majority first, then by partitions without a leader, then by those below
+    min.insync.replicas."""
+    harm = exposure.harm
+    return (
+        exposure.has_majority is not False,
+        -harm.leaderless,
+        -harm.needs_unclean,
+        -harm.below_min_isr,
+    )
+
+
+def _section(
+    number: int, title: str, rows: Sequence[dict[str, Any]], limit: int, left_out: str, total: int
+) -> None:
+    """Print a table below its title, without the column `left_out` and columns that have no value.
+    An empty line stands above each section but number 0. total: how many rows there are, where
+    `rows` are only the first of them."""
+    columns = [
+        name for name in rows[0] if name != left_out and any(row[name] is not None for row in rows)
+    ]
+    if number:
+        write_line("")
+    write_line(f"{title}:")
+    cells = (
+        [", ".join(v) if isinstance(v := row[name], list) else v for name in columns]
+        for row in rows[:limit]
+    )
+    write_table(columns, cells)
+    for line in more_line(limit, total):
+        write_line(line)

@@ -1,0 +1,377 @@
+"""Commands over logs on disk: dump, diff, check, recover, capture, prune, redact, explain."""
+
+from jobs.cli.commands import cluster_options, options
+from jobs.cli.commands.combinations import exclusive, given, needs
+from jobs.cli.commands.parameters import Number, Text, Texts, argument, command, option
+from pipelines.object_store import check_local
+from replica.errors import UsageError
+
+
+@command("directories.dump:run", "Print the records of segments, snapshots or directories.")
+class DumpOptions:
+    """Print the records of segments, snapshots or whole directories, offline.
+
+    For a directory, dump prints the .log segments in offset order, then the complete snapshots. A
+    file that is named is always printed, also a .deleted or .part one. A small file (quorum-state,
+    leader-epoch-checkpoint, meta.properties, partition.metadata, an index, a producer snapshot)
+    gives one object. With an offset range, the snapshots of directories are left out: a snapshot's
+    offsets count its own records, and are not offsets of the log.
+
+    Text: a line per file, then offset, epoch, time (UTC), type, version, Kafka's JSON. --json:
+    file, offset, epoch, timestamp (ms), type, version, data; with --batches file, position,
+    base_offset, last_offset, epoch, is_control, count, size, crc (null where the batch may hold a
+    secret, which the CRC would help to guess), crc_valid. Secrets show as *** and a fingerprint.
+    Records of a partition that is no metadata log (kraftlake.topic.name, a broker's topics) are not
+    decoded: file, offset, epoch, timestamp, key, value, headers, with {"base64": ...} for bytes
+    that are no text. dump names on stderr what it can't decode, with file, byte and reason, and
+    prints the rest. It names a batch with a wrong CRC, and doesn't print that batch's records.
+
+    \b
+    Examples:
+      kraftlake dump /var/kafka/metadata
+      kraftlake dump --type topic --type 'partition*' --from-offset 1500 node2/
+      kraftlake dump --json --logs-only node2/ | jq 'select(.type == "LEADER_CHANGE")'
+      kraftlake dump --batches 00000000000000000000.log
+      kraftlake dump node2/__cluster_metadata-0/quorum-state
+
+    Exit codes: 0, 1 when something could not be decoded, 2 usage.
+    """
+
+    paths: options.Paths
+    json_output: options.Json = False
+    batches: bool = option(
+        "--batches", "Print batches, not records: position, size, CRC.", default=False
+    )
+    logs_only: bool = option(
+        "--logs-only", "In directories, read the log, not the snapshots.", default=False
+    )
+    snapshots_only: bool = option(
+        "--snapshots-only", "In directories, read the snapshots, not the log.", default=False
+    )
+    all_files: bool = option(
+        "--all", "In directories, read *.deleted, *.part, bootstrap.checkpoint too.", default=False
+    )
+    from_offset: Number = option(
+        "--from-offset N", "Only records from offset N on.", default=None, min=0
+    )
+    to_offset: Number = option("--to-offset N", "Only records below offset N.", default=None, min=0)
+    epoch: Number = option("--epoch E", "Only records of leader epoch E.", default=None, min=0)
+    types: Texts = option(
+        "--type T",
+        "Only records of this type, such as TOPIC_RECORD, 'partition*' or leader_change: in "
+        "any case, with wildcards * and ?; _RECORD may be left out. May be repeated.",
+        default=None,
+    )
+    from_time: options.FromTime = None
+    to_time: options.ToTime = None
+    keep_secrets: options.KeepSecrets = False
+    show_config: options.ShowConfig = None
+    redact_key: options.RedactKey = None
+
+    def __post_init__(self) -> None:
+        exclusive(given(self, "logs_only", "snapshots_only"))
+        if self.types and self.batches:
+            raise UsageError("--type selects records, --batches shows none: drop one")
+
+
+@command("directories.diff:run", "Compare two directories: where they diverge, what is lost.")
+class DiffOptions:
+    """Compare two replicas' directories: where their logs diverge, which replica truncates, what is
+    lost.
+
+    Use it before a restart, when the logs of two nodes of a cluster may differ. A and B are
+    metadata directories, or folders above exactly one; they may be two copies of one replica.
+    Batches with a wrong CRC are named and left out. Each lost record is counted as committed,
+    superseded (another record is proven committed at its offset) or unproven, as far as the two
+    logs prove it.
+
+    --json: cluster_id, node_a, directory_a, node_b, directory_b, relation (identical, prefix,
+    diverged, conflict, disjoint), divergence_offset, epoch_a, epoch_b, truncating_node,
+    truncation_offset, fetch_rounds, draft_fetch_rounds, records_lost, committed_lost,
+    unproven_lost, superseded_lost.
+
+    \b
+    Examples:
+      kraftlake diff node2/ node3/
+      kraftlake diff --json live/2 split/2 | jq .relation
+
+    Exit codes: 0 the logs are identical or one is a prefix of the other, 1 diverged, conflict,
+    disjoint, or a file could not be decoded, 2 usage (also directories of two clusters).
+    """
+
+    a: str = argument("A", "The directory of a replica.", callback=check_local)
+    b: str = argument(
+        "B", "The directory of another replica, or a later copy of A.", callback=check_local
+    )
+    json_output: options.Json = False
+    keep_secrets: options.KeepSecrets = False
+    show_config: options.ShowConfig = None
+
+
+@command("directories.check:run", "Check directories: what is wrong, in which file, what to do.")
+class CheckOptions:
+    """Check whether directories are sound, and whether the cluster that they describe is well.
+
+    Use it before a restart or after a crash. check reads every batch and record, compares each
+    snapshot with the replay of the log, and compares the directories with each other: name those
+    of all nodes of a cluster. The directory of a running node gives no false alarm. Damage in one
+    place doesn't end the check of the others. `kraftlake explain RULE` says more about a finding.
+    For a partition that is no metadata log, check judges everything but the content of records.
+
+    Several captures of one replica need a capture.json each, or --order.
+
+    Health is judged on the newest state in the logs of a cluster: its controllers, voters,
+    features, brokers and partitions. Notes about health are only counted; --family health or all
+    prints them. For a file on its own, health is judged only with --family health.
+
+    Text: a verdict per directory with its cluster, node and role, then the findings by severity,
+    with file, byte and offset, their meaning and the next step. sound: no warning or error, and
+    each snapshot equals the replay of the log. no fault found: the same for a file alone, or where
+    no log was there to compare a snapshot with. voter: by the newest voters record; in a static
+    quorum by the newest LeaderChange record or quorum-state. observer: a broker, or a controller
+    that is no voter. Text also names voters whose directory wasn't given, because a divergence
+    shows only between two logs.
+
+    --json: rule, family (files, health), severity (info, which text calls a note, warning, error),
+    file, position (byte), offset, epoch, message; of health also cluster_id, end_offset (of the
+    state) and subjects (name, what, offset; each partition, node and so on that the rule found).
+    The last line is an object with the one field summary: checked, errors, warnings, notes (those
+    that count for the exit code, shown or not), exit_code; directories with directory, cluster_id,
+    node_id, directory_id, role (voter, observer), partition, verdict (sound, no-fault-found,
+    warning, error), errors, warnings, notes, log_start_offset, log_end_offset, epoch, snapshots
+    (how many are valid, invalid, unverifiable); health with cluster_id, directory, end_offset,
+    is_whole (the state is known to the log's end), verdict (healthy, warning, error, null where no
+    state is known), errors, warnings, notes; and quorums with cluster_id, voters and not_checked
+    (voters whose directory was not given), both with node_id and directory_id.
+
+    \b
+    Examples:
+      kraftlake check node1/ node2/ node3/
+      kraftlake check --severity warning --json cluster.tar.gz | jq 'select(.rule) | .rule'
+      kraftlake check --json --fail-on error node1/ node2/ node3/ | tail -1 | jq .summary
+      kraftlake check --order live,split,final incident/
+      kraftlake check --family health --broker-config server.properties node1/
+
+    Exit codes: 0 no finding of the severity --fail-on or worse, 1 such findings, 2 usage. With
+    --family health or all, findings of health count too, and an unknown state gives 1.
+    """
+
+    paths: options.Paths
+    json_output: options.Json = False
+    severity: str = option(
+        "--severity S", "The least severity shown: note, warning or error.", default="note"
+    )
+    fail_on: Text = option(
+        "--fail-on S",
+        "The least severity that gives exit code 1: note, warning or error. By default "
+        "warning; with --severity error, error.",
+        default=None,
+    )
+    order: options.Order = None
+    no_replay: bool = option(
+        "--no-replay",
+        "Skip the slowest checks: the content of snapshots, records that can't be applied.",
+        default=False,
+    )
+    family: Text = option(
+        "--family F",
+        "Judge files (are the directories sound), health (is the cluster well) or all. By "
+        "default both are judged, and only files count for the exit code.",
+        default=None,
+    )
+    broker_config: cluster_options.BrokerConfig = None
+    limit: int = option(
+        "--limit N",
+        "Name at most N partitions, nodes and so on in a finding of health.",
+        default=5,
+        min=0,
+    )
+
+
+@command("directories.recover:run", "Plan which replica a broken quorum should continue from.")
+class RecoverOptions:
+    """Plan which of the remaining replicas a broken quorum should continue from, and what is lost.
+
+    Use it after disks were lost. Stop all controllers, and name every directory that is left, of
+    voters and observers. The plan ranks them by Raft's rule: the newest last epoch first, then the
+    longest log; a longer log of an older epoch may hold records that were truncated elsewhere. Only
+    voters can be elected: with a majority of the voters left, the best voter comes first; without
+    one, the best of all replicas comes first, and new nodes in the place of the lost voters get
+    copies of its log. For each other replica the plan counts the records that the first one lacks,
+    as far as the directories prove their fate, and says what happens to the replica. The steps are
+    commands to paste, of Kafka 3.7 and newer and of kraftlake. recover changes nothing itself.
+
+    \b
+    The answer for each cluster:
+      safe      a majority of the voters is left, so the first replica has all committed records,
+                if no disk among them was wiped or restored from a backup
+      unproven  no majority is left: records that only lost voters had are lost
+      refused   committed records would be lost, or two logs contradict each other
+
+    --json: rank, directory, cluster_id, node_id, directory_id, is_voter, last_epoch,
+    log_end_offset, relation, at_risk ([first, end) pairs), committed_lost, unproven_lost,
+    superseded_lost, answer, has_majority, missing, reasons, partition, wins_election,
+    truncates_to (this log's end once it follows the first replica), on_no_voter ([first, end)
+    pairs: offsets that the first replica, an observer, has and no voter in these directories).
+
+    --rehearse also plays the steps in the simulator, on copies, as `kraftlake rehearse` does, and
+    compares the plan with the outcomes: who leads, what each node truncates and loses. --json then
+    has rehearsed: runs, answer, reasons, leads and as_predicted (in how many runs).
+
+    \b
+    Examples:
+      kraftlake recover --plan node2/ node3/
+      kraftlake recover --plan --json left/ | jq -r 'select(.rank == 1) | .directory'
+      kraftlake recover --plan --rehearse node2/ node3/
+
+    Exit codes: 0 safe (with --rehearse in all runs, too), 1 unproven, refused or not as safe when
+    rehearsed, 2 usage.
+    """
+
+    paths: options.Paths
+    plan: bool = option(
+        "--plan", "Print a plan, and change nothing. The command needs this option.", default=False
+    )
+    rehearse: bool = option(
+        "--rehearse",
+        "Also play the steps in the simulator, and compare the outcomes.",
+        default=False,
+    )
+    seeds: Text = option(
+        "--seeds A:B",
+        "With --rehearse: run once for each seed from A to B - 1; 10,000 runs at most.",
+        default=None,
+    )
+    json_output: options.Json = False
+
+    def __post_init__(self) -> None:
+        if not self.plan:
+            raise UsageError(
+                "recover: --plan is missing; kraftlake plans, and changes no directory"
+            )
+        needs("--rehearse", self.rehearse, given(self, "seeds"))
+
+
+@command("directories.capture:run", "Copy the directories of running nodes, with hashes.")
+class CaptureOptions:
+    """Copy the metadata directories of running nodes, with their hashes, to a folder or a URI.
+
+    A capture keeps a node's log before the node restarts, or brings it to the lake's machine.
+    capture locks and changes nothing. A directory that changes while it is read is read again,
+    three times at most. capture.json is written last. It has the time and the hash of every file,
+    so that ingest notices a file that was damaged or lost on the way.
+
+    After an interruption run the same command again: files that were copied and have not changed
+    since are not sent again. ingest leaves a capture out until it is complete.
+
+    --redacted makes copies without secrets, as `kraftlake redact` does.
+
+    --json: folder, source, files, size_bytes, sent_bytes, moved, damages, a line per directory.
+
+    \b
+    Examples:
+      kraftlake capture /var/kafka/metadata -o /backup/captures/$(date +%FT%H%M)
+      kraftlake capture node1/ node2/ -o s3://bucket/captures/incident-7
+      kraftlake capture --redacted /var/kafka/metadata -o for-the-vendor
+
+    Exit codes: 0, 1 when something is damaged (the bytes are captured as they are) or a directory
+    changed during each of three reads, 2 usage.
+    """
+
+    paths: options.NodePaths
+    output: options.CaptureOutput
+    redacted: bool = option(
+        "--redacted", "Leave secrets out, as `kraftlake redact` does.", default=False
+    )
+    redact_key: options.RedactKey = None
+    hashes_names: options.HashedNames = False
+    show_config: options.ShowConfig = None
+    json_output: options.Json = False
+
+    def __post_init__(self) -> None:
+        of_copies = given(self, "redact_key", "hashes_names", "show_config")
+        needs("--redacted", self.redacted, of_copies)
+
+
+@command("directories.prune:run", "Delete captures that are older than a given age.")
+class PruneOptions:
+    """Delete captures that are older than a given age, by the time in their capture.json.
+
+    Use it for a folder in which each `kraftlake capture` makes a folder of its own. prune deletes
+    only files that a capture.json names; it leaves other files, folders without a capture.json,
+    and links alone. What a lake has ingested stays in the lake. Run prune after an ingest that
+    succeeded, so that the lake has every capture that goes. For an object store, use the store's
+    own rules for deletion by age.
+
+    --json: folder, captured_at, files, size_bytes, removed, a line per capture.
+
+    \b
+    Examples:
+      kraftlake prune /backup/captures --older-than 7d --dry-run
+      kraftlake ingest --lake lake --build /backup/captures && \\
+        kraftlake prune /backup/captures --older-than 24h
+
+    Exit codes: 0, 2 usage.
+    """
+
+    folder: str = argument("FOLDER", "The folder that holds the captures' folders.")
+    older_than: str = option(
+        "--older-than AGE", "Delete captures older than AGE, such as 90m, 36h, 7d or 2w."
+    )
+    dry_run: bool = option(
+        "--dry-run", "Delete nothing; name the captures that would go.", default=False
+    )
+    json_output: options.Json = False
+
+
+@command("directories.capture:run_redact", "Copy directories without their secrets.")
+class RedactOptions:
+    """Copy metadata directories without their secrets, for a vendor or an issue.
+
+    The copy has the same offsets, epochs, batches and times, and valid CRCs; check and diff find
+    the same in it, and Kafka's own tools read it. Each secret (SCRAM credentials, ids of delegation
+    tokens, values of secret and of unknown configs) is replaced by a fingerprint. Equal secrets
+    have equal fingerprints, so a change of a secret still shows. Batches with secrets change their
+    size, and with it the positions in .index files. Damaged bytes are overwritten, and their places
+    stay damaged. Records that this release doesn't know keep their type and version.
+
+    --names replaces the names of topics, users, groups, client ids and transactional ids by hashes.
+    Hosts, racks, IP addresses and node ids are never replaced.
+
+    --json: folder, source, files, size_bytes, sent_bytes, moved, damages, a line per directory.
+
+    \b
+    Examples:
+      kraftlake redact captures/2026-11-21T0500 -o for-the-vendor
+      kraftlake redact --names --redact-key ticket.key node1/ node2/ node3/ -o ticket-4711
+
+    Exit codes: 0, 1 when something is damaged, 2 usage.
+    """
+
+    paths: options.NodePaths
+    output: options.CaptureOutput
+    redact_key: options.RedactKey = None
+    hashes_names: options.HashedNames = False
+    show_config: options.ShowConfig = None
+    json_output: options.Json = False
+
+
+@command("directories.explain:run", "Explain a finding of check, and what to do about it.")
+class ExplainOptions:
+    """Explain a rule of `kraftlake check`: its meaning, what Kafka does, and what to do.
+
+    Without a rule, the command lists all rules.
+
+    --json: rule, family (files, health), severity, meaning, kafka, next_step, issues (incidents
+    that the rule would have found).
+
+    \b
+    Examples:
+      kraftlake explain snapshot-log-hole
+      kraftlake explain --json | jq 'select(.severity == "error") | .rule'
+
+    Exit codes: 0, 2 usage (no such rule).
+    """
+
+    rule: Text = argument("[RULE]", "A rule's name, such as torn-tail.", default=None)
+    json_output: options.Json = False

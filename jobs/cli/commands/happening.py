@@ -1,0 +1,117 @@
+"""The commands that show what happened: timeline and history."""
+
+from typing import Annotated
+
+from jobs.cli.commands import cluster_options, options
+from jobs.cli.commands.combinations import exclusive, given, needs
+from jobs.cli.commands.parameters import Number, Text, Texts, command, option, shared_option
+
+Zone = Annotated[
+    Text,
+    shared_option(
+        "--tz ZONE", "Show times in this zone, such as Europe/Berlin, or local; UTC by default."
+    ),
+]
+
+
+@command("directories.timeline:run", "List events by clock time; elections with probable causes.")
+class TimelineOptions:
+    """List events by clock time: elections and their probable causes, voters, brokers.
+
+    Start an incident with it: it reads directories, and needs no lake. Name the directories of all
+    nodes that you have. Together they show the log that the cluster continued, the records that
+    other nodes hold instead (divergence), and the records that a later capture of a node lacks
+    (truncation, with the time of the last record that is gone). Several captures of one node need
+    --order, or a capture.json of `kraftlake capture`. Times are those of the nodes' clocks.
+
+    \b
+    The probable cause of an election:
+      first             these logs name no leader before
+      leader-removed    the former leader was no voter any more
+      leader-cut-off    the former leader still appended records that no majority has
+      leader-restarted  the former leader's process registered anew within a minute
+      leader-resigned   the election came within 2 s, the time that followers wait for a silent
+                        leader, or the former leader voted for the next one
+      leader-silent     nothing was appended for 2 s or more, and no record shows why
+      unknown           the records before the election are not in these logs
+
+    \b
+    Examples:
+      kraftlake timeline node1/ node2/ node3/
+      kraftlake timeline --tz local --event election --event 'voters*' captures/
+      kraftlake timeline --order before,after captures/ --csv > incident.csv
+
+    --json: cluster_id, at (ms), event, name, detail, cause (of elections), offset, leader_epoch,
+    nodes (whose directories show it), commitment (proven, unproven, superseded). Exit codes: 0, 2
+    usage (also directories without a metadata log).
+    """
+
+    paths: options.Paths
+    events: Texts = option(
+        "--event E",
+        "Only events of this kind, such as election or 'broker_*'. May be repeated.",
+        default=None,
+    )
+    from_time: options.FromTime = None
+    to_time: options.ToTime = None
+    zone: Zone = None
+    cluster: options.Cluster = None
+    order: options.Order = None
+    json_output: options.Json = False
+    csv: options.Csv = False
+    plain_csv: options.PlainCsv = False
+
+
+@command("asking.history:run", "List the changes of a topic, broker, principal or config.")
+class HistoryOptions:
+    """List the changes of a topic, broker, principal or config, one by one.
+
+    The command reads a lake, or replays the logs of directories, in some 20 us a record. Both give
+    the same words and columns, those of `kraftlake sql --question changes`. Name the directories of
+    all nodes that you have. A change that only a truncated branch has is shown as superseded. Where
+    a log doesn't begin at offset 0, the content of its oldest snapshot is not shown as changes.
+
+    --topic: the topic, its partitions, its configs, and ACLs on exactly its name. --broker: the
+    broker's registration and configs. --principal: ACLs, SCRAM credentials, quotas and delegation
+    tokens of User:NAME, or of TYPE:NAME. --config: one config of all resources. With several of
+    these options, a change must match all of them. Secrets show as *** and a fingerprint, whose key
+    is made for this run unless --redact-key names one.
+
+    \b
+    Examples:
+      kraftlake history --topic orders node1/ node2/ node3/
+      kraftlake history --topic orders --config retention.ms --lake lake
+      kraftlake history --principal User:alice --tz local --csv node1/ > alice.csv
+
+    --json: cluster_id, at (ms), offset, change, entity, name, old, new (JSON as text), commitment
+    (proven, unproven, superseded). Exit codes: 0, 2 usage (also a lake that was not built).
+    """
+
+    paths: cluster_options.PathsOfAState = None
+    lake: options.LakeOrPaths = None
+    topic: cluster_options.OfTopic = None
+    broker: Number = option(
+        "--broker N", "Only this broker's registration and configs.", default=None, min=0
+    )
+    principal: Text = option(
+        "--principal P",
+        "Only what belongs to this principal: User:alice, or alice for short.",
+        default=None,
+    )
+    config: Text = option("--config NAME", "Only this config, of all resources.", default=None)
+    from_time: options.FromTime = None
+    to_time: options.ToTime = None
+    zone: Zone = None
+    cluster: options.Cluster = None
+    order: options.Order = None
+    keep_secrets: options.KeepSecrets = False
+    show_config: options.ShowConfig = None
+    redact_key: options.RedactKey = None
+    json_output: options.Json = False
+    csv: options.Csv = False
+    plain_csv: options.PlainCsv = False
+
+    def __post_init__(self) -> None:
+        exclusive(given(self, "paths", "lake"))
+        of_directories = given(self, "order", "keep_secrets", "show_config", "redact_key")
+        needs("PATH", self.paths, of_directories)

@@ -1,0 +1,275 @@
+"""Commands that fill a lake and keep it."""
+
+from jobs.cli.commands import options
+from jobs.cli.commands.combinations import alone, exclusive, given
+from jobs.cli.commands.parameters import Text, Texts, command, option
+from replica.errors import UsageError
+
+
+@command("lake.ingest:run", "Copy metadata directories into bronze tables.")
+class IngestOptions:
+    """Copy metadata directories and captures of them into the lake's bronze tables.
+
+    The lake keeps what Kafka truncates and deletes, of any number of replicas, clusters and
+    captures. Nothing is stored twice, so running ingest again is safe. Secrets are redacted before
+    anything is written. Partitions of other topics than __cluster_metadata are left out; where
+    there are only such partitions, ingest refuses them.
+
+    A new lake needs an empty or new folder: ingest refuses a folder that holds other things.
+
+    From a file that the lake knows, ingest reads only the new bytes. It takes a file for a known
+    one if batches at several known places have the known offset, epoch and CRC. --verify reads all
+    bytes.
+
+    --dry-run lists the replicas, files, bytes and offsets that are new, and decodes no records.
+
+    --follow ingests again whenever a log has changed. After a stop or kill, run the same command
+    again: it continues.
+
+    \b
+    Examples:
+      kraftlake ingest --lake lake /var/kafka/metadata
+      kraftlake ingest --lake lake --build incident.tar.gz
+      kraftlake ingest --lake lake --dry-run incident.tar.gz
+      kraftlake ingest --lake lake --follow 10 /var/kafka/metadata
+      kraftlake ingest --lake lake --captured-at 2026-11-21T05:00Z nodes/
+      kraftlake ingest --lake lake --order live,split,final incident/
+
+    --json: table and rows, a line per table; with --dry-run a line per capture. Exit codes: 0, 1
+    when bronze.damage got a row (--dry-run: when a file is damaged), 2 usage, 75 another writer
+    wrote at the same time: run the command again.
+    """
+
+    paths: options.PathsOrUris
+    lake: options.Lake
+    captured_at: Text = option(
+        "--captured-at T",
+        "The time at which the directories were copied: ISO-8601 (UTC) or ms. The time in a "
+        "capture.json is used instead where there is one.",
+        default=None,
+    )
+    order: options.Order = None
+    as_replica: Text = option(
+        "--as CLUSTER:NODE[:DIR]", "For a single file: the replica that wrote it.", default=None
+    )
+    keep_secrets: options.KeepSecrets = False
+    show_config: options.ShowConfig = None
+    verify: bool = option(
+        "--verify", "Read all bytes, also those that the lake has already.", default=False
+    )
+    follow_s: float | None = option(
+        "--follow SECONDS",
+        "Run until stopped: look every SECONDS, and ingest the logs that have grown.",
+        default=None,
+        min=0.1,
+    )
+    available_now: bool = option(
+        "--available-now",
+        "As --follow, but look once: ingest what is there now, and end.",
+        default=False,
+    )
+    accept_damage: bool = option(
+        "--accept-damage", "Exit with 0 even when bronze.damage got a row.", default=False
+    )
+    dry_run: options.DryRun = False
+    then_build: bool = option(
+        "--build", "Then build the silver and gold tables, in the same process.", default=False
+    )
+    run_id: options.RunId = None
+    json_output: options.Json = False
+
+    def __post_init__(self) -> None:
+        streams = given(self, "follow_s", "available_now")
+        exclusive(streams)
+        alone("--dry-run", self.dry_run, {**streams, **given(self, "then_build", "run_id")})
+        if not self.is_stream:
+            return
+        if self.captured_at is not None or self.order:
+            raise UsageError("--captured-at and --order are for captures, not for what is followed")
+        if self.run_id is not None:
+            raise UsageError("--run-id is for one run, and a stream has one for each look")
+        if self.then_build:
+            raise UsageError("--build is for one ingest: run `kraftlake build` beside a stream")
+
+    @property
+    def is_stream(self) -> bool:
+        """Whether the paths are followed, by one look or by many."""
+        return self.follow_s is not None or self.available_now
+
+
+@command("lake.build:run", "Derive the silver and gold tables from bronze.")
+class BuildOptions:
+    """Derive the silver and gold tables from bronze: epochs, divergence, history, validity.
+
+    SQL queries, the report and other commands read these tables. Building again without an ingest
+    gives the same rows; after an ingest it brings the tables up to date. Before a layer is derived
+    from another, build checks each table against its expectations: it moves rows from which nothing
+    right can be derived to gold.quarantined_rows, and it ends if a table breaks its contract.
+    `kraftlake quality` runs these checks alone.
+
+    --follow builds whenever an ingest has changed the lake, until it is stopped. While another
+    process writes to the lake, it waits for the next look.
+
+    \b
+    Examples:
+      kraftlake build --lake lake
+      kraftlake build --lake lake --follow 60
+
+    --json: table and rows, a line per table. Exit codes: 0, 1 when a table breaks its contract, 2
+    usage, 75 another writer wrote at the same time: run the command again.
+    """
+
+    lake: options.Lake
+    follow_s: float | None = option(
+        "--follow SECONDS",
+        "Run until stopped: look every SECONDS, and build after each ingest.",
+        default=None,
+        min=0.1,
+    )
+    run_id: options.RunId = None
+    json_output: options.Json = False
+
+    def __post_init__(self) -> None:
+        alone("--follow", self.follow_s is not None, given(self, "run_id"))
+
+
+@command("lake.quality:run", "Check every table against its expectations.")
+class QualityOptions:
+    """Check every table of the lake against its expectations, with Great Expectations.
+
+    `build` runs the same checks between its layers. The results go to gold.quality_results, and to
+    HTML pages in LAKE/_quality.
+
+    \b
+    Example:
+      kraftlake quality --lake lake
+
+    --json: table, version, expectation, meaning, columns, action (what a build does if it fails:
+    warn, quarantine or stop), success, evaluated_rows, unexpected_rows, sample_keys, a line per
+    expectation. Exit codes: 0, 1 when an expectation fails, 2 usage.
+    """
+
+    lake: options.Lake
+    run_id: options.RunId = None
+    json_output: options.Json = False
+
+
+@command("lake.contents:run", "Show what a lake holds: captures, offsets, gaps, sizes.")
+class LakeOptions:
+    """Show what a lake holds: clusters, replicas, rounds, captures, the tables with their sizes,
+    and which releases of kraftlake wrote it.
+
+    For each cluster and replica the command shows the log start and log end in the newest captures;
+    the offsets that some capture holds undamaged; and the gaps, which are offsets between the
+    lowest log start and the highest log end that no capture holds. Ends are exclusive. A round is
+    the captures that were taken together. Where neither capture.json nor --captured-at gave a
+    round's time, the command shows its name in `ingest --order` and the time of its newest record.
+
+    \b
+    Examples:
+      kraftlake lake --lake lake
+
+    --json: kind (cluster, replica, round, capture, table, version) and its fields, sizes in bytes,
+    captured_at of a round null where its time is unknown. Exit codes: 0, 1 when a table can't be
+    read, 2 usage.
+    """
+
+    lake: options.Lake
+    json_output: options.Json = False
+
+
+@command("lake.maintain:run", "Compact the tables, delete files of expired versions.")
+class MaintainOptions:
+    """Compact the lake's tables, and delete files that no kept version needs.
+
+    Run it about once a day for a lake that grows for months. It merges small files into large ones
+    (OPTIMIZE). It deletes data files that no version of the last 7 days needs (VACUUM), or of the
+    last 30 days for the two tables with a change data feed, and entries of Delta's log after 30
+    days. A table's own properties may ask for more days, and --retain-days asks for more days for
+    the files of all tables.
+
+    The rows of the tables stay as they are. For those days earlier versions can be read, and
+    `publish` can continue.
+
+    \b
+    Examples:
+      kraftlake maintain --lake lake --dry-run
+      kraftlake maintain --lake lake --retain-days 90
+
+    --json: table, retention_days, files, files_after, deleted_files, deleted_log_entries, a line
+    per table; null where --dry-run can't know. Exit codes: 0, 2 usage, 75 another writer wrote at
+    the same time: run the command again.
+    """
+
+    lake: options.Lake
+    retain_days: int = option(
+        "--retain-days DAYS",
+        "Keep files of earlier versions for so many days at least; 0 for what each table asks for.",
+        default=0,
+        min=0,
+    )
+    dry_run: options.DryRun = False
+    run_id: options.RunId = None
+    json_output: options.Json = False
+
+
+@command("lake.forget:run", "Remove captures from a lake, as if never ingested.")
+class ForgetOptions:
+    """Remove captures from a lake, as if they had never been ingested.
+
+    Use it for captures that were ingested by mistake. Without --yes the command only shows which
+    captures would go. --yes removes them from the bronze tables: rows that no other capture has are
+    deleted, and the other rows get the times of the captures that remain. `kraftlake build` then
+    brings the other tables up to date. After an interruption run the same command again.
+
+    Removed rows stay on disk in earlier versions of the tables. If they must not, because they hold
+    secrets, use --vacuum: it builds, and then deletes every file of an earlier version, so that no
+    earlier version can be read. --vacuum may also be used alone, later. For 30 days more, the
+    tables' transaction logs keep the first 32 characters of each file's least and greatest texts.
+    forget doesn't reach backups, and messages that were published.
+
+    \b
+    Examples:
+      kraftlake lake --lake lake
+      kraftlake forget --lake lake --capture 3aeede71f9c6f14c3454e28b02e36bbe
+      kraftlake forget --lake lake --cluster Lr3UIdBxT-GFPYE5uprmrg --yes --vacuum
+
+    --json: the captures, or with --yes each table and its removed rows, a line each. Exit codes: 0,
+    2 usage.
+    """
+
+    lake: options.Lake
+    captures: Texts = option(
+        "--capture ID",
+        "The id of a capture or capture group, which `kraftlake lake` shows. May be repeated.",
+        default=None,
+    )
+    clusters: Texts = option(
+        "--cluster C", "All captures of cluster C. May be repeated.", default=None
+    )
+    confirmed: bool = option(
+        "--yes", "Take the captures out. Without it, only show which.", default=False
+    )
+    vacuum: bool = option(
+        "--vacuum",
+        "Also build, and delete from disk the files of all earlier versions of the tables.",
+        default=False,
+    )
+    json_output: options.Json = False
+
+    def __post_init__(self) -> None:
+        if self.vacuum and not self.confirmed:
+            raise UsageError("--vacuum can't be undone: add --yes")
+
+
+@command("lake.demo:run", "Ingest recorded logs, build the tables, ask some questions.")
+class DemoOptions:
+    """Try kraftlake on metadata logs recorded from real Kafka: ingest them, build, ask questions.
+
+    The demo needs neither Java nor Kafka. The logs come with kraftlake. The lake and,
+    outside a checkout, the logs stay in .demo.
+
+    Exit codes: 0, 1 when an answer is not the expected one, 2 usage.
+    """
+
+    lake: options.DemoLake = None

@@ -1,0 +1,225 @@
+"""The options that several commands share, and the functions that check or convert their values."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Annotated
+from uuid import UUID
+
+from jobs.cli.commands.parameters import Number, Text, Texts, shared_argument, shared_option
+from pipelines import lake as lakes
+from pipelines.object_store import check_lake_place, check_local, check_place
+from replica.errors import UsageError
+
+
+def each_by(check: Callable[[str], str]) -> Callable[[list[str] | None], list[str]]:
+    """A callback for an argument with several paths. `check` returns a path, or refuses it."""
+    return lambda paths: [check(path) for path in paths or []]
+
+
+def on_disk(option: str) -> Callable[[str | None], str | None]:
+    """A callback for an option whose file or folder can't be standard output."""
+
+    def check(path: str | None) -> str | None:
+        if path == "-":
+            raise UsageError(
+                f"{option} -: this can't be written to standard output: name a file or folder; "
+                "./- is one of that name"
+            )
+        return None if path is None else check_place(path)
+
+    return check
+
+
+def uuid_of(run_id: str | None) -> str | None:
+    """--run-id in the form of OpenLineage and of the tables. Raises UsageError where it is no
+    UUID."""
+    try:
+        return None if run_id is None else str(UUID(run_id))
+    except ValueError as error:
+        raise UsageError(f"--run-id {run_id}: expected a UUID") from error
+
+
+def known_release(option: str) -> Callable[[str | None], str | None]:
+    """A callback for an option whose value is a Kafka release."""
+
+    def check(release: str | None) -> str | None:
+        from replica.metadata.changes.releases import NEWEST_LEVELS
+
+        if release is not None and release not in NEWEST_LEVELS:
+            raise UsageError(f"{option} {release}: expected one of {', '.join(NEWEST_LEVELS)}")
+        return release
+
+    return check
+
+
+_WHAT_IS_READ = (
+    "A segment, a snapshot, a metadata directory, a node's log directory, any folder above such "
+    "directories, or a .tar.gz, .tar.zst or .zip of them"
+)
+Paths = Annotated[
+    list[str], shared_argument("PATH...", f"{_WHAT_IS_READ}.", callback=each_by(check_local))
+]
+PathsOrUris = Annotated[
+    list[str],
+    shared_argument(
+        "PATH...",
+        f"{_WHAT_IS_READ}; also as a URI such as s3://bucket/captures.",
+        callback=each_by(check_place),
+    ),
+]
+
+
+def lake_of(place: str) -> lakes.Lake:
+    """The lake at the place that --lake names. Raises UsageError where the place is a misspelt URI,
+    or a URI with credentials or options."""
+    return lakes.Lake(check_lake_place(place))
+
+
+LAKE_VARIABLE = "KRAFTLAKE_LAKE"
+"""This variable names the lake for each command without --lake, except `demo`, which makes its own
+lake."""
+_NAMED_LAKE = shared_option(
+    "--lake L",
+    "The lake: a folder, or a URI such as s3://...",
+    parser=lake_of,
+    envvar=LAKE_VARIABLE,
+)
+Lake = Annotated[lakes.Lake, _NAMED_LAKE]
+OptionalLake = Annotated[lakes.Lake | None, _NAMED_LAKE]
+LakeOrPaths = Annotated[
+    lakes.Lake | None,
+    shared_option(
+        "--lake L",
+        "The lake: a folder, or a URI such as s3://... Without it and without PATH, the one "
+        f"that {LAKE_VARIABLE} names.",
+        parser=lake_of,
+    ),
+]
+"""For a command that also reads directories: the environment's lake doesn't exclude them."""
+
+
+def lake_unless(
+    paths: Sequence[str] | None, lake: lakes.Lake | None, command: str
+) -> lakes.Lake | None:
+    """The lake that a command reads, None where it reads the paths.
+
+    lake: the value of LakeOrPaths. Where it is None and there are no paths, the environment names
+    the lake. Raises UsageError where the environment names none, or a malformed one. command: its
+    name, for the message.
+    """
+    if lake is not None or paths:
+        return lake
+    named = os.environ.get(LAKE_VARIABLE)
+    if not named:
+        raise UsageError(f"{command}: name directories, or a lake by --lake or {LAKE_VARIABLE}")
+    try:
+        return lake_of(named)
+    except UsageError as error:
+        raise UsageError(f"{LAKE_VARIABLE}: {error}") from error
+
+
+NodePaths = Annotated[
+    list[str],
+    shared_argument(
+        "LOGDIR...",
+        "A metadata directory, a node's log directory, or any folder above such directories.",
+        callback=each_by(check_place),
+    ),
+]
+CaptureOutput = Annotated[
+    str,
+    shared_option(
+        "-o, --output FOLDER|URI",
+        "The capture to write: an empty or new folder, or a URI such as s3://bucket/name.",
+        callback=on_disk("-o"),
+    ),
+]
+Json = Annotated[bool, shared_option("--json", "Print a JSON object per line.")]
+KeepSecrets = Annotated[
+    bool, shared_option("--keep-secrets", "Don't redact credentials and secret config values.")
+]
+ShowConfig = Annotated[
+    Texts,
+    shared_option(
+        "--show-config NAME",
+        "Show the value of this config, which Kafka doesn't know and which is no secret. May be "
+        "repeated.",
+    ),
+]
+
+RunId = Annotated[
+    Text,
+    shared_option(
+        "--run-id UUID",
+        "The scheduler's id of this run, the same for each attempt; by default a new one.",
+        callback=uuid_of,
+    ),
+]
+
+FromTime = Annotated[
+    Text,
+    shared_option("--from-time T", "Only times at T or later: ISO-8601 (UTC), or ms since 1970."),
+]
+ToTime = Annotated[Text, shared_option("--to-time T", "Only times before T, in the same form.")]
+RedactKey = Annotated[
+    Text,
+    shared_option(
+        "--redact-key FILE",
+        "A file with the key of the fingerprints that stand for secrets; by default the key is "
+        "random. With one key, equal secrets of two runs have equal fingerprints.",
+    ),
+]
+
+HashedNames = Annotated[
+    bool, shared_option("--names", "Also hash the names of topics, users, groups and clients.")
+]
+
+
+Order = Annotated[
+    Text,
+    shared_option(
+        "--order F1,F2,...",
+        "Folders below PATH that hold captures of the same replicas, oldest first.",
+    ),
+]
+
+Csv = Annotated[
+    bool,
+    shared_option(
+        "--csv",
+        "Print CSV with a header line. Texts that a spreadsheet or terminal would execute are made "
+        "harmless.",
+    ),
+]
+PlainCsv = Annotated[
+    bool, shared_option("--plain-csv", "Print CSV with every text as it is, for programs.")
+]
+Cluster = Annotated[
+    Text, shared_option("--cluster C", "The id of the cluster, where there are several.")
+]
+DryRun = Annotated[bool, shared_option("--dry-run", "Change nothing; say what would be done.")]
+AtOffset = Annotated[
+    Number,
+    shared_option(
+        "--at-offset N",
+        "The state before the record at offset N; by default at the log's end.",
+        min=0,
+    ),
+]
+AtTime = Annotated[
+    Text, shared_option("--at-time T", "The state at time T: ISO-8601 (UTC), or ms since 1970.")
+]
+CommittedOnly = Annotated[
+    bool, shared_option("--committed-only", "Only records that are proven committed.")
+]
+DemoLake = Annotated[
+    lakes.Lake | None,
+    shared_option("--lake L", "The lake to make; by default in .demo/.", parser=lakes.Lake),
+]
+
+
+def names_in(order: str | None) -> tuple[str, ...]:
+    """The folders that --order names."""
+    return tuple(name for name in (order or "").split(",") if name)

@@ -1,0 +1,93 @@
+"""The command that answers whether a planned change is safe."""
+
+from jobs.cli.commands import cluster_options, node_options, options
+from jobs.cli.commands.combinations import exclusive, given, needs
+from jobs.cli.commands.parameters import Number, Text, command, option
+from replica.errors import UsageError
+
+
+@command("asking.preflight:run", "Is a change safe? Brokers, voters, partitions, upgrades.")
+class PlanOptions:
+    """Judge whether a planned change of a cluster is safe: safe, unsafe or unknown.
+
+    unsafe: Kafka refuses the change, or the change can never finish, or partitions lose their
+    leader or fall below min.insync.replicas, or the quorum loses its majority. Each reason names
+    the partition or node, and the offset of the record that shows it. unknown: the answer names
+    what the log doesn't hold, such as min.insync.replicas of the brokers without --broker-config.
+    A line `needs` names what the change relies on but no log can show: that enough voters run.
+
+    The command judges the newest state in the directories, the state in a lake, or with -b the
+    state of a running quorum: the command fetches its log up to the high watermark into a temporary
+    folder, and the leader doesn't list it. Each change is judged on the same state; none is made.
+
+    \b
+    Examples:
+      kraftlake plan --stop-broker 2 node1/
+      kraftlake plan --reassignment moves.json --broker-config server.properties node1/
+      kraftlake plan --upgrade 4.4 --lake lake
+      kraftlake plan -b localhost:9093 --remove-voter 3
+      kraftlake plan --while 10 --stop-broker 3 node1/ && kafka-server-stop.sh
+
+    --json: action, answer, end_offset, reasons (answer, subject, detail, offset), needs, a line for
+    each change. Exit codes: 0 safe, 1 unsafe (or a quorum that can't be read), 3 unknown, 2 usage.
+    """
+
+    paths: cluster_options.PathsOfAState = None
+    lake: options.LakeOrPaths = None
+    bootstrap: Text = option(
+        "-b, --bootstrap HOST:PORT",
+        "Judge the state of a running quorum: the nodes to connect to first, separated by commas.",
+        default=None,
+    )
+    cluster: options.Cluster = None
+    at_offset: options.AtOffset = None
+    at_time: options.AtTime = None
+    committed_only: options.CommittedOnly = False
+    reassignment: Text = option(
+        "--reassignment FILE",
+        "Reassign partitions by the JSON file of kafka-reassign-partitions.",
+        default=None,
+    )
+    stop_broker: Text = option(
+        "--stop-broker N,...", "Stop these brokers at the same time.", default=None
+    )
+    stop_rack: Text = option("--stop-rack R", "Stop all brokers of a rack.", default=None)
+    remove_voter: Number = option(
+        "--remove-voter N", "Remove controller N from the voters.", default=None, min=0
+    )
+    add_voter: Number = option("--add-voter N", "Make controller N a voter.", default=None, min=0)
+    upgrade: Text = option(
+        "--upgrade R",
+        "Raise metadata.version to that of release R.",
+        default=None,
+        callback=options.known_release("--upgrade"),
+    )
+    to_dynamic: bool = option(
+        "--to-dynamic", "Turn static voters into dynamic ones (kraft.version 1).", default=False
+    )
+    broker_config: cluster_options.BrokerConfig = None
+    while_s: float | None = option(
+        "--while SECONDS",
+        "Judge again every SECONDS until the answer is safe.",
+        default=None,
+        min=0.1,
+    )
+    timeout_s: float = option(
+        "--timeout S",
+        "With -b: fail if reading the quorum's log takes longer than S seconds.",
+        default=60.0,
+        min=0.1,
+    )
+    command_config: node_options.CommandConfig = None
+    limit: int = option(
+        "--limit N", "In text, show N reasons of each change at most.", default=20, min=0
+    )
+    json_output: options.Json = False
+
+    def __post_init__(self) -> None:
+        exclusive(given(self, "paths", "lake", "bootstrap"))
+        of_a_lake = given(self, "at_offset", "at_time", "committed_only")
+        needs("--lake", not (self.paths or self.bootstrap), of_a_lake)
+        needs("--bootstrap", self.bootstrap, given(self, "timeout_s", "command_config"))
+        if self.bootstrap and self.cluster is not None:
+            raise UsageError("--cluster goes with --lake or PATH: a quorum is of one cluster")

@@ -1,0 +1,55 @@
+"""The command for the user's shell: completion, by typer.
+
+The script that a shell loads asks kraftlake itself at each Tab, by an environment variable. So it
+knows this release's commands, with their help texts where the shell shows them.
+"""
+
+import os
+
+from typer.completion import get_completion_inspect_parameters, get_completion_script
+
+from jobs.cli.commands.parameters import argument, command
+from jobs.cli.output import write_text
+from replica.errors import UsageError
+
+_ASKED_BY = "_KRAFTLAKE_COMPLETE"
+"""The variable by which a shell asks for completions. typer makes its name from the command's."""
+
+
+_SHELLS = ("bash", "zsh", "fish")
+
+
+def answer_shells() -> None:
+    """Let typer answer where a shell asks for completions."""
+    if _ASKED_BY in os.environ:
+        get_completion_inspect_parameters()
+
+
+@command("commands.shell:run", "Complete commands in bash, zsh or fish.")
+class CompletionOptions:
+    """Print a script that makes a shell complete kraftlake's commands and options.
+
+    Load it in the start file of bash or zsh; fish has a folder for such scripts. In zsh, compinit
+    must run before it, as it does in most start files. At each Tab the shell asks kraftlake, so a
+    newer release of kraftlake needs no new script.
+
+    \b
+    Examples:
+      echo 'eval "$(kraftlake completion bash)"' >>~/.bashrc
+      echo 'eval "$(kraftlake completion zsh)"' >>~/.zshrc
+      kraftlake completion fish >~/.config/fish/completions/kraftlake.fish
+
+    Exit codes: 0, 2 usage.
+    """
+
+    shell: str = argument("SHELL", "bash, zsh or fish.")
+
+
+def run(options: CompletionOptions) -> int:
+    """Print the script. Returns 0."""
+    shell = options.shell
+    if shell not in _SHELLS:
+        raise UsageError(f"completion {shell}: name one of these shells: {', '.join(_SHELLS)}")
+    script = get_completion_script(prog_name="kraftlake", complete_var=_ASKED_BY, shell=shell)
+    write_text(f"{script}\n")
+    return 0

@@ -1,0 +1,69 @@
+"""The command that plays scenarios and campaigns in the simulator: simulate."""
+
+from jobs.cli.commands import options
+from jobs.cli.commands.combinations import alone, given, needs
+from jobs.cli.commands.options import on_disk
+from jobs.cli.commands.parameters import Text, argument, command, option
+from replica.errors import UsageError
+
+
+@command("engine.simulate:run", "Write logs of named incidents; run the engine under faults.")
+class SimulateOptions:
+    """Write the log directories of a named scenario; or run the replica engine under random faults.
+
+    A scenario repeats an incident that real clusters had. The engine plays it on simulated disks,
+    and writes what each node's disk holds at its end to DIR/NODE: the same bytes each time. Without
+    arguments the command lists the scenarios. --seeds runs the engine on disks and networks that
+    fail, and checks Raft's invariants after every event.
+
+    \b
+    Examples:
+      kraftlake simulate split-brain -o split
+      kraftlake check split
+      kraftlake simulate --seeds 0:200 --events 2000
+      kraftlake simulate --seeds 0:20000 --state campaign.jsonl --jobs 2 --guided
+
+    --json: scenario, story, issues, tampering, findings, and once written directory, cluster_id,
+    captured_at, nodes; with --seeds: seed, events, result (ok or the broken invariant), and forks
+    where there are some. Exit codes: 0, 1 a broken invariant, 2 usage.
+    """
+
+    scenario: Text = argument("[SCENARIO]", "A scenario's name, such as split-brain.", default=None)
+    output: Text = option(
+        "-o, --output DIR",
+        "A new folder for the scenario's nodes.",
+        default=None,
+        callback=on_disk("-o"),
+    )
+    list_scenarios: bool = option("--list", "List the scenarios.", default=False)
+    seeds: Text = option("--seeds A:B", "Run once for each seed from A to B - 1.", default=None)
+    events: int = option("--events N", "The number of events in each run.", default=2000, min=1)
+    state: str | None = option(
+        "--state FILE", "Keep finished runs in FILE, and run only what it lacks.", default=None
+    )
+    jobs: int = option("--jobs N", "Share the runs among N processes.", default=1, min=1)
+    is_guided: bool = option(
+        "--guided",
+        "Let every second run continue one that reached states new to the campaign.",
+        default=False,
+    )
+    forks: Text = option(
+        "--forks EVENT.SEED,...",
+        "From event number EVENT on, draw random numbers by SEED.",
+        default=None,
+    )
+    json_output: options.Json = False
+
+    def __post_init__(self) -> None:
+        played = {"SCENARIO": self.scenario, "-o": self.output}
+        if self.seeds is not None:
+            if any(each is not None for each in played.values()) or self.list_scenarios:
+                raise UsageError("--seeds goes with no scenario, -o or --list")
+            return
+        of_a_campaign = given(self, "state", "jobs", "is_guided", "forks", "events")
+        needs("--seeds", None, of_a_campaign)
+        alone("--list", self.list_scenarios, played)
+        if self.scenario is None and self.output is not None:
+            raise UsageError(f"-o {self.output}: the scenario is missing; --list shows them")
+        if self.scenario is not None and self.output is None:
+            raise UsageError(f"{self.scenario}: -o DIR is missing, a new folder for its nodes")

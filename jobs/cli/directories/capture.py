@@ -1,0 +1,91 @@
+"""`kraftlake capture` and `kraftlake redact`: copies of metadata directories, with their hashes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from functools import partial
+
+from jobs.cli.commands.directories import CaptureOptions, RedactOptions
+from jobs.cli.output import complain, counted, write_json, write_line
+from jobs.cli.redacting import make_redactor
+from pipelines.capture.manifest import manifest_of
+from pipelines.capture.taking import CapturedDirectory, directories, take
+from pipelines.object_store import shown_uri
+from replica.errors import UsageError
+from replica.redacted.records import RecordRedactor
+
+
+def run(options: CaptureOptions) -> int:
+    """Capture the directories below the paths. Returns 1 where one is damaged or kept changing.
+    Raises KraftlakeError."""
+    redactor = _redactor(options) if options.redacted else None
+    report = partial(_report, "capture")
+    taken = take(directories(options.paths), options.output, report, redactor=redactor)
+    return _show(taken, options)
+
+
+def run_redact(options: RedactOptions) -> int:
+    """Copy directories of stopped nodes, in particular captures, without their secrets; otherwise
+    as `run`.
+
+    The copy of a capture has the capture's time. Raises UsageError where the paths hold captures of
+    several times.
+    """
+    found = directories(options.paths)
+    manifests = [manifest_of(one) for one in found]
+    moments = {one.captured_at for one in manifests}
+    if len(moments) > 1:
+        raise UsageError(
+            "redact: the paths were captured at different times, and a copy has one time: redact "
+            "one capture at a time, each to a folder of its own"
+        )
+    at = moments.pop() or datetime.now(UTC)
+    report = partial(_report, "redact")
+    taken = take(found, options.output, report, lambda: at, _redactor(options))
+    return _show(taken, options)
+
+
+def _redactor(options: CaptureOptions | RedactOptions) -> RecordRedactor:
+    """The redactor of the copies. Raises UsageError."""
+    redactor = make_redactor(False, options.redact_key, options.show_config or ())
+    assert redactor is not None, "only --keep-secrets goes without one"
+    return RecordRedactor(redactor, hashes_names=options.hashes_names)
+
+
+def _show(taken: Sequence[CapturedDirectory], options: CaptureOptions | RedactOptions) -> int:
+    """Print what was taken. Returns the exit code."""
+    for one in taken:
+        if options.json_output:
+            write_json(_fields(one))
+        else:
+            content = f"{counted(one.files, 'file')}, {counted(one.size_bytes, 'byte')}"
+            write_line(f"{one.folder}: {one.shown}: {content}")
+    if not options.json_output:
+        write_line(f"next: kraftlake ingest --lake LAKE {shown_uri(options.output)}")
+    return 1 if any(one.damages for one in taken) else 0
+
+
+def _report(command: str, one: CapturedDirectory) -> None:
+    for damage in one.damages:
+        complain(str(damage))
+    if one.has_moved:
+        complain(
+            f"{one.shown}: changed during each of three reads, so its files may not fit together: "
+            "capture it again, to another folder"
+        )
+    before = one.size_bytes - one.sent_bytes
+    arrived = f", {counted(before, 'byte')} had arrived before" if before > 0 else ""
+    complain(f"{command}: {one.shown}: {counted(one.sent_bytes, 'byte')} sent{arrived}")
+
+
+def _fields(one: CapturedDirectory) -> dict[str, object]:
+    return {
+        "folder": one.folder,
+        "source": one.shown,
+        "files": one.files,
+        "size_bytes": one.size_bytes,
+        "sent_bytes": one.sent_bytes,
+        "moved": one.has_moved,
+        "damages": len(one.damages),
+    }

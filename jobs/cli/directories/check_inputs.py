@@ -1,0 +1,117 @@
+"""The inputs of `check`: which directories below the user's paths belong together."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+
+from jobs.cli.directories.discovering import discovered, unreadable
+from pipelines.capture.grouping import (
+    AmbiguousOrderError,
+    ambiguous,
+    batch_of,
+    refuse_unused,
+    replica_at,
+)
+from replica.check.examined import Examined, examine
+from replica.check.partition import topic_id_in
+from replica.errors import UnreadableFileError, UsageError
+from replica.format.damage import Damage
+from replica.format.discovery import DirectoryPath, FilePath, Found
+from replica.model.keys import ReplicaId
+from replica.model.topic import METADATA_TOPIC_ID
+from replica.scan.file_room import FileRoom
+
+
+@dataclass(frozen=True)
+class CheckInputs:
+    """What is to be checked. groups: what was looked at together; a single file is a group of its
+    own. damages: those of bundles, and of folders that can't be listed; they name files as the user
+    does."""
+
+    groups: tuple[tuple[Found, ...], ...]
+    damages: tuple[Damage, ...]
+
+
+def find_inputs(paths: Iterable[str], order: Sequence[str], stack: ExitStack) -> CheckInputs:
+    """Everything to check. Bundles stay unpacked until `stack` closes.
+
+    Raises UsageError where a path doesn't exist or has nothing to check below it, or where a group
+    would hold two captures of one replica in unknown order.
+    """
+    search = _Search(order)
+    for path in paths:
+        found, damages = discovered(path, stack)
+        search.damages += damages
+        for one in found:
+            search.take(one, path)
+    refuse_unused(order, search.batches)
+    named = sorted(search.batches, key=lambda batch: order.index(batch) if order else 0)
+    groups = [tuple(search.batches[batch]) for batch in named]
+    return CheckInputs((*groups, *((file,) for file in search.files)), tuple(search.damages))
+
+
+def find_newest_inputs(paths: Iterable[str], stack: ExitStack) -> CheckInputs:
+    """What find_inputs gives, for a command without --order. Raises UsageError for two captures of
+    one replica, with a message that says to name one of them."""
+    try:
+        return find_inputs(paths, (), stack)
+    except AmbiguousOrderError as error:
+        raise UsageError(f"{error.captures}: name only what is left now") from error
+
+
+def examine_all(
+    found: Iterable[Found], show: Callable[[str], None]
+) -> tuple[list[Examined], list[Damage]]:
+    """Read each directory or file once. A directory or file that can't be read becomes a damage
+    with the name that the user gave. show: called with the line that says what is read now."""
+    room = FileRoom.of_environment()
+    examined: list[Examined] = []
+    damages: list[Damage] = []
+    for one in found:
+        show(f"{one.shown}: reading")
+        try:
+            examined.append(examine(one, room=room))
+        except UnreadableFileError as error:
+            damages.append(unreadable(one.shown, error.reason))
+    return examined, damages
+
+
+@dataclass
+class _Search:
+    """What find_inputs has found so far. batches: directories that belong together, by the name
+    that batch_of gives them."""
+
+    order: Sequence[str]
+    batches: dict[str, list[DirectoryPath]] = field(default_factory=dict)
+    files: list[FilePath] = field(default_factory=list)
+    damages: list[Damage] = field(default_factory=list)
+    seen: set[str] = field(default_factory=set)
+    owners: dict[tuple[ReplicaId, str], DirectoryPath] = field(default_factory=dict)
+    """The directories of the batch without a name, by replica and topic id. One replica of a
+    partition may occur in it only once."""
+
+    def take(self, found: Found, argument: str) -> None:
+        """Add a directory to its batch, or a single file to the files.
+
+        argument: the path that the user typed. Raises AmbiguousOrderError for a second capture of a
+        replica in the batch without a name.
+        """
+        real = os.path.realpath(found.path)
+        if real in self.seen:
+            return
+        self.seen.add(real)
+        if isinstance(found, FilePath):
+            self.files.append(found)
+            return
+        batch = batch_of(found, argument, self.order)
+        replica = None if batch else replica_at(found.path)
+        if replica is not None:
+            other = self.owners.setdefault(
+                (replica, topic_id_in(found.path) or METADATA_TOPIC_ID), found
+            )
+            if other is not found:
+                raise ambiguous(other.shown, found.shown, replica.node_id)
+        self.batches.setdefault(batch, []).append(found)

@@ -1,0 +1,283 @@
+"""`kraftlake diff`: two replicas' directories compared in words, without a lake."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import islice
+from typing import Any
+
+from jobs.cli.commands.directories import DiffOptions
+from jobs.cli.directories.offsets_text import log_range, snapshot_text
+from jobs.cli.output import complain, counted, ms_text, one_line, write_either
+from jobs.cli.record_lines import opaque_text
+from jobs.cli.redacting import make_redactor
+from replica.check.examined import Examined, examine, replica_log
+from replica.check.partition import partition_of
+from replica.errors import UsageError
+from replica.format.directory import LOOKS
+from replica.format.discovery import DirectoryPath, discover
+from replica.format.record import Record
+from replica.history.commitment import (
+    Losses,
+    classify_compared,
+    compare_group,
+    divergence_columns,
+    losses,
+)
+from replica.history.divergence import Comparison, Divergence, Relation, diverge
+from replica.history.log import ReplicaLog, epochs_of
+from replica.metadata.log_record import LogRecordReader
+from replica.model.keys import ReplicaKey
+from replica.scan.file_room import FileRoom
+
+
+@dataclass(frozen=True)
+class LogDifference:
+    """Two replicas, the relation of their logs, and what one of them would lose.
+
+    same_replica: whether both are one replica at two moments. Then log_b has a made-up key.
+    """
+
+    a: Examined
+    b: Examined
+    log_a: ReplicaLog
+    log_b: ReplicaLog
+    same_replica: bool
+    comparison: Comparison
+    divergence: Divergence
+    losses: Losses | None
+
+
+def compare_directories(a: Examined, b: Examined) -> LogDifference:
+    """Compare two directories. Raises UsageError where they are known to belong to different
+    clusters or partitions, or to a partition that no quorum replicates."""
+    _refuse_others(a, b)
+    if a.replica and b.replica and a.replica.cluster_id != b.replica.cluster_id:
+        raise UsageError(
+            f"{a.shown} is of cluster {a.replica.cluster_id}, {b.shown} of cluster "
+            f"{b.replica.cluster_id}: diff compares replicas of one cluster"
+        )
+    log_a, log_b = replica_log(a, "A"), replica_log(b, "B")
+    same = log_a.key == log_b.key
+    if same:
+        # A group holds each replica once. A key that no voter set names adds no proof.
+        key = ReplicaKey(log_b.key.node_id, f"{log_b.key.directory_id} (B)")
+        log_b = replace(log_b, key=key)
+    group = compare_group((log_a, log_b))
+    comparison = group.between(log_a.key, log_b.key)
+    divergence = diverge(log_a, log_b, comparison)
+    lost = losses(divergence, classify_compared(group))
+    return LogDifference(a, b, log_a, log_b, same, comparison, divergence, lost)
+
+
+def _refuse_others(a: Examined, b: Examined) -> None:
+    partitions = (partition_of(a), partition_of(b))
+    for one, partition in zip((a, b), partitions, strict=True):
+        if not partition.is_of_a_quorum:
+            raise UsageError(
+                f"{one.shown}: {partition.what}: no rule of KRaft says which replica truncates"
+            )
+    if partitions[0].key != partitions[1].key:
+        raise UsageError(
+            f"{a.shown} is partition {partitions[0].shown}, {b.shown} partition "
+            f"{partitions[1].shown}: diff compares replicas of one partition"
+        )
+
+
+def as_row(difference: LogDifference) -> dict[str, Any]:
+    """The fields of gold.divergence_points that exist without a lake, for A and B in the given
+    order."""
+    a, b = difference.a.replica, difference.b.replica
+    owner = a or b
+    return {
+        "cluster_id": owner and owner.cluster_id,
+        "node_a": a and a.node_id,
+        "directory_a": a and a.directory_id,
+        "node_b": b and b.node_id,
+        "directory_b": b and b.directory_id,
+        **divergence_columns(difference.divergence, difference.losses),
+    }
+
+
+def examine_one(path: str) -> Examined:
+    """Read the one metadata directory at or below `path`. Raises UsageError if there isn't exactly
+    one."""
+    found = discover([path])
+    directories = [one for one in found if isinstance(one, DirectoryPath)]
+    if len(directories) != len(found):
+        raise UsageError(f"{path}: a file; name a metadata directory, or a folder above one")
+    if len(directories) > 1:
+        names = ", ".join(one.shown for one in directories[:4])
+        raise UsageError(
+            f"{path}: {len(directories)} metadata directories below it ({names}"
+            f"{', ...' if len(directories) > 4 else ''}); name one of them"
+        )
+    return examine(directories[0], room=FileRoom.of_environment())
+
+
+_AGREEING = (Relation.IDENTICAL, Relation.PREFIX)
+
+
+def run(options: DiffOptions) -> int:
+    """Print the comparison of A and B. Returns 0 where they agree as far as both reach, else 1."""
+    redactor = make_redactor(options.keep_secrets, None, options.show_config or ())
+    for _ in range(LOOKS):
+        difference = compare_directories(examine_one(options.a), examine_one(options.b))
+        if not (difference.a.changed or difference.b.changed):
+            break
+    for examined in (difference.a, difference.b):
+        for damage in examined.damages:
+            complain(str(damage))
+    lines = describe(difference, LogRecordReader(redactor))
+    write_either([as_row(difference)], lines, json_output=options.json_output)
+    hidden = difference.a.hides_entries or difference.b.hides_entries
+    return 0 if difference.divergence.relation in _AGREEING and not hidden else 1
+
+
+_records = partial(counted, noun="record")
+
+SHOWN_RECORDS = 5
+"""How many records of each branch are printed."""
+SHOWN_WIDTH = 200
+"""The most characters of a record's line. `kraftlake dump` shows it whole."""
+
+
+def describe(difference: LogDifference, reader: LogRecordReader) -> Iterator[str]:
+    """The lines: the two replicas, their relation, both branches, and what Raft does about it."""
+    yield _who("A", difference.a, difference.log_a)
+    yield _who("B", difference.b, difference.log_b)
+    if difference.same_replica:
+        yield "A and B are the same replica, looked at twice."
+    yield ""
+    relation = difference.divergence.relation
+    if relation is Relation.IDENTICAL:
+        yield f"identical: {_agreement(difference)}"
+    elif relation is Relation.PREFIX:
+        yield from _prefix(difference)
+    elif relation is Relation.DISJOINT:
+        yield "disjoint: no offset is held by both logs, so they can't be compared."
+        yield "The one behind starts from a snapshot of the other; compare their snapshots instead."
+    else:
+        yield from _parted(difference, reader)
+    if difference.a.hides_entries or difference.b.hides_entries:
+        yield ""
+        yield "Part of a log could not be read (named on stderr) and so was not compared."
+
+
+def _who(label: str, examined: Examined, log: ReplicaLog) -> str:
+    replica = examined.replica
+    who = "node unknown (no meta.properties)"
+    if replica is not None:
+        who = f"node {replica.node_id} ({replica.directory_id})"
+    epochs = epochs_of(log.batches)
+    span = f", epochs {epochs[0].epoch} to {epochs[-1].epoch}" if epochs else ""
+    newest = log.newest_snapshot
+    snapshot = "" if newest is None else f", newest snapshot {snapshot_text(newest)}"
+    held = log_range(log.log_start, log.first_offset, log.end_offset) if epochs else "an empty log"
+    return one_line(f"{label}  {examined.shown}: {who}, {held}{span}{snapshot}")
+
+
+def _agreement(difference: LogDifference) -> str:
+    agreed = difference.comparison.agreement
+    if agreed is None:
+        return "neither holds a record the other could be compared with"
+    return f"both hold the same records from offset {agreed.start} up to {agreed.end} (exclusive)"
+
+
+def _prefix(difference: LogDifference) -> Iterator[str]:
+    a, b = difference.log_a, difference.log_b
+    behind, ahead = ("A", "B") if a.end_offset < b.end_offset else ("B", "A")
+    missing = abs(a.end_offset - b.end_offset)
+    yield f"prefix: {_agreement(difference)}"
+    if difference.same_replica:
+        yield f"{ahead} has {_records(missing)} more; nothing that {behind} holds was rewritten."
+        return
+    yield f"{behind} is behind {ahead} by {_records(missing)}; it fetches them and loses nothing."
+
+
+def _parted(difference: LogDifference, reader: LogRecordReader) -> Iterator[str]:
+    found = difference.divergence
+    offset = found.divergence_offset
+    assert offset is not None, "diverged and conflict have an offset"
+    agreed = difference.comparison.agreement
+    if agreed is None:
+        yield f"{found.relation.value}: no common record, they differ from offset {offset} on."
+    else:
+        yield f"{found.relation.value}: {_agreement(difference)}."
+    yield f"At offset {offset} A has epoch {found.epoch_a}, B has epoch {found.epoch_b}."
+    for label, examined, log in (
+        ("A", difference.a, difference.log_a),
+        ("B", difference.b, difference.log_b),
+    ):
+        yield ""
+        held = log.held_from(offset)
+        yield f"{label} from {offset} on, {_records(held)}:"
+        yield from _branch(examined, offset, log.end_offset, reader)
+        if held > SHOWN_RECORDS:
+            yield f"  ... {_records(held - SHOWN_RECORDS)} more, up to {log.end_offset} (exclusive)"
+    yield ""
+    yield from _conflict(difference) if found.relation is Relation.CONFLICT else _loss(difference)
+
+
+def _branch(examined: Examined, start: int, end: int, reader: LogRecordReader) -> Iterator[str]:
+    partition = partition_of(examined)
+    for batch, record in islice(examined.records(start, end), SHOWN_RECORDS):
+        header = batch.header
+        if partition.is_metadata or header.is_control:
+            what = _decoded(record, reader, is_control=header.is_control)
+        else:
+            what = opaque_text(record, None if partition.is_proven else reader.redactor)
+        time = ms_text(record.timestamp)
+        line = one_line(f"  {record.offset}  epoch {header.leader_epoch}  {time}  {what}")
+        yield line if len(line) <= SHOWN_WIDTH else line[: SHOWN_WIDTH - 3] + "..."
+
+
+def _decoded(record: Record, reader: LogRecordReader, *, is_control: bool) -> str:
+    read = reader.read(record, is_control=is_control)
+    if read.error is not None:
+        return f"could not be decoded: {read.error}"
+    return f"{read.record_type} v{read.version}  {read.json_text()}"
+
+
+def _conflict(difference: LogDifference) -> Iterator[str]:
+    offset = difference.divergence.conflict_offset
+    yield (
+        f"At offset {offset} both hold one epoch with different bytes, or agree again after they "
+        "parted. No run of Raft leaves that: a disk was restored or shared, the cluster was "
+        "formatted twice, or a file was changed."
+    )
+    yield "Keep copies of both directories and start neither before it is known which is right."
+
+
+def _loss(difference: LogDifference) -> Iterator[str]:
+    found, lost = difference.divergence, difference.losses
+    if found.truncating is None or lost is None:
+        yield "Neither loses an election against the other, so nothing tells which one truncates."
+        return
+    is_a = found.truncating == difference.log_a.key
+    loser, winner = ("A", "B") if is_a else ("B", "A")
+    if difference.same_replica:
+        yield f"Between the two looks this replica's log was rewritten: {loser} lost to {winner}."
+    else:
+        rounds = counted(found.fetch_rounds or 0, "diverging answer")
+        yield (
+            f"{loser} loses an election against {winner}, whose log ends in a newer epoch or "
+            f"further on: following {winner}, {loser} truncates to offset "
+            f"{found.truncation_offset} after {rounds}."
+        )
+    if found.snapshot_id is not None:
+        snapshot = snapshot_text(found.snapshot_id)
+        yield f"In practice {loser} is given snapshot {snapshot} and empties its log."
+    yield (
+        f"{_records(found.records_lost or 0)} of {loser} lost: {lost.committed} proven committed, "
+        f"{lost.superseded} superseded (another record is proven there), {lost.unproven} unproven."
+    )
+    if lost.committed:
+        yield "COMMITTED records would be lost: don't let these two meet before it is understood."
+    elif lost.unproven:
+        yield (
+            "Unproven: these two directories can't tell. `kraftlake check` on the directories of "
+            "all voters together can tell more."
+        )

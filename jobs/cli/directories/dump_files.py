@@ -1,0 +1,151 @@
+"""The files that `dump` reads from the user's paths, in order, and which partitions they are of. A
+line says once of each partition that it is no metadata log."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+
+from jobs.cli.directories.discovering import discovered, unreadable
+from jobs.cli.output import complain
+from replica.check.partition import PartitionFolder, partition_at, partition_of_file
+from replica.errors import UnreadableFileError, reading
+from replica.format.damage import Damage
+from replica.format.discovery import DirectoryPath, FilePath
+from replica.format.file_names import LOG_KINDS, FileKind, FileName, classify
+from replica.format.snapshot import BOOTSTRAP_NAME, DRAFT_FOLDER, SnapshotState
+from replica.metadata.redact import Redactor
+
+
+@dataclass(frozen=True, slots=True)
+class DumpFile:
+    """A file to dump. path: where to read it. shown: the user's name for it. log_folder: the folder
+    whose segments continue each other's offsets; None for a file that was named on its own."""
+
+    path: str
+    shown: str
+    name: FileName
+    log_folder: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WantedFiles:
+    """Which files of a directory are read. A file that is named is always read."""
+
+    logs: bool = True
+    snapshots: bool = True
+    all_files: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DumpFiles:
+    """The files, and the damages of bundles and folders that can't be read."""
+
+    files: tuple[DumpFile, ...]
+    damages: tuple[Damage, ...]
+
+
+def find_files(paths: Iterable[str], wanted: WantedFiles, stack: ExitStack) -> DumpFiles:
+    """Every file to read. Bundles stay unpacked until `stack` closes.
+
+    Raises UsageError where a path doesn't exist, or has nothing to read below it.
+    """
+    files: list[DumpFile] = []
+    damages: list[Damage] = []
+    for path in paths:
+        found, unread = discovered(path, stack)
+        damages.extend(unread)
+        for one in found:
+            if isinstance(one, FilePath):
+                files.append(DumpFile(one.path, one.shown, one.name))
+                continue
+            try:
+                files.extend(_of_directory(one, wanted))
+            except UnreadableFileError as error:
+                damages.append(unreadable(one.shown, error.reason))
+    return DumpFiles(tuple(files), tuple(damages))
+
+
+def _of_directory(found: DirectoryPath, wanted: WantedFiles) -> list[DumpFile]:
+    files = [file for file in sorted(_listed(found), key=_order) if _is_wanted(file, wanted)]
+    if not files:
+        complain(f"{found.shown}: nothing to dump in it")
+    return files
+
+
+def _is_wanted(file: DumpFile, wanted: WantedFiles) -> bool:
+    is_extra = file.name.deleted or file.name.kind is FileKind.BOOTSTRAP
+    if file.name.snapshot is not None:
+        is_extra = file.name.snapshot.state is not SnapshotState.COMPLETE
+    is_log = file.name.kind is FileKind.SEGMENT
+    return (wanted.logs if is_log else wanted.snapshots) and (wanted.all_files or not is_extra)
+
+
+def _listed(found: DirectoryPath) -> Iterator[DumpFile]:
+    folder = os.path.basename(os.path.abspath(found.path))
+    for name in _names(found.path):
+        kind = classify(name)
+        if kind.kind in LOG_KINDS:
+            path = os.path.join(found.path, name)
+            yield DumpFile(path, found.shown_file(f"{folder}/{name}"), kind, found.path)
+    drafts = os.path.join(found.path, DRAFT_FOLDER)
+    for name in _names(drafts) if os.path.isdir(drafts) else ():
+        kind = classify(name)
+        if kind.kind is FileKind.SNAPSHOT:
+            shown = found.shown_file(f"{folder}/{DRAFT_FOLDER}/{name}")
+            yield DumpFile(os.path.join(drafts, name), shown, kind, found.path)
+    beside = os.path.join(os.path.dirname(os.path.abspath(found.path)), BOOTSTRAP_NAME)
+    if os.path.isfile(beside):
+        shown = found.shown_file(BOOTSTRAP_NAME)
+        yield DumpFile(beside, shown, classify(BOOTSTRAP_NAME), found.path)
+
+
+def _order(file: DumpFile) -> tuple[int, int, int, bool, str]:
+    """Segments by offset, then snapshots by id, then the bootstrap snapshot."""
+    snapshot = file.name.snapshot
+    if snapshot is not None:
+        return (1, snapshot.id.offset, snapshot.id.epoch, file.name.deleted, file.path)
+    if file.name.kind is FileKind.BOOTSTRAP:
+        return (2, 0, 0, False, file.path)
+    return (0, file.name.base_offset or 0, 0, file.name.deleted, file.path)
+
+
+def _names(folder: str) -> list[str]:
+    with reading(folder):
+        return os.listdir(folder)
+
+
+@dataclass
+class DumpPartitions:
+    """Knows the partition of each file, and names on stderr each one that is no metadata log.
+
+    tell: prints a line on stderr. redactor: hides what may be secret; None hides nothing.
+    """
+
+    tell: Callable[[str], None]
+    redactor: Redactor | None
+    _known: dict[str, PartitionFolder] = field(default_factory=dict)
+
+    def of(self, file: DumpFile) -> PartitionFolder:
+        """The partition of a segment or snapshot."""
+        folder = file.log_folder
+        place = file.path if folder is None else folder
+        known = self._known.get(place)
+        if known is None:
+            known = partition_of_file(place) if folder is None else partition_at(folder)
+            self._known[place] = known
+            if not known.is_metadata:
+                shown = file.shown if folder is None else os.path.dirname(file.shown)
+                how = "hidden, --keep-secrets shows them"
+                if self.hiding(known) is None:
+                    how = "printed as they are"
+                self.tell(f"{shown}: {known.what}: its records are {how}")
+        return known
+
+    def hiding(self, partition: PartitionFolder) -> Redactor | None:
+        """The redactor for the records of a partition that is no metadata log. None where they are
+        printed as they are. A partition without name and topic id may be a metadata log that this
+        release can't read, with secrets in it."""
+        return None if partition.is_proven else self.redactor

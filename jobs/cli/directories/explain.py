@@ -1,0 +1,47 @@
+"""`kraftlake explain`: what a rule of `check` means, and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jobs.cli.choices import named
+from jobs.cli.commands.directories import ExplainOptions
+from jobs.cli.output import write_either, write_json, write_table
+from replica.check.catalogue import RULES, RULES_BY_ID
+from replica.check.rule import Rule
+
+
+def run(options: ExplainOptions) -> int:
+    """Print one rule, or the list of all."""
+    if options.rule is not None:
+        rule = named(options.rule, RULES_BY_ID, "rule", "`kraftlake explain` lists them")
+        write_either([_plain(rule)], _described(rule), json_output=options.json_output)
+    elif options.json_output:
+        for rule in RULES:
+            write_json(_plain(rule))
+    else:
+        rows = [(rule.id, rule.family, rule.severity, rule.meaning) for rule in RULES]
+        write_table(("rule", "family", "severity", "meaning"), rows)
+    return 0
+
+
+def _plain(rule: Rule) -> dict[str, object]:
+    return {
+        "rule": rule.id,
+        "family": str(rule.family),
+        "severity": str(rule.severity),
+        "meaning": rule.meaning,
+        "kafka": rule.kafka,
+        "next_step": rule.next_step,
+        "issues": list(rule.issues),
+    }
+
+
+def _described(rule: Rule) -> Iterator[str]:
+    yield f"{rule.id} ({rule.severity}, {rule.family})"
+    yield ""
+    yield f"Meaning:  {rule.meaning}"
+    yield f"Kafka:    {rule.kafka}"
+    yield f"Next:     {rule.next_step}"
+    if rule.issues:
+        yield f"Seen in:  {', '.join(rule.issues)}"

@@ -1,0 +1,53 @@
+"""The branches of the clusters in directories, for the commands that ask what happened."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+
+from jobs.cli.directories.check_inputs import examine_all, find_inputs
+from jobs.cli.output import ProgressLine, complain
+from replica.check.examined import Examined
+from replica.errors import UsageError
+from replica.format.directory import LOOKS
+from replica.format.discovery import Found
+from replica.timeline.branch import Branch, branches_of
+
+
+@contextmanager
+def branches_in(
+    paths: Sequence[str], order: Sequence[str], cluster: str | None, progress: ProgressLine
+) -> Iterator[list[Branch]]:
+    """The branch of each cluster in the directories, or of the named one.
+
+    Their files can be read until the context ends; then `progress` is cleared. What can't be read
+    is named on stderr. order: see find_inputs. Raises UsageError where no directory holds a
+    metadata record.
+    """
+    with ExitStack() as stack:
+        stack.callback(progress.clear)
+        inputs = find_inputs(paths, order, stack)
+        looks = [_look(group, progress) for group in inputs.groups]
+        progress.clear()
+        for damage in inputs.damages:
+            complain(str(damage))
+        found = branches_of(looks)
+        if not found:
+            raise UsageError(f"{' '.join(paths)}: no metadata log with a record that can be read")
+        names = [str(one.cluster_id) for one in found]
+        if cluster is not None and cluster not in names:
+            raise UsageError(f"--cluster {cluster}: the directories are of {', '.join(names)}")
+        yield [one for one in found if cluster in (None, one.cluster_id)]
+
+
+def _look(group: Sequence[Found], progress: ProgressLine) -> list[Examined]:
+    """Read the directories. A running node's directory may change meanwhile; then it is read
+    again."""
+    for _ in range(LOOKS):
+        examined, damages = examine_all(group, progress.show)
+        if not any(one.changed for one in examined):
+            break
+    progress.clear()
+    for damage in (*damages, *(damage for one in examined for damage in one.damages)):
+        complain(str(damage))
+    return examined

@@ -1,0 +1,49 @@
+"""How commands show ranges of offsets, snapshot ids and counts of lost records: the same in all
+commands."""
+
+from __future__ import annotations
+
+from jobs.cli.output import counted
+from replica.history.commitment import Losses
+from replica.history.ranges import Ranges
+from replica.model.epochs import OffsetAndEpoch
+
+
+def log_range(start: int, first: int | None, end: int) -> str:
+    """The offsets of a log, such as `log 1913 to 1925 (older batches from 519 on still there)`.
+
+    start: the log start offset. first: the first offset of the first batch in the .log files; None
+    where there is no batch. end: LEO, exclusive. Kafka deletes only whole segments, so batches
+    below the log start are legal.
+    """
+    told = f"log {start} to {end}"
+    if first is None or first == start:
+        return told
+    if first < start:
+        return f"{told} (older batches from {first} on still there)"
+    return f"{told} (no batch below {first})"
+
+
+def ranges_text(ranges: Ranges) -> str:
+    """Offsets, both ends inclusive, and their number, such as `7 to 9, 12 to 12 (4 records)`."""
+    told = ", ".join(f"{each.start} to {each.end - 1}" for each in ranges)
+    return f"{told} ({counted(sum(each.size for each in ranges), 'record')})"
+
+
+def pairs(ranges: Ranges) -> list[list[int]]:
+    """Each range as [first offset, offset behind the last], for JSON."""
+    return [[each.start, each.end] for each in ranges]
+
+
+def snapshot_text(snapshot_id: OffsetAndEpoch) -> str:
+    """A snapshot's offset and epoch, such as `1913-4`: as in its file name, without zeros in
+    front."""
+    return f"{snapshot_id.offset}-{snapshot_id.epoch}"
+
+
+def losses_text(losses: Losses) -> str:
+    """The numbers of lost records by their commitment."""
+    return (
+        f"{losses.committed} proven committed, {losses.superseded} superseded, "
+        f"{losses.unproven} unproven"
+    )

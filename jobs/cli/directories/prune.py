@@ -1,0 +1,54 @@
+"""`kraftlake prune`: removes captures that are older than an age."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+
+from jobs.cli.commands.directories import PruneOptions
+from jobs.cli.output import counted, ms_of, time_text, write_json, write_line
+from pipelines.capture.pruning import OldCapture, old_captures, remove
+from replica.errors import UsageError
+
+_UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+
+
+def run(options: PruneOptions) -> int:
+    """Remove the old captures in the folder, or only name them. Returns 0. Raises
+    KraftlakeError."""
+    before = datetime.now(UTC) - age_of(options.older_than)
+    count = 0
+    for old in old_captures(options.folder, before):
+        if not options.dry_run:
+            remove(old)
+        count += 1
+        _show(old, options)
+    if not options.json_output:
+        done = "would be removed" if options.dry_run else "removed"
+        write_line(f"{counted(count, 'capture')} {done}, taken before {time_text(before)}")
+    return 0
+
+
+def age_of(text: str) -> timedelta:
+    """The age in a text of a number and m, h, d or w. Raises UsageError for another text, and for
+    0."""
+    found = re.fullmatch(r"([1-9]\d{0,5})([mhdw])", text, re.ASCII)
+    if found is None:
+        raise UsageError(f"--older-than {text}: expected a number and m, h, d or w, such as 36h")
+    return timedelta(**{_UNITS[found[2]]: int(found[1])})
+
+
+def _show(old: OldCapture, options: PruneOptions) -> None:
+    if options.json_output:
+        write_json(
+            {
+                "folder": old.path,
+                "captured_at": ms_of(old.captured_at),
+                "files": old.files,
+                "size_bytes": old.size_bytes,
+                "removed": not options.dry_run,
+            }
+        )
+    else:
+        content = f"{counted(old.files, 'file')}, {counted(old.size_bytes, 'byte')}"
+        write_line(f"{old.path}: captured {time_text(old.captured_at)}, {content}")

@@ -1,0 +1,173 @@
+"""`kraftlake recover --plan`: with which of the remaining directories a quorum should continue."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+from jobs.cli.commands.directories import RecoverOptions
+from jobs.cli.directories.check_inputs import CheckInputs, examine_all, find_newest_inputs
+from jobs.cli.directories.offsets_text import pairs
+from jobs.cli.directories.recover_text import describe
+from jobs.cli.output import ProgressLine, complain, write_either
+from jobs.cli.seeds import MAX_REHEARSED, seeds_in
+from replica.check.damaged import bundle_damage
+from replica.check.examined import Examined, by_cluster, replica_log
+from replica.check.partition import by_partition, partition_of
+from replica.errors import UnreadableFileError, UsageError
+from replica.format import meta_properties
+from replica.format.damage import Damage
+from replica.format.discovery import DirectoryPath
+from replica.history.recovery import RecoveryDecision, RecoveryPlan, plan_recovery
+from replica.model.keys import ReplicaKey
+
+if TYPE_CHECKING:
+    from jobs.cli.directories.recover_rehearsed import RehearsedPlan
+
+
+def run(options: RecoverOptions) -> int:
+    """Print a plan for each cluster. Returns 0 where all are safe, else 1. Nothing is ever
+    changed."""
+    seeds = seeds_in(options.seeds or "0:20", most=MAX_REHEARSED) if options.rehearse else None
+    with ExitStack() as stack:
+        found = examined_nodes(options.paths, stack)
+        clusters = [m for part in by_partition(found, partition_of) for m in by_cluster(part)]
+        return max(_plan(members, seeds, json_output=options.json_output) for members in clusters)
+
+
+def _plan(members: Sequence[Examined], seeds: range | None, *, json_output: bool) -> int:
+    """Print the plan of one cluster. seeds: those of the runs that rehearse its steps;
+    None for no rehearsal."""
+    _refuse_copies(members)
+    plan, by_key = plan_of(members)
+    rehearsed = None
+    if seeds is not None:
+        # This import loads the simulator.
+        from jobs.cli.directories.recover_rehearsed import rehearse_plan
+
+        rehearsed = rehearse_plan(plan, by_key, seeds)
+    lines = chain(describe(plan, by_key), rehearsed.lines() if rehearsed else ())
+    write_either(_rows(plan, by_key, rehearsed), lines, json_output=json_output)
+    is_safe = plan.answer is RecoveryDecision.SAFE and (rehearsed is None or rehearsed.is_safe)
+    return 0 if is_safe else 1
+
+
+def plan_of(members: Sequence[Examined]) -> tuple[RecoveryPlan, dict[ReplicaKey, Examined]]:
+    """The plan for the replicas of one cluster, and each directory by its replica."""
+    by_key = {one.owner.key: one for one in members}
+    unreliable = {key for key, one in by_key.items() if one.hides_entries}
+    logs = [replica_log(one, one.shown) for one in by_key.values()]
+    return plan_recovery(logs, unreliable), by_key
+
+
+def examined_nodes(paths: Sequence[str], stack: ExitStack) -> list[Examined]:
+    """The directories of all paths, each read once. Those that no plan can use are named on stderr.
+
+    stack: bundles stay unpacked until it closes.
+    """
+    progress = ProgressLine()
+    inputs = _inputs(paths, stack)
+    directories: list[DirectoryPath] = []
+    for named in (each for group in inputs.groups for each in group):
+        if isinstance(named, DirectoryPath):
+            directories.append(named)
+        else:
+            complain(f"{named.shown}: left out: a quorum can continue only from a whole directory")
+    examined, unread = examine_all(directories, progress.show)
+    progress.clear()
+    damages = (*inputs.damages, *unread)
+    reasons = [_why_left_out(one) for one in examined]
+    found = [one for one, reason in zip(examined, reasons, strict=True) if reason is None]
+    if not found and damages and not examined:
+        raise UnreadableFileError(damages[0].file, _what_to_do(damages[0]))
+    for damage in damages:
+        complain(f"{damage.file}: {damage.kind}: {_what_to_do(damage)}")
+    for one, reason in zip(examined, reasons, strict=True):
+        if reason is not None:
+            complain(f"{one.shown}: left out: {reason}")
+    if not found:
+        raise UsageError(f"{', '.join(paths)}: no node's directory; name those that are left")
+    for one in found:
+        for damage in one.damages:
+            complain(str(damage))
+    return found
+
+
+def _what_to_do(damage: Damage) -> str:
+    """The advice of `check` for an archive or a directory that could not be read."""
+    (finding,) = bundle_damage([damage])
+    return f"{finding.message}. {finding.rule.next_step}"
+
+
+def _why_left_out(examined: Examined) -> str | None:
+    """Why no quorum can continue with a directory. None where one can."""
+    partition = partition_of(examined)
+    if not partition.is_of_a_quorum:
+        return f"{partition.what}, which no quorum keeps"
+    if examined.replica is not None:
+        return None
+    for damage in examined.directory.damages:
+        if os.path.basename(damage.file) == meta_properties.FILE_NAME:
+            return f"{examined.shown_file(damage.file)}: {damage.detail}"
+    return "no meta.properties says whose it is"
+
+
+def _inputs(paths: Sequence[str], stack: ExitStack) -> CheckInputs:
+    """The inputs. Raises UsageError where they hold two captures of one replica, because only the
+    newest counts."""
+    inputs = find_newest_inputs(paths, stack)
+    directories = [group for group in inputs.groups if isinstance(group[0], DirectoryPath)]
+    if len(directories) > 1:
+        complain(
+            f"{len(directories)} captures: a plan holds only where every controller was stopped "
+            "before the first of them was taken"
+        )
+    return inputs
+
+
+def _refuse_copies(members: Sequence[Examined]) -> None:
+    seen: dict[ReplicaKey, Examined] = {}
+    for one in members:
+        other = seen.setdefault(one.owner.key, one)
+        if other is not one:
+            raise UsageError(
+                f"{other.shown} and {one.shown} are two copies of node {one.owner.node_id}: name "
+                "the newest"
+            )
+
+
+def _rows(
+    plan: RecoveryPlan, by_key: dict[ReplicaKey, Examined], rehearsed: RehearsedPlan | None
+) -> Iterator[dict[str, Any]]:
+    for rank, standing in enumerate(plan.ranking, start=1):
+        log, lost = standing.log, standing.lost
+        examined, position = by_key[log.key], log.position()
+        row: dict[str, Any] = {
+            "rank": rank,
+            "directory": examined.shown,
+            "cluster_id": examined.owner.cluster_id,
+            "node_id": log.key.node_id,
+            "directory_id": log.key.directory_id,
+            "is_voter": standing.is_voter,
+            "last_epoch": position.epoch,
+            "log_end_offset": position.offset,
+            "relation": None if standing.relation is None else standing.relation.value,
+            "at_risk": pairs(standing.at_risk),
+            "committed_lost": lost.committed,
+            "unproven_lost": lost.unproven,
+            "superseded_lost": lost.superseded,
+            "answer": plan.answer.value,
+            "has_majority": plan.has_majority,
+            "missing": sorted([v.node_id, v.directory_id] for v in plan.missing),
+            "reasons": list(plan.reasons),
+            "partition": partition_of(examined).shown,
+            "wins_election": log is plan.leader,
+            "truncates_to": standing.truncates_to,
+            "on_no_voter": pairs(plan.on_no_voter),
+        }
+        if rehearsed is not None:
+            row["rehearsed"] = rehearsed.row(log.key)
+        yield row

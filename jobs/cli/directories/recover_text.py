@@ -1,0 +1,125 @@
+"""A recovery plan in words, for `kraftlake recover --plan`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from jobs.cli.directories.offsets_text import losses_text, ranges_text, snapshot_text
+from jobs.cli.directories.recover_steps import steps_of
+from jobs.cli.output import coloured, one_line
+from replica.check.examined import Examined
+from replica.check.partition import partition_of
+from replica.history.divergence import Relation
+from replica.history.recovery import RankedReplica, RecoveryDecision, RecoveryPlan
+from replica.model.epochs import election_order
+from replica.model.keys import ZERO_UUID, ReplicaKey
+
+_COLOURS = {
+    RecoveryDecision.SAFE: "green",
+    RecoveryDecision.UNPROVEN: "yellow",
+    RecoveryDecision.REFUSED: "red",
+}
+_RELATIONS = {
+    Relation.IDENTICAL: "the same log",
+    Relation.PREFIX: "the same log, but shorter",
+    Relation.DISJOINT: "no common offset",
+    Relation.CONFLICT: "in conflict with it",
+}
+_NO_CANDIDATE = "but stands for no election: only voters do"
+
+
+def describe(plan: RecoveryPlan, by_key: Mapping[ReplicaKey, Examined]) -> Iterator[str]:
+    """The lines: the answer and its reasons, the ranking, and the steps for a person."""
+    winner = by_key[plan.winner.key]
+    answer = coloured(plan.answer.value, _COLOURS[plan.answer])
+    partition = partition_of(winner)
+    which = "" if partition.is_metadata else f", partition {partition.name}"
+    yield f"cluster {winner.owner.cluster_id}{which}: {answer}"
+    for reason in plan.reasons:
+        yield f"  {reason}"
+    if plan.answer is RecoveryDecision.SAFE:
+        count = len(plan.voters or ())
+        left = f"{count - len(plan.missing)} of {count} voters are left, a majority"
+        yield f"  {left}, and node {plan.winner.key.node_id} holds all that was committed"
+    steps = tuple(steps_of(plan, by_key))
+    stand_ins = next((n for n, step in enumerate(steps, 1) if step.makes_stand_ins), None)
+    yield ""
+    for rank, standing in enumerate(plan.ranking, start=1):
+        yield _headline(rank, standing, by_key[standing.log.key])
+        told = _of_winner(plan, stand_ins) if rank == 1 else _of_another(plan, standing)
+        yield from (f"      {line}" for line in told)
+    for voter in sorted(plan.missing):
+        yield f"   -  node {_named(voter)}: not here, or not to be relied on"
+    yield ""
+    yield (
+        "Nothing was changed. What a person would do; bin/ and config/ are those of a node's Kafka:"
+    )
+    for number, step in enumerate(steps, start=1):
+        yield f"  {number}. {step.text}"
+        yield from (f"       {one_line(command)}" for command in step.commands)
+
+
+def _headline(rank: int, standing: RankedReplica, examined: Examined) -> str:
+    log, position = standing.log, standing.log.position()
+    kind = {True: "voter", False: "no voter", None: "voter or not is unknown"}[standing.is_voter]
+    head = f"  {rank:2}  {one_line(examined.shown)}: node {_named(log.key)}, {kind}"
+    return f"{head}, last epoch {position.epoch}, log end {position.offset}"
+
+
+def _of_winner(plan: RecoveryPlan, stand_ins: int | None) -> Iterator[str]:
+    """How the quorum continues with this log. stand_ins: the number of the step that copies the
+    log."""
+    if plan.leader is not None:
+        yield "wins the election: the best log of a voter"
+        return
+    if plan.ranking[0].is_voter is not False:
+        yield "is the newest log; without a majority nobody can be elected"
+        return
+    yield f"is the newest log, {_NO_CANDIDATE}"
+    if plan.on_no_voter:
+        yield f"offsets {ranges_text(plan.on_no_voter)} are on no voter here"
+        yield (
+            f"of these {losses_text(plan.on_no_voter_counts)}: voters that are gone may have "
+            "committed them"
+        )
+    if stand_ins is not None:
+        yield (
+            f"step {stand_ins} gives its log to those who stand in for lost voters, and so to the "
+            "quorum"
+        )
+
+
+def _of_another(plan: RecoveryPlan, standing: RankedReplica) -> Iterator[str]:
+    """Sentences about a log that is not chosen: what it loses, and what Kafka does to it."""
+    if not standing.at_risk:
+        relation = standing.relation or Relation.IDENTICAL
+        told = _RELATIONS.get(relation, "an older branch, wholly behind its snapshot")
+        yield f"{told}: loses nothing"
+        return
+    ahead = election_order(standing.log.position()) > election_order(plan.winner.position())
+    if ahead and standing.is_voter is False:
+        yield f"is newer, {_NO_CANDIDATE}"
+    yield f"loses offsets {ranges_text(standing.at_risk)}"
+    never = plan.answer is RecoveryDecision.SAFE
+    yield f"of these {losses_text(standing.lost)}" + (
+        "; none of them can have been committed, so no broker has applied them" if never else ""
+    )
+    if plan.answer is not RecoveryDecision.REFUSED:
+        yield f"{_fate(plan, standing)}: nothing is to be done but to keep the copy"
+
+
+def _fate(plan: RecoveryPlan, standing: RankedReplica) -> str:
+    """What Kafka does to a log with records that the winner's log lacks."""
+    node = plan.winner.key.node_id
+    when = f"as it follows node {node}"
+    if plan.leader is None:
+        when = f"once it follows a leader with the log of node {node}"
+    if standing.snapshot_id is not None:
+        snapshot = snapshot_text(standing.snapshot_id)
+        return f"{when}, Kafka replaces its log by snapshot {snapshot}"
+    return f"{when}, Kafka truncates its log to offset {standing.truncates_to}"
+
+
+def _named(key: ReplicaKey) -> str:
+    node_id = str(key.node_id)
+    return node_id if key.directory_id == ZERO_UUID else f"{node_id} ({key.directory_id})"

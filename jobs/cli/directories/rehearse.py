@@ -1,0 +1,86 @@
+"""`kraftlake rehearse`: lets the captured directories of a quorum run on in the simulator."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+
+from jobs.cli.commands.recovering import RehearseOptions
+from jobs.cli.directories.recover import examined_nodes
+from jobs.cli.directories.rehearse_text import describe, rows
+from jobs.cli.directories.rehearsed import rehearsed_quorum
+from jobs.cli.option_files import text_in
+from jobs.cli.outcome import SAFETY_CODES
+from jobs.cli.output import ProgressLine, complain, write_either
+from jobs.cli.seeds import MAX_REHEARSED, seeds_in
+from pipelines.capture.destination import CaptureDestination, destination_at
+from pipelines.object_store import shown_uri
+from replica.simulate.rehearsal.captured import CapturedQuorum
+from replica.simulate.rehearsal.losing import Search, smallest_loss
+from replica.simulate.rehearsal.outcome import disks_after
+from replica.simulate.rehearsal.runs import Rehearsal, judge, rehearse_all
+from replica.simulate.rehearsal.scenario_file import MAX_FILE_BYTES, scenario_in, toml_of
+from replica.simulate.rehearsal.step import Scenario
+from replica.simulate.scenarios.writing import files_of, refuse_filled
+
+_SMALLEST_LOSS = "smallest-loss.toml"
+SEARCH_SEEDS = 10
+"""How many seeds are tried at most for each set of failures."""
+
+
+def run(options: RehearseOptions) -> int:
+    """Print the outcomes of the runs. Returns 0 where the answer is safe, 1 for unsafe, 3 for
+    unknown. Raises KraftlakeError. Only the folder of -o is written to."""
+    seeds = seeds_in(options.seeds, most=MAX_REHEARSED)
+    if options.output is not None:
+        refuse_filled(options.output)
+    with ExitStack() as stack:
+        rehearsed = rehearsed_quorum(examined_nodes(options.paths, stack))
+    scenario = Scenario()
+    if options.scenario is not None:
+        text = text_in("--scenario", options.scenario, MAX_FILE_BYTES)
+        scenario = scenario_in(text, options.scenario, rehearsed.captured)
+    with ExitStack() as stack:
+        place = None
+        if options.output is not None:
+            place = stack.enter_context(destination_at(options.output))
+        rehearsal, search = _played(rehearsed.captured, scenario, seeds, options.failures)
+        answer, reasons = judge(rehearsal, rehearsed.doubts)
+        lines = describe(rehearsal, answer, reasons, search, options.paths)
+        found = rows(rehearsal, answer, reasons, search)
+        write_either(found, lines, json_output=options.json_output)
+        if place is not None and options.output is not None:
+            _write(rehearsal, search, place, options.output)
+    return SAFETY_CODES[answer.value]
+
+
+def _played(
+    captured: CapturedQuorum, scenario: Scenario, seeds: range, failures: int
+) -> tuple[Rehearsal, Search | None]:
+    progress = ProgressLine()
+    rehearsal = rehearse_all(captured, scenario, seeds, lambda seed: progress.show(f"seed {seed}"))
+    search = None
+    if failures:
+        search = smallest_loss(
+            captured,
+            failures,
+            seeds[:SEARCH_SEEDS],
+            lambda step: progress.show(f"failures: dead {step.dead}, empty {step.empty}"),
+        )
+    progress.clear()
+    return rehearsal, search
+
+
+def _write(
+    rehearsal: Rehearsal, search: Search | None, place: CaptureDestination, output: str
+) -> None:
+    """Write the disks of the first run of each outcome, and the script of the smallest loss."""
+    shown = shown_uri(output)
+    for number, found in enumerate(rehearsal.found, start=1):
+        folder, seed = f"outcome-{number}", found.seeds[0]
+        for path, data in files_of(disks_after(rehearsal.captured, rehearsal.scenario, seed)):
+            place.write(f"{folder}/{path}", [data])
+        complain(f"{shown}/{folder}: the disks after seed {seed}")
+    if search is not None and search.loss is not None:
+        script = "\n\n".join(map(toml_of, search.loss.scenario.steps)) + "\n"
+        place.write(_SMALLEST_LOSS, [script.encode()])
+        complain(f"{shown}/{_SMALLEST_LOSS}: the failures that lose committed records")

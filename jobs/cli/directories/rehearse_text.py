@@ -1,0 +1,193 @@
+"""The outcomes of a rehearsal, in words and as rows of JSON."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from jobs.cli.directories.offsets_text import losses_text, pairs, ranges_text, snapshot_text
+from jobs.cli.output import coloured, counted, one_line
+from replica.simulate.rehearsal.losing import LosingRun, Search
+from replica.simulate.rehearsal.outcome import Fate
+from replica.simulate.rehearsal.runs import Found, Rehearsal, ScenarioSafety
+from replica.simulate.rehearsal.scenario_file import toml_of
+from replica.simulate.rehearsal.step import ScenarioStep
+
+_COLOURS = {
+    ScenarioSafety.SAFE: "green",
+    ScenarioSafety.UNSAFE: "red",
+    ScenarioSafety.UNKNOWN: "yellow",
+}
+NEED = "every node was stopped before the first directory was copied"
+
+
+def describe(
+    rehearsal: Rehearsal,
+    answer: ScenarioSafety,
+    reasons: Sequence[str],
+    search: Search | None,
+    paths: Sequence[str],
+) -> Iterator[str]:
+    """The lines: the answer and its reasons, the leaders, each outcome, the smallest set of
+    failures."""
+    captured, seeds = rehearsal.captured, rehearsal.seeds
+    voters = ", ".join(map(str, captured.voters.ids))
+    yield one_line(
+        f"cluster {captured.cluster_id}, voters {voters}: {counted(len(seeds), 'run')}, "
+        f"seeds {seeds[0]} to {seeds[-1]}: {coloured(answer.value, _COLOURS[answer])}"
+    )
+    for reason in reasons:
+        yield one_line(f"  {reason}")
+    yield f"  needs: {NEED}"
+    yield ""
+    for node_id, count in rehearsal.leaders:
+        who = "nobody leads" if node_id is None else f"node {node_id} leads"
+        yield f"{who} at the end of {count} of {counted(len(seeds), 'run')}"
+    for number, found in enumerate(rehearsal.found, start=1):
+        yield ""
+        yield f"outcome {number}: {_headline(found)}"
+        yield from (f"  {one_line(line)}" for line in _events(found))
+    if search is not None:
+        yield ""
+        yield from _search_lines(search, paths)
+
+
+def rows(
+    rehearsal: Rehearsal, answer: ScenarioSafety, reasons: Sequence[str], search: Search | None
+) -> Iterator[dict[str, Any]]:
+    """The answer, then each outcome, then the result of the search."""
+    captured, seeds = rehearsal.captured, rehearsal.seeds
+    yield {
+        "kind": "answer",
+        "cluster_id": captured.cluster_id,
+        "answer": answer.value,
+        "reasons": list(reasons),
+        "needs": [NEED],
+        "runs": len(seeds),
+        "seeds": [seeds[0], seeds[-1] + 1],
+        "voters": list(captured.voters.ids),
+        "leaders": [{"node_id": node, "runs": count} for node, count in rehearsal.leaders],
+    }
+    for number, found in enumerate(rehearsal.found, start=1):
+        outcome = found.outcome
+        yield {
+            "kind": "outcome",
+            "outcome": number,
+            "seeds": list(found.seeds),
+            "leader": outcome.leader,
+            "epochs": None if found.epochs is None else list(found.epochs),
+            "committed_lost": pairs(outcome.committed_lost),
+            "unproven_lost": pairs(outcome.unproven_lost),
+            "nodes": [_row(fate) for fate in outcome.fates],
+            "failed": [{"node_id": node, "reason": why} for node, why in outcome.failed],
+        }
+    if search is not None:
+        yield _search_row(search)
+
+
+def _search_row(search: Search) -> dict[str, Any]:
+    row: dict[str, Any] = {
+        "kind": "smallest_loss",
+        "bound": search.bound,
+        "sets": search.sets,
+        "seeds_of_each": len(search.seeds),
+    }
+    loss = search.loss
+    step = None if loss is None else loss.scenario.steps[0]
+    return row | {
+        "dead": None if step is None else list(step.dead),
+        "empty": None if step is None else list(step.empty),
+        "seed": None if loss is None else loss.seed,
+        "leader": None if loss is None else loss.leader,
+        "committed_lost": [] if loss is None else pairs(loss.lost),
+        "scenario": None if step is None else toml_of(step),
+    }
+
+
+def _row(fate: Fate) -> dict[str, Any]:
+    replaced = fate.replaced_by
+    return {
+        "node_id": fate.node_id,
+        "truncated": None if fate.truncated is None else [fate.truncated.start, fate.truncated.end],
+        "epochs": list(fate.epochs),
+        "replaced_by": None if replaced is None else snapshot_text(replaced),
+        "lost": pairs(fate.lost),
+        "committed_lost": fate.losses.committed,
+        "unproven_lost": fate.losses.unproven,
+        "superseded_lost": fate.losses.superseded,
+        "is_behind": fate.is_behind,
+        "has_new_disk": fate.has_new_disk,
+    }
+
+
+def _headline(found: Found) -> str:
+    runs = f"{counted(len(found.seeds), 'run')}, such as seed {found.seeds[0]}"
+    if found.outcome.leader is None or found.epochs is None:
+        return f"{runs}: nobody leads"
+    low, high = found.epochs
+    epochs = f"epoch {low}" if low == high else f"epochs {low} to {high}"
+    return f"{runs}: node {found.outcome.leader} leads, in {epochs}"
+
+
+def _events(found: Found) -> Iterator[str]:
+    outcome = found.outcome
+    for node_id, reason in outcome.failed:
+        yield f"node {node_id}: {reason}"
+    changed = [fate for fate in outcome.fates if _is_changed(fate)]
+    for fate in changed:
+        yield f"node {fate.node_id} {_fate(fate)}"
+    if not changed:
+        yield "no node that runs loses a record"
+    for fate in outcome.fates:
+        if fate.is_behind:
+            yield f"node {fate.node_id} has not caught up with the leader"
+
+
+def _is_changed(fate: Fate) -> bool:
+    return bool(fate.truncated or fate.replaced_by or fate.lost or fate.has_new_disk)
+
+
+def _fate(fate: Fate) -> str:
+    lost = "; it loses none"
+    if fate.lost:
+        lost = f"; it loses offsets {ranges_text(fate.lost)}: {losses_text(fate.losses)}"
+    if fate.replaced_by is not None:
+        snapshot = snapshot_text(fate.replaced_by)
+        return f"gets the leader's snapshot {snapshot} in the place of its log{lost}"
+    if fate.has_new_disk:
+        return f"has a new disk{lost}"
+    if fate.truncated is None:
+        return f"keeps its log{lost}"
+    epochs = ", ".join(map(str, fate.epochs))
+    return f"truncates its log to offset {fate.truncated.start} (epoch {epochs}){lost}"
+
+
+def _search_lines(search: Search, paths: Sequence[str]) -> Iterator[str]:
+    looked = (
+        f"{counted(search.sets, 'set')} of up to {counted(search.bound, 'failure')} of voters, "
+        f"{counted(len(search.seeds), 'seed')} for each that was run"
+    )
+    loss = search.loss
+    if loss is None:
+        yield f"no failures found that lose committed records ({looked})"
+        return
+    yield f"the smallest set of failures that loses committed records: {_failures(loss)}"
+    yield f"  ({looked})"
+    what = "nobody leads, and none of the voters that are left holds"
+    if loss.leader is not None:
+        what = f"node {loss.leader} leads without"
+    yield f"  {what} offsets {ranges_text(loss.lost)}"
+    named = " ".join(map(shlex.quote, paths))
+    seeds = f"{loss.seed}:{loss.seed + 1}"
+    yield one_line(f"  again: kraftlake rehearse --seeds {seeds} --scenario loss.toml {named}")
+    yield "  with this loss.toml:"
+    for step in loss.scenario.steps:
+        yield from (f"    {line}" for line in toml_of(step).splitlines())
+
+
+def _failures(loss: LosingRun) -> str:
+    step: ScenarioStep = loss.scenario.steps[0]
+    told = [f"node {node_id} is dead" for node_id in step.dead]
+    told += [f"node {node_id} has an empty disk" for node_id in step.empty]
+    return ", ".join(told) or "none, it is lost already"

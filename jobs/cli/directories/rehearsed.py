@@ -1,0 +1,182 @@
+"""The quorum in some directories as a rehearsal needs it: the bytes of all nodes, and the facts
+that the directories lack."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from jobs.cli.output import ProgressLine, complain
+from replica.check.examined import Examined, by_cluster, leader_changes, replica_log, voters_records
+from replica.check.newest import newest_states, stated_voters
+from replica.check.partition import partition_of
+from replica.errors import UsageError
+from replica.format import meta_properties
+from replica.format.file_names import METADATA_FOLDER, FileKind, classify
+from replica.format.reading import MAX_LOG_BYTES, read_own_file
+from replica.format.snapshot import BOOTSTRAP_NAME
+from replica.history.commitment import classify as commitment_of
+from replica.history.log import ReplicaLog
+from replica.model.epochs import election_order
+from replica.model.keys import ReplicaKey
+from replica.model.voters import Voter, VoterSet, voter_set
+from replica.simulate.node_files import Files
+from replica.simulate.rehearsal.captured import CapturedNode, CapturedQuorum
+
+MAX_BYTES = 4 * 1024**3
+"""The most bytes of all directories together: each run holds them in memory twice."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rehearsed:
+    """The quorum that directories hold. doubts: sentences that each name a fact which the
+    directories lack."""
+
+    captured: CapturedQuorum
+    doubts: tuple[str, ...]
+
+
+def rehearsed_quorum(found: Sequence[Examined]) -> Rehearsed:
+    """The one cluster of these directories. What belongs to another partition is named and left
+    out.
+
+    Raises UsageError where there are several clusters, two disks of one node, no known voters, or
+    more than MAX_BYTES.
+    """
+    members = _of_metadata(found)
+    by_node = _by_node(members)
+    logs = {node_id: replica_log(one, "") for node_id, one in by_node.items()}
+    voters, is_static = _voters(members, logs)
+    nodes = {
+        node_id: CapturedNode(logs[node_id].key, files, logs[node_id])
+        for node_id, files in _loaded(by_node)
+    }
+    newest = max(
+        (
+            batch.header.max_timestamp
+            for one in members
+            for segment in one.directory.segments
+            for batch in segment.scan.batches
+        ),
+        default=0,
+    )
+    captured = CapturedQuorum(
+        members[0].owner.cluster_id,
+        nodes,
+        voters,
+        is_static,
+        commitment_of(list(logs.values())),
+        max(newest, 0),
+    )
+    return Rehearsed(captured, tuple(_doubts(members)))
+
+
+def _of_metadata(found: Sequence[Examined]) -> list[Examined]:
+    members = []
+    for one in found:
+        partition = partition_of(one)
+        if partition.is_metadata:
+            members.append(one)
+        else:
+            complain(f"{one.shown}: left out: {partition.what}")
+    clusters = by_cluster(members)
+    if len(clusters) != 1:
+        ids = ", ".join(sorted({one.replica.cluster_id for one in members if one.replica}))
+        raise UsageError(
+            f"rehearse: the directories are of {len(clusters)} clusters"
+            f"{f' ({ids})' if ids else ''}: name the directories of one"
+        )
+    return clusters[0]
+
+
+def _by_node(members: Sequence[Examined]) -> dict[int, Examined]:
+    by_node: dict[int, Examined] = {}
+    for one in members:
+        other = by_node.setdefault(one.owner.node_id, one)
+        if other is not one:
+            raise UsageError(
+                f"{other.shown} and {one.shown} are both of node {one.owner.node_id}: name the "
+                "one with which the node is to start"
+            )
+    return by_node
+
+
+def _voters(members: Sequence[Examined], logs: dict[int, ReplicaLog]) -> tuple[VoterSet, bool]:
+    """(the voters in force at the end of the newest log, whether the nodes' configuration names
+    them)."""
+    records = [record for one in members for record in voters_records(one)]
+    if records:
+        return voter_set(max(records, key=lambda record: record[:2])[2].voters), False
+    ranked = sorted(
+        members, key=lambda one: election_order(logs[one.owner.node_id].position()), reverse=True
+    )
+    for one in ranked:
+        keys = stated_voters(one, leader_changes(one))
+        if keys:
+            return voter_set(Voter(ReplicaKey(key.node_id)) for key in keys), True
+    raise UsageError(
+        "rehearse: no record and no quorum-state of these directories names the voters: name the "
+        "directory of a controller"
+    )
+
+
+def _loaded(by_node: dict[int, Examined]) -> Iterator[tuple[int, Files]]:
+    total = 0
+    for node_id, one in by_node.items():
+        files = dict(_files(one))
+        total += sum(map(len, files.values()))
+        if total > MAX_BYTES:
+            raise UsageError(
+                f"{one.shown}: these directories have more than {MAX_BYTES} bytes together, which "
+                "a rehearsal holds in memory: name those of the voters alone"
+            )
+        _refuse_changed(one, files)
+        yield node_id, files
+
+
+def _files(examined: Examined) -> Iterator[tuple[str, bytes]]:
+    folder = os.path.abspath(examined.found.path)
+    for name in sorted(os.listdir(folder)):
+        if classify(name).kind not in (FileKind.OTHER, FileKind.META_PROPERTIES):
+            data = read_own_file(os.path.join(folder, name), MAX_LOG_BYTES)
+            yield f"{METADATA_FOLDER}/{name}", data
+    for name in (meta_properties.FILE_NAME, BOOTSTRAP_NAME):
+        for place in (os.path.dirname(folder), folder):
+            path = os.path.join(place, name)
+            if os.path.lexists(path):
+                yield name, read_own_file(path, MAX_LOG_BYTES)
+                break
+
+
+def _refuse_changed(examined: Examined, files: Files) -> None:
+    """Raises UsageError where a directory changes while it is read: a rehearsal begins at one
+    moment."""
+    sizes = {file.path: file.size_bytes for file in examined.directory.files}
+    for path, size in sizes.items():
+        name = path.rpartition("/")[2]
+        now = files.get(f"{METADATA_FOLDER}/{name}", files.get(name))
+        if now is not None and len(now) != size:
+            raise UsageError(
+                f"{examined.shown_file(path)}: changes while it is read: stop the node, or "
+                "rehearse with a copy (`kraftlake capture`)"
+            )
+
+
+def _doubts(members: Sequence[Examined]) -> Iterator[str]:
+    for one in members:
+        if one.hides_entries:
+            yield (
+                f"{one.shown}: part of its log can't be read, so nobody knows what it holds: "
+                "`kraftlake check` says where"
+            )
+    progress = ProgressLine()
+    for told in newest_states(members, progress.show):
+        if told.state is None:
+            yield f"{told.examined.shown}: no state could be replayed from its log"
+        elif not told.state.is_whole:
+            yield (
+                f"{told.examined.shown}: the state is known up to offset {told.state.end.offset} "
+                "only: `kraftlake check` says what is behind"
+            )
+    progress.clear()

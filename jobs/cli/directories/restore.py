@@ -1,0 +1,257 @@
+"""`kraftlake restore`: makes what a new cluster boots from, out of the metadata of a lost one,
+which directories or a lake hold."""
+
+from __future__ import annotations
+
+import os
+import time
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from itertools import chain
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from jobs.cli.commands.options import lake_unless
+from jobs.cli.commands.recovering import RestoreOptions
+from jobs.cli.directories.recover import examined_nodes, plan_of
+from jobs.cli.moments import Moment, asked_moment
+from jobs.cli.output import ProgressLine, complain, counted, write_either, write_line
+from pipelines.capture.destination import destination_at
+from pipelines.capture.private import make_folder, new_file
+from pipelines.lake import Lake
+from pipelines.object_store import is_uri, shown_uri
+from pipelines.own_folder import names_in, refuse_foreign_names, refuse_in_log_directory
+from replica.check.examined import Examined, by_cluster
+from replica.check.replaying import replay_log, snapshot_image
+from replica.errors import DataError, UnreadableFileError, UsageError, writing
+from replica.format.control import ControlMessage
+from replica.format.file_names import METADATA_FOLDER
+from replica.format.reading import MAX_STATE_BYTES, read_own_file
+from replica.format.snapshot import BOOTSTRAP_NAME, SnapshotName, format_name
+from replica.health.sizes import entity_counts
+from replica.history.recovery import RecoveryDecision
+from replica.message.schema import REDACTED
+from replica.metadata.image.image import Image
+from replica.metadata.image.texts import image_of
+from replica.model.epochs import BOOTSTRAP_SNAPSHOT, OffsetAndEpoch
+from replica.restore.checkpoint import checkpoint, voters_records
+from replica.restore.plan import RestoreDifference, RestorePlan, plan_restore
+
+FIRST_WITHOUT_BOOTSTRAP_FILE = (4, 4)
+"""Since this release kafka-storage puts the records into the checkpoint 0-0 of the log."""
+_CHECKPOINT = f"{METADATA_FOLDER}/{format_name(SnapshotName(BOOTSTRAP_SNAPSHOT))}"
+
+
+def run(options: RestoreOptions) -> int:
+    """Print what will be different, and write the checkpoint. Returns 0. Raises KraftlakeError."""
+    if options.output is not None:
+        if is_uri(options.output):
+            raise UsageError(f"-o {shown_uri(options.output)}: name a local folder")
+        names = names_in(options.output)
+        refuse_foreign_names(f"-o {options.output}", names, lambda name: False, "restore")
+        refuse_in_log_directory(f"-o {options.output}", options.output)
+    brokers = broker_map(options.map_brokers)
+    source = _source(options)
+    plan = plan_restore(source.image, options.release, brokers)
+    control = _control_records(options)
+    _show(plan, source, json_output=options.json_output)
+    if options.output is None:
+        return 0
+    timestamp_ms = time.time_ns() // 1_000_000
+    content = checkpoint(plan.records(), timestamp_ms, control)
+    name = _CHECKPOINT if _is_in_the_log(options.release) else BOOTSTRAP_NAME
+    with destination_at(options.output):  # This refuses a link, and folders that others can change.
+        _write(Path(options.output, name), content)
+    if not options.json_output:
+        place = os.path.join(options.output, name)
+        write_line(f"written: {place}, {counted(len(content), 'byte')}")
+        write_line(
+            f"next: kafka-storage format each new controller, copy the file to {name} below its "
+            "metadata.log.dir, then start the controllers, then the brokers"
+        )
+    return 0
+
+
+def broker_map(text: str | None) -> dict[int, int]:
+    """Old ids to new ones, from 1=11,2=12. Raises UsageError."""
+    found: dict[int, int] = {}
+    for part in text.split(",") if text else ():
+        old, equals, new = (piece.strip() for piece in part.partition("="))
+        if not (equals and _is_id(old) and _is_id(new)) or int(old) in found:
+            raise UsageError(
+                f"--map-brokers {text}: expected OLD=NEW ids with commas between, such as 1=11,2=12"
+            )
+        found[int(old)] = int(new)
+    return found
+
+
+def _is_id(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) < 10
+
+
+def _source(options: RestoreOptions) -> RestoreSource:
+    lake = lake_unless(options.paths, options.lake, "restore")
+    if lake is None:
+        return of_directories(options.paths or (), options.at_offset)
+    moment = asked_moment(options.at_offset, options.at_time)
+    return of_lake(lake, options.cluster, moment, committed_only=options.committed_only)
+
+
+def _is_in_the_log(release: str) -> bool:
+    return tuple(map(int, release.split("."))) >= FIRST_WITHOUT_BOOTSTRAP_FILE
+
+
+def _control_records(options: RestoreOptions) -> tuple[ControlMessage, ...]:
+    """kraft.version and the voters, from the checkpoint 0-0 of the formatted directory. None where
+    the records don't go into that checkpoint."""
+    if options.formatted is None or not _is_in_the_log(options.release):
+        return ()
+    path = os.path.join(options.formatted, _CHECKPOINT)
+    try:
+        data = read_own_file(path, MAX_STATE_BYTES)
+    except UnreadableFileError as error:
+        raise UsageError(
+            f"--formatted {options.formatted}: {error}; name a metadata.log.dir that kafka-storage "
+            f"of Kafka {options.release} has formatted"
+        ) from error
+    try:
+        return voters_records(data)
+    except DataError as error:
+        raise UsageError(
+            f"--formatted: {error.in_file(path)}; format the directory again by kafka-storage"
+        ) from error
+
+
+def _show(plan: RestorePlan, source: RestoreSource, *, json_output: bool) -> None:
+    why = "left out: the source has no secrets: set the credentials again"
+    withheld = [
+        RestoreDifference(kind, count, why) for kind, count in sorted(source.redacted.items())
+    ]
+    kinds = {name: count for name, count in entity_counts(plan.image).items() if count}
+    restored = ({"kind": "restored", "entity": name, "number": kinds[name]} for name in kinds)
+    changes = [*withheld, *plan.changes]
+    rows = chain(restored, ({"kind": "change", **one._asdict()} for one in changes))
+    lines = (
+        f"from {source.shown}, up to offset {source.end_offset}",
+        *(f"  {name}: {count}" for name, count in kinds.items()),
+        "different in the new cluster:",
+        *(f"  {one.entity}: {one.number}: {one.detail}{_examples(one)}" for one in changes),
+    )
+    write_either(rows, lines, json_output=json_output)
+
+
+def _examples(one: RestoreDifference) -> str:
+    more = ", ..." if one.number > len(one.examples) else ""
+    return f" ({', '.join(one.examples)}{more})" if one.examples else ""
+
+
+def _write(path: Path, content: bytes) -> None:
+    with writing(str(path)):
+        make_folder(path.parent)
+        with new_file(path) as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+
+
+class RestoreSource(NamedTuple):
+    """A state to restore. shown: where it comes from. end_offset: exclusive. redacted: how many
+    entities of each kind are not in the image because the source lacks their secrets."""
+
+    image: Image
+    shown: str
+    end_offset: int
+    redacted: Counter[str]
+
+
+def of_directories(paths: Sequence[str], at_offset: int | None) -> RestoreSource:
+    """The state of the directory with which a quorum would continue (`kraftlake recover`).
+
+    at_offset: the end of a batch; None for the end of its log. Raises UsageError where the state
+    there isn't known to the last record.
+    """
+    with ExitStack() as stack:
+        found = examined_nodes(paths, stack)
+    clusters = by_cluster(found)
+    if len(clusters) > 1:
+        raise UsageError(f"{', '.join(paths)}: {len(clusters)} clusters: name one's directories")
+    (members,) = clusters
+    examined = _best(members)
+    end = _end(examined, at_offset)
+    image = _image(examined, end)
+    if image is None:
+        raise UsageError(
+            f"{examined.shown}: the state at offset {end.offset} isn't known: records before it "
+            "are missing, damaged or unknown, as `kraftlake check` says; name another --at-offset"
+        )
+    return RestoreSource(image, examined.shown, end.offset, Counter())
+
+
+def _best(members: Sequence[Examined]) -> Examined:
+    plan, by_key = plan_of(members)
+    if plan.answer is not RecoveryDecision.SAFE:
+        reasons = "; ".join(plan.reasons)
+        complain(f"restore: not all of this state is proven to be committed: {reasons}")
+    return by_key[plan.ranking[0].log.key]
+
+
+def _end(examined: Examined, at_offset: int | None) -> OffsetAndEpoch:
+    batches = (one for segment in examined.directory.segments for one in segment.scan.batches)
+    ends = [OffsetAndEpoch(one.header.next_offset, one.header.leader_epoch) for one in batches]
+    ends += [one.id for one in examined.directory.snapshots if one.id is not None and one.is_whole]
+    ends = sorted(end for end in ends if end.offset > 0)
+    if not ends:
+        raise UsageError(f"{examined.shown}: no record")
+    if at_offset is None:
+        return ends[-1]
+    place = bisect_left(ends, OffsetAndEpoch(at_offset, -1))
+    if place < len(ends) and ends[place].offset == at_offset:
+        return ends[place]
+    near = sorted({end.offset for end in ends[max(0, place - 1) : place + 1]})
+    raise UsageError(
+        f"--at-offset {at_offset}: no batch or snapshot of {examined.shown} ends there; "
+        f"{' and '.join(map(str, near))} would do"
+    )
+
+
+def _image(examined: Examined, end: OffsetAndEpoch) -> Image | None:
+    progress = ProgressLine()
+    image = replay_log(examined, (end,), progress.show).images.get(end)
+    progress.clear()
+    if image is not None:
+        return image
+    for snapshot in examined.directory.snapshots:
+        if snapshot.id == end and snapshot.is_whole:
+            return snapshot_image(examined, snapshot)
+    return None
+
+
+def of_lake(
+    lake: Lake, cluster: str | None, moment: Moment, *, committed_only: bool
+) -> RestoreSource:
+    """The state that `kraftlake state` gives at the moment. Raises UsageError."""
+    from jobs.cli.asking.lake_history import cluster_history  # Directories need no delta-rs.
+    from jobs.cli.asking.sql_views import HISTORY
+
+    history = cluster_history(lake, cluster, committed_only=committed_only)
+    end_offset = history.end_offset(moment)
+    redacted: Counter[str] = Counter()
+    try:
+        held = history.entities(end_offset, "entity, value, record_offset")
+        image = image_of(_readable(held, redacted))
+    except DataError as error:
+        raise error.in_file(f"{lake}: {HISTORY}") from error
+    return RestoreSource(image, f"{lake}, cluster {history.cluster_id}", end_offset, redacted)
+
+
+def _readable(
+    rows: Iterator[Sequence[Any]], redacted: Counter[str]
+) -> Iterator[tuple[str, str, int | None]]:
+    """Kind, value and offset of the entities with their secrets. The others are counted."""
+    for kind, value, offset in rows:
+        if kind in ("scram", "delegation_token") and REDACTED in value:
+            redacted[kind] += 1  # A redacted value is no base64.
+        else:
+            yield kind, value, offset

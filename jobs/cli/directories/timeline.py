@@ -1,0 +1,68 @@
+"""`kraftlake timeline`: what happened to a cluster by clock time, straight from directories."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from jobs.cli.choices import check_patterns, fits
+from jobs.cli.clock import ZonedClock, clock_of
+from jobs.cli.commands.combinations import form_of
+from jobs.cli.commands.happening import TimelineOptions
+from jobs.cli.commands.options import names_in
+from jobs.cli.directories.looks import branches_in
+from jobs.cli.moments import Period, period_of
+from jobs.cli.output import ProgressLine, coloured, one_line, write_line, write_wrapped
+from replica.timeline.branch import Branch
+from replica.timeline.elections import ElectionCause
+from replica.timeline.events import DIVERGENCE, ELECTION, EVENTS, TRUNCATION, Event, timeline
+
+_WIDTH = max(map(len, EVENTS))
+_COLOURS = {ELECTION: "yellow", DIVERGENCE: "red", TRUNCATION: "red", "broker_fenced": "yellow"}
+
+
+def run(options: TimelineOptions) -> int:
+    """Print the events. Returns 0. Raises KraftlakeError."""
+    form = form_of(options.json_output, options.csv, options.plain_csv)
+    clock = clock_of(options.zone)
+    is_wanted = _wanted(options.events or (), period_of(options.from_time, options.to_time))
+    progress, order = ProgressLine(), names_in(options.order)
+    with branches_in(options.paths, order, options.cluster, progress) as branches:
+        told = [(one, timeline(one, progress.show)) for one in branches]
+    chosen = [(branch, list(filter(is_wanted, events))) for branch, events in told]
+    if form == "text":
+        for branch, events in chosen:
+            _write(branch, events, clock)
+    else:
+        from jobs.cli.asking.query_result import write_timed  # Text needs no csv.
+
+        found = (event for _, events in chosen for event in events)
+        write_timed(Event._fields, found, form, clock)
+    return 0
+
+
+def _wanted(patterns: Sequence[str], period: Period) -> Callable[[Event], bool]:
+    check_patterns("--event", patterns, EVENTS)
+    return lambda event: period.holds(event.at) and fits(event.event, patterns)
+
+
+def _write(branch: Branch, events: Iterable[Event], clock: ZonedClock) -> None:
+    """Write a line for the cluster, one for each day, and one for each event."""
+    log = branch.log
+    nodes = sorted({one.replica.node_id for one in branch.members if one.replica is not None})
+    write_line(
+        one_line(
+            f"cluster {branch.cluster_id}: offsets {log.first_offset} to {log.end_offset - 1}, "
+            f"by node{'' if len(nodes) == 1 else 's'} {', '.join(map(str, nodes)) or 'unknown'}"
+        )
+    )
+    day = None
+    for event in events:
+        if clock.day(event.at) != day:
+            day = clock.day(event.at)
+            write_line(day)
+        time = f"  {clock.time(event.at)}  "
+        what = coloured(event.event.ljust(_WIDTH), _COLOURS.get(event.event, ""))
+        detail = event.detail
+        if event.cause not in (None, ElectionCause.FIRST.value, ElectionCause.UNKNOWN.value):
+            detail = f"{detail} ({event.cause})"
+        write_wrapped(f"{time}{what}  ", f"{event.name}  {detail}".rstrip(), len(time) + _WIDTH + 2)

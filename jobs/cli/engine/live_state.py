@@ -1,0 +1,105 @@
+"""The state of a running quorum for `kraftlake plan -b`. An observer that no leader counts fetches
+its log into a temporary folder."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from tempfile import TemporaryDirectory
+
+from jobs.cli.asking.cluster_source import Wanted, from_directories
+from jobs.cli.engine.connecting import addresses, client_config
+from replica.errors import KraftlakeError
+from replica.health.cluster import Cluster
+from replica.node.descriptors import raise_limit
+from replica.node.notice import Notice
+from replica.node.observer.recorder import CLIENT, Observation, ObserverRecorder, opened_recorder
+
+MAX_BYTES = 4 * 1024**3
+"""The most bytes that the fetched log and its snapshots may have: a hostile node may send bytes
+without end."""
+_LOOK_S = 0.5
+
+
+class NotReadError(KraftlakeError):
+    """The log could not be read to the high watermark in time, or has too many bytes."""
+
+
+@dataclass
+class LiveQuorum:
+    """A running quorum whose log is fetched. bootstrap: a list of host:port with commas between.
+    folder: the directory of the log; a second look fetches only what is new. timeout_s: the most
+    time that each look may take. said: the observer's last notice."""
+
+    bootstrap: str
+    folder: str
+    timeout_s: float
+    command_config: str | None = None
+    said: str = field(default="no node answered", init=False)
+
+    def cluster(self, broker_defaults: Mapping[str, str]) -> Cluster:
+        """The state at the end of the log, which reaches the leader's high watermark.
+
+        Raises UsageError for unusable values; NotReadError where reading takes too long, or more
+        than MAX_BYTES; and what opened_recorder and Recorder.run raise.
+        """
+        raise_limit()
+        asyncio.run(self._fetch())
+        return from_directories((self.folder,), None, broker_defaults, Wanted()).cluster
+
+    async def _fetch(self) -> None:
+        wanted = Observation(
+            tuple(addresses(self.bootstrap)),
+            self.folder,
+            is_anonymous=True,
+            client=client_config(self.command_config, CLIENT),
+        )
+        try:
+            async with asyncio.timeout(self.timeout_s):
+                recorder = await opened_recorder(wanted, self._note)
+                await self._run(recorder)
+        except TimeoutError as error:
+            raise NotReadError(
+                f"-b {self.bootstrap}: the log could not be read to its high watermark within "
+                f"{self.timeout_s:g} s (--timeout); last: {self.said}"
+            ) from error
+
+    async def _run(self, recorder: ObserverRecorder) -> None:
+        running = asyncio.create_task(recorder.run(until_caught_up=True))
+        try:
+            while not running.done():
+                await asyncio.wait({running}, timeout=_LOOK_S)
+                if _bytes_in(self.folder) > MAX_BYTES:
+                    raise NotReadError(
+                        f"-b {self.bootstrap}: the nodes sent more than {MAX_BYTES} bytes of log "
+                        f"and snapshots; last: {self.said}"
+                    )
+        finally:
+            running.cancel()
+            await asyncio.wait({running})
+        await running
+
+    def _note(self, notice: Notice) -> None:
+        self.said = notice.text
+
+
+@contextmanager
+def live_quorum(
+    bootstrap: str, timeout_s: float, command_config: str | None
+) -> Iterator[LiveQuorum]:
+    """A quorum whose log lies in a temporary folder while the context is open."""
+    with TemporaryDirectory(prefix="kraftlake-plan-") as folder:
+        yield LiveQuorum(bootstrap, f"{folder}/log", timeout_s, command_config)
+
+
+def _bytes_in(folder: str) -> int:
+    """The bytes of all files in the folder. Files may vanish meanwhile."""
+    found = 0
+    for path, _, names in os.walk(folder):
+        for name in names:
+            with suppress(FileNotFoundError):
+                found += os.lstat(os.path.join(path, name)).st_size
+    return found

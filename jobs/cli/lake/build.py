@@ -1,0 +1,114 @@
+"""`kraftlake build`: makes a lake's silver and gold tables from its bronze tables."""
+
+from __future__ import annotations
+
+import shlex
+
+from jobs.cli.commands.lake import BuildOptions
+from jobs.cli.interrupts import interruptible, started_spark, told_to_stop
+from jobs.cli.lake.progress import CommandProgress
+from jobs.cli.lake.waiting import check_whole, waiting
+from jobs.cli.output import complain, write_counts
+from pipelines.lake import Lake
+from pipelines.lake.folder import check_writable
+from pipelines.lake.tables import check_lake
+from replica.errors import KraftlakeError
+
+
+def run(options: BuildOptions) -> int:
+    """Build the lake, once or until SIGTERM or Ctrl-C whenever bronze has changed, and print the
+    number of rows of each table. Returns 0. Raises KraftlakeError."""
+    lake, json_output = options.lake, options.json_output
+    if options.follow_s is None:
+        progress = CommandProgress("build", is_shown=not json_output)
+        write_counts(run_build(lake, options.run_id, progress), json_output=json_output)
+        tell_next(progress, lake)
+        return 0
+    with told_to_stop() as stop:
+        while not stop.is_set():
+            if _has_changed(lake):
+                _build_if_free(lake, json_output=json_output)
+            stop.wait(options.follow_s)
+    return 0
+
+
+def _has_changed(lake: Lake) -> bool:
+    from pipelines.last_build import last_build
+
+    check_lake(lake)
+    last = last_build(lake)
+    return last is None or not last.still_holds(lake)
+
+
+def _build_if_free(lake: Lake, *, json_output: bool) -> None:
+    """Build, if no other writer is at work; otherwise the next look builds."""
+    try:
+        write_counts(run_build(lake), json_output=json_output)
+    except KraftlakeError as error:
+        if not error.is_temporary:
+            raise
+        complain(f"build: {error}; trying again")
+
+
+def tell_next(progress: CommandProgress, lake: Lake) -> None:
+    """Say which commands read a built lake."""
+    named = shlex.quote(str(lake))
+    progress.end(
+        f"kraftlake sql --lake {named} --question findings, or "
+        f"kraftlake report --lake {named} -o incident.html"
+    )
+
+
+def run_build(
+    lake: Lake, run_id: str | None = None, progress: CommandProgress | None = None
+) -> dict[str, int]:
+    """Call `build_tables`. Ctrl-C ends it with one line."""
+    with interruptible("build", lambda: _again(lake)):
+        return build_tables(lake, run_id, progress)
+
+
+def build_tables(
+    lake: Lake, run_id: str | None = None, progress: CommandProgress | None = None
+) -> dict[str, int]:
+    """Rows by table. Spark starts where something has changed since the last build, and the lake is
+    not small. progress: None for one without a line of its own on a terminal. Raises
+    KraftlakeError."""
+    from pipelines.lake.lock import locked_in_store
+    from pipelines.last_build import last_build
+    from pipelines.lineage.job_events import job_events
+
+    progress = progress or CommandProgress("build", is_shown=False)
+    check_lake(lake)
+    check_whole(lake)
+    check_writable(lake, ("silver", "gold"))
+    with locked_in_store(lake, waiting("build", lake)):
+        check_whole(lake)
+        with job_events("build", lake, complain, tables="bronze", run_id=run_id) as named:
+            last = last_build(lake)
+            if last is not None and last.still_holds(lake):
+                complain("build: nothing has changed since the last build")
+                return dict(last.rows)
+            with progress.shown():
+                return _build(lake, named, progress)
+
+
+def _build(lake: Lake, run_id: str, progress: CommandProgress) -> dict[str, int]:
+    from pipelines.delta.failures import told
+    from pipelines.small_build import build_small
+
+    def tell(line: str) -> None:
+        progress.line(f"build: {line}")
+
+    with told(lake):
+        counts = build_small(lake, tell, run_id, progress.share)
+    if counts is None:
+        from pipelines.build import build
+
+        spark = started_spark("build", lake)
+        with told(lake):
+            counts = build(spark, lake, tell, run_id, progress.share)
+    return counts
+
+
+def _again(lake: Lake) -> str:
+    return f"what was committed stays: run `kraftlake build --lake {lake}` again"

@@ -1,0 +1,112 @@
+"""`kraftlake forget`: removes captures from a lake."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from jobs.cli.commands.lake import ForgetOptions
+from jobs.cli.interrupts import interruptible, started_spark
+from jobs.cli.lake import held as lake_content
+from jobs.cli.lake.waiting import check_ready, waiting
+from jobs.cli.output import complain, counted, write_counts, write_json, write_table
+from pipelines.lake import SCHEMAS, Lake, forgetting
+from pipelines.lake.forgetting import Targets
+from pipelines.lake.lock import locked
+from pipelines.lake.schema_version import check_schema_version
+from pipelines.lake.tables import tables_of
+from replica.errors import UsageError
+
+_SHOWN = (
+    "capture_id", "capture_group", "cluster_id", "node_id", "captured_at", "round_name",
+    "source",
+)  # fmt: skip
+
+
+def run(options: ForgetOptions) -> int:
+    """Show the chosen captures or, where confirmed, remove them. Returns 0. Raises
+    KraftlakeError."""
+    lake, vacuum, json_output = options.lake, options.vacuum, options.json_output
+    tables_of(lake)  # Raises where it is no lake.
+    asked = Targets(frozenset(options.captures or ()), frozenset(options.clusters or ()))
+    if not options.confirmed:
+        return _show(_chosen(lake, asked, forgetting.begun(lake)), json_output)
+    check_ready(lake, *(SCHEMAS if vacuum else ("bronze",)))
+    with interruptible("forget", lambda: _again(lake, vacuum=vacuum)):
+        with locked(lake, waiting("forget", lake)):
+            check_schema_version(lake)
+            left = forgetting.begun(lake)
+            if asked | left != Targets() or not vacuum:
+                _chosen(lake, asked, left)
+                write_counts(_forget(lake, asked | left), json_output=json_output)
+        if vacuum:
+            return _leave_no_earlier_version(lake, json_output)
+    complain(f"forget: now run `kraftlake build --lake {lake}`")
+    complain("forget: earlier versions of the tables still hold what went: --vacuum deletes them")
+    return 0
+
+
+def _again(lake: Lake, *, vacuum: bool) -> str:
+    """The command to run after an interruption, when a part of the work may be done."""
+    if forgetting.begun(lake) == Targets() and not vacuum:
+        return "nothing was taken out: run the same command again"
+    words = f"kraftlake forget --lake {lake} --yes{' --vacuum' if vacuum else ''}"
+    return f"run `{words}`, which finishes it"
+
+
+def _chosen(lake: Lake, asked: Targets, left: Targets) -> list[dict[str, Any]]:
+    """The chosen rows of bronze.captures. Raises UsageError for an id that no capture has. left:
+    what an interrupted run had to forget, which may be gone already."""
+    if asked == left == Targets():
+        raise UsageError("name what to forget: --capture ID or --cluster C; see `kraftlake lake`")
+    rows = lake_content.captures(lake)
+    known = {row[name] for row in rows for name in ("capture_id", "capture_group")}
+    unknown = sorted(asked.captures - known - left.captures)
+    if unknown:
+        raise UsageError(f"--capture {unknown[0]}: no such capture; `kraftlake lake` lists them")
+    unknown = sorted(asked.clusters - {row["cluster_id"] for row in rows} - left.clusters)
+    if unknown:
+        raise UsageError(f"--cluster {unknown[0]}: the lake has no capture of it")
+    targets = asked | left
+    return [
+        {name: row.get(name) for name in _SHOWN}
+        for row in rows
+        if targets.has(row["capture_id"], row["capture_group"], row["cluster_id"])
+    ]
+
+
+def _show(chosen: Sequence[dict[str, Any]], json_output: bool) -> int:
+    if json_output:
+        for row in chosen:
+            write_json(row)
+    else:
+        write_table(_SHOWN, [tuple(row.values()) for row in chosen])
+    complain(f"forget: {counted(len(chosen), 'capture')} would go; add --yes to take them out")
+    return 0
+
+
+def _forget(lake: Lake, targets: Targets) -> dict[str, int]:
+    """The number of removed rows, by table. Spark starts here."""
+    from pipelines.bronze.forget import forget
+    from pipelines.delta.failures import told
+
+    forgetting.begin(lake, targets)
+    spark = started_spark("forget", lake)
+    with told(lake):
+        counts = forget(spark, lake, targets, lambda table: complain(f"forget: {table}"))
+    forgetting.end(lake)
+    return counts
+
+
+def _leave_no_earlier_version(lake: Lake, json_output: bool) -> int:
+    from jobs.cli.lake.build import build_tables
+    from pipelines import delta
+
+    write_counts(build_tables(lake), json_output=json_output)
+    spark = started_spark("forget", lake)
+    # Files of an ingest are young, and no version needs them yet.
+    with locked(lake, waiting("forget", lake)):
+        for name in tables_of(lake):
+            complain(f"forget: vacuum {name}")
+            delta.vacuum(spark, lake, *name.split("."))
+    return 0

@@ -1,0 +1,96 @@
+"""What `ingest` and `build` say on stderr while they work: a line before each step.
+
+On a terminal, one more line below these shows the time that has passed, the share of the work that
+is done, and the step. The last line says how long the command took, and what to run next.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from jobs.cli.output import ProgressLine, complain
+
+_EVERY_S = 0.25
+
+
+class CommandProgress:
+    """Says on stderr how far a command is. `line` and `share` may be called from any thread."""
+
+    def __init__(self, command: str, *, is_shown: bool) -> None:
+        """is_shown: whether a terminal shows more than the lines before the steps."""
+        self._command = command
+        self._is_shown = is_shown and sys.stderr.isatty()
+        self._begin = time.monotonic()
+        self._progress = ProgressLine(output_waits=True)
+        self._share: float | None = None
+        self._step = ""
+        self._lock = threading.Lock()
+
+    def line(self, text: str) -> None:
+        """Say which step begins, or what was found."""
+        with self._lock:
+            complain(text)
+            self._step = text.removeprefix(f"{self._command}: ")
+
+    def share(self, share: float) -> None:
+        """Store how much of the work is done, from 0 to 1."""
+        self._share = share
+
+    @contextmanager
+    def shown(self) -> Iterator[None]:
+        """Show the line while the work goes on, and remove it at the end, also after an error."""
+        stop = threading.Event()
+        thread = threading.Thread(target=self._show_until, args=(stop,), daemon=True)
+        if self._is_shown:
+            thread.start()
+        try:
+            yield
+        finally:
+            stop.set()
+            if self._is_shown:
+                thread.join()
+            self._progress.clear()
+
+    def end(self, following: str) -> None:
+        """Say how long the command took. following: the command that comes next."""
+        if self._is_shown:
+            complain(f"{self._command}: done in {self._elapsed()}; next: {following}")
+
+    def _show_until(self, stop: threading.Event) -> None:
+        while not stop.wait(_EVERY_S):
+            with self._lock:
+                percent = "" if self._share is None else f"{self._share:4.0%}  "
+                self._progress.show(f"{self._command}: {self._elapsed()}  {percent}{self._step}")
+
+    def _elapsed(self) -> str:
+        """Minutes and seconds, such as 1:05."""
+        minutes, seconds = divmod(round(time.monotonic() - self._begin), 60)
+        return f"{minutes}:{seconds:02}"
+
+
+@dataclass
+class DecodedBytes:
+    """How many bytes of logs an ingest has decoded. sizes: the new bytes of each round; some may
+    have been decoded in an earlier round. rounds: how many rounds are done. now: the bytes that are
+    decoded of the present round."""
+
+    progress: CommandProgress
+    sizes: Sequence[int]
+    rounds: int = 0
+    now: int = 0
+
+    def more(self, size: int) -> None:
+        """Counts `size` more bytes as decoded."""
+        self.now += size
+        behind = sum(self.sizes[: self.rounds]) + self.now
+        self.progress.share(min(1.0, behind / max(1, sum(self.sizes))))
+
+    def end_round(self) -> None:
+        """Counts all bytes of the round as done, whether or not they had to be decoded."""
+        self.rounds, self.now = self.rounds + 1, 0
+        self.more(0)

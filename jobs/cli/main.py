@@ -1,0 +1,153 @@
+"""The `kraftlake` command. `jobs.cli.commands` has options and help; each command's work is in the
+folder of its group.
+
+The modules of a command are imported when it runs, so `kraftlake --help` and `kraftlake dump` load
+neither pyspark nor pyarrow nor deltalake. Only `main` turns errors into lines and exit codes.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated, NoReturn
+
+import typer
+
+from jobs.cli.commands import (
+    asking,
+    directories,
+    engine,
+    happening,
+    lake,
+    planning,
+    reading,
+    recovering,
+    sharing,
+    shell,
+    simulating,
+)
+from jobs.cli.commands.help_pages import GroupedCommands
+from jobs.cli.commands.parameters import add
+from jobs.cli.outcome import run
+from jobs.cli.output import use_utf8, write_line
+from pipelines.capture import patience
+
+app = typer.Typer(
+    name="kraftlake",
+    cls=GroupedCommands,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(wanted: bool) -> None:
+    if not wanted:
+        return
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        write_line(f"kraftlake {version('kraftlake')}")
+    except PackageNotFoundError:
+        write_line("kraftlake (not installed: run from a checkout)")
+    raise typer.Exit
+
+
+@app.callback()
+def _kraftlake(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_version, is_eager=True, help="Show the version."),
+    ] = False,
+) -> None:
+    """The flight recorder and lakehouse of Kafka's metadata log (KRaft).
+
+    dump shows what a directory holds, diff compares two, and check judges all directories of a
+    cluster. ingest and build bring directories, of any number of nodes and moments, into Delta
+    tables, and sql asks these. No command changes or locks what it examines, so a running node's
+    directory is fine.
+
+    \b
+    First steps:
+      kraftlake demo                           try ingest, build and sql on recorded logs
+      kraftlake dump /var/kafka/metadata       print the records of the log
+      kraftlake check node1/ node2/ node3/     is anything wrong?
+      kraftlake timeline node1/ node2/ node3/  what happened when?
+      kraftlake diff node1/ node2/             do these two logs agree?
+      kraftlake ingest --lake lake captures/   copy the logs into a lake
+      kraftlake build --lake lake              derive the lake's tables
+      kraftlake sql --lake lake --tables       list the tables
+
+    Exit codes: 0 fine, 1 see the command, 2 usage, 75 try again later (another process works on
+    the same lake or topic, or a server doesn't answer), 130 interrupted, 141 the program that read
+    the output has ended. KRAFTLAKE_DEBUG=1 shows tracebacks.
+    """
+
+
+_GROUPS = {
+    "Directories of nodes": (
+        directories.DumpOptions,
+        directories.DiffOptions,
+        directories.CheckOptions,
+        happening.TimelineOptions,
+        directories.ExplainOptions,
+        directories.RecoverOptions,
+        recovering.RehearseOptions,
+        recovering.RestoreOptions,
+        directories.CaptureOptions,
+        directories.PruneOptions,
+        directories.RedactOptions,
+    ),
+    "A lake": (
+        lake.DemoOptions,
+        lake.IngestOptions,
+        lake.BuildOptions,
+        lake.QualityOptions,
+        lake.LakeOptions,
+        lake.MaintainOptions,
+        lake.ForgetOptions,
+    ),
+    "Questions to a lake": (
+        asking.SqlOptions,
+        planning.PlanOptions,
+        happening.HistoryOptions,
+        asking.StateOptions,
+    ),
+    "A lake for others": (
+        sharing.ReportOptions,
+        sharing.ExportOptions,
+        sharing.McpOptions,
+        sharing.RegisterOptions,
+        sharing.PublishOptions,
+    ),
+    "Replicas": (simulating.SimulateOptions, reading.ConsumeOptions),
+    "The shell": (shell.CompletionOptions,),
+}
+"""The overview, by headings. The folders of jobs/ are the groups before the last."""
+
+for _heading, _commands in _GROUPS.items():
+    for _options in _commands:
+        add(app, _options, _heading)
+app.add_typer(engine.replica, rich_help_panel="Replicas")
+
+
+def main(arguments: list[str] | None = None) -> NoReturn:
+    """The console script."""
+    use_utf8()
+    shell.answer_shells()
+    code = run(app, sys.argv[1:] if arguments is None else arguments)
+    if patience.goes_on():
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    sys.exit(code)
+
+
+def submitted(command: str) -> NoReturn:
+    """Run the command of a file that spark-submit started."""
+    main([command, *sys.argv[1:]])
+
+
+if __name__ == "__main__":
+    main()

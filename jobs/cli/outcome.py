@@ -1,0 +1,187 @@
+"""How a command ends: its exit code and, instead of a traceback, one line on stderr."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Sequence
+from copy import copy
+from importlib.util import find_spec
+
+import typer
+from typer.models import CommandInfo
+
+from jobs.cli.commands.parameters import run_command
+from jobs.cli.output import error_line
+from replica.errors import KraftlakeError, UsageError
+from replica.installation import line_that_adds
+
+DEBUG_VARIABLE = "KRAFTLAKE_DEBUG"
+FAILED = 1
+USAGE = 2
+TEMPORARY = 75
+"""EX_TEMPFAIL of sysexits.h: the same command may succeed later without a change."""
+INTERRUPTED = 130
+BROKEN_PIPE = 141
+"""The exit code that a shell reports where a closed pipe ended a program (128 + SIGPIPE)."""
+SAFETY_CODES = {"safe": 0, "unsafe": 1, "unknown": 3}
+"""The exit codes of `plan` and `rehearse`, by their answers."""
+_NO_MEMORY = (
+    "there is not enough memory for this: name fewer directories at a time, "
+    "or give the process more"
+)
+_TRACEBACK = "Traceback (most recent call last):"
+_EXTRA_WITH = {"pyarrow": "s3", "numba": "scan", "numpy": "scan"}
+_EXTRAS_OF_THEIR_OWN = {"duckdb": "duckdb", "mcp": "mcp"}
+"""Packages that have an extra of their own, with its name."""
+_WITHOUT_A_LAKE = ("capture", "check", "diff", "dump", "recover", "redact", "timeline")
+_RAISED = re.compile(r"^[A-Za-z_][\w.]*: .+$", re.MULTILINE)
+
+
+def run(app: typer.Typer, arguments: list[str]) -> int:
+    """Run `app` with these arguments. Returns the exit code. Every error becomes a line on
+    stderr."""
+    try:
+        code = _invoke(app, arguments)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _abandon_stdout()
+        return BROKEN_PIPE
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    return code
+
+
+def _invoke(app: typer.Typer, arguments: list[str]) -> int:
+    try:
+        asked = _narrowed(app, _command(app, arguments))
+        found = asked(args=arguments or ["--help"], prog_name="kraftlake", standalone_mode=False)
+        if found is None or isinstance(found, int):  # --help and --version run no command.
+            return found or 0
+        return run_command(found)
+    except (BrokenPipeError, KeyboardInterrupt):
+        raise
+    except SystemExit as ending:  # typer - typer turns a closed pipe into this.
+        if isinstance(ending.__context__, BrokenPipeError):
+            raise ending.__context__ from None
+        raise
+    except KraftlakeError as error:
+        return _fail(str(error), _code_of(error), error)
+    except OSError as error:
+        return _fail(_os_text(error), FAILED, error)
+    except MemoryError as error:
+        return _fail(_NO_MEMORY, FAILED, error)
+    except Exception as error:  # noqa: BLE001 - users get a line, developers KRAFTLAKE_DEBUG
+        return _unexpected(app, error, arguments)
+
+
+def _code_of(error: KraftlakeError) -> int:
+    if error.is_temporary:
+        return TEMPORARY
+    return USAGE if isinstance(error, UsageError) else FAILED
+
+
+def _unexpected(app: typer.Typer, error: Exception, arguments: list[str]) -> int:
+    """Print the line of a wrong option, of a package that isn't installed, or of a bug. Returns the
+    exit code."""
+    if hasattr(error, "format_message"):  # typer's - typer's errors have no public base class.
+        asked = " ".join(("kraftlake", *_command(app, arguments)))
+        message = " ".join(str(error.format_message()).split()).rstrip(".")
+        return _fail(f"{message}; `{asked} --help` lists the options", USAGE, error)
+    if isinstance(error, ImportError):
+        name = (error.name or str(error)).split(".")[0]
+        if name in ("jobs", "replica", "pipelines"):
+            return _fail(f"this command is not part of this installation ({error})", FAILED, error)
+        lack = (
+            "not installed" if _is_absent(name) else f"of a release without what we use ({error})"
+        )
+        extra = _extra_with(name, _command(app, arguments))
+        return _fail(f"{name} is {lack}: {line_that_adds(extra)}", FAILED, error)
+    told = f"{type(error).__name__}: {_in_one_line(str(error))}"
+    return _fail(
+        f"internal error, {told}; {DEBUG_VARIABLE}=1 shows where, please report it",
+        FAILED,
+        error,
+    )
+
+
+def _extra_with(name: str, command: Sequence[str]) -> str:
+    """The extra that brings the module to the command: the smallest one for a command that knows no
+    lake; for all others the one with everything they need."""
+    if name in _EXTRAS_OF_THEIR_OWN:
+        return _EXTRAS_OF_THEIR_OWN[name]
+    if command and command[0] in _WITHOUT_A_LAKE:
+        return _EXTRA_WITH.get(name, "lake")
+    return "lake"
+
+
+def _in_one_line(text: str) -> str:
+    """An error's text in one line: its first line, or the error at the end of a traceback from
+    another process."""
+    first = (text.splitlines() or [""])[0]
+    return (_RAISED.findall(text) or [first])[-1] if first.endswith(_TRACEBACK) else first
+
+
+def _is_absent(name: str) -> bool:
+    try:
+        return find_spec(name) is None
+    except ValueError:  # A module that a test put in place has no spec.
+        return True
+
+
+def _command(app: typer.Typer, arguments: list[str]) -> tuple[str, ...]:
+    """The words in `arguments` that name a command, such as replica, format."""
+    words = [word for word in arguments if not word.startswith("-")]
+    if not words:
+        return ()
+    if words[0] in map(_name, app.registered_commands):
+        return (words[0],)
+    for group in app.registered_groups:
+        inner = group.typer_instance
+        if inner is not None and inner.info.name == words[0]:
+            return (words[0], *_command(inner, arguments[arguments.index(words[0]) + 1 :]))
+    return ()
+
+
+def _name(command: CommandInfo) -> str:
+    return command.name or command.callback.__name__  # type: ignore[union-attr]
+
+
+def _narrowed(app: typer.Typer, command: tuple[str, ...]) -> typer.Typer:
+    """`app` with this command alone; all of `app` where `command` is empty.
+
+    typer makes the options of every command of an app. Those of the commands that nobody asked for
+    would take 25 ms in each start.
+    """
+    if not command:
+        return app
+    first, rest = command[0], command[1:]
+    narrowed = copy(app)
+    narrowed.registered_commands = [one for one in app.registered_commands if _name(one) == first]
+    narrowed.registered_groups = []
+    for group in app.registered_groups:
+        inner = group.typer_instance
+        if inner is not None and inner.info.name == first:
+            one = copy(group)
+            one.typer_instance = _narrowed(inner, rest)
+            narrowed.registered_groups.append(one)
+    return narrowed
+
+
+def _fail(text: str, code: int, error: BaseException) -> int:
+    if os.environ.get(DEBUG_VARIABLE):
+        raise error
+    error_line(text)
+    return code
+
+
+def _os_text(error: OSError) -> str:
+    reason = error.strerror or str(error)
+    return f"{error.filename}: {reason}" if error.filename else reason
+
+
+def _abandon_stdout() -> None:
+    """Close stdout, which has no reader any more, so that its buffer raises no error at exit."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())

@@ -1,0 +1,367 @@
+"""What commands print: JSON lines and tables on stdout, one-line messages and progress on stderr.
+
+Only this module writes to the two streams. Nothing here imports rich, pyarrow or pyspark: a
+command must print its first line within a tenth of a second.
+"""
+
+from __future__ import annotations
+
+import base64
+import itertools
+import json
+import math
+import os
+import re
+import shutil
+import sys
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from typing import Any, TextIO
+
+from jobs.cli.table_text import row_lines, widths_of, wrapped
+
+MEASURED_ROWS = 500
+"""How many rows are read before a table's column widths are fixed. Further rows are printed as they
+arrive."""
+_LEAST_ROOM = 20
+"""The fewest columns in which a text is wrapped."""
+_PROGRESS_AFTER = 1.0
+_PROGRESS_EVERY = 0.2
+_COLOURS = {"red": 31, "green": 32, "yellow": 33, "cyan": 36}
+_COLOUR_CODE = re.compile(f"(\x1b\\[(?:0|{'|'.join(map(str, _COLOURS.values()))})m)")
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MILLISECOND = timedelta(milliseconds=1)
+_CONTROL_CODES = {
+    code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\t"
+}
+_CONTROL_CODES |= {ord("\n"): "\\n", ord("\r"): "\\r"}
+# Line and paragraph separators, and characters that change the direction of the text behind them.
+_TURNING = (0x061C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A))
+_CONTROL_CODES |= {code: f"\\u{code:04x}" for code in _TURNING}
+# Halves of surrogate pairs, which UTF-8 doesn't have. Those that stand for bytes of odd file names
+# stay.
+_HALVES = (*range(0xD800, 0xDC80), *range(0xDD00, 0xE000))
+_HALF_CODES = {code: f"\\u{code:04x}" for code in _HALVES}
+_CONTROL_CODES |= _HALF_CODES
+_UNSAFE_JSON = re.compile(f"[\x7f-\x9f{''.join(map(chr, _TURNING + _HALVES))}]")
+_UNSAFE_JSON_BYTES = re.compile(
+    rb"\x7f|\xc2[\x80-\x9f]|\xd8\x9c|\xe2\x80[\x8e\x8f\xa8-\xae]|\xe2\x81[\xa6-\xa9]"
+)
+"""The same characters as bytes of UTF-8."""
+
+
+def use_utf8() -> None:
+    """Make both streams UTF-8, whatever the locale. Bytes of odd file names pass through."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(encoding="utf-8", errors="surrogateescape")
+
+
+def one_line(text: str) -> str:
+    """The text without anything that moves a terminal's cursor or starts another line."""
+    return text.translate(_CONTROL_CODES)
+
+
+def encodable(text: str) -> str:
+    """The text with escapes for halves of surrogate pairs, which UTF-8 doesn't have."""
+    return text.translate(_HALF_CODES)
+
+
+def safe_json(text: str) -> str:
+    """The same JSON, with escapes for characters that a terminal would obey."""
+    if text.isascii() and "\x7f" not in text:
+        return text
+    return _UNSAFE_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def coloured(text: str, colour: str) -> str:
+    """The text in an ANSI colour where stdout is a terminal and NO_COLOR isn't set. Colour ""
+    leaves it as it is."""
+    if not colour or not sys.stdout.isatty() or os.environ.get("NO_COLOR"):
+        return text
+    return f"\x1b[{_COLOURS[colour]}m{text}\x1b[0m"
+
+
+def write_line(text: str) -> None:
+    """Print one line on stdout.
+
+    Characters that move a terminal's cursor are escaped, as by one_line, so that no name in a
+    record changes what is shown. The colours of `coloured` stay.
+    """
+    parts = _COLOUR_CODE.split(text) if sys.stdout.isatty() else [text]
+    parts[::2] = map(one_line, parts[::2])
+    sys.stdout.write("".join(parts) + "\n")
+
+
+def terminal_width() -> int | None:
+    """How many columns the terminal has to which stdout goes. None where stdout is no terminal:
+    then nothing is to be cut."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
+def write_wrapped(before: str, text: str, indent: int) -> None:
+    """Print `before` and `text` as one line. On a narrower terminal the rest continues on the next
+    line, from the column `indent` on, which is the width of `before`."""
+    text = one_line(text)
+    width = terminal_width()
+    room = 0 if width is None else width - indent
+    lines = wrapped(text, room) if room >= _LEAST_ROOM else [text]
+    for number, line in enumerate(lines):
+        write_line(f"{' ' * indent if number else before}{line}".rstrip())
+
+
+def write_text(text: str) -> None:
+    """Print our own lines, or a whole document, on stdout. Nothing in it is escaped."""
+    sys.stdout.write(text)
+
+
+def is_standard_output(path: str) -> bool:
+    """Whether an option's value means stdout: `-`, or the file to which stdout goes."""
+    if path == "-":
+        return True
+    try:
+        return os.path.samestat(os.stat(path), os.fstat(1))
+    except OSError:
+        return False
+
+
+def write_bytes(lines: memoryview) -> None:
+    """Print whole lines of JSON in UTF-8, escaped as by safe_json, after the text that was printed
+    before."""
+    sys.stdout.flush()
+    raw = bytes(lines)
+    if not raw.isascii() or b"\x7f" in raw:
+        lines = memoryview(_UNSAFE_JSON_BYTES.sub(_escaped, raw))
+    while lines:  # With PYTHONUNBUFFERED a write may take only a part.
+        lines = lines[sys.stdout.buffer.write(lines) :]
+
+
+def _escaped(found: re.Match[bytes]) -> bytes:
+    return b"\\u%04x" % ord(found[0].decode())
+
+
+def write_json(value: Mapping[str, Any]) -> None:
+    """Print one JSON object on its own line."""
+    sys.stdout.write(json_text(value) + "\n")
+
+
+def json_text(value: Any) -> str:
+    """Compact JSON in UTF-8, with keys in the given order. json_value says how values that JSON
+    lacks are written."""
+    try:
+        return safe_json(_ENCODER.encode(value))
+    except (TypeError, ValueError):  # Keys that are no text, or NaN.
+        return safe_json(_ENCODER.encode(json_value(value)))
+
+
+def json_value(value: Any) -> Any:
+    """Times as ms since the epoch, binary as base64, NaN and infinities as text."""
+    if value is None or isinstance(value, str | bool | int):
+        return value
+    if isinstance(value, Mapping):
+        return {str(key): json_value(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [json_value(item) for item in value]
+    return _json_scalar(value)
+
+
+# One encoder for all lines: making one takes longer than encoding a row.
+_ENCODER = json.JSONEncoder(
+    ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=json_value
+)
+
+
+def _json_scalar(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if isinstance(value, Decimal):
+        return int(value) if value == value.to_integral_value() else float(value)
+    if isinstance(value, bytes | bytearray | memoryview):
+        return base64.b64encode(bytes(value)).decode("ascii")
+    if isinstance(value, datetime):
+        return ms_of(value)
+    return value.isoformat() if hasattr(value, "isoformat") else str(value)
+
+
+def cell_text(value: Any) -> str:
+    """A value in a table or CSV: NULL as a word, plain digits, times as ISO-8601 in UTC, nested
+    values as JSON."""
+    if value is None:
+        return "NULL"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return _plain_float(value)
+    if isinstance(value, Decimal):
+        return format(value, "f")
+    if isinstance(value, datetime):
+        return time_text(value)
+    if isinstance(value, date):
+        return value.isoformat()
+    if isinstance(value, Mapping | list | tuple):
+        return json_text(_with_iso_times(value))
+    return str(_json_scalar(value)) if not isinstance(value, str | int) else str(value)
+
+
+def _with_iso_times(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return time_text(value)
+    if isinstance(value, Mapping):
+        return {key: _with_iso_times(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_with_iso_times(item) for item in value]
+    return value
+
+
+def _plain_float(value: float) -> str:
+    return format(Decimal(repr(value)), "f") if math.isfinite(value) else str(value)
+
+
+def time_text(moment: datetime) -> str:
+    """ISO-8601 in UTC with milliseconds, and with microseconds where there are any."""
+    moment = as_utc(moment)
+    precision = "microseconds" if moment.microsecond % 1000 else "milliseconds"
+    return moment.replace(tzinfo=None).isoformat(timespec=precision) + "Z"
+
+
+def ms_text(milliseconds: int) -> str:
+    """A record's time as ISO-8601. A time that no calendar has (hostile input) is shown as the
+    number."""
+    try:
+        return time_text(_EPOCH + milliseconds * _MILLISECOND)
+    except OverflowError:
+        return f"{milliseconds}ms"
+
+
+def ms_of(moment: datetime) -> int:
+    """The moment in ms since 1970, rounded down."""
+    return (as_utc(moment) - _EPOCH) // _MILLISECOND
+
+
+def as_utc(moment: datetime) -> datetime:
+    """The same moment in UTC. A moment without a zone, as SQL engines give it, is taken as UTC."""
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+
+
+def write_table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> int:
+    """Print an aligned table, with numbers on the right. Returns the number of rows. On a narrower
+    terminal, cells continue on the lines below."""
+    room = terminal_width()
+    remaining = iter(rows)
+    head = list(itertools.islice(remaining, MEASURED_ROWS))
+    right = [_is_numeric(row[index] for row in head) for index in range(len(columns))]
+    shown = [_cells(row) for row in head]
+    names = [one_line(name) for name in columns]
+    widths = widths_of(names, shown, room)
+    wrap = room is not None
+    for line in row_lines(names, widths, [False] * len(names), wrap=wrap):
+        write_line(line)
+    write_line("  ".join("-" * width for width in widths))
+    count = 0
+    for row in itertools.chain(shown, map(_cells, remaining)):
+        for line in row_lines(row, widths, right, wrap=wrap):
+            write_line(line)
+        count += 1
+    return count
+
+
+def _cells(row: Sequence[Any]) -> list[str]:
+    return [one_line(cell_text(value)) for value in row]
+
+
+def _is_numeric(values: Iterable[Any]) -> bool:
+    seen = [value for value in values if value is not None]
+    return bool(seen) and all(
+        isinstance(value, int | float | Decimal) and not isinstance(value, bool) for value in seen
+    )
+
+
+def write_rows(rows: Sequence[Mapping[str, Any]], *, json_output: bool) -> None:
+    """Print rows with the same columns as lines of JSON, or as a table; nothing where there are
+    none."""
+    if json_output:
+        for row in rows:
+            write_json(row)
+    elif rows:
+        write_table(tuple(rows[0]), [tuple(row.values()) for row in rows])
+
+
+def write_either(
+    rows: Iterable[Mapping[str, Any]], lines: Iterable[str], *, json_output: bool
+) -> None:
+    """Print the rows as lines of JSON, or else the lines of text."""
+    if json_output:
+        for row in rows:
+            write_json(row)
+    else:
+        for line in lines:
+            write_line(line)
+
+
+def more_line(shown: int, total: int) -> Iterator[str]:
+    """The line behind the first `shown` of `total` items; none where there are no more. shown: the
+    value of --limit."""
+    if total > shown:
+        yield f"... and {total - shown} more; --limit {total} or --json lists all"
+
+
+def write_counts(counts: Mapping[str, int], *, json_output: bool) -> None:
+    """Print the rows of each table, for `ingest` and `build`."""
+    rows = [{"table": table, "rows": count} for table, count in counts.items()]
+    write_rows(rows, json_output=json_output)
+
+
+def counted(count: int, noun: str) -> str:
+    """A count with its noun, such as 1 record, 2 records."""
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def complain(text: str) -> None:
+    """Print one line on stderr about the input, after what was printed so far."""
+    sys.stdout.flush()
+    for progress in list(_SHOWN):
+        progress.clear()
+    sys.stderr.write(one_line(text) + "\n")
+
+
+def error_line(text: str) -> None:
+    """Print the line that ends a command that can't do what it was asked."""
+    complain(f"kraftlake: error: {text}")
+
+
+class ProgressLine:
+    """Shows on stderr how far long work is. It shows nothing unless stderr is a terminal."""
+
+    def __init__(self, stream: TextIO | None = None, *, output_waits: bool = False) -> None:
+        """output_waits: whether nothing goes to stdout before the progress is cleared."""
+        self._stream = stream or sys.stderr
+        # a terminal shows both streams, and would show the progress inside the output
+        self._enabled = self._stream.isatty() and (output_waits or not sys.stdout.isatty())
+        self._next = time.monotonic() + _PROGRESS_AFTER
+        self._shown = False
+
+    def show(self, text: str) -> None:
+        """Show `text` instead of the last progress: at most five times a second, and not in the
+        first second."""
+        now = time.monotonic()
+        if not self._enabled or now < self._next:
+            return
+        self._next = now + _PROGRESS_EVERY
+        self._shown = True
+        _SHOWN.add(self)
+        self._stream.write(f"\r{one_line(text)[:100]:<100}")
+        self._stream.flush()
+
+    def clear(self) -> None:
+        """Remove the progress, before a message or at the end."""
+        if self._shown:
+            self._stream.write(f"\r{'':<100}\r")
+            self._stream.flush()
+            self._shown = False
+            _SHOWN.discard(self)
+
+
+_SHOWN: set[ProgressLine] = set()
+"""The progress whose line is on the terminal now."""

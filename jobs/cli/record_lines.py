@@ -1,0 +1,81 @@
+"""A record as a line of text or of JSON, from any source: a metadata or control record, or one
+whose content only its producer understands."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jobs.cli.output import json_text, ms_text, one_line, safe_json
+from replica.format.record import Record
+from replica.metadata.log_record import LogRecord
+from replica.metadata.redact import Redactor
+
+
+def record_line(record: Record, epoch: int, read: LogRecord, json_start: str | None) -> str:
+    """The line of a record: offset, epoch, time, type, version, and the content as Kafka's JSON.
+
+    json_start: the beginning of a line of JSON, up to and with `"offset":`; None for a line of
+    text, whose time is in UTC.
+    """
+    if json_start is None:
+        return f"{_text_start(record, epoch)}{read.record_type} v{read.version}  {_shown(read)}\n"
+    return (
+        f'{json_start}{record.offset},"epoch":{epoch},'
+        f'"timestamp":{record.timestamp},"type":"{read.record_type}",'
+        f'"version":{read.version},"data":{safe_json(read.json_text())}}}\n'
+    )
+
+
+def opaque_line(
+    record: Record, epoch: int, redactor: Redactor | None, json_start: str | None
+) -> str:
+    """The line of a record that only its producer understands: its offset, epoch, time, key and
+    value; in JSON its headers too. redactor: hides keys and values; None shows them. json_start: as
+    for record_line."""
+    if json_start is None:
+        return f"{_text_start(record, epoch)}{opaque_text(record, redactor)}\n"
+    plain: dict[str, Any] = {
+        "epoch": epoch,
+        "timestamp": record.timestamp,
+        "key": _text_or_base64(_hidden(record.key, redactor)),
+        "value": _text_or_base64(_hidden(record.value, redactor)),
+        "headers": [[h.key, _text_or_base64(_hidden(h.value, redactor))] for h in record.headers],
+    }
+    return f"{json_start}{record.offset},{json_text(plain)[1:]}\n"
+
+
+def opaque_text(record: Record, redactor: Redactor | None) -> str:
+    """Key and value of such a record. redactor: hides them; None shows them."""
+    key, value = (_text(_hidden(raw, redactor)) for raw in (record.key, record.value))
+    return f"{key}  {value}"
+
+
+def _text_start(record: Record, epoch: int) -> str:
+    return f"{record.offset:>10}  {epoch:>4}  {ms_text(record.timestamp)}  "
+
+
+def _hidden(raw: bytes | None, redactor: Redactor | None) -> bytes | None:
+    if raw is None or redactor is None:
+        return raw
+    return redactor.fingerprint("unreadable", raw).encode("ascii")
+
+
+def _text_or_base64(raw: bytes | None) -> object:
+    """Text where it is UTF-8, else an object {"base64": ...}."""
+    if raw is None:
+        return None
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError:
+        return {"base64": raw}
+
+
+def _text(raw: bytes | None) -> str:
+    return "null" if raw is None else one_line(raw.decode("utf-8", "backslashreplace"))
+
+
+def _shown(read: LogRecord) -> str:
+    """The text with escapes for control characters. Kafka escapes only those below 0x20, but a
+    terminal also obeys those above 0x7f."""
+    text = read.json_text()
+    return text if text.isprintable() else one_line(text)

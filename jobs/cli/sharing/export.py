@@ -1,0 +1,184 @@
+"""`kraftlake export`: tables of a lake, or the answer to a query, for programs that don't read
+Delta.
+
+delta-rs reads the tables as for `kraftlake sql`, so neither Java nor Spark is needed. Batches
+stream through, so memory doesn't grow with a table. The result becomes visible when it is
+complete.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from jobs.cli.asking.query_result import LakeQuery, QueryError
+from jobs.cli.asking.questions import question
+from jobs.cli.asking.sql import explained
+from jobs.cli.asking.sql_text import check_reads_only, tables_named
+from jobs.cli.commands.sharing import ExportOptions
+from jobs.cli.output import complain, write_json, write_table
+from pipelines.lake import Lake
+from pipelines.lake.tables import tables_of
+from replica.errors import UnwritableFileError, UsageError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from jobs.cli.sharing.export_targets import Exported, Write
+
+FORMS = {
+    "duckdb": (".duckdb",),
+    "sqlite": (".sqlite", ".sqlite3", ".db"),
+    "parquet": (".parquet",),
+    "csv": (".csv",),
+    "views": (".sql",),
+}
+"""The forms, with the endings of -o that choose each."""
+_OF_FILES = ("parquet", "csv")
+ANSWER = "answer"
+"""The name of the table with a query's answer."""
+
+
+def run(request: ExportOptions) -> int:
+    """Write the tables, and print how many rows each has. Returns 0. Raises KraftlakeError."""
+    from jobs.cli.sharing.export_targets import target_of, write_views  # These load pyarrow.
+
+    query = request.query if request.question is None else question(request.question).sql
+    form = _form(request)
+    in_lake = tables_of(request.lake)
+    queries = _queries(query, request.tables or in_lake, in_lake)
+    if form == "views":
+        if query is not None:
+            raise UsageError(
+                f"-o {request.output}: views are of tables, not of an answer: leave --query and "
+                "--question out, or name another form"
+            )
+        with _replaced(request) as draft:
+            return _show(request, write_views(draft, request.lake, tuple(queries)))
+    is_one_file = request.output.lower().endswith(FORMS[form])
+    if form in _OF_FILES and is_one_file and len(queries) > 1:
+        raise UsageError(
+            f"-o {request.output}: one {form} file holds one table, and {len(queries)} are wanted: "
+            "name one table, or a folder"
+        )
+    counts = {}
+    with (
+        _replaced(request) as draft,
+        target_of(form, draft, is_one_file=is_one_file) as write,
+    ):
+        for name, sql in queries.items():
+            if len(queries) > 1:
+                complain(f"export: {name}")
+            counts[name] = _write(write, _table(request.lake, name, sql, in_lake))
+    return _show(request, counts)
+
+
+def _show(request: ExportOptions, counts: Mapping[str, int]) -> int:
+    """Print how many rows each table has. Returns 0."""
+    if request.json_output:
+        for name, rows in counts.items():
+            write_json({"table": name, "rows": rows, "file": request.output})
+    else:
+        write_table(("table", "rows"), counts.items())
+    return 0
+
+
+def _form(request: ExportOptions) -> str:
+    """The form of --to, or of the ending of -o."""
+    if request.form is not None:
+        if request.form not in FORMS:
+            raise UsageError(f"--to {request.form}: choose one of {', '.join(FORMS)}")
+        return request.form
+    for form, endings in FORMS.items():
+        if request.output.lower().endswith(endings):
+            return form
+    raise UsageError(
+        f"-o {request.output}: its ending doesn't say what is wanted: end it with "
+        f"{', '.join(ends[0] for ends in FORMS.values())}, or add --to {'|'.join(FORMS)}"
+    )
+
+
+def _queries(query: str | None, tables: Sequence[str], in_lake: Sequence[str]) -> dict[str, str]:
+    """A query for each table to write, by the table's name. query: the one whose answer is wanted
+    instead of tables."""
+    from jobs.cli.asking.sql_delta_rs import quoted
+
+    if query is not None:
+        check_reads_only(query)
+        return {ANSWER: query}
+    for name in tables:
+        if name not in in_lake:
+            raise UsageError(f"{name}: the lake has no such table; it has {', '.join(in_lake)}")
+    return {name: f"SELECT * FROM {quoted(name)}" for name in tables}  # noqa: S608
+
+
+def _table(lake: Lake, name: str, query: str, in_lake: Sequence[str]) -> Exported:
+    """The table as a stream from the lake."""
+    from jobs.cli.asking.sql_delta_rs import read
+    from jobs.cli.sharing.export_targets import Exported
+    from pipelines.lake.json_view import json_columns, plain
+
+    named = [one for one in tables_named(query) if one in in_lake]
+    try:
+        reader = read(LakeQuery(lake, query, named))
+    except QueryError as error:
+        raise QueryError(explained(str(error), in_lake)) from error
+    batches: pa.RecordBatchReader = plain(reader)
+    return Exported(name, batches, json_columns(batches.schema))
+
+
+def _write(write: Write, table: Exported) -> int:
+    """Write a table. Errors of the database and of the disk become one line."""
+    try:
+        return write(table)
+    except OSError as error:
+        raise UnwritableFileError(table.name, error.strerror or str(error)) from error
+    except Exception as error:  # Each database has its own errors.
+        if type(error).__module__.split(".")[0] in ("duckdb", "_duckdb", "sqlite3", "pyarrow"):
+            raise QueryError(f"{table.name}: {' '.join(str(error).split())}") from error
+        raise
+
+
+@contextmanager
+def _replaced(request: ExportOptions) -> Iterator[Path]:
+    """A place beside -o. When all went well it is renamed to -o, otherwise it is removed."""
+    output = Path(request.output)
+    if os.path.lexists(output) and not request.overwrite:
+        raise UsageError(
+            f"-o {request.output}: is there already: name another place, or add --overwrite"
+        )
+    if output.is_symlink() or (output.is_dir() and _holds_other_things(output)):
+        raise UsageError(
+            f"-o {request.output}: is no export that could be replaced: name another place"
+        )
+    if not output.parent.is_dir():
+        raise UsageError(f"-o {request.output}: there is no folder {output.parent}: make it first")
+    draft = output.with_name(f".{output.name}.{os.getpid()}.part")
+    try:
+        _remove(draft)
+        yield draft
+        _remove(output)
+        os.replace(draft, output)
+    except OSError as error:
+        raise UsageError(
+            f"-o {request.output}: {error.strerror or error}; name a place that can be written"
+        ) from error
+    finally:
+        _remove(draft)
+
+
+def _holds_other_things(folder: Path) -> bool:
+    """Whether a folder holds other things than the files of an earlier export."""
+    files = (path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir())
+    return any(path.is_symlink() or path.suffix[1:] not in _OF_FILES for path in files)
+
+
+def _remove(place: Path) -> None:
+    if place.is_dir() and not place.is_symlink():
+        shutil.rmtree(place)
+    else:
+        place.unlink(missing_ok=True)

@@ -1,0 +1,236 @@
+"""`kraftlake mcp`: a lake or directories for programs that speak the Model Context Protocol.
+
+A client starts this process and talks to it on standard input and output. Every tool only reads: it
+runs one of kraftlake's own commands with --json on what the server was started with, within limits.
+No argument of a tool can name another place or show what is redacted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Literal
+
+from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp.types import ToolAnnotations
+from pydantic import Field
+
+from jobs.cli.sharing.mcp_limits import CallLimits, output_of
+
+_READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
+_LAKE_QUESTIONS = (
+    "Tables are named bronze.x, silver.x and gold.x; the tool `tables` lists them. The dialect is "
+    "DataFusion's, close to PostgreSQL's; offset is a reserved word: write \"offset\"."
+)
+_ABOUT = (
+    "Reads the metadata log of Apache Kafka clusters (KRaft): what happened, who led when, what "
+    "changed, what is wrong, and whether a planned change is safe. Offsets are those of the "
+    "metadata log, times UTC in ms since the epoch. Secrets are replaced by fingerprints that "
+    "begin with ***. An answer with a value of `cut` is not complete: ask for less."
+)
+
+_FINDINGS = {
+    "info": "SELECT * FROM gold.findings",
+    "warning": "SELECT * FROM gold.findings WHERE severity IN ('warning', 'error')",
+    "error": "SELECT * FROM gold.findings WHERE severity = 'error'",
+}
+"""The findings in a lake, of this severity or worse."""
+
+Severity = Literal["info", "warning", "error"]
+Cluster = Annotated[str | None, Field(description="Id of the cluster, where there are several")]
+Moment = Annotated[str | None, Field(description="A time: ISO 8601 in UTC, or ms since the epoch")]
+Offset = Annotated[int | None, Field(ge=0, description="An offset of the metadata log")]
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """What the server was started with: a lake's place, or paths of directories."""
+
+    lake: str | None = None
+    paths: tuple[str, ...] = ()
+    limits: CallLimits = field(default_factory=CallLimits)
+
+    async def ask(
+        self, command: str, fine: Collection[int] = (0,), **options: object
+    ) -> dict[str, Any]:
+        """The rows that a command prints about what is served. fine: as in output_of. options: by
+        name, with _ for -; None and False leave an option out. Raises ToolError with the command's
+        error."""
+        words = [command, "--json", *_words(options)]
+        if self.lake is not None:
+            return await self.told([*words, f"--lake={self.lake}"], fine)
+        return await self.told([*words, "--", *self.paths], fine)
+
+    async def ask_lake(self, *words: str) -> dict[str, Any]:
+        """The rows that `sql` prints. Raises ToolError where directories are served."""
+        if self.lake is None:
+            raise ToolError("this server was started with directories; SQL needs --lake")
+        return await self.told(["sql", "--json", f"--lake={self.lake}", *words])
+
+    async def told(self, words: Sequence[str], fine: Collection[int] = (0,)) -> dict[str, Any]:
+        """The rows that the command of these words prints. fine: as in output_of. Raises ToolError
+        with the command's error."""
+        told = await output_of(words, self.limits, fine)
+        if told.error:
+            raise ToolError(told.error)
+        return {"rows": list(told.rows), "cut": told.why_cut}
+
+
+def _words(options: Mapping[str, object]) -> list[str]:
+    """The options as words. An option and its value are one word, so that no value can be taken for
+    an option."""
+    words: list[str] = []
+    for name, value in options.items():
+        word = f"--{name.replace('_', '-')}"
+        if value is True:
+            words.append(word)
+        elif value is not None and value is not False:
+            words.append(f"{word}={value}")
+    return words
+
+
+def server_of(served: Served) -> MCPServer:
+    """The server with its tools."""
+    server = MCPServer("kraftlake", instructions=_ABOUT, log_level="ERROR")
+    _add_what_happened(server, served)
+    _add_what_is(server, served)
+    if served.lake is not None:
+        _add_sql(server, served)
+    return server
+
+
+def _add_what_happened(server: MCPServer, served: Served) -> None:
+    if served.lake is None:
+
+        @server.tool(annotations=_READS)
+        async def timeline(
+            event: Annotated[
+                str | None, Field(description="Only such events: election, 'broker_*', ...")
+            ] = None,
+            from_time: Moment = None,
+            to_time: Moment = None,
+            cluster: Cluster = None,
+        ) -> dict[str, Any]:
+            """What happened by clock time: elections with their probable cause, voters, brokers,
+            fencing, snapshots, divergences and truncations."""
+            return await served.ask(
+                "timeline", event=event, from_time=from_time, to_time=to_time, cluster=cluster
+            )
+
+    @server.tool(annotations=_READS)
+    async def who_led() -> dict[str, Any]:
+        """Who led the metadata quorum when: leader, epoch and start offset of each election."""
+        if served.lake is None:
+            return await served.ask("timeline", event="election")
+        return await served.ask_lake("--question", "leader-epochs")
+
+    @server.tool(annotations=_READS)
+    async def history(
+        topic: str | None = None,
+        broker: Annotated[int | None, Field(ge=0)] = None,
+        principal: Annotated[str | None, Field(description="Such as User:alice")] = None,
+        config: Annotated[str | None, Field(description="Name of a config")] = None,
+        from_time: Moment = None,
+        to_time: Moment = None,
+        cluster: Cluster = None,
+    ) -> dict[str, Any]:
+        """The changes of a topic, broker, principal or config, oldest first, with old and new
+        values. Name at least one of them."""
+        return await served.ask(
+            "history",
+            topic=topic,
+            broker=broker,
+            principal=principal,
+            config=config,
+            from_time=from_time,
+            to_time=to_time,
+            cluster=cluster,
+        )
+
+    @server.tool(annotations=_READS)
+    async def findings(
+        severity: Annotated[Severity, Field(description="At least of this severity")] = "warning",
+    ) -> dict[str, Any]:
+        """What is wrong with files, logs, snapshots and the cluster: rule, place and message. The
+        tool `explain` says what a rule means."""
+        if served.lake is None:
+            return await served.ask("check", fine=(0, 1), family="all", severity=severity)
+        return await served.ask_lake("--", _FINDINGS[severity])
+
+    @server.tool(annotations=_READS)
+    async def explain(rule: str) -> dict[str, Any]:
+        """What a finding means, what Kafka does then, and what to do next."""
+        return await served.told(["explain", "--json", "--", rule])
+
+
+def _add_what_is(server: MCPServer, served: Served) -> None:
+    @server.tool(annotations=_READS)
+    async def state(
+        at_offset: Offset = None,
+        at_time: Moment = None,
+        entity: Annotated[
+            str | None, Field(description="topic, partition, config, broker, acl, voters, ...")
+        ] = None,
+        topic: str | None = None,
+        name: Annotated[str | None, Field(description="Such as orders-0; * may be used")] = None,
+        cluster: Cluster = None,
+    ) -> dict[str, Any]:
+        """The cluster's metadata as it was at an offset or a time; the newest without both."""
+        return await served.ask(
+            "state",
+            at_offset=at_offset,
+            at_time=at_time,
+            cluster=cluster,
+            entity=entity,
+            topic=topic,
+            name=name,
+        )
+
+    @server.tool(annotations=_READS)
+    async def exposure(cluster: Cluster = None) -> dict[str, Any]:
+        """What the failure of each rack, broker, pair of brokers and voter would take away now."""
+        return await served.ask("state", exposure=True, cluster=cluster)
+
+    @server.tool(annotations=_READS)
+    async def sizes(cluster: Cluster = None) -> dict[str, Any]:
+        """How many topics, partitions and so on there are, and what fills the log."""
+        return await served.ask("state", sizes=True, cluster=cluster)
+
+    @server.tool(annotations=_READS)
+    async def is_it_safe(
+        stop_brokers: Annotated[
+            list[int] | None, Field(description="Ids of brokers that stop at the same time")
+        ] = None,
+        stop_rack: str | None = None,
+        remove_voter: Annotated[int | None, Field(ge=0)] = None,
+        add_voter: Annotated[int | None, Field(ge=0)] = None,
+        upgrade: Annotated[str | None, Field(description="A Kafka release, such as 4.4")] = None,
+        to_dynamic: Annotated[bool, Field(description="To kraft.version 1")] = False,
+        cluster: Cluster = None,
+    ) -> dict[str, Any]:
+        """Whether planned changes are safe, unsafe or unknown, with the reasons. Nothing is
+        changed."""
+        stopped = None if stop_brokers is None else ",".join(map(str, stop_brokers))
+        return await served.ask(
+            "plan",
+            fine=(0, 1, 3),
+            stop_broker=stopped,
+            stop_rack=stop_rack,
+            remove_voter=remove_voter,
+            add_voter=add_voter,
+            upgrade=upgrade,
+            to_dynamic=to_dynamic,
+            cluster=cluster,
+        )
+
+
+def _add_sql(server: MCPServer, served: Served) -> None:
+    @server.tool(annotations=_READS)
+    async def tables() -> dict[str, Any]:
+        """The tables and views of the lake, with their columns and what these mean."""
+        return await served.ask_lake("--tables")
+
+    @server.tool(annotations=_READS, description=f"The answer to one SELECT. {_LAKE_QUESTIONS}")
+    async def sql(query: Annotated[str, Field(min_length=2)]) -> dict[str, Any]:
+        return await served.ask_lake("--", query)
