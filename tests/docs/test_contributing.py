@@ -35,7 +35,7 @@ def _git(*arguments: str) -> str | None:
 
 def _moved_since(commit: str) -> dict[str, str]:
     """The files that have other names now than at the commit, with these names."""
-    told = _git("diff", "-M40%", "-l0", "--diff-filter=R", "--name-status", commit, "HEAD") or ""
+    told = _git("diff", "-M75%", "-l0", "--diff-filter=R", "--name-status", commit, "HEAD") or ""
     return {before: now for _, before, now in (line.split("\t") for line in told.splitlines())}
 
 
