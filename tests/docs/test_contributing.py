@@ -35,8 +35,15 @@ def _git(*arguments: str) -> str | None:
 
 def _moved_since(commit: str) -> dict[str, str]:
     """The files that have other names now than at the commit, with these names."""
-    told = _git("diff", "-M75%", "-l0", "--diff-filter=R", "--name-status", commit, "HEAD") or ""
-    return {before: now for _, before, now in (line.split("\t") for line in told.splitlines())}
+    log = _git(
+        "log", "--reverse", "-M90%", "--diff-filter=R", "--name-status", "--format=", f"{commit}.."
+    )
+    now: dict[str, str] = {}
+    for line in filter(None, (log or "").splitlines()):
+        _, before, after = line.split("\t")
+        now = {first: after if last == before else last for first, last in now.items()}
+        now.setdefault(before, after)
+    return now
 
 
 def test_each_of_the_six_frequent_changes_has_a_list() -> None:
