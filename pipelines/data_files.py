@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import uuid
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from pyarrow import fs
 
@@ -91,6 +92,22 @@ def write_data_file(
     return NewFile(
         name, info.size, info.mtime_ns // 10**6, footer.num_rows, counts, _bounds(footer, bounded)
     )
+
+
+def read_data_file(folder: str, name: str) -> pa.Table:
+    """All rows of a file of the folder. Raises OSError; UnreadableFileError where the object store
+    refuses."""
+    if not is_uri(folder):
+        return pq.read_table(f"{folder}/{name}", partitioning=None)
+    with opened(folder) as (store, root):
+        return pq.read_table(f"{root.rstrip('/')}/{name}", filesystem=store, partitioning=None)
+
+
+def data_set(folder: str, names: Sequence[str]) -> ds.Dataset:
+    """Files of the folder as one data set, of which readers take columns and rows as they need
+    them. Raises the errors of read_data_file."""
+    with _opened(folder) as (store, root):
+        return ds.dataset([f"{root}/{name}" for name in names], filesystem=store, format="parquet")
 
 
 def remove_data_files(folder: str, names: Iterable[str]) -> None:

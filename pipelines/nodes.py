@@ -12,12 +12,11 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
-from pipelines.in_memory.derived import Gold, Silver, small_gold
+from pipelines.in_memory.derived import Gold, Silver
 from pipelines.in_memory.epochs import leader_epochs, voter_sets
 from pipelines.in_memory.health_rules import EXPOSURE, FINDING
 from pipelines.in_memory.histories import divergence_points
 from pipelines.in_memory.judgements import findings
-from pipelines.in_memory.metadata import metadata_changes, metadata_history
 from pipelines.in_memory.quorum.elections import elections, votes
 from pipelines.in_memory.quorum.log_growth import batch_sizes, log_growth
 from pipelines.in_memory.quorum.retention_forecast import retention_forecast
@@ -32,6 +31,8 @@ Content: TypeAlias = Sequence[Row] | Iterator[Row] | pa.Table
 
 
 SILVER_NODES: Mapping[Contract, Callable[[Silver], Content]] = {
+    silver.LOG_RUNS: lambda of: of.runs,
+    silver.CAPTURE_GROUPS: lambda of: of.groups,
     silver.LEADER_EPOCHS: lambda of: leader_epochs(of.bronze, of.held),
     silver.VOTER_SETS: lambda of: voter_sets(of.bronze, of.control, of.snapshot_sets),
 }
@@ -40,8 +41,7 @@ SILVER_NODES: Mapping[Contract, Callable[[Silver], Content]] = {
 
 def _findings(of: Gold) -> list[Row]:
     """All findings except those between clusters."""
-    found = of.judged, of.records.compared, of.committed, of.silver.groups, of.health(FINDING)
-    return findings(of.bronze, *found)
+    return findings(of.silver, of.judged, of.records.compared, of.health(FINDING))
 
 
 def _elections(of: Gold) -> list[Row]:
@@ -50,7 +50,8 @@ def _elections(of: Gold) -> list[Row]:
 
 
 def _retention_forecast(of: Gold) -> Iterator[Row]:
-    return retention_forecast(of.bronze.whole_captures, of.bronze.snapshots, of.branch, of.cadence)
+    growth = of.silver.newest_ms, of.records.facts.recent
+    return retention_forecast(of.bronze.whole_captures, of.bronze.snapshots, *growth, of.cadence)
 
 
 GOLD_NODES: Mapping[Contract, Callable[[Gold], Content]] = {
@@ -64,9 +65,9 @@ GOLD_NODES: Mapping[Contract, Callable[[Gold], Content]] = {
     quorum.VOTER_BELIEFS: lambda of: voter_beliefs(
         of.bronze.whole_captures, of.stated, of.silver.groups
     ),
-    quorum.LOG_GROWTH: lambda of: log_growth(of.silver.cluster_id, of.branch, of.records.lengths),
+    quorum.LOG_GROWTH: lambda of: log_growth(of.silver.cluster_id, of.records.facts),
     quorum.SNAPSHOT_CADENCE: lambda of: of.cadence,
-    quorum.BATCH_SIZES: lambda of: batch_sizes(of.silver.cluster_id, of.branch),
+    quorum.BATCH_SIZES: lambda of: batch_sizes(of.silver.cluster_id, of.records.facts),
     quorum.RETENTION_FORECAST: _retention_forecast,
     gold.FAILURE_EXPOSURE: lambda of: of.health(EXPOSURE),
     gold.SNAPSHOT_VALIDITY: lambda of: snapshot_validity(of.judged),
@@ -74,15 +75,3 @@ GOLD_NODES: Mapping[Contract, Callable[[Gold], Content]] = {
 }
 """The tables of gold, except gold.metadata_history and gold.metadata_changes, which have rows for
 each record. The rows of gold.findings lack the findings between clusters."""
-
-
-def small_tables(of: Silver) -> Iterator[tuple[Contract, Content]]:
-    """All tables of silver and gold of a small cluster."""
-    for contract, made in SILVER_NODES.items():
-        yield contract, made(of)
-    yield silver.COMMITTED_LOG, of.committed.table()
-    derived, written = small_gold(of)
-    yield gold.METADATA_HISTORY, metadata_history(written)
-    yield gold.METADATA_CHANGES, metadata_changes(written)
-    for node, of_gold in GOLD_NODES.items():
-        yield node, of_gold(derived)

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipelines.in_memory.rows import EPOCH, MICROSECOND
+from pipelines.in_memory.rows import EPOCH, MICROSECOND, from_microseconds
 from pipelines.tables.keys import BATCH_KEYS, REPLICA_KEYS
 from replica.model.keys import ReplicaId
 
@@ -29,8 +29,8 @@ _NUMBERS = ("base_offset", "last_offset", "leader_epoch", "crc", "record_count",
 
 COLUMNS = (
     *BATCH_KEYS,
-    "last_offset", "record_count", "size_bytes", "position", "crc_valid",
-    "max_timestamp", "file", "last_seen", "truncated_at", "in_log",
+    "last_offset", "record_count", "size_bytes", "crc_valid",
+    "max_timestamp", "last_seen", "truncated_at", "in_log",
 )  # fmt: skip
 """The columns of bronze.log_batches that Batches is made from."""
 
@@ -50,7 +50,8 @@ class Batches:
 
     replicas: the replicas in the order of their keys. replica: the index of each batch's replica in
     `replicas`. max_timestamp: microseconds since the epoch, or NO_TIME. is_sound: whether any
-    capture held the batch undamaged. told: the other columns of COLUMNS.
+    capture held the batch undamaged. told: the other columns of COLUMNS; and, where the batches are
+    runs of batches (pipelines.in_memory.log_runs), `batches`: how many are in a run.
     """
 
     replicas: tuple[ReplicaId, ...]
@@ -77,9 +78,9 @@ class Batches:
             replicas,
             replica[order],
             **{name: column[order] for name, column in numbers.items()},
-            max_timestamp=_times(rows["max_timestamp"])[order],
+            max_timestamp=times_of(rows["max_timestamp"])[order],
             is_sound=rows["crc_valid"].to_numpy().astype(bool)[order],
-            told=_told(rows).take(pa.array(order)),
+            told=rows.select([n for n in _TOLD if n in rows.column_names]).take(pa.array(order)),
         )
 
     def __len__(self) -> int:
@@ -125,28 +126,23 @@ class Batches:
                 return place
         return None
 
-    def ids(self) -> pa.Table:
-        """The values of BATCH_KEYS of all batches, without the cluster's id."""
-        codes = pa.array(self.replica)
-        nodes = pa.array([one.node_id for one in self.replicas], pa.int32())
-        directories = pa.array([one.directory_id for one in self.replicas], pa.string())
-        columns = nodes.take(codes), directories.take(codes), pa.array(self.base_offset)
-        epochs = pa.array(self.leader_epoch).cast(pa.int32())
-        return pa.table([*columns, epochs, pa.array(self.crc)], names=[*BATCH_KEYS[1:]])
-
     def identity(self, place: int) -> tuple[int, int, int]:
         """(base_offset, leader_epoch, crc) of a batch, which are the same on all replicas."""
         columns = self.base_offset, self.leader_epoch, self.crc
         base_offset, leader_epoch, crc = (int(column[place]) for column in columns)
         return base_offset, leader_epoch, crc
 
-    def at_offset(self, replica: ReplicaId, epoch: int, offset: int) -> list[int]:
-        """The indexes of a replica's batches of an epoch that hold an offset."""
-        mine = self.of_replica(replica)
-        is_there = (self.base_offset[mine] <= offset) & (offset <= self.last_offset[mine])
-        places = np.flatnonzero(is_there & (self.leader_epoch[mine] == epoch))
-        found: list[int] = (places + mine.start).tolist()
-        return found
+    def first_held(self, place: int) -> datetime:
+        """The first time at which a capture held the batch."""
+        spans = self._spans
+        first = np.searchsorted(spans.place, place)
+        return from_microseconds(int(spans.first[first]))
+
+    def is_one(self, place: int) -> bool:
+        """Whether the index stands for one batch, and not for a run of several."""
+        if "batches" not in self.told.column_names:
+            return True
+        return bool(self.told["batches"][place].as_py() == 1)
 
     def held_at(self, replica: ReplicaId, moment: datetime) -> Places:
         """The batches that the replica's log held undamaged at a moment, sorted by offset."""
@@ -163,9 +159,9 @@ class Batches:
         spans = self.told["in_log"].combine_chunks()
         place = pc.list_parent_indices(spans).to_numpy().astype(np.int64)
         flat = spans.flatten()
-        last = _times(flat.field("to"))
+        last = times_of(flat.field("to"))
         last[last == NO_TIME] = _OPEN
-        return _Spans(place, _times(flat.field("from")), last)
+        return _Spans(place, times_of(flat.field("from")), last)
 
     @cached_property
     def entries(self) -> Longs:
@@ -197,11 +193,7 @@ def _replicas(rows: pa.Table) -> tuple[tuple[ReplicaId, ...], Longs]:
     return replicas, ranks[of_row.reshape(-1)]
 
 
-def _told(rows: pa.Table) -> pa.Table:
-    """The columns that stay as they are. Many batches are in few files, so the names of the files
-    are encoded by a dictionary."""
-    told = rows.select(["position", "file", "last_seen", "truncated_at", "in_log"])
-    return told.set_column(1, "file", rows["file"].combine_chunks().dictionary_encode())
+_TOLD = ("last_seen", "truncated_at", "in_log", "batches")
 
 
 def digests(crc: Longs, size_bytes: Longs) -> Longs:
@@ -225,7 +217,7 @@ def longs(column: pa.ChunkedArray) -> Longs:
     return np.asarray(column.cast(pa.int64()).to_numpy(), np.int64)
 
 
-def _times(column: pa.ChunkedArray | pa.Array) -> Longs:
+def times_of(column: pa.ChunkedArray | pa.Array) -> Longs:
     """Microseconds since the epoch, NO_TIME for None."""
     numbers = column.cast(pa.timestamp("us", tz="UTC")).cast(pa.int64()).fill_null(NO_TIME)
     return np.array(numbers.to_numpy(), np.int64)

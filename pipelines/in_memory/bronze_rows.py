@@ -1,28 +1,28 @@
-"""The rows of one cluster in bronze's tables."""
+"""What the derived tables of one cluster are made from, besides its records."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
 
 from pipelines.in_memory.batches import Batches
-from pipelines.in_memory.rows import Row, of_cluster
+from pipelines.in_memory.cluster_tables import ClusterTables
+from pipelines.in_memory.log_runs import rows_of_runs
+from pipelines.in_memory.rows import Row
+from pipelines.tables import bronze
 from pipelines.tables.keys import replica_of
 
 
 @dataclass(frozen=True)
 class BronzeRows:
-    """The rows of one cluster in the tables of bronze.DERIVED_FROM, in that order and with the
-    tables' columns. Of a large cluster, records and snapshot_records are only the control records,
-    without `payload`: Spark's workers replay the others."""
+    """The rows of one cluster in bronze's tables, with the tables' columns. batches: the runs of
+    its batches, each in the place of a batch. found: bronze.findings."""
 
     captures: Sequence[Row]
     batches: Batches
-    records: pa.Table
     snapshots: Sequence[Row]
-    snapshot_records: pa.Table
     state: Sequence[Row]
     found: Sequence[Row]
 
@@ -36,16 +36,12 @@ class BronzeRows:
         ]
 
     @staticmethod
-    def of(cluster_id: str, tables: Iterable[pa.Table]) -> BronzeRows:
-        """The rows of one cluster. tables: those of bronze.DERIVED_FROM, in that order."""
-        captures, batches, records, snapshots, snapshot_records, *others = (
-            of_cluster(table, cluster_id) for table in tables
-        )
+    def of(tables: ClusterTables, runs: pa.Table) -> BronzeRows:
+        """The rows of a cluster. runs: its rows of silver.log_runs."""
         return BronzeRows(
-            captures.to_pylist(),
-            Batches.of(batches),
-            records,
-            snapshots.to_pylist(),
-            snapshot_records,
-            *(table.to_pylist() for table in others),
+            tables.rows(bronze.CAPTURES),
+            Batches.of(rows_of_runs(runs)),
+            tables.rows(bronze.SNAPSHOTS),
+            tables.rows(bronze.REPLICA_STATE),
+            tables.rows(bronze.FINDINGS),
         )

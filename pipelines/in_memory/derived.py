@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 
+import numpy as np
 import pyarrow as pa
 
-from pipelines.in_memory.batches import Batches
-from pipelines.in_memory.branch import branch_batches, tails_of
+from pipelines.in_memory.batches import NO_TIME
+from pipelines.in_memory.branch import pieces_of, tails_of
+from pipelines.in_memory.branch_facts import BranchFacts, BranchQuestions
 from pipelines.in_memory.bronze_rows import BronzeRows
+from pipelines.in_memory.cluster_tables import ClusterTables
 from pipelines.in_memory.committed import AgreedBranch, committed_log, proven_ranges
 from pipelines.in_memory.control import (
     BatchKey,
@@ -21,33 +24,48 @@ from pipelines.in_memory.control import (
 )
 from pipelines.in_memory.epochs import known_epochs
 from pipelines.in_memory.group_finding import group_findings
-from pipelines.in_memory.health import health, looks
+from pipelines.in_memory.health import looks
 from pipelines.in_memory.held import HeldBatches, ReplicaLogs
 from pipelines.in_memory.histories import leader_epoch_history, truncations
-from pipelines.in_memory.metadata import state_ranges
-from pipelines.in_memory.quorum.log_growth import lengths_of
+from pipelines.in_memory.plan import whole_snapshots
 from pipelines.in_memory.quorum.replica_status import replica_status
-from pipelines.in_memory.quorum.snapshot_cadence import snapshot_cadence
+from pipelines.in_memory.quorum.retention_forecast import MAX_MS
+from pipelines.in_memory.quorum.snapshot_cadence import marks_of, snapshot_cadence
 from pipelines.in_memory.quorum.voter_beliefs import stated_voters
-from pipelines.in_memory.replay import HeldLog, replayed
+from pipelines.in_memory.replay import BranchLog
 from pipelines.in_memory.rows import Row
 from pipelines.in_memory.snapshots import judged_snapshots
+
+_US_PER_MS = 1000
 
 
 @dataclass(frozen=True)
 class Silver:
-    """The input of silver's tables, and intermediate results that several tables share."""
+    """The input of silver's tables, and intermediate results that several tables share.
 
-    cluster_id: str
-    bronze: BronzeRows
+    runs: rows of silver.log_runs. known_groups: rows of silver.capture_groups that an earlier build
+    made, by capture_group; a group of which there is one isn't compared again.
+    """
+
+    tables: ClusterTables
+    runs: pa.Table
+    known_groups: Mapping[str, Row] = field(default_factory=dict)
+
+    @property
+    def cluster_id(self) -> str:
+        return self.tables.cluster_id
+
+    @cached_property
+    def bronze(self) -> BronzeRows:
+        return BronzeRows.of(self.tables, self.runs)
 
     @cached_property
     def control(self) -> Mapping[BatchKey, ControlRecords]:
-        return control_records(self.bronze.records)
+        return control_records(self.tables.control_records())
 
     @cached_property
     def snapshot_sets(self) -> Mapping[SnapshotKey, list[Row]]:
-        return snapshot_voter_sets(self.bronze.snapshot_records)
+        return snapshot_voter_sets(self.tables.control_in_snapshots())
 
     @cached_property
     def held(self) -> HeldBatches:
@@ -55,40 +73,62 @@ class Silver:
 
     @cached_property
     def groups(self) -> list[Row]:
-        """The rows of group_findings."""
+        """The rows of silver.capture_groups."""
         logs = ReplicaLogs(self.bronze, self.held, self.snapshot_sets)
-        return group_findings(self.cluster_id, self.bronze.whole_captures, logs)
+        captures = self.bronze.whole_captures
+        return group_findings(self.cluster_id, captures, logs, self.known_groups)
 
     @cached_property
-    def committed(self) -> AgreedBranch:
+    def agreed(self) -> AgreedBranch:
+        """The agreed branch as ranges of runs."""
         return committed_log(self.cluster_id, self.held, self.groups)
 
+    @cached_property
+    def log(self) -> BranchLog:
+        """The agreed branch as it is replayed."""
+        return BranchLog(
+            (*pieces_of(self.agreed, self.bronze.batches),),
+            (*tails_of(self.held, self.agreed),),
+            (*whole_snapshots(self.bronze.snapshots),),
+        )
 
-@dataclass
+    @cached_property
+    def newest_ms(self) -> int | None:
+        """The time of the newest record of the agreed branch, in ms since the epoch."""
+        batches, agreed = self.bronze.batches, self.agreed
+        is_on = agreed.has(batches.base_offset, batches.leader_epoch, batches.crc)
+        newest = int(batches.max_timestamp[np.flatnonzero(is_on)].max(initial=NO_TIME))
+        return None if newest == NO_TIME else newest // _US_PER_MS
+
+    @cached_property
+    def asked(self) -> BranchQuestions:
+        """What a pass over the branch is asked."""
+        newest = self.newest_ms
+        recent_ms = 0 if newest is None else newest - MAX_MS
+        return BranchQuestions(marks_of(self.bronze.snapshots), recent_ms)
+
+
+@dataclass(frozen=True)
 class Records:
-    """Results that need the cluster's records one by one. For a small cluster this process walks
-    over the records, for a large one Spark's workers do.
+    """What passes over the cluster's records found.
 
-    lengths: rows of LENGTHS (pipelines.in_memory.quorum.log_growth). compared: rows of REPLAYED,
-    one for each content of a snapshot, pair of contents and run of the log. ranges: rows of
-    gold.state_ranges. health: rows of JUDGEMENT (pipelines.in_memory.health_rules), which are made
-    last, because they need Gold's `looks`.
+    facts: those of the agreed branch. compared: rows of REPLAYED, one for each content of a
+    snapshot, pair of contents and run of the log. ranges: rows of gold.state_ranges.
     """
 
-    lengths: pa.Table
+    facts: BranchFacts
     compared: Sequence[Row]
     ranges: Sequence[Row]
-    health: Sequence[Row] = ()
 
 
 @dataclass(frozen=True)
 class Gold:
-    """The input of gold's tables, and intermediate results that several tables share. committed:
-    the agreed branch as the gate behind silver passed it."""
+    """The input of gold's tables, and intermediate results that several tables share. judge_health:
+    gives the rows of JUDGEMENT (pipelines.in_memory.health_rules) for the states of some looks."""
 
     silver: Silver
-    committed: AgreedBranch
     records: Records
+    judge_health: Callable[[Sequence[Row]], Sequence[Row]]
 
     @property
     def bronze(self) -> BronzeRows:
@@ -99,11 +139,6 @@ class Gold:
         """Rows of gold.leader_epoch_history."""
         epochs = known_epochs(self.bronze, self.silver.control)
         return leader_epoch_history(self.silver.cluster_id, epochs, self.silver.groups)
-
-    @cached_property
-    def branch(self) -> Batches:
-        """The batches of the agreed branch."""
-        return branch_batches(self.committed, self.bronze.batches)
 
     @cached_property
     def stated(self) -> Mapping[str, Row]:
@@ -121,14 +156,14 @@ class Gold:
     @cached_property
     def cadence(self) -> list[Row]:
         """Rows of gold.snapshot_cadence."""
-        return list(snapshot_cadence(self.bronze.snapshots, self.branch))
+        return list(snapshot_cadence(self.bronze.snapshots, self.records.facts.below))
 
     @cached_property
     def truncations(self) -> list[Row]:
         """Rows of gold.truncations."""
         proven = partial(proven_ranges, self.silver.held, self.silver.groups)
         of = self.bronze
-        return list(truncations(of.batches, self.committed, proven, of.captures))
+        return list(truncations(of.batches, self.silver.agreed, proven, of.captures))
 
     @cached_property
     def judged(self) -> list[Row]:
@@ -141,19 +176,10 @@ class Gold:
         of = self.bronze.captures, self.records.ranges, self.history
         return list(looks(self.status, *of))
 
+    @cached_property
+    def _health(self) -> Sequence[Row]:
+        return self.judge_health(self.looks)
+
     def health(self, what: str) -> list[Row]:
         """The rows of JUDGEMENT of one kind, FINDING or EXPOSURE."""
-        return [row for row in self.records.health if row["what"] == what]
-
-
-def small_gold(silver: Silver) -> tuple[Gold, pa.Table]:
-    """The input of gold's tables of a small cluster, whose records this process replays; and what
-    each record changes, as rows of WRITTEN."""
-    bronze, committed = silver.bronze, silver.committed
-    records, tails = (bronze.records, bronze.snapshot_records), tails_of(silver.held, committed)
-    found = replayed(HeldLog.of(committed, records, bronze.snapshots, tails))
-    ranges = state_ranges(found.written).to_pylist()
-    made = Records(lengths_of(bronze.records), found.compared, ranges)
-    gold = Gold(silver, committed, made)
-    made.health = health(found.written, gold.looks)
-    return gold, found.written
+        return [row for row in self._health if row["what"] == what]

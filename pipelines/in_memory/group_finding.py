@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from itertools import combinations
 from operator import itemgetter
+from types import MappingProxyType
 from typing import Any
 
 from pipelines.in_memory.aggregates import grouped
@@ -157,18 +158,32 @@ def _progress(log: ReplicaLog, progress: CommittedProgress, capture_id: str) -> 
     }
 
 
-def group_findings(cluster_id: str, captures: Iterable[Row], logs: ReplicaLogs) -> list[Row]:
-    """A row for each capture group. captures: the cluster's rows of bronze.captures."""
+def group_findings(
+    cluster_id: str,
+    captures: Iterable[Row],
+    logs: ReplicaLogs,
+    known: Mapping[str, Row] = MappingProxyType({}),
+) -> list[Row]:
+    """A row of silver.capture_groups for each capture group. captures: the cluster's rows of
+    bronze.captures. known: such rows by capture_group: what a group shows depends on nothing but the
+    files of its captures, of which its id is a hash."""
     return [
         {
             "cluster_id": cluster_id,
             "capture_group": name,
             "captured_at": max(row["captured_at"] for row in rows),
             "ingest_seq": max(row["ingest_seq"] for row in rows),
-            **finding_of_group(_newest(rows, logs)),
+            **(_shown(known[name]) if name in known else finding_of_group(_newest(rows, logs))),
         }
         for name, rows in grouped(captures, itemgetter("capture_group")).items()
     ]
+
+
+_OF_CAPTURES = ("cluster_id", "capture_group", "captured_at", "ingest_seq")
+
+
+def _shown(known: Row) -> Row:
+    return {name: value for name, value in known.items() if name not in _OF_CAPTURES}
 
 
 def _newest(rows: Iterable[Row], logs: ReplicaLogs) -> list[tuple[str, ReplicaLog]]:

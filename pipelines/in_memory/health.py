@@ -20,30 +20,30 @@ from pipelines.in_memory.health_rules import (
     told,
 )
 from pipelines.in_memory.rows import Row, milliseconds
-from pipelines.replay.written import VERSION
 
 _US_PER_MS = 1000
-_COLUMNS = (
+COLUMNS = (
     "entity", "key", "value", "valid_from_offset", "valid_to_offset",
     "valid_from", "valid_to", "record_offset",
 )  # fmt: skip
 _NAMES = ("cluster_id", "node_id", "directory_id", "capture_id")
 
 
-def health(written: pa.Table, looks: Iterable[Row]) -> list[Row]:
-    """The rows of JUDGEMENT. written: rows of WRITTEN. looks: the result of `looks`."""
+def health(versions: pa.Table, looks: Iterable[Row]) -> list[Row]:
+    """The rows of JUDGEMENT. versions: rows of gold.metadata_history of one cluster. looks: the
+    result of `looks`."""
     judged: list[Row] = []
     for look in looks:
-        rows = sorted(_history(written, look), key=lambda row: (row[1], -(row[2] or 0)))
+        rows = sorted(_history(versions, look), key=lambda row: (row[1], -(row[2] or 0)))
         judged += told(look, (dict(zip(HISTORY.names, row, strict=True)) for row in rows))
     return judged
 
 
-def _history(written: pa.Table, look: Mapping[str, Any]) -> Iterator[tuple[Any, ...]]:
+def _history(versions: pa.Table, look: Mapping[str, Any]) -> Iterator[tuple[Any, ...]]:
     """The rows of HISTORY: the entities of the state, and earlier values of entities of the kinds
     in WATCHED_ENTITIES."""
     begin, end = look["from_offset"], look["end_offset"]
-    for row in _versions(written, look["cluster_id"]):
+    for row in _judged(versions):
         entity, key, value, start, stop, start_ms, stop_ms, record = row
         what = entity, key, value
         if start < end and (stop is None or stop >= end):
@@ -56,17 +56,15 @@ def _history(written: pa.Table, look: Mapping[str, Any]) -> Iterator[tuple[Any, 
             yield look["cluster_id"], STEP, stop, stop_ms, *what
 
 
-def _versions(written: pa.Table, cluster_id: str) -> Iterator[tuple[Any, ...]]:
-    """The values of _COLUMNS, with times in ms, of the cluster's versions of entities of the kinds
-    in JUDGED."""
-    mine = pc.and_(pc.equal(written["what"], VERSION), pc.equal(written["cluster_id"], cluster_id))
-    is_judged = pc.is_in(written["entity"], pa.array(JUDGED, pa.string()))
-    versions = written.filter(pc.and_(mine, is_judged))
+def _judged(versions: pa.Table) -> Iterator[tuple[Any, ...]]:
+    """The values of COLUMNS, with times in ms, of versions of entities of the kinds in JUDGED."""
+    is_judged = pc.is_in(versions["entity"], pa.array(JUDGED, pa.string()))
+    versions = versions.select(COLUMNS).filter(is_judged)
     columns = (
         pc.divide(column.cast(pa.int64()), _US_PER_MS)
         if pa.types.is_timestamp(column.type)
         else column
-        for column in (versions[name] for name in _COLUMNS)
+        for column in (versions[name] for name in COLUMNS)
     )
     yield from zip(*(column.to_pylist() for column in columns), strict=True)
 

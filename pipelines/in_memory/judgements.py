@@ -9,9 +9,9 @@ from operator import itemgetter
 from typing import Any
 
 from pipelines.finding_rows import finding_row
-from pipelines.in_memory.batches import Batches
-from pipelines.in_memory.bronze_rows import BronzeRows
+from pipelines.in_memory.cluster_tables import ClusterTables
 from pipelines.in_memory.committed import AgreedBranch
+from pipelines.in_memory.derived import Silver
 from pipelines.in_memory.held import one_row_per_capture
 from pipelines.in_memory.rows import Row
 from pipelines.in_memory.snapshots import same_snapshot_findings
@@ -27,32 +27,31 @@ from replica.metadata.image.replay import Refusal
 from replica.model.keys import ReplicaKey
 
 _OF_FILES = {"family": Family.FILES.value, "subjects": None}
-_OF_PLACE = ("position", "file", "in_log")
+_OF_PLACE = ["position", "file", "in_log"]
 _NAME = re.compile(r"[^/]+$")
 
 
 def findings(
-    bronze: BronzeRows,
+    silver: Silver,
     judged: Sequence[Row],
     replayed: Sequence[Row],
-    committed: AgreedBranch,
-    groups: Iterable[Row],
     of_health: Iterable[Row] = (),
 ) -> list[Row]:
     """The rows of gold.findings, except the findings between clusters.
 
-    judged: from judged_snapshots. replayed: the `compared` of Records. groups: from group_findings.
-    of_health: the findings of `health`.
+    judged: from judged_snapshots. replayed: the `compared` of Records. of_health: the findings of
+    `health`.
 
     A record that can't be applied is a finding of each capture that holds it. A divergence is a
     finding of the replica that would be truncated. A conflict, and a divergence in which neither
     replica would win, is a finding of the first of the pair.
     """
-    worded = chain(refused_records(replayed, committed), *map(_of_group, groups))
+    bronze = silver.bronze
+    worded = chain(refused_records(replayed, silver.agreed), *map(_of_group, silver.groups))
     found = chain(
         bronze.found,
         _of_contents(judged),
-        _at_batches(_located(worded, bronze.captures), bronze.batches),
+        _at_batches(_located(worded, bronze.captures), silver.tables),
         same_snapshot_findings(bronze, replayed),
         of_health,
     )
@@ -89,12 +88,12 @@ def _located(worded: Iterable[Row], captures: Iterable[Row]) -> Iterator[Row]:
                 yield {**found, **{name: look[name] for name in names}}
 
 
-def _at_batches(located: Iterable[Row], batches: Batches) -> Iterator[Row]:
+def _at_batches(located: Iterable[Row], tables: ClusterTables) -> Iterator[Row]:
     """The findings with file and byte of the batch that holds their offset in the capture's log."""
     for found in located:
         if found["offset"] is not None:
-            for place in batches.at_offset(replica_of(found), found["epoch"], found["offset"]):
-                row = {name: batches.told[name][place].as_py() for name in _OF_PLACE}
+            held = tables.batches_at(replica_of(found), found["epoch"], found["offset"])
+            for row in held.select(_OF_PLACE).to_pylist():
                 if any(covers(span, found["captured_at"]) for span in row["in_log"]):
                     name = _NAME.search(row["file"])
                     file = f"{found['source']}/{name.group() if name else ''}"

@@ -11,21 +11,18 @@ import os
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
+from datetime import datetime
 from operator import attrgetter
 from typing import NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
 from pipelines.finding_rows import finding_row
 from pipelines.in_memory.aggregates import grouped
-from pipelines.in_memory.bronze_rows import BronzeRows
+from pipelines.in_memory.cluster_tables import ClusterTables
 from pipelines.in_memory.control import SnapshotKey
 from pipelines.in_memory.derived import Silver
-from pipelines.in_memory.held import HeldBatches
 from pipelines.in_memory.judgements import without_repetitions
 from pipelines.in_memory.rows import Row, nulls_first
-from pipelines.tables.keys import replica_of
+from pipelines.tables.keys import covers, replica_of
 from replica.check.membership import GroupMember, judge_membership
 from replica.format.discovery import DirectoryPath
 from replica.format.file_names import METADATA_FOLDER, FileKind, classify
@@ -35,47 +32,34 @@ from replica.model.epochs import BOOTSTRAP_SNAPSHOT
 from replica.model.keys import ReplicaId, ReplicaKey
 from replica.model.voters import VoterKeys
 
-_ENTRY = ("base_offset", "last_offset", "leader_epoch", "crc", "size_bytes")
 _NO_STATE: Row = dict.fromkeys(("leader_id", "leader_epoch", "current_voters"))
 
 
 class RoundMember(NamedTuple):
-    """A capture in a round. member: the facts that the rules need, without the batches. held: a row
-    for each batch of its log, with the columns of _ENTRY."""
+    """A capture in a round. member: the facts that the rules need, without first_offset and
+    entries. first_offset: the first offset in its log; None where that is empty."""
 
     ingest_seq: int
     capture_id: str
+    captured_at: datetime
     member: GroupMember
-    held: npt.NDArray[np.int64]
+    first_offset: int | None
 
 
-def with_neighbours(captures: Iterable[Row]) -> set[str]:
-    """The clusters that were captured in one round with another cluster. Their first records are
-    compared."""
-    rounds: defaultdict[int, set[str]] = defaultdict(set)
-    for row in captures:
-        rounds[row["ingest_seq"]].add(row["cluster_id"])
-    return {cluster_id for ids in rounds.values() if len(ids) > 1 for cluster_id in ids}
-
-
-def members_of(
-    bronze: BronzeRows, snapshot_sets: Mapping[SnapshotKey, Sequence[Row]], *, compared: bool
-) -> Iterator[RoundMember]:
-    """A member for each capture of a cluster. Of bronze, captures, states and batches are read.
-
-    snapshot_sets: from snapshot_voter_sets. compared: whether another cluster was in its rounds.
-    """
-    held = HeldBatches(bronze, {})
-    state = {row["capture_id"]: row for row in bronze.state}
-    initial = _initial_voters(snapshot_sets)
-    for row in bronze.captures:
-        capture_id = row["capture_id"]
-        source = held.looks[capture_id]["source"]
-        voters = initial.get(replica_of(row), frozenset())
-        member = _member(row, source, state.get(capture_id, _NO_STATE), voters)
-        places = held.places(capture_id) if compared else np.zeros(0, np.int64)
-        columns = [getattr(held.batches, name)[places] for name in _ENTRY]
-        yield RoundMember(row["ingest_seq"], capture_id, member, np.stack(columns, axis=1))
+def members_of(silver: Silver, rounds: Collection[int]) -> Iterator[RoundMember]:
+    """A member for each capture of a cluster that is in one of the rounds."""
+    held, initial = silver.held, _initial_voters(silver.snapshot_sets)
+    state = {row["capture_id"]: row for row in silver.bronze.state}
+    for row in silver.bronze.captures:
+        if row["ingest_seq"] in rounds:
+            capture_id = row["capture_id"]
+            source = held.looks[capture_id]["source"]
+            voters = initial.get(replica_of(row), frozenset())
+            member = _member(row, source, state.get(capture_id, _NO_STATE), voters)
+            firsts = held.batches.base_offset[held.places(capture_id)]
+            first = int(firsts.min()) if len(firsts) else None
+            at = held.looks[capture_id]["captured_at"]
+            yield RoundMember(row["ingest_seq"], capture_id, at, member, first)
 
 
 def _initial_voters(
@@ -122,51 +106,49 @@ def _member(capture: Row, source: str, state: Row, initial_voters: VoterKeys) ->
     )
 
 
-def findings_of_rounds(clusters: Iterable[Silver], neighbours: Collection[str]) -> list[Row]:
-    """The findings of all rounds, as rows of gold.findings. clusters: all clusters in the rounds,
-    whose captures, states, batches and control records in snapshots are read. neighbours: from
-    with_neighbours."""
-    return without_repetitions(
-        membership_findings(
-            member
-            for one in clusters
-            for member in members_of(
-                one.bronze, one.snapshot_sets, compared=one.cluster_id in neighbours
-            )
-        )
-    )
+Entries = Mapping[int, LogBatch]
+"""The batches of a log by an offset that each holds."""
 
 
-def membership_findings(members: Iterable[RoundMember]) -> Iterator[Row]:
-    """The findings of all rounds, as rows of gold.findings without family and subjects. members:
-    those of all clusters in the rounds."""
+def wanted_offsets(members: Iterable[RoundMember]) -> dict[int, tuple[int, ...]]:
+    """By round, the offsets whose entries are compared: the first offset of each log, where the
+    round has several clusters."""
+    return {
+        number: tuple(sorted({o.first_offset for o in some if o.first_offset is not None}))
+        for number, some in grouped(members, attrgetter("ingest_seq")).items()
+        if len({one.member.replica.cluster_id for one in some}) > 1
+    }
+
+
+def entries_at(
+    tables: ClusterTables, member: RoundMember, offsets: Iterable[int]
+) -> Iterator[tuple[int, LogBatch]]:
+    """The batches of a member's log that hold these offsets. tables: those of its cluster. Raises
+    what delta-rs raises."""
+    for offset in offsets:
+        for row in tables.batches_holding(member.member.replica, offset).to_pylist():
+            if any(covers(span, member.captured_at) for span in row["in_log"]):
+                digest = row["crc"], row["size_bytes"]
+                ids = row["base_offset"], row["last_offset"], row["leader_epoch"]
+                yield offset, LogBatch(*ids, digest)
+
+
+def membership_findings(
+    members: Iterable[RoundMember], entries: Mapping[str, Entries]
+) -> list[Row]:
+    """The findings of rounds, as rows of gold.findings. members: all of the rounds' clusters.
+    entries: by capture_id, those of wanted_offsets."""
+    found: list[Row] = []
     for together in grouped(members, attrgetter("ingest_seq")).values():
-        group = _with_entries(together)
+        group = [_with_entries(one, entries) for one in together]
         captures = {member: one.capture_id for member, one in zip(group, together, strict=True)}
-        for member, found in judge_membership(group):
-            capture_id = captures[member]
-            yield {**asdict(member.replica), "capture_id": capture_id, **finding_row(found)}
+        for member, finding in judge_membership(group):
+            about = {**asdict(member.replica), "capture_id": captures[member]}
+            found.append({**about, **finding_row(finding)})
+    return without_repetitions(found)
 
 
-def _with_entries(together: Sequence[RoundMember]) -> list[GroupMember]:
-    """The members of a round. Where the round has several clusters, each member gets its first
-    offset, and its batches that hold the first offset of any log of the round."""
-    if len({one.member.replica.cluster_id for one in together}) < 2:
-        return [one.member for one in together]
-    firsts = [int(one.held[:, 0].min()) if len(one.held) else None for one in together]
-    offsets = sorted({first for first in firsts if first is not None})
-    return [
-        replace(
-            one.member,
-            first_offset=first,
-            entries={at: batch for at in offsets for batch in _holding(one.held, at)},
-        )
-        for one, first in zip(together, firsts, strict=True)
-    ]
-
-
-def _holding(held: npt.NDArray[np.int64], offset: int) -> Iterator[LogBatch]:
-    """The batches that hold an offset."""
-    holds = (held[:, 0] <= offset) & (offset <= held[:, 1])
-    for base, last, epoch, *digest in held[holds].tolist():
-        yield LogBatch(base, last, epoch, tuple(digest))
+def _with_entries(one: RoundMember, entries: Mapping[str, Entries]) -> GroupMember:
+    if one.capture_id not in entries:
+        return one.member
+    return replace(one.member, first_offset=one.first_offset, entries=entries[one.capture_id])

@@ -1,117 +1,98 @@
-"""The replay of a cluster's agreed branch, and the rows of one part of a replay.
-
-The replay of a small cluster has one part, and this process holds its records. pipelines.large
-replays the other clusters in tasks, which read the records a piece at a time.
-"""
+"""The replay of a cluster's agreed branch: its records a piece at a time, and the rows of one part of
+a replay."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property, partial
-from typing import NamedTuple, TypeAlias
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from pipelines.in_memory.branch import (
+    BranchBatches,
+    BranchPiece,
     BranchRecords,
     LostTail,
+    batches_of,
     branch_records,
     content_records,
+    read_records,
     tail_records,
 )
-from pipelines.in_memory.committed import AgreedBranch
-from pipelines.in_memory.plan import planned, surveyed, whole_snapshots
+from pipelines.in_memory.branch_facts import BranchFacts, BranchQuestions, facts_of
+from pipelines.in_memory.cluster_tables import ClusterTables
+from pipelines.in_memory.plan import Surveyed, surveyed
 from pipelines.in_memory.rows import Row
-from pipelines.replay.columns import RecordPlace, is_unknown, spread, with_json
+from pipelines.replay.columns import RecordPlace, is_unknown, spread
 from pipelines.replay.compared import REPLAYED, Comparing
 from pipelines.replay.entries import Entries
 from pipelines.replay.history import History
-from pipelines.replay.parts import OF_LOG, OF_TAIL, SOURCE_OF_SNAPSHOT, Part, batches_of
+from pipelines.replay.parts import OF_LOG, OF_TAIL, SOURCE_OF_SNAPSHOT, Part
+from pipelines.replay.parts import batches_of as rows_in
 from pipelines.replay.plan import PlannedSnapshot, ReplayPlan
 from pipelines.replay.written import WRITTEN
-from replica.model.keys import ReplicaId
-
-
-class BranchRange(NamedTuple):
-    """Offsets of the agreed branch from low (inclusive) to high (exclusive). replicas: some
-    replicas that together hold all entries at these offsets; None where the records of every
-    replica may be needed."""
-
-    low: int
-    high: int
-    replicas: tuple[ReplicaId, ...] | None = None
 
 
 @dataclass(frozen=True)
-class ReplayLog(ABC):
-    """The records of a cluster. committed: the agreed branch. pieces: ranges of the branch,
-    ascending, which together are the whole branch. tails: the branches that lost. snapshots: from
-    whole_snapshots."""
+class BranchLog:
+    """The agreed branch as it is replayed: pieces, ascending, which together are the whole branch;
+    the branches that lost; and the whole snapshots. is_whole: as in read_records."""
 
-    committed: AgreedBranch
-    pieces: Sequence[BranchRange]
-    tails: Sequence[LostTail]
-    snapshots: Sequence[PlannedSnapshot]
+    pieces: tuple[BranchPiece, ...]
+    tails: tuple[LostTail, ...]
+    snapshots: tuple[PlannedSnapshot, ...]
+    is_whole: bool = True
 
-    @abstractmethod
-    def branch(self, piece: BranchRange) -> BranchRecords:
+
+@dataclass(frozen=True)
+class BranchReader:
+    """Reads a branch from a cluster's tables. The piece that was read last is kept."""
+
+    tables: ClusterTables
+    is_whole: bool = True
+    _last: dict[BranchPiece, tuple[BranchBatches, pa.Table]] = field(default_factory=dict)
+
+    def read(self, piece: BranchPiece) -> tuple[BranchBatches, pa.Table]:
+        """The batches of a piece, and the records that were read for it."""
+        if piece not in self._last:
+            self._last.clear()
+            records = read_records(self.tables, piece, is_whole=self.is_whole)
+            self._last[piece] = batches_of(self.tables, piece), records
+        return self._last[piece]
+
+    def records(self, piece: BranchPiece) -> BranchRecords:
         """The records of a piece."""
+        found, rows = self.read(piece)
+        return branch_records(found.branch, rows)
 
-    @abstractmethod
-    def tail(self, tail: LostTail) -> pa.Table:
-        """The records of a branch that lost, with the columns of RECORDS, ascending by offset."""
-
-    @abstractmethod
     def content(self, content_sha256: str, epoch: int) -> pa.Table:
-        """The records of a snapshot with the columns of RECORDS, each once, whichever replicas have
-        them. Their `offset` is the record's index in the snapshot."""
+        """The records of a snapshot with the columns of RECORDS, each once."""
+        return content_records(self.tables.snapshot_records(content_sha256), epoch)
 
 
 @dataclass(frozen=True)
-class HeldLog(ReplayLog):
-    """A log of one piece, whose records this process holds. records, snapshot_records: the
-    cluster's rows of bronze's tables."""
+class SurveyedPiece:
+    """What one pass over a piece of the branch finds. committed: its rows of silver.committed_log.
+    surveyed: what a plan of the replay needs. facts: what other tables are made from."""
 
-    records: pa.Table
-    snapshot_records: pa.Table
+    committed: pa.Table
+    surveyed: Surveyed
+    facts: BranchFacts
 
-    @staticmethod
-    def of(
-        committed: AgreedBranch,
-        records: tuple[pa.Table, pa.Table],
-        snapshots: Iterable[Row],
-        tails: Iterable[LostTail],
-    ) -> HeldLog:
-        """The log. records: the cluster's rows of bronze.log_records and of
-        bronze.snapshot_records. snapshots: its rows of bronze.snapshots."""
-        high = committed.high
-        pieces = (BranchRange(0, int(high[-1])),) if len(high) else ()
-        return HeldLog(committed, pieces, (*tails,), (*whole_snapshots(snapshots),), *records)
 
-    def branch(self, piece: BranchRange) -> BranchRecords:
-        return self._branch
+def survey(reader: BranchReader, piece: BranchPiece, asked: BranchQuestions) -> SurveyedPiece:
+    """One pass over a piece. Raises what delta-rs raises."""
+    found, rows = reader.read(piece)
+    records = branch_records(found.branch, rows)
+    return SurveyedPiece(found.branch.table(), surveyed(records.rows), facts_of(found, rows, asked))
 
-    def tail(self, tail: LostTail) -> pa.Table:
-        rows = self.records
-        is_it = pc.and_(
-            pc.equal(rows["node_id"], tail.replica.node_id),
-            pc.equal(rows["directory_id"], tail.replica.directory_id),
-        )
-        return tail_records(tail, with_json(rows.filter(is_it)))
 
-    def content(self, content_sha256: str, epoch: int) -> pa.Table:
-        rows = self.snapshot_records
-        rows = rows.filter(pc.equal(rows["content_sha256"], content_sha256))
-        names = ["offset" if name == "index" else name for name in rows.column_names]
-        return content_records(with_json(rows.rename_columns(names)), epoch)
-
-    @cached_property
-    def _branch(self) -> BranchRecords:
-        return branch_records(self.committed, with_json(self.records))
+def has_unknown(reader: BranchReader, snapshot: PlannedSnapshot) -> bool:
+    """Whether a snapshot has a record that this release doesn't know."""
+    return bool(is_unknown(reader.content(snapshot.content_sha256, snapshot.epoch)).any())
 
 
 @dataclass(frozen=True)
@@ -124,16 +105,10 @@ class Replayed:
     compared: list[Row]
 
 
-def replayed(log: ReplayLog) -> Replayed:
+def replayed(reader: BranchReader, log: BranchLog, plan: ReplayPlan) -> Replayed:
     """Replays a cluster in one part."""
-    pieces = [surveyed(log.branch(piece).rows) for piece in log.pieces]
-    contents = {one.content_sha256: one.epoch for one in log.snapshots}
-    partial_contents = [
-        one for one in contents if is_unknown(log.content(one, contents[one])).any()
-    ]
-    plan = planned(log.committed, pieces, log.snapshots, partial_contents)
-    part = Part(log.committed.cluster_id, 0, 1, plan, rows_of(log, plan, 0, 1))
-    batches = [*walk(part)]
+    rows = rows_of(reader, log, plan, 0, 1)
+    batches = [*walk(Part(reader.tables.cluster_id, 0, 1, plan, rows))]
     written, compared = (
         pa.Table.from_batches([one for one in batches if one.schema.equals(kind)], kind)
         for kind in (WRITTEN, REPLAYED)
@@ -145,50 +120,64 @@ _Due: TypeAlias = tuple[int, str, PlannedSnapshot | LostTail]
 
 
 def rows_of(
-    log: ReplayLog, plan: ReplayPlan, bucket: int, buckets: int
+    reader: BranchReader, log: BranchLog, plan: ReplayPlan, bucket: int, buckets: int
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of one part of a cluster's replay, as Part takes them. Raises the errors of the
-    log."""
-    due: list[_Due] = [
-        (one.end_offset, SOURCE_OF_SNAPSHOT % (one.epoch, one.content_sha256), one)
-        for one in plan.snapshots
-    ]
-    due += [(one.position, OF_TAIL + one.tail_id, one) for one in log.tails]
-    due.sort(key=lambda one: one[:2], reverse=True)
-    cluster_id = log.committed.cluster_id
-    beside = partial(_beside, log, bucket=bucket, buckets=buckets)
-    unknown = np.array(sorted(plan.unknown), np.int64)
+    """The rows of one part of a cluster's replay, as Part takes them. Raises what delta-rs
+    raises."""
+    due = _due(plan.snapshots, log.tails)
+    beside = partial(_beside, reader, bucket=bucket, buckets=buckets)
     for piece in log.pieces:
-        rows, commitments = log.branch(piece)
-        offsets = rows["offset"].combine_chunks()
-        is_hidden = np.isin(offsets.to_numpy(), unknown)
-        place = RecordPlace(offsets, OF_LOG, commitments)
-        if is_hidden.any():
-            known = pa.array(~is_hidden)
-            rows = rows.filter(known)
-            place = RecordPlace(offsets.filter(known), OF_LOG, commitments.filter(known))
-        nothing = np.zeros(rows.num_rows, np.bool_)
-        of_log = spread(rows, nothing, cluster_id, place, bucket, buckets)
+        of_log = spread_piece(reader, piece, plan, bucket, buckets)
         low, positions = 0, of_log["position"].to_numpy()
-        while due and due[-1][0] < piece.high:
-            high = int(np.searchsorted(positions, due[-1][0]))
-            yield from of_log.slice(low, high - low).to_batches()
+        # a batch may reach into the offsets of the next piece
+        high = max([piece[-1].end, *(positions[-1:] + 1).tolist()])
+        while due and due[-1][0] < high:
+            end = int(np.searchsorted(positions, due[-1][0]))
+            yield from of_log.slice(low, end - low).to_batches()
             yield from beside(due.pop())
-            low = high
+            low = end
         yield from of_log.slice(low).to_batches()
     while due:
         yield from beside(due.pop())
 
 
-def _beside(log: ReplayLog, due: _Due, *, bucket: int, buckets: int) -> Iterator[pa.RecordBatch]:
+def spread_piece(
+    reader: BranchReader, piece: BranchPiece, plan: ReplayPlan, bucket: int, buckets: int
+) -> pa.Table:
+    """The rows of SPREAD of a piece that one part needs."""
+    rows, commitments = reader.records(piece)
+    offsets = rows["offset"].combine_chunks()
+    is_hidden = np.isin(offsets.to_numpy(), np.array(sorted(plan.unknown), np.int64))
+    place = RecordPlace(offsets, OF_LOG, commitments)
+    if is_hidden.any():
+        known = pa.array(~is_hidden)
+        rows = rows.filter(known)
+        place = RecordPlace(offsets.filter(known), OF_LOG, commitments.filter(known))
+    nothing = np.zeros(rows.num_rows, np.bool_)
+    return spread(rows, nothing, reader.tables.cluster_id, place, bucket, buckets)
+
+
+def _due(snapshots: Sequence[PlannedSnapshot], tails: Sequence[LostTail]) -> list[_Due]:
+    """Snapshots and tails with their positions and sources, in falling order."""
+    due: list[_Due] = [
+        (one.end_offset, SOURCE_OF_SNAPSHOT % (one.epoch, one.content_sha256), one)
+        for one in snapshots
+    ]
+    due += [(one.position, OF_TAIL + one.tail_id, one) for one in tails]
+    return sorted(due, key=lambda one: one[:2], reverse=True)
+
+
+def _beside(
+    reader: BranchReader, due: _Due, *, bucket: int, buckets: int
+) -> Iterator[pa.RecordBatch]:
     """The rows of a snapshot, or of a branch that lost."""
     position, source, one = due
     if isinstance(one, LostTail):
-        rows, commitment = log.tail(one), one.commitment
+        rows, commitment = tail_records(reader.tables, one), one.commitment
     else:
-        rows, commitment = log.content(one.content_sha256, one.epoch), None
+        rows, commitment = reader.content(one.content_sha256, one.epoch), None
     place = RecordPlace(position, source, commitment)
-    cluster_id = log.committed.cluster_id
+    cluster_id = reader.tables.cluster_id
     yield from spread(rows, is_unknown(rows), cluster_id, place, bucket, buckets).to_batches()
 
 
@@ -202,8 +191,8 @@ def walk(part: Part) -> Iterator[pa.RecordBatch]:
             comparing.refuse_more(history.refused())
         else:
             history.take(step)
-            yield from batches_of(comparing.take(step, history.image), REPLAYED)
+            yield from rows_in(comparing.take(step, history.image), REPLAYED)
         if history.is_full:
             yield from history.taken()
-    yield from batches_of(comparing.rest(), REPLAYED)
+    yield from rows_in(comparing.rest(), REPLAYED)
     yield from history.taken()

@@ -5,7 +5,7 @@ Tables have no schema in DataFusion: bronze.captures is named bronze_captures.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from pipelines.delta.small import text
@@ -94,7 +94,7 @@ def is_satisfied(expectation: Expectation) -> str:
     return f"coalesce(({expectation.kwargs['condition']}), FALSE)"
 
 
-def quoted(names: Sequence[str]) -> Iterator[str]:
+def quoted(names: Iterable[str]) -> Iterator[str]:
     """The names in the quotes that both engines take."""
     return (f"`{name}`" for name in names)
 

@@ -72,4 +72,73 @@ COMMITTED_LOG = Contract(
     keys=("cluster_id", "offset"),
 )
 
-SILVER = (LEADER_EPOCHS, VOTER_SETS, COMMITTED_LOG)
+_SPANS = "array<struct<from:timestamp,to:timestamp>>"
+
+_HOLDERS = (
+    "array<struct<node_id:int,directory_id:string,last_seen:timestamp,truncated_at:timestamp,"
+    f"in_log:{_SPANS}>>"
+)
+
+LOG_RUNS = Contract(
+    name="silver.log_runs",
+    description="Contiguous batches of one epoch that the same captures of the same replicas held.",
+    columns=columns(f"""
+        cluster_id string: id of the cluster
+        base_offset bigint: base offset of the first batch
+        last_offset bigint: offset of the last batch's last record, inclusive
+        leader_epoch int: epoch of the batches
+        crc bigint: crc of the first batch in bronze.log_batches
+        is_control boolean: true for a batch of the Raft layer, which is a run of its own
+        batches bigint: number of batches
+        record_count bigint: number of records that the batches' headers name
+        size_bytes bigint: size of the batches in bytes
+        max_timestamp timestamp null: largest time of the batches' records
+        holders {_HOLDERS}:
+            each replica that held the batches undamaged, with these columns of its rows in
+            bronze.log_batches
+    """),
+    keys=("cluster_id", "base_offset", "leader_epoch", "crc", "last_offset", "size_bytes"),
+)
+
+_PARTS = "array<struct<start:bigint,end:bigint,capture_id:string,commitment:string>>"
+_PAIRS = (
+    "array<struct<node_a:int,directory_a:string,node_b:int,directory_b:string,"
+    "capture_a:string,capture_b:string,relation:string,divergence_offset:bigint,epoch_a:int,"
+    "epoch_b:int,truncating_node:int,truncation_offset:bigint,fetch_rounds:int,"
+    "draft_fetch_rounds:int,records_lost:bigint,committed_lost:bigint,unproven_lost:bigint,"
+    "superseded_lost:bigint,conflict_offset:bigint,conflict_epoch:int>>"
+)
+_PROGRESS = (
+    "array<struct<capture_id:string,high_watermark:bigint,agreed_end:bigint,own_records:bigint,"
+    "evidence:string,evidence_offset:bigint,evidence_epoch:int,holders:array<int>,"
+    "position:struct<epoch:int,offset:bigint>>>"
+)
+
+CAPTURE_GROUPS = Contract(
+    name="silver.capture_groups",
+    description="What the logs of captures that were taken together show of each other.",
+    columns=columns(f"""
+        cluster_id string: id of the cluster
+        capture_group string: id of the capture group
+        captured_at timestamp: time of its newest capture
+        ingest_seq bigint: number of the ingest round that brought it
+        branch_start bigint null: first offset of the branch that its logs agree on; NULL where all
+            logs are empty
+        branch_end bigint null: end of that branch, exclusive
+        branch array<struct<epoch:int,start_offset:bigint>>: epochs of that branch, each with its
+            first offset there
+        branch_parts {_PARTS}: ranges of that branch (start inclusive, end exclusive), each with the
+            capture whose log holds it
+        overruled {_PARTS}: ranges that a log holds and proves beside that branch
+        contested array<struct<start:bigint,end:bigint,capture_id:string,epoch:int>>: ranges that
+            have two proven entries, with the epoch at the start and a capture that holds it
+        epochs array<struct<epoch:int,start_offset:bigint,commitment:string>>: offset at which a log
+            first holds an epoch, and the commitment of the entry there
+        pairs {_PAIRS}: what each two of its logs show, as in gold.divergence_points
+        progress {_PROGRESS}: how far each capture's log is known to be committed, and by which
+            evidence
+    """),
+    keys=("cluster_id", "capture_group"),
+)
+
+SILVER = (LOG_RUNS, CAPTURE_GROUPS, LEADER_EPOCHS, VOTER_SETS, COMMITTED_LOG)

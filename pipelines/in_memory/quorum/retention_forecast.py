@@ -9,7 +9,7 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from pipelines.in_memory.aggregates import by_capture, grouped, rounded, smallest
-from pipelines.in_memory.batches import NO_TIME, Batches
+from pipelines.in_memory.branch_facts import Recent
 from pipelines.in_memory.rows import Row, milliseconds, nulls_first
 from pipelines.tables.keys import REPLICA_KEYS, replica_of
 from replica.format.timestamps import moment
@@ -19,7 +19,6 @@ from replica.model.keys import ReplicaId
 MAX_BYTES = 100 * 1024 * 1024
 MAX_MS = 7 * 24 * 3_600_000
 
-_US_PER_MS = 1000
 _DAY_MS = 24 * 3_600_000
 FAR_MS = 1000 * 365 * _DAY_MS
 
@@ -48,16 +47,18 @@ class _Growth(NamedTuple):
 def retention_forecast(
     captures: Iterable[Row],
     snapshots: Iterable[Row],
-    branch: Batches,
+    newest_ms: int | None,
+    recent: Recent,
     cadence: Iterable[Row],
 ) -> Iterator[Row]:
-    """The rows of one cluster. branch: the batches of its agreed branch. cadence: rows of
+    """The rows of one cluster. newest_ms: the time of the newest record of its agreed branch.
+    recent: the branch's batches of the last MAX_MS before it. cadence: rows of
     gold.snapshot_cadence. The others are bronze's rows.
 
     Sizes and growth are those of the newest capture: the future is unknown.
     """
     kept = {one: _kept(rows) for one, rows in by_capture(snapshots).items()}
-    growth = _log_growth(branch)
+    growth = _log_growth(newest_ms, recent)
     by_snapshots = _snapshot_growth(cadence)
     for replica, looks in grouped(captures, replica_of).items():
         newest = max(looks, key=itemgetter("captured_at", "ingest_seq", "capture_id"))
@@ -124,18 +125,13 @@ def _kept(rows: Sequence[Row]) -> _Kept:
     )
 
 
-def _log_growth(branch: Batches) -> _Growth:
-    """The growth. branch: the batches of the agreed branch."""
-    is_timed = branch.max_timestamp != NO_TIME
-    times, sizes = branch.max_timestamp[is_timed] // _US_PER_MS, branch.size_bytes[is_timed]
-    if not len(times):
+def _log_growth(newest_ms: int | None, recent: Recent) -> _Growth:
+    if newest_ms is None or recent.least_ms is None:
         return _Growth()
-    newest = int(times.max())
-    is_recent = times >= newest - MAX_MS
-    span = newest - int(times[is_recent].min())
-    if span == 0:
-        return _Growth(newest)
-    return _Growth(newest, span, _per_day(int(sizes[is_recent].sum()), span))
+    span = newest_ms - recent.least_ms
+    return (
+        _Growth(newest_ms, span, _per_day(recent.size_bytes, span)) if span else _Growth(newest_ms)
+    )
 
 
 def _per_day(size_bytes: int, span_ms: int) -> int:

@@ -3,13 +3,9 @@ meanwhile."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple
-
-import numpy as np
+from collections.abc import Iterable, Iterator, Mapping
 
 from pipelines.in_memory.aggregates import grouped
-from pipelines.in_memory.batches import Batches
 from pipelines.in_memory.rows import Row, ms_between, nulls_first
 from pipelines.tables.keys import REPLICA_KEYS, replica_of
 
@@ -17,23 +13,21 @@ from pipelines.tables.keys import REPLICA_KEYS, replica_of
 MAX_BYTES = 20 * 1024 * 1024
 MAX_INTERVAL_MS = 3_600_000
 
+_Below = Mapping[int, tuple[int, int]]
 _FACTS = ("size_bytes", "record_count", "last_contained_log_timestamp")
 
 
-class _Below(NamedTuple):
-    """The batches of the branch that begin below an offset: their bytes, and how many offsets they
-    have."""
-
-    size_bytes: int
-    offsets: int
+def marks_of(snapshots: Iterable[Row]) -> tuple[int, ...]:
+    """The offsets below which the branch's batches are counted. snapshots: bronze's rows."""
+    return tuple(sorted({row["end_offset"] for row in snapshots if row["end_offset"] > 0}))
 
 
-def snapshot_cadence(snapshots: Iterable[Row], branch: Batches) -> Iterator[Row]:
-    """The rows of one cluster. snapshots: bronze's rows. branch: the batches of the agreed branch.
+def snapshot_cadence(snapshots: Iterable[Row], below: _Below) -> Iterator[Row]:
+    """The rows of one cluster. snapshots: bronze's rows. below: for each of their marks the bytes
+    and the number of offsets of the batches of the agreed branch that begin below it.
 
     Files that were never complete, and the bootstrap snapshot 0-0, are left out.
     """
-    below = _log_below(branch)
     complete = (row for row in snapshots if row["end_offset"] > 0 and row["state"] != "part")
     for rows in grouped(complete, replica_of).values():
         replica = {name: rows[0][name] for name in REPLICA_KEYS}
@@ -59,31 +53,18 @@ def _seen(row: Row) -> tuple[object, ...]:
     return nulls_first([row["last_seen"], row["content_sha256"]])
 
 
-def _log_below(branch: Batches) -> Callable[[int], _Below]:
-    """A function that gives what is below an offset."""
-    order = np.argsort(branch.base_offset, kind="stable")
-    starts = branch.base_offset[order]
-    sizes = np.append(0, np.cumsum(branch.size_bytes[order]))
-    offsets = np.append(0, np.cumsum((branch.last_offset + 1 - branch.base_offset)[order]))
-
-    def below(offset: int) -> _Below:
-        # A batch that begins at a snapshot's end isn't in the snapshot.
-        count = np.searchsorted(starts, offset)
-        return _Below(int(sizes[count]), int(offsets[count]))
-
-    return below
-
-
-def _since(row: Row, previous: Row | None, below: Callable[[int], _Below]) -> Row:
+def _since(row: Row, previous: Row | None, below: _Below) -> Row:
     if previous is None:
         names = ("previous_end_offset", "records_since", "ms_since", "log_bytes_since", "reached")
         return dict.fromkeys(names)
     end, previous_end = row["end_offset"], previous["end_offset"]
     ms = ms_between(*(one["last_contained_log_timestamp"] for one in (previous, row)))
-    now, then = below(end), below(previous_end)
+    (size_now, offsets_now), (size_then, offsets_then) = (
+        below.get(one, (0, 0)) for one in (end, previous_end)
+    )
     # None unless the branch holds every offset between the two snapshots.
-    is_all_there = now.offsets - then.offsets == end - previous_end
-    in_bytes = now.size_bytes - then.size_bytes if is_all_there else None
+    is_all_there = offsets_now - offsets_then == end - previous_end
+    in_bytes = size_now - size_then if is_all_there else None
     return {
         "previous_end_offset": previous_end,
         "records_since": end - previous_end,

@@ -7,7 +7,7 @@ from pipelines.quality.predicates import voters_once
 from pipelines.tables import silver
 from pipelines.tables.keys import REPLICA_KEYS
 
-WARN, QUARANTINE, STOP = Action
+WARN, _, STOP = Action
 
 _CAPTURE = ", ".join((*REPLICA_KEYS, "capture_id"))
 _OFFSET_BEFORE = "OVER (PARTITION BY cluster_id ORDER BY t.offset NULLS FIRST)"
@@ -59,7 +59,7 @@ VOTER_SETS = suite(
 COMMITTED_LOG = suite(
     silver.COMMITTED_LOG,
     one_of("commitment", ("proven", "unproven")),
-    QUARANTINE.unless(
+    STOP.unless(
         "an offset and an epoch are from 0 on",
         "`offset` >= 0 AND leader_epoch >= 0",
         ("offset", "leader_epoch"),
@@ -80,4 +80,25 @@ COMMITTED_LOG = suite(
     },
 )
 
-SILVER = (LEADER_EPOCHS, VOTER_SETS, COMMITTED_LOG)
+LOG_RUNS = suite(
+    silver.LOG_RUNS,
+    STOP.unless(
+        "a run has offsets from 0 on, its last one not below its first",
+        "base_offset >= 0 AND last_offset >= base_offset AND leader_epoch >= 0",
+        ("base_offset", "last_offset", "leader_epoch"),
+    ),
+    STOP.unless("a replica holds it", "cardinality(holders) > 0", ("holders",)),
+    at_least("batches", 1, action=STOP),
+)
+
+CAPTURE_GROUPS = suite(
+    silver.CAPTURE_GROUPS,
+    WARN.unless(
+        "a branch ends at or behind its start",
+        "branch_start IS NULL OR branch_start <= branch_end",
+        ("branch_start", "branch_end"),
+    ),
+    at_least("ingest_seq", 1, action=STOP),
+)
+
+SILVER = (LOG_RUNS, CAPTURE_GROUPS, LEADER_EPOCHS, VOTER_SETS, COMMITTED_LOG)

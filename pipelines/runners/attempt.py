@@ -1,0 +1,45 @@
+"""One unit of a stage, done in a task of Spark or in a thread or process of this machine."""
+
+from __future__ import annotations
+
+import time
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from replica.errors import KraftlakeError
+
+
+class TaskError(Exception):
+    """An error of a task that isn't one of ours. Its text is that of the error, with its type.
+    remote: the traceback in the task's process."""
+
+    def __init__(self, text: str, remote: str) -> None:
+        super().__init__(text)
+        self.remote = remote
+
+
+@dataclass(frozen=True, slots=True)
+class Attempted:
+    """What came of a unit. number: the unit's number in its stage. result: None where it failed.
+    error: our own error, or OSError, or TaskError. seconds: how long it took."""
+
+    number: int
+    result: Any
+    error: Exception | None
+    seconds: float
+
+
+def attempt(function: Callable[[Any], Any], number: int, unit: Any) -> Attempted:
+    """Runs the function on the unit. Its errors become values, because Spark would hide them in the
+    stack traces of its own."""
+    started = time.monotonic()
+    result, failure = None, None
+    try:
+        result = function(unit)
+    except (KraftlakeError, OSError) as error:
+        failure = error
+    except Exception as error:  # noqa: BLE001 - the driver raises it
+        failure = TaskError(f"{type(error).__name__}: {error}", traceback.format_exc())
+    return Attempted(number, result, failure, time.monotonic() - started)

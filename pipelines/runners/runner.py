@@ -1,0 +1,74 @@
+"""What both runners do alike."""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pipelines.runners.attempt import Attempted
+from pipelines.runners.stage import Result, Stage, Unit
+
+
+@dataclass(frozen=True, slots=True)
+class StageRun:
+    """One run of a stage, for the summary. tasks: how many tasks of Spark, or threads or processes,
+    did its units. seconds: of the clock. busy_s: of all units together."""
+
+    name: str
+    grain: str
+    units: int
+    tasks: int
+    seconds: float
+    busy_s: float
+
+
+def nothing(_: Any) -> None:
+    """Is told of each unit, and does nothing."""
+
+
+@dataclass
+class Runner(ABC):
+    """Runs stages. name: of the engine, as a line on stderr shows it. at_once: how many units run
+    side by side. ran: the stages that have run so far."""
+
+    name: str
+    at_once: int
+    ran: list[StageRun] = field(default_factory=list, init=False)
+
+    def run(
+        self,
+        stage: Stage[Unit, Result],
+        units: Sequence[Unit],
+        done: Callable[[Unit], None] = nothing,
+    ) -> list[Result]:
+        """The result of each unit, in the order of the units. done: is called with each unit that
+        is done, in the order of the units.
+
+        Raises the error of the first unit that failed: a KraftlakeError, OSError or TaskError. No
+        result of the stage counts then.
+        """
+        if not units:
+            return []
+        started, busy_s = time.monotonic(), 0.0
+        results: list[Result] = []
+        for unit, one in zip(units, self._attempted(stage, units), strict=True):
+            if one.error is not None:
+                raise one.error
+            busy_s += one.seconds
+            results.append(one.result)
+            done(unit)
+        seconds = time.monotonic() - started
+        tasks = self.tasks_of(stage, units)
+        self.ran.append(StageRun(stage.name, stage.grain.value, len(units), tasks, seconds, busy_s))
+        return results
+
+    @abstractmethod
+    def _attempted(self, stage: Stage[Unit, Result], units: Sequence[Unit]) -> Iterator[Attempted]:
+        """What comes of each unit, in the order of the units."""
+
+    @abstractmethod
+    def tasks_of(self, stage: Stage[Unit, Result], units: Sequence[Unit]) -> int:
+        """How many tasks do the units."""

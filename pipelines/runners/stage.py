@@ -1,0 +1,48 @@
+"""A stage of the pipeline: one function, and what one unit of its work is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Generic, TypeVar
+
+Unit = TypeVar("Unit")
+Result = TypeVar("Result")
+
+
+class Grain(StrEnum):
+    """What one unit of a stage is."""
+
+    DIRECTORY = "directory"
+    FILE_RANGE = "file range"
+    OFFSETS = "offsets"
+    BRANCH_RANGE = "branch range"
+    CLUSTER = "cluster"
+    BUCKET = "bucket"
+    ROUND = "round"
+    TABLE = "table"
+
+
+def _one(_: Any) -> int:
+    return 1
+
+
+@dataclass(frozen=True)
+class Stage(Generic[Unit, Result]):
+    """A step of the pipeline that is done in units, each by one task.
+
+    name: as the summary and Spark's UI show it. grain: what a unit is. function: makes the result
+    of a unit. It runs in any process of any machine, so the function, its units and its results can
+    be pickled; units and results are small, rows go into files. reads, writes: the names of the
+    tables. weight: how much work a unit is; the unit of weight is a record. in_threads: whether the
+    function's work is done by code that frees Python's lock, so that threads can share it.
+    """
+
+    name: str
+    grain: Grain
+    function: Callable[[Unit], Result]
+    reads: tuple[str, ...] = ()
+    writes: tuple[str, ...] = ()
+    weight: Callable[[Unit], int] = _one
+    in_threads: bool = False

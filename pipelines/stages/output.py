@@ -1,0 +1,192 @@
+"""What a unit makes: data files that no commit names yet, and how their rows fare in the audit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from datafusion import SessionContext
+
+from pipelines.data_files import NewFile, read_data_file
+from pipelines.delta.committing import WriteTarget
+from pipelines.delta.small import in_types, of_clusters, text
+from pipelines.in_memory.rows import Row
+from pipelines.quality.judge import Judged, Judgement, LeftOut, judge
+from pipelines.quality.suite_sql import quoted
+from pipelines.stages.pins import Pins
+from pipelines.tables.contract import Contract
+from pipelines.tables.gold import FINDINGS
+from pipelines.tables.of_a_lake import DERIVED
+from replica.check import membership
+
+Content = Sequence[Row] | Iterable[Row] | pa.Table
+"""Rows of a table, at least with the columns of its contract."""
+IS_GONE = "_is_gone"
+"""The column of a file with changes that marks rows to delete."""
+
+
+CONTRACTS = {contract.name: contract for contract in DERIVED}
+BETWEEN_CLUSTERS = f"rule IN ({', '.join(text(rule.id) for rule in membership.RULES)})"
+"""SQL condition for the rows of gold.findings that the stage `rounds` makes."""
+_MADE_APART = {FINDINGS.name: BETWEEN_CLUSTERS}
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """What a unit made of one table.
+
+    files: new files of the table. replaces: the names of files of the pinned version that go.
+    changes: for a table with a change data feed: files of rows to update, or (IS_GONE) to delete;
+    `files` has the rows to insert.
+    """
+
+    table: str
+    files: tuple[NewFile, ...] = ()
+    replaces: tuple[str, ...] = ()
+    changes: tuple[NewFile, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class UnitResult:
+    """What came of a unit. judgements: of the rows that it read or made. left_out: rows of bronze
+    from which nothing was derived. told: what other stages need of it."""
+
+    made: tuple[Made, ...]
+    judgements: tuple[Judgement, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
+    told: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Replaced:
+    """The rows that a unit's rows take the place of.
+
+    clusters: the clusters whose rows go. own: by table, files of the pinned version with rows of
+    these clusters alone. shared: by table, files that have rows of other clusters, too, which are
+    written anew. gone: all clusters whose rows in the shared files go; other units have their new
+    rows.
+    """
+
+    clusters: tuple[str, ...]
+    own: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    shared: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    gone: tuple[str, ...] = ()
+
+
+@dataclass
+class Output:
+    """Takes the rows that a unit makes. pins: the tables at the versions before."""
+
+    pins: Pins
+    replaced: Replaced
+    made: list[Made] = field(default_factory=list, init=False)
+    left_out: list[LeftOut] = field(default_factory=list, init=False)
+    judgements: list[Judgement] = field(default_factory=list, init=False)
+
+    def result(self, told: Any = None) -> UnitResult:
+        """All that was taken. told: as in UnitResult."""
+        return UnitResult((*self.made,), (*self.judgements,), (*self.left_out,), told)
+
+    def note(self, judged: Judged) -> pa.Table:
+        """Keeps how rows of a table that is only read fare. Gives the admitted rows."""
+        self.judgements += judged.judgements
+        self.left_out += judged.left_out
+        return judged.admitted
+
+    def put(self, contract: Contract, content: Content, context: Sequence[Row] = ()) -> None:
+        """Takes new rows of a table, judges them and writes them. context: rows before them, which
+        other units make.
+
+        Raises OSError and UnwritableFileError where a file can't be written, and what delta-rs
+        raises.
+        """
+        rows = table_of(contract, content)
+        with_context = rows
+        if context:
+            with_context = pa.concat_tables([table_of(contract, context), rows])
+        self.note(judge(contract, with_context, len(context)))
+        if contract.change_feed:
+            before = self.pins.columns(contract, contract.column_names, self.rows_before(contract))
+            self.put_changes(contract, before, rows)
+        else:
+            self.write(contract, rows)
+
+    def rows_before(self, contract: Contract) -> str:
+        """SQL condition for the rows of the pinned version that the unit's rows replace."""
+        where = of_clusters(self.replaced.clusters)
+        apart = _MADE_APART.get(contract.name)
+        return where if apart is None else f"{where} AND NOT ({apart})"
+
+    def write(self, contract: Contract, rows: pa.Table) -> None:
+        """Writes rows into a new file of the table."""
+        file = WriteTarget.of(self.pins.lake, contract).write(rows.to_batches())
+        if file is not None:
+            self.made.append(Made(contract.name, (file,)))
+
+    def put_changes(self, contract: Contract, before: pa.Table, after: pa.Table) -> None:
+        """Writes only the rows that differ, so that the change data feed has only new, deleted and
+        changed ones."""
+        if not before.num_rows:
+            self.write(contract, after)
+            return
+        new, changed = differences(contract, before, after)
+        self.write(contract, new)
+        if changed.num_rows:
+            target = WriteTarget(self.pins.lake.path_of(contract), changed.schema, frozenset())
+            file = target.write(changed.to_batches())
+            assert file is not None, "there are rows"
+            self.made.append(Made(contract.name, changes=(file,)))
+
+    def carry_others(self) -> None:
+        """Notes the files that go, and writes the rows of other clusters in them anew."""
+        folder = self.pins.lake.path
+        for name in {*self.replaced.own, *self.replaced.shared}:
+            shared = self.replaced.shared.get(name, ())
+            new: tuple[NewFile, ...] = ()
+            if shared:
+                contract = CONTRACTS[name]
+                place = folder(contract.schema_name, contract.table_name)
+                rows = pa.concat_tables(
+                    in_types(read_data_file(place, one), contract.arrow_schema) for one in shared
+                )
+                gone = pa.array(self.replaced.gone, pa.string())
+                kept = rows.filter(pc.invert(pc.is_in(rows["cluster_id"], gone)))
+                file = WriteTarget.of(self.pins.lake, contract).write(kept.to_batches())
+                new = () if file is None else (file,)
+            self.made.append(Made(name, new, (*self.replaced.own.get(name, ()), *shared)))
+
+
+def differences(contract: Contract, before: pa.Table, after: pa.Table) -> tuple[pa.Table, pa.Table]:
+    """The rows whose keys are new; and, with the column IS_GONE, the rows that have other values
+    now, and those whose keys are gone. Keys are unique."""
+    context = SessionContext()
+    for name, rows in (("b", before), ("a", after)):
+        nothing = pa.RecordBatch.from_pylist([], rows.schema)
+        context.register_record_batches(name, [rows.to_batches() or [nothing]])
+    same = " AND ".join(f"a.{key} IS NOT DISTINCT FROM b.{key}" for key in quoted(contract.keys))
+    others = [name for name in contract.column_names if name not in contract.keys]
+    differ = " OR ".join(f"a.{name} IS DISTINCT FROM b.{name}" for name in quoted(others))
+    schema = contract.arrow_schema
+    new = context.sql(f"SELECT a.* FROM a LEFT ANTI JOIN b ON {same}")  # noqa: S608 - our own names
+    changed = context.sql(f"SELECT a.* FROM a JOIN b ON {same} WHERE {differ or 'false'}")  # noqa: S608
+    gone = context.sql(f"SELECT b.* FROM b LEFT ANTI JOIN a ON {same}")  # noqa: S608
+    marked = [_marked(in_types(changed.to_arrow_table(), schema), is_gone=False)]
+    marked.append(_marked(in_types(gone.to_arrow_table(), schema), is_gone=True))
+    return in_types(new.to_arrow_table(), schema), pa.concat_tables(marked)
+
+
+def _marked(rows: pa.Table, *, is_gone: bool) -> pa.Table:
+    flags = pa.repeat(pa.scalar(is_gone), rows.num_rows)
+    return rows.append_column(pa.field(IS_GONE, pa.bool_(), nullable=False), flags)
+
+
+def table_of(contract: Contract, content: Content) -> pa.Table:
+    """The rows in the contract's columns and types."""
+    if isinstance(content, pa.Table):
+        return content.select(contract.column_names).cast(contract.arrow_schema)
+    rows = [*content]
+    columns = {name: [row[name] for row in rows] for name in contract.column_names}
+    return pa.Table.from_pydict(columns, contract.arrow_schema)

@@ -1,0 +1,104 @@
+"""A cluster's tables of bronze in the lake, read by any process a range of offsets at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipelines.delta.small import of_replica, text
+from pipelines.in_memory.cluster_tables import (
+    BATCHES,
+    CONTROL,
+    RECORDS,
+    SNAPSHOT_CONTROL,
+    ClusterTables,
+)
+from pipelines.in_memory.rows import Row
+from pipelines.quality.judge import judge_layer
+from pipelines.replay.columns import with_json
+from pipelines.stages.pins import Pins
+from pipelines.tables import bronze
+from pipelines.tables.contract import Contract
+from replica.model.keys import ReplicaId
+
+_CONTENT = ("timestamp", "is_control", "record_type", "record_version", "value")
+
+
+@dataclass(frozen=True)
+class StoredTables(ClusterTables):
+    """A cluster in the lake. small: the rows of its tables that have few, which were judged before.
+    leaves_out: whether some batches or records are left out of what is derived."""
+
+    cluster_id: str
+    pins: Pins
+    small: Mapping[Contract, pa.Table]
+    leaves_out: bool = False
+
+    def rows(self, contract: Contract) -> list[Row]:
+        found: list[Row] = self.small[contract].to_pylist()
+        return found
+
+    def log_batches(self, low: int, high: int) -> pa.Table:
+        if self.leaves_out:
+            return self._admitted(low, high)[bronze.LOG_BATCHES].select(BATCHES)
+        return self._read(bronze.LOG_BATCHES, BATCHES, _begins(low, high))
+
+    def batches_holding(self, replica: ReplicaId, offset: int) -> pa.Table:
+        where = f"{of_replica(replica)} AND base_offset <= {offset} AND last_offset >= {offset}"
+        return self._read(bronze.LOG_BATCHES, BATCHES, where)
+
+    def log_records(
+        self, low: int, high: int, replicas: Collection[ReplicaId] | None = None
+    ) -> pa.Table:
+        if self.leaves_out:
+            return with_json(self._admitted(low, high)[bronze.LOG_RECORDS].select(RECORDS))
+        where = _begins(low, high)
+        if replicas is not None:
+            chosen = " OR ".join(f"({of_replica(one)})" for one in replicas) or "false"
+            where = f"{where} AND ({chosen})"
+        names = [name for name in RECORDS if name != "payload"]
+        return self._records(bronze.LOG_RECORDS, names, where).select(RECORDS)
+
+    def snapshot_records(self, content_sha256: str) -> pa.Table:
+        where = f"content_sha256 = {text(content_sha256)}"
+        rows = self._records(bronze.SNAPSHOT_RECORDS, ["index", *_CONTENT], where)
+        names = ["offset" if name == "index" else name for name in rows.column_names]
+        return rows.rename_columns(names)
+
+    def control_records(self) -> pa.Table:
+        return self._read(bronze.LOG_RECORDS, CONTROL, "is_control")
+
+    def control_in_snapshots(self) -> pa.Table:
+        return self._read(bronze.SNAPSHOT_RECORDS, SNAPSHOT_CONTROL, "is_control")
+
+    def _read(self, contract: Contract, names: Sequence[str], where: str) -> pa.Table:
+        mine = f"cluster_id = {text(self.cluster_id)} AND {where}"
+        return self.pins.columns(contract, names, mine)
+
+    def _records(self, contract: Contract, names: Sequence[str], where: str) -> pa.Table:
+        """The records with `payload` as JSON. A payload is read only where it is all that is left
+        of a record: for most records it is larger than all other columns together."""
+        rows = self._read(contract, names, where)
+        nothing = pa.nulls(rows.num_rows, pa.string())
+        if not rows["value"].null_count:
+            return rows.append_column("payload", nothing)
+        bare = self._read(contract, [*names, "payload"], f"{where} AND value IS NULL")
+        held = rows.filter(pc.is_valid(rows["value"]))
+        nothing = pa.nulls(held.num_rows, pa.string())
+        return pa.concat_tables([held.append_column("payload", nothing), with_json(bare)])
+
+    def _admitted(self, low: int, high: int) -> dict[Contract, pa.Table]:
+        """The batches and records of a range from which something may be derived."""
+        where = _begins(low, high)
+        rows = {
+            one: self._read(one, one.column_names, where)
+            for one in (bronze.LOG_BATCHES, bronze.LOG_RECORDS)
+        }
+        return {one: judged.admitted for one, judged in judge_layer(rows).items()}
+
+
+def _begins(low: int, high: int) -> str:
+    return f"base_offset >= {low} AND base_offset < {high}"

@@ -1,0 +1,102 @@
+"""A cluster in one unit, from bronze to gold; small clusters share a unit."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import pyarrow as pa
+
+from pipelines.cyclic_garbage import no_search_for_cycles
+from pipelines.in_memory.branch_facts import added
+from pipelines.in_memory.cluster_tables import HeldTables
+from pipelines.in_memory.derived import Gold, Records, Silver
+from pipelines.in_memory.health import health
+from pipelines.in_memory.log_runs import log_runs
+from pipelines.in_memory.membership import RoundMember, members_of
+from pipelines.in_memory.metadata import metadata_changes, metadata_history, state_ranges
+from pipelines.in_memory.plan import planned
+from pipelines.in_memory.replay import BranchReader, has_unknown, replayed, survey
+from pipelines.in_memory.rows import Row, of_cluster
+from pipelines.nodes import GOLD_NODES, SILVER_NODES
+from pipelines.quality.judge import judge_layer
+from pipelines.stages.output import Output, Replaced, UnitResult, table_of
+from pipelines.stages.pins import Pins
+from pipelines.tables import bronze, gold, silver
+from pipelines.tables.contract import Contract
+
+
+@dataclass(frozen=True)
+class Clusters:
+    """A unit: clusters that are derived together. records: how many they have, about. rounds: the
+    numbers of the ingest rounds whose members are wanted."""
+
+    clusters: tuple[str, ...]
+    records: int
+    replaced: Replaced
+    rounds: frozenset[int] = frozenset()
+
+
+def derive(unit: Clusters, pins: Pins) -> UnitResult:
+    """All tables of silver and gold of the unit's clusters, without the findings between clusters.
+
+    Where rows break an expectation whose action is STOP, the caller commits nothing. Raises OSError
+    and UnwritableFileError for files that can't be written, and what delta-rs raises.
+    """
+    out = Output(pins, unit.replaced)
+    rows = {one: pins.rows(one, unit.clusters) for one in bronze.DERIVED_FROM}
+    admitted = {one: out.note(judged) for one, judged in judge_layer(rows).items()}
+    known = pins.rows(silver.CAPTURE_GROUPS, unit.clusters)
+    tables: defaultdict[Contract, list[pa.Table]] = defaultdict(list)
+    members: list[RoundMember] = []
+    with no_search_for_cycles():
+        for cluster_id in unit.clusters:
+            one = of_one(cluster_id, admitted, of_cluster(known, cluster_id).to_pylist())
+            for contract, made in _tables(one).items():
+                tables[contract].append(made)
+            members += members_of(one, unit.rounds)
+    for contract, parts in tables.items():
+        out.put(contract, pa.concat_tables(parts))
+    out.carry_others()
+    return out.result((*members,))
+
+
+def of_one(
+    cluster_id: str, admitted: Mapping[Contract, pa.Table], groups: Sequence[Row] = ()
+) -> Silver:
+    """What the tables of a cluster are made from. admitted: rows of bronze's tables. groups: rows
+    of silver.capture_groups that are known."""
+    mine = {contract: of_cluster(rows, cluster_id) for contract, rows in admitted.items()}
+    tables = HeldTables(cluster_id, mine)
+    runs = log_runs(mine[bronze.LOG_BATCHES])
+    return Silver(tables, runs, {row["capture_group"]: row for row in groups})
+
+
+def _tables(of: Silver) -> dict[Contract, pa.Table]:
+    """All tables of silver and gold of a cluster."""
+    made = {one: table_of(one, node(of)) for one, node in SILVER_NODES.items()}
+    reader = BranchReader(of.tables)
+    surveyed = [survey(reader, piece, of.asked) for piece in of.log.pieces]
+    committed = [one.committed for one in surveyed]
+    made[silver.COMMITTED_LOG] = table_of(
+        silver.COMMITTED_LOG, joined(silver.COMMITTED_LOG, committed)
+    )
+    contents = {one.content_sha256: one for one in of.log.snapshots}.values()
+    partial_contents = [one.content_sha256 for one in contents if has_unknown(reader, one)]
+    pieces = [one.surveyed for one in surveyed]
+    plan = planned(of.agreed, pieces, of.log.snapshots, partial_contents)
+    found = replayed(reader, of.log, plan)
+    ranges = state_ranges(found.written).to_pylist()
+    facts = added(one.facts for one in surveyed)
+    history = table_of(gold.METADATA_HISTORY, metadata_history(found.written))
+    derived = Gold(of, Records(facts, found.compared, ranges), partial(health, history))
+    made[gold.METADATA_HISTORY] = history
+    made[gold.METADATA_CHANGES] = table_of(gold.METADATA_CHANGES, metadata_changes(found.written))
+    return made | {one: table_of(one, node(derived)) for one, node in GOLD_NODES.items()}
+
+
+def joined(contract: Contract, parts: Sequence[pa.Table]) -> pa.Table:
+    """The rows of all parts."""
+    return pa.concat_tables(parts) if parts else contract.arrow_schema.empty_table()
