@@ -1,64 +1,88 @@
-"""The inputs and outputs of a lake's last build, kept in the lake.
+"""The inputs and outputs of a lake's last build, kept in the lake: by them a build knows which
+clusters it need not derive again.
 
-If they are unchanged, a build has nothing to do; if some clusters have changed, it computes only
-these. Nothing has changed if the code that computes the tables is the same, every bronze table has
-the version that was read, and every derived table has the version that was written. A table that
-was removed and made again can have the same version, so the table's id in its Delta log counts,
-too.
-
-`Building` has what builds with and without Spark share: their progress, and the versions that they
-write.
+A cluster has changed if bronze.captures has other captures of it. All clusters count as changed if
+another version of the functions derived them, if bronze was changed by anything but an ingest, or if
+a derived table isn't as the build left it. A table that was removed and made again can have the same
+version, so the table's id in its Delta log counts, too.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
-from importlib.metadata import version
-from pathlib import Path
-from types import MappingProxyType
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from pipelines import delta
+from deltalake import DeltaTable
+
 from pipelines.lake import Lake
-from pipelines.lake.delta_rs import newest_states
-from pipelines.quality.verdicts import TableResult
-from pipelines.tables.contract import Contract
+from pipelines.lake.delta_rs import newest_states, open_if_there
+from pipelines.quality.judge import Judgement
+from pipelines.tables.bronze import BRONZE
 from pipelines.tables.of_a_lake import TABLES
 
 FILE_NAME = "_last_build"
-_PACKAGES = ("pyspark", "delta-spark", "pyarrow")
-_CODE = ("pipelines", "replica")
+DERIVATION = 1
+"""The version of the functions that derive tables: a change of them that changes rows raises it."""
 _NAMES = frozenset(contract.name for contract in TABLES)
+_BRONZE = tuple(contract.name for contract in BRONZE)
+_HARMLESS = ("OPTIMIZE", "VACUUM START", "VACUUM END", "SET TBLPROPERTIES", "CREATE TABLE")
+"""Operations of Delta that leave a table's rows as they are."""
+INGEST = {"kraftlake": "ingest"}
+"""What the commits of an ingest say of themselves, besides Delta's own fields."""
+
+TableState = tuple[str, int]
+"""The id of a table, and its version."""
+ClusterState = tuple[int, int]
+"""The number of a cluster's newest ingest round, and the number of its rows in bronze.captures."""
 
 
 @dataclass(frozen=True)
 class LastBuild:
-    """A build that succeeded.
+    """A build that succeeded. derivation: DERIVATION then. tables: the state of each table, by
+    name: of bronze as it was read, of derived tables as they were written. rows: the row counts
+    that the build gave. clusters: the state of each cluster. judgements: those of all rows, bronze
+    and derived."""
 
-    code: the fingerprint of the code. tables: the id and version of each table, by the table's
-    name: of a bronze table as it was read, and of a derived one as it was written. rows: the row
-    counts that the build gave, by table name. clusters: the digest of each cluster
-    (pipelines.clusters.digests), by cluster_id; empty for a build with Spark. unbroken: the tables
-    of which all rows satisfied their expectations.
-    """
-
-    code: str
-    tables: Mapping[str, tuple[str, int]]
+    derivation: int
+    tables: Mapping[str, TableState]
     rows: Mapping[str, int]
-    clusters: Mapping[str, str] = field(default_factory=dict)
-    unbroken: tuple[str, ...] = ()
+    clusters: Mapping[str, ClusterState]
+    judgements: tuple[Judgement, ...]
 
-    def still_holds(self, lake: Lake, tables: Iterable[str] | None = None) -> bool:
-        """Whether the same code computes tables now, and these tables, by default all, are
-        unchanged. Then a build of the lake would make the tables that exist already."""
-        if self.code != code_fingerprint():
+    def still_holds(self, lake: Lake) -> bool:
+        """Whether a build would find nothing to do."""
+        is_same = newest_states(lake, self.tables) == self.tables
+        return self.derivation == DERIVATION and is_same
+
+    def can_be_continued(self, lake: Lake) -> bool:
+        """Whether the rows of clusters that have not changed are those that a build would make."""
+        derived = {name: one for name, one in self.tables.items() if name not in _BRONZE}
+        return (
+            self.derivation == DERIVATION
+            and newest_states(lake, derived) == derived
+            and all(self._only_grew(lake, name) for name in _BRONZE)
+        )
+
+    def _only_grew(self, lake: Lake, name: str) -> bool:
+        """Whether ingests, and nobody else, changed a table of bronze since."""
+        if name not in self.tables:
             return False
-        wanted = self.tables if tables is None else {one: self.tables.get(one) for one in tables}
-        return newest_states(lake, wanted) == wanted
+        table_id, version = self.tables[name]
+        table = open_if_there(lake, name)
+        if table is None or str(table.metadata().id) != table_id or table.version() < version:
+            return False
+        return all(map(_is_of_ingest, _commits_since(table, version)))
+
+
+def _commits_since(table: DeltaTable, version: int) -> list[dict[str, Any]]:
+    count = table.version() - version
+    return [one for one in table.history(count) if one["version"] > version] if count else []
+
+
+def _is_of_ingest(commit: Mapping[str, Any]) -> bool:
+    return commit.get("operation") in _HARMLESS or INGEST.items() <= commit.items()
 
 
 def last_build(lake: Lake) -> LastBuild | None:
@@ -71,94 +95,43 @@ def last_build(lake: Lake) -> LastBuild | None:
         return None
 
 
-def _parsed(said: Any) -> LastBuild:
+def _parsed(told: Any) -> LastBuild:
     """The build of the file's content. Raises ValueError, TypeError, KeyError or AttributeError
     for a content that note_build never writes."""
-    tables = {name: (str(table), int(version)) for name, (table, version) in said["tables"].items()}
-    rows = {name: int(count) for name, count in said["rows"].items()}
+    tables = {name: (str(table), int(at)) for name, (table, at) in told["tables"].items()}
+    rows = {name: int(count) for name, count in told["rows"].items()}
     if not tables or not tables.keys() | rows.keys() <= _NAMES:
         raise ValueError("other tables than a build reads and writes")
-    clusters = {str(cluster_id): str(one) for cluster_id, one in said["clusters"].items()}
-    unbroken = tuple(str(name) for name in said["unbroken"])
-    return LastBuild(said["code"], tables, rows, clusters, unbroken)
+    clusters = {str(one): (int(seq), int(n)) for one, (seq, n) in told["clusters"].items()}
+    return LastBuild(
+        int(told["derivation"]), tables, rows, clusters, (*map(_judgement, told["judgements"]),)
+    )
+
+
+def _judgement(told: Any) -> Judgement:
+    table, cluster_id, rows, broken, samples = told
+    found = {int(number): tuple(map(str, keys)) for number, keys in samples.items()}
+    return Judgement(str(table), str(cluster_id), int(rows), tuple(map(int, broken)), found)
 
 
 def note_build(
     lake: Lake,
     versions: Mapping[str, int],
     rows: Mapping[str, int],
-    clusters: Mapping[str, str] = MappingProxyType({}),
-    unbroken: Iterable[str] = (),
+    clusters: Mapping[str, ClusterState],
+    judgements: Iterable[Judgement],
 ) -> None:
-    """Keeps the inputs and outputs of a build. Raises UnwritableFileError, OSError."""
+    """Keeps the inputs and outputs of a build: the last thing that it does. versions: as tables in
+    LastBuild. Raises UnwritableFileError, OSError."""
     ids = {name: table for name, (table, _) in newest_states(lake, versions).items()}
-    tables = {name: (ids.get(name, ""), version) for name, version in versions.items()}
-    told = rows, dict(clusters), tuple(sorted(unbroken))
-    build = LastBuild(code_fingerprint(), tables, *told)
-    lake.write(FILE_NAME, json.dumps(asdict(build)).encode())
-
-
-def code_fingerprint() -> str:
-    """The fingerprint of the sources that compute tables, and of the releases of the packages that
-    they use.
-
-    The sources count, because a checkout keeps one release number through many changes.
-    """
-    digest = hashlib.sha256()
-    for package in _PACKAGES:
-        digest.update(f"{package} {version(package)}\n".encode())
-    root = Path(__file__).parent.parent
-    for folder in _CODE:
-        for path in sorted((root / folder).rglob("*.py")):
-            digest.update(f"{path.relative_to(root).as_posix()}\n".encode())
-            digest.update(hashlib.sha256(path.read_bytes()).digest())
-    return digest.hexdigest()
-
-
-@dataclass
-class Building:
-    """A build that goes on.
-
-    progress: is called with a line of text before each table is written. share: is called with the
-    part of the steps that is done, from 0 to 1. steps: the number of all steps; a written table is
-    one. counts: the number of rows of each table that the build has written, by the table's name.
-    versions: the versions of these tables.
-    """
-
-    lake: delta.Lake
-    progress: Callable[[str], None]
-    share: Callable[[float], None]
-    steps: int
-    counts: dict[str, int] = field(default_factory=dict, init=False)
-    versions: dict[str, int] = field(default_factory=dict, init=False)
-    _behind: int = field(default=0, init=False)
-
-    def done(self, steps: int = 1) -> None:
-        """Counts `steps` more steps as done."""
-        self._behind = min(self.steps, self._behind + steps)
-        self.share(self._behind / self.steps)
-
-    @contextmanager
-    def writing(self, contract: Contract) -> Iterator[None]:
-        """The context in which a table is written. The table exists when the context begins; when
-        it ends, the table's rows and version are noted."""
-        self.progress(contract.name)
-        delta.ensure_table(self.lake, contract)
-        yield
-        written = delta.size(self.lake, contract)
-        self.counts[contract.name] = written.row_count or 0
-        self.versions[contract.name] = written.version
-        self.done()
-
-    def note(
-        self,
-        results: Iterable[TableResult],
-        clusters: Mapping[str, str] = MappingProxyType({}),
-        unbroken: Iterable[str] = (),
-    ) -> None:
-        """Notes for the next build the tables that this one has read and written, unless another
-        build wrote tables in between. results: the results of the gates. clusters, unbroken: as in
-        LastBuild."""
-        judged = {one.table.name: one.version for one in results}
-        if self.versions.items() <= judged.items():
-            note_build(self.lake, judged, self.counts, clusters, unbroken)
+    told = {
+        "derivation": DERIVATION,
+        "tables": {name: (ids.get(name, ""), version) for name, version in versions.items()},
+        "rows": dict(rows),
+        "clusters": dict(clusters),
+        "judgements": [
+            (one.table, one.cluster_id, one.row_count, one.broken, dict(one.samples))
+            for one in judgements
+        ],
+    }
+    lake.write(FILE_NAME, json.dumps(told, separators=(",", ":")).encode())

@@ -157,7 +157,7 @@ def commit(
     columns = StatisticsColumns.of_contract(contract.schema)
     transactions = [] if application is None else [_next_transaction(table, application)]
     table.create_write_transaction(
-        [_action(one, columns) for one in files],
+        [action(one, columns) for one in files],
         mode=mode,
         schema=table.schema(),
         commit_properties=CommitProperties(custom_metadata=told, app_transactions=transactions),
@@ -166,7 +166,8 @@ def commit(
     return Written(table.version(), len(files), rows, size)
 
 
-def _action(file: NewFile, columns: StatisticsColumns) -> AddAction:
+def action(file: NewFile, columns: StatisticsColumns) -> AddAction:
+    """The action that adds a file to a table."""
     stats = json.dumps(statistics(file, columns), ensure_ascii=False)
     return AddAction(file.name, file.size_bytes, {}, file.modified, True, stats)
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
-from deltalake import DeltaTable
+from deltalake import CommitProperties, DeltaTable
 from deltalake.table import TableMerger
 
 from pipelines.data_files import NewFile
@@ -86,7 +86,19 @@ def merge_values(
     return int(told["num_target_rows_inserted"])
 
 
-def merger(table: DeltaTable, rows: pa.Table, where: str) -> TableMerger:
+def merger(
+    table: DeltaTable,
+    rows: pa.Table | pa.RecordBatchReader,
+    where: str,
+    properties: CommitProperties | None = None,
+) -> TableMerger:
     """A merge by delta-rs that is to be told what it does. where: SQL condition that matches a row
-    of the table, `t`, with one of `rows`, `s`."""
-    return table.merge(rows, where, source_alias="s", target_alias="t", writer_properties=WRITER)
+    of the table, `t`, with one of `rows`, `s`. properties: of the commit."""
+    return table.merge(
+        rows,
+        where,
+        source_alias="s",
+        target_alias="t",
+        writer_properties=WRITER,
+        commit_properties=properties,
+    )

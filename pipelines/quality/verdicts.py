@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
-from pipelines.quality.expectation import Action, Expectation, Suite
+from pipelines.lake import Lake
+from pipelines.quality.expectation import ROW_COUNT, Action, Expectation, Suite
+from pipelines.quality.judge import SAMPLE, Judgement
 from pipelines.tables.contract import Contract
+from pipelines.tables.gold import QUALITY_RESULTS
+from replica.errors import CorruptDataError
 
 if TYPE_CHECKING:
     from great_expectations.core import ExpectationSuiteValidationResult
@@ -62,10 +68,21 @@ class TableResult:
         )
 
 
-def unbroken(suite: Suite, version: int, row_count: int) -> TableResult:
-    """The result for a table with this number of rows, none of which breaks an expectation."""
-    verdicts = tuple(ExpectationResult(one, True, row_count) for one in suite.expectations)
-    return TableResult(suite, version, verdicts)
+def summed(suite: Suite, version: int, judgements: Iterable[Judgement]) -> TableResult:
+    """The verdicts on a table, of the judgements on all of its rows."""
+    some = [one for one in judgements if one.table == suite.name]
+    rows = sum(one.row_count for one in some)
+    verdicts = []
+    for number, expectation in enumerate(suite.expectations):
+        if expectation.type == ROW_COUNT:
+            success = rows >= expectation.kwargs["min_value"]
+            verdicts.append(ExpectationResult(expectation, success, rows))
+            continue
+        broken = sum(one.broken[number] for one in some)
+        samples = chain.from_iterable(one.samples.get(number, ()) for one in some)
+        sample = tuple(islice(samples, SAMPLE))
+        verdicts.append(ExpectationResult(expectation, not broken, rows, broken, sample))
+    return TableResult(suite, version, tuple(verdicts))
 
 
 def broken_text(verdict: ExpectationResult) -> str:
@@ -76,3 +93,18 @@ def broken_text(verdict: ExpectationResult) -> str:
     if not expectation.columns:
         count = f"{verdict.evaluated_rows} rows"
     return f"{count} break '{expectation.meaning}' ({expectation.action}){sample}"
+
+
+def stop_if_broken(lake: Lake, results: Sequence[TableResult]) -> None:
+    """Raises CorruptDataError, which names the table, the expectation and some keys, where an
+    expectation whose action is STOP is broken."""
+    stopped = [(one, verdict) for one in results for verdict in one.broken(Action.STOP)]
+    if not stopped:
+        return
+    (first, verdict), more = stopped[0], len(stopped) - 1
+    also = f"; {more} more expectations are broken" if more else ""
+    raise CorruptDataError(
+        f"{broken_text(verdict)}{also}. Nothing was derived from it; "
+        f"{QUALITY_RESULTS.name} has all",
+        path=lake.path_of(first.table),
+    )

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,16 +18,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.cyclic_garbage import no_search_for_cycles
-from pipelines.data_files import data_set
+from pipelines.data_files import NewFile, data_set
 from pipelines.delta.small import text
 from pipelines.in_memory.branch import BranchPiece, LostTail
 from pipelines.in_memory.branch_facts import BranchFacts, BranchQuestions
+from pipelines.in_memory.committed import AgreedBranch
 from pipelines.in_memory.derived import Gold, Records, Silver
 from pipelines.in_memory.health import COLUMNS as HEALTH_COLUMNS
 from pipelines.in_memory.health import health
 from pipelines.in_memory.health_rules import JUDGED
 from pipelines.in_memory.log_runs import log_runs, rows_of_runs
-from pipelines.in_memory.membership import members_of
+from pipelines.in_memory.membership import RoundMember, members_of
 from pipelines.in_memory.metadata import (
     changes_told,
     metadata_changes,
@@ -55,6 +57,8 @@ _FEW = tuple(
     one for one in bronze.DERIVED_FROM if one not in (*_RECORD_TABLES, bronze.SNAPSHOT_RECORDS)
 )
 _NOTHING = Replaced(())
+_ROWS_COMPARED = 300_000
+"""About how many new rows are compared with a table's rows together."""
 _FILE_BYTES = 128 * 1024 * 1024
 """The bytes of Arrow of which one data file is written."""
 
@@ -96,7 +100,7 @@ class Agreeing:
     rounds: as in Clusters."""
 
     cluster_id: str
-    runs: pa.Table
+    runs: Sequence[pa.Table]
     leaves_out: bool
     records: int
     replaced: Replaced
@@ -106,16 +110,21 @@ class Agreeing:
 @dataclass(frozen=True)
 class Agreed:
     """What the stage `agree` tells of a cluster. runs, groups: its rows of silver.log_runs and
-    silver.capture_groups. asked: what a pass over the branch is asked. entries: how many offsets
-    the branch has."""
+    silver.capture_groups. asked: what a pass over the branch is asked. branch: its ranges. members:
+    those of the wanted rounds."""
 
     cluster_id: str
     runs: pa.Table
     groups: pa.Table
     log: BranchLog
     asked: BranchQuestions
-    entries: int
-    members: tuple[Any, ...]
+    branch: AgreedBranch
+    members: tuple[RoundMember, ...]
+
+    @property
+    def entries(self) -> int:
+        """How many offsets the branch has."""
+        return self.branch.entries
 
 
 def agree(unit: Agreeing, pins: Pins) -> UnitResult:
@@ -131,7 +140,7 @@ def agree(unit: Agreeing, pins: Pins) -> UnitResult:
     out.left_out += left_out
     tables = StoredTables(unit.cluster_id, pins, few, unit.leaves_out)
     known = pins.rows(silver.CAPTURE_GROUPS, [unit.cluster_id]).to_pylist()
-    runs = log_runs(rows_of_runs(unit.runs))
+    runs = log_runs(rows_of_runs(pa.concat_tables(unit.runs)))
     of = Silver(tables, runs, {row["capture_group"]: row for row in known})
     made = {one: table_of(one, node(of)) for one, node in SILVER_NODES.items()}
     for contract, rows in made.items():
@@ -139,9 +148,7 @@ def agree(unit: Agreeing, pins: Pins) -> UnitResult:
     log = replace(of.log, is_whole=not unit.leaves_out)
     groups = made[silver.CAPTURE_GROUPS]
     members = (*members_of(of, unit.rounds),)
-    return out.result(
-        Agreed(unit.cluster_id, runs, groups, log, of.asked, of.agreed.entries, members)
-    )
+    return out.result(Agreed(unit.cluster_id, runs, groups, log, of.asked, of.agreed, members))
 
 
 @dataclass(frozen=True)
@@ -155,6 +162,31 @@ class Piece:
     leaves_out: bool
     before: Row | None
     records: int
+
+
+def pieces(agreed: Agreed) -> Iterator[Piece]:
+    """The units of a cluster's branch, ascending, and of its snapshots, each content once."""
+    about = agreed.asked, not agreed.log.is_whole
+    before: Row | None = None
+    for piece in agreed.log.pieces:
+        first = max(piece[0].low, piece[0].first)
+        if first > piece[0].low:  # within a run
+            before = _entry(agreed.cluster_id, first - 1, piece[0].leader_epoch)
+        size = sum(min(one.end, one.high) - max(one.first, one.low) for one in piece)
+        yield Piece(agreed.cluster_id, piece, *about, before, size)
+        before = _entry(agreed.cluster_id, piece[-1].high - 1, piece[-1].leader_epoch)
+    for one in {one.content_sha256: one for one in agreed.log.snapshots}.values():
+        yield Piece(agreed.cluster_id, one, *about, None, one.end_offset)
+
+
+def _entry(cluster_id: str, offset: int, epoch: int) -> Row:
+    return {
+        "cluster_id": cluster_id,
+        "offset": offset,
+        "leader_epoch": epoch,
+        "crc": 0,
+        "commitment": "proven",
+    }
 
 
 class PieceTold(NamedTuple):
@@ -349,3 +381,22 @@ def compare_changes(unit: Changed, pins: Pins) -> UnitResult:
     before = pins.columns(contract, names, where)
     out.put_changes(contract, before, after.cast(contract.arrow_schema))
     return out.result()
+
+
+def without(result: UnitResult, contract: Contract) -> tuple[UnitResult, tuple[NewFile, ...]]:
+    """What a unit gives without its files of a table, and these files."""
+    files = tuple(f for one in result.made if one.table == contract.name for f in one.files)
+    others = tuple(one for one in result.made if one.table != contract.name)
+    return replace(result, made=others), files
+
+
+def changes(cluster_id: str, files: Sequence[NewFile]) -> Iterator[Changed]:
+    """The units in which new rows of gold.metadata_changes are compared with the table's."""
+    bounds = [one.bounds["offset"] for one in files]
+    low, high = min(one for one, _ in bounds), max(one for _, one in bounds) + 1  # type: ignore[type-var,operator]
+    rows = sum(one.row_count for one in files)
+    count = 1 + rows // _ROWS_COMPARED
+    cuts = [int(low + (high - low) * n / count) for n in range(1, count)]
+    names = tuple(one.name for one in files)
+    for start, end in pairwise([0, *cuts, (1 << 63) - 1]):
+        yield Changed(cluster_id, start, end, names, rows // count)

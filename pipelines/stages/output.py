@@ -12,6 +12,7 @@ from datafusion import SessionContext
 
 from pipelines.data_files import NewFile, read_data_file
 from pipelines.delta.committing import WriteTarget
+from pipelines.delta.publish import IS_GONE, Made
 from pipelines.delta.small import in_types, of_clusters, text
 from pipelines.in_memory.rows import Row
 from pipelines.quality.judge import Judged, Judgement, LeftOut, judge
@@ -24,29 +25,10 @@ from replica.check import membership
 
 Content = Sequence[Row] | Iterable[Row] | pa.Table
 """Rows of a table, at least with the columns of its contract."""
-IS_GONE = "_is_gone"
-"""The column of a file with changes that marks rows to delete."""
-
-
 CONTRACTS = {contract.name: contract for contract in DERIVED}
 BETWEEN_CLUSTERS = f"rule IN ({', '.join(text(rule.id) for rule in membership.RULES)})"
 """SQL condition for the rows of gold.findings that the stage `rounds` makes."""
 _MADE_APART = {FINDINGS.name: BETWEEN_CLUSTERS}
-
-
-@dataclass(frozen=True, slots=True)
-class Made:
-    """What a unit made of one table.
-
-    files: new files of the table. replaces: the names of files of the pinned version that go.
-    changes: for a table with a change data feed: files of rows to update, or (IS_GONE) to delete;
-    `files` has the rows to insert.
-    """
-
-    table: str
-    files: tuple[NewFile, ...] = ()
-    replaces: tuple[str, ...] = ()
-    changes: tuple[NewFile, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +122,18 @@ class Output:
             assert file is not None, "there are rows"
             self.made.append(Made(contract.name, changes=(file,)))
 
+    def put_findings(
+        self, before: pa.Table, rows: pa.Table, *, keep: bool, gone: Sequence[str]
+    ) -> None:
+        """Takes the findings between clusters of the new rounds. before: those of all rounds.
+        keep: whether those of other rounds stay, except of the clusters in `gone`."""
+        self.note(judge(FINDINGS, rows))
+        if keep:
+            is_gone = pc.is_in(before["cluster_id"], pa.array(gone, pa.string()))
+            is_new = _keys_in(FINDINGS, before, rows)
+            before = before.filter(pc.or_(is_gone, is_new))
+        self.put_changes(FINDINGS, before, rows)
+
     def carry_others(self) -> None:
         """Notes the files that go, and writes the rows of other clusters in them anew."""
         folder = self.pins.lake.path
@@ -176,6 +170,13 @@ def differences(contract: Contract, before: pa.Table, after: pa.Table) -> tuple[
     marked = [_marked(in_types(changed.to_arrow_table(), schema), is_gone=False)]
     marked.append(_marked(in_types(gone.to_arrow_table(), schema), is_gone=True))
     return in_types(new.to_arrow_table(), schema), pa.concat_tables(marked)
+
+
+def _keys_in(contract: Contract, rows: pa.Table, others: pa.Table) -> pa.Array:
+    """For each row whether its keys are those of one of the others."""
+    keys = {tuple(row.values()) for row in others.select(contract.keys).to_pylist()}
+    found = (tuple(row.values()) in keys for row in rows.select(contract.keys).to_pylist())
+    return pa.array([*found], pa.bool_())
 
 
 def _marked(rows: pa.Table, *, is_gone: bool) -> pa.Table:

@@ -1,0 +1,213 @@
+"""Which clusters a build derives, how large they are, and which files their rows lie in."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+
+from pipelines.last_build import ClusterState, LastBuild
+from pipelines.stages.output import Replaced
+from pipelines.stages.pins import Pins
+from pipelines.tables import bronze
+from pipelines.tables.contract import Contract
+from pipelines.tables.gold import GOLD
+from pipelines.tables.silver import SILVER
+
+DERIVED = (*SILVER, *GOLD)
+_CAPTURES = """\
+SELECT cluster_id, max(ingest_seq) AS newest, count(*) AS captures FROM bronze_captures
+GROUP BY cluster_id"""
+
+
+@dataclass(frozen=True)
+class DataFile:
+    """A data file of a table, by the table's log. low, high: the least and the greatest cluster_id
+    in it. first, last: the least and the greatest base offset, where the table has such a
+    column."""
+
+    name: str
+    rows: int
+    size_bytes: int
+    low: str
+    high: str
+    first: int = 0
+    last: int = 0
+
+    def may_hold(self, cluster_id: str) -> bool:
+        """Whether rows of the cluster may be in it."""
+        return self.low <= cluster_id <= self.high
+
+
+def files_of(pins: Pins, contract: Contract) -> list[DataFile]:
+    """The table's files; none where it isn't pinned."""
+    if contract.name not in pins.versions:
+        return []
+    actions = pa.table(pins.table(contract.name).get_add_actions(flatten=True))
+    count = actions.num_rows
+
+    def column(name: str, default: object) -> list[object]:
+        there = name in actions.column_names
+        found = actions[name].to_pylist() if there else [None] * count
+        return [default if one is None else one for one in found]
+
+    names = ("path", "num_records", "size_bytes")
+    columns = [column(name, 0) for name in names]
+    columns += [column("min.cluster_id", ""), column("max.cluster_id", "\U0010ffff")]
+    columns += [column("min.base_offset", 0), column("max.base_offset", 0)]
+    return [DataFile(*row) for row in zip(*columns, strict=True)]  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class ClusterSize:
+    """How large a cluster is in bronze, about. records: of its logs and snapshots. size_bytes: of
+    the data files with them."""
+
+    records: int
+    size_bytes: int
+
+
+@dataclass(frozen=True)
+class ChangedClusters:
+    """The clusters of a lake. pins: the tables that the build reads. before: the build whose rows
+    of unchanged clusters are kept; None where no rows are kept."""
+
+    pins: Pins
+    before: LastBuild | None
+
+    @cached_property
+    def all(self) -> dict[str, ClusterState]:
+        """The state of each cluster, by cluster_id."""
+        rows = self.pins.answer([bronze.CAPTURES.name], _CAPTURES)
+        found = [row for batch in rows for row in batch.to_pylist()]
+        found.sort(key=lambda row: row["cluster_id"])
+        return {row["cluster_id"]: (row["newest"], row["captures"]) for row in found}
+
+    @cached_property
+    def changed(self) -> list[str]:
+        """The clusters to derive."""
+        known = {} if self.before is None else self.before.clusters
+        return [one for one, state in self.all.items() if known.get(one) != state]
+
+    @cached_property
+    def gone(self) -> list[str]:
+        """Clusters of which the derived tables may have rows, and bronze has no capture."""
+        held: set[str] = set()
+        for contract in DERIVED:
+            for file in self._files[contract]:
+                held |= {file.low, file.high} if file.low else set()
+        if self.before is not None:
+            held |= {*self.before.clusters}
+        return sorted(held - {*self.all})
+
+    @cached_property
+    def new_rounds(self) -> frozenset[int]:
+        """The ingest rounds that no build has judged yet."""
+        known = [] if self.before is None else [seq for seq, _ in self.before.clusters.values()]
+        newest = max(known, default=0)
+        rows = self.pins.columns(bronze.CAPTURES, ["ingest_seq"], f"ingest_seq > {newest}")
+        return frozenset(rows["ingest_seq"].to_pylist())
+
+    @cached_property
+    def _files(self) -> dict[Contract, list[DataFile]]:
+        return {one: files_of(self.pins, one) for one in DERIVED}
+
+    @cached_property
+    def sizes(self) -> dict[str, ClusterSize]:
+        """The size of each changed cluster. Rows of a file with several clusters count for each of
+        them alike, after `maintain` has put them together."""
+        records: defaultdict[str, int] = defaultdict(int)
+        size: defaultdict[str, int] = defaultdict(int)
+        ids = np.array([*self.all], dtype=object)
+        for contract in (bronze.LOG_RECORDS, bronze.SNAPSHOT_RECORDS):
+            files = files_of(self.pins, contract)
+            shared = [one for one in files if one.low != one.high]
+            counts = self._counts(contract) if shared else {}
+            for file in files:
+                low, high = np.searchsorted(ids, [file.low, file.high])
+                here = ids[low : high + 1].tolist()
+                for one in here if file.low == file.high else ():
+                    records[one] += file.rows
+                for one in here:
+                    size[one] += file.size_bytes // len(here)
+            for one, count in counts.items():
+                records[one] = max(records[one], count)
+        return {one: ClusterSize(records[one], size[one]) for one in self.changed}
+
+    def _counts(self, contract: Contract) -> dict[str, int]:
+        name = contract.name.replace(".", "_")
+        query = f"SELECT cluster_id, count(*) AS n FROM {name} GROUP BY cluster_id"  # noqa: S608
+        rows = self.pins.answer([contract.name], query)
+        return {row["cluster_id"]: row["n"] for batch in rows for row in batch.to_pylist()}
+
+    def replaced(self, groups: Sequence[tuple[str, ...]]) -> list[Replaced]:
+        """For each group of clusters, what its new rows take the place of: each file that goes is
+        of one of them. groups: all changed clusters and those that are gone."""
+        of_group = {one: number for number, group in enumerate(groups) for one in group}
+        ids = np.array(sorted(of_group), dtype=object)
+        own: list[dict[str, list[str]]] = [defaultdict(list) for _ in groups]
+        shared: list[dict[str, list[str]]] = [defaultdict(list) for _ in groups]
+        gone: list[set[str]] = [set() for _ in groups]
+        is_whole = self.before is None
+        for contract in DERIVED:
+            if contract.change_feed:
+                continue
+            for file in self._files[contract]:
+                low = np.searchsorted(ids, file.low, side="left")
+                high = np.searchsorted(ids, file.high, side="right")
+                here = ids[low:high].tolist()
+                if not here:
+                    continue
+                number = of_group[here[0]]
+                if is_whole or file.low == file.high:
+                    own[number][contract.name].append(file.name)
+                else:
+                    shared[number][contract.name].append(file.name)
+                    gone[number] |= {*here}
+        return [
+            Replaced(
+                group,
+                *({n: tuple(some) for n, some in one.items()} for one in both),
+                tuple(sorted(others)),
+            )
+            for group, *both, others in zip(groups, own, shared, gone, strict=True)
+        ]
+
+
+def packed(records: Mapping[str, int], at_once: int) -> list[tuple[str, ...]]:
+    """The clusters in groups of neighbours. A group has at most `at_once` records, or it is a
+    single cluster. records: by cluster_id."""
+    groups: list[list[str]] = []
+    size = 0
+    for cluster_id, count in sorted(records.items()):
+        if not groups or size + count > at_once:
+            groups.append([])
+            size = 0
+        groups[-1].append(cluster_id)
+        size += count
+    return [tuple(clusters) for clusters in groups]
+
+
+def offset_ranges(
+    files: Iterable[DataFile], cluster_id: str, at_once: int
+) -> Iterator[tuple[int, int, int]]:
+    """The base offsets of a cluster's records in ranges: low (inclusive), high (exclusive), and how
+    many records are in it, about `at_once`. files: of bronze.log_records."""
+    mine = [one for one in files if one.may_hold(cluster_id)]
+    total = sum(one.rows for one in mine)
+    if not mine:
+        return
+    points = np.concatenate([np.linspace(one.first, one.last, 64) for one in mine])
+    weights = np.concatenate([np.full(64, one.rows / 64) for one in mine])
+    order = np.argsort(points)
+    upto = np.cumsum(weights[order])
+    count = max(1, -(-total // at_once))
+    places = np.searchsorted(upto, total * np.arange(1, count) / count)
+    cuts = np.unique(points[order][places].astype(np.int64)).tolist()
+    bounds = [0, *(cut for cut in cuts if cut > 0), (1 << 63) - 1]
+    for low, high in zip(bounds, bounds[1:], strict=False):
+        yield low, high, total // count
