@@ -154,7 +154,8 @@ def agree(unit: Agreeing, pins: Pins) -> UnitResult:
 @dataclass(frozen=True)
 class Piece:
     """A unit: a piece of a cluster's agreed branch, or a whole snapshot. before: the entry of the
-    branch before the piece, as a row of silver.committed_log."""
+    branch before the piece, as a row of silver.committed_log. is_within_run: whether the piece
+    begins within a run of batches."""
 
     cluster_id: str
     of: BranchPiece | PlannedSnapshot
@@ -162,6 +163,7 @@ class Piece:
     leaves_out: bool
     before: Row | None
     records: int
+    is_within_run: bool = False
 
 
 def pieces(agreed: Agreed) -> Iterator[Piece]:
@@ -169,11 +171,9 @@ def pieces(agreed: Agreed) -> Iterator[Piece]:
     about = agreed.asked, not agreed.log.is_whole
     before: Row | None = None
     for piece in agreed.log.pieces:
-        first = max(piece[0].low, piece[0].first)
-        if first > piece[0].low:  # within a run
-            before = _entry(agreed.cluster_id, first - 1, piece[0].leader_epoch)
         size = sum(min(one.end, one.high) - max(one.first, one.low) for one in piece)
-        yield Piece(agreed.cluster_id, piece, *about, before, size)
+        is_within = piece[0].first > piece[0].low
+        yield Piece(agreed.cluster_id, piece, *about, before, size, is_within)
         before = _entry(agreed.cluster_id, piece[-1].high - 1, piece[-1].leader_epoch)
     for one in {one.content_sha256: one for one in agreed.log.snapshots}.values():
         yield Piece(agreed.cluster_id, one, *about, None, one.end_offset)
@@ -206,8 +206,11 @@ def survey_piece(unit: Piece, pins: Pins) -> UnitResult:
         return UnitResult((), told=has_unknown(reader, unit.of))
     found = survey(reader, unit.of, unit.asked)
     out = Output(pins, _NOTHING)
-    context = [] if unit.before is None else [unit.before]
-    out.put(silver.COMMITTED_LOG, found.committed, context)
+    before = unit.before
+    if unit.is_within_run:  # whose offsets have no gap
+        first = found.committed["offset"][0].as_py()
+        before = _entry(unit.cluster_id, first - 1, unit.of[0].leader_epoch)
+    out.put(silver.COMMITTED_LOG, found.committed, [] if before is None else [before])
     return out.result(PieceTold(found.surveyed, found.facts))
 
 
