@@ -34,7 +34,7 @@ from pipelines.large.replay import ReplayFiles, replayed
 from pipelines.last_build import Building
 from pipelines.nodes import GOLD_NODES, SILVER_NODES, Content
 from pipelines.quality.gate import Gate
-from pipelines.session import settings
+from pipelines.spark.session import settings
 from pipelines.tables import bronze, gold, silver
 from pipelines.tables.contract import Contract
 from pipelines.tasks import OnSpark

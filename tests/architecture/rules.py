@@ -139,7 +139,7 @@ ONLY_IN = {
     "pyarrow.parquet": "pipelines.data_files",
 }
 
-SESSION_MODULE = "pipelines.session"
+SESSION_MODULE = "pipelines.spark.session"
 DELTA_FOLDER = "pipelines.delta"
 _SAVES = ("save", "saveAsTable", "insertInto", "writeTo", "toTable")
 

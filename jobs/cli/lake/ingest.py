@@ -231,7 +231,7 @@ def _write(
     from pipelines.bronze.ingest import Ingest
     from pipelines.delta.failures import told
     from pipelines.lake.versions import note_written
-    from pipelines.session import is_submitted
+    from pipelines.spark.session import is_submitted
     from pipelines.tables.bronze import BRONZE
     from pipelines.tasks import OnSpark, Tasks, threads
 

@@ -18,9 +18,9 @@ from typing import Any
 import pyspark
 from pyspark import SparkContext
 
-from pipelines.jar_sets import JarSet
-from pipelines.jars import DELTA, DELTA_JARS, DELTA_VERSION, jar_paths
-from pipelines.s3a_jars import S3A
+from pipelines.spark.jar_sets import JarSet
+from pipelines.spark.jars import DELTA, DELTA_JARS, DELTA_VERSION, jar_paths
+from pipelines.spark.s3a_jars import S3A
 from replica.errors import UsageError
 from replica.installation import line_that_adds
 
@@ -109,7 +109,7 @@ def jars_for(
     settings: Mapping[str, str], offline: str | os.PathLike[str] | None, *, in_s3: bool
 ) -> list[Path]:
     """The jars that a JVM lacks if it starts with these settings. offline: a folder, as in
-    pipelines.jars."""
+    pipelines.spark.jars."""
     needs = [need for need in _needs(in_s3) if not need.is_named(settings)]
     return [path for need in needs for path in jar_paths(need.jars, offline)]
 
