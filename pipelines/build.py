@@ -61,8 +61,8 @@ def build(
     """
     if not delta.exists(lake, bronze.CAPTURES):
         raise UsageError(
-            f"{lake.root} has no bronze tables: run `kraftlake ingest --lake {lake.root} PATH...` "
-            "first, or name another lake"
+            f"{lake.root} has no bronze tables: run "
+            f"`{lake.command('ingest', 'PATH...')}` first, or name another lake"
         )
     with Gate(spark, lake, progress, run_id) as gate:
         steps = len(silver.SILVER) + len(gold.GOLD) + 3

@@ -23,6 +23,7 @@ from pipelines.spark.jars import DELTA, DELTA_JARS, DELTA_VERSION, jar_paths
 from pipelines.spark.s3a_jars import S3A
 from replica.errors import UsageError
 from replica.installation import line_that_adds
+from replica.shell_text import line
 
 SPARK_VERSION = "4.2"
 """The feature release. A test compares it with pyproject.toml's."""
@@ -136,7 +137,8 @@ def bring_jars(
     paths = [path for need in needs for path in jar_paths(need.jars, offline)]
     if paths and not hasattr(loader, "addURL"):
         names = " and ".join(need.jars.name for need in needs)
-        raise UsageError(f"spark-submit lacks {names} jars: add --jars {','.join(map(str, paths))}")
+        added = line("--jars", ",".join(map(str, paths)))
+        raise UsageError(f"spark-submit lacks {names} jars: add {added}")
     for path in paths:
         loader.addURL(jvm.java.net.URI.create(path.as_uri()).toURL())
     add_jars(settings, paths)

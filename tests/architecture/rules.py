@@ -12,7 +12,10 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-EVERYONE = ("replica.model", "replica.errors", "replica.severity", "replica.installation")
+EVERYONE = (
+    "replica.model", "replica.errors", "replica.severity", "replica.installation",
+    "replica.shell_text",
+)  # fmt: skip
 
 _PIPELINES_FROM_REPLICA = (
     "replica.message",
@@ -33,6 +36,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "replica.severity": (),
     "replica.errors": (),
     "replica.installation": (),
+    "replica.shell_text": (),
     "replica.message": (),
     "replica.format": ("replica.message",),
     "replica.metadata": ("replica.format", "replica.message"),
