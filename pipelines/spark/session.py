@@ -35,6 +35,7 @@ from pipelines.spark.java import find_java
 from pipelines.spark.jvm import launch, own_interrupts
 from pipelines.spark.session_jars import add_jars, bring_jars, check_installed, has_s3a, jars_for
 from replica.errors import UsageError
+from replica.import_path import is_current_folder_left_out
 
 _DELTA_EXTENSION = "io.delta.sql.DeltaSparkSessionExtension"
 _DELTA_CATALOG = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
@@ -178,6 +179,8 @@ def _files_settings(conf_dir: Folder | None, given: Mapping[str, str]) -> dict[s
 def _settings(app_name: str, given: Mapping[str, str], conf_dir: Folder | None) -> dict[str, str]:
     settings = {"spark.app.name": app_name, **_ESSENTIAL, **_files_settings(conf_dir, given)}
     if _is_local(given):
+        if is_current_folder_left_out():
+            settings["spark.executorEnv.PYTHONSAFEPATH"] = "1"  # also where spark-submit began
         settings["spark.pyspark.python"] = sys.executable
         settings["spark.pyspark.driver.python"] = sys.executable
     settings |= given

@@ -14,7 +14,7 @@ from pathlib import Path
 
 EVERYONE = (
     "replica.model", "replica.errors", "replica.severity", "replica.installation",
-    "replica.shell_text",
+    "replica.shell_text", "replica.import_path",
 )  # fmt: skip
 
 _PIPELINES_FROM_REPLICA = (
@@ -37,6 +37,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "replica.errors": (),
     "replica.installation": (),
     "replica.shell_text": (),
+    "replica.import_path": (),
     "replica.message": (),
     "replica.format": ("replica.message",),
     "replica.metadata": ("replica.format", "replica.message"),
