@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-COMMAND = "python -m pipelines.spark.jars"
+COMMAND = "python -P -m pipelines.spark.jars"
 _FEW = 3
 """How many names a message lists."""
 
@@ -31,7 +31,7 @@ class Jar:
 class JarSet:
     """Jars that are used together. name: their name in messages. size: their size together, MB.
     folder: their folder in the cache; each version has its own, so an upgrade never mixes versions.
-    option: the option of `python -m pipelines.spark.jars` that asks for them."""
+    option: the option of `python -P -m pipelines.spark.jars` that asks for them."""
 
     name: str
     size: int

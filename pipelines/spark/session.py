@@ -233,7 +233,7 @@ def _adopt_s3a(session: SparkSession) -> None:
     if not has_s3a(SparkContext._jvm):
         raise UsageError(
             "the Spark session that runs in this process can't read S3: start it with the jars "
-            "that `python -m pipelines.spark.jars --s3` prints."
+            "that `python -P -m pipelines.spark.jars --s3` prints."
         )
     said = session.sparkContext.getConf()
     for key, value in s3a_settings().items():

@@ -36,7 +36,7 @@ def real_jars() -> tuple[Path, ...]:
 
 
 def run_jars(*options: str, **environment: str) -> subprocess.Popen[str]:
-    """`python -m pipelines.spark.jars` as a process of its own."""
+    """`python -P -m pipelines.spark.jars` as a process of its own."""
     return subprocess.Popen(
         [sys.executable, "-m", "pipelines.spark.jars", *options],
         env={**os.environ, **environment},
@@ -186,7 +186,7 @@ def test_an_offline_folder_without_the_jars_for_s3_says_how_to_fill_it(tmp_path:
         jar_paths(S3A, tmp_path)
     said = str(missing.value)
     assert said.startswith(f"{tmp_path} lacks {len(S3A.jars)} jars, hadoop-aws-")
-    assert "`python -m pipelines.spark.jars --s3` prints where" in said
+    assert "`python -P -m pipelines.spark.jars --s3` prints where" in said
 
 
 @pytest.mark.skipif(not S3A.jars, reason="tests.object_stores.s3a_closure has not written them")
