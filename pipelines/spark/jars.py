@@ -222,7 +222,7 @@ def _ivy_module(wanted: JarSet) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """`python -P -m pipelines.spark.jars`: prints what `spark-submit --jars` takes; exit 0, or 2."""
+    """`python -P -m pipelines.spark.jars`: prints what `spark-submit --jars` takes. Exit 0 or 2."""
     parser = argparse.ArgumentParser(prog=COMMAND, description=main.__doc__)
     parser.add_argument("--jars-dir", help="an offline folder that holds the jars")
     parser.add_argument("--s3", action="store_true", help="also those for lakes in S3")
