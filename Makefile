@@ -60,7 +60,7 @@ setup: ## make .venv, with everything pinned (the first time takes some minutes)
 		echo "kraftlake: no java found; whatever uses Spark needs Java 17 or newer" >&2
 
 jars: setup ## fetch Delta's two jars and print them as spark-submit --jars takes them
-	@$(BIN)/python -m pipelines.jars
+	@$(BIN)/python -m pipelines.spark.jars
 
 package: setup ## dist/: the code as a zip and its Python packages as an archive, for spark-submit
 	@$(BIN)/python packaging/jobs_zip.py $(DIST)/kraftlake-jobs.zip

@@ -17,8 +17,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("jobs", "pipelines", "replica")
 CONF = ("kraftlake.toml", "spark-defaults.conf", "spark-local.conf", "log4j2.properties")
-"""The files of the folder conf that pipelines.session looks for beside the code, and those that
-these need."""
+"""The files of the folder conf that pipelines.spark.session looks for beside the code, and those
+that these need."""
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 """The earliest time that a zip can hold."""
 

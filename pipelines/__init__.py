@@ -8,6 +8,5 @@ it, with Spark or without it. docs/reference/the-lake.md lists the tables.
   `in_memory`, `replay`. `small_build` with `clusters` runs these functions here, `build` with
   `large` in Spark's tasks; `tasks` is the way to both. `last_build`: what the next build compares.
 - Out: `report`, `feeds`, `quality`, `lineage`.
-- Spark: `session`, `session_jars`, `jvm`, `java`, `jars`, `jar_sets`, `s3a_jars`. `conf_files`:
-  settings. `cyclic_garbage`: the collector.
+- Spark: `spark` (session, jars, Java). `conf_files`: settings. `cyclic_garbage`: the collector.
 """

@@ -8,10 +8,11 @@ the package came from is in `direct_url.json` (PEP 610) of its metadata, unless 
 from __future__ import annotations
 
 import json
-import shlex
 import sys
 from importlib.machinery import PathFinder
 from pathlib import Path
+
+from replica.shell_text import line
 
 ROOT = Path(__file__).parents[1]
 """What holds the packages: site-packages, a checkout, or the file of the zipapp."""
@@ -22,37 +23,37 @@ def line_that_adds(extra: str) -> str:
     """The command that installs an extra, such as lake, into this installation. extra: its name in
     pyproject.toml."""
     if ROOT.is_file():
-        return f"python3 -m pip install 'kraftlake[{extra}]' (this file has the core alone)"
+        added = line("python3", "-m", "pip", "install", f"kraftlake[{extra}]")
+        return f"{added} (this file has the core alone)"
     if (ROOT / "pyproject.toml").is_file():
-        return f"{_pip()} -e {shlex.quote(f'{ROOT}[{extra}]')}"
-    wanted = shlex.quote(_requirement(extra, _direct_url()))
-    return _line(wanted, Path(sys.prefix))
+        return line(*_pip(), "-e", f"{ROOT}[{extra}]")
+    return _line(_requirement(extra, _direct_url()), Path(sys.prefix))
 
 
 def _line(wanted: str, prefix: Path) -> str:
-    """The command that installs `wanted` into the environment. wanted: a requirement, quoted for
-    the shell. prefix: the environment's folder."""
+    """The command that installs `wanted` into the environment. wanted: a requirement. prefix: the
+    environment's folder."""
     if (prefix / "uv-receipt.toml").is_file():
-        return f"uv tool install --force {wanted}"
+        return line("uv", "tool", "install", "--force", wanted)
     if (prefix / "pipx_metadata.json").is_file():
         if prefix.parent.name == "venvs":
-            return f"pipx install --force {wanted}"
-        return f"pipx run --spec {wanted} kraftlake"
+            return line("pipx", "install", "--force", wanted)
+        return line("pipx", "run", "--spec", wanted, "kraftlake")
     if _is_of_uv(prefix) and (prefix.parents[1] / _CACHE_MARK).is_file():
-        return f"uvx --from {wanted} kraftlake"
-    return f"{_pip()} {wanted}"
+        return line("uvx", "--from", wanted, "kraftlake")
+    return line(*_pip(), wanted)
 
 
-def _pip() -> str:
-    """The command that calls pip. It names the interpreter, because the pip of another environment
+def _pip() -> tuple[str, ...]:
+    """The words that call pip. It names the interpreter, because the pip of another environment
     may come first on the path.
 
     Only the folders of sys.path are searched for pip. importlib.util.find_spec would also ask the
     import hook of setuptools, which changes the modules of this process.
     """
     if PathFinder.find_spec("pip") is None and _is_of_uv(Path(sys.prefix)):
-        return f"uv pip install --python {shlex.quote(sys.executable)}"
-    return f"{shlex.quote(sys.executable)} -m pip install"
+        return ("uv", "pip", "install", "--python", sys.executable)
+    return (sys.executable, "-m", "pip", "install")
 
 
 def _is_of_uv(prefix: Path) -> bool:

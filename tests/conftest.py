@@ -83,7 +83,8 @@ def spark(
     pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[SparkSession]:
     """One session for the whole run: it takes some 5 s to start, its first Delta write 5 more."""
-    from pipelines.session import spark_session  # tests without Spark don't pay for the import
+    # inside, because tests without Spark don't pay for the import
+    from pipelines.spark.session import spark_session
 
     warehouse = tmp_path_factory.mktemp("warehouse")
     on_interrupt = signal.getsignal(signal.SIGINT)

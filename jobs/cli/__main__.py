@@ -1,4 +1,9 @@
-"""Starts the command: `python -m jobs.cli`."""
+"""Starts the command: `python -P -m jobs.cli`."""
+
+from replica.import_path import leave_out_current_folder
+
+if __name__ == "__main__":
+    leave_out_current_folder()  # Before the imports of what runs: without -P it comes first.
 
 from jobs.cli.main import main
 

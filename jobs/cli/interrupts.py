@@ -64,12 +64,12 @@ def told_to_stop() -> Iterator[threading.Event]:
 def started_spark(
     job: str, lake: Lake, extra_conf: Mapping[str, str] | None = None
 ) -> SparkSession:
-    """A session of pipelines.session.
+    """A session of pipelines.spark.session.
 
     If no session runs yet, a line on stderr says that one starts. From then on
     `_interrupt_spark` handles SIGINT, unless the command has its own handler.
     """
-    from pipelines.session import is_running, spark_session
+    from pipelines.spark.session import is_running, spark_session
 
     if not is_running():
         complain(f"{job}: starting Spark")
@@ -98,7 +98,7 @@ def _interrupt(*_: Any) -> None:
 def _interrupt_spark(*_: Any) -> None:
     """The handler of SIGINT while Spark runs. It does what `_interrupt` does, and also hides what
     Spark, py4j and threads print because of it. The next SIGINT ends the process at once."""
-    from pipelines.jvm import mute
+    from pipelines.spark.jvm import mute
 
     signal.signal(signal.SIGINT, _leave)
     if not os.environ.get(DEBUG_VARIABLE):

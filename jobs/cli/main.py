@@ -31,6 +31,7 @@ from jobs.cli.commands.parameters import add
 from jobs.cli.outcome import run
 from jobs.cli.output import use_utf8, write_line
 from pipelines.capture import patience
+from replica.import_path import leave_out_current_folder
 
 app = typer.Typer(
     name="kraftlake",
@@ -134,6 +135,7 @@ app.add_typer(engine.replica, rich_help_panel="Replicas")
 
 def main(arguments: list[str] | None = None) -> NoReturn:
     """The console script."""
+    leave_out_current_folder()
     use_utf8()
     shell.answer_shells()
     code = run(app, sys.argv[1:] if arguments is None else arguments)

@@ -18,7 +18,7 @@ from pipelines.catalog.statements import create_table
 from pipelines.lake import Lake
 from pipelines.lake.delta_rs import open_if_there
 from pipelines.object_store import storage_options
-from pipelines.session import settings
+from pipelines.spark.session import settings
 from pipelines.tables.contract import Contract
 from replica.errors import UsageError
 

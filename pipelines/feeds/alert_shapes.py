@@ -18,6 +18,7 @@ from typing import Any
 
 from pipelines.feeds.message import compact
 from pipelines.feeds.values import Row
+from replica.shell_text import line
 
 FIRING_MS = 30 * 24 * 60 * 60 * 1000
 """For how long Alertmanager takes an unresolved finding as firing: as long as the change feed could
@@ -134,8 +135,12 @@ _SIGNS = {
 }
 
 
+def _explain(row: Row) -> str:
+    return line("kraftlake", "explain", row["rule"])
+
+
 def _annotations(row: Row) -> dict[str, str]:
-    found = {"summary": _told(row), "explain": f"kraftlake explain {row['rule']}"}
+    found = {"summary": _told(row), "explain": _explain(row)}
     subjects = _subjects(row)
     if subjects:
         found["subjects"] = "; ".join(subjects)
@@ -145,7 +150,7 @@ def _annotations(row: Row) -> dict[str, str]:
 def _details(row: Row) -> dict[str, Any]:
     named = ("node_id", "directory_id", "file", "position", "offset", "epoch", "message")
     found = {name: row[name] for name in named if row[name] is not None}
-    return {**found, "subjects": _subjects(row), "explain": f"kraftlake explain {row['rule']}"}
+    return {**found, "subjects": _subjects(row), "explain": _explain(row)}
 
 
 def _told(row: Row) -> str:

@@ -61,6 +61,6 @@ def refuse_half_forgotten(lake: Lake) -> None:
     """Raises UsageError where a run of `kraftlake forget` did not finish."""
     if lake.read(FILE_NAME) is not None:
         raise UsageError(
-            f"{lake}: a `kraftlake forget` was interrupted: run `kraftlake forget --lake {lake} "
-            "--yes`, which finishes it"
+            f"{lake}: a `kraftlake forget` was interrupted: run "
+            f"`{lake.command('forget', '--yes')}`, which finishes it"
         )

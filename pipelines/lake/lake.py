@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from pipelines.object_store import opened, s3a_uri
 from replica.errors import UnwritableFileError
 from replica.format.reading import MAX_STATE_BYTES, VanishedFileError, read_file
+from replica.shell_text import Shell, line, path
 
 if TYPE_CHECKING:
     from pipelines.tables.contract import Contract
@@ -43,6 +44,10 @@ class Lake:
 
     def __str__(self) -> str:
         return self.place
+
+    def command(self, name: str, *words: str) -> Shell:
+        """The command line `kraftlake NAME --lake` of this lake, for messages."""
+        return line("kraftlake", name, "--lake", path(self.place), *words)
 
     @property
     def is_remote(self) -> bool:

@@ -41,6 +41,7 @@ from openlineage.client.uuid import generate_new_uuid
 
 from pipelines.lake import Lake
 from pipelines.lake.delta_rs import newest_versions, open_if_there
+from pipelines.lineage.settings import own_config
 from pipelines.tables.bronze import BRONZE
 from pipelines.tables.contract import Contract
 from pipelines.tables.gold import QUALITY_RESULTS
@@ -52,6 +53,19 @@ _OF_MERGE = ("numTargetRowsInserted", "numTargetRowsUpdated")
 _OF_WRITE = ("numOutputRows", "num_added_rows")
 """Operation metrics in a table's history: Delta's, and delta-rs' name of the same. A MERGE counts
 the rows that it only copied among its output."""
+
+
+_NO_PLACE_OF_CODE = {"facets": {"source_code_location": {"disabled": True}}}
+"""The git repository that OpenLineage would look for is that of the current folder."""
+
+
+class _Client(OpenLineageClient):
+    """A client that takes nothing from the current folder."""
+
+    @staticmethod
+    def _find_yaml_config_path() -> str | None:
+        named = os.environ.get("OPENLINEAGE_CONFIG") or str(own_config())
+        return named if os.path.isfile(named) else None
 
 
 @dataclass(frozen=True)
@@ -129,7 +143,7 @@ class Events:
         ]
         transport = FileTransport(FileConfig(log_file_path=file, append=True)) if file else None
         set_producer(PRODUCER)  # the producer of the facets; `_emit` names that of events
-        self._client = OpenLineageClient(transport=transport)
+        self._client = _Client(transport=transport, config=_NO_PLACE_OF_CODE)
         self._emit(RunState.START, job, run_id, inputs=self._inputs)
 
     def end(self, writes: Sequence[str], failure: str | None) -> None:

@@ -2,21 +2,19 @@
 
 Events are off unless one of these settings names a place for them; the first one that is set
 counts: KRAFTLAKE_LINEAGE, a file; the settings of OpenLineage's own clients, which are variables
-OPENLINEAGE_*, or openlineage.yml here or in ~/.openlineage; [lineage] file of conf/kraftlake.toml.
+OPENLINEAGE_*, or ~/.openlineage/openlineage.yml; [lineage] file of conf/kraftlake.toml.
 OPENLINEAGE_DISABLED=true turns all events off.
 """
 
 from __future__ import annotations
 
-import os
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from pipelines.conf_files import conf_directory, read_defaults
 from pipelines.lake import Lake
+from pipelines.lineage.settings import wanted_transport
 
 if TYPE_CHECKING:
     from pipelines.lineage.events import Events
@@ -73,29 +71,3 @@ def _attempted(tell: Callable[[], _Told], warn: Callable[[str], None]) -> _Told 
         first = (str(error).splitlines() or [""])[0]
         warn(f"lineage: {type(error).__name__}: {first}; the job goes on without events")
         return None
-
-
-FILE_VARIABLE = "KRAFTLAKE_LINEAGE"
-_CONFIG = "openlineage.yml"
-
-
-def wanted_transport() -> str | None:
-    """The file to which events are appended; "" where OpenLineage's own settings name the place;
-    None where events are off. Raises UsageError where conf/kraftlake.toml has an error."""
-    if os.environ.get("OPENLINEAGE_DISABLED", "").strip().lower() == "true":
-        return None
-    named = os.environ.get(FILE_VARIABLE)
-    if named:
-        return named
-    if _has_own_settings():
-        return ""
-    return read_defaults(conf_directory()).lineage_file
-
-
-def _has_own_settings() -> bool:
-    if os.environ.get("OPENLINEAGE_URL") or os.environ.get("OPENLINEAGE_CONFIG"):
-        return True
-    if any(name.startswith("OPENLINEAGE__TRANSPORT") for name in os.environ):
-        return True
-    folders = (Path.cwd(), Path.home() / ".openlineage")
-    return any((folder / _CONFIG).is_file() for folder in folders)

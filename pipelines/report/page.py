@@ -97,8 +97,7 @@ def _check_tables(source: ReportSource) -> None:
     if missing:
         step = "ingest" if missing[0].startswith("bronze.") else "build"
         raise UsageError(
-            f"--lake {source.lake}: no {missing[0]} in it; run `kraftlake {step} --lake "
-            f"{source.lake}` first"
+            f"--lake {source.lake}: no {missing[0]} in it; run `{source.lake.command(step)}` first"
         )
 
 

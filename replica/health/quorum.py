@@ -9,6 +9,7 @@ from replica.check.catalogue import health
 from replica.check.rule import Finding, Subject
 from replica.health.cluster import Cluster, listed
 from replica.model.voters import Voter, majority
+from replica.shell_text import line
 
 REGISTRATION_LEVEL = 15
 """metadata.version 3.7-IV0, from which on controllers register (KIP-919)."""
@@ -38,10 +39,9 @@ def how_to_remove(cluster: Cluster, controller_id: int) -> str:
     """How to remove, in this cluster, the registration of a controller whose node is gone."""
     level = cluster.metadata_version or 0
     if level >= UNREGISTRATION_LEVEL:
-        return (
-            "if its node is gone: kafka-cluster.sh unregister-controller --bootstrap-controller "
-            f"HOST:PORT --id {controller_id}"
-        )
+        words = ("unregister-controller", "--bootstrap-controller", "HOST:PORT")
+        removing = line("kafka-cluster.sh", *words, "--id", str(controller_id))
+        return f"if its node is gone: {removing}"
     return (
         "if its node is gone: before metadata.version 4.4-IV2 nothing removes the registration; "
         f"start a controller with node.id={controller_id} of the newer release, formatted with "

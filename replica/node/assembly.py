@@ -30,6 +30,7 @@ from replica.node.settings import NodeSettings
 from replica.node.translate.partition import ReplicatedPartition
 from replica.raft.effects import Send
 from replica.raft.ports import StateMachine
+from replica.shell_text import line, path
 from replica.storage.archive import Archive
 from replica.storage.directory_lock import DirectoryLock
 from replica.storage.filesystem import LocalDisk
@@ -180,9 +181,10 @@ def _identity(settings: NodeSettings, files: LocalDisk) -> ReplicaId:
     is_there = os.path.isdir(settings.log_dir)
     replica = read_identity(files, settings.log_dir) if is_there else None
     if replica is None:
+        named = ("-c", path(settings.path))
         raise UsageError(
-            f"{settings.log_dir} is not formatted: `kraftlake replica format -c {settings.path} "
-            "-t CLUSTER_ID` does that"
+            f"{settings.log_dir} is not formatted: "
+            f"`{line('kraftlake', 'replica', 'format', *named, '-t', 'CLUSTER_ID')}` does that"
         )
     if replica.node_id != settings.node_id:
         raise UsageError(

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from importlib.util import find_spec
 
 from replica.errors import KraftlakeError, UsageError
+from replica.import_path import python_of, without_current_folder
 from replica.installation import line_that_adds
 
 
@@ -29,7 +29,8 @@ def compile_kernel(name: str) -> bytes:
     log = logging.getLogger(__name__)
     log.warning("compiling the bulk reader's %s for this CPU, once: some seconds", name)
     done = subprocess.run(  # noqa: S603 - This is our own interpreter and module.
-        [sys.executable, "-m", "replica.scan.kernels.emit", name],
+        python_of("replica.scan.kernels.emit", name),
+        cwd=os.sep,  # numba obeys a .numba_config.yaml of this folder
         env=_environment(),
         stdin=subprocess.DEVNULL,
         capture_output=True,
@@ -44,7 +45,7 @@ def compile_kernel(name: str) -> bytes:
 def _environment() -> dict[str, str]:
     """The environment of this process, with its module path. The settings of numba are left out,
     except the choice of a CPU."""
-    path = os.pathsep.join(folder or os.getcwd() for folder in sys.path)
+    path = os.pathsep.join(without_current_folder())
     settings = {k: v for k, v in os.environ.items() if not k.startswith("NUMBA_")}
     settings |= {k: v for k, v in os.environ.items() if k.startswith("NUMBA_CPU_")}
     return {**settings, "PYTHONPATH": path, "NUMBA_OPT": "0"}

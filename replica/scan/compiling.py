@@ -1,6 +1,6 @@
 """Compiles all kernels before their first use; `make setup` runs it.
 
-python -m replica.scan.compiling      compiles every kernel that isn't stored yet
+python -P -m replica.scan.compiling      compiles every kernel that isn't stored yet
 """
 
 from __future__ import annotations

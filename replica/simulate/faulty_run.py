@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from replica.errors import KraftlakeError
 from replica.raft.effects import Effects
+from replica.shell_text import line
 from replica.simulate.broken import BrokenInvariantError
 from replica.simulate.counts import counts
 from replica.simulate.coverage import Coverage
@@ -56,8 +57,9 @@ class Result:
     @property
     def replay_command(self) -> str:
         """The command that repeats this run exactly."""
-        command = f"kraftlake simulate --seeds {self.seed}:{self.seed + 1} --events {self.events}"
-        return f"{command} --forks {self.forks_text}" if self.forks else command
+        seeds = f"{self.seed}:{self.seed + 1}"
+        words = ["kraftlake", "simulate", "--seeds", seeds, "--events", str(self.events)]
+        return line(*words, "--forks", self.forks_text) if self.forks else line(*words)
 
     @property
     def forks_text(self) -> str:

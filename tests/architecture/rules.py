@@ -12,7 +12,10 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-EVERYONE = ("replica.model", "replica.errors", "replica.severity", "replica.installation")
+EVERYONE = (
+    "replica.model", "replica.errors", "replica.severity", "replica.installation",
+    "replica.shell_text", "replica.import_path",
+)  # fmt: skip
 
 _PIPELINES_FROM_REPLICA = (
     "replica.message",
@@ -33,6 +36,8 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "replica.severity": (),
     "replica.errors": (),
     "replica.installation": (),
+    "replica.shell_text": (),
+    "replica.import_path": (),
     "replica.message": (),
     "replica.format": ("replica.message",),
     "replica.metadata": ("replica.format", "replica.message"),
@@ -139,7 +144,7 @@ ONLY_IN = {
     "pyarrow.parquet": "pipelines.data_files",
 }
 
-SESSION_MODULE = "pipelines.session"
+SESSION_MODULE = "pipelines.spark.session"
 DELTA_FOLDER = "pipelines.delta"
 _SAVES = ("save", "saveAsTable", "insertInto", "writeTo", "toTable")
 

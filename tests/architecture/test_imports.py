@@ -101,7 +101,7 @@ HARMLESS = [
         "from pipelines.in_memory import x\nfrom replica.history import epochs",
     ),
     ("pipelines/delta/tables.py", "from delta.tables import DeltaTable\ndf.write.save(p)"),
-    ("pipelines/session.py", "SparkSession.builder.getOrCreate()"),
+    ("pipelines/spark/session.py", "SparkSession.builder.getOrCreate()"),
     ("jobs/cli/main.py", "from replica.node import voter\nfrom pipelines.delta import append"),
     ("jobs/a.py", "file.write('x')\nnumpy.save(p, a)\nthread.start()"),
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from pipelines.java import find_java
+from pipelines.spark.java import find_java
 from tests.interop.kafka_jars import class_path, dump_tool
 
 VERSION = "4.1.2"

@@ -29,7 +29,7 @@ AT, LATER = "2026-11-21T01:00Z", "2026-11-21T02:00Z"
 YARDSTICK = "S: start Spark, write and read a row"
 _START = """
 import sys
-from pipelines.session import spark_session
+from pipelines.spark.session import spark_session
 spark = spark_session("kraftlake bench")
 spark.range(1).write.format("delta").save(sys.argv[1])
 assert spark.read.format("delta").load(sys.argv[1]).count() == 1

@@ -1,8 +1,8 @@
 """How fast a segment becomes rows of a Delta table, against kafka-dump-log that only prints it.
 
 All ways read the same segment from a warm page cache, in one warm Spark session on two cores, as
-pipelines.session builds it. A way's seconds run from the path of the segment to the end of the
-commit into an empty bronze.log_records.
+pipelines.spark.session builds it. A way's seconds run from the path of the segment to the end of
+the commit into an empty bronze.log_records.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from pyspark.sql import functions as F
 from pipelines.bronze.log_ranges import log_ranges, log_record_batches
 from pipelines.bronze.new_records import decoded_into
 from pipelines.delta import Lake, PendingAppend, ensure_table
-from pipelines.session import spark_session
 from pipelines.sources import register
 from pipelines.sources.files import log_files
+from pipelines.spark.session import spark_session
 from pipelines.tables.bronze import LOG_RECORDS
 from pipelines.tasks import OnSpark
 from replica.model.keys import ReplicaId

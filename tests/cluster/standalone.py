@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from urllib.error import URLError
 from urllib.request import urlopen
 
-from pipelines.java import find_java
+from pipelines.spark.java import find_java
 from tests.descendants import descendants
 from tests.interop.kafka_node import free_ports
 

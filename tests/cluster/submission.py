@@ -15,7 +15,7 @@ from sysconfig import get_path
 from typing import Any, TypeVar
 
 from pipelines.conf_files import read_properties
-from pipelines.jars import DELTA, jar_paths
+from pipelines.spark.jars import DELTA, jar_paths
 from tests.cluster.standalone import Cluster, environment, send, told, wait_for
 from tests.descendants import descendants
 from tests.interop.kafka_node import free_ports

@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from zlib import crc32
 
-from pipelines.java import Java, find_java
+from pipelines.spark.java import Java, find_java
 from tests.interop.kafka_jars import NEWEST, class_path, jar_folder
 
 _TRAINING_S, _POLL_S = 120, 0.1

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from pipelines.java import find_java
+from pipelines.spark.java import find_java
 from replica.metadata.codec import decode, encode
 from replica.metadata.image.image import Image
 from replica.metadata.image.replay import Replay

@@ -12,8 +12,8 @@ from zlib import crc32
 
 import pytest
 
-from pipelines.jar_sets import cache_dir
-from pipelines.java import find_java
+from pipelines.spark.jar_sets import cache_dir
+from pipelines.spark.java import find_java
 from replica.errors import UsageError
 
 _FETCH_TIMEOUT_S = 600

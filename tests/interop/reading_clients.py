@@ -194,7 +194,7 @@ def by_kafka_console_consumer(reading: Reading) -> Read:
 
 _SPARK = """
 import base64, json, sys
-from pipelines.session import spark_session
+from pipelines.spark.session import spark_session
 jars, bootstrap, topic, client_id, rack, isolation = sys.argv[1:]
 session = spark_session("reader", extra_conf={"spark.master": "local[1]", "spark.jars": jars})
 options = {

@@ -21,7 +21,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pipelines.java import find_java
+from pipelines.spark.java import find_java
 from replica.model.topic import METADATA_TOPIC, METADATA_TOPIC_ID
 from replica.wire.apis import APIS
 from replica.wire.apis.cluster import API_VERSIONS

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.jars import DELTA_JARS
 from pipelines.lake.schema_version import FILE_NAME, VERSION
+from pipelines.spark.jars import DELTA_JARS
 from replica.installation import line_that_adds
 from tests.jobs.conftest import Ended, Kraftlake
-from tests.pipelines.test_session import fake_java
+from tests.pipelines.spark.test_session import fake_java
 
 # By command: what it is given, {} the folder.
 STARTING_SPARK = {

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from pipelines.java import find_java
+from pipelines.spark.java import find_java
 from tests.interop.kafka_node import free_ports
 from tests.interop.maven_jars import Jar, Jars, or_skip
 

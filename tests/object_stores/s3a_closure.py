@@ -1,4 +1,4 @@
-"""Writes pipelines/s3a_jars.py: what Hadoop's s3a needs, resolved by Ivy, with each jar's SHA-256.
+"""Writes pipelines/spark/s3a_jars.py: what Hadoop's s3a needs, by Ivy, with each jar's SHA-256.
 
     python -m tests.object_stores.s3a_closure
 
@@ -38,7 +38,7 @@ Written by `python -m tests.object_stores.s3a_closure`. The SDK as one bundle wo
 
 from __future__ import annotations
 
-from pipelines.jar_sets import Jar, JarSet
+from pipelines.spark.jar_sets import Jar, JarSet
 
 HADOOP_VERSION = "{hadoop}"
 _SDK_VERSION = "{sdk}"
@@ -68,7 +68,7 @@ def main() -> None:
             jars="".join(map(_line, (path for path in kept if path.parts[-4] != _AWS))),
             size=size // 10**6 + 1,
         )
-    target = REPOSITORY / "pipelines" / "s3a_jars.py"
+    target = REPOSITORY / "pipelines" / "spark" / "s3a_jars.py"
     target.write_text(text, encoding="utf-8")
     subprocess.run([sys.executable, "-m", "ruff", "format", "-q", str(target)], check=True)
     sys.stdout.write(f"{target}: {len(kept)} jars, {size} bytes\n")

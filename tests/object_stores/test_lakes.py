@@ -18,7 +18,7 @@ from pipelines.lake import Lake
 from pipelines.lake.claims import FOLDER as CLAIMS
 from pipelines.lake.redaction import FILE_NAME as KEY
 from pipelines.lake.tables import tables_of
-from pipelines.s3a_jars import S3A
+from pipelines.spark.s3a_jars import S3A
 from pipelines.tables.bronze import BRONZE
 from pipelines.tables.contract import Contract
 from pipelines.tables.gold import GOLD

@@ -102,7 +102,7 @@ def _of_lake(lake: Lake, cluster: str | None, entities: frozenset[str] | None) -
 
     clusters_of(lake, cluster)  # It refuses a lake that is not built, and a cluster it lacks.
     if CHANGES not in tables_of(lake):
-        raise UsageError(f"{lake} has no {CHANGES}: run `kraftlake build --lake {lake}`")
+        raise UsageError(f"{lake} has no {CHANGES}: run `{lake.command('build')}`")
     wanted = ["true"]
     if cluster is not None:
         wanted.append(f"cluster_id = {literal(cluster)}")

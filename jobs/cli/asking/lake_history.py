@@ -167,7 +167,7 @@ class ClusterHistory:
         if captured_at is None:
             raise UsageError(
                 f"{self.lake}: no capture holds the end of the log of {self.cluster_id}: run "
-                f"`kraftlake build --lake {self.lake}`"
+                f"`{self.lake.command('build')}`"
             )
         return as_utc(captured_at), int(end), as_utc(last_record_at or captured_at)
 
@@ -221,7 +221,7 @@ def clusters_of(lake: Lake, asked: str | None = None) -> list[str]:
     in_lake = tables_of(lake)
     missing = [table for table in (LOG, HISTORY, STATUS, RANGES) if table not in in_lake]
     if missing:
-        raise UsageError(f"{lake} has no {missing[0]}: run `kraftlake build --lake {lake}`")
+        raise UsageError(f"{lake} has no {missing[0]}: run `{lake.command('build')}`")
     query = f"SELECT DISTINCT cluster_id FROM {LOG} ORDER BY 1"  # noqa: S608, names of ours
     names = [row[0] for row in rows(lake, query)]
     if asked is not None and asked not in names:

@@ -64,7 +64,7 @@ def run(options: SqlOptions, form: str) -> int:
     if options.question is not None and missing:
         raise QueryError(
             f"--question {options.question} asks {', '.join(missing)}, which the lake doesn't "
-            f"have: run `kraftlake build --lake {options.lake}`"
+            f"have: run `{options.lake.command('build')}`"
         )
     if lists_tables(query):
         named, views = in_lake, VIEWS if HISTORY in in_lake else ()
@@ -100,7 +100,7 @@ def _views(options: SqlOptions, wanted: Sequence[str], in_lake: Sequence[str]) -
     if views and HISTORY not in in_lake:
         raise QueryError(
             f"{views[0].name} is a view of {HISTORY}, which the lake doesn't have: run "
-            f"`kraftlake build --lake {options.lake}`"
+            f"`{options.lake.command('build')}`"
         )
     return views
 

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from functools import partial
 
 from jobs.cli.commands.directories import CaptureOptions, RedactOptions
+from jobs.cli.directories.discovering import discovered
 from jobs.cli.output import complain, counted, write_json, write_line
 from jobs.cli.redacting import make_redactor
+from pipelines.capture.bundle import is_bundle
 from pipelines.capture.manifest import manifest_of
-from pipelines.capture.taking import CapturedDirectory, directories, take
+from pipelines.capture.taking import CapturedDirectory, directories, take, whole
 from pipelines.object_store import shown_uri
-from replica.errors import UsageError
+from replica.errors import UnreadableFileError, UsageError
+from replica.format.damage import Damage
+from replica.format.discovery import DirectoryPath, Found
 from replica.redacted.records import RecordRedactor
+from replica.shell_text import line, path
 
 
 def run(options: CaptureOptions) -> int:
@@ -21,8 +27,10 @@ def run(options: CaptureOptions) -> int:
     Raises KraftlakeError."""
     redactor = _redactor(options) if options.redacted else None
     report = partial(_report, "capture")
-    taken = take(directories(options.paths), options.output, report, redactor=redactor)
-    return _show(taken, options)
+    with ExitStack() as stack:
+        found, damages = _found(options.paths, stack)
+        taken = take(found, options.output, report, redactor=redactor)
+    return _show(taken, options) or int(bool(damages))
 
 
 def run_redact(options: RedactOptions) -> int:
@@ -32,18 +40,40 @@ def run_redact(options: RedactOptions) -> int:
     The copy of a capture has the capture's time. Raises UsageError where the paths hold captures of
     several times.
     """
-    found = directories(options.paths)
-    manifests = [manifest_of(one) for one in found]
-    moments = {one.captured_at for one in manifests}
-    if len(moments) > 1:
-        raise UsageError(
-            "redact: the paths were captured at different times, and a copy has one time: redact "
-            "one capture at a time, each to a folder of its own"
-        )
-    at = moments.pop() or datetime.now(UTC)
-    report = partial(_report, "redact")
-    taken = take(found, options.output, report, lambda: at, _redactor(options))
-    return _show(taken, options)
+    with ExitStack() as stack:
+        found, damages = _found(options.paths, stack)
+        manifests = [manifest_of(one) for one in found]
+        moments = {one.captured_at for one in manifests}
+        if len(moments) > 1:
+            raise UsageError(
+                "redact: the paths were captured at different times, and a copy has one time: "
+                "redact one capture at a time, each to a folder of its own"
+            )
+        at = moments.pop() or datetime.now(UTC)
+        report = partial(_report, "redact")
+        taken = take(found, options.output, report, lambda: at, _redactor(options))
+    return _show(taken, options) or int(bool(damages))
+
+
+def _found(
+    paths: Sequence[str], stack: ExitStack
+) -> tuple[tuple[DirectoryPath, ...], Sequence[Damage]]:
+    """(the directories below the paths, what of a bundle could not be unpacked). Bundles stay
+    unpacked until `stack` closes. Prints the damages. Raises as `directories`."""
+    found: list[Found] = []
+    damages: list[Damage] = []
+    for named in paths:
+        if is_bundle(named):
+            held, left_out = discovered(named, stack)
+            found += held
+            damages += left_out
+        else:
+            found += directories([named])
+    for damage in damages:
+        complain(str(damage))
+    if not found:
+        raise UnreadableFileError(damages[0].file, damages[0].detail)
+    return whole(found), damages
 
 
 def _redactor(options: CaptureOptions | RedactOptions) -> RecordRedactor:
@@ -62,7 +92,8 @@ def _show(taken: Sequence[CapturedDirectory], options: CaptureOptions | RedactOp
             content = f"{counted(one.files, 'file')}, {counted(one.size_bytes, 'byte')}"
             write_line(f"{one.folder}: {one.shown}: {content}")
     if not options.json_output:
-        write_line(f"next: kraftlake ingest --lake LAKE {shown_uri(options.output)}")
+        words = ("ingest", "--lake", "LAKE", path(shown_uri(options.output)))
+        write_line(f"next: {line('kraftlake', *words)}")
     return 1 if any(one.damages for one in taken) else 0
 
 

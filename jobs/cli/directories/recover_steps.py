@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from replica.check.examined import Examined, voters_records
 from replica.check.partition import PartitionFolder, partition_of
@@ -14,14 +14,18 @@ from replica.format.quorum_state import encode, new_state
 from replica.format.snapshot import BOOTSTRAP_NAME
 from replica.history.recovery import RecoveryDecision, RecoveryPlan
 from replica.model.keys import NO_NODE, ZERO_UUID, ReplicaKey
+from replica.shell_text import Shell, identifier, is_host, line, noted, path, paths, word
 from replica.simulate.rehearsal import step as rehearsal
 
 CONTROLLER_FILE = "config/controller.properties"
 """The path in Kafka's own archive. A comment in each command says where to put a node's own
 file."""
-_START = f"bin/kafka-server-start.sh -daemon {CONTROLLER_FILE}"
-_STATIC_VOTERS = (
-    f"\"$(sed -n 's/^controller.quorum.voters=//p' {CONTROLLER_FILE} | sed 's/[0-9]*@//g')\""
+_START = ("bin/kafka-server-start.sh", "-daemon", CONTROLLER_FILE)
+_RUN = ("kraftlake", "replica", "run", "-c", "server.properties")
+_OF_VOTERS = ("--type", "KRAFT_VOTERS", "--type", "LEADER_CHANGE")
+_STATIC_VOTERS = Shell(
+    "\"$(sed -n 's/^controller.quorum.voters=//p' config/controller.properties "
+    "| sed 's/[0-9]*@//g')\""
 )
 """Stands for host:port of each voter of a static quorum, whose logs don't hold these."""
 
@@ -34,7 +38,7 @@ class RecoverStep:
     unknown."""
 
     text: str
-    commands: tuple[str, ...]
+    commands: tuple[Shell, ...]
     makes_stand_ins: bool = False
     plays: tuple[rehearsal.ScenarioStep, ...] = ()
 
@@ -67,7 +71,9 @@ class _Quorum:
     def __init__(self, plan: RecoveryPlan, by_key: Mapping[ReplicaKey, Examined]) -> None:
         self.plan = plan
         self.winner = by_key[plan.winner.key]
-        self.cluster_id = self.winner.owner.cluster_id
+        self.cluster_id = identifier(
+            self.winner.owner.cluster_id, f"{self.winner.shown}: meta.properties: cluster.id"
+        )
         self.partition: PartitionFolder = partition_of(self.winner)
         self.shown = [by_key[standing.log.key].shown for standing in plan.ranking]
         self.bundles = sorted({b for path in self.shown if (b := _bundle_of(path)) is not None})
@@ -81,49 +87,43 @@ class _Quorum:
         known = [self.hosts[v.node_id] for v in self.voters if v.node_id in self.hosts]
         if not known:
             return _STATIC_VOTERS
-        return shlex.quote(",".join(f"{host}:{port}" for host, port in known))
+        return ",".join(f"{host}:{port}" for host, port in known)
 
     @property
     def _is_dynamic(self) -> bool:
         return any(voter.directory_id != ZERO_UUID for voter in self.voters)
 
-    def _on(self, node_id: int) -> str:
+    def _on(self, node_id: int, *words: str) -> Shell:
+        """The command line of these words, which a node's host is to run."""
         host = self.hosts.get(node_id)
-        return f"# on node {node_id}" + ("" if host is None else f", {host[0]}")
+        return noted(line(*words), f"on node {node_id}" + ("" if host is None else f", {host[0]}"))
 
     def unpack(self) -> RecoverStep:
         """The step that unpacks a bundle, because commands can't name files in it."""
-        unpacking = (
-            f"unzip {shlex.quote(bundle)} -d unpacked"
-            if bundle.endswith(".zip")
-            else f"tar -xf {shlex.quote(bundle)} -C unpacked"
-            for bundle in self.bundles
-        )
-        folders = [path for path in self.shown if _bundle_of(path) is None]
+        folders = [shown for shown in self.shown if _bundle_of(shown) is None]
         return RecoverStep(
             "Unpack the bundles, and make the plan again for the folders: its commands name what "
             "they hold.",
             (
-                "mkdir unpacked",
-                *unpacking,
-                f"kraftlake recover --plan {_quoted(['unpacked', *folders])}",
+                line("kraftlake", "capture", *paths(self.bundles), "-o", "unpacked"),
+                line("kraftlake", "recover", "--plan", "unpacked", *_shown(folders)),
             ),
         )
 
     def stop(self) -> RecoverStep:
         nodes = [voter.node_id for voter in self.voters] or [self.plan.winner.key.node_id]
         if not self.partition.is_metadata:
-            command = "kill $(pgrep -f 'kraftlake replica run')"
-            stopping = (f"{command}  {self._on(node)}" for node in nodes)
+            running = Shell("$(pgrep -f 'kraftlake replica run')")
+            stopping = (self._on(node, "kill", running) for node in nodes)
             return RecoverStep("Stop every replica of the quorum.", tuple(stopping))
-        stopping = (f"bin/kafka-server-stop.sh --node-id={n}  {self._on(n)}" for n in nodes)
+        stopping = (self._on(n, "bin/kafka-server-stop.sh", f"--node-id={n}") for n in nodes)
         return RecoverStep("Stop every controller.", tuple(stopping))
 
     def keep(self) -> RecoverStep:
-        folder = shlex.quote(f"kept-{self.cluster_id}")
+        folder = f"kept-{self.cluster_id}"
         return RecoverStep(
             "Keep a copy of each directory named above.",
-            (f"kraftlake capture {_quoted(self.shown)} -o {folder}",),
+            (line("kraftlake", "capture", *_shown(self.shown), "-o", folder),),
         )
 
     def look(self) -> RecoverStep:
@@ -132,61 +132,61 @@ class _Quorum:
             "Start none of them before it is known which history is right: `check` says what is "
             "damaged, `diff` shows both branches.",
             (
-                f"kraftlake check {_quoted(self.shown)}",
-                *(f"kraftlake diff {_quoted((winner, other))}" for other in others),
+                line("kraftlake", "check", *_shown(self.shown)),
+                *(line("kraftlake", "diff", *_shown((winner, other))) for other in others),
             ),
         )
 
     def start(self, text: str, voters: Iterable[ReplicaKey]) -> RecoverStep:
-        if not self.partition.is_metadata:
-            command = "kraftlake replica run -c server.properties"
-        else:
-            command = _START
+        command = _START if self.partition.is_metadata else _RUN
         started = [voter.node_id for voter in voters]
-        lines = tuple(f"{command}  {self._on(node_id)}" for node_id in started)
+        lines = tuple(self._on(node_id, *command) for node_id in started)
         nodes = tuple(sorted({*started, *self.observers}))
         return RecoverStep(text, lines, plays=(rehearsal.ScenarioStep(start=nodes),))
 
     def describe(self, text: str) -> RecoverStep:
         if not self.partition.is_metadata:
-            topic = shlex.quote(self.partition.name.rpartition("-")[0])
-            return RecoverStep(
-                text, (f"kraftlake replica describe -b {self._bootstrap} --topic {topic}",)
-            )
-        tool = f"bin/kafka-metadata-quorum.sh --bootstrap-controller {self._bootstrap}"
-        return RecoverStep(text, (f"{tool} describe --replication",))
+            topic = self.partition.name.rpartition("-")[0]
+            asked = ("kraftlake", "replica", "describe", "-b", self._bootstrap)
+            return RecoverStep(text, (line(*asked, "--topic", topic),))
+        return RecoverStep(text, (line(*self._tool, "describe", "--replication"),))
+
+    @property
+    def _tool(self) -> tuple[str, ...]:
+        return ("bin/kafka-metadata-quorum.sh", "--bootstrap-controller", self._bootstrap)
 
     def replace(self, voter: ReplicaKey) -> RecoverStep:
         """The step that replaces a lost voter by a node with the same id and an empty disk, when
         the others run again."""
-        here = self._on(voter.node_id)
+        on = partial(self._on, voter.node_id)
         if not self.partition.is_metadata:
             return RecoverStep(
                 f"Format node {voter.node_id} anew, on an empty log.dirs, and start it.",
                 (
-                    f"kraftlake replica format -c server.properties -t {self.cluster_id}  {here}",
-                    f"kraftlake replica run -c server.properties  {here}",
+                    on("kraftlake", "replica", "format", *_RUN[-2:], "-t", self.cluster_id),
+                    on(*_RUN),
                 ),
             )
-        form = f"bin/kafka-storage.sh format --cluster-id {self.cluster_id}"
+        cluster = ("--cluster-id", self.cluster_id)
+        form = ("bin/kafka-storage.sh", "format", *cluster, "--config", CONTROLLER_FILE)
         if not self._is_dynamic:
             return RecoverStep(
                 f"Format node {voter.node_id} anew, on an empty disk; not before the others have a "
                 "leader, for an empty voter votes for anybody.",
-                (f"{form} --config {CONTROLLER_FILE}  {here}", f"{_START}  {here}"),
+                (on(*form), on(*_START)),
                 plays=(rehearsal.ScenarioStep(empty=(voter.node_id,)),),
             )
-        tool = "bin/kafka-metadata-quorum.sh"
+        tool, *bootstrap = self._tool
+        removed = ("remove-controller", "--controller-id", str(voter.node_id))
+        directory = f"--controller-directory-id={voter.directory_id}"
         return RecoverStep(
             f"Take node {voter.node_id} out of the voters, format an empty disk for it, and add it "
             "again once it has caught up (see the step before).",
             (
-                f"{tool} --bootstrap-controller {self._bootstrap} remove-controller "
-                f"--controller-id {voter.node_id} --controller-directory-id={voter.directory_id}",
-                f"{form} --config {CONTROLLER_FILE} --no-initial-controllers  {here}",
-                f"{_START}  {here}",
-                f"{tool} --command-config {CONTROLLER_FILE} --bootstrap-controller "
-                f"{self._bootstrap} add-controller  {here}",
+                line(tool, *bootstrap, *removed, directory),
+                on(*form, "--no-initial-controllers"),
+                on(*_START),
+                on(tool, "--command-config", CONTROLLER_FILE, *bootstrap, "add-controller"),
             ),
             plays=(
                 rehearsal.ScenarioStep(remove_voter=voter.node_id),
@@ -202,17 +202,16 @@ class _Quorum:
             "Try to bring back a voter that is missing, with its old disk, and plan again: a "
             "majority can't have forgotten anything.",
             (
-                "OLD_DISK=/mnt/old-disk  # where it is mounted",
-                f'kraftlake recover --plan {_quoted(self.shown)} "$OLD_DISK"',
+                noted(Shell("OLD_DISK=/mnt/old-disk"), "where it is mounted"),
+                line("kraftlake", "recover", "--plan", *_shown(self.shown), Shell('"$OLD_DISK"')),
             ),
         )
         if not self.voters:
             yield RecoverStep(
                 "Otherwise find out who the voters are.",
                 (
-                    "kraftlake dump --type KRAFT_VOTERS --type LEADER_CHANGE "
-                    f"{_quoted(self.shown)}",
-                    f"grep controller.quorum {CONTROLLER_FILE}  # on each controller",
+                    line("kraftlake", "dump", *_OF_VOTERS, *_shown(self.shown)),
+                    noted(line("grep", "controller.quorum", CONTROLLER_FILE), "on each controller"),
                 ),
             )
             return
@@ -222,8 +221,8 @@ class _Quorum:
             "Copy each of them into the empty log directory of its node: metadata.log.dir, or the "
             "first of log.dirs.",
             (
-                "LOG_DIR=/var/lib/kafka/metadata  # of each of these nodes",
-                *(f'scp -rp stand-in-{v.node_id}/. {self._host(v)}:"$LOG_DIR"/' for v in missing),
+                noted(Shell("LOG_DIR=/var/lib/kafka/metadata"), "of each of these nodes"),
+                *(line("scp", "-rp", f"stand-in-{v.node_id}/.", self._place(v)) for v in missing),
             ),
         )
         yield self.start("Start all voters.", self.voters)
@@ -231,14 +230,15 @@ class _Quorum:
         if self.partition.is_metadata:
             yield _BROKERS
 
-    def _host(self, voter: ReplicaKey) -> str:
+    def _place(self, voter: ReplicaKey) -> Shell:
+        """The log directory of a voter's host, as scp takes it."""
         host = self.hosts.get(voter.node_id)
-        return f"node{voter.node_id}" if host is None else shlex.quote(host[0])
+        return word(f"node{voter.node_id}" if host is None else host[0], Shell(':"$LOG_DIR"/'))
 
     def _stand_ins(self, missing: Sequence[ReplicaKey]) -> RecoverStep:
         source = self.winner.shown
         nodes = ", ".join(str(voter.node_id) for voter in missing)
-        commands = [line for voter in missing for line in self._stand_in(voter, source)]
+        commands = [each for voter in missing for each in self._stand_in(voter, source)]
         return RecoverStep(
             "Otherwise accept that what only they held is lost. Make directories for nodes "
             f"{nodes} from the log of node {self.plan.winner.key.node_id}, each with a "
@@ -266,37 +266,44 @@ class _Quorum:
         )
         return encode(state).decode()
 
-    def _stand_in(self, voter: ReplicaKey, source: str) -> Iterator[str]:
+    def _stand_in(self, voter: ReplicaKey, source: str) -> Iterator[Shell]:
         folder = f"stand-in-{voter.node_id}"
-        inner = shlex.quote(f"{folder}/{self.partition.shown}")
-        yield f"mkdir {folder}"
-        yield f"cp -a {shlex.quote(source)} {inner}"
-        yield f"printf %s {shlex.quote(self._quorum_state())} > {inner}/{QUORUM_STATE}"
+        inner = f"{folder}/{self.partition.shown}"
+        yield line("mkdir", folder)
+        yield line("cp", "-a", path(source), inner)
+        state = self._quorum_state()
+        yield line("printf", "%s", state, Shell(">"), f"{inner}/{QUORUM_STATE}")
         if self.winner.directory.bootstrap is not None:
-            beside = self.winner.shown_file(BOOTSTRAP_NAME)
-            yield f"cp -a {shlex.quote(beside)} {folder}/"
-        lines = ["version=1", f"cluster.id={self.cluster_id}", f"node.id={voter.node_id}"]
+            yield line("cp", "-a", path(self.winner.shown_file(BOOTSTRAP_NAME)), f"{folder}/")
+        lines = [f"cluster.id={self.cluster_id}", f"node.id={voter.node_id}"]
         if voter.directory_id != ZERO_UUID:
             lines.append(f"directory.id={voter.directory_id}")
-        told = " ".join(shlex.quote(line) for line in lines)
-        yield f"printf '%s\\n' {told} > {folder}/meta.properties"
+        told = ("printf", r"%s\n", "version=1", *lines)
+        yield line(*told, Shell(">"), f"{folder}/meta.properties")
 
 
 _BROKERS = RecoverStep(
     "Restart the brokers, which may have applied records that are lost now, and compare the topics "
     "with what brokers hold before clients are let in.",
     (
-        "bin/kafka-server-stop.sh --process-role=broker  # on each broker, one after another",
-        "bin/kafka-server-start.sh -daemon config/broker.properties  # on the same broker",
-        "BROKER=localhost:9092",
-        'bin/kafka-topics.sh --bootstrap-server "$BROKER" --describe',
-        'bin/kafka-log-dirs.sh --bootstrap-server "$BROKER" --describe',
+        noted(
+            Shell("bin/kafka-server-stop.sh --process-role=broker"),
+            "on each broker, one after another",
+        ),
+        noted(
+            Shell("bin/kafka-server-start.sh -daemon config/broker.properties"),
+            "on the same broker",
+        ),
+        Shell("BROKER=localhost:9092"),
+        Shell('bin/kafka-topics.sh --bootstrap-server "$BROKER" --describe'),
+        Shell('bin/kafka-log-dirs.sh --bootstrap-server "$BROKER" --describe'),
     ),
 )
 
 
 def _endpoints(members: Iterable[Examined]) -> dict[int, tuple[str, int]]:
-    """Host and port of voters, by the newest voters record, else by quorum.properties."""
+    """Host and port of voters, by the newest voters record, else by quorum.properties. What can be
+    no host is left out."""
     members = tuple(members)
     found = {
         voter.voter_id: (voter.host, voter.port)
@@ -309,7 +316,7 @@ def _endpoints(members: Iterable[Examined]) -> dict[int, tuple[str, int]]:
         for voter in newest.voters:
             if voter.endpoints:
                 found[voter.key.node_id] = (voter.endpoints[0].host, voter.endpoints[0].port)
-    return found
+    return {node_id: place for node_id, place in found.items() if is_host(place[0])}
 
 
 def _bundle_of(path: str) -> str | None:
@@ -319,5 +326,5 @@ def _bundle_of(path: str) -> str | None:
     return path if os.path.isfile(path) else None
 
 
-def _quoted(paths: Iterable[str]) -> str:
-    return " ".join(shlex.quote(os.path.normpath(path)) for path in paths)
+def _shown(names: Iterable[str]) -> list[str]:
+    return paths(map(os.path.normpath, names))

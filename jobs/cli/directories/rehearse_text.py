@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from jobs.cli.directories.offsets_text import losses_text, pairs, ranges_text, snapshot_text
 from jobs.cli.output import coloured, counted, one_line
+from replica import shell_text
 from replica.simulate.rehearsal.losing import LosingRun, Search
 from replica.simulate.rehearsal.outcome import Fate
 from replica.simulate.rehearsal.runs import Found, Rehearsal, ScenarioSafety
@@ -178,9 +178,9 @@ def _search_lines(search: Search, paths: Sequence[str]) -> Iterator[str]:
     if loss.leader is not None:
         what = f"node {loss.leader} leads without"
     yield f"  {what} offsets {ranges_text(loss.lost)}"
-    named = " ".join(map(shlex.quote, paths))
     seeds = f"{loss.seed}:{loss.seed + 1}"
-    yield one_line(f"  again: kraftlake rehearse --seeds {seeds} --scenario loss.toml {named}")
+    words = ("--seeds", seeds, "--scenario", "loss.toml", *shell_text.paths(paths))
+    yield one_line(f"  again: {shell_text.line('kraftlake', 'rehearse', *words)}")
     yield "  with this loss.toml:"
     for step in loss.scenario.steps:
         yield from (f"    {line}" for line in toml_of(step).splitlines())

@@ -3,11 +3,11 @@ scenarios."""
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator
 
 from jobs.cli.choices import named
 from jobs.cli.output import ms_text, write_either
+from replica.shell_text import line, path
 from replica.simulate.scenarios.library import SCENARIOS, SCENARIOS_BY_NAME
 from replica.simulate.scenarios.quorum import Capture
 from replica.simulate.scenarios.scenario import NamedScenario
@@ -78,10 +78,10 @@ def _described(scenario: NamedScenario, capture: Capture, directory: str) -> Ite
 
 
 def _commands(scenario: NamedScenario, directory: str) -> list[str]:
-    a, b = (shlex.quote(f"{directory}/{node_id}") for node_id in scenario.compare)
+    a, b = (path(f"{directory}/{node_id}") for node_id in scenario.compare)
     return [
-        f"kraftlake check {shlex.quote(directory)}",
-        f"kraftlake diff {a} {b}",
-        f"kraftlake dump {a}",
-        *(f"kraftlake explain {rule}" for rule in scenario.findings[:1]),
+        line("kraftlake", "check", path(directory)),
+        line("kraftlake", "diff", a, b),
+        line("kraftlake", "dump", a),
+        *(line("kraftlake", "explain", rule) for rule in scenario.findings[:1]),
     ]

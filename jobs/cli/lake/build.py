@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-
 from jobs.cli.commands.lake import BuildOptions
 from jobs.cli.interrupts import interruptible, started_spark, told_to_stop
 from jobs.cli.lake.progress import CommandProgress
@@ -52,11 +50,8 @@ def _build_if_free(lake: Lake, *, json_output: bool) -> None:
 
 def tell_next(progress: CommandProgress, lake: Lake) -> None:
     """Say which commands read a built lake."""
-    named = shlex.quote(str(lake))
-    progress.end(
-        f"kraftlake sql --lake {named} --question findings, or "
-        f"kraftlake report --lake {named} -o incident.html"
-    )
+    findings = lake.command("sql", "--question", "findings")
+    progress.end(f"{findings}, or {lake.command('report', '-o', 'incident.html')}")
 
 
 def run_build(
@@ -111,4 +106,4 @@ def _build(lake: Lake, run_id: str, progress: CommandProgress) -> dict[str, int]
 
 
 def _again(lake: Lake) -> str:
-    return f"what was committed stays: run `kraftlake build --lake {lake}` again"
+    return f"what was committed stays: run `{lake.command('build')}` again"

@@ -18,6 +18,7 @@ from jobs.cli.commands.lake import DemoOptions, IngestOptions
 from jobs.cli.lake import ingest
 from jobs.cli.output import complain, write_line, write_text
 from pipelines.lake import Lake
+from replica.shell_text import paths as paths_of
 
 RECORDED = Path(__file__).resolve().parents[3] / "tests" / "data"
 CLUSTERS = ("kafka-3.7.2-static", "kafka-4.1.1-dynamic")
@@ -49,7 +50,7 @@ def run(options: DemoOptions) -> int:
     write_line("writing alone (split), and healed (final). Real Kafka wrote every byte.")
     write_line("")
     order = ",".join(ORDER)
-    write_line(f"$ kraftlake ingest --lake {lake} --build --order {order} {' '.join(shown)}")
+    write_line(f"$ {lake.command('ingest', '--build', '--order', order, *paths_of(shown))}")
     if ingest.run(IngestOptions(shown, lake, order=order, then_build=True)):
         return _FAILED
     for question in DEMO:
@@ -57,7 +58,7 @@ def run(options: DemoOptions) -> int:
         sql.run(SqlOptions(lake, question.sql), "text")
     complain(f"demo: done in {time.monotonic() - started:.0f} s")
     write_line("")
-    write_line(f"The lake stays in {lake}. Ask it anything: kraftlake sql --lake {lake} --tables")
+    write_line(f"The lake stays in {lake}. Ask it anything: {lake.command('sql', '--tables')}")
     return 0
 
 

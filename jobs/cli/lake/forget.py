@@ -41,7 +41,7 @@ def run(options: ForgetOptions) -> int:
                 write_counts(_forget(lake, asked | left), json_output=json_output)
         if vacuum:
             return _leave_no_earlier_version(lake, json_output)
-    complain(f"forget: now run `kraftlake build --lake {lake}`")
+    complain(f"forget: now run `{lake.command('build')}`")
     complain("forget: earlier versions of the tables still hold what went: --vacuum deletes them")
     return 0
 
@@ -50,8 +50,8 @@ def _again(lake: Lake, *, vacuum: bool) -> str:
     """The command to run after an interruption, when a part of the work may be done."""
     if forgetting.begun(lake) == Targets() and not vacuum:
         return "nothing was taken out: run the same command again"
-    words = f"kraftlake forget --lake {lake} --yes{' --vacuum' if vacuum else ''}"
-    return f"run `{words}`, which finishes it"
+    words = ("--yes", "--vacuum") if vacuum else ("--yes",)
+    return f"run `{lake.command('forget', *words)}`, which finishes it"
 
 
 def _chosen(lake: Lake, asked: Targets, left: Targets) -> list[dict[str, Any]]:

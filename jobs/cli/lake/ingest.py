@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -115,7 +114,7 @@ def run(options: IngestOptions) -> int:
     if options.then_build:
         build.tell_next(of_build, lake)
     elif not options.is_stream:
-        progress.end(f"kraftlake build --lake {shlex.quote(str(lake))}")
+        progress.end(lake.command("build"))
     return 1 if total["bronze.damage"] and not options.accept_damage else 0
 
 
@@ -231,7 +230,7 @@ def _write(
     from pipelines.bronze.ingest import Ingest
     from pipelines.delta.failures import told
     from pipelines.lake.versions import note_written
-    from pipelines.session import is_submitted
+    from pipelines.spark.session import is_submitted
     from pipelines.tables.bronze import BRONZE
     from pipelines.tasks import OnSpark, Tasks, threads
 

@@ -19,7 +19,7 @@ def run(options: MaintainOptions) -> int:
     """Print what was done, or would be done, to each table. Returns 0. Raises KraftlakeError."""
     lake = options.lake
     names = tables_of(lake)
-    with interruptible("maintain", lambda: f"run `kraftlake maintain --lake {lake}` again"):
+    with interruptible("maintain", lambda: f"run `{lake.command('maintain')}` again"):
         if options.dry_run:
             check_whole(lake)
             _maintain(names, options)

@@ -21,7 +21,7 @@ def run(options: QualityOptions) -> int:
 
     Nothing is derived or quarantined; the results go to the lake. Raises KraftlakeError.
     """
-    again = f"run `kraftlake quality --lake {options.lake}` again"
+    again = f"run `{options.lake.command('quality')}` again"
     with interruptible("quality", lambda: again):
         results = _judged(options.lake, options.run_id)
     _print(results, json_output=options.json_output)

@@ -18,7 +18,7 @@ def check_ready(lake: Lake, *schemas: str) -> None:
     example because there is no Java, and UnwritableFileError where this user can't write to the
     lake.
     """
-    from pipelines.session import check_startable
+    from pipelines.spark.session import check_startable
 
     check_writable(lake, schemas)
     check_startable()

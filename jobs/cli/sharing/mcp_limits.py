@@ -6,7 +6,6 @@ A process can be ended whatever it does, so a question never takes longer than i
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from subprocess import DEVNULL, PIPE
@@ -16,8 +15,8 @@ import anyio
 from anyio.abc import ByteReceiveStream, Process
 from anyio.streams.buffered import BufferedByteReceiveStream
 
-_COMMAND = (sys.executable, "-P", "-m", "jobs.cli")
-"""-P: a folder named jobs in the server's working directory must not be taken for this one."""
+from replica.import_path import python_of
+
 _ERROR = "kraftlake: error: "
 _MAX_LINE_BYTES = 1_000_000
 _MAX_COMPLAINTS_BYTES = 10_000
@@ -48,7 +47,8 @@ async def output_of(
 ) -> CommandOutput:
     """Run `kraftlake WORDS`, which must print JSON lines. fine: the exit codes that are no
     failure."""
-    process = await anyio.open_process([*_COMMAND, *words], stdin=DEVNULL, stdout=PIPE, stderr=PIPE)
+    command = python_of("jobs.cli", *words)
+    process = await anyio.open_process(command, stdin=DEVNULL, stdout=PIPE, stderr=PIPE)
     complaints = bytearray()
     try:
         with anyio.move_on_after(limits.seconds) as scope:

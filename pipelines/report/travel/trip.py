@@ -136,6 +136,6 @@ def _values_of(source: ReportSource) -> Iterator[None]:
     except (ValueError, KeyError, TypeError, AttributeError, DataError) as error:
         reason = (
             f"a value in it is no entity as `kraftlake build` writes it ({type(error).__name__}: "
-            f"{error}); run `kraftlake build --lake {source.lake}` again, or fill a new lake"
+            f"{error}); run `{source.lake.command('build')}` again, or fill a new lake"
         )
         raise UnreadableFileError(source.lake.table_uri(queries.HISTORY), reason) from error

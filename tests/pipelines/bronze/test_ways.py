@@ -11,10 +11,10 @@ from pyspark.sql import SparkSession
 
 from jobs.cli.commands.lake import IngestOptions
 from jobs.cli.lake import ingest
-from pipelines import session
 from pipelines import tasks as ways
 from pipelines.bronze import batch_windows, log_ranges, new_records
 from pipelines.lake import Lake
+from pipelines.spark import session
 from replica.scan.segments import scan
 from tests.fuzz.ingest_kills import tables
 from tests.replica.format.encoded import encode_batch

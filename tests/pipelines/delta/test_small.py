@@ -16,7 +16,7 @@ from pipelines import delta
 from pipelines.delta import Lake, Written, committing, small
 from pipelines.delta.failures import meaning_of
 from pipelines.delta.writing import replace_values
-from pipelines.session import settings
+from pipelines.spark.session import settings
 from pipelines.tables.contract import Column, Contract
 from replica.errors import BusyError, UnwritableFileError, UsageError
 from tests.pipelines.spark_writes import append, last_commit

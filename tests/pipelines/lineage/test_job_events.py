@@ -16,7 +16,8 @@ from deltalake import write_deltalake
 
 from pipelines.lake import Lake
 from pipelines.lineage.events import rows_written
-from pipelines.lineage.job_events import job_events, wanted_transport
+from pipelines.lineage.job_events import job_events
+from pipelines.lineage.settings import wanted_transport
 from replica.errors import UsageError
 
 
@@ -202,14 +203,32 @@ def test_a_transport_that_does_not_answer_is_one_line_too(
     assert len(warned) == 1
 
 
-def test_an_openlineage_yml_beside_the_job_is_followed(tmp_path: Path, lake: str) -> None:
-    file = tmp_path / "by-yml.jsonl"
-    (tmp_path / "openlineage.yml").write_text(
-        f"transport:\n  type: file\n  log_file_path: {file}\n  append: true\n"
-    )
+def test_the_openlineage_yml_of_the_user_is_followed_and_none_of_the_current_folder(
+    tmp_path: Path, lake: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    own, strange = tmp_path / "own.jsonl", tmp_path / "strange.jsonl"
+    for folder, file in ((tmp_path / "home/.openlineage", own), (Path.cwd(), strange)):
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "openlineage.yml").write_text(
+            f"transport:\n  type: file\n  log_file_path: {file}\n  append: true\n"
+            "filters:\n  - type: regex\n    regex: publish\n"
+        )
+    git = Path.cwd() / ".git"
+    git.mkdir()
+    (git / "config").write_text('[remote "origin"]\n\turl = https://a.stranger/x.git\n')
     with job_events("build", Lake(lake), pytest.fail):
         pass
-    assert [one["eventType"] for one in _told(file)] == ["START", "COMPLETE"]
+    (own.parent / "home/.openlineage/openlineage.yml").unlink()
+    with job_events("build", Lake(lake), pytest.fail):
+        pass
+    assert [one["eventType"] for one in _told(own)] == ["START", "COMPLETE"]
+    assert "a.stranger" not in own.read_text()
+    assert not strange.exists()
+    monkeypatch.setenv("KRAFTLAKE_LINEAGE", str(tmp_path / "named.jsonl"))
+    with job_events("publish", Lake(lake), pytest.fail):
+        pass
+    assert len(_told(tmp_path / "named.jsonl")) == 2, "a filter of a stranger leaves none out"
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from pipelines.lake import Lake
 from pipelines.quality.gate import broken_rows, judged_rows
 from pipelines.quality.suites import SUITES, suites_of
 from pipelines.quality.unbroken import counted, opened
-from pipelines.session import settings
+from pipelines.spark.session import settings
 from pipelines.tables.bronze import BRONZE, DAMAGE
 from pipelines.tables.contract import Contract
 from pipelines.tables.gold import GOLD as GOLD_TABLES

@@ -1,5 +1,5 @@
 """Finds the jars that pyspark lacks, and fetches them once: Delta's two, and for lakes in S3
-Hadoop's s3a with the parts of AWS' SDK that it needs (pipelines.s3a_jars).
+Hadoop's s3a with the parts of AWS' SDK that it needs (pipelines.spark.s3a_jars).
 
 They are looked for in this order:
 
@@ -31,9 +31,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
-from pipelines.jar_sets import Jar, JarSet, listed
-from pipelines.java import find_java
-from pipelines.s3a_jars import S3A
+from pipelines.spark.jar_sets import COMMAND, Jar, JarSet, listed
+from pipelines.spark.java import find_java
+from pipelines.spark.s3a_jars import S3A
 from replica.errors import KraftlakeError, UsageError
 from replica.installation import line_that_adds
 
@@ -70,7 +70,7 @@ def jar_paths(wanted: JarSet, jars_dir: str | os.PathLike[str] | None = None) ->
 def _offline(folder: Path, wanted: JarSet) -> tuple[Path, ...]:
     missing = [jar.file_name for jar in wanted.jars if not (folder / jar.file_name).is_file()]
     if missing:
-        where = f"`python -m pipelines.jars {wanted.option}`" if wanted.option else "`make jars`"
+        where = f"`{COMMAND} {wanted.option}`" if wanted.option else "`make jars`"
         raise UsageError(
             f"{folder} lacks {listed(missing)}{_what_it_has(folder)}: copy it there from a "
             f"machine that has it ({where} prints where), or unset KRAFTLAKE_JARS / --jars-dir to "
@@ -222,8 +222,8 @@ def _ivy_module(wanted: JarSet) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """`python -m pipelines.jars`: prints what `spark-submit --jars` takes; exit 0, or 2."""
-    parser = argparse.ArgumentParser(prog="python -m pipelines.jars", description=main.__doc__)
+    """`python -P -m pipelines.spark.jars`: prints what `spark-submit --jars` takes. Exit 0 or 2."""
+    parser = argparse.ArgumentParser(prog=COMMAND, description=main.__doc__)
     parser.add_argument("--jars-dir", help="an offline folder that holds the jars")
     parser.add_argument("--s3", action="store_true", help="also those for lakes in S3")
     options = parser.parse_args(arguments)

@@ -8,11 +8,11 @@ from pathlib import Path
 import pyspark
 import pytest
 
-from pipelines.jars import DELTA_JARS, DELTA_VERSION
-from pipelines.session_jars import SPARK_VERSION, check_installed, names_delta
+from pipelines.spark.jars import DELTA_JARS, DELTA_VERSION
+from pipelines.spark.session_jars import SPARK_VERSION, check_installed, names_delta
 from replica.errors import UsageError
 
-REPOSITORY = Path(__file__).parents[2]
+REPOSITORY = Path(__file__).parents[3]
 
 
 def test_the_releases_are_those_of_pyproject_and_those_installed() -> None:

@@ -18,11 +18,12 @@ from typing import Any
 import pyspark
 from pyspark import SparkContext
 
-from pipelines.jar_sets import JarSet
-from pipelines.jars import DELTA, DELTA_JARS, DELTA_VERSION, jar_paths
-from pipelines.s3a_jars import S3A
+from pipelines.spark.jar_sets import JarSet
+from pipelines.spark.jars import DELTA, DELTA_JARS, DELTA_VERSION, jar_paths
+from pipelines.spark.s3a_jars import S3A
 from replica.errors import UsageError
 from replica.installation import line_that_adds
+from replica.shell_text import line
 
 SPARK_VERSION = "4.2"
 """The feature release. A test compares it with pyproject.toml's."""
@@ -109,7 +110,7 @@ def jars_for(
     settings: Mapping[str, str], offline: str | os.PathLike[str] | None, *, in_s3: bool
 ) -> list[Path]:
     """The jars that a JVM lacks if it starts with these settings. offline: a folder, as in
-    pipelines.jars."""
+    pipelines.spark.jars."""
     needs = [need for need in _needs(in_s3) if not need.is_named(settings)]
     return [path for need in needs for path in jar_paths(need.jars, offline)]
 
@@ -136,7 +137,8 @@ def bring_jars(
     paths = [path for need in needs for path in jar_paths(need.jars, offline)]
     if paths and not hasattr(loader, "addURL"):
         names = " and ".join(need.jars.name for need in needs)
-        raise UsageError(f"spark-submit lacks {names} jars: add --jars {','.join(map(str, paths))}")
+        added = line("--jars", ",".join(map(str, paths)))
+        raise UsageError(f"spark-submit lacks {names} jars: add {added}")
     for path in paths:
         loader.addURL(jvm.java.net.URI.create(path.as_uri()).toURL())
     add_jars(settings, paths)

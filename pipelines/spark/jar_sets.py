@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+COMMAND = "python -P -m pipelines.spark.jars"
 _FEW = 3
 """How many names a message lists."""
 
@@ -30,7 +31,7 @@ class Jar:
 class JarSet:
     """Jars that are used together. name: their name in messages. size: their size together, MB.
     folder: their folder in the cache; each version has its own, so an upgrade never mixes versions.
-    option: the option of `python -m pipelines.jars` that asks for them."""
+    option: the option of `python -P -m pipelines.spark.jars` that asks for them."""
 
     name: str
     size: int
@@ -47,9 +48,7 @@ class JarSet:
     def shown(self) -> str:
         """The jars' names, or the command that fetches them where they are many."""
         if len(self.jars) > _FEW:
-            return (
-                f"the {len(self.jars)} jars that `python -m pipelines.jars {self.option}` fetches"
-            )
+            return f"the {len(self.jars)} jars that `{COMMAND} {self.option}` fetches"
         return listed(jar.file_name for jar in self.jars)
 
 

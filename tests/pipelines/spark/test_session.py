@@ -14,12 +14,12 @@ from pyspark.sql import SparkSession
 from pyspark.sql.functions import udf
 
 from pipelines.conf_files import Defaults, conf_directory, read_defaults, read_properties
-from pipelines.jars import DELTA_JARS
-from pipelines.java import MIN_JAVA, find_java
-from pipelines.session import client_settings, spark_session
+from pipelines.spark.jars import DELTA_JARS
+from pipelines.spark.java import MIN_JAVA, find_java
+from pipelines.spark.session import client_settings, spark_session
 from replica.errors import UsageError
 
-REPOSITORY = Path(__file__).parents[2]
+REPOSITORY = Path(__file__).parents[3]
 
 
 def run_python(
@@ -216,7 +216,7 @@ def test_a_new_session_is_quiet_tidy_and_can_be_had_again(tmp_path: Path) -> Non
         f"""
         import os
         from pathlib import Path
-        from pipelines.session import spark_session
+        from pipelines.spark.session import spark_session
 
         names = ("JAVA_HOME", "SPARK_HOME", "SPARK_CONF_DIR", "SPARK_LOCAL_IP", "PYSPARK_PYTHON")
         before = [os.environ.get(name) for name in names]
@@ -275,7 +275,7 @@ def test_a_garbage_collector_that_the_user_chose_is_the_only_one_of_the_jvm(
     """With two of them no JVM starts."""
     ran = run_python(
         f"""
-        from pipelines.session import spark_session
+        from pipelines.spark.session import spark_session
 
         spark = spark_session("x", extra_conf={{"spark.driver.extraJavaOptions": {options!r}}})
         beans = spark._jvm.java.lang.management.ManagementFactory.getGarbageCollectorMXBeans()
@@ -296,7 +296,7 @@ def test_spark_submit_keeps_its_settings_and_needs_no_jars(tmp_path: Path) -> No
     scripts = Path(sys.executable).parent
     ran = run_python(
         f"""
-        from pipelines.session import spark_session
+        from pipelines.spark.session import spark_session
 
         spark = spark_session("job", lake="/l")
         spark.range(4).write.format("delta").save({str(tmp_path / "t")!r})
@@ -326,7 +326,7 @@ def test_a_foreign_session_without_delta_is_refused_until_it_stops(tmp_path: Pat
     ran = run_python(
         f"""
         from pyspark.sql import SparkSession
-        from pipelines.session import spark_session
+        from pipelines.spark.session import spark_session
         from replica.errors import UsageError
 
         foreign = SparkSession.builder.master("local[1]").getOrCreate()
@@ -347,7 +347,7 @@ def test_a_foreign_session_without_delta_is_refused_until_it_stops(tmp_path: Pat
 def test_a_jvm_that_does_not_start_is_one_line(tmp_path: Path) -> None:
     ran = run_python(
         """
-        from pipelines.session import spark_session
+        from pipelines.spark.session import spark_session
         from replica.errors import UsageError
 
         try:

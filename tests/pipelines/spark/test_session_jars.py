@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.jars import DELTA_JARS
-from pipelines.session_jars import add_jars, jars_for
+from pipelines.spark.jars import DELTA_JARS
+from pipelines.spark.session_jars import add_jars, jars_for
 from replica.errors import UsageError
 
 DELTA = f"/opt/{DELTA_JARS[0].file_name}"

@@ -5,7 +5,7 @@ Written by `python -m tests.object_stores.s3a_closure`. The SDK as one bundle wo
 
 from __future__ import annotations
 
-from pipelines.jar_sets import Jar, JarSet
+from pipelines.spark.jar_sets import Jar, JarSet
 
 HADOOP_VERSION = "3.5.0"
 _SDK_VERSION = "2.35.4"

@@ -5,7 +5,8 @@ A session begins in one of three ways, and what is already decided is never chan
 - running: the process has a context already; only session settings that are absent are added;
 - submitted: spark-submit started the JVM; its properties win, the rest is filled in, and Delta's
   jars are added unless `--jars`, `--packages` or the cluster has them;
-- own: we start the JVM, with the Java and the jars that pipelines.java and pipelines.jars find.
+- own: we start the JVM, with the Java and the jars that pipelines.spark.java and
+  pipelines.spark.jars find.
 
 The order in which settings win: `extra_conf`; those of spark-submit, or of the spark-defaults.conf
 in the user's SPARK_CONF_DIR; for a local master conf/spark-local.conf; conf/spark-defaults.conf;
@@ -29,11 +30,12 @@ from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
 from pipelines.conf_files import Folder, conf_directory, read_defaults, read_properties
-from pipelines.java import find_java
-from pipelines.jvm import launch, own_interrupts
 from pipelines.object_store import is_s3, s3a_settings
-from pipelines.session_jars import add_jars, bring_jars, check_installed, has_s3a, jars_for
+from pipelines.spark.java import find_java
+from pipelines.spark.jvm import launch, own_interrupts
+from pipelines.spark.session_jars import add_jars, bring_jars, check_installed, has_s3a, jars_for
 from replica.errors import UsageError
+from replica.import_path import is_current_folder_left_out
 
 _DELTA_EXTENSION = "io.delta.sql.DeltaSparkSessionExtension"
 _DELTA_CATALOG = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
@@ -112,7 +114,7 @@ def client_settings(asked: Mapping[str, str]) -> dict[str, str]:
     does.
 
     asked: the caller's own, which win over conf/spark-defaults.conf. Delta's jars are those that
-    pipelines.jars finds.
+    pipelines.spark.jars finds.
     """
     conf_dir = conf_directory()
     defaults = read_defaults(conf_dir)
@@ -177,6 +179,8 @@ def _files_settings(conf_dir: Folder | None, given: Mapping[str, str]) -> dict[s
 def _settings(app_name: str, given: Mapping[str, str], conf_dir: Folder | None) -> dict[str, str]:
     settings = {"spark.app.name": app_name, **_ESSENTIAL, **_files_settings(conf_dir, given)}
     if _is_local(given):
+        if is_current_folder_left_out():
+            settings["spark.executorEnv.PYTHONSAFEPATH"] = "1"  # also where spark-submit began
         settings["spark.pyspark.python"] = sys.executable
         settings["spark.pyspark.driver.python"] = sys.executable
     settings |= given
@@ -210,7 +214,7 @@ def _adopt(asked: Mapping[str, str], *, in_s3: bool) -> SparkSession:
     if _DELTA_EXTENSION not in (session.conf.get(_EXTENSIONS, "") or ""):
         raise UsageError(
             "a Spark session without Delta is running in this process: stop it, or start it by "
-            "pipelines.session.spark_session."
+            "pipelines.spark.session.spark_session."
         )
     for key, value in asked.items():
         if session.conf.get(key, None) is None and session.conf.isModifiable(key):
@@ -229,7 +233,7 @@ def _adopt_s3a(session: SparkSession) -> None:
     if not has_s3a(SparkContext._jvm):
         raise UsageError(
             "the Spark session that runs in this process can't read S3: start it with the jars "
-            "that `python -m pipelines.jars --s3` prints."
+            "that `python -P -m pipelines.spark.jars --s3` prints."
         )
     said = session.sparkContext.getConf()
     for key, value in s3a_settings().items():

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.jar_sets import cache_dir
-from pipelines.jars import DELTA, DELTA_JARS, DELTA_VERSION, jar_paths
-from pipelines.s3a_jars import HADOOP_VERSION, S3A
+from pipelines.spark.jar_sets import cache_dir
+from pipelines.spark.jars import DELTA, DELTA_JARS, DELTA_VERSION, jar_paths
+from pipelines.spark.s3a_jars import HADOOP_VERSION, S3A
 from replica.errors import UsageError
 
 NAMES = [jar.file_name for jar in DELTA_JARS]
-REPOSITORY = Path(__file__).parents[2]
+REPOSITORY = Path(__file__).parents[3]
 
 
 @pytest.fixture
@@ -36,9 +36,9 @@ def real_jars() -> tuple[Path, ...]:
 
 
 def run_jars(*options: str, **environment: str) -> subprocess.Popen[str]:
-    """`python -m pipelines.jars` as a process of its own."""
+    """`python -P -m pipelines.spark.jars` as a process of its own."""
     return subprocess.Popen(
-        [sys.executable, "-m", "pipelines.jars", *options],
+        [sys.executable, "-m", "pipelines.spark.jars", *options],
         env={**os.environ, **environment},
         cwd=REPOSITORY,
         stdout=subprocess.PIPE,
@@ -186,7 +186,7 @@ def test_an_offline_folder_without_the_jars_for_s3_says_how_to_fill_it(tmp_path:
         jar_paths(S3A, tmp_path)
     said = str(missing.value)
     assert said.startswith(f"{tmp_path} lacks {len(S3A.jars)} jars, hadoop-aws-")
-    assert "`python -m pipelines.jars --s3` prints where" in said
+    assert "`python -P -m pipelines.spark.jars --s3` prints where" in said
 
 
 @pytest.mark.skipif(not S3A.jars, reason="tests.object_stores.s3a_closure has not written them")

@@ -1,0 +1,9 @@
+"""Spark's session, with the jars, the Java and the settings that it starts with.
+
+session       the only place that builds a SparkSession
+session_jars  the jars that a session lacks; refuses other releases of Spark and Delta
+jars          finds and fetches jars, also as `python -m pipelines.spark.jars`
+jar_sets      what a set of jars is; s3a_jars has those for lakes in S3
+java          the Java that Spark runs on
+jvm           the JVM of a session of our own: its start, its end and its output
+"""

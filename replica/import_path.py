@@ -1,0 +1,51 @@
+"""What a process of kraftlake imports: nothing from the current folder, which may be a stranger's.
+
+Python puts the current folder first where a module is started by -m or code by -c, as the processes
+of multiprocessing and Spark's workers are. A file json.py there would run in the place of Python's.
+
+This module is imported first, and imports only what every Python has loaded before.
+"""
+
+import os
+import sys
+
+_ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+_SAFE_PATH = "PYTHONSAFEPATH"
+
+
+def leave_out_current_folder() -> None:
+    """From now on this process imports nothing from the current folder, and neither does a Python
+    that it or Spark's JVM starts. A folder that PYTHONPATH names stays, and so does the checkout
+    that holds this code."""
+    sys.path[:] = without_current_folder()
+    os.environ[_SAFE_PATH] = "1"
+    if "PYTHONPATH" in os.environ:
+        os.environ["PYTHONPATH"] = os.pathsep.join(_named())
+
+
+def without_current_folder() -> list[str]:
+    """The folders and zips of sys.path, but for the current folder as above."""
+    here = os.path.realpath(os.curdir)
+    stays = any(os.path.realpath(folder) == here for folder in (*_named(), _ROOT))
+    return [
+        folder
+        for folder in map(str, sys.path)
+        if os.path.isabs(folder) and (stays or os.path.realpath(folder) != here)
+    ]
+
+
+def _named() -> list[str]:
+    """The folders in PYTHONPATH. An empty one, as a colon at an end makes it, is the current
+    folder, and nobody has named it."""
+    return [folder for folder in os.environ.get("PYTHONPATH", "").split(os.pathsep) if folder]
+
+
+def is_current_folder_left_out() -> bool:
+    """Whether the Pythons that this process starts leave out the current folder."""
+    return sys.flags.safe_path or bool(os.environ.get(_SAFE_PATH))
+
+
+def python_of(module: str, *words: str) -> list[str]:
+    """The words that start a module by the interpreter of this process, without the current
+    folder."""
+    return [sys.executable, "-P", "-m", module, *words]
