@@ -12,7 +12,9 @@ from typing import Any
 
 from pipelines.capture.looks import Look
 from pipelines.finding_rows import finding_row
-from pipelines.tasks import Tasks
+from pipelines.runners.runner import Runner
+from pipelines.runners.stage import Grain, Stage
+from pipelines.tables.bronze import FINDINGS
 from replica.check.catalogue.snapshots import SNAPSHOT_NOT_KNOWN, SNAPSHOT_UNVERIFIED
 from replica.check.directory import gather, judge_directory, judge_snapshots
 from replica.check.examined import Examined
@@ -41,15 +43,33 @@ class JudgedLook:
     known: Mapping[str, KnownFile]
 
 
-def judge_looks(tasks: Tasks, looks: Sequence[Look]) -> list[JudgedLook]:
-    """One task for each look."""
-    if tasks.shares_memory:
-        return tasks.map(judge_look, looks)
-    return tasks.map(_judge_handed_over, [_handed_over(look) for look in looks])
+def judge_looks(runner: Runner, looks: Sequence[Look]) -> list[JudgedLook]:
+    """One unit for each look."""
+    stage: Stage[_Unit, JudgedLook] = Stage(
+        "judge directories",
+        Grain.DIRECTORY,
+        _judge,
+        writes=(FINDINGS.name,),
+        in_threads=True,
+    )
+    return runner.run(stage, [*map(_Unit, looks)])
 
 
-def _judge_handed_over(look: Look) -> JudgedLook:
-    return judge_look(replace(look, directory=_found_again(look)))
+@dataclass
+class _Unit:
+    """A look. Another process gets it without the batches of large segments, which would be most of
+    the bytes that it is sent: it finds these batches in the copies."""
+
+    look: Look
+    is_handed_over: bool = False
+
+    def __reduce__(self) -> tuple[type[_Unit], tuple[Look, bool]]:
+        return _Unit, (_handed_over(self.look), True)
+
+
+def _judge(unit: _Unit) -> JudgedLook:
+    look = unit.look
+    return judge_look(replace(look, directory=_found_again(look)) if unit.is_handed_over else look)
 
 
 def judge_look(look: Look) -> JudgedLook:
@@ -76,8 +96,7 @@ def judge_look(look: Look) -> JudgedLook:
 
 
 def _handed_over(look: Look) -> Look:
-    """The look without the batches of large segments, which would be most of the bytes that a
-    worker gets. The worker finds these batches in the copies."""
+    """The look without the batches of large segments."""
 
     def without(segment: SegmentFile) -> SegmentFile:
         return replace(segment, scan=replace(segment.scan, batches=CompactBatches()))

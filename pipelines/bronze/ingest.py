@@ -25,9 +25,9 @@ from pipelines.capture.looks import CaptureGroup
 from pipelines.delta import Lake, ensure_table
 from pipelines.lake.delta_rs import open_if_there
 from pipelines.lake.redaction import Redaction, redactor_of
+from pipelines.runners.runner import Runner
 from pipelines.tables import bronze
 from pipelines.tables.contract import Contract
-from pipelines.tasks import Tasks, Watched
 from replica.errors import UsageError
 from replica.format.damage import Damage
 from replica.format.known_file import KnownFile
@@ -39,10 +39,10 @@ Counts = Counter[str]
 
 @dataclass(frozen=True)
 class Ingest:
-    """An ingest into a lake. tasks: run the work on parts of logs. redaction: None keeps
+    """An ingest into a lake. runner: runs its stages. redaction: None keeps
     secrets."""
 
-    tasks: Tasks
+    runner: Runner
     lake: Lake
     redaction: Redaction | None
 
@@ -82,7 +82,7 @@ class Ingest:
                 shown, at = one.look.location.shown, one.at.isoformat(timespec="seconds")
                 progress(f"{shown}: the clock is behind its newest capture: placed at {at}")
         redactor = redactor_of(self.redaction)
-        return _Round(self.lake, captured, redactor, self.tasks, decoded).run(progress)
+        return _Round(self.lake, captured, redactor, self.runner, decoded).run(progress)
 
     def add_damage(self, damages: Sequence[Damage]) -> Counts:
         """Add the damages that belong to no replica and that the lake doesn't have."""
@@ -94,7 +94,7 @@ class Ingest:
 class _Round:
     """The steps of one round of captures.
 
-    captured: the looks of the round. redactor: None keeps secrets. tasks, decoded: as in Ingest.
+    captured: the looks of the round. redactor: None keeps secrets. runner, decoded: as in Ingest.
     counts: the rows that the steps have written so far. known: the known files of its captures, by
     capture and path.
     """
@@ -102,7 +102,7 @@ class _Round:
     lake: Lake
     captured: Sequence[Captured]
     redactor: Redactor | None
-    tasks: Tasks
+    runner: Runner
     decoded: Callable[[int], None]
     counts: Counts = field(default_factory=Counter)
     known: dict[str, Mapping[str, KnownFile]] = field(default_factory=dict)
@@ -134,9 +134,13 @@ class _Round:
         self._add(bronze.DAMAGE, rows)
 
     def _records(self) -> None:
-        tasks = Watched(self.tasks, lambda part: self.decoded(part.range.end - part.range.start))
         self.counts[bronze.LOG_RECORDS.name] += write_new_records(
-            self.lake, self.captured, self.redactor, tasks, self._keep_unreadable
+            self.lake,
+            self.captured,
+            self.redactor,
+            self.runner,
+            self._keep_unreadable,
+            lambda part: self.decoded(part.range.end - part.range.start),
         )
 
     def _snapshot_records(self) -> None:
@@ -145,7 +149,7 @@ class _Round:
         new = new_snapshots(self.lake, self.captured)
         if new:
             self.counts[bronze.SNAPSHOT_RECORDS.name] += write_snapshot_records(
-                self.lake, new, self.redactor, self.tasks, self._keep_unreadable
+                self.lake, new, self.redactor, self.runner, self._keep_unreadable
             )
 
     def _keep_unreadable(self, records: Sequence[Row]) -> None:
@@ -158,7 +162,7 @@ class _Round:
         self.counts[bronze.SNAPSHOTS.name] += rows
 
     def _batches(self) -> None:
-        rows = write_seen_batches(self.lake, self.captured, self.redactor, self.tasks)
+        rows = write_seen_batches(self.lake, self.captured, self.redactor, self.runner)
         self.counts[bronze.LOG_BATCHES.name] += rows
 
     def _findings(self) -> None:
@@ -168,7 +172,7 @@ class _Round:
         known = {row["capture_id"] for row in seen}
         looks = {one.look.capture_id: one.look for one in self.captured}
         new = [look for capture_id, look in looks.items() if capture_id not in known]
-        judged = judge_looks(self.tasks, new)
+        judged = judge_looks(self.runner, new)
         self.known.update({one.capture_id: one.known for one in judged})
         for look in looks.values():
             self.known.setdefault(look.capture_id, look.known())

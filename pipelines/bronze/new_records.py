@@ -22,9 +22,10 @@ from pipelines.bronze.files import new_segments, source_file
 from pipelines.bronze.log_ranges import LogRange, Row, log_ranges, log_record_batches
 from pipelines.delta import NewFile, PendingAppend, WriteTarget, Written
 from pipelines.delta.small import of_replica
+from pipelines.runners.runner import Runner, nothing
+from pipelines.runners.stage import Grain, Stage
 from pipelines.tables.bronze import LOG_RECORDS
 from pipelines.tables.keys import BATCH_KEYS, REPLICA_KEYS
-from pipelines.tasks import Tasks
 from replica.format.directory import SegmentFile
 from replica.format.walk import LocatedBatch
 from replica.metadata.redact import Redactor
@@ -58,21 +59,29 @@ def write_new_records(
     lake: delta.Lake,
     captured: Sequence[Captured],
     redactor: Redactor | None,
-    tasks: Tasks,
+    runner: Runner,
     keep_unreadable: Keep,
+    decoded: Callable[[LogRange], None] = nothing,
 ) -> int:
     """Append the missing records, one commit for each piece of the log. Gives their number.
 
     redactor: None keeps secrets. keep_unreadable: is called before the commit of the records that
-    it explains. Raises deltalake's CommitFailedError where another ingest wrote meanwhile, on a
+    it explains. decoded: is called with each range that is decoded. Raises deltalake's CommitFailedError where another ingest wrote meanwhile, on a
     machine that doesn't see this one's lock.
     """
     append = PendingAppend.begun(lake, LOG_RECORDS)
-    parts = _new_ranges(append, captured, redactor, tasks.at_once)
+    parts = _new_ranges(append, captured, redactor, runner.at_once)
     decode = partial(log_record_batches, redactor=redactor)
+    stage: Stage[LogRange, DecodedPart] = Stage(
+        "decode",
+        Grain.FILE_RANGE,
+        partial(decoded_into, decode=decode),
+        writes=(LOG_RECORDS.name,),
+        in_threads=True,
+    )
     added = 0
     for piece in _pieces(parts):
-        written = append_decoded(append, tasks, decode, piece, keep_unreadable)
+        written = append_decoded(append, runner, stage, piece, keep_unreadable, decoded)
         added += written.rows
         if written.version is not None:
             append = replace(append, version=written.version)
@@ -81,19 +90,20 @@ def write_new_records(
 
 def append_decoded(
     append: PendingAppend,
-    tasks: Tasks,
-    decode: Decode[Part],
+    runner: Runner,
+    stage: Stage[Part, DecodedPart],
     parts: Sequence[Part],
     keep_unreadable: Keep,
+    done: Callable[[Part], None] = nothing,
 ) -> Written:
     """Appends the decoded rows of the parts in one commit. The tasks write the rows to files.
-    keep_unreadable: as in write_new_records."""
-    decoded = append.in_tasks(tasks, partial(decoded_into, decode=decode), parts)
+    keep_unreadable, done: as in write_new_records."""
+    decoded = append.written_by(runner, stage, parts, done)
     keep_unreadable([row for one in decoded for row in one.unreadable])
     return append.commit([one.file for one in decoded if one.file is not None], APPLICATION)
 
 
-def decoded_into(part: Part, target: WriteTarget, decode: Decode[Part]) -> DecodedPart:
+def decoded_into(part: Part, *, target: WriteTarget, decode: Decode[Part]) -> DecodedPart:
     """Runs in a task: decodes the part's records into a file of the table."""
     unreadable: list[Row] = []
     file = target.write(decode(part, unreadable))

@@ -26,10 +26,11 @@ from pipelines.bronze.files import new_segments
 from pipelines.bronze.log_ranges import LogRange, log_batch_rows
 from pipelines.bronze.new_records import APPLICATION, ranges_of
 from pipelines.delta import NewFile, PendingAppend, WriteTarget
+from pipelines.runners.runner import Runner
+from pipelines.runners.stage import Grain, Stage
 from pipelines.sources.kraft_log import BATCH_COLUMNS
 from pipelines.tables.bronze import LOG_BATCHES
 from pipelines.tables.keys import REPLICA_KEYS
-from pipelines.tasks import Tasks
 from replica.metadata.redact import Redactor
 from replica.scan.compact import column_of
 
@@ -38,7 +39,7 @@ _READ = LOG_BATCHES.arrow_columns([*REPLICA_KEYS, *BATCH_COLUMNS])
 
 
 def write_seen_batches(
-    lake: delta.Lake, captured: Sequence[Captured], redactor: Redactor | None, tasks: Tasks
+    lake: delta.Lake, captured: Sequence[Captured], redactor: Redactor | None, runner: Runner
 ) -> int:
     """Updates the table. Gives the number of added rows. captured: the looks of a round.
 
@@ -48,20 +49,23 @@ def write_seen_batches(
     errors of a merge.
     """
     append = PendingAppend.begun(lake, LOG_BATCHES)
-    parts = ranges_of(new_segments(captured), tasks.at_once)
+    parts = ranges_of(new_segments(captured), runner.at_once)
     folding = _Folding(
         lake,
         redactor,
-        own_crcs(lake, captured, parts, redactor, tasks),
+        own_crcs(lake, captured, parts, redactor, runner),
         {one.look.replica: _moment(one) for one in captured},
     )
     found = windows(lake, append.version, captured, parts)
     new = [window for window in found if window.is_new]
-    files = append.in_tasks(tasks, folding.write, new)
+    stage: Stage[FoldWindow, NewFile | None] = Stage(
+        "fold", Grain.OFFSETS, folding.write, writes=(LOG_BATCHES.name,), in_threads=True
+    )
+    files = append.written_by(runner, stage, new)
     added = append.commit([one for one in files if one is not None], APPLICATION).rows
     known = [window for window in found if not window.is_new]
-    for begin in range(0, len(known), tasks.at_once):
-        added += _merge(lake, folding, known[begin : begin + tasks.at_once], tasks)
+    for begin in range(0, len(known), runner.at_once):
+        added += _merge(lake, folding, known[begin : begin + runner.at_once], runner)
     return added
 
 
@@ -74,7 +78,7 @@ class _Folding:
     own: OwnCrcs
     moments: log_batches.Moments
 
-    def write(self, window: FoldWindow, target: WriteTarget) -> NewFile | None:
+    def write(self, window: FoldWindow, *, target: WriteTarget) -> NewFile | None:
         """Runs in a task. Writes the rows of batches without a known row into a file of
         the table."""
         nothing = LOG_BATCHES.arrow_schema.empty_table()
@@ -97,10 +101,13 @@ class _Folding:
         return log_batches.fold(known, pa.Table.from_batches(read, _READ), moments)
 
 
-def _merge(lake: delta.Lake, folding: _Folding, some: Sequence[FoldWindow], tasks: Tasks) -> int:
+def _merge(lake: delta.Lake, folding: _Folding, some: Sequence[FoldWindow], runner: Runner) -> int:
     """Merges the rows of the windows into the table. Gives the number of added rows."""
     version = delta.size(lake, LOG_BATCHES).version
-    rows = pa.concat_tables(tasks.map(partial(folding.changed, version=version), some))
+    stage: Stage[FoldWindow, pa.Table] = Stage(
+        "fold known", Grain.OFFSETS, partial(folding.changed, version=version), in_threads=True
+    )
+    rows = pa.concat_tables(runner.run(stage, some))
     if not rows.num_rows:
         return 0
     bounds = pc.min_max(rows["base_offset"]).as_py()
@@ -148,7 +155,7 @@ def own_crcs(
     captured: Sequence[Captured],
     parts: Sequence[LogRange],
     redactor: Redactor | None,
-    tasks: Tasks,
+    runner: Runner,
 ) -> OwnCrcs:
     """The CRCs of the round's damaged batches that are undamaged in the lake, or in one of the
     parts."""
@@ -156,7 +163,9 @@ def own_crcs(
     if redactor is None or not damaged:
         return {}
     found = _whole_in_lake(lake, damaged)
-    for those in tasks.map(partial(_whole_in, damaged=damaged, redactor=redactor), parts):
+    whole = partial(_whole_in, damaged=damaged, redactor=redactor)
+    stage: Stage[LogRange, set[_Key]] = Stage("undamaged", Grain.FILE_RANGE, whole)
+    for those in runner.run(stage, parts):
         found |= those
     return {(*key[:3], redactor.batch_crc(key[1], key[3])): key[3] for key in found}
 

@@ -16,15 +16,22 @@ from pipelines.bronze import small_tables
 from pipelines.bronze.captured import Captured
 from pipelines.bronze.files import snapshots
 from pipelines.bronze.log_ranges import Row, owned, split
-from pipelines.bronze.new_records import APPLICATION, Keep, append_decoded
+from pipelines.bronze.new_records import (
+    APPLICATION,
+    DecodedPart,
+    Keep,
+    append_decoded,
+    decoded_into,
+)
 from pipelines.delta import PendingAppend
+from pipelines.runners.runner import Runner
+from pipelines.runners.stage import Grain, Stage
 from pipelines.sources import rows
 from pipelines.sources.files import SourceFile
 from pipelines.sources.kraft_log import SNAPSHOT_COLUMNS
 from pipelines.sources.ranges import DEFAULT_RANGE_BYTES, plan, range_source
 from pipelines.tables.bronze import SNAPSHOT_RECORDS, SNAPSHOTS
 from pipelines.tables.keys import SNAPSHOT_KEYS, snapshot_key
-from pipelines.tasks import Tasks
 from replica.format.directory import SnapshotFile
 from replica.metadata.redact import Redactor
 from replica.model.epochs import OffsetAndEpoch
@@ -52,7 +59,7 @@ def write_snapshot_records(
     lake: delta.Lake,
     new: Sequence[tuple[Captured, SnapshotFile]],
     redactor: Redactor | None,
-    tasks: Tasks,
+    runner: Runner,
     keep_unreadable: Keep,
 ) -> int:
     """Append the records of snapshots that the table doesn't have, in one commit. Gives their
@@ -61,7 +68,14 @@ def write_snapshot_records(
     append = PendingAppend.begun(lake, SNAPSHOT_RECORDS)
     parts = _lacking(append, [_part(one, snapshot) for one, snapshot in new])
     decode = partial(_record_batches, redactor=redactor)
-    return append_decoded(append, tasks, decode, parts, keep_unreadable).rows
+    stage: Stage[SnapshotCopy, DecodedPart] = Stage(
+        "decode snapshots",
+        Grain.FILE_RANGE,
+        partial(decoded_into, decode=decode),
+        writes=(SNAPSHOT_RECORDS.name,),
+        in_threads=True,
+    )
+    return append_decoded(append, runner, stage, parts, keep_unreadable).rows
 
 
 def _record_batches(

@@ -6,14 +6,13 @@ committing   one commit of files that tasks or the driver wrote, with their stat
 direct       append where the tasks write the Parquet files themselves: for bulk loads
 small        small tables read into one partition, by delta-rs
 writing      adds rows of the driver to a table, merges them by their keys, or replaces all by them
-changing     replaces the content of a table with a change data feed by the rows that change
+publish      what the units of a build made: one commit for each table
 upkeep       OPTIMIZE, VACUUM and old log entries, within what a table promises
 """
 
 from __future__ import annotations
 
 from pipelines.data_files import NewFile
-from pipelines.delta.changing import replace_by_files
 from pipelines.delta.committing import WriteTarget, Written, commit
 from pipelines.delta.direct import PendingAppend
 from pipelines.delta.small import (

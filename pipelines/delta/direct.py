@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 from deltalake import DeltaTable
 
@@ -19,12 +19,10 @@ from pipelines.data_files import NewFile
 from pipelines.delta.committing import WriteTarget, Written, commit
 from pipelines.lake import Lake
 from pipelines.lake.delta_rs import open_if_there
+from pipelines.runners.runner import Runner, nothing
+from pipelines.runners.stage import Result, Stage, Unit
 from pipelines.tables.contract import Contract
-from pipelines.tasks import Tasks
-from replica.errors import KraftlakeError, UnwritableFileError, UsageError
-
-Part = TypeVar("Part")
-Result = TypeVar("Result")
+from replica.errors import UsageError, writing
 
 _HARMLESS = (
     "appendOnly", "changeDataFeed", "deletionVectors", "domainMetadata", "timestampNtz",
@@ -63,46 +61,26 @@ class PendingAppend:
             raise UsageError(f"{path}: {reason}, so only Spark's own writer may append to it")
         return PendingAppend(lake, contract, table.version())
 
-    def in_tasks(
-        self, tasks: Tasks, function: Callable[..., Result], parts: Sequence[Part]
+    def written_by(
+        self,
+        runner: Runner,
+        stage: Stage[Unit, Result],
+        units: Sequence[Unit],
+        done: Callable[[Unit], None] = nothing,
     ) -> list[Result]:
-        """The function's result for each part. The function takes the part, and as `target` the
+        """The stage's result for each unit. Its function takes the unit, and as `target` the
         WriteTarget by which it may write a file of the table. After a write that fails or isn't
-        committed, nothing refers to the files. Raises the errors of results_of."""
+        committed, nothing refers to the files. done: as in Runner.run. Raises the errors of tasks,
+        and UnwritableFileError for an OSError."""
         target = WriteTarget.of(self.lake, self.contract)
-        return results_of(tasks, partial(function, target=target), parts, target.folder)
+        with writing(target.folder):
+            return runner.run(
+                replace(stage, function=partial(stage.function, target=target)), units, done
+            )
 
     def commit(self, files: Sequence[NewFile], application: str | None = None) -> Written:
         """Adds the files in one commit. application: as in pipelines.delta.committing.commit."""
         return commit(self.lake, self.contract, files, "append", application, self.version)
-
-
-def results_of(
-    tasks: Tasks, function: Callable[[Part], Result], parts: Sequence[Part], folder: str
-) -> list[Result]:
-    """The function's result for each part. The function may write files in the folder.
-
-    Raises the KraftlakeError that a part raises, and UnwritableFileError for an OSError.
-    """
-    results = []
-    for result in tasks.map(partial(_caught, function=function, folder=folder), parts):
-        if isinstance(result, KraftlakeError):
-            raise result
-        results.append(result)
-    return results
-
-
-def _caught(
-    part: Any, *, function: Callable[[Any], Result], folder: str
-) -> Result | KraftlakeError:
-    """Runs in a task. Our own errors become results, because Spark would hide them in a
-    traceback."""
-    try:
-        return function(part)
-    except KraftlakeError as error:
-        return error
-    except OSError as error:
-        return UnwritableFileError(folder, error.strerror or str(error))
 
 
 def _metadata(table: DeltaTable) -> dict[str, Any]:

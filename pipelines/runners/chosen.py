@@ -17,7 +17,12 @@ class Engine(StrEnum):
     LOCAL = "local"
 
 
-def chosen_engine(option: str | None, *, is_submitted: bool) -> Engine:
+def is_submitted() -> bool:
+    """True where spark-submit started this process and waits for it to talk to its JVM."""
+    return "PYSPARK_GATEWAY_PORT" in os.environ
+
+
+def chosen_engine(option: str | None) -> Engine:
     """The engine: as the option says, else as the variable KRAFTLAKE_ENGINE says; else Spark where
     spark-submit started the job, and the local one elsewhere. Raises UsageError for a name that is
     no engine's."""
@@ -28,4 +33,4 @@ def chosen_engine(option: str | None, *, is_submitted: bool) -> Engine:
             except ValueError:
                 known = " or ".join(Engine)
                 raise UsageError(f"{place} {name}: no such engine: {known}") from None
-    return Engine.SPARK if is_submitted else Engine.LOCAL
+    return Engine.SPARK if is_submitted() else Engine.LOCAL

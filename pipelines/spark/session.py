@@ -31,6 +31,7 @@ from pyspark.sql import SparkSession
 
 from pipelines.conf_files import Folder, conf_directory, read_defaults, read_properties
 from pipelines.object_store import is_s3, s3a_settings
+from pipelines.runners.chosen import is_submitted
 from pipelines.spark.java import find_java
 from pipelines.spark.jvm import launch, own_interrupts
 from pipelines.spark.session_jars import add_jars, bring_jars, check_installed, has_s3a, jars_for
@@ -134,11 +135,6 @@ def client_settings(asked: Mapping[str, str]) -> dict[str, str]:
         **asked,
         **_FORCED,
     }
-
-
-def is_submitted() -> bool:
-    """True where spark-submit started this process and waits for it to talk to its JVM."""
-    return "PYSPARK_GATEWAY_PORT" in os.environ
 
 
 def _active_context() -> SparkContext | None:

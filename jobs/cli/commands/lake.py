@@ -75,6 +75,7 @@ class IngestOptions:
     then_build: bool = option(
         "--build", "Then build the silver and gold tables, in the same process.", default=False
     )
+    engine: options.Engine = None
     run_id: options.RunId = None
     json_output: options.Json = False
 
@@ -126,6 +127,7 @@ class BuildOptions:
         default=None,
         min=0.1,
     )
+    engine: options.Engine = None
     run_id: options.RunId = None
     json_output: options.Json = False
 
@@ -150,6 +152,7 @@ class QualityOptions:
     """
 
     lake: options.Lake
+    engine: options.Engine = None
     run_id: options.RunId = None
     json_output: options.Json = False
 

@@ -149,6 +149,14 @@ ShowConfig = Annotated[
     ),
 ]
 
+Engine = Annotated[
+    Text,
+    shared_option(
+        "--engine spark|local",
+        "Which engine runs the stages: Spark's executors, or processes of this machine. By default "
+        "what KRAFTLAKE_ENGINE says; else spark where spark-submit starts the job, else local.",
+    ),
+]
 RunId = Annotated[
     Text,
     shared_option(

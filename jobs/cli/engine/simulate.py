@@ -21,7 +21,7 @@ from jobs.cli.commands.simulating import SimulateOptions
 from jobs.cli.engine import scenarios
 from jobs.cli.output import ProgressLine, complain, json_text, write_json, write_line
 from jobs.cli.seeds import seeds_in
-from pipelines.tasks import LostProcessError, begin_process
+from pipelines.runners.local import LostProcessError, begin_process
 from replica.errors import UsageError
 from replica.simulate.faulty_run import Fork, Result
 from replica.simulate.guided import Corpus, PlannedRun, carry_out

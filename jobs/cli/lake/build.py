@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from jobs.cli.commands.lake import BuildOptions
-from jobs.cli.interrupts import interruptible, started_spark, told_to_stop
+from jobs.cli.interrupts import interruptible, told_to_stop
+from jobs.cli.lake.engines import runner_of
 from jobs.cli.lake.progress import CommandProgress
 from jobs.cli.lake.waiting import check_whole, waiting
 from jobs.cli.output import complain, write_counts
 from pipelines.lake import Lake
 from pipelines.lake.folder import check_writable
 from pipelines.lake.tables import check_lake
+from pipelines.runners.chosen import chosen_engine
 from replica.errors import KraftlakeError
+
+if TYPE_CHECKING:
+    from pipelines.runners.runner import Runner
 
 
 def run(options: BuildOptions) -> int:
@@ -19,13 +26,15 @@ def run(options: BuildOptions) -> int:
     lake, json_output = options.lake, options.json_output
     if options.follow_s is None:
         progress = CommandProgress("build", is_shown=not json_output)
-        write_counts(run_build(lake, options.run_id, progress), json_output=json_output)
+        write_counts(
+            run_build(lake, options.run_id, progress, options.engine), json_output=json_output
+        )
         tell_next(progress, lake)
         return 0
     with told_to_stop() as stop:
         while not stop.is_set():
             if _has_changed(lake):
-                _build_if_free(lake, json_output=json_output)
+                _build_if_free(lake, options.engine, json_output=json_output)
             stop.wait(options.follow_s)
     return 0
 
@@ -38,10 +47,10 @@ def _has_changed(lake: Lake) -> bool:
     return last is None or not last.still_holds(lake)
 
 
-def _build_if_free(lake: Lake, *, json_output: bool) -> None:
+def _build_if_free(lake: Lake, engine: str | None, *, json_output: bool) -> None:
     """Build, if no other writer is at work; otherwise the next look builds."""
     try:
-        write_counts(run_build(lake), json_output=json_output)
+        write_counts(run_build(lake, engine=engine), json_output=json_output)
     except KraftlakeError as error:
         if not error.is_temporary:
             raise
@@ -55,24 +64,30 @@ def tell_next(progress: CommandProgress, lake: Lake) -> None:
 
 
 def run_build(
-    lake: Lake, run_id: str | None = None, progress: CommandProgress | None = None
+    lake: Lake,
+    run_id: str | None = None,
+    progress: CommandProgress | None = None,
+    engine: str | None = None,
 ) -> dict[str, int]:
     """Call `build_tables`. Ctrl-C ends it with one line."""
     with interruptible("build", lambda: _again(lake)):
-        return build_tables(lake, run_id, progress)
+        return build_tables(lake, run_id, progress, engine)
 
 
 def build_tables(
-    lake: Lake, run_id: str | None = None, progress: CommandProgress | None = None
+    lake: Lake,
+    run_id: str | None = None,
+    progress: CommandProgress | None = None,
+    engine: str | None = None,
 ) -> dict[str, int]:
-    """Rows by table. Spark starts where something has changed since the last build, and the lake is
-    not small. progress: None for one without a line of its own on a terminal. Raises
-    KraftlakeError."""
+    """Rows by table. progress: None for one without a line of its own on a terminal. engine: that
+    of --engine. Raises KraftlakeError."""
     from pipelines.lake.lock import locked_in_store
     from pipelines.last_build import last_build
     from pipelines.lineage.job_events import job_events
 
     progress = progress or CommandProgress("build", is_shown=False)
+    chosen_engine(engine)
     check_lake(lake)
     check_whole(lake)
     check_writable(lake, ("silver", "gold"))
@@ -83,26 +98,19 @@ def build_tables(
             if last is not None and last.still_holds(lake):
                 complain("build: nothing has changed since the last build")
                 return dict(last.rows)
-            with progress.shown():
-                return _build(lake, named, progress)
+            with runner_of("build", lake, engine) as runner, progress.shown():
+                return _build(lake, runner, named, progress)
 
 
-def _build(lake: Lake, run_id: str, progress: CommandProgress) -> dict[str, int]:
+def _build(lake: Lake, runner: Runner, run_id: str, progress: CommandProgress) -> dict[str, int]:
+    from pipelines.build import build
     from pipelines.delta.failures import told
-    from pipelines.small_build import build_small
 
     def tell(line: str) -> None:
         progress.line(f"build: {line}")
 
     with told(lake):
-        counts = build_small(lake, tell, run_id, progress.share)
-    if counts is None:
-        from pipelines.build import build
-
-        spark = started_spark("build", lake)
-        with told(lake):
-            counts = build(spark, lake, tell, run_id, progress.share)
-    return counts
+        return build(lake, runner, tell, run_id, progress.share)
 
 
 def _again(lake: Lake) -> str:

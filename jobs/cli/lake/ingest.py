@@ -7,11 +7,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from jobs.cli.commands.lake import IngestOptions
 from jobs.cli.commands.options import names_in
-from jobs.cli.interrupts import interruptible, started_spark, told_to_stop
+from jobs.cli.interrupts import interruptible, told_to_stop
 from jobs.cli.lake import build
+from jobs.cli.lake.engines import runner_of
 from jobs.cli.lake.progress import CommandProgress, DecodedBytes
 from jobs.cli.lake.waiting import check_whole, waiting
 from jobs.cli.moments import capture_moment_of
@@ -29,6 +31,9 @@ from pipelines.lake.schema_version import VERSION, schema_version, write_schema_
 from pipelines.lake.seal import OPEN, Seal
 from replica.format.damage import Damage
 from replica.metadata.redact import Redactor
+
+if TYPE_CHECKING:
+    from pipelines.runners.runner import Runner
 
 _AGAIN = (
     "what was committed stays: run the same command again, which goes on and stores nothing twice"
@@ -89,7 +94,8 @@ def run(options: IngestOptions) -> int:
     check_shown(hiding.keeps_secrets, hiding.shown_configs)
     progress = CommandProgress("ingest", is_shown=not options.json_output)
     captures = _capture_options(options)
-    work = _Work(tuple(paths), lake, captures, hiding, progress, options.verify, options.run_id)
+    about = captures, hiding, progress, options.verify, options.run_id, options.engine
+    work = _Work(tuple(paths), lake, *about)
     refuse_foreign(lake)
     check_there(paths)
     if options.dry_run:
@@ -109,7 +115,7 @@ def run(options: IngestOptions) -> int:
     counts = dict(total) or work.no_rows()
     of_build = CommandProgress("build", is_shown=not options.json_output)
     if options.then_build:
-        counts |= build.run_build(lake, progress=of_build)
+        counts |= build.run_build(lake, progress=of_build, engine=options.engine)
     write_counts(counts, json_output=options.json_output)
     if options.then_build:
         build.tell_next(of_build, lake)
@@ -151,6 +157,7 @@ class _Work:
     progress: CommandProgress
     verify: bool = False
     run_id: str | None = None
+    engine: str | None = None
 
     def run(self) -> dict[str, int]:
         """Rows added or changed, by table."""
@@ -169,8 +176,13 @@ class _Work:
                         complain("ingest: nothing new: the lake has all of it")
                         counts = self.no_rows()
                     else:
-                        with self.progress.shown():
-                            counts = _write(looks, self.lake, hiding, spool.root, self.progress)
+                        # first, so that nothing is left behind where Spark can't start
+                        with (
+                            runner_of("ingest", self.lake, self.engine) as runner,
+                            self.progress.shown(),
+                        ):
+                            about = hiding, spool.root, runner
+                            counts = _write(looks, self.lake, *about, self.progress)
                 read = spool.bytes_read
                 complain(f"ingest: read {_shown(read.read)} of {_shown(read.held)}")
         return counts
@@ -222,27 +234,22 @@ def _all_damages(looks: Looks) -> list[Damage]:
 
 
 def _write(
-    looks: Looks, lake: Lake, hiding: Hiding, spool: Path, progress: CommandProgress
+    looks: Looks, lake: Lake, hiding: Hiding, spool: Path, runner: Runner, progress: CommandProgress
 ) -> dict[str, int]:
-    """Rows added or changed, by table. Under spark-submit the work runs in Spark's tasks, because
-    the user wants it there and a JVM runs already."""
+    """Rows added or changed, by table."""
     from pipelines.bronze.files import new_bytes
     from pipelines.bronze.ingest import Ingest
     from pipelines.delta.failures import told
     from pipelines.lake.versions import note_written
-    from pipelines.spark.session import is_submitted
     from pipelines.tables.bronze import BRONZE
-    from pipelines.tasks import OnSpark, Tasks, threads
 
-    # First, so that nothing is left behind where Spark can't start.
-    tasks: Tasks = OnSpark(started_spark("ingest", lake)) if is_submitted() else threads()
     redaction = hiding.redaction(lake, spool)
     is_new = schema_version(lake) is None
     write_schema_version(lake)
     note_written(lake, VERSION, is_new=is_new)
     if hiding.keeps_secrets and keep_to_owner(lake):
         complain(f"ingest: {lake}: its owner's only from here on, as it will hold secrets")
-    ingest = Ingest(tasks, lake, redaction)
+    ingest = Ingest(runner, lake, redaction)
     counts = Counter({contract.name: 0 for contract in BRONZE})
     now = datetime.now(UTC)
     with told(lake):

@@ -1,0 +1,34 @@
+"""The runner of a job's stages: in Spark's executors, or in processes of this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from jobs.cli.interrupts import started_spark
+from jobs.cli.output import complain
+from pipelines.lake import Lake
+from pipelines.runners.chosen import Engine, chosen_engine
+
+if TYPE_CHECKING:
+    from pipelines.runners.runner import Runner
+
+
+@contextmanager
+def runner_of(job: str, lake: Lake, option: str | None) -> Iterator[Runner]:
+    """The runner that the option --engine, the variable KRAFTLAKE_ENGINE or spark-submit asks for. A
+    line on stderr names it. Raises UsageError for another engine, and where Spark can't start."""
+    from pipelines.runners.local import LocalRunner
+
+    engine = chosen_engine(option)
+    if engine is Engine.SPARK:
+        from pipelines.runners.spark import SparkRunner
+
+        runner = SparkRunner.of(started_spark(job, lake))
+        complain(f"{job}: by {runner.name}")
+        yield runner
+        return
+    with LocalRunner() as local:
+        complain(f"{job}: by the local engine ({local.at_once} cores)")
+        yield local
