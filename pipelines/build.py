@@ -49,7 +49,8 @@ from pipelines.tables.contract import Contract
 from replica.errors import UsageError
 
 _MOST_RECORDS = 200_000
-"""The most records of a cluster that is derived in one unit. A record takes a kilobyte or two there."""
+"""The most records of a cluster that is derived in one unit. A record takes a kilobyte or two
+there."""
 _MOST_BYTES = 64 * 1024 * 1024
 """The most bytes of such a cluster's data files."""
 _RECORDS_OF_A_UNIT = 20_000
@@ -281,13 +282,13 @@ class _Build:
         found: dict[str, list[tuple[cut.BucketTold, UnitResult]]] = {
             one.cluster_id: [] for one in agreed
         }
-        for unit, one in zip(units, told, strict=True):
-            found[unit.cluster_id].append((one.told, one))
+        for unit, result in zip(units, told, strict=True):
+            found[unit.cluster_id].append((result.told, result))
         return found
 
     def _compare_changes(self, records: dict[str, int]) -> None:
-        """Puts the rows that differ in the place of new files of gold.metadata_changes, for clusters
-        of which the table has rows."""
+        """Puts the rows that differ in the place of new files of gold.metadata_changes, for
+        clusters of which the table has rows."""
         contract = gold.METADATA_CHANGES
         known = {
             one
@@ -307,7 +308,8 @@ class _Build:
         self._stage("compare changes", Grain.BRANCH_RANGE, cut.compare_changes, units, [contract])
 
     def _compare_clusters(self) -> None:
-        """Makes the findings of rounds: what captures that were taken together say of each other."""
+        """Makes the findings of rounds: what captures that were taken together say of each
+        other."""
         wanted = wanted_offsets(self.members)
         units = []
         for number, offsets in wanted.items():
@@ -351,8 +353,8 @@ class _Build:
         self.progress("commit")
         made: defaultdict[str, list[Made]] = defaultdict(list)
         for result in self.results:
-            for one in result.made:
-                made[one.table].append(one)
+            for part in result.made:
+                made[part.table].append(part)
         for contract in DERIVED:
             seen = self.pins.versions[contract.name]
             publish(lake, contract, made[contract.name], seen, self.number)

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -59,7 +60,7 @@ def files_of(pins: Pins, contract: Contract) -> list[DataFile]:
     columns = [column(name, 0) for name in names]
     columns += [column("min.cluster_id", ""), column("max.cluster_id", "\U0010ffff")]
     columns += [column("min.base_offset", 0), column("max.base_offset", 0)]
-    return [DataFile(*row) for row in zip(*columns, strict=True)]  # type: ignore[arg-type]
+    return [DataFile(*row) for row in zip(*columns, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -168,14 +169,15 @@ class ChangedClusters:
                 else:
                     shared[number][contract.name].append(file.name)
                     gone[number] |= {*here}
-        return [
-            Replaced(
-                group,
-                *({n: tuple(some) for n, some in one.items()} for one in both),
-                tuple(sorted(others)),
-            )
-            for group, *both, others in zip(groups, own, shared, gone, strict=True)
-        ]
+        named = (
+            [{n: tuple(some) for n, some in one.items()} for one in both] for both in (own, shared)
+        )
+        columns = zip(groups, *named, map(sorted, gone), strict=True)
+        return [Replaced(group, one, other, tuple(ids)) for group, one, other, ids in columns]
+
+
+def _tuples(files: Mapping[str, list[str]]) -> dict[str, tuple[str, ...]]:
+    return {name: tuple(some) for name, some in files.items()}
 
 
 def packed(records: Mapping[str, int], at_once: int) -> list[tuple[str, ...]]:
@@ -209,5 +211,5 @@ def offset_ranges(
     places = np.searchsorted(upto, total * np.arange(1, count) / count)
     cuts = np.unique(points[order][places].astype(np.int64)).tolist()
     bounds = [0, *(cut for cut in cuts if cut > 0), (1 << 63) - 1]
-    for low, high in zip(bounds, bounds[1:], strict=False):
+    for low, high in pairwise(bounds):
         yield low, high, total // count

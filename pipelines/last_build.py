@@ -2,9 +2,9 @@
 clusters it need not derive again.
 
 A cluster has changed if bronze.captures has other captures of it. All clusters count as changed if
-another version of the functions derived them, if bronze was changed by anything but an ingest, or if
-a derived table isn't as the build left it. A table that was removed and made again can have the same
-version, so the table's id in its Delta log counts, too.
+another version of the functions derived them, if bronze was changed by anything but an ingest, or
+if a derived table isn't as the build left it. A table that was removed and made again can have the
+same version, so the table's id in its Delta log counts, too.
 """
 
 from __future__ import annotations

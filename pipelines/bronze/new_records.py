@@ -21,9 +21,10 @@ from pipelines.bronze.captured import Captured
 from pipelines.bronze.files import new_segments, source_file
 from pipelines.bronze.log_ranges import LogRange, Row, log_ranges, log_record_batches
 from pipelines.delta import NewFile, PendingAppend, WriteTarget, Written
+from pipelines.delta.direct import Writing
 from pipelines.delta.small import of_replica
 from pipelines.runners.runner import Runner, nothing
-from pipelines.runners.stage import Grain, Stage
+from pipelines.runners.stage import Grain
 from pipelines.tables.bronze import LOG_RECORDS
 from pipelines.tables.keys import BATCH_KEYS, REPLICA_KEYS
 from replica.format.directory import SegmentFile
@@ -66,18 +67,15 @@ def write_new_records(
     """Append the missing records, one commit for each piece of the log. Gives their number.
 
     redactor: None keeps secrets. keep_unreadable: is called before the commit of the records that
-    it explains. decoded: is called with each range that is decoded. Raises deltalake's CommitFailedError where another ingest wrote meanwhile, on a
-    machine that doesn't see this one's lock.
+    it explains. decoded: is called with each range that is decoded. Raises deltalake's
+    CommitFailedError where another ingest wrote meanwhile, on a machine that doesn't see this one's
+    lock.
     """
     append = PendingAppend.begun(lake, LOG_RECORDS)
     parts = _new_ranges(append, captured, redactor, runner.at_once)
     decode = partial(log_record_batches, redactor=redactor)
-    stage: Stage[LogRange, DecodedPart] = Stage(
-        "decode",
-        Grain.FILE_RANGE,
-        partial(decoded_into, decode=decode),
-        writes=(LOG_RECORDS.name,),
-        in_threads=True,
+    stage: Writing[LogRange, DecodedPart] = Writing(
+        "decode", Grain.FILE_RANGE, partial(decoded_into, decode=decode), LOG_RECORDS.name
     )
     added = 0
     for piece in _pieces(parts):
@@ -91,7 +89,7 @@ def write_new_records(
 def append_decoded(
     append: PendingAppend,
     runner: Runner,
-    stage: Stage[Part, DecodedPart],
+    stage: Writing[Part, DecodedPart],
     parts: Sequence[Part],
     keep_unreadable: Keep,
     done: Callable[[Part], None] = nothing,

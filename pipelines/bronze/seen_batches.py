@@ -26,6 +26,7 @@ from pipelines.bronze.files import new_segments
 from pipelines.bronze.log_ranges import LogRange, log_batch_rows
 from pipelines.bronze.new_records import APPLICATION, ranges_of
 from pipelines.delta import NewFile, PendingAppend, WriteTarget
+from pipelines.delta.direct import Writing
 from pipelines.runners.runner import Runner
 from pipelines.runners.stage import Grain, Stage
 from pipelines.sources.kraft_log import BATCH_COLUMNS
@@ -58,8 +59,8 @@ def write_seen_batches(
     )
     found = windows(lake, append.version, captured, parts)
     new = [window for window in found if window.is_new]
-    stage: Stage[FoldWindow, NewFile | None] = Stage(
-        "fold", Grain.OFFSETS, folding.write, writes=(LOG_BATCHES.name,), in_threads=True
+    stage: Writing[FoldWindow, NewFile | None] = Writing(
+        "fold", Grain.OFFSETS, folding.write, LOG_BATCHES.name
     )
     files = append.written_by(runner, stage, new)
     added = append.commit([one for one in files if one is not None], APPLICATION).rows

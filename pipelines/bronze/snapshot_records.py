@@ -24,8 +24,9 @@ from pipelines.bronze.new_records import (
     decoded_into,
 )
 from pipelines.delta import PendingAppend
+from pipelines.delta.direct import Writing
 from pipelines.runners.runner import Runner
-from pipelines.runners.stage import Grain, Stage
+from pipelines.runners.stage import Grain
 from pipelines.sources import rows
 from pipelines.sources.files import SourceFile
 from pipelines.sources.kraft_log import SNAPSHOT_COLUMNS
@@ -68,12 +69,9 @@ def write_snapshot_records(
     append = PendingAppend.begun(lake, SNAPSHOT_RECORDS)
     parts = _lacking(append, [_part(one, snapshot) for one, snapshot in new])
     decode = partial(_record_batches, redactor=redactor)
-    stage: Stage[SnapshotCopy, DecodedPart] = Stage(
-        "decode snapshots",
-        Grain.FILE_RANGE,
-        partial(decoded_into, decode=decode),
-        writes=(SNAPSHOT_RECORDS.name,),
-        in_threads=True,
+    decoding = partial(decoded_into, decode=decode)
+    stage: Writing[SnapshotCopy, DecodedPart] = Writing(
+        "decode snapshots", Grain.FILE_RANGE, decoding, SNAPSHOT_RECORDS.name
     )
     return append_decoded(append, runner, stage, parts, keep_unreadable).rows
 

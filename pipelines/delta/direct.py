@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Generic
 
 from deltalake import DeltaTable
 
@@ -20,7 +20,7 @@ from pipelines.delta.committing import WriteTarget, Written, commit
 from pipelines.lake import Lake
 from pipelines.lake.delta_rs import open_if_there
 from pipelines.runners.runner import Runner, nothing
-from pipelines.runners.stage import Result, Stage, Unit
+from pipelines.runners.stage import Grain, Result, Stage, Unit
 from pipelines.tables.contract import Contract
 from replica.errors import UsageError, writing
 
@@ -35,6 +35,22 @@ _JUDGED = (
 )  # fmt: skip
 """Writer features that are refused only where the table makes use of them."""
 _COLUMN_RULES = ("delta.invariants", "delta.generationExpression", "delta.identity.")
+
+
+@dataclass(frozen=True)
+class Writing(Generic[Unit, Result]):
+    """A stage whose function writes files of one table. The function takes a unit, and as `target`
+    the WriteTarget. name, grain: as in Stage. table: the table's name."""
+
+    name: str
+    grain: Grain
+    function: Callable[..., Result]
+    table: str
+
+    def to(self, target: WriteTarget) -> Stage[Unit, Result]:
+        """The stage that writes to the target."""
+        function = partial(self.function, target=target)
+        return Stage(self.name, self.grain, function, writes=(self.table,), in_threads=True)
 
 
 @dataclass(frozen=True)
@@ -64,7 +80,7 @@ class PendingAppend:
     def written_by(
         self,
         runner: Runner,
-        stage: Stage[Unit, Result],
+        stage: Writing[Unit, Result],
         units: Sequence[Unit],
         done: Callable[[Unit], None] = nothing,
     ) -> list[Result]:
@@ -74,9 +90,7 @@ class PendingAppend:
         and UnwritableFileError for an OSError."""
         target = WriteTarget.of(self.lake, self.contract)
         with writing(target.folder):
-            return runner.run(
-                replace(stage, function=partial(stage.function, target=target)), units, done
-            )
+            return runner.run(stage.to(target), units, done)
 
     def commit(self, files: Sequence[NewFile], application: str | None = None) -> Written:
         """Adds the files in one commit. application: as in pipelines.delta.committing.commit."""

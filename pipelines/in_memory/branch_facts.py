@@ -105,9 +105,9 @@ def _growth(found: BranchBatches, is_agreed: np.ndarray, records: pa.Table) -> p
     table = pa.table({
         "hour": _hours(times_of(rows["timestamp"])),
         "record_type": rows["record_type"],
-        "records": pa.array(np.ones(len(kept), np.int64)),
-        "bytes": pa.array(parts // np.maximum(whole, 1)),
-        "fraction": pa.array(((parts % np.maximum(whole, 1)) << _FRACTION_BITS) // np.maximum(whole, 1)),
+        "records": np.ones(len(kept), np.int64),
+        "bytes": parts // whole,
+        "fraction": ((parts % whole) << _FRACTION_BITS) // whole,
     })  # fmt: skip
     return _added_growth([table])
 

@@ -1,5 +1,5 @@
-"""The admitted rows of one cluster in bronze's tables: held by this process, or read from the lake a
-range of offsets at a time. The functions that derive tables don't know which."""
+"""The admitted rows of one cluster in bronze's tables: held by this process, or read from the lake
+a range of offsets at a time. The functions that derive tables don't know which."""
 
 from __future__ import annotations
 

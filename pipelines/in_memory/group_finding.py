@@ -165,8 +165,8 @@ def group_findings(
     known: Mapping[str, Row] = MappingProxyType({}),
 ) -> list[Row]:
     """A row of silver.capture_groups for each capture group. captures: the cluster's rows of
-    bronze.captures. known: such rows by capture_group: what a group shows depends on nothing but the
-    files of its captures, of which its id is a hash."""
+    bronze.captures. known: such rows by capture_group: what a group shows depends on nothing but
+    the files of its captures, of which its id is a hash."""
     return [
         {
             "cluster_id": cluster_id,

@@ -1,5 +1,5 @@
-"""The replay of a cluster's agreed branch: its records a piece at a time, and the rows of one part of
-a replay."""
+"""The replay of a cluster's agreed branch: its records a piece at a time, and the rows of one part
+of a replay."""
 
 from __future__ import annotations
 

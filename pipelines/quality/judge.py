@@ -259,7 +259,7 @@ def _left_out(
             if value is not None
         }
         keys = {name: told[name] for name in contract.keys if name in told}
-        cluster_id = told.get("cluster_id", "")
+        cluster_id = str(told.get("cluster_id", ""))
         yield LeftOut(contract.name, cluster_id, expectation.meaning, _object(keys), _object(told))
 
 

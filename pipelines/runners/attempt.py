@@ -35,7 +35,8 @@ def attempt(function: Callable[[Any], Any], number: int, unit: Any) -> Attempted
     """Runs the function on the unit. Its errors become values, because Spark would hide them in the
     stack traces of its own."""
     started = time.monotonic()
-    result, failure = None, None
+    result: Any = None
+    failure: Exception | None = None
     try:
         result = function(unit)
     except (KraftlakeError, OSError) as error:

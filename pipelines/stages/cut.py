@@ -395,11 +395,11 @@ def without(result: UnitResult, contract: Contract) -> tuple[UnitResult, tuple[N
 
 def changes(cluster_id: str, files: Sequence[NewFile]) -> Iterator[Changed]:
     """The units in which new rows of gold.metadata_changes are compared with the table's."""
-    bounds = [one.bounds["offset"] for one in files]
-    low, high = min(one for one, _ in bounds), max(one for _, one in bounds) + 1  # type: ignore[type-var,operator]
+    bounds = [end for one in files for end in one.bounds["offset"] if isinstance(end, int)]
+    low, high = min(bounds), max(bounds) + 1
     rows = sum(one.row_count for one in files)
     count = 1 + rows // _ROWS_COMPARED
-    cuts = [int(low + (high - low) * n / count) for n in range(1, count)]
+    cuts = [low + (high - low) * n // count for n in range(1, count)]
     names = tuple(one.name for one in files)
     for start, end in pairwise([0, *cuts, (1 << 63) - 1]):
         yield Changed(cluster_id, start, end, names, rows // count)

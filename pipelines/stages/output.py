@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -23,7 +23,7 @@ from pipelines.tables.gold import FINDINGS
 from pipelines.tables.of_a_lake import DERIVED
 from replica.check import membership
 
-Content = Sequence[Row] | Iterable[Row] | pa.Table
+Content: TypeAlias = Sequence[Row] | Iterable[Row] | pa.Table
 """Rows of a table, at least with the columns of its contract."""
 CONTRACTS = {contract.name: contract for contract in DERIVED}
 BETWEEN_CLUSTERS = f"rule IN ({', '.join(text(rule.id) for rule in membership.RULES)})"

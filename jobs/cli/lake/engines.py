@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 @contextmanager
 def runner_of(job: str, lake: Lake, option: str | None) -> Iterator[Runner]:
-    """The runner that the option --engine, the variable KRAFTLAKE_ENGINE or spark-submit asks for. A
-    line on stderr names it. Raises UsageError for another engine, and where Spark can't start."""
+    """The runner that the option --engine, the variable KRAFTLAKE_ENGINE or spark-submit asks for.
+    A line on stderr names it. Raises UsageError for another engine, and where Spark can't start."""
     from pipelines.runners.local import LocalRunner
 
     engine = chosen_engine(option)

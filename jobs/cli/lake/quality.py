@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from jobs.cli.commands.lake import QualityOptions
-from jobs.cli.interrupts import interruptible, started_spark
-from jobs.cli.lake.waiting import check_ready, check_whole, waiting
+from jobs.cli.interrupts import interruptible
+from jobs.cli.lake.engines import runner_of
+from jobs.cli.lake.waiting import check_whole, waiting
 from jobs.cli.output import complain, write_json, write_table
-from pipelines.lake import Lake
+from pipelines.lake.folder import check_writable
 from pipelines.lake.tables import check_lake
 
 if TYPE_CHECKING:
@@ -23,42 +25,31 @@ def run(options: QualityOptions) -> int:
     """
     again = f"run `{options.lake.command('quality')}` again"
     with interruptible("quality", lambda: again):
-        results = _judged(options.lake, options.run_id)
+        results = _judged(options)
     _print(results, json_output=options.json_output)
     return int(any(not verdict.success for one in results for verdict in one.verdicts))
 
 
-def _judged(lake: Lake, run_id: str | None) -> list[TableResult]:
-    from pipelines.delta import exists
+def _judged(options: QualityOptions) -> Sequence[TableResult]:
     from pipelines.delta.failures import told
+    from pipelines.judge_lake import judge_lake
     from pipelines.lake.lock import locked_in_store
     from pipelines.lineage.job_events import job_events
-    from pipelines.tables.bronze import BRONZE
 
+    lake = options.lake
     check_lake(lake)
     check_whole(lake)
-    check_ready(lake, "gold")
-    spark = started_spark("quality", lake)
-    from pipelines.quality.gate import Gate
-    from pipelines.quality.suites import SUITES
-
+    check_writable(lake, ("gold",))
     with told(lake), locked_in_store(lake, waiting("quality", lake)):
         check_whole(lake)
-        built = [
-            suite.contract
-            for suite in SUITES.values()
-            if suite.contract not in BRONZE and exists(lake, suite.contract)
-        ]
         with (
-            job_events("quality", lake, complain, run_id=run_id) as named,
-            Gate(spark, lake, lambda line: complain(f"quality: {line}"), named) as gate,
+            job_events("quality", lake, complain, run_id=options.run_id) as named,
+            runner_of("quality", lake, options.engine) as runner,
         ):
-            for schema in ("bronze", "silver", "gold"):
-                gate.judge([one for one in (*BRONZE, *built) if one.schema_name == schema])
-    return gate.results
+            return judge_lake(lake, runner, lambda line: complain(f"quality: {line}"), named)
 
 
-def _print(results: list[TableResult], *, json_output: bool) -> None:
+def _print(results: Sequence[TableResult], *, json_output: bool) -> None:
     if json_output:
         for one in results:
             for verdict in one.verdicts:
