@@ -25,10 +25,9 @@ from pipelines.changed_clusters import (
     offset_ranges,
     packed,
 )
+from pipelines.cluster.branch_facts import added
 from pipelines.delta.publish import Made, publish
-from pipelines.in_memory.branch_facts import added
-from pipelines.in_memory.membership import RoundMember, membership_findings, wanted_offsets
-from pipelines.in_memory.plan import planned
+from pipelines.gold.membership import RoundMember, membership_findings, wanted_offsets
 from pipelines.lake.delta_rs import newest_versions, open_if_there
 from pipelines.lake.lock import between_ingests
 from pipelines.last_build import last_build, note_build
@@ -38,6 +37,7 @@ from pipelines.quality.suites import SUITES
 from pipelines.quality.verdicts import TableResult, broken_text, stop_if_broken, summed
 from pipelines.replay.compared import folded
 from pipelines.replay.plan import PlannedSnapshot, ReplayPlan
+from pipelines.replay.planning import planned
 from pipelines.runners.runner import Runner
 from pipelines.runners.stage import Grain, Stage
 from pipelines.stages import cut, rounds

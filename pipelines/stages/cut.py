@@ -17,34 +17,31 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pipelines.cluster.branch import BranchPiece, LostTail
+from pipelines.cluster.branch_facts import BranchFacts, BranchQuestions
+from pipelines.cluster.rows import Row
 from pipelines.cyclic_garbage import no_search_for_cycles
 from pipelines.data_files import NewFile, data_set
 from pipelines.delta.small import text
-from pipelines.in_memory.branch import BranchPiece, LostTail
-from pipelines.in_memory.branch_facts import BranchFacts, BranchQuestions
-from pipelines.in_memory.committed import AgreedBranch
-from pipelines.in_memory.derived import Gold, Records, Silver
-from pipelines.in_memory.health import COLUMNS as HEALTH_COLUMNS
-from pipelines.in_memory.health import health
-from pipelines.in_memory.health_rules import JUDGED
-from pipelines.in_memory.log_runs import log_runs, rows_of_runs
-from pipelines.in_memory.membership import RoundMember, members_of
-from pipelines.in_memory.metadata import (
-    changes_told,
-    metadata_changes,
-    metadata_history,
-    state_ranges,
-)
-from pipelines.in_memory.plan import Surveyed
-from pipelines.in_memory.replay import BranchLog, BranchReader, has_unknown, rows_of, survey, walk
-from pipelines.in_memory.rows import Row
-from pipelines.nodes import GOLD_NODES, SILVER_NODES
+from pipelines.gold.failure_exposure import COLUMNS as HEALTH_COLUMNS
+from pipelines.gold.failure_exposure import health
+from pipelines.gold.health_rules import JUDGED
+from pipelines.gold.inputs import Gold, Records, Silver
+from pipelines.gold.membership import RoundMember, members_of
+from pipelines.gold.metadata_changes import changes_told, metadata_changes
+from pipelines.gold.metadata_history import metadata_history
+from pipelines.gold.state_ranges import state_ranges
+from pipelines.table_functions import GOLD_FUNCTIONS, SILVER_FUNCTIONS
 from pipelines.quality.judge import judge_files, judge_layer, judge_stored
 from pipelines.quality.suite_sql import table_name
 from pipelines.replay.compared import REPLAYED
 from pipelines.replay.parts import Part
 from pipelines.replay.plan import PlannedSnapshot, ReplayPlan
+from pipelines.replay.planning import Surveyed
+from pipelines.replay.reading import BranchLog, BranchReader, has_unknown, rows_of, survey, walk
 from pipelines.replay.written import CHANGE, RANGE, VERSION
+from pipelines.silver.committed_log import AgreedBranch
+from pipelines.silver.log_runs import log_runs, rows_of_runs
 from pipelines.stages.output import Output, Replaced, UnitResult, table_of
 from pipelines.stages.pins import Pins
 from pipelines.stages.stored import StoredTables
@@ -142,7 +139,7 @@ def agree(unit: Agreeing, pins: Pins) -> UnitResult:
     known = pins.rows(silver.CAPTURE_GROUPS, [unit.cluster_id]).to_pylist()
     runs = log_runs(rows_of_runs(pa.concat_tables(unit.runs)))
     of = Silver(tables, runs, {row["capture_group"]: row for row in known})
-    made = {one: table_of(one, node(of)) for one, node in SILVER_NODES.items()}
+    made = {one: table_of(one, node(of)) for one, node in SILVER_FUNCTIONS.items()}
     for contract, rows in made.items():
         out.put(contract, rows)
     log = replace(of.log, is_whole=not unit.leaves_out)
@@ -339,7 +336,7 @@ def tell(unit: Telling, pins: Pins) -> UnitResult:
     of = Silver(tables, unit.agreed.runs, groups)
     records = Records(unit.facts, unit.compared, unit.ranges)
     derived = Gold(of, records, partial(_health, unit=unit, pins=pins))
-    for contract, node in GOLD_NODES.items():
+    for contract, node in GOLD_FUNCTIONS.items():
         out.put(contract, node(derived))
     out.carry_others()
     return out.result()

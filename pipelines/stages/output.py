@@ -10,11 +10,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from datafusion import SessionContext
 
+from pipelines.cluster.rows import Row
 from pipelines.data_files import NewFile, read_data_file
 from pipelines.delta.committing import WriteTarget
 from pipelines.delta.publish import IS_GONE, Made
 from pipelines.delta.small import in_types, of_clusters, text
-from pipelines.in_memory.rows import Row
 from pipelines.quality.judge import Judged, Judgement, LeftOut, judge
 from pipelines.quality.suite_sql import quoted
 from pipelines.stages.pins import Pins

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pipelines.in_memory.membership import Entries, RoundMember, entries_at
+from pipelines.gold.membership import Entries, RoundMember, entries_at
 from pipelines.quality.judge import judge
 from pipelines.stages.output import UnitResult
 from pipelines.stages.pins import Pins

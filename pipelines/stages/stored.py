@@ -8,15 +8,15 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipelines.delta.small import of_replica, text
-from pipelines.in_memory.cluster_tables import (
+from pipelines.cluster.cluster_tables import (
     BATCHES,
     CONTROL,
     RECORDS,
     SNAPSHOT_CONTROL,
     ClusterTables,
 )
-from pipelines.in_memory.rows import Row
+from pipelines.cluster.rows import Row
+from pipelines.delta.small import of_replica, text
 from pipelines.quality.judge import judge_layer
 from pipelines.replay.columns import with_json
 from pipelines.stages.pins import Pins

@@ -9,19 +9,21 @@ from functools import partial
 
 import pyarrow as pa
 
+from pipelines.cluster.branch_facts import added
+from pipelines.cluster.cluster_tables import HeldTables
+from pipelines.cluster.rows import Row, of_cluster
 from pipelines.cyclic_garbage import no_search_for_cycles
-from pipelines.in_memory.branch_facts import added
-from pipelines.in_memory.cluster_tables import HeldTables
-from pipelines.in_memory.derived import Gold, Records, Silver
-from pipelines.in_memory.health import health
-from pipelines.in_memory.log_runs import log_runs
-from pipelines.in_memory.membership import RoundMember, members_of
-from pipelines.in_memory.metadata import metadata_changes, metadata_history, state_ranges
-from pipelines.in_memory.plan import planned
-from pipelines.in_memory.replay import BranchReader, has_unknown, replayed, survey
-from pipelines.in_memory.rows import Row, of_cluster
-from pipelines.nodes import GOLD_NODES, SILVER_NODES
+from pipelines.gold.failure_exposure import health
+from pipelines.gold.inputs import Gold, Records, Silver
+from pipelines.gold.membership import RoundMember, members_of
+from pipelines.gold.metadata_changes import metadata_changes
+from pipelines.gold.metadata_history import metadata_history
+from pipelines.gold.state_ranges import state_ranges
+from pipelines.table_functions import GOLD_FUNCTIONS, SILVER_FUNCTIONS
 from pipelines.quality.judge import judge_layer
+from pipelines.replay.planning import planned
+from pipelines.replay.reading import BranchReader, has_unknown, replayed, survey
+from pipelines.silver.log_runs import log_runs
 from pipelines.stages.output import Output, Replaced, UnitResult, table_of
 from pipelines.stages.pins import Pins
 from pipelines.tables import bronze, gold, silver
@@ -76,7 +78,7 @@ def of_one(
 
 def _tables(of: Silver) -> dict[Contract, pa.Table]:
     """All tables of silver and gold of a cluster."""
-    made = {one: table_of(one, node(of)) for one, node in SILVER_NODES.items()}
+    made = {one: table_of(one, node(of)) for one, node in SILVER_FUNCTIONS.items()}
     reader = BranchReader(of.tables)
     surveyed = [survey(reader, piece, of.asked) for piece in of.log.pieces]
     committed = [one.committed for one in surveyed]
@@ -94,7 +96,7 @@ def _tables(of: Silver) -> dict[Contract, pa.Table]:
     derived = Gold(of, Records(facts, found.compared, ranges), partial(health, history))
     made[gold.METADATA_HISTORY] = history
     made[gold.METADATA_CHANGES] = table_of(gold.METADATA_CHANGES, metadata_changes(found.written))
-    return made | {one: table_of(one, node(derived)) for one, node in GOLD_NODES.items()}
+    return made | {one: table_of(one, node(derived)) for one, node in GOLD_FUNCTIONS.items()}
 
 
 def joined(contract: Contract, parts: Sequence[pa.Table]) -> pa.Table:

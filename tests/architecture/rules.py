@@ -110,7 +110,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
 }
 
 # Between the layers of the lake: silver and gold are made of bronze's tables, not by its code.
-_DERIVING = ("pipelines.in_memory", "pipelines.large", "pipelines.replay", "pipelines.clusters")
+_DERIVING = ("pipelines.cluster", "pipelines.silver", "pipelines.gold", "pipelines.replay")
 _LAYERS = {
     "pipelines.bronze": _DERIVING,
     **dict.fromkeys(_DERIVING, ("pipelines.bronze",)),

@@ -23,7 +23,7 @@ import numpy as np
 from pyspark.sql import SparkSession
 
 from pipelines import delta
-from pipelines.in_memory.committed import AgreedBranch
+from pipelines.silver.committed_log import AgreedBranch
 from pipelines.lake.delta_rs import newest_versions
 from pipelines.large.log import ClusterLog, pieces_of
 from pipelines.large.replay import buckets_for

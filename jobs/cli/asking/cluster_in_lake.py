@@ -11,7 +11,7 @@ from jobs.cli.asking.lake_history import LOG, RANGES, RECORDS, ClusterHistory, c
 from jobs.cli.asking.sql_delta_rs import named_rows, rows
 from jobs.cli.asking.sql_views import HISTORY, literal
 from jobs.cli.output import ms_of
-from pipelines.in_memory.health_rules import WATCHED_ENTITIES, cluster_of, steps_of
+from pipelines.gold.health_rules import WATCHED_ENTITIES, cluster_of, steps_of
 from pipelines.lake import Lake
 from replica.check.catalogue.log import UNAPPLIABLE_RECORD
 from replica.health.log_content import LogContent

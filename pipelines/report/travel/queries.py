@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pipelines.in_memory.health_rules import JUDGED
+from pipelines.gold.health_rules import JUDGED
 from pipelines.report.change_queries import CHANGES
 from pipelines.report.queries import STATE_RANGES, ms
 from pipelines.report.source import literal

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from pipelines.in_memory.health_rules import cluster_of
+from pipelines.gold.health_rules import cluster_of
 from pipelines.report.evidence import Evidence
 from pipelines.report.source import Figure, ReportSource
 from pipelines.report.travel import queries

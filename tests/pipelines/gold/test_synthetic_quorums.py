@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pyspark.sql import Row
 
-from pipelines.in_memory.derived import Gold
+from pipelines.gold.inputs import Gold
 from pipelines.tables import gold
 from tests.pipelines.in_memory.looks import golds_of, rows_of
 from tests.pipelines.quorums import Batch, Look, epoch

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from pipelines.in_memory.batches import COLUMNS, Batches
+from pipelines.cluster.batches import COLUMNS, Batches
 from pipelines.tables.bronze import LOG_BATCHES
 
 Row = dict[str, Any]

@@ -8,10 +8,10 @@ from typing import Any
 
 from pyspark.sql import Row as SparkRow
 
-from pipelines.in_memory.bronze_rows import BronzeRows
-from pipelines.in_memory.derived import Gold, Silver, small_gold
-from pipelines.in_memory.rows import Row, nulls_first
-from pipelines.nodes import GOLD_NODES, SILVER_NODES
+from pipelines.cluster.bronze_rows import BronzeRows
+from pipelines.gold.inputs import Gold, Silver, small_gold
+from pipelines.cluster.rows import Row, nulls_first
+from pipelines.table_functions import GOLD_FUNCTIONS, SILVER_FUNCTIONS
 from pipelines.tables import bronze
 from pipelines.tables.contract import Contract
 from replica.format.control import LeaderChange, LeaderVoter, encode_control, voters_from_plain
@@ -62,8 +62,8 @@ def golds_of(looks: Iterable[Look]) -> dict[str, Gold]:
 
 def rows_of(derived: Gold, contract: Contract) -> list[SparkRow]:
     """A table's rows of the cluster, in the order of their keys, None before all else."""
-    in_silver = SILVER_NODES.get(contract)
-    made = GOLD_NODES[contract](derived) if in_silver is None else in_silver(derived.silver)
+    in_silver = SILVER_FUNCTIONS.get(contract)
+    made = GOLD_FUNCTIONS[contract](derived) if in_silver is None else in_silver(derived.silver)
     rows = [{name: row[name] for name in contract.column_names} for row in made]
     rows.sort(key=lambda row: nulls_first([row[key] for key in contract.keys]))
     return [as_spark(row) for row in rows]

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from pipelines.in_memory.branch import LostTail
-from pipelines.in_memory.committed import AgreedBranch
-from pipelines.in_memory.replay import HeldLog, Replayed
-from pipelines.in_memory.replay import replayed as replayed_log
+from pipelines.cluster.branch import LostTail
+from pipelines.silver.committed_log import AgreedBranch
+from pipelines.replay.reading import HeldLog, Replayed
+from pipelines.replay.reading import replayed as replayed_log
 from pipelines.replay.plan import PlannedSnapshot
 from pipelines.tables.bronze import LOG_RECORDS, SNAPSHOT_RECORDS
 from replica.format.control import encode_control, type_name

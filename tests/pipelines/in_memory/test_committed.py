@@ -7,8 +7,8 @@ import pyarrow as pa
 import pytest
 
 from pipelines.in_memory import committed
-from pipelines.in_memory.branch import branch_batches, holders_of
-from pipelines.in_memory.committed import AgreedBranch
+from pipelines.cluster.branch import branch_batches, holders_of
+from pipelines.silver.committed_log import AgreedBranch
 from pipelines.tables.silver import COMMITTED_LOG
 from replica.history.log import OffsetRange
 from tests.pipelines.in_memory.batch_rows import batches

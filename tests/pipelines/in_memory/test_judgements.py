@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from pipelines.in_memory.bronze_rows import BronzeRows
-from pipelines.in_memory.judgements import findings, refused_records
-from pipelines.in_memory.membership import RoundMember, members_of, membership_findings
-from pipelines.in_memory.snapshots import (
+from pipelines.cluster.bronze_rows import BronzeRows
+from pipelines.gold.findings import findings, refused_records
+from pipelines.gold.membership import RoundMember, members_of, membership_findings
+from pipelines.gold.snapshot_validity import (
     judged_snapshots,
     same_snapshot_findings,
     snapshot_validity,

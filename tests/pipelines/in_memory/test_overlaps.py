@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.in_memory.overlaps import best_of_overlapping
+from pipelines.cluster.overlaps import best_of_overlapping
 
 _RANGE = st.tuples(
     st.integers(0, 30),

@@ -8,16 +8,18 @@ from typing import Any
 
 import pytest
 
-from pipelines.in_memory.bronze_rows import BronzeRows
-from pipelines.in_memory.derived import Gold, Silver, small_gold
-from pipelines.in_memory.group_finding import newest_group
-from pipelines.in_memory.quorum.elections import elections, votes
-from pipelines.in_memory.quorum.log_growth import batch_sizes, lengths_of, log_growth
-from pipelines.in_memory.quorum.replica_status import replica_status
-from pipelines.in_memory.quorum.retention_forecast import retention_forecast
-from pipelines.in_memory.quorum.snapshot_cadence import snapshot_cadence
-from pipelines.in_memory.rows import Row
-from pipelines.nodes import GOLD_NODES
+from pipelines.cluster.bronze_rows import BronzeRows
+from pipelines.gold.inputs import Gold, Silver, small_gold
+from pipelines.silver.capture_groups import newest_group
+from pipelines.gold.votes import votes
+from pipelines.gold.elections import elections
+from pipelines.gold.batch_sizes import batch_sizes
+from pipelines.gold.log_growth import lengths_of, log_growth
+from pipelines.gold.replica_status import replica_status
+from pipelines.gold.retention_forecast import retention_forecast
+from pipelines.gold.snapshot_cadence import snapshot_cadence
+from pipelines.cluster.rows import Row
+from pipelines.table_functions import GOLD_FUNCTIONS
 from pipelines.tables.quorum import QUORUM
 from replica.model.keys import ZERO_UUID
 from tests.pipelines.in_memory.batch_rows import batches
@@ -56,7 +58,7 @@ def _tables(*looks: Look) -> dict[str, list[Row]]:
 
 
 def _made(of: Gold) -> dict[str, list[Row]]:
-    return {contract.name: [*GOLD_NODES[contract](of)] for contract in QUORUM}
+    return {contract.name: [*GOLD_FUNCTIONS[contract](of)] for contract in QUORUM}
 
 
 def _after(**span: float) -> datetime:

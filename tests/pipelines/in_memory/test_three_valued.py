@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipelines.in_memory.aggregates import equal, every, some
+from pipelines.cluster.aggregates import equal, every, some
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from pyspark.sql import Row
 
-from pipelines.in_memory.derived import Gold
-from pipelines.in_memory.held import ReplicaLogs
+from pipelines.gold.inputs import Gold
+from pipelines.cluster.held import ReplicaLogs
 from pipelines.tables import silver
 from replica.history.log import ReplicaLog
 from replica.model.epochs import UNDEFINED_EPOCH

@@ -17,9 +17,10 @@ from pipelines import delta
 from pipelines.clusters.computing import table_of
 from pipelines.delta import Lake
 from pipelines.delta.writing import replace_values
-from pipelines.in_memory.bronze_rows import BronzeRows
-from pipelines.in_memory.derived import Silver, small_gold
-from pipelines.in_memory.metadata import metadata_changes, metadata_history
+from pipelines.cluster.bronze_rows import BronzeRows
+from pipelines.gold.inputs import Silver, small_gold
+from pipelines.gold.metadata_history import metadata_history
+from pipelines.gold.metadata_changes import metadata_changes
 from pipelines.lake.delta_rs import newest_versions
 from pipelines.large import log as large_log
 from pipelines.large import replay as large_replay

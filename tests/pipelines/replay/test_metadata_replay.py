@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.in_memory.replay import walk
+from pipelines.replay.reading import walk
 from pipelines.replay.plan import ReplayRun
 from pipelines.replay.written import CHANGE, RANGE, VERSION, WRITTEN
 from replica.metadata.image.image import Image

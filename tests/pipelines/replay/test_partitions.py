@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 
-from pipelines.in_memory.replay import walk
+from pipelines.replay.reading import walk
 from pipelines.replay import entries, partitions
 from pipelines.replay.compared import REPLAYED
 from pipelines.replay.plan import ReplayRun

@@ -1,0 +1,99 @@
+"""Spark's aggregate functions, and some of its scalar ones, as plain Python; and SQL's three-valued
+logic, in which None stands for a condition that may be true or false."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime
+from decimal import ROUND_HALF_UP, Decimal
+from itertools import pairwise
+from math import ceil
+from typing import Any, TypeVar
+
+import numpy as np
+
+from pipelines.cluster.batches import NO_TIME, Longs, Places
+from pipelines.cluster.rows import Row, nulls_first
+from replica.format.timestamps import moment
+
+_T = TypeVar("_T")
+_HOUR_US = 3_600_000_000
+
+
+def largest(values: Iterable[_T | None]) -> _T | None:
+    """Spark's max: the largest value that isn't None. None where there is no such value."""
+    return max((v for v in values if v is not None), key=nulls_first, default=None)
+
+
+def smallest(values: Iterable[_T | None]) -> _T | None:
+    """Spark's min: the smallest value that isn't None. None where there is no such value."""
+    return min((v for v in values if v is not None), key=nulls_first, default=None)
+
+
+def distinct(values: Iterable[_T | None]) -> list[_T]:
+    """array_sort(collect_set()): each value except None once, ascending."""
+    return sorted({v for v in values if v is not None}, key=nulls_first)
+
+
+def grouped(rows: Iterable[_T], key: Callable[[_T], Any]) -> dict[Any, list[_T]]:
+    """The rows of each key, in their order. The keys are in the order of their first rows."""
+    found: dict[Any, list[_T]] = {}
+    for row in rows:
+        found.setdefault(key(row), []).append(row)
+    return found
+
+
+def by_capture(snapshots: Iterable[Row]) -> dict[str, list[Row]]:
+    """The snapshots that each capture held, by capture_id. snapshots: rows of bronze.snapshots."""
+    found: defaultdict[str, list[Row]] = defaultdict(list)
+    for row in snapshots:
+        for capture_id in row["captures"]:
+            found[capture_id].append(row)
+    return dict(found)
+
+
+def percentile_of(ascending: Longs, part: float) -> int:
+    """Spark's percentile_disc: the smallest value that is at least as large as this part of the
+    values. ascending: sorted, not empty. part: above 0, at most 1."""
+    return int(ascending[ceil(part * len(ascending)) - 1])
+
+
+def hour_of(at: datetime | None) -> datetime | None:
+    """The start of the hour of a time, which is in UTC. None for None."""
+    return None if at is None else at.replace(minute=0, second=0, microsecond=0)
+
+
+def hours_of(times: Longs) -> Iterator[tuple[datetime | None, Places]]:
+    """Each hour with the indexes of its times; None stands for the hour of unknown times. times:
+    microseconds since the epoch, or NO_TIME."""
+    hours = np.where(times == NO_TIME, NO_TIME, times // _HOUR_US)
+    order = np.argsort(hours, kind="stable")
+    bounds = (np.flatnonzero(hours[order][1:] != hours[order][:-1]) + 1).tolist()
+    for start, end in pairwise([0, *bounds, len(order)] if len(order) else []):
+        hour = int(hours[order[start]])
+        yield None if hour == NO_TIME else moment(hour * _HOUR_US // 1000), order[start:end]
+
+
+def rounded(value: float) -> int:
+    """The nearest integer. A half is rounded away from zero, as in Spark's round()."""
+    return int(Decimal(value).to_integral_value(rounding=ROUND_HALF_UP))
+
+
+def equal(one: Any, other: Any) -> bool | None:
+    """SQL's =: None where one of the two is None."""
+    return None if one is None or other is None else bool(one == other)
+
+
+def every(conditions: Iterable[bool | None]) -> bool | None:
+    """SQL's AND: False where any condition is False, else None where any is None. True for no
+    conditions."""
+    found = set(conditions)
+    return False if False in found else None if None in found else True
+
+
+def some(conditions: Iterable[bool | None]) -> bool | None:
+    """SQL's OR: True where any condition is True, else None where any is None. False for no
+    conditions."""
+    found = set(conditions)
+    return True if True in found else None if None in found else False

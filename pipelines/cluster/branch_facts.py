@@ -1,0 +1,168 @@
+"""Facts about the batches and records of the agreed branch, which add up over its pieces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipelines.cluster.batches import NO_TIME, Longs, longs, times_of
+from pipelines.cluster.branch import BranchBatches
+
+ENVELOPE_BYTES = 7
+"""The bytes of a record besides its value: its length, attributes, two deltas, the lengths of key
+and value, and the number of headers, each of one byte at least."""
+_HOUR_US = 3_600_000_000
+_US_PER_MS = 1000
+_FRACTION_BITS = 30
+
+GROWTH = pa.schema([
+    ("hour", pa.int64()), ("record_type", pa.string()), ("records", pa.int64()),
+    ("bytes", pa.int64()), ("fraction", pa.int64()),
+])  # fmt: skip
+"""Of records of one hour (us since the epoch, NULL where unknown) and type: how many there are, and
+their parts of their batches' bytes, in bytes and in parts of a byte of which 2**30 are one."""
+SIZES = pa.schema([
+    ("hour", pa.int64()), ("size_bytes", pa.int64()), ("batches", pa.int64()),
+    ("records", pa.int64()), ("most_records", pa.int64()), ("first", pa.int64()),
+])  # fmt: skip
+"""Of batches of one hour and size: how many there are, their records, the most records of one, and
+the lowest base offset."""
+
+
+class BranchQuestions(NamedTuple):
+    """What is asked about the batches. marks: offsets. recent_ms: ms since the epoch."""
+
+    marks: tuple[int, ...] = ()
+    recent_ms: int = 0
+
+
+class Recent(NamedTuple):
+    """The batches whose newest record is not older than recent_ms: the least of these records'
+    times in ms since the epoch, None where there is none; and their bytes."""
+
+    least_ms: int | None
+    size_bytes: int
+
+
+class BranchFacts(NamedTuple):
+    """The answers. growth, sizes: rows of GROWTH and SIZES. below: by mark, the bytes and the
+    number of offsets of the batches that begin below it."""
+
+    growth: pa.Table
+    sizes: pa.Table
+    below: Mapping[int, tuple[int, int]]
+    recent: Recent
+
+
+def facts_of(found: BranchBatches, records: pa.Table, asked: BranchQuestions) -> BranchFacts:
+    """The facts about one piece. records: those of its batches, as the replicas have them."""
+    is_agreed = found.branch.low == found.batches.base_offset[found.places]
+    places = found.places[is_agreed]
+    batches = found.batches
+    times = batches.max_timestamp[places]
+    sizes, base = batches.size_bytes[places], batches.base_offset[places]
+    spans = batches.last_offset[places] + 1 - base
+    below = {
+        mark: (int(sizes[base < mark].sum()), int(spans[base < mark].sum())) for mark in asked.marks
+    }
+    return BranchFacts(
+        _growth(found, is_agreed, records),
+        _sizes(times, sizes, batches.record_count[places], base),
+        below,
+        _recent(times, sizes, asked.recent_ms),
+    )
+
+
+def _recent(times: Longs, sizes: Longs, recent_ms: int) -> Recent:
+    at = times[times != NO_TIME] // _US_PER_MS
+    is_recent = at >= recent_ms
+    least = int(at[is_recent].min()) if is_recent.any() else None
+    return Recent(least, int(sizes[times != NO_TIME][is_recent].sum()))
+
+
+def _growth(found: BranchBatches, is_agreed: np.ndarray, records: pa.Table) -> pa.Table:
+    base, epochs, crcs = (longs(records[one]) for one in ("base_offset", "leader_epoch", "crc"))
+    at = found.branch.places(base)
+    mine = found.branch.has(base, epochs, crcs) & is_agreed[at]
+    of_replica = np.zeros(records.num_rows, bool)
+    for code in np.unique(found.batches.replica[found.places]).tolist():
+        one = found.batches.replicas[code]
+        is_it = pc.and_(
+            pc.equal(records["node_id"], one.node_id),
+            pc.equal(records["directory_id"], one.directory_id),
+        ).to_numpy(zero_copy_only=False)
+        of_replica |= is_it & (found.batches.replica[found.places][at] == code)
+    kept = np.flatnonzero(mine & of_replica)
+    rows = records.select(["timestamp", "record_type", "value"]).take(pa.array(kept))
+    lengths = longs(pc.fill_null(pc.binary_length(rows["value"]), 0)) + ENVELOPE_BYTES
+    place = at[kept]
+    whole = np.bincount(place, lengths, minlength=len(found.places)).astype(np.int64)[place]
+    parts = found.batches.size_bytes[found.places][place] * lengths
+    table = pa.table({
+        "hour": _hours(times_of(rows["timestamp"])),
+        "record_type": rows["record_type"],
+        "records": np.ones(len(kept), np.int64),
+        "bytes": parts // whole,
+        "fraction": ((parts % whole) << _FRACTION_BITS) // whole,
+    })  # fmt: skip
+    return _added_growth([table])
+
+
+def _sizes(times: Longs, sizes: Longs, records: Longs, base: Longs) -> pa.Table:
+    table = pa.table({
+        "hour": _hours(times), "size_bytes": sizes, "batches": np.ones(len(sizes), np.int64),
+        "records": records, "most_records": records, "first": base,
+    })  # fmt: skip
+    return _added_sizes([table])
+
+
+def _hours(times: Longs) -> pa.Array:
+    return pa.array(times // _HOUR_US * _HOUR_US, pa.int64(), mask=times == NO_TIME)
+
+
+def added(facts: Iterable[BranchFacts]) -> BranchFacts:
+    """The facts of all pieces as those of the whole branch."""
+    some = [*facts]
+    below: dict[int, tuple[int, int]] = {}
+    for one in some:
+        for mark, (size, offsets) in one.below.items():
+            before = below.get(mark, (0, 0))
+            below[mark] = before[0] + size, before[1] + offsets
+    known = [one.recent.least_ms for one in some if one.recent.least_ms is not None]
+    recent = Recent(min(known, default=None), sum(one.recent.size_bytes for one in some))
+    return BranchFacts(
+        _added_growth([one.growth for one in some]),
+        _added_sizes([one.sizes for one in some]),
+        below,
+        recent,
+    )
+
+
+def _added_growth(parts: Sequence[pa.Table]) -> pa.Table:
+    sums = [(name, "sum") for name in ("records", "bytes", "fraction")]
+    return _grouped(parts, GROWTH, ["hour", "record_type"], sums)
+
+
+def _added_sizes(parts: Sequence[pa.Table]) -> pa.Table:
+    sums = [("batches", "sum"), ("records", "sum"), ("most_records", "max"), ("first", "min")]
+    return _grouped(parts, SIZES, ["hour", "size_bytes"], sums)
+
+
+def _grouped(
+    parts: Sequence[pa.Table], schema: pa.Schema, keys: list[str], sums: list[tuple[str, str]]
+) -> pa.Table:
+    if not parts:
+        return schema.empty_table()
+    rows = pa.concat_tables(parts).group_by(keys).aggregate(sums)
+    names = {f"{name}_{how}": name for name, how in sums}
+    rows = rows.rename_columns([names.get(name, name) for name in rows.column_names])
+    return rows.select(schema.names).cast(schema).sort_by([(key, "ascending") for key in keys])
+
+
+def rounded_bytes(size: int, fraction: int) -> int:
+    """The bytes of a row of GROWTH, rounded to the nearest whole number, a half upwards."""
+    return size + ((fraction + (1 << (_FRACTION_BITS - 1))) >> _FRACTION_BITS)

@@ -1,0 +1,10 @@
+"""Gold: a module for each table, named like the table.
+
+- Quorum and logs: `leader_epoch_history` (of `known_epochs`), `divergence_points`, `truncations`,
+  `replica_status`, `elections`, `votes`, `voter_beliefs`, `snapshot_validity`, `snapshot_cadence`,
+  `log_growth`, `batch_sizes`, `retention_forecast`.
+- The replay: `metadata_history`, `metadata_changes`, `state_ranges`, by `written_rows`.
+- Judgements: `findings`, with `membership` (findings between clusters) and `failure_exposure` with
+  `health_rules` and `looks`.
+- `inputs`: what all of them are made from. `round_names`: the names of rounds of captures.
+"""

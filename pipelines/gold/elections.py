@@ -1,0 +1,90 @@
+"""gold.elections: how often the quorum elected a leader, and how often an election failed; and
+gold.votes: which voter voted for which candidate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+from operator import itemgetter
+from typing import NamedTuple
+
+from pipelines.cluster.aggregates import distinct, grouped, hour_of, smallest
+from pipelines.cluster.rows import Row, ms_between
+
+
+class _Epoch(NamedTuple):
+    """An epoch. at: the time when it began; for an epoch that is in no log, the time of the first
+    capture that shows it.
+
+    leaderless: the number of epochs without a leader since the known epoch before this one; this
+    epoch counts, too. reign_ms: the epoch's length in ms; None where the epoch hasn't ended, and
+    where a time is unknown.
+    """
+
+    at: datetime | None
+    has_leader: bool
+    leader_id: int | None
+    leaderless: int
+    reign_ms: int | None
+
+
+def elections(
+    cluster_id: str, history: Sequence[Row], captures: Iterable[Row], state: Iterable[Row]
+) -> list[Row]:
+    """The table's rows. history: rows of gold.leader_epoch_history. captures, state: bronze's
+    rows."""
+    epochs = sorted(_known_and_seen(history, captures, state), key=itemgetter("epoch"))
+    by_hour = grouped(_counted(epochs), lambda epoch: hour_of(epoch.at))
+    return [
+        {
+            "cluster_id": cluster_id,
+            "hour": hour,
+            "elections": sum(epoch.has_leader for epoch in of_hour),
+            "leaders": distinct(epoch.leader_id for epoch in of_hour),
+            "leaderless_epochs": sum(epoch.leaderless for epoch in of_hour),
+            "shortest_ms": smallest(epoch.reign_ms for epoch in of_hour),
+        }
+        for hour, of_hour in by_hour.items()
+    ]
+
+
+def _known_and_seen(
+    history: Sequence[Row], captures: Iterable[Row], state: Iterable[Row]
+) -> Iterator[Row]:
+    """The history's rows with `at` and `has_leader`, and rows for the epochs that it lacks."""
+    known = {row["epoch"] for row in history}
+    for row in history:
+        yield {**row, "at": row["started_at"], "has_leader": True}
+    for epoch, at in _seen_epochs(captures, state).items():
+        if epoch not in known:
+            nothing = dict.fromkeys(("leader_id", "start_offset", "started_at", "ended_at"))
+            yield {**nothing, "epoch": epoch, "at": at, "has_leader": False}
+
+
+def _seen_epochs(captures: Iterable[Row], state: Iterable[Row]) -> dict[int, datetime]:
+    """The epochs of quorum-states, each with the time of the first capture that shows it."""
+    looks = grouped(captures, itemgetter("capture_id"))
+    seen: dict[int, datetime] = {}
+    for row in (row for row in state if (row["leader_epoch"] or 0) > 0):
+        for look in looks.get(row["capture_id"], ()):
+            epoch, at = row["leader_epoch"], look["captured_at"]
+            seen[epoch] = min(at, seen.get(epoch, at))
+    return seen
+
+
+def _counted(rows: Iterable[Row]) -> Iterator[_Epoch]:
+    """The rows with their counts. rows: ascending by epoch."""
+    before: int | None = None
+    for row in rows:
+        if before is None:
+            # A log that begins at offset 0 shows the first leader that the cluster ever had.
+            before = 0 if row["start_offset"] == 0 else row["epoch"] - 1
+        leaderless = row["epoch"] - before - row["has_leader"]
+        yield _Epoch(
+            row["at"],
+            row["has_leader"],
+            row["leader_id"],
+            leaderless=leaderless,
+            reign_ms=ms_between(row["started_at"], row["ended_at"]),
+        )
+        before = row["epoch"]

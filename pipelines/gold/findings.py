@@ -1,0 +1,163 @@
+"""gold.findings: the findings of `kraftlake check` on the captures, from all sources."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+from operator import itemgetter
+from typing import Any
+
+from pipelines.cluster.cluster_tables import ClusterTables
+from pipelines.cluster.held import one_row_per_capture
+from pipelines.cluster.rows import Row
+from pipelines.finding_rows import finding_row
+from pipelines.gold.inputs import Silver
+from pipelines.gold.snapshot_validity import same_snapshot_findings
+from pipelines.silver.committed_log import AgreedBranch
+from pipelines.tables.keys import FINDING_KEYS, covers, replica_of
+from replica.check.catalogue import log
+from replica.check.directory import describe_refusal
+from replica.check.lineage import LogParting, judge_conflict, judge_contested, judge_parting
+from replica.check.rule import Family, Finding
+from replica.history.commitment import Losses
+from replica.history.divergence import Relation
+from replica.history.log import OffsetRange
+from replica.metadata.image.replay import Refusal
+from replica.model.keys import ReplicaKey
+
+_OF_FILES = {"family": Family.FILES.value, "subjects": None}
+_OF_PLACE = ["position", "file", "in_log"]
+_NAME = re.compile(r"[^/]+$")
+
+
+def findings(
+    silver: Silver,
+    judged: Sequence[Row],
+    replayed: Sequence[Row],
+    of_health: Iterable[Row] = (),
+) -> list[Row]:
+    """The rows of gold.findings, except the findings between clusters.
+
+    judged: from judged_snapshots. replayed: the `compared` of Records. of_health: the findings of
+    `health`.
+
+    A record that can't be applied is a finding of each capture that holds it. A divergence is a
+    finding of the replica that would be truncated. A conflict, and a divergence in which neither
+    replica would win, is a finding of the first of the pair.
+    """
+    bronze = silver.bronze
+    worded = chain(refused_records(replayed, silver.agreed), *map(_of_group, silver.groups))
+    found = chain(
+        bronze.found,
+        _of_contents(judged),
+        _at_batches(_located(worded, bronze.captures), silver.tables),
+        same_snapshot_findings(bronze, replayed),
+        of_health,
+    )
+    return without_repetitions(found)
+
+
+def refused_records(replayed: Iterable[Row], committed: AgreedBranch) -> list[Row]:
+    """A finding, from _worded, where the log holds records that can't be applied; otherwise none.
+    replayed: a Replayed's `compared`."""
+    rows = [row for row in replayed if row["content_sha256"] is None and row["refused"] > 0]
+    first = min((row["first_refused"] for row in rows), key=itemgetter("offset"), default=None)
+    epoch = None if first is None else committed.epoch_at(first["offset"])
+    if first is None or epoch is None:
+        return []
+    message = describe_refusal(Refusal(**first), sum(row["refused"] for row in rows))
+    found = log.UNAPPLIABLE_RECORD.at("", message, offset=first["offset"], epoch=epoch)
+    return [_worded(committed.cluster_id, None, found)]
+
+
+def _of_contents(judged: Iterable[Row]) -> Iterator[Row]:
+    """The findings on snapshots that only the replay can make."""
+    for row in judged:
+        for found in row["content_findings"]:
+            yield {**row, **found}
+
+
+def _located(worded: Iterable[Row], captures: Iterable[Row]) -> Iterator[Row]:
+    """Each finding once for each capture that it may be about, with that capture's place."""
+    looks = one_row_per_capture(captures)
+    names = ("node_id", "directory_id", "capture_id", "captured_at", "source")
+    for found in worded:
+        for look in looks:
+            if found["capture_id"] in (None, look["capture_id"]):
+                yield {**found, **{name: look[name] for name in names}}
+
+
+def _at_batches(located: Iterable[Row], tables: ClusterTables) -> Iterator[Row]:
+    """The findings with file and byte of the batch that holds their offset in the capture's log."""
+    for found in located:
+        if found["offset"] is not None:
+            held = tables.batches_at(replica_of(found), found["epoch"], found["offset"])
+            for row in held.select(_OF_PLACE).to_pylist():
+                if any(covers(span, found["captured_at"]) for span in row["in_log"]):
+                    name = _NAME.search(row["file"])
+                    file = f"{found['source']}/{name.group() if name else ''}"
+                    yield {**found, "position": row["position"], "file": file}
+
+
+def without_repetitions(found: Iterable[Row]) -> list[Row]:
+    """The first row of each key, with all of the table's columns."""
+    rows: dict[tuple[Any, ...], Row] = {}
+    for one in found:
+        key = tuple(one[name] for name in FINDING_KEYS)
+        rows.setdefault(key, _OF_FILES | one)
+    return list(rows.values())
+
+
+def _of_group(group: Row) -> Iterator[Row]:
+    """The findings on a row of group_findings, from _worded. Of that row the columns cluster_id,
+    pairs and contested are used."""
+    cluster_id = group["cluster_id"]
+    for capture_id, found in _of_pairs(group["pairs"]):
+        yield _worded(cluster_id, capture_id, found)
+    for contested in group["contested"]:
+        offsets = OffsetRange(contested["start"], contested["end"])
+        found = judge_contested(offsets, contested["epoch"])
+        yield _worded(cluster_id, contested["capture_id"], found)
+
+
+def _of_pairs(rows: list[Row]) -> Iterator[tuple[str, Finding]]:
+    """(capture_id, finding) of each pair, in the order of the replicas."""
+    partings: dict[tuple[str, LogParting], list[int]] = {}
+    conflicts: dict[tuple[str, int, int], list[int]] = {}
+    for row in rows:
+        if row["relation"] == Relation.CONFLICT.value:
+            place = row["capture_a"], row["conflict_offset"], row["conflict_epoch"]
+            conflicts.setdefault(place, []).append(row["node_b"])
+        if row["relation"] != Relation.DIVERGED.value:
+            continue
+        a, b = ("a", "b") if row["truncating_node"] != row["node_b"] else ("b", "a")
+        parting = _parting(row, a, b)
+        partings.setdefault((row[f"capture_{a}"], parting), []).append(row[f"node_{b}"])
+    for (capture_id, offset, epoch), others in conflicts.items():
+        yield capture_id, judge_conflict(offset, epoch, others)
+    for (capture_id, parting), others in partings.items():
+        for found in judge_parting(parting, others):
+            yield capture_id, found
+
+
+def _parting(row: Row, loser: str, winner: str) -> LogParting:
+    lost = None
+    if row["truncating_node"] is not None:
+        names = ("committed_lost", "unproven_lost", "superseded_lost")
+        lost = Losses(*(row[name] for name in names))
+    return LogParting(
+        ReplicaKey(row[f"node_{loser}"], row[f"directory_{loser}"]),
+        row["divergence_offset"],
+        row[f"epoch_{loser}"],
+        row[f"epoch_{winner}"],
+        row["truncation_offset"],
+        row["records_lost"],
+        lost,
+    )
+
+
+def _worded(cluster_id: str, capture_id: str | None, found: Finding) -> Row:
+    """A finding that lacks its file and position. capture_id: None where each capture may hold the
+    record."""
+    return {"cluster_id": cluster_id, "capture_id": capture_id, **finding_row(found)}

@@ -1,0 +1,179 @@
+"""The health of a cluster and its exposure to failures: replica.health on rows of
+gold.metadata_history."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
+
+import pyarrow as pa
+
+from pipelines.cluster.rows import Row
+from pipelines.finding_rows import finding_row
+from replica.check.rule import Finding
+from replica.health.cluster import Cluster
+from replica.health.exposure import PAIR, exposures, min_isr_unknown
+from replica.health.judging import judge_health
+from replica.health.past import WATCHED, Past, VisibleChange, look_back
+from replica.metadata.image.image import KINDS
+from replica.metadata.image.texts import entity_of, image_of
+
+JUDGED = (
+    "topic", "partition", "config", "broker", "controller", "feature",
+    "voters", "kraft_version",
+)  # fmt: skip
+"""The kinds of entities that the rules and exposures read."""
+SHOWN_SUBJECTS = 100
+"""How many subjects of one finding are shown. All subjects could be as large as the state itself,
+which gold.metadata_history has."""
+MOST_BROKERS_IN_PAIRS = 500
+"""With more live brokers than this the table has no pairs of brokers: their rows would be more than
+all others."""
+STATE, STEP = 1, 2
+"""The kinds of rows of HISTORY: an entity of the state that is judged, and the value of an entity
+before a step."""
+HISTORY = pa.schema(
+    [
+        ("cluster_id", pa.string()),
+        ("what", pa.int32()),
+        *((name, pa.int64()) for name in ("offset", "at_ms")),
+        *((name, pa.string()) for name in ("entity", "key", "value")),
+    ]
+)
+"""The columns of the rows that `told` reads, which are sorted by cluster_id, what, and falling
+offset. offset: of the record that wrote this value, or of the record that replaced it (NULL: a
+record below the lake's log). value: NULL in a step before which the entity didn't exist."""
+
+FINDING, EXPOSURE = "finding", "exposure"
+_TIME = pa.timestamp("us", tz="UTC")
+_US_PER_MS = 1000
+_CAPTURE = ("node_id", "directory_id", "capture_id")
+JUDGEMENT = pa.schema(
+    [
+        *((name, pa.string()) for name in ("what", "cluster_id")),
+        ("node_id", pa.int32()),
+        *((name, pa.string()) for name in ("directory_id", "capture_id")),
+        *((name, pa.string()) for name in ("rule", "severity", "file")),
+        *((name, pa.int64()) for name in ("position", "offset")),
+        ("epoch", pa.int32()),
+        *((name, pa.string()) for name in ("message", "family", "subjects", "kind", "gone")),
+        *((name, pa.int64()) for name in ("leaderless", "needs_unclean", "below_min_isr")),
+        ("voters_left", pa.int32()),
+        ("has_majority", pa.bool_()),
+        ("since_offset", pa.int64()),
+        ("since", _TIME),
+        *((name, pa.int64()) for name in ("end_offset", "min_isr_unknown")),
+    ]
+)
+"""A row of gold.findings (what: FINDING) or of gold.failure_exposure (what: EXPOSURE)."""
+
+_TABLES = {kind.name: kind.table for kind in KINDS if kind.table in WATCHED}
+WATCHED_ENTITIES = tuple(_TABLES)
+"""The kinds of entities that have steps."""
+
+
+def told(look: Row, history: Iterable[Row]) -> Iterator[Row]:
+    """The rows of JUDGEMENT of one cluster. look: from health.looks. history: rows of HISTORY."""
+    rows = groupby(history, itemgetter("what"))
+    what, states = next(rows, (STATE, iter(())))
+    assert what == STATE, "a cluster that is looked at has a state"
+    held = sorted(states, key=itemgetter("entity", "key"))
+    cluster = cluster_of(look, [(row["entity"], row["value"], row["offset"]) for row in held])
+    past = look_back(cluster, (step for _, steps in rows for step in steps_of(steps)))
+    for finding in judge_health(replace(cluster, starts=past.starts)):
+        yield _finding_row(look, finding)
+    yield from _exposure_rows(cluster, past)
+
+
+def cluster_of(
+    look: Mapping[str, Any],
+    entities: Sequence[tuple[str, str, int | None]],
+    broker_defaults: Mapping[str, str] | None = None,
+) -> Cluster:
+    """The state of one cluster. look: cluster_id, source, end_offset, is_whole, now_ms, refused_at
+    (may be left out), and voters (the node ids in the newest leader's epoch: a static quorum's log
+    names no others). entities: as in image_of."""
+    image = image_of(one for one in entities if one[0] in JUDGED)
+    named = {voter.key.node_id for voter in image.tables["voters"].values.get("", ())}
+    return Cluster(
+        image,
+        look["cluster_id"],
+        look["source"],
+        end_offset=look["end_offset"],
+        is_whole=look["is_whole"],
+        refused_at=look.get("refused_at"),
+        voters=frozenset(named or look["voters"]),
+        broker_defaults=broker_defaults or {},
+        now=look["now_ms"],
+    )
+
+
+def steps_of(rows: Iterable[Mapping[str, Any]]) -> Iterator[VisibleChange]:
+    """The steps of these rows: offset, at_ms, entity, key and value, by falling offset. An entity
+    that existed before and after a record may have a row with its earlier value and a row without
+    one."""
+    for offset, together in groupby(rows, itemgetter("offset")):
+        before: dict[tuple[str, str], str | None] = {}
+        at_ms = None
+        for row in together:
+            at_ms = row["at_ms"] if at_ms is None else at_ms
+            place = row["entity"], row["key"]
+            before[place] = row["value"] if row["value"] is not None else before.get(place)
+        yield VisibleChange(
+            offset, at_ms, tuple(_before(*place, value) for place, value in before.items())
+        )
+
+
+def _before(entity: str, key: str, value: str | None) -> tuple[str, Any, Any]:
+    if value is None:
+        return _TABLES[entity], _key(entity, key), None
+    read = entity_of(entity, value)
+    return read.kind.table, read.key, read.value
+
+
+def _key(entity: str, text: str) -> Any:
+    """The key of the text that Kind.key_text wrote, for the kinds in WATCHED."""
+    if entity == "partition":
+        topic_id, _, number = text.partition(":")
+        return topic_id, int(number)
+    if entity == "broker":
+        return int(text)
+    return tuple(json.loads(text)) if entity == "config" else text
+
+
+def _finding_row(look: Row, finding: Finding) -> Row:
+    shown = [subject._asdict() for subject in finding.subjects[:SHOWN_SUBJECTS]]
+    return {
+        "what": FINDING,
+        **{name: look[name] for name in ("cluster_id", *_CAPTURE)},
+        **finding_row(finding),
+        "family": finding.rule.family.value,
+        "subjects": json.dumps(shown, ensure_ascii=False, separators=(",", ":")),
+    }
+
+
+def _exposure_rows(cluster: Cluster, past: Past) -> Iterator[Row]:
+    unknown = min_isr_unknown(cluster)
+    brokers = len(cluster.live_brokers)
+    for one in exposures(cluster):
+        kind, gone = one.failure
+        if kind == PAIR and brokers > MOST_BROKERS_IN_PAIRS:
+            continue
+        since = past.exposed.get(one.failure)
+        yield {
+            "what": EXPOSURE,
+            "cluster_id": cluster.cluster_id,
+            "kind": kind,
+            "gone": ",".join(gone),
+            **one.harm._asdict(),
+            "voters_left": one.voters_left,
+            "has_majority": one.has_majority,
+            "since_offset": None if since is None else since.offset,
+            "since": None if since is None or since.at is None else since.at * _US_PER_MS,
+            "end_offset": cluster.end_offset,
+            "min_isr_unknown": unknown,
+        }

@@ -1,0 +1,186 @@
+"""The input of the functions that make the derived tables of one cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+
+import numpy as np
+import pyarrow as pa
+
+from pipelines.cluster.batches import NO_TIME
+from pipelines.cluster.branch import pieces_of, tails_of
+from pipelines.cluster.branch_facts import BranchFacts, BranchQuestions
+from pipelines.cluster.bronze_rows import BronzeRows
+from pipelines.cluster.cluster_tables import ClusterTables
+from pipelines.cluster.control import (
+    BatchKey,
+    ControlRecords,
+    SnapshotKey,
+    control_records,
+    snapshot_voter_sets,
+)
+from pipelines.cluster.held import HeldBatches, ReplicaLogs
+from pipelines.cluster.rows import Row
+from pipelines.gold.known_epochs import known_epochs
+from pipelines.gold.leader_epoch_history import leader_epoch_history
+from pipelines.gold.looks import looks
+from pipelines.gold.replica_status import replica_status
+from pipelines.gold.retention_forecast import MAX_MS
+from pipelines.gold.snapshot_cadence import marks_of, snapshot_cadence
+from pipelines.gold.snapshot_validity import judged_snapshots
+from pipelines.gold.truncations import truncations
+from pipelines.gold.voter_beliefs import stated_voters
+from pipelines.replay.planning import whole_snapshots
+from pipelines.replay.reading import BranchLog
+from pipelines.silver.capture_groups import group_findings
+from pipelines.silver.committed_log import AgreedBranch, committed_log, proven_ranges
+
+_US_PER_MS = 1000
+
+
+@dataclass(frozen=True)
+class Silver:
+    """The input of silver's tables, and intermediate results that several tables share.
+
+    runs: rows of silver.log_runs. known_groups: rows of silver.capture_groups that an earlier build
+    made, by capture_group; a group of which there is one isn't compared again.
+    """
+
+    tables: ClusterTables
+    runs: pa.Table
+    known_groups: Mapping[str, Row] = field(default_factory=dict)
+
+    @property
+    def cluster_id(self) -> str:
+        return self.tables.cluster_id
+
+    @cached_property
+    def bronze(self) -> BronzeRows:
+        return BronzeRows.of(self.tables, self.runs)
+
+    @cached_property
+    def control(self) -> Mapping[BatchKey, ControlRecords]:
+        return control_records(self.tables.control_records())
+
+    @cached_property
+    def snapshot_sets(self) -> Mapping[SnapshotKey, list[Row]]:
+        return snapshot_voter_sets(self.tables.control_in_snapshots())
+
+    @cached_property
+    def held(self) -> HeldBatches:
+        return HeldBatches(self.bronze, self.control)
+
+    @cached_property
+    def groups(self) -> list[Row]:
+        """The rows of silver.capture_groups."""
+        logs = ReplicaLogs(self.bronze, self.held, self.snapshot_sets)
+        captures = self.bronze.whole_captures
+        return group_findings(self.cluster_id, captures, logs, self.known_groups)
+
+    @cached_property
+    def agreed(self) -> AgreedBranch:
+        """The agreed branch as ranges of runs."""
+        return committed_log(self.cluster_id, self.held, self.groups)
+
+    @cached_property
+    def log(self) -> BranchLog:
+        """The agreed branch as it is replayed."""
+        return BranchLog(
+            (*pieces_of(self.agreed, self.bronze.batches),),
+            (*tails_of(self.held, self.agreed),),
+            (*whole_snapshots(self.bronze.snapshots),),
+        )
+
+    @cached_property
+    def newest_ms(self) -> int | None:
+        """The time of the newest record of the agreed branch, in ms since the epoch."""
+        batches, agreed = self.bronze.batches, self.agreed
+        is_on = agreed.has(batches.base_offset, batches.leader_epoch, batches.crc)
+        newest = int(batches.max_timestamp[np.flatnonzero(is_on)].max(initial=NO_TIME))
+        return None if newest == NO_TIME else newest // _US_PER_MS
+
+    @cached_property
+    def asked(self) -> BranchQuestions:
+        """What a pass over the branch is asked."""
+        newest = self.newest_ms
+        recent_ms = 0 if newest is None else newest - MAX_MS
+        return BranchQuestions(marks_of(self.bronze.snapshots), recent_ms)
+
+
+@dataclass(frozen=True)
+class Records:
+    """What passes over the cluster's records found.
+
+    facts: those of the agreed branch. compared: rows of REPLAYED, one for each content of a
+    snapshot, pair of contents and run of the log. ranges: rows of gold.state_ranges.
+    """
+
+    facts: BranchFacts
+    compared: Sequence[Row]
+    ranges: Sequence[Row]
+
+
+@dataclass(frozen=True)
+class Gold:
+    """The input of gold's tables, and intermediate results that several tables share. judge_health:
+    gives the rows of JUDGEMENT (pipelines.gold.health_rules) for the states of some looks."""
+
+    silver: Silver
+    records: Records
+    judge_health: Callable[[Sequence[Row]], Sequence[Row]]
+
+    @property
+    def bronze(self) -> BronzeRows:
+        return self.silver.bronze
+
+    @cached_property
+    def history(self) -> list[Row]:
+        """Rows of gold.leader_epoch_history."""
+        epochs = known_epochs(self.bronze, self.silver.control)
+        return leader_epoch_history(self.silver.cluster_id, epochs, self.silver.groups)
+
+    @cached_property
+    def stated(self) -> Mapping[str, Row]:
+        """The voters that the files of each capture name, by stated_voters."""
+        of, sets = self.bronze, self.silver.snapshot_sets
+        return stated_voters(of.captures, self.silver.held, of.snapshots, sets, of.state)
+
+    @cached_property
+    def status(self) -> list[Row]:
+        """Rows of gold.replica_status."""
+        of, silver = self.bronze, self.silver
+        inputs = of.whole_captures, silver.held, of.snapshots, of.state, self.stated, silver.groups
+        return list(replica_status(*inputs))
+
+    @cached_property
+    def cadence(self) -> list[Row]:
+        """Rows of gold.snapshot_cadence."""
+        return list(snapshot_cadence(self.bronze.snapshots, self.records.facts.below))
+
+    @cached_property
+    def truncations(self) -> list[Row]:
+        """Rows of gold.truncations."""
+        proven = partial(proven_ranges, self.silver.held, self.silver.groups)
+        of = self.bronze
+        return list(truncations(of.batches, self.silver.agreed, proven, of.captures))
+
+    @cached_property
+    def judged(self) -> list[Row]:
+        """The verdicts on snapshots, by judged_snapshots."""
+        return judged_snapshots(self.bronze, self.records.compared)
+
+    @cached_property
+    def looks(self) -> list[Row]:
+        """The rows of pipelines.gold.failure_exposure.looks."""
+        of = self.bronze.captures, self.records.ranges, self.history
+        return list(looks(self.status, *of))
+
+    @cached_property
+    def _health(self) -> Sequence[Row]:
+        return self.judge_health(self.looks)
+
+    def health(self, what: str) -> list[Row]:
+        """The rows of JUDGEMENT of one kind, FINDING or EXPOSURE."""
+        return [row for row in self._health if row["what"] == what]

@@ -1,0 +1,60 @@
+"""Every epoch that any file of a cluster names."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+
+from pipelines.cluster.batches import first_of_each
+from pipelines.cluster.bronze_rows import BronzeRows
+from pipelines.cluster.control import (
+    BatchKey,
+    ControlRecords,
+)
+from pipelines.cluster.rows import Row, nulls_first
+
+_OF_CHANGE = ("leader_id", "voters", "granting_voters", "started_at")
+
+
+def known_epochs(bronze: BronzeRows, control: Mapping[BatchKey, ControlRecords]) -> dict[int, Row]:
+    """By epoch, for each epoch that any file of any replica names: start_offset, and leader_id,
+    voters, granting_voters and started_at of its LEADER_CHANGE record.
+
+    Where that record is gone everywhere these are None, except that quorum-states may still name
+    the leader_id. Truncated branches and .log.deleted files count, so a known epoch stays known.
+    """
+    offsets: dict[int, list[int]] = defaultdict(list)
+    changes: dict[int, list[Row]] = defaultdict(list)
+    batches = bronze.batches.at(np.flatnonzero(bronze.batches.is_sound))
+    for first in first_of_each([batches.leader_epoch], [batches.base_offset]).tolist():
+        base_offset, number, _ = batches.identity(first)
+        offsets[number].append(base_offset)
+    for row in bronze.state:
+        for entry in row["leader_epochs"] or ():
+            offsets[entry["epoch"]].append(entry["start_offset"])
+    for key, records in control.items():
+        if records.leader_change is not None:
+            changes[key[4]].append(records.leader_change)
+    leaders = _stated_leaders(bronze.state)
+    found: dict[int, Row] = {}
+    for epoch in {**dict.fromkeys(offsets), **dict.fromkeys(changes)}:
+        change = min(changes.get(epoch, ()), key=nulls_first, default=dict.fromkeys(_OF_CHANGE))
+        start = change.get("offset")
+        found[epoch] = {
+            **{name: change[name] for name in _OF_CHANGE},
+            "start_offset": min(offsets[epoch]) if start is None else start,
+            "leader_id": leaders.get(epoch) if change["leader_id"] is None else change["leader_id"],
+        }
+    return found
+
+
+def _stated_leaders(state: Iterable[Row]) -> dict[int, int]:
+    """The leader of each epoch by the quorum-states that know it. An epoch has one leader; where
+    quorum-states name two, neither is taken."""
+    named: dict[int, set[int]] = defaultdict(set)
+    for row in state:
+        if row["leader_id"] is not None and row["leader_id"] >= 0:
+            named[row["leader_epoch"]].add(row["leader_id"])
+    return {epoch: next(iter(ids)) for epoch, ids in named.items() if len(ids) == 1}

@@ -1,0 +1,74 @@
+"""gold.leader_epoch_history: who led in which epoch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from operator import itemgetter
+
+from pipelines.cluster.rows import Row
+from pipelines.silver.capture_groups import moment
+
+
+def leader_epoch_history(
+    cluster_id: str, known: Mapping[int, Row], groups: Sequence[Row]
+) -> list[Row]:
+    """Rows of gold.leader_epoch_history. known: from known_epochs. groups: from group_findings."""
+    rows: list[Row] = []
+    following: Row = {"start_offset": None, "started_at": None}
+    for epoch, fact in sorted(known.items(), key=itemgetter(0), reverse=True):
+        commitment, is_on_branch = _judged(epoch, fact["start_offset"], groups)
+        row = {
+            **{"cluster_id": cluster_id, "epoch": epoch, **fact},
+            "end_offset": following["start_offset"],
+            "ended_at": following["started_at"],
+            "commitment": commitment,
+        }
+        rows.append(row)
+        if is_on_branch:
+            following = row
+    return rows
+
+
+def _judged(epoch: int, start: int, groups: Sequence[Row]) -> tuple[str, bool]:
+    """The epoch's commitment, and whether it is on the agreed branch.
+
+    A proven epoch is on it, a superseded one isn't. For another epoch the newest group whose branch
+    reaches it decides. An epoch below every branch (all heads were deleted) is on it.
+    """
+    if any(_is_proven(epoch, group) for group in groups):
+        return "proven", True
+    if any(_is_superseded(epoch, start, group) for group in groups):
+        return "superseded", False
+    judges = [group for group in groups if _reaches(epoch, start, group)]
+    return "unproven", not judges or _has(epoch, max(judges, key=moment))
+
+
+def _reaches(epoch: int, start: int, group: Row) -> bool:
+    """Whether the group's branch holds the epoch's first offset, or will hold another entry
+    there."""
+    if not group["branch"] or group["branch_start"] > start:
+        return False
+    return bool(start < group["branch_end"] or group["branch"][-1]["epoch"] > epoch)
+
+
+def _is_proven(epoch: int, group: Row) -> bool:
+    """Whether the group proves the epoch. An epoch has one leader, so any proven entry of it proves
+    its earlier entries."""
+    return any(
+        head["epoch"] == epoch and head["commitment"] == "proven" for head in group["epochs"]
+    )
+
+
+def _is_superseded(epoch: int, start: int, group: Row) -> bool:
+    """Whether the group holds the epoch's head and knows that it lost, or proves another entry at
+    its offset."""
+    head = {"epoch": epoch, "start_offset": start, "commitment": "superseded"}
+    is_proven_there = any(
+        part["commitment"] == "proven" and part["start"] <= start < part["end"]
+        for part in group["branch_parts"]
+    )
+    return head in group["epochs"] or (is_proven_there and not _has(epoch, group))
+
+
+def _has(epoch: int, group: Row) -> bool:
+    return any(entry["epoch"] == epoch for entry in group["branch"])

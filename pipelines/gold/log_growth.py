@@ -1,0 +1,21 @@
+"""gold.log_growth: the records by which the metadata log grows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pipelines.cluster.branch_facts import BranchFacts, rounded_bytes
+from pipelines.cluster.rows import Row, from_microseconds
+
+
+def log_growth(cluster_id: str, facts: BranchFacts) -> Iterator[Row]:
+    """The table's rows. A batch's bytes are spread over its records by their lengths, so a table's
+    bytes add up to the log's."""
+    for row in facts.growth.to_pylist():
+        yield {
+            "cluster_id": cluster_id,
+            "hour": None if row["hour"] is None else from_microseconds(row["hour"]),
+            "record_type": row["record_type"],
+            "records": row["records"],
+            "bytes": rounded_bytes(row["bytes"], row["fraction"]),
+        }

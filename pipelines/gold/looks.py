@@ -1,0 +1,71 @@
+"""The capture that shows the newest state of a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+from operator import itemgetter
+
+from pipelines.cluster.rows import Row, milliseconds
+
+
+def looks(
+    status: Sequence[Row], captures: Iterable[Row], ranges: Iterable[Row], epochs: Iterable[Row]
+) -> Iterator[Row]:
+    """A row about the newest state of a cluster; no row where the lake knows no state of it.
+
+    status, captures, ranges, epochs: the cluster's rows of gold.replica_status, bronze.captures,
+    gold.state_ranges and gold.leader_epoch_history.
+
+    The row has cluster_id, end_offset (of the state, exclusive), from_offset (where the replay that
+    gives it begins), is_whole (whether the agreed branch ends there), voters (node ids, of the
+    newest leader's epoch) and now_ms (the time of the log's last record). It names one capture by
+    node_id, directory_id, capture_id and source: the capture that reaches furthest into that state.
+    Where several reach as far, it is the newest of them, and then the one with the lowest node id.
+    """
+    known = max(ranges, key=itemgetter("to_offset"), default=None)
+    if known is None or not status:
+        return
+    end = known["to_offset"]
+    chosen = max(status, key=lambda row: _preference(row, end))
+    at = chosen["last_append_time"]
+    yield {
+        **{name: chosen[name] for name in _NAMES},
+        "source": _places(captures)[chosen["capture_id"]],
+        "end_offset": end,
+        "from_offset": known["from_offset"],
+        "is_whole": max(map(_agreed_end, status)) <= end,
+        "voters": _voters(epochs, end),
+        "now_ms": None if at is None else milliseconds(at),
+    }
+
+
+def _places(captures: Iterable[Row]) -> dict[str, str]:
+    """The place from which each capture was first ingested."""
+    ordered = sorted(captures, key=lambda row: (row["ingest_seq"], row["source"]), reverse=True)
+    return {row["capture_id"]: row["source"] for row in ordered}
+
+
+def _agreed_end(row: Row) -> int:
+    """The end (exclusive) of the agreed branch in the capture's log or newest snapshot."""
+    return max(row["agreed_end_offset"] or 0, row["snapshot_end_offset"] or 0)
+
+
+def _preference(row: Row, end: int) -> tuple[int, datetime, int, str]:
+    return min(_agreed_end(row), end), row["captured_at"], -row["node_id"], row["directory_id"]
+
+
+def _voters(epochs: Iterable[Row], end: int) -> list[int]:
+    """The voters of the newest epoch below the end whose voters are known."""
+    named = [
+        row
+        for row in epochs
+        if row["voters"] and row["start_offset"] is not None and row["start_offset"] < end
+    ]
+    if not named:
+        return []
+    newest = max(named, key=lambda row: row["epoch"])
+    return sorted(voter["voter_id"] for voter in newest["voters"])
+
+
+_NAMES = ("cluster_id", "node_id", "directory_id", "capture_id")

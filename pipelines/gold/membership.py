@@ -1,0 +1,154 @@
+"""Findings about the ids that the members of a round claim: replica.check.membership on the
+tables.
+
+The captures of a round were taken together. So the rules see the same members as one call of
+`kraftlake check`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
+from datetime import datetime
+from operator import attrgetter
+from typing import NamedTuple
+
+from pipelines.cluster.aggregates import grouped
+from pipelines.cluster.cluster_tables import ClusterTables
+from pipelines.cluster.control import SnapshotKey
+from pipelines.cluster.rows import Row, nulls_first
+from pipelines.finding_rows import finding_row
+from pipelines.gold.findings import without_repetitions
+from pipelines.gold.inputs import Silver
+from pipelines.tables.keys import covers, replica_of
+from replica.check.membership import GroupMember, judge_membership
+from replica.format.discovery import DirectoryPath
+from replica.format.file_names import METADATA_FOLDER, FileKind, classify
+from replica.format.snapshot import SnapshotName
+from replica.history.log import LogBatch
+from replica.model.epochs import BOOTSTRAP_SNAPSHOT
+from replica.model.keys import ReplicaId, ReplicaKey
+from replica.model.voters import VoterKeys
+
+_NO_STATE: Row = dict.fromkeys(("leader_id", "leader_epoch", "current_voters"))
+
+
+class RoundMember(NamedTuple):
+    """A capture in a round. member: the facts that the rules need, without first_offset and
+    entries. first_offset: the first offset in its log; None where that is empty."""
+
+    ingest_seq: int
+    capture_id: str
+    captured_at: datetime
+    member: GroupMember
+    first_offset: int | None
+
+
+def members_of(silver: Silver, rounds: Collection[int]) -> Iterator[RoundMember]:
+    """A member for each capture of a cluster that is in one of the rounds."""
+    held, initial = silver.held, _initial_voters(silver.snapshot_sets)
+    state = {row["capture_id"]: row for row in silver.bronze.state}
+    for row in silver.bronze.captures:
+        if row["ingest_seq"] in rounds:
+            capture_id = row["capture_id"]
+            source = held.looks[capture_id]["source"]
+            voters = initial.get(replica_of(row), frozenset())
+            member = _member(row, source, state.get(capture_id, _NO_STATE), voters)
+            firsts = held.batches.base_offset[held.places(capture_id)]
+            first = int(firsts.min()) if len(firsts) else None
+            at = held.looks[capture_id]["captured_at"]
+            yield RoundMember(row["ingest_seq"], capture_id, at, member, first)
+
+
+def _initial_voters(
+    snapshot_sets: Mapping[SnapshotKey, Sequence[Row]],
+) -> dict[ReplicaId, VoterKeys]:
+    """The voters in the bootstrap snapshot of each replica."""
+    named: defaultdict[ReplicaId, list[list[Row]]] = defaultdict(list)
+    for (cluster_id, node_id, directory_id, end_offset, *_), sets in snapshot_sets.items():
+        voters = [found["voters"] for found in sets]
+        if end_offset == BOOTSTRAP_SNAPSHOT.offset and None not in voters:
+            replica = ReplicaId(cluster_id, node_id, directory_id)
+            named[replica].append([voter for one in voters for voter in one])
+    return {
+        replica: frozenset(
+            ReplicaKey(voter["voter_id"], voter["directory_id"])
+            for voter in max(sets, key=nulls_first)
+        )
+        for replica, sets in named.items()
+    }
+
+
+def _member(capture: Row, source: str, state: Row, initial_voters: VoterKeys) -> GroupMember:
+    paths = [file["path"] for file in capture["files"]]
+    names = [(path, classify(os.path.basename(path))) for path in paths]
+    folders = (path.partition("/")[0] for path in paths if "/" in path)
+    directory = DirectoryPath(next(folders, METADATA_FOLDER), source)
+
+    def shown(found: Iterable[str]) -> str:
+        """The file as ingest was told it; the directory where the capture has no such file."""
+        path = next(iter(found), None)
+        return source if path is None else directory.shown_file(path)
+
+    bootstrap = [path for path, name in names if name.snapshot == SnapshotName(BOOTSTRAP_SNAPSHOT)]
+    return GroupMember(
+        replica_of(capture),
+        source,
+        shown(path for path, name in names if name.kind is FileKind.META_PROPERTIES),
+        shown(path for path, name in names if name.kind is FileKind.QUORUM_STATE),
+        shown(bootstrap),
+        leader_id=state["leader_id"],
+        leader_epoch=state["leader_epoch"],
+        current_voters=tuple(state["current_voters"] or ()),
+        initial_voters=initial_voters if bootstrap else frozenset(),
+    )
+
+
+Entries = Mapping[int, LogBatch]
+"""The batches of a log by an offset that each holds."""
+
+
+def wanted_offsets(members: Iterable[RoundMember]) -> dict[int, tuple[int, ...]]:
+    """By round, the offsets whose entries are compared: the first offset of each log, where the
+    round has several clusters."""
+    return {
+        number: tuple(sorted({o.first_offset for o in some if o.first_offset is not None}))
+        for number, some in grouped(members, attrgetter("ingest_seq")).items()
+        if len({one.member.replica.cluster_id for one in some}) > 1
+    }
+
+
+def entries_at(
+    tables: ClusterTables, member: RoundMember, offsets: Iterable[int]
+) -> Iterator[tuple[int, LogBatch]]:
+    """The batches of a member's log that hold these offsets. tables: those of its cluster. Raises
+    what delta-rs raises."""
+    for offset in offsets:
+        for row in tables.batches_holding(member.member.replica, offset).to_pylist():
+            if any(covers(span, member.captured_at) for span in row["in_log"]):
+                digest = row["crc"], row["size_bytes"]
+                ids = row["base_offset"], row["last_offset"], row["leader_epoch"]
+                yield offset, LogBatch(*ids, digest)
+
+
+def membership_findings(
+    members: Iterable[RoundMember], entries: Mapping[str, Entries]
+) -> list[Row]:
+    """The findings of rounds, as rows of gold.findings. members: all of the rounds' clusters.
+    entries: by capture_id, those of wanted_offsets."""
+    found: list[Row] = []
+    for together in grouped(members, attrgetter("ingest_seq")).values():
+        group = [_with_entries(one, entries) for one in together]
+        captures = {member: one.capture_id for member, one in zip(group, together, strict=True)}
+        for member, finding in judge_membership(group):
+            about = {**asdict(member.replica), "capture_id": captures[member]}
+            found.append({**about, **finding_row(finding)})
+    return without_repetitions(found)
+
+
+def _with_entries(one: RoundMember, entries: Mapping[str, Entries]) -> GroupMember:
+    if one.capture_id not in entries:
+        return one.member
+    return replace(one.member, first_offset=one.first_offset, entries=entries[one.capture_id])
