@@ -1,6 +1,7 @@
 """Spark's session, with the jars, the Java and the settings that it starts with.
 
-session       the only place that builds a SparkSession
+session       the only place that builds a SparkSession; connect: of a server of Spark Connect
+settings      what a session is told: the caller's, spark-submit's, those of conf/
 session_jars  the jars that a session lacks; refuses other releases of Spark and Delta
 jars          finds and fetches jars, also as `python -m pipelines.spark.jars`
 jar_sets      what a set of jars is; s3a_jars has those for lakes in S3

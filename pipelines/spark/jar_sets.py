@@ -42,7 +42,7 @@ class JarSet:
     @property
     def cache(self) -> Path:
         """The folder that keeps the jars after they were fetched."""
-        return cache_dir(self.folder)
+        return cache_dir("jars", self.folder)
 
     @property
     def shown(self) -> str:
@@ -52,12 +52,12 @@ class JarSet:
         return listed(jar.file_name for jar in self.jars)
 
 
-def cache_dir(folder: str) -> Path:
-    """A folder of the cache, which may not exist yet."""
+def cache_dir(*names: str) -> Path:
+    """A folder of kraftlake's cache, which may not exist yet."""
     root = os.environ.get("XDG_CACHE_HOME", "")
     # The XDG specification says to ignore a relative one.
     base = Path(root) if os.path.isabs(root) else Path(os.path.expanduser("~")) / ".cache"
-    return base / "kraftlake" / "jars" / folder
+    return base.joinpath("kraftlake", *names)
 
 
 def listed(names: Iterable[str]) -> str:

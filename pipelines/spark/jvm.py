@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,7 +18,11 @@ from pyspark.java_gateway import launch_gateway
 from replica.errors import UsageError
 
 # What the JVM prints before any logging is set up, and nobody can act on.
-_JVM_NOISE = (b"WARNING: Using incubator modules", b"Picked up JAVA_TOOL_OPTIONS")
+_JVM_NOISE = (
+    b"WARNING: Using incubator modules",
+    b"WARNING: package sun.security.action not in java.base",  # from Java 24 on
+    b"Picked up JAVA_TOOL_OPTIONS",
+)
 _LARGE_TASK = b"contains a task of very large size"
 """The rows that pipelines.delta.small reads go to the executors with the task that needs them."""
 _STACK_FRAME = (b"\tat ", b"\t... ")
@@ -87,6 +92,13 @@ def _forward(stream: IO[bytes]) -> None:
         for line in stream:
             if not (_muted.is_set() or line.startswith(unwanted) or _LARGE_TASK in line):
                 os.write(2, line)
+
+
+def say_java(jvm: Any) -> None:
+    """With KRAFTLAKE_DEBUG, says which Java Spark runs on."""
+    if os.environ.get("KRAFTLAKE_DEBUG"):
+        version, home = map(jvm.java.lang.System.getProperty, ("java.version", "java.home"))
+        sys.stderr.write(f"kraftlake: Spark runs on Java {version} ({home})\n")
 
 
 def mute() -> None:

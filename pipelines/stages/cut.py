@@ -31,7 +31,6 @@ from pipelines.gold.membership import RoundMember, members_of
 from pipelines.gold.metadata_changes import changes_told, metadata_changes
 from pipelines.gold.metadata_history import metadata_history
 from pipelines.gold.state_ranges import state_ranges
-from pipelines.table_functions import GOLD_FUNCTIONS, SILVER_FUNCTIONS
 from pipelines.quality.judge import judge_files, judge_layer, judge_stored
 from pipelines.quality.suite_sql import table_name
 from pipelines.replay.compared import REPLAYED
@@ -45,6 +44,7 @@ from pipelines.silver.log_runs import log_runs, rows_of_runs
 from pipelines.stages.output import Output, Replaced, UnitResult, table_of
 from pipelines.stages.pins import Pins
 from pipelines.stages.stored import StoredTables
+from pipelines.table_functions import GOLD_FUNCTIONS, SILVER_FUNCTIONS
 from pipelines.tables import bronze, gold, silver
 from pipelines.tables.contract import Contract
 

@@ -19,13 +19,13 @@ from pipelines.gold.membership import RoundMember, members_of
 from pipelines.gold.metadata_changes import metadata_changes
 from pipelines.gold.metadata_history import metadata_history
 from pipelines.gold.state_ranges import state_ranges
-from pipelines.table_functions import GOLD_FUNCTIONS, SILVER_FUNCTIONS
 from pipelines.quality.judge import judge_layer
 from pipelines.replay.planning import planned
 from pipelines.replay.reading import BranchReader, has_unknown, replayed, survey
 from pipelines.silver.log_runs import log_runs
 from pipelines.stages.output import Output, Replaced, UnitResult, table_of
 from pipelines.stages.pins import Pins
+from pipelines.table_functions import GOLD_FUNCTIONS, SILVER_FUNCTIONS
 from pipelines.tables import bronze, gold, silver
 from pipelines.tables.contract import Contract
 

@@ -144,7 +144,7 @@ ONLY_IN = {
     "pyarrow.parquet": "pipelines.data_files",
 }
 
-SESSION_MODULE = "pipelines.spark.session"
+SPARK_FOLDER = "pipelines.spark"
 DELTA_FOLDER = "pipelines.delta"
 _SAVES = ("save", "saveAsTable", "insertInto", "writeTo", "toTable")
 
@@ -249,8 +249,8 @@ def _forbidden_between_folders(module: str, target: str, known: dict[str, Path])
 
 def _forbidden_calls(module: str, nodes: list[ast.AST]) -> Iterator[tuple[int, str]]:
     for node in nodes:
-        if module != SESSION_MODULE and _builds_session(node):
-            yield node.lineno, f"builds a Spark session: call {SESSION_MODULE}.spark_session"
+        if not _within(module, SPARK_FOLDER) and _builds_session(node):
+            yield node.lineno, f"builds a Spark session: call {SPARK_FOLDER}.session.spark_session"
         if not _within(module, DELTA_FOLDER) and _writes_table(node):
             yield node.lineno, f"writes a table: only {DELTA_FOLDER} does"
 

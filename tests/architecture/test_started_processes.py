@@ -10,7 +10,8 @@ from tests.architecture.test_tidy import REPOSITORY, TOP_LEVEL, python_files
 MAY_NAME_THE_INTERPRETER = {
     "replica/import_path.py",  # It adds -P.
     "replica/installation.py",  # It names it in a line for the user.
-    "pipelines/spark/session.py",  # For Spark's workers, whose environment has PYTHONSAFEPATH.
+    "pipelines/spark/session.py",
+    "pipelines/spark/settings.py",  # Both for Spark's workers, whose environment has PYTHONSAFEPATH.
 }
 MAY_START_A_PROCESS = {
     "replica/scan/compiler.py": "python_of",

@@ -23,12 +23,12 @@ import numpy as np
 from pyspark.sql import SparkSession
 
 from pipelines import delta
-from pipelines.silver.committed_log import AgreedBranch
 from pipelines.lake.delta_rs import newest_versions
 from pipelines.large.log import ClusterLog, pieces_of
 from pipelines.large.replay import buckets_for
 from pipelines.large.replay import replayed as replay
 from pipelines.quality.admitted import Admitted
+from pipelines.silver.committed_log import AgreedBranch
 from pipelines.tables import bronze, gold
 from pipelines.tasks import OnSpark
 from tests.bench.memory import Peak, peak

@@ -49,7 +49,7 @@ class Jars:
     def folder(self) -> Path:
         """Where they are kept; named after the list of them: another list is another folder."""
         checksum = crc32(self._module.encode())
-        return cache_dir(f"{self.name}-{self.version}-{checksum:08x}")
+        return cache_dir("jars", f"{self.name}-{self.version}-{checksum:08x}")
 
     def fetched(self) -> Path:
         """The folder; CalledProcessError or TimeoutExpired where they can't be had."""

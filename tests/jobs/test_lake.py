@@ -9,6 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pyarrow as pa
+import pytest
 from deltalake import write_deltalake
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -19,6 +20,8 @@ from pipelines.lake.schema_version import write_schema_version
 from replica.history.ranges import Ranges
 from tests.examples import examples
 from tests.jobs.conftest import Kraftlake
+from tests.pipelines.spark.test_java import fake_java
+from tests.without_java import hide_java
 
 AT = datetime(2026, 11, 21, 5, tzinfo=UTC)
 CAPTURE = {
@@ -86,6 +89,20 @@ def test_gaps_are_what_no_capture_of_a_replica_or_of_its_cluster_holds(
     text = kraftlake("lake", "--lake", tmp_path)
     assert text.code == 0
     assert "2 to 5, 10 to 30, 45 to 50  30 to 45, 50 to 60" in text.out
+
+
+def test_the_java_of_spark_is_shown(
+    kraftlake: Kraftlake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _write(tmp_path, [CAPTURE], [_batch(2, 4)])
+    own = fake_java(tmp_path / "own", "21.0.1")
+    monkeypatch.setenv("JAVA_HOME", str(own))
+    (row,) = (
+        r for r in kraftlake("lake", "--lake", tmp_path, "--json").rows if r["kind"] == "java"
+    )
+    assert row == {"kind": "java", "version": 21, "origin": "JAVA_HOME", "home": str(own)}
+    hide_java(monkeypatch)
+    assert kraftlake("lake", "--lake", tmp_path).out.endswith("the Java of Spark\nnone\n")
 
 
 def test_a_replica_s_log_start_and_end_are_those_of_its_newest_capture(

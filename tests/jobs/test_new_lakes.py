@@ -16,6 +16,7 @@ from pipelines.lake.folder import refuse_foreign
 from pipelines.lake.schema_version import write_schema_version
 from replica.errors import UsageError
 from tests.jobs.conftest import Kraftlake
+from tests.without_java import without_java
 
 NODE = "kafka-3.7.2-static/final/1"
 
@@ -106,25 +107,19 @@ def test_a_link_to_a_folder_of_other_things_is_refused(tmp_path: Path) -> None:
         refuse_foreign(Lake(tmp_path / "lake"))
 
 
-@pytest.fixture
-def without_java(tmp_path: Path) -> dict[str, str]:
-    """The environment of a machine that has no Java."""
-    return {"JAVA_HOME": "", "PATH": str(tmp_path)}
-
-
 def test_small_clusters_are_ingested_built_and_asked_without_java(
-    process: Kraftlake, data: Path, tmp_path: Path, without_java: dict[str, str]
+    process: Kraftlake, data: Path, tmp_path: Path
 ) -> None:
-    lake = tmp_path / "lake"
-    made = process("ingest", "--build", "--lake", lake, data / NODE, **without_java)
+    lake, no_java = tmp_path / "lake", without_java(tmp_path / "tools")
+    made = process("ingest", "--build", "--lake", lake, data / NODE, **no_java)
     assert made.code == 0, made.err
-    asked = process("sql", "--lake", lake, "--question", "captures", "--json", **without_java)
+    asked = process("sql", "--lake", lake, "--question", "captures", "--json", **no_java)
     assert asked.code == 0, asked.err
     assert json.loads(asked.out)
 
 
 def test_a_build_that_needs_spark_and_finds_no_java_keeps_what_was_ingested(
-    data: Path, tmp_path: Path, without_java: dict[str, str]
+    data: Path, tmp_path: Path
 ) -> None:
     lake = tmp_path / "lake"
     small_bound = (
@@ -134,7 +129,7 @@ def test_a_build_that_needs_spark_and_finds_no_java_keeps_what_was_ingested(
     words = ("ingest", "--build", "--lake", str(lake), str(data / NODE))
     done = subprocess.run(
         [sys.executable, "-c", small_bound, *words],
-        env=os.environ | without_java,
+        env=os.environ | without_java(tmp_path / "tools"),
         capture_output=True,
         text=True,
     )

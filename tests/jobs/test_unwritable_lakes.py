@@ -13,6 +13,7 @@ from pipelines.lake.schema_version import FILE_NAME, VERSION
 from replica.errors import UnwritableFileError
 from tests.jobs.conftest import Ended
 from tests.rights import kraftlake, needs_linux, read_only
+from tests.without_java import without_java
 
 pytestmark = needs_linux
 
@@ -79,10 +80,12 @@ def test_a_folder_in_a_lake_that_another_user_made_is_named(
     assert ended.error.startswith(f"{lake / folder}: this user may not write; nothing was changed")
 
 
-def test_a_command_needs_to_write_only_the_tables_that_it_makes(data: Path, lake: Path) -> None:
+def test_a_command_needs_to_write_only_the_tables_that_it_makes(
+    data: Path, lake: Path, tmp_path: Path
+) -> None:
+    no_java = without_java(tmp_path / "no-java")
     with read_only(lake / "bronze"):
-        without_java = {"JAVA_HOME": "", "PATH": str(lake / "no-java")}
-        done = kraftlake("quality", "--lake", lake, variables=without_java)
+        done = kraftlake("quality", "--lake", lake, variables=no_java)
     assert "Java 17 or newer is needed" in done.stderr
 
 

@@ -19,7 +19,7 @@ from jobs.cli.asking.sql_views import SPARK_SQL, statements
 from jobs.cli.interrupts import started_spark
 from pipelines.catalog.metastore import IMPLEMENTATION
 from pipelines.delta import register
-from pipelines.spark.session import WAREHOUSE, scratch_warehouse
+from pipelines.spark.settings import WAREHOUSE, scratch_warehouse
 from pipelines.tables.of_a_lake import TABLES
 
 

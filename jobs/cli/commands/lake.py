@@ -160,7 +160,7 @@ class QualityOptions:
 @command("lake.contents:run", "Show what a lake holds: captures, offsets, gaps, sizes.")
 class LakeOptions:
     """Show what a lake holds: clusters, replicas, rounds, captures, the tables with their sizes,
-    and which releases of kraftlake wrote it.
+    and which releases of kraftlake wrote it; and the Java on which Spark would run here.
 
     For each cluster and replica the command shows the log start and log end in the newest captures;
     the offsets that some capture holds undamaged; and the gaps, which are offsets between the
@@ -172,9 +172,9 @@ class LakeOptions:
     Examples:
       kraftlake lake --lake lake
 
-    --json: kind (cluster, replica, round, capture, table, version) and its fields, sizes in bytes,
-    captured_at of a round null where its time is unknown. Exit codes: 0, 1 when a table can't be
-    read, 2 usage.
+    --json: kind (cluster, replica, round, capture, table, version, java) and its fields, sizes in
+    bytes, captured_at of a round null where its time is unknown. Exit codes: 0, 1 when a table
+    can't be read, 2 usage.
     """
 
     lake: options.Lake

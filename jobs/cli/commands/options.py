@@ -124,7 +124,7 @@ NodePaths = Annotated[
     list[str],
     shared_argument(
         "LOGDIR...",
-        "A metadata directory, a node's log directory, a folder above such, or a bundle.",
+        "A metadata directory, a node's log directory, a folder above them, or a bundle.",
         callback=each_by(check_place),
     ),
 ]

@@ -13,6 +13,7 @@ from jobs.cli.lake.held import HeldLog
 from jobs.cli.output import ms_text, time_text, write_json, write_line, write_table
 from pipelines.capture_rounds import Round
 from pipelines.lake.tables import tables_of
+from pipelines.spark.java import find_java
 from replica.errors import UsageError
 
 _NEEDED = ("bronze.captures", "bronze.log_batches")
@@ -22,8 +23,8 @@ _COUNTED = ("captures", "first_captured", "last_captured", "log_start_offset", "
 
 
 def run(options: LakeOptions) -> int:
-    """Print clusters, replicas, rounds, captures, tables and versions. Returns 0. Raises
-    KraftlakeError."""
+    """Print clusters, replicas, rounds, captures, tables, versions, and the Java of this machine.
+    Returns 0. Raises KraftlakeError."""
     lake = options.lake
     names = tables_of(lake)
     missing = [name for name in _NEEDED if name not in names]
@@ -40,6 +41,7 @@ def run(options: LakeOptions) -> int:
         "capture": lake_content.captures(lake),
         "table": [*lake_content.tables(lake, names)],
         "version": lake_content.versions(lake, names),
+        "java": _java(),
     }
     if options.json_output:
         for kind, rows in content.items():
@@ -49,8 +51,18 @@ def run(options: LakeOptions) -> int:
         labels = {(one.cluster_id, one.captured_at): _label(one) for one in rounds}
         content["round"] = [_round_text(one) for one in rounds]
         for number, (kind, rows) in enumerate(content.items()):
-            _write_section(f"{kind}s", rows, labels, is_first=not number)
+            title = "the Java of Spark" if kind == "java" else f"{kind}s"
+            _write_section(title, rows, labels, is_first=not number)
     return 0
+
+
+def _java() -> list[dict[str, Any]]:
+    """The Java that Spark would start here. Empty where it would find none."""
+    try:
+        java = find_java()
+    except UsageError:
+        return []
+    return [{"version": java.version, "origin": java.origin, "home": str(java.home)}]
 
 
 def _label(of: Round) -> str:

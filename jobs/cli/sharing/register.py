@@ -45,7 +45,8 @@ def run(options: RegisterOptions) -> int:
     settings = {} if catalog is None else metastore_settings(catalog)
     # The names of a lake that is gone can be removed too.
     in_lake = () if drop else tables_of(lake)
-    from pipelines.spark.session import check_startable, client_settings
+    from pipelines.spark.session import check_startable
+    from pipelines.spark.settings import client_settings
 
     check_startable()
     if catalog is not None and is_folder(catalog):

@@ -8,11 +8,11 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from pipelines.in_memory import health as in_memory
-from pipelines.gold.looks import looks
 from pipelines.gold.health_rules import EXPOSURE, FINDING
+from pipelines.gold.looks import looks
 from pipelines.gold.metadata_history import metadata_history
 from pipelines.gold.state_ranges import state_ranges
+from pipelines.in_memory import health as in_memory
 from pipelines.large.health import health
 from pipelines.tables.gold import FAILURE_EXPOSURE, FINDINGS, METADATA_HISTORY
 from tests.pipelines.in_memory.record_rows import CLUSTER, branch, replayed

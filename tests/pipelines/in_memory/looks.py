@@ -9,8 +9,8 @@ from typing import Any
 from pyspark.sql import Row as SparkRow
 
 from pipelines.cluster.bronze_rows import BronzeRows
-from pipelines.gold.inputs import Gold, Silver, small_gold
 from pipelines.cluster.rows import Row, nulls_first
+from pipelines.gold.inputs import Gold, Silver, small_gold
 from pipelines.table_functions import GOLD_FUNCTIONS, SILVER_FUNCTIONS
 from pipelines.tables import bronze
 from pipelines.tables.contract import Contract

@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 
 from pipelines.cluster.branch import LostTail
-from pipelines.silver.committed_log import AgreedBranch
+from pipelines.replay.plan import PlannedSnapshot
 from pipelines.replay.reading import HeldLog, Replayed
 from pipelines.replay.reading import replayed as replayed_log
-from pipelines.replay.plan import PlannedSnapshot
+from pipelines.silver.committed_log import AgreedBranch
 from pipelines.tables.bronze import LOG_RECORDS, SNAPSHOT_RECORDS
 from replica.format.control import encode_control, type_name
 from replica.metadata.codec import encode

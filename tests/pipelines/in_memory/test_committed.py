@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from pipelines.in_memory import committed
 from pipelines.cluster.branch import branch_batches, holders_of
+from pipelines.in_memory import committed
 from pipelines.silver.committed_log import AgreedBranch
 from pipelines.tables.silver import COMMITTED_LOG
 from replica.history.log import OffsetRange

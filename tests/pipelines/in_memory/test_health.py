@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 from hypothesis import given, settings
 
-from pipelines.gold.looks import looks
 from pipelines.gold.failure_exposure import health
 from pipelines.gold.health_rules import EXPOSURE, FINDING
+from pipelines.gold.looks import looks
 from pipelines.gold.state_ranges import state_ranges
 from pipelines.tables.gold import FAILURE_EXPOSURE, FINDINGS
 from replica.health.exposure import exposures

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
+from pipelines.gold.metadata_changes import metadata_changes
 from pipelines.gold.metadata_history import metadata_history
 from pipelines.gold.state_ranges import state_ranges
-from pipelines.gold.metadata_changes import metadata_changes
 from pipelines.replay.written import CHANGE, WRITTEN
 from pipelines.tables.gold import METADATA_CHANGES, METADATA_HISTORY, STATE_RANGES
 from tests.pipelines.in_memory.record_rows import Row, branch, replayed, tail

@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 
 from pipelines.cluster.bronze_rows import BronzeRows
-from pipelines.gold.inputs import Gold, Silver, small_gold
-from pipelines.silver.capture_groups import newest_group
-from pipelines.gold.votes import votes
-from pipelines.gold.elections import elections
+from pipelines.cluster.rows import Row
 from pipelines.gold.batch_sizes import batch_sizes
+from pipelines.gold.elections import elections
+from pipelines.gold.inputs import Gold, Silver, small_gold
 from pipelines.gold.log_growth import lengths_of, log_growth
 from pipelines.gold.replica_status import replica_status
 from pipelines.gold.retention_forecast import retention_forecast
 from pipelines.gold.snapshot_cadence import snapshot_cadence
-from pipelines.cluster.rows import Row
+from pipelines.gold.votes import votes
+from pipelines.silver.capture_groups import newest_group
 from pipelines.table_functions import GOLD_FUNCTIONS
 from pipelines.tables.quorum import QUORUM
 from replica.model.keys import ZERO_UUID

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from pyspark.sql import Row
 
-from pipelines.gold.inputs import Gold
 from pipelines.cluster.held import ReplicaLogs
+from pipelines.gold.inputs import Gold
 from pipelines.tables import silver
 from replica.history.log import ReplicaLog
 from replica.model.epochs import UNDEFINED_EPOCH

@@ -14,13 +14,13 @@ import pyarrow as pa
 import pytest
 
 from pipelines import delta
+from pipelines.cluster.bronze_rows import BronzeRows
 from pipelines.clusters.computing import table_of
 from pipelines.delta import Lake
 from pipelines.delta.writing import replace_values
-from pipelines.cluster.bronze_rows import BronzeRows
 from pipelines.gold.inputs import Silver, small_gold
-from pipelines.gold.metadata_history import metadata_history
 from pipelines.gold.metadata_changes import metadata_changes
+from pipelines.gold.metadata_history import metadata_history
 from pipelines.lake.delta_rs import newest_versions
 from pipelines.large import log as large_log
 from pipelines.large import replay as large_replay

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.replay.reading import walk
 from pipelines.replay.plan import ReplayRun
+from pipelines.replay.reading import walk
 from pipelines.replay.written import CHANGE, RANGE, VERSION, WRITTEN
 from replica.metadata.image.image import Image
 from replica.metadata.image.replay import Replay, ReplayedRecord

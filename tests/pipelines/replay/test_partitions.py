@@ -11,10 +11,10 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 
-from pipelines.replay.reading import walk
 from pipelines.replay import entries, partitions
 from pipelines.replay.compared import REPLAYED
 from pipelines.replay.plan import ReplayRun
+from pipelines.replay.reading import walk
 from pipelines.replay.written import WRITTEN
 from replica.message.primitives import uuid_text
 from replica.metadata.image.replay import ReplayedRecord

@@ -16,9 +16,14 @@ from pipelines.spark.jar_sets import cache_dir
 from pipelines.spark.jars import DELTA, DELTA_JARS, DELTA_VERSION, jar_paths
 from pipelines.spark.s3a_jars import HADOOP_VERSION, S3A
 from replica.errors import UsageError
+from tests.without_java import hide_java
 
 NAMES = [jar.file_name for jar in DELTA_JARS]
 REPOSITORY = Path(__file__).parents[3]
+
+
+def cached() -> Path:
+    return cache_dir("jars", DELTA_VERSION)
 
 
 @pytest.fixture
@@ -69,11 +74,11 @@ def test_downloads_beside_a_half_filled_m2(fresh: Path, tmp_path: Path) -> None:
     stdout, stderr = ran.communicate(timeout=300)
 
     assert ran.returncode == 0, stderr
-    assert stdout.strip().split(",") == [str(cache_dir(DELTA_VERSION) / name) for name in NAMES]
+    assert stdout.strip().split(",") == [str(cached() / name) for name in NAMES]
     assert stderr.count("\n") == 1
     assert "fetching Delta" in stderr
-    assert sorted(path.name for path in cache_dir(DELTA_VERSION).iterdir()) == NAMES
-    assert [path.name for path in cache_dir(DELTA_VERSION).parent.iterdir()] == [DELTA_VERSION]
+    assert sorted(path.name for path in cached().iterdir()) == NAMES
+    assert [path.name for path in cached().parent.iterdir()] == [DELTA_VERSION]
     assert not (home / ".ivy2").exists()
 
 
@@ -84,21 +89,20 @@ def test_two_processes_at_once(fresh: Path) -> None:
 
     assert [process.returncode for process in both] == [0, 0], outputs
     assert outputs[0][0] == outputs[1][0]
-    assert sorted(path.name for path in cache_dir(DELTA_VERSION).iterdir()) == NAMES
+    assert sorted(path.name for path in cached().iterdir()) == NAMES
 
 
 def test_the_cache_is_used_without_java(
     fresh: Path, real_jars: tuple[Path, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cache_dir(DELTA_VERSION).mkdir(parents=True)
+    cached().mkdir(parents=True)
     for path in real_jars:
-        shutil.copy(path, cache_dir(DELTA_VERSION))
-    monkeypatch.setenv("PATH", "")
-    monkeypatch.delenv("JAVA_HOME", raising=False)
+        shutil.copy(path, cached())
+    hide_java(monkeypatch)
 
-    assert jar_paths(DELTA) == tuple(cache_dir(DELTA_VERSION) / name for name in NAMES)
+    assert jar_paths(DELTA) == tuple(cached() / name for name in NAMES)
 
-    (cache_dir(DELTA_VERSION) / NAMES[0]).write_bytes(b"cut")
+    (cached() / NAMES[0]).write_bytes(b"cut")
     with pytest.raises(UsageError, match="Java 17 or newer is needed"):
         jar_paths(DELTA)  # it must be fetched again, and that takes Java
 
@@ -113,7 +117,7 @@ def test_no_network_says_what_to_do(fresh: Path) -> None:
     assert "Connection refused" in last
     assert all(name in last for name in NAMES)
     assert "KRAFTLAKE_JARS" in last
-    assert not any(cache_dir(DELTA_VERSION).iterdir())
+    assert not any(cached().iterdir())
 
 
 def test_a_mirror_is_asked_instead(

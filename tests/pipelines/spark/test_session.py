@@ -15,8 +15,8 @@ from pyspark.sql.functions import udf
 
 from pipelines.conf_files import Defaults, conf_directory, read_defaults, read_properties
 from pipelines.spark.jars import DELTA_JARS
-from pipelines.spark.java import MIN_JAVA, find_java
-from pipelines.spark.session import client_settings, spark_session
+from pipelines.spark.session import spark_session
+from pipelines.spark.settings import client_settings
 from replica.errors import UsageError
 
 REPOSITORY = Path(__file__).parents[3]
@@ -39,58 +39,6 @@ def run_python(
         timeout=300,
         check=False,
     )
-
-
-def fake_java(home: Path, version: str) -> Path:
-    """A JAVA_HOME whose java prints what a real one of that version prints."""
-    binary = home / "bin" / "java"
-    binary.parent.mkdir(parents=True)
-    binary.write_text(
-        f"#!/bin/sh\necho '    java.home = {home}' >&2\necho 'openjdk version \"{version}\"' >&2\n"
-    )
-    binary.chmod(0o755)
-    return home
-
-
-class TestJava:
-    def test_the_real_one(self) -> None:
-        java = find_java()
-        assert java.version >= MIN_JAVA
-        assert (java.home / "bin" / "java").exists()
-
-    def test_no_java_at_all(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setenv("PATH", str(tmp_path))
-        monkeypatch.delenv("JAVA_HOME", raising=False)
-        with pytest.raises(UsageError) as caught:
-            find_java()
-        assert str(caught.value) == (
-            "Java 17 or newer is needed: JAVA_HOME is not set; PATH has no java. "
-            "Install a JDK or JRE 17+ and set JAVA_HOME to it or put it on PATH."
-        )
-
-    @pytest.mark.parametrize(("version", "feature"), [("11.0.2", 11), ("1.8.0_402", 8)])
-    def test_too_old(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str, feature: int
-    ) -> None:
-        home = fake_java(tmp_path / "old", version)
-        monkeypatch.setenv("JAVA_HOME", str(home))
-        monkeypatch.setenv("PATH", "")
-        with pytest.raises(UsageError, match=f"JAVA_HOME has Java {feature} .*PATH has no java"):
-            find_java()
-
-    def test_a_good_one_on_path_beats_an_old_java_home(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setenv("JAVA_HOME", str(fake_java(tmp_path / "old", "11.0.2")))
-        new = fake_java(tmp_path / "new", "21.0.1")
-        monkeypatch.setenv("PATH", f"{new / 'bin'}:{os.environ['PATH']}")
-        assert (find_java().version, find_java().home) == (21, new)
-
-    def test_a_broken_java_home(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-        monkeypatch.setenv("PATH", "")
-        with pytest.raises(UsageError, match="JAVA_HOME has no Java that runs"):
-            find_java()
 
 
 class TestConfiguration:
