@@ -40,7 +40,7 @@ from pipelines.replay.plan import PlannedSnapshot, ReplayPlan
 from pipelines.replay.planning import planned
 from pipelines.runners.runner import Runner
 from pipelines.runners.stage import Grain, Stage
-from pipelines.stages import cut, rounds
+from pipelines.stages import compare, cut, rounds
 from pipelines.stages.output import BETWEEN_CLUSTERS, Output, Replaced, UnitResult, table_of
 from pipelines.stages.pins import Pins
 from pipelines.stages.whole import Clusters, derive
@@ -297,15 +297,17 @@ class _Build:
                 contract, ["offset"], f"{delta.small.of_clusters([one])} LIMIT 1"
             ).num_rows
         }
-        units: list[cut.Changed] = []
+        units: list[compare.Changed] = []
         for number, result in enumerate(self.results):
-            kept, files = cut.without(result, contract)
+            kept, files = compare.without(result, contract)
             clusters = {one.cluster_id for one in result.judgements if one.table == contract.name}
             if files and clusters <= known:
                 self.results[number] = kept
                 for one in clusters:
-                    units += cut.changes(one, files)
-        self._stage("compare changes", Grain.BRANCH_RANGE, cut.compare_changes, units, [contract])
+                    units += compare.changes(one, files)
+        self._stage(
+            "compare changes", Grain.BRANCH_RANGE, compare.compare_changes, units, [contract]
+        )
 
     def _compare_clusters(self) -> None:
         """Makes the findings of rounds: what captures that were taken together say of each

@@ -3,10 +3,7 @@
 - `pins`: the versions of the lake's tables that a build reads; `stored`: a cluster's tables, read
   from the lake a range of offsets at a time. `output`: what a unit makes: files that no commit
   names yet, and how their rows fare in the audit.
-- `whole`: a cluster in one unit, from bronze to gold. The same functions in several units, for a
-  cluster that is too large for one: `ranges` (offsets: runs of batches), `agree` (the cluster: the
-  agreed branch and what else silver says), `branch` (a range of the branch: committed_log and what
-  a replay needs), `replay` (a bucket of entities), `tell` (the cluster: gold).
-- `rounds`: what clusters that were captured together say of each other. `lone`: tables whose rows
-  belong to no cluster.
+- `whole`: a cluster in one unit, from bronze to gold. `cut`: the same functions in several units, for a
+  cluster that is too large for one. `compare`: rows that it changes in a table with a change feed.
+- `rounds`: what clusters that were captured together say of each other.
 """

@@ -63,7 +63,7 @@ PLANTED = [
     ("pipelines/a.py", "from replica.raft import core", "pipelines may import"),
     ("pipelines/a.py", "from jobs.cli import main as cli", "nothing imports jobs"),
     ("pipelines/a.py", "from delta.tables import DeltaTable", "only pipelines.delta imports delta"),
-    ("pipelines/large/a.py", "from pipelines.bronze import x", "derived from bronze's tables"),
+    ("pipelines/silver/a.py", "from pipelines.bronze import x", "derived from bronze's tables"),
     ("pipelines/bronze/a.py", "import pipelines.replay.x", "derived from bronze's tables"),
     ("jobs/a.py", "import great_expectations", "only pipelines.quality imports"),
     ("pipelines/a.py", "import pyarrow.parquet as pq", "only pipelines.data_files imports"),
@@ -97,7 +97,7 @@ HARMLESS = [
     ("replica/raft/a.py", "from replica.format.record import batch_size"),
     ("replica/wire/a.py", "from replica.errors import DataError\nfrom replica import model"),
     (
-        "pipelines/large/a.py",
+        "pipelines/silver/a.py",
         "from pipelines.in_memory import x\nfrom replica.history import epochs",
     ),
     ("pipelines/delta/tables.py", "from delta.tables import DeltaTable\ndf.write.save(p)"),

@@ -1,0 +1,64 @@
+"""New rows of gold.metadata_changes of a large cluster, compared with the table's: its change data
+feed gets only what differs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import pyarrow.compute as pc
+
+from pipelines.data_files import NewFile, data_set
+from pipelines.stages.output import Output, Replaced, UnitResult
+from pipelines.stages.pins import Pins
+from pipelines.tables import gold
+from pipelines.tables.contract import Contract
+
+_ROWS_COMPARED = 300_000
+"""About how many new rows are compared with a table's rows together."""
+
+
+@dataclass(frozen=True)
+class Changed:
+    """A unit: new rows of gold.metadata_changes of a cluster of which the table has rows, with
+    offsets from low (inclusive) to high (exclusive). files: new files with these rows."""
+
+    cluster_id: str
+    low: int
+    high: int
+    files: tuple[str, ...]
+    records: int
+
+
+def compare_changes(unit: Changed, pins: Pins) -> UnitResult:
+    """Writes those of the rows that differ from the table's."""
+    out = Output(pins, Replaced((unit.cluster_id,)))
+    contract = gold.METADATA_CHANGES
+    within = (pc.field("offset") >= unit.low) & (pc.field("offset") < unit.high)
+    names = contract.column_names
+    files = data_set(pins.lake.path_of(contract), unit.files)
+    after = files.to_table([*names], within)
+    where = f'{out.rows_before(contract)} AND "offset" >= {unit.low} AND "offset" < {unit.high}'
+    before = pins.columns(contract, names, where)
+    out.put_changes(contract, before, after.cast(contract.arrow_schema))
+    return out.result()
+
+
+def without(result: UnitResult, contract: Contract) -> tuple[UnitResult, tuple[NewFile, ...]]:
+    """What a unit gives without its files of a table, and these files."""
+    files = tuple(f for one in result.made if one.table == contract.name for f in one.files)
+    others = tuple(one for one in result.made if one.table != contract.name)
+    return replace(result, made=others), files
+
+
+def changes(cluster_id: str, files: Sequence[NewFile]) -> Iterator[Changed]:
+    """The units in which new rows of gold.metadata_changes are compared with the table's."""
+    bounds = [end for one in files for end in one.bounds["offset"] if isinstance(end, int)]
+    low, high = min(bounds), max(bounds) + 1
+    rows = sum(one.row_count for one in files)
+    count = 1 + rows // _ROWS_COMPARED
+    cuts = [low + (high - low) * n // count for n in range(1, count)]
+    names = tuple(one.name for one in files)
+    for start, end in pairwise([0, *cuts, (1 << 63) - 1]):
+        yield Changed(cluster_id, start, end, names, rows // count)
