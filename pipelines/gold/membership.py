@@ -16,7 +16,6 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from pipelines.cluster.aggregates import grouped
-from pipelines.cluster.cluster_tables import ClusterTables
 from pipelines.cluster.control import SnapshotKey
 from pipelines.cluster.rows import Row, nulls_first
 from pipelines.finding_rows import finding_row
@@ -120,17 +119,25 @@ def wanted_offsets(members: Iterable[RoundMember]) -> dict[int, tuple[int, ...]]
     }
 
 
-def entries_at(
-    tables: ClusterTables, member: RoundMember, offsets: Iterable[int]
-) -> Iterator[tuple[int, LogBatch]]:
-    """The batches of a member's log that hold these offsets. tables: those of its cluster. Raises
-    what delta-rs raises."""
-    for offset in offsets:
-        for row in tables.batches_holding(member.member.replica, offset).to_pylist():
-            if any(covers(span, member.captured_at) for span in row["in_log"]):
-                digest = row["crc"], row["size_bytes"]
-                ids = row["base_offset"], row["last_offset"], row["leader_epoch"]
-                yield offset, LogBatch(*ids, digest)
+ENTRY_COLUMNS = ("base_offset", "last_offset", "leader_epoch", "crc", "size_bytes", "in_log")
+"""The columns of bronze.log_batches that `entries_at` needs besides the replica's."""
+
+
+def entries_at(rows: Iterable[Row], member: RoundMember) -> dict[int, LogBatch]:
+    """The batches of a member's log by the wanted offsets that they hold. rows: batches of any
+    replicas, each with `holds`: those of the wanted offsets that it has."""
+    return {
+        offset: LogBatch(
+            row["base_offset"],
+            row["last_offset"],
+            row["leader_epoch"],
+            (row["crc"], row["size_bytes"]),
+        )
+        for row in rows
+        if replica_of(row) == member.member.replica
+        and any(covers(span, member.captured_at) for span in row["in_log"])
+        for offset in row["holds"]
+    }
 
 
 def membership_findings(

@@ -241,7 +241,8 @@ class _Counts:
         for batch in self.answer(query):
             values = zip(*(batch.column(name).to_pylist() for name in names), strict=True)
             bad = [place for place, row in enumerate(values) if not expectation.predicate(*row)]
-            for row in batch.take(pa.array(bad, pa.int64())).to_pylist():
+            for place in bad:  # a batch of views can't be filtered
+                (row,) = batch.slice(place, 1).to_pylist()
                 found[row["_cluster"]].append(_object({key: row[key] for key in keys}))
         return dict(found)
 

@@ -3,7 +3,8 @@
 - `pins`: the versions of the lake's tables that a build reads; `stored`: a cluster's tables, read
   from the lake a range of offsets at a time. `output`: what a unit makes: files that no commit
   names yet, and how their rows fare in the audit.
-- `whole`: a cluster in one unit, from bronze to gold. `cut`: the same functions in several units, for a
-  cluster that is too large for one. `compare`: rows that it changes in a table with a change feed.
-- `rounds`: what clusters that were captured together say of each other.
+- `whole`: a cluster in one unit, from bronze to gold. `cut`: the same functions in several units,
+  for a cluster that is too large for one. `compare`: its changes, beside those that are there.
+- `run`: the stages as the driver runs them. `rounds`: what clusters that were captured together
+  say of each other.
 """

@@ -160,9 +160,9 @@ def differences(contract: Contract, before: pa.Table, after: pa.Table) -> tuple[
     for name, rows in (("b", before), ("a", after)):
         nothing = pa.RecordBatch.from_pylist([], rows.schema)
         context.register_record_batches(name, [rows.to_batches() or [nothing]])
-    same = " AND ".join(f"a.{key} IS NOT DISTINCT FROM b.{key}" for key in quoted(contract.keys))
+    same = " AND ".join(f"(a.{key} IS NOT DISTINCT FROM b.{key})" for key in quoted(contract.keys))
     others = [name for name in contract.column_names if name not in contract.keys]
-    differ = " OR ".join(f"a.{name} IS DISTINCT FROM b.{name}" for name in quoted(others))
+    differ = " OR ".join(f"(a.{name} IS DISTINCT FROM b.{name})" for name in quoted(others))
     schema = contract.arrow_schema
     new = context.sql(f"SELECT a.* FROM a LEFT ANTI JOIN b ON {same}")  # noqa: S608 - our own names
     changed = context.sql(f"SELECT a.* FROM a JOIN b ON {same} WHERE {differ or 'false'}")  # noqa: S608

@@ -3,14 +3,17 @@ cluster."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pipelines.gold.membership import Entries, RoundMember, entries_at
+from pipelines.cluster.rows import Row
+from pipelines.delta.small import of_clusters
+from pipelines.gold.membership import ENTRY_COLUMNS, RoundMember, entries_at
 from pipelines.quality.judge import judge
 from pipelines.stages.output import UnitResult
 from pipelines.stages.pins import Pins
-from pipelines.stages.stored import StoredTables
 from pipelines.tables import bronze
+from pipelines.tables.keys import REPLICA_KEYS
 
 
 @dataclass(frozen=True)
@@ -21,14 +24,23 @@ class Members:
     offsets: tuple[int, ...]
 
 
-def first_entries(unit: Members, pins: Pins) -> dict[str, Entries]:
-    """By capture_id, the batches that hold the offsets."""
-    return {
-        one.capture_id: dict(
-            entries_at(StoredTables(one.member.replica.cluster_id, pins, {}), one, unit.offsets)
-        )
-        for one in unit.members
-    }
+def first_entries(unit: Members, pins: Pins) -> UnitResult:
+    """Tells, by capture_id, the batches that hold the offsets (Entries)."""
+    clusters = sorted({one.member.replica.cluster_id for one in unit.members})
+    rows = holding(pins, clusters, unit.offsets)
+    return UnitResult((), told={one.capture_id: entries_at(rows, one) for one in unit.members})
+
+
+def holding(pins: Pins, clusters: Sequence[str], offsets: Sequence[int]) -> list[Row]:
+    """The batches of the clusters that hold one of the offsets."""
+    places = (f"base_offset <= {one} AND last_offset >= {one}" for one in offsets)
+    where = " OR ".join(f"({one})" for one in places) or "false"
+    names = (*REPLICA_KEYS, *ENTRY_COLUMNS)
+    rows = pins.columns(bronze.LOG_BATCHES, names, f"{of_clusters(clusters)} AND ({where})")
+    found: list[Row] = rows.to_pylist()
+    for row in found:
+        row["holds"] = [o for o in offsets if row["base_offset"] <= o <= row["last_offset"]]
+    return found
 
 
 def judge_damage(_: None, pins: Pins) -> UnitResult:

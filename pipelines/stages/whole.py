@@ -59,6 +59,8 @@ def derive(unit: Clusters, pins: Pins) -> UnitResult:
             for contract, made in _tables(one).items():
                 tables[contract].append(made)
             members += members_of(one, unit.rounds)
+    for contract in (gold.FINDINGS, gold.METADATA_CHANGES):  # also of clusters that are gone
+        tables[contract] = tables[contract] or [contract.arrow_schema.empty_table()]
     for contract, parts in tables.items():
         out.put(contract, pa.concat_tables(parts))
     out.carry_others()

@@ -11,7 +11,7 @@ MAY_NAME_THE_INTERPRETER = {
     "replica/import_path.py",  # It adds -P.
     "replica/installation.py",  # It names it in a line for the user.
     "pipelines/spark/session.py",
-    "pipelines/spark/settings.py",  # Both for Spark's workers, whose environment has PYTHONSAFEPATH.
+    "pipelines/spark/settings.py",  # Both for Spark's workers.
 }
 MAY_START_A_PROCESS = {
     "replica/scan/compiler.py": "python_of",

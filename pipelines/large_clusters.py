@@ -1,0 +1,174 @@
+"""Clusters that are too large for one unit: the stages in which a build derives them, in order."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pipelines.changed_clusters import files_of, offset_ranges
+from pipelines.cluster.branch_facts import added
+from pipelines.delta.small import of_clusters
+from pipelines.replay.compared import folded
+from pipelines.replay.plan import PlannedSnapshot, ReplayPlan
+from pipelines.replay.planning import planned
+from pipelines.runners.stage import Grain
+from pipelines.stages import compare, cut
+from pipelines.stages.output import Replaced, UnitResult
+from pipelines.stages.run import BuildStages
+from pipelines.tables import bronze, gold, silver
+
+_RECORDS_OF_A_RANGE = 500_000
+"""About how many records are judged together, or read for a piece of the branch."""
+_RECORDS_OF_A_BUCKET = 4_000_000
+"""The most records of a part of a replay, which bound the memory of a task."""
+_LEAST_OF_BUCKETS = 100_000
+"""The most records of a cluster that is replayed in one part: each part reads all of them."""
+
+
+@dataclass(frozen=True)
+class LargeClusters:
+    """Large clusters of a build. records: how many each has, about. replaced: what the new rows of
+    a cluster take the place of, by the tuple of it alone. rounds: as in Clusters."""
+
+    stages: BuildStages
+    records: dict[str, int]
+    replaced: Mapping[tuple[str, ...], Replaced]
+    rounds: frozenset[int]
+
+    def run(self) -> None:
+        """All stages."""
+        records, replaced = self.records, self.replaced
+        agreed = self._agree(records)
+        plans, facts = self._survey(agreed)
+        replayed = self._replay(agreed, plans)
+        self._compare_changes(records)
+        units = [
+            cut.Telling(
+                one,
+                not one.log.is_whole,
+                facts[one.cluster_id],
+                folded(row for told, _ in replayed[one.cluster_id] for row in told.compared),
+                [row for told, _ in replayed[one.cluster_id] for row in told.ranges],
+                tuple(
+                    file.name
+                    for _, result in replayed[one.cluster_id]
+                    for made in result.made
+                    if made.table == gold.METADATA_HISTORY.name
+                    for file in made.files
+                ),
+                replaced[one.cluster_id,],
+            )
+            for one in agreed
+        ]
+        self.stages.run("tell", Grain.CLUSTER, cut.tell, units, gold.GOLD)
+
+    def _agree(self, records: dict[str, int]) -> list[cut.Agreed]:
+        files = files_of(self.stages.pins, bronze.LOG_RECORDS)
+        units = [
+            cut.Offsets(one, *bounds)
+            for one in records
+            for bounds in offset_ranges(files, one, _RECORDS_OF_A_RANGE)
+        ]
+        runs: defaultdict[str, list[UnitResult]] = defaultdict(list)
+        for unit, found in zip(
+            units, self.stages.run("runs", Grain.OFFSETS, cut.judge_offsets, units), strict=True
+        ):
+            runs[unit.cluster_id].append(found)
+        agreeing = [
+            cut.Agreeing(
+                one,
+                [found.told for found in runs[one]],
+                any(found.left_out for found in runs[one]),
+                records[one] // 100,
+                Replaced((one,)),
+                self.rounds,
+            )
+            for one in records
+        ]
+        told = self.stages.run("agree", Grain.CLUSTER, cut.agree, agreeing, silver.SILVER)
+        agreed: list[cut.Agreed] = [one.told for one in told]
+        self.stages.members += [member for one in agreed for member in one.members]
+        return agreed
+
+    def _survey(self, agreed: Sequence[cut.Agreed]) -> tuple[dict[str, ReplayPlan], dict[str, Any]]:
+        """The plan of each cluster's replay, and the facts about its branch."""
+        units = [unit for one in agreed for unit in cut.pieces(one)]
+        told = self.stages.run(
+            "survey", Grain.BRANCH_RANGE, cut.survey_piece, units, [silver.COMMITTED_LOG]
+        )
+        found: defaultdict[str, list[cut.PieceTold]] = defaultdict(list)
+        partial_contents: defaultdict[str, list[str]] = defaultdict(list)
+        for unit, one in zip(units, told, strict=True):
+            if not isinstance(unit.of, PlannedSnapshot):
+                found[unit.cluster_id].append(one.told)
+            elif one.told:
+                partial_contents[unit.cluster_id].append(unit.of.content_sha256)
+        plans = {
+            one.cluster_id: planned(
+                one.branch,
+                [piece.surveyed for piece in found[one.cluster_id]],
+                one.log.snapshots,
+                partial_contents[one.cluster_id],
+            )
+            for one in agreed
+        }
+        facts = {
+            one.cluster_id: added(piece.facts for piece in found[one.cluster_id]) for one in agreed
+        }
+        return plans, facts
+
+    def _replay(
+        self, agreed: Sequence[cut.Agreed], plans: dict[str, ReplayPlan]
+    ) -> dict[str, list[tuple[cut.BucketTold, UnitResult]]]:
+        """What each bucket of each cluster's replay tells."""
+        units = []
+        for one in agreed:
+            plan = plans[one.cluster_id]
+            if plan.runs or plan.snapshots:
+                buckets = buckets_for(self.stages.runner.at_once, one.entries)
+                units += [
+                    cut.Bucket(
+                        one.cluster_id, bucket, buckets, one.log, plan, one.entries // buckets
+                    )
+                    for bucket in range(buckets)
+                ]
+        written = [gold.METADATA_HISTORY, gold.METADATA_CHANGES]
+        told = self.stages.run("replay", Grain.BUCKET, cut.replay_bucket, units, written)
+        found: dict[str, list[tuple[cut.BucketTold, UnitResult]]] = {
+            one.cluster_id: [] for one in agreed
+        }
+        for unit, result in zip(units, told, strict=True):
+            found[unit.cluster_id].append((result.told, result))
+        return found
+
+    def _compare_changes(self, records: dict[str, int]) -> None:
+        """Puts the rows that differ in the place of new files of gold.metadata_changes, for
+        clusters of which the table has rows."""
+        contract = gold.METADATA_CHANGES
+        stages = self.stages
+        known = {
+            one
+            for one in records
+            if stages.pins.columns(contract, ["offset"], f"{of_clusters([one])} LIMIT 1").num_rows
+        }
+        units: list[compare.Changed] = []
+        for number, result in enumerate(self.stages.results):
+            kept, files = compare.without(result, contract)
+            clusters = {one.cluster_id for one in result.judgements if one.table == contract.name}
+            if files and clusters <= known:
+                self.stages.results[number] = kept
+                for one in clusters:
+                    units += compare.changes(one, files)
+        self.stages.run(
+            "compare changes", Grain.BRANCH_RANGE, compare.compare_changes, units, [contract]
+        )
+
+
+def buckets_for(at_once: int, records: int) -> int:
+    """The number of parts in which a cluster with this number of records is replayed. at_once: how
+    many parts run side by side."""
+    if records <= _LEAST_OF_BUCKETS:
+        return 1
+    return max(at_once, records // _RECORDS_OF_A_BUCKET)

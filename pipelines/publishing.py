@@ -1,0 +1,82 @@
+"""The end of a build: the audit, and then the commits."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+
+from pipelines import delta
+from pipelines.changed_clusters import DERIVED, ChangedClusters
+from pipelines.delta.publish import Made, publish
+from pipelines.last_build import note_build
+from pipelines.quality.judge import Judgement, LeftOut
+from pipelines.quality.results import write_left_out, write_results
+from pipelines.quality.suites import SUITES
+from pipelines.quality.verdicts import TableResult, broken_text, stop_if_broken, summed
+from pipelines.stages.run import BuildStages
+
+
+@dataclass(frozen=True)
+class Publishing:
+    """A build of which all units are done. number: the build's own, for Delta's transactions.
+    run_id: as in pipelines.build.build."""
+
+    stages: BuildStages
+    clusters: ChangedClusters
+    run_id: str
+    number: int = field(default_factory=lambda: int(time.time() * 1000))
+    at: datetime = field(default_factory=lambda: datetime.now(UTC))
+
+    def run(self) -> dict[str, int]:
+        """Adds the judgements up; where none of them stops the build, commits what the units made.
+        Gives row counts by table. Raises CorruptDataError, and deltalake's errors."""
+        pins, results = self.stages.pins, self.stages.results
+        judgements = self._judgements()
+        found = [summed(suite, pins.versions[name], judgements) for name, suite in SUITES.items()]
+        for one in found:
+            for verdict in one.verdicts:
+                if not verdict.success:
+                    self.stages.progress(f"{one.suite.name}: {broken_text(verdict)}")
+        try:
+            stop_if_broken(pins.lake, found)
+        except BaseException:
+            write_results(pins.lake, self.run_id, self.at, found)
+            raise
+        self.stages.progress("commit")
+        made: defaultdict[str, list[Made]] = defaultdict(list)
+        for result in results:
+            for part in result.made:
+                made[part.table].append(part)
+        for contract in DERIVED:
+            name = contract.name
+            publish(pins.lake, contract, made[name], pins.versions[name], self.number)
+        return self._noted(found, judgements, [row for one in results for row in one.left_out])
+
+    def _noted(
+        self,
+        found: Sequence[TableResult],
+        judgements: Sequence[Judgement],
+        left_out: Sequence[LeftOut],
+    ) -> dict[str, int]:
+        """Writes what the build found, and last the note that it has ended."""
+        pins, clusters = self.stages.pins, self.clusters
+        sizes = {one.name: delta.size(pins.lake, one) for one in DERIVED}
+        versions = {**pins.versions, **{name: one.version for name, one in sizes.items()}}
+        counts = {name: one.row_count or 0 for name, one in sizes.items()}
+        told = [replace(one, version=versions[one.suite.name]) for one in found]
+        unchanged = {*clusters.all} - {*clusters.changed}
+        write_left_out(pins.lake, self.run_id, self.at, versions, left_out, unchanged)
+        write_results(pins.lake, self.run_id, self.at, told)
+        note_build(pins.lake, versions, counts, clusters.all, judgements)
+        return counts
+
+    def _judgements(self) -> list[Judgement]:
+        """Those of this build, and those of an earlier one on clusters that have not changed."""
+        new = [one for result in self.stages.results for one in result.judgements]
+        before = self.clusters.before
+        derived_anew = {"", *self.clusters.changed, *self.clusters.gone}
+        known = [] if before is None else before.judgements
+        return [*new, *(one for one in known if one.cluster_id not in derived_anew)]

@@ -1,0 +1,59 @@
+"""The stages of a build as its driver runs them: what all of their units give is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from pipelines.gold.membership import RoundMember
+from pipelines.runners.runner import Runner
+from pipelines.runners.stage import Grain, Stage
+from pipelines.stages.output import UnitResult
+from pipelines.stages.pins import Pins
+from pipelines.tables import bronze
+from pipelines.tables.contract import Contract
+
+_READ = tuple(one.name for one in bronze.DERIVED_FROM)
+
+
+@dataclass
+class BuildStages:
+    """What a build's stages share. pins: the tables that they read. results: what units have given
+    so far. members: those of the rounds of captures that the build judges."""
+
+    pins: Pins
+    runner: Runner
+    progress: Callable[[str], None]
+    done: Callable[[Any], None]
+    results: list[UnitResult] = field(default_factory=list, init=False)
+    members: list[RoundMember] = field(default_factory=list, init=False)
+
+    def run(
+        self,
+        name: str,
+        grain: Grain,
+        function: Callable[..., UnitResult],
+        units: Sequence[Any],
+        writes: Sequence[Contract] = (),
+    ) -> list[UnitResult]:
+        """Runs a stage, and keeps what its units give."""
+        if not units:
+            return []
+        self.progress(f"{name}: {len(units)} of grain {grain.value}")
+        stage: Stage[Any, UnitResult] = Stage(
+            name,
+            grain,
+            partial(function, pins=self.pins),
+            _READ,
+            tuple(one.name for one in writes),
+            _records_of,
+        )
+        found = self.runner.run(stage, units, self.done)
+        self.results += found
+        return found
+
+
+def _records_of(unit: Any) -> int:
+    return getattr(unit, "records", 1)
