@@ -16,6 +16,7 @@ from typing import Any
 
 from deltalake import DeltaTable
 
+from pipelines.delta.committing import INGEST
 from pipelines.lake import Lake
 from pipelines.lake.delta_rs import newest_states, open_if_there
 from pipelines.quality.judge import Judgement
@@ -29,8 +30,6 @@ _NAMES = frozenset(contract.name for contract in TABLES)
 _BRONZE = tuple(contract.name for contract in BRONZE)
 _HARMLESS = ("OPTIMIZE", "VACUUM START", "VACUUM END", "SET TBLPROPERTIES", "CREATE TABLE")
 """Operations of Delta that leave a table's rows as they are."""
-INGEST = {"kraftlake": "ingest"}
-"""What the commits of an ingest say of themselves, besides Delta's own fields."""
 
 TableState = tuple[str, int]
 """The id of a table, and its version."""
@@ -73,7 +72,9 @@ class LastBuild:
         table = open_if_there(lake, name)
         if table is None or str(table.metadata().id) != table_id or table.version() < version:
             return False
-        return all(map(_is_of_ingest, _commits_since(table, version)))
+        since = _commits_since(table, version)
+        is_known = len(since) == table.version() - version  # old entries of the log are deleted
+        return is_known and all(map(_is_of_ingest, since))
 
 
 def _commits_since(table: DeltaTable, version: int) -> list[dict[str, Any]]:

@@ -138,6 +138,11 @@ class Batches:
         first = np.searchsorted(spans.place, place)
         return from_microseconds(int(spans.first[first]))
 
+    @cached_property
+    def held(self) -> Places:
+        """The batches that the log of some capture held. Others were in deleted segments alone."""
+        return np.unique(self._spans.place)
+
     def is_one(self, place: int) -> bool:
         """Whether the index stands for one batch, and not for a run of several."""
         if "batches" not in self.told.column_names:

@@ -70,7 +70,8 @@ def _ranges(committed: AgreedBranch, batches: Batches) -> Iterator[BranchRange]:
     """The ranges of the branch, each with batches that begin at _OFFSETS_AT_ONCE offsets at the
     most."""
     known: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
-    for place in first_of_each([batches.base_offset, batches.leader_epoch, batches.crc]).tolist():
+    ids = batches.base_offset, batches.leader_epoch, batches.crc
+    for place in batches.held[first_of_each([one[batches.held] for one in ids])].tolist():
         known[int(batches.leader_epoch[place]), int(batches.crc[place])].append(place)
     columns = (committed.low, committed.high, committed.leader_epoch, committed.crc)
     rows = zip(*(one.tolist() for one in columns), committed.is_proven.tolist(), strict=True)

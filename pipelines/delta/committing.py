@@ -30,6 +30,8 @@ _INDEXED = 32
 _TEXT_LENGTH = 32
 """How many characters of a text's bounds Delta keeps."""
 _LAST_CHARACTER = "\U0010ffff"
+INGEST = {"kraftlake": "ingest"}
+"""What the commits of an ingest say of themselves, besides Delta's own fields."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +145,8 @@ def commit(
 ) -> Written:
     """Adds the files to the table (mode "append"), or makes them its whole content ("overwrite").
 
-    application: the name of the writer, whose commits to the table Delta counts (app transactions).
+    application: the name of the ingest that writes, whose commits to the table Delta counts (app
+    transactions), and which says INGEST; None for other jobs.
     seen: the table's version that the caller has read; None stands for the newest one. Raises
     deltalake's CommitFailedError where the application has written to the table since that version.
     After a failed commit nothing refers to the files: VACUUM removes them.
@@ -153,7 +156,9 @@ def commit(
     if not files and not (mode == "overwrite" and table.file_uris()):
         return NOTHING
     metrics = {"numFiles": len(files), "numOutputRows": rows, "numOutputBytes": size}
-    told = {"operationMetrics": {name: str(value) for name, value in metrics.items()}}
+    told: dict[str, Any] = {"operationMetrics": {name: str(n) for name, n in metrics.items()}}
+    if application is not None:
+        told |= INGEST
     columns = StatisticsColumns.of_contract(contract.schema)
     transactions = [] if application is None else [_next_transaction(table, application)]
     table.create_write_transaction(

@@ -14,7 +14,7 @@ from deltalake import CommitProperties, DeltaTable
 from deltalake.table import TableMerger
 
 from pipelines.data_files import NewFile
-from pipelines.delta.committing import WriteTarget, Written, commit
+from pipelines.delta.committing import INGEST, WriteTarget, Written, commit
 from pipelines.lake import Lake
 from pipelines.lake.delta_rs import WRITER, open_table
 from pipelines.tables.contract import Contract
@@ -70,7 +70,7 @@ def merge_values(
     where: str | None = None,
 ) -> int:
     """Adds the rows whose keys the table lacks, and sets `columns` of the rows that the table has,
-    in one commit. Without rows there is no commit. Gives the number of added rows.
+    in one commit of an ingest. Without rows there is no commit. Gives the number of added rows.
 
     rows: in the contract's Arrow schema, with unique keys without NULL. seen: the version of the
     table by which the rows were made. where: SQL condition with literals that all matching rows of
@@ -80,7 +80,8 @@ def merge_values(
         return 0
     equal = " AND ".join(f't."{key}" = s."{key}"' for key in contract.keys)
     table = open_table(lake.table_uri(contract.name), seen)
-    merging = merger(table, rows, equal if where is None else f"{equal} AND {where}")
+    matches = equal if where is None else f"{equal} AND {where}"
+    merging = merger(table, rows, matches, CommitProperties(custom_metadata={**INGEST}))
     merging = merging.when_matched_update({f'"{name}"': f's."{name}"' for name in columns})
     told = merging.when_not_matched_insert_all().execute()
     return int(told["num_target_rows_inserted"])

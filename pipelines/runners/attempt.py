@@ -16,8 +16,11 @@ class TaskError(Exception):
     remote: the traceback in the task's process."""
 
     def __init__(self, text: str, remote: str) -> None:
-        super().__init__(text)
-        self.remote = remote
+        super().__init__(text, remote)  # by which it is pickled
+        self.text, self.remote = text, remote
+
+    def __str__(self) -> str:
+        return self.text
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,6 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from pipelines.cluster.batches import Longs, first_of_each
 from pipelines.cluster.held import HeldBatches
@@ -33,7 +32,6 @@ _END = (1 << 63) - 1
 """A number above every offset."""
 _MOST_PIECES = 4_000_000
 """How many equal pieces are held at once, besides those that differ."""
-_ROWS_AT_ONCE = 1_000_000
 
 Batch = tuple[int, int, int]
 """(base_offset, leader_epoch, crc)."""
@@ -67,25 +65,10 @@ class AgreedBranch(_Ranges):
 
     cluster_id: str = ""
 
-    @staticmethod
-    def of_table(cluster_id: str, rows: pa.Table) -> AgreedBranch:
-        """The branch of rows of silver.committed_log, which are sorted by offset."""
-        names = ("offset", "leader_epoch", "crc")
-        offsets, epochs, crcs = (rows[name].to_numpy().astype(np.int64) for name in names)
-        is_proven = pc.equal(rows["commitment"], _PROVEN).to_numpy().astype(bool)
-        return AgreedBranch(offsets, offsets + 1, epochs, crcs, is_proven, cluster_id)
-
     @property
     def entries(self) -> int:
         """The number of offsets."""
         return int((self.high - self.low).sum())
-
-    def tables(self) -> Iterator[pa.Table]:
-        """The rows of silver.committed_log, in several tables."""
-        first = 0
-        for end in _cuts(self.high - self.low):
-            yield self.at(np.arange(first, end)).table()
-            first = end
 
     def table(self) -> pa.Table:
         """All rows of silver.committed_log."""
@@ -138,14 +121,6 @@ class AgreedBranch(_Ranges):
         is_last = np.append(is_first[1:], True) if len(places) else is_first
         bounds = zip(starts[is_first].tolist(), ends[is_last].tolist(), strict=True)
         return tuple(OffsetRange(start, end) for start, end in bounds)
-
-
-def _cuts(lengths: Longs) -> Iterator[int]:
-    """The ends (exclusive) of parts into which ranges of these lengths are cut, so that each part
-    has about _ROWS_AT_ONCE rows."""
-    parts = (np.cumsum(lengths) - 1) // _ROWS_AT_ONCE
-    yield from (np.flatnonzero(parts[1:] != parts[:-1]) + 1).tolist()
-    yield len(lengths)
 
 
 @dataclass(frozen=True)

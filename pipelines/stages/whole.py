@@ -81,24 +81,29 @@ def of_one(
 def _tables(of: Silver) -> dict[Contract, pa.Table]:
     """All tables of silver and gold of a cluster."""
     made = {one: table_of(one, node(of)) for one, node in SILVER_FUNCTIONS.items()}
+    derived, of_records = replayed_whole(of)
+    made |= {one: table_of(one, rows) for one, rows in of_records.items()}
+    return made | {one: table_of(one, node(derived)) for one, node in GOLD_FUNCTIONS.items()}
+
+
+def replayed_whole(of: Silver) -> tuple[Gold, dict[Contract, pa.Table]]:
+    """What gold's tables are made from; and the rows of the tables that the passes over the records
+    make."""
     reader = BranchReader(of.tables)
     surveyed = [survey(reader, piece, of.asked) for piece in of.log.pieces]
-    committed = [one.committed for one in surveyed]
-    made[silver.COMMITTED_LOG] = table_of(
-        silver.COMMITTED_LOG, joined(silver.COMMITTED_LOG, committed)
-    )
     contents = {one.content_sha256: one for one in of.log.snapshots}.values()
     partial_contents = [one.content_sha256 for one in contents if has_unknown(reader, one)]
     pieces = [one.surveyed for one in surveyed]
     plan = planned(of.agreed, pieces, of.log.snapshots, partial_contents)
     found = replayed(reader, of.log, plan)
-    ranges = state_ranges(found.written).to_pylist()
+    history = metadata_history(found.written)
     facts = added(one.facts for one in surveyed)
-    history = table_of(gold.METADATA_HISTORY, metadata_history(found.written))
-    derived = Gold(of, Records(facts, found.compared, ranges), partial(health, history))
-    made[gold.METADATA_HISTORY] = history
-    made[gold.METADATA_CHANGES] = table_of(gold.METADATA_CHANGES, metadata_changes(found.written))
-    return made | {one: table_of(one, node(derived)) for one, node in GOLD_FUNCTIONS.items()}
+    records = Records(facts, found.compared, state_ranges(found.written).to_pylist())
+    return Gold(of, records, partial(health, history)), {
+        silver.COMMITTED_LOG: joined(silver.COMMITTED_LOG, [one.committed for one in surveyed]),
+        gold.METADATA_HISTORY: history,
+        gold.METADATA_CHANGES: metadata_changes(found.written),
+    }
 
 
 def joined(contract: Contract, parts: Sequence[pa.Table]) -> pa.Table:

@@ -31,7 +31,7 @@ def make_table(lake: Path, name: str) -> None:
 def lake(tmp_path: Path) -> Path:
     for name in VERSIONS:
         make_table(tmp_path, name)
-    note_build(Lake(tmp_path), VERSIONS, {FINDINGS: 2})
+    note_build(Lake(tmp_path), VERSIONS, {FINDINGS: 2}, {"c": (1, 1)}, [])
     return tmp_path
 
 
@@ -62,7 +62,7 @@ def test_another_table_of_the_same_name_and_version_is_not_the_one_that_was_buil
 
 def test_a_table_that_another_commit_has_changed_in_between_does_not_hold(lake: Path) -> None:
     (lake / FILE_NAME).unlink()
-    note_build(Lake(lake), {**VERSIONS, CAPTURES: 0}, {FINDINGS: 2})
+    note_build(Lake(lake), {**VERSIONS, CAPTURES: 0}, {FINDINGS: 2}, {"c": (1, 1)}, [])
     assert not still_holds(lake)
 
 
@@ -94,7 +94,9 @@ def test_a_folder_or_pipe_in_place_of_a_small_file_is_named(
         {"rows": [1]},
         {"rows": {FINDINGS: "two"}},
         {"rows": {"../elsewhere": 2}},
-        {"code": None},
+        {"derivation": None},
+        {"clusters": {"c": 1}},
+        {"judgements": [1]},
     ],
     ids=str,
 )

@@ -10,8 +10,9 @@ import pytest
 from jobs.cli.commands.lake import IngestOptions
 from jobs.cli.lake import ingest
 from pipelines.bronze import ingest as rounds
+from pipelines.build import build
 from pipelines.lake import Lake
-from pipelines.small_build import build_small
+from pipelines.runners.local import LocalRunner
 from pipelines.tables import gold
 from tests.pipelines.lake_rows import rows, rows_of
 
@@ -48,6 +49,7 @@ def test_a_build_sees_no_round_of_which_only_some_tables_are_written(
 
 
 def _build(lake: Lake, has_begun: threading.Event, is_at_the_end: threading.Event) -> None:
-    """Tells of its first line: that it waits, or that it judges bronze."""
-    build_small(lake, lambda _: has_begun.set())
+    """Tells of its first line: that it waits, or what it derives."""
+    with LocalRunner() as runner:
+        build(lake, runner, lambda _: has_begun.set())
     is_at_the_end.set()

@@ -14,10 +14,12 @@ from pipelines import delta
 from pipelines.bronze.log_ranges import LogRange, log_ranges, log_record_batches
 from pipelines.bronze.new_records import decoded_into
 from pipelines.delta import Lake, PendingAppend
+from pipelines.delta.direct import Writing
+from pipelines.runners.spark import SparkRunner
+from pipelines.runners.stage import Grain
 from pipelines.sources import register
 from pipelines.sources.files import SourceFile, log_files
 from pipelines.tables.bronze import LOG_RECORDS
-from pipelines.tasks import OnSpark
 from replica.errors import UnreadableFileError
 from replica.metadata.redact import Redactor
 from replica.model.keys import ReplicaId
@@ -75,7 +77,13 @@ def append(
 ) -> delta.Written:
     begun = PendingAppend.begun(lake, LOG_RECORDS)
     decode = partial(log_record_batches, redactor=redactor)
-    decoded = begun.in_tasks(OnSpark(spark), partial(decoded_into, decode=decode), parts)
+    stage = Writing(
+        "log records",
+        Grain.FILE_RANGE,
+        partial(decoded_into, decode=decode),
+        LOG_RECORDS.name,
+    )
+    decoded = begun.written_by(SparkRunner.of(spark), stage, parts)
     return begun.commit([one.file for one in decoded if one.file is not None])
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -11,10 +12,10 @@ from pyspark.sql import SparkSession
 
 from jobs.cli.commands.lake import IngestOptions
 from jobs.cli.lake import ingest
-from pipelines import tasks as ways
 from pipelines.bronze import batch_windows, log_ranges, new_records
 from pipelines.lake import Lake
-from pipelines.spark import session
+from pipelines.runners.local import LocalRunner
+from pipelines.runners.spark import SparkRunner
 from replica.scan.segments import scan
 from tests.fuzz.ingest_kills import tables
 from tests.replica.format.encoded import encode_batch
@@ -96,8 +97,7 @@ def test_tasks_and_this_process_make_the_same_tables(
 ) -> None:
     here, by_tasks = lakes_of_one_key(tmp_path, "here", "by tasks")
     found = ingested(here, captures, *options)
-    monkeypatch.setattr(session, "is_submitted", lambda: True)
-    monkeypatch.setattr(ingest, "started_spark", lambda *_: spark)
+    monkeypatch.setattr(ingest, "runner_of", lambda *_: nullcontext(SparkRunner.of(spark)))
     wanted = ingested(by_tasks, captures, *options)
     assert {name: len(rows) for name, rows in found.items()} == {
         name: len(rows) for name, rows in wanted.items()
@@ -150,4 +150,4 @@ def in_small_pieces(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(log_ranges, "MOST_RANGE_BYTES", 32 * 1024)
     patch.setattr(new_records, "_PIECE_BYTES", 4 * 32 * 1024)
     patch.setattr(batch_windows, "MOST_ROWS", 200)
-    patch.setattr(ways, "threads", lambda: ways.Here(3))
+    patch.setattr(ingest, "runner_of", lambda *_: nullcontext(LocalRunner(at_once=3)))

@@ -17,10 +17,12 @@ from pyspark.sql.types import VariantVal
 from jobs.cli.asking import sql_delta_rs
 from pipelines import delta
 from pipelines.delta import Lake, NewFile, PendingAppend, WriteTarget, Written
-from pipelines.delta.direct import refusal
+from pipelines.delta.direct import Writing, refusal
 from pipelines.delta.small import in_types
+from pipelines.runners.local import LocalRunner
+from pipelines.runners.spark import SparkRunner
+from pipelines.runners.stage import Grain
 from pipelines.tables.contract import Column, Contract
-from pipelines.tasks import Here, OnSpark
 from replica.errors import UnreadableFileError, UsageError
 from tests.pipelines.spark_writes import append, last_commit
 
@@ -91,8 +93,12 @@ def write(
 ) -> Written:
     append = append or PendingAppend.begun(lake, RECORDS)
     one_each = lambda batch, target: target.write([batch])  # noqa: E731 - workers can't import this
-    files = append.in_tasks(OnSpark(spark), one_each, parts)
+    files = append.written_by(SparkRunner.of(spark), writing(one_each), parts)
     return append.commit([file for file in files if file is not None], application)
+
+
+def writing(function: Callable[..., NewFile | None]) -> Writing[Any, NewFile | None]:
+    return Writing("write", Grain.FILE_RANGE, function, RECORDS.name)
 
 
 def contents(spark: SparkSession, lake: Lake) -> list[list[object]]:
@@ -224,7 +230,7 @@ def test_one_process_writes_the_same_rows_as_tasks(
         return target.write([batch])
 
     append = PendingAppend.begun(lake, RECORDS)
-    files = append.in_tasks(Here(), one_each, [rows(0, 1, 2), rows(3)])
+    files = append.written_by(LocalRunner(), writing(one_each), [rows(0, 1, 2), rows(3)])
     assert append.commit([file for file in files if file is not None]).rows == 4
     here = contents(spark, lake)
     write(spark, lake, rows(0, 1, 2), rows(3))
@@ -246,8 +252,9 @@ def test_a_task_that_fails_leaves_the_table_as_it_was_and_vacuum_cleans_up(
     def fails(number: int, target: WriteTarget) -> NewFile | None:
         return target.write(batches(number))
 
+    begun = PendingAppend.begun(lake, RECORDS)
     with pytest.raises(UnreadableFileError, match=r"^x\.log: gone$"):
-        PendingAppend.begun(lake, RECORDS).in_tasks(OnSpark(spark), fails, [0, 1])
+        begun.written_by(SparkRunner.of(spark), writing(fails), [0, 1])
 
     assert offsets(lake) == [1]
     assert parquet_files(lake) > kept

@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import Row
 
 from pipelines.tables.quorum import QUORUM
-from tests.pipelines.in_memory.looks import golds_of, rows_of
+from tests.pipelines.cluster.looks import golds_of, rows_of
 from tests.pipelines.quorums import START, VOTERS, Batch, Look, epoch
 
 FIRST = epoch(1, 1, 0, 10)

@@ -10,7 +10,7 @@ from pyspark.sql import Row
 
 from pipelines.gold.inputs import Gold
 from pipelines.tables import gold
-from tests.pipelines.in_memory.looks import golds_of, rows_of
+from tests.pipelines.cluster.looks import golds_of, rows_of
 from tests.pipelines.quorums import Batch, Look, epoch
 
 FIRST = epoch(1, 1, 0, 10)
@@ -86,7 +86,7 @@ def history(derived: dict[str, Gold]) -> dict[str, list[Row]]:
 @pytest.fixture(scope="module")
 def committed(derived: dict[str, Gold]) -> dict[str, list[dict[str, Any]]]:
     """silver.committed_log by cluster, ordered by offset."""
-    return {cluster: one.committed.table().to_pylist() for cluster, one in derived.items()}
+    return {cluster: one.silver.agreed.table().to_pylist() for cluster, one in derived.items()}
 
 
 @pytest.fixture(scope="module")

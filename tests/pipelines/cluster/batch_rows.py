@@ -16,11 +16,16 @@ Row = dict[str, Any]
 ALWAYS = [{"from": datetime(1970, 1, 1, tzinfo=UTC), "to": None}]
 _USUAL: Row = {
     **{"record_count": 1, "size_bytes": 90, "position": 0, "crc_valid": True, "file": "0.log"},
+    "is_control": False,
     **{"max_timestamp": None, "last_seen": None, "truncated_at": None, "in_log": ALWAYS},
 }
 
 
+def log_batches(rows: Iterable[Row] = ()) -> pa.Table:
+    """Rows of bronze.log_batches. What a row doesn't say is usual."""
+    return pa.Table.from_pylist([{**_USUAL, **row} for row in rows], LOG_BATCHES.arrow_schema)
+
+
 def batches(rows: Iterable[Row] = ()) -> Batches:
-    """What a row doesn't say is usual."""
-    schema = LOG_BATCHES.arrow_columns(COLUMNS)
-    return Batches.of(pa.Table.from_pylist([{**_USUAL, **row} for row in rows], schema))
+    """The same as columns."""
+    return Batches.of(log_batches(rows).select(COLUMNS))

@@ -2,34 +2,42 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
 
-from pipelines.cluster.bronze_rows import BronzeRows
 from pipelines.gold.findings import findings, refused_records
-from pipelines.gold.membership import RoundMember, members_of, membership_findings
+from pipelines.gold.inputs import Silver
+from pipelines.gold.membership import (
+    Entries,
+    RoundMember,
+    entries_at,
+    members_of,
+    membership_findings,
+    wanted_offsets,
+)
 from pipelines.gold.snapshot_validity import (
     judged_snapshots,
     same_snapshot_findings,
     snapshot_validity,
 )
 from pipelines.replay.plan import PlannedSnapshot
+from pipelines.stages.whole import of_one
+from pipelines.tables.bronze import DERIVED_FROM, LOG_BATCHES, SNAPSHOT_RECORDS, SNAPSHOTS
 from pipelines.tables.gold import FINDINGS, SNAPSHOT_VALIDITY
 from replica.metadata.image.replay import ReplayedRecord
 from replica.metadata.record import UnknownRecord
-from tests.pipelines.in_memory.batch_rows import batches
-from tests.pipelines.in_memory.record_rows import (
+from tests.pipelines.cluster.record_rows import (
     CLUSTER,
     Row,
     at,
     branch,
     committed,
-    log_records,
     replayed,
     snapshot,
-    snapshot_records,
 )
+from tests.pipelines.cluster.tables import bronze_tables
 from tests.replica.metadata.image.made import OTHER_TOPIC, config, remove_topic, topic
 
 REPLICA = {"cluster_id": CLUSTER, "node_id": 1, "directory_id": "d1"}
@@ -60,27 +68,35 @@ def held_snapshot(
     return {**row, "file": name, "captures": [f"c{node_id}"], **fields}, rows
 
 
-def bronze(*snapshots: tuple[Row, list[Row]], **tables: list[Row]) -> BronzeRows:
-    usual = {
+def bronze(*snapshots: tuple[Row, list[Row]], **tables: list[Row]) -> Silver:
+    """What a cluster's tables are made from. tables: rows by the names of _TABLES."""
+    given = {
         "captures": [capture()],
-        **{name: [] for name in ("batches", "records", "state", "found")},
         "snapshots": [row for row, _ in snapshots],
         "snapshot_records": [row for _, rows in snapshots for row in rows],
+        **tables,
     }
-    found: dict[str, Any] = {**usual, **tables}
-    found["records"] = log_records(found["records"])
-    found["snapshot_records"] = snapshot_records(found["snapshot_records"])
-    return BronzeRows(**{**found, "batches": batches(found["batches"])})
+    return of_one(CLUSTER, bronze_tables({_TABLES[name]: rows for name, rows in given.items()}))
 
 
-def judged(of: BronzeRows, rows: list[Row]) -> dict[str, list[Row]]:
-    compared = replayed(rows, of.snapshots, of.snapshot_records.to_pylist()).compared
-    snapshots = judged_snapshots(of, compared)
-    found = findings(of, snapshots, compared, committed(rows), [])
+_TABLES = {contract.table_name: contract for contract in DERIVED_FROM} | {"batches": LOG_BATCHES}
+
+
+def compared(of: Silver, rows: list[Row]) -> list[Row]:
+    """What the comparison of the snapshots with a branch of these rows tells."""
+    held = [of.tables.tables[one].to_pylist() for one in (SNAPSHOTS, SNAPSHOT_RECORDS)]
+    return replayed(rows, *held).compared
+
+
+def judged(of: Silver, rows: list[Row]) -> dict[str, list[Row]]:
+    told = compared(of, rows)
+    snapshots = judged_snapshots(of.bronze, told)
+    vars(of).update(agreed=committed(rows), groups=[])  # in the place of what the captures show
+    found = findings(of, snapshots, told)
     return {SNAPSHOT_VALIDITY.name: snapshot_validity(snapshots), FINDINGS.name: found}
 
 
-def verdicts(of: BronzeRows, rows: list[Row]) -> list[tuple[str, list[str], list[str]]]:
+def verdicts(of: Silver, rows: list[Row]) -> list[tuple[str, list[str], list[str]]]:
     return [
         (
             row["verdict"],
@@ -140,7 +156,7 @@ def test_a_snapshot_that_no_replay_reaches_is_unverifiable() -> None:
 def test_a_snapshot_behind_an_unknown_record_of_its_log_is_not_known() -> None:
     told = [finding("unknown-record-type", "info", offset=1)]
     rows = branch([topic(), UNKNOWN, config("1")])
-    of = bronze(held_snapshot([topic()], ID._replace(end_offset=3)), found=told)
+    of = bronze(held_snapshot([topic()], ID._replace(end_offset=3)), findings=told)
     ((verdict, broken, notes),) = verdicts(of, rows)
     assert (verdict, broken) == ("unverifiable", [])
     assert len(notes) == 1
@@ -154,7 +170,7 @@ def test_findings_of_ingest_about_a_snapshot_are_sorted_with_null_first() -> Non
         finding("crc-mismatch", **{**place, "snapshot_epoch": None}),
         finding("crc-mismatch", snapshot_epoch=1),
     ]
-    of = bronze(held_snapshot([topic(), config("1")]), found=told)
+    of = bronze(held_snapshot([topic(), config("1")]), findings=told)
     (row,) = judged(of, branch([topic(), config("1")]))[SNAPSHOT_VALIDITY.name]
     assert [one["position"] for one in row["broken_rules"]] == [None, 9]
     assert row["verdict"] == "invalid"
@@ -198,23 +214,22 @@ def test_refused_records_of_several_runs_are_counted_together_with_the_first_one
     rows = branch([*bad, topic(), UNKNOWN])
     base = held_snapshot([topic()], ID._replace(end_offset=3))
     rows += branch([*bad, *bad], 3)
-    compared = replayed(rows, [base[0]], base[1]).compared
-    (found,) = refused_records(compared, committed(rows))
+    told = replayed(rows, [base[0]], base[1]).compared
+    (found,) = refused_records(told, committed(rows))
     assert (found["offset"], found["epoch"]) == (0, 1)
     assert "2 more can't be applied" in found["message"]
-    assert refused_records(compared, committed([])) == []
+    assert refused_records(told, committed([])) == []
 
 
 def test_a_finding_that_occurs_twice_is_told_once() -> None:
     told = [finding("crc-mismatch"), finding("crc-mismatch"), finding("crc-mismatch", position=8)]
-    assert len(judged(bronze(found=told), [])[FINDINGS.name]) == 2
+    assert len(judged(bronze(findings=told), [])[FINDINGS.name]) == 2
 
 
 def beside(*snapshots: tuple[Row, list[Row]], **tables: Any) -> list[Row]:
     looks = [capture(node_id) for node_id in (1, 2, 3)]
     of = bronze(*snapshots, **{"captures": looks, **tables})
-    compared = replayed([], of.snapshots, of.snapshot_records.to_pylist()).compared
-    return list(same_snapshot_findings(of, compared))
+    return list(same_snapshot_findings(of.bronze, compared(of, [])))
 
 
 def test_each_snapshot_is_held_against_the_first_replicas_of_its_id() -> None:
@@ -242,7 +257,7 @@ def test_equal_bootstrap_broken_and_unreadable_snapshots_are_not_held_against_ea
     unreadable = finding(
         "undecodable-record", capture_id="c2", snapshot_end_offset=2, snapshot_epoch=1
     )
-    assert beside(a, b, found=[unreadable]) == []
+    assert beside(a, b, findings=[unreadable]) == []
     assert beside(a, b, captures=[capture(1), capture(2, capture_group="later")]) == []
     boot = ID._replace(end_offset=0, epoch=0)
     boots = [
@@ -254,14 +269,30 @@ def test_equal_bootstrap_broken_and_unreadable_snapshots_are_not_held_against_ea
 
 def members(captures: list[Row], **given: Any) -> list[tuple[str, str, int | None]]:
     found: list[RoundMember] = []
+    entries: dict[str, Entries] = {}
     sets = given.pop("snapshot_sets", {})
+    held = given.get("batches", [])
     for cluster_id in {row["cluster_id"]: None for row in captures}:
-        mine = [row for row in captures if row["cluster_id"] == cluster_id]
-        held = [row for row in given.get("batches", []) if row["cluster_id"] == cluster_id]
-        of = bronze(captures=mine, **{**given, "batches": held})
-        found += members_of(of, sets, compared=True)
-    told = membership_findings(found)
+        names = ("captures", "batches", "replica_state")
+        mine = {
+            name: [row for row in given.get(name, ()) if row["cluster_id"] == cluster_id]
+            for name in names
+        }
+        mine["captures"] = [row for row in captures if row["cluster_id"] == cluster_id]
+        tables = bronze_tables({_TABLES[name]: rows for name, rows in mine.items()})
+        silver = of_one(cluster_id, tables)
+        vars(silver).update(snapshot_sets=sets)  # in the place of those of snapshot records
+        found += members_of(silver, {row["ingest_seq"] for row in captures})
+    for number, offsets in wanted_offsets(found).items():
+        rows = [{**row, "size_bytes": 9, "holds": _held_by(row, offsets)} for row in held]
+        of_round = [one for one in found if one.ingest_seq == number]
+        entries |= {one.capture_id: entries_at(rows, one) for one in of_round}
+    told = membership_findings(found, entries)
     return [(row["rule"], row["capture_id"], row["offset"]) for row in told]
+
+
+def _held_by(row: Row, offsets: Iterable[int]) -> list[int]:
+    return [one for one in offsets if row["base_offset"] <= one <= row["last_offset"]]
 
 
 def test_logs_of_two_clusters_that_hold_one_entry_are_told() -> None:
@@ -282,12 +313,9 @@ def test_logs_of_two_clusters_that_hold_one_entry_are_told() -> None:
 
 def test_two_leaders_of_one_epoch_are_told_by_the_round_that_saw_both() -> None:
     looks = [capture(1), capture(2)]
-    state = [
-        {"capture_id": f"c{n}", "leader_id": n, "leader_epoch": 4, "current_voters": None}
-        for n in (1, 2)
-    ]
-    assert members(looks, state=state) == [("two-leaders", "c2", None)]
-    assert members([looks[0], {**looks[1], "ingest_seq": 2}], state=state) == []
+    state = [{**REPLICA, "capture_id": f"c{n}", "leader_id": n, "leader_epoch": 4} for n in (1, 2)]
+    assert members(looks, replica_state=state) == [("two-leaders", "c2", None)]
+    assert members([looks[0], {**looks[1], "ingest_seq": 2}], replica_state=state) == []
 
 
 def test_bootstrap_snapshots_that_name_other_voters_are_told_where_the_file_is_there() -> None:

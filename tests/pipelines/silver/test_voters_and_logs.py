@@ -10,7 +10,7 @@ from pipelines.gold.inputs import Gold
 from pipelines.tables import silver
 from replica.history.log import ReplicaLog
 from replica.model.epochs import UNDEFINED_EPOCH
-from tests.pipelines.in_memory.looks import golds_of, rows_of
+from tests.pipelines.cluster.looks import golds_of, rows_of
 from tests.pipelines.quorums import Batch, Look, epoch
 
 KEPT = epoch(1, 1, 0, 10)

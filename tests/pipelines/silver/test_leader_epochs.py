@@ -6,7 +6,7 @@ import pytest
 from pyspark.sql import Row
 
 from pipelines.tables import silver
-from tests.pipelines.in_memory.looks import golds_of, rows_of
+from tests.pipelines.cluster.looks import golds_of, rows_of
 from tests.pipelines.quorums import Batch, Look, epoch
 
 TWO_EPOCHS = (*epoch(1, 1, 0, 10), *epoch(2, 2, 10, 20))

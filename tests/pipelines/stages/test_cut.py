@@ -32,7 +32,7 @@ from pipelines.tables import bronze, gold
 from pipelines.tables.contract import Contract
 from pipelines.tasks import Here
 from replica.metadata.record import UnknownRecord, new_record
-from tests.pipelines.in_memory.record_rows import content
+from tests.pipelines.cluster.record_rows import content
 
 DYNAMIC, STATIC = "Lr3UIdBxT-GFPYE5uprmrg", "gT_wj4dEReaNt2vnLWy9Aw"
 

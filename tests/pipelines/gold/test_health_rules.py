@@ -11,12 +11,13 @@ from hypothesis import given, settings
 from pipelines.gold.failure_exposure import health
 from pipelines.gold.health_rules import EXPOSURE, FINDING
 from pipelines.gold.looks import looks
+from pipelines.gold.metadata_history import metadata_history
 from pipelines.gold.state_ranges import state_ranges
 from pipelines.tables.gold import FAILURE_EXPOSURE, FINDINGS
 from replica.health.exposure import exposures
 from replica.health.judging import judge_health
 from replica.metadata.record import UnknownRecord
-from tests.pipelines.in_memory.record_rows import CLUSTER, Row, at, branch, replayed
+from tests.pipelines.cluster.record_rows import CLUSTER, Row, at, branch, replayed
 from tests.replica.health.clusters import a_broker, a_partition, cluster_after
 from tests.replica.health.clusters import healthy as healthy_cluster
 from tests.replica.health.test_past import logs, looked_back
@@ -49,9 +50,10 @@ def told(records: list[Any], *statuses: Row, voters: tuple[int, ...] = ()) -> To
     named = [{"voter_id": one, "directory_id": "d"} for one in voters]
     looked = statuses or (status(1, len(records)),)
     places = [capture(one["node_id"], seq) for one in looked for seq in (2, 1)]
-    written = replayed(rows, [], []).written
+    written = replayed(rows).written
     ranges = state_ranges(written).to_pylist()
-    found = health(written, looks(looked, places, ranges, [{**EPOCH, "voters": named}]))
+    seen = looks(looked, places, ranges, [{**EPOCH, "voters": named}])
+    found = health(metadata_history(written), seen)
     return Told(*([row for row in found if row["what"] == one] for one in (FINDING, EXPOSURE)))
 
 
@@ -108,7 +110,7 @@ def test_behind_an_unknown_record_health_is_that_of_the_state_before() -> None:
 
 def test_a_cluster_without_a_known_state_has_no_rows() -> None:
     looked = looks([status(1, 0)], [capture(1)], [], [])
-    assert health(replayed([], [], []).written, looked) == []
+    assert health(metadata_history(replayed([]).written), looked) == []
 
 
 @settings(deadline=None, max_examples=15)

@@ -2,62 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import Row as SparkRow
 
-from pipelines.cluster.bronze_rows import BronzeRows
 from pipelines.cluster.rows import Row, nulls_first
-from pipelines.gold.inputs import Gold, Silver, small_gold
+from pipelines.gold.inputs import Gold
+from pipelines.stages.whole import of_one, replayed_whole
 from pipelines.table_functions import GOLD_FUNCTIONS, SILVER_FUNCTIONS
-from pipelines.tables import bronze
 from pipelines.tables.contract import Contract
 from replica.format.control import LeaderChange, LeaderVoter, encode_control, voters_from_plain
-from tests.pipelines.in_memory.batch_rows import batches
-from tests.pipelines.in_memory.record_rows import log_records, snapshot_records
+from tests.pipelines.cluster.tables import bronze_tables
 from tests.pipelines.quorums import Look, bronze_values
 
-_TABLES = (
-    bronze.CAPTURES,
-    bronze.LOG_BATCHES,
-    bronze.LOG_RECORDS,
-    bronze.SNAPSHOTS,
-    bronze.SNAPSHOT_RECORDS,
-    bronze.REPLICA_STATE,
-)
 
-
-def bronze_rows(looks: Iterable[Look]) -> BronzeRows:
-    """All columns of bronze's tables, of looks at one cluster; control records have the bytes that
-    Kafka would write."""
+def tables_of(looks: Iterable[Look]) -> Mapping[Contract, pa.Table]:
+    """Bronze's tables of looks; control records have the bytes that Kafka would write."""
     found = bronze_values(looks)
-    captures, log_batches, *others = (
-        [
-            _with_value({name: row.get(name) for name in contract.column_names})
-            for row in found[contract]
-        ]
-        for contract in _TABLES
-    )
-    records, snapshots, in_snapshots, state = others
-    tables = log_records(records), snapshots, snapshot_records(in_snapshots)
-    return BronzeRows(captures, batches(log_batches), *tables, state, [])
+    return bronze_tables({one: [_with_value(row) for row in rows] for one, rows in found.items()})
 
 
-def gold_of(of: BronzeRows) -> Gold:
-    """What gold's tables are made from, of a small cluster."""
-    cluster_ids = {row["cluster_id"] for row in of.captures}
-    silver = Silver(*cluster_ids, of)
-    return small_gold(silver)[0]
+def gold_of(tables: Mapping[Contract, pa.Table], cluster_id: str) -> Gold:
+    """What gold's tables of a cluster are made from. tables: rows of bronze's tables."""
+    return replayed_whole(of_one(cluster_id, tables))[0]
 
 
 def golds_of(looks: Iterable[Look]) -> dict[str, Gold]:
     """`gold_of` of each cluster, by its id."""
-    of_cluster: dict[str, list[Look]] = {}
-    for look in looks:
-        of_cluster.setdefault(look.cluster, []).append(look)
-    return {cluster: gold_of(bronze_rows(mine)) for cluster, mine in of_cluster.items()}
+    seen = [*looks]
+    tables = tables_of(seen)
+    return {one: gold_of(tables, one) for one in dict.fromkeys(look.cluster for look in seen)}
 
 
 def rows_of(derived: Gold, contract: Contract) -> list[SparkRow]:
@@ -85,10 +62,11 @@ def _with_value(row: Row) -> Row:
     if payload is None:
         return row
     if row["record_type"] == "KRAFT_VOTERS":
-        return {**row, "value": encode_control(voters_from_plain(payload))[1]}
+        value = encode_control(voters_from_plain(payload))[1]
+        return {**row, "value": value, "payload": None}
     voters, granting = (
         tuple(LeaderVoter(voter["voterId"]) for voter in payload[name])
         for name in ("voters", "grantingVoters")
     )
     message = LeaderChange(payload["version"], payload["leaderId"], voters, granting)
-    return {**row, "value": encode_control(message)[1]}
+    return {**row, "value": encode_control(message)[1], "payload": None}

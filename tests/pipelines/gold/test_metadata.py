@@ -10,7 +10,7 @@ from pipelines.gold.metadata_history import metadata_history
 from pipelines.gold.state_ranges import state_ranges
 from pipelines.replay.written import CHANGE, WRITTEN
 from pipelines.tables.gold import METADATA_CHANGES, METADATA_HISTORY, STATE_RANGES
-from tests.pipelines.in_memory.record_rows import Row, branch, replayed, tail
+from tests.pipelines.cluster.record_rows import Row, branch, replayed, tail
 from tests.replica.metadata.image.made import OTHER_TOPIC, config, remove_topic, topic
 
 

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from pipelines.cluster.branch import LostTail
+from pipelines.cluster.branch import BranchRange, LostTail
+from pipelines.cluster.cluster_tables import HeldTables
 from pipelines.replay.plan import PlannedSnapshot
-from pipelines.replay.reading import HeldLog, Replayed
+from pipelines.replay.planning import planned, surveyed, whole_snapshots
+from pipelines.replay.reading import BranchLog, BranchReader, Replayed, has_unknown
 from pipelines.replay.reading import replayed as replayed_log
 from pipelines.silver.committed_log import AgreedBranch
-from pipelines.tables.bronze import LOG_RECORDS, SNAPSHOT_RECORDS
+from pipelines.tables.bronze import LOG_BATCHES, LOG_RECORDS, SNAPSHOT_RECORDS
 from replica.format.control import encode_control, type_name
 from replica.metadata.codec import encode
 from replica.metadata.image.replay import ReplayedRecord
@@ -22,6 +24,7 @@ from replica.metadata.json_text import to_plain
 from replica.metadata.record import MetadataRecord, UnknownRecord
 from replica.metadata.variant import encode_variant
 from replica.model.keys import ReplicaId
+from tests.pipelines.cluster.batch_rows import log_batches
 
 Row = dict[str, Any]
 
@@ -88,18 +91,45 @@ def replayed(
     cluster_id: str = CLUSTER,
 ) -> Replayed:
     """A log whose agreed branch has these rows replayed. lost: from tail."""
-    tails = [
-        LostTail(
-            *(row[name] for name in ("position", "tail_id", "commitment")),
-            ReplicaId(CLUSTER, row["node_id"], row["directory_id"]),
-            frozenset({(row["base_offset"], row["leader_epoch"], row["crc"])}),
-            max(one["offset"] for one in lost),
-        )
-        for row in {row["tail_id"]: row for row in lost}.values()
-    ]
-    held = log_records([*rows, *lost]), snapshot_records(in_snapshots)
-    agreed = committed(rows, cluster_id)
-    return replayed_log(HeldLog.of(agreed, held, snapshots, tails))
+    of_branch = [{**_OWNER, **row, "base_offset": row["offset"]} for row in rows]
+    batches = [{**row, "last_offset": row["offset"]} for row in of_branch]
+    tails = [*_tails(lost)]
+    batches += [{**row, "last_offset": tail.last_offset} for tail, row in tails]
+    tables = HeldTables(
+        cluster_id,
+        {
+            LOG_BATCHES: log_batches(batches),
+            LOG_RECORDS: log_records([*of_branch, *lost]),
+            SNAPSHOT_RECORDS: snapshot_records(in_snapshots),
+        },
+    )
+    agreed, reader = committed(rows, cluster_id), BranchReader(tables)
+    pieces = (tuple(_ranges(agreed)),) if rows else ()
+    log = BranchLog(pieces, tuple(tail for tail, _ in tails), (*whole_snapshots(snapshots),))
+    known = [surveyed(reader.records(piece).rows) for piece in pieces]
+    partial = [one.content_sha256 for one in log.snapshots if has_unknown(reader, one)]
+    return replayed_log(reader, log, planned(agreed, known, log.snapshots, partial))
+
+
+_OWNER = {"cluster_id": CLUSTER, "node_id": 1, "directory_id": "d"}
+
+
+def _ranges(agreed: AgreedBranch) -> Iterator[BranchRange]:
+    """A range for each record, which is a batch of its own."""
+    columns = agreed.low, agreed.high, agreed.leader_epoch, agreed.crc, agreed.is_proven
+    owner = ReplicaId(*_OWNER.values())
+    for low, high, epoch, crc, is_proven in zip(*(one.tolist() for one in columns), strict=True):
+        yield BranchRange(low, high, low, high, epoch, crc, is_proven, owner, START)
+
+
+def _tails(lost: Sequence[Row]) -> Iterator[tuple[LostTail, Row]]:
+    """Each tail, and a record of its batch."""
+    for row in {row["tail_id"]: row for row in lost}.values():
+        last = max(one["offset"] for one in lost)
+        owner = ReplicaId(CLUSTER, row["node_id"], row["directory_id"])
+        ranges = ((row["base_offset"], last, row["leader_epoch"]),)
+        names = ("position", "tail_id", "commitment")
+        yield LostTail(*(row[name] for name in names), owner, START, ranges, last), row
 
 
 def branch(records: Iterable[ReplayedRecord], first: int = 0) -> list[Row]:

@@ -19,8 +19,8 @@ from pipelines.tables.silver import SILVER
 from replica.simulate.scenarios.library import SCENARIOS_BY_NAME
 from replica.simulate.scenarios.writing import write_capture
 from tests.bench.same_tables import rows
-from tests.pipelines.large.test_replay import DYNAMIC, STATIC
 from tests.pipelines.scenarios.played import ORDER, play
+from tests.pipelines.stages.test_cut import DYNAMIC, STATIC
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]  # .ci/run runs them behind `make test`
 

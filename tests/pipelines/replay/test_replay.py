@@ -16,7 +16,7 @@ from replica.check.snapshots import compare_images
 from replica.format.control import KRaftVersion
 from replica.metadata.image.snapshot import to_records
 from replica.metadata.record import UnknownRecord, new_record
-from tests.pipelines.in_memory.record_rows import (
+from tests.pipelines.cluster.record_rows import (
     Row,
     branch,
     content,
@@ -24,7 +24,7 @@ from tests.pipelines.in_memory.record_rows import (
     snapshot,
     tail,
 )
-from tests.pipelines.in_memory.record_rows import replayed as walked
+from tests.pipelines.cluster.record_rows import replayed as walked
 from tests.pipelines.replay.parts import Placed, of_snapshot, snapshot_id
 from tests.pipelines.replay.test_metadata_replay import all_written, entities, log, state_at
 from tests.replica.metadata.image.made import OTHER_TOPIC, config, remove_topic, topic

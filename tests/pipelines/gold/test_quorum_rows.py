@@ -2,34 +2,39 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import numpy as np
 import pytest
 
-from pipelines.cluster.bronze_rows import BronzeRows
-from pipelines.cluster.rows import Row
+from pipelines.cluster.branch import BranchBatches
+from pipelines.cluster.branch_facts import BranchFacts, BranchQuestions, facts_of
+from pipelines.cluster.rows import Row, milliseconds
 from pipelines.gold.batch_sizes import batch_sizes
 from pipelines.gold.elections import elections
-from pipelines.gold.inputs import Gold, Silver, small_gold
-from pipelines.gold.log_growth import lengths_of, log_growth
+from pipelines.gold.inputs import Gold
+from pipelines.gold.log_growth import log_growth
 from pipelines.gold.replica_status import replica_status
-from pipelines.gold.retention_forecast import retention_forecast
-from pipelines.gold.snapshot_cadence import snapshot_cadence
+from pipelines.gold.retention_forecast import MAX_MS, retention_forecast
+from pipelines.gold.snapshot_cadence import marks_of, snapshot_cadence
 from pipelines.gold.votes import votes
 from pipelines.silver.capture_groups import newest_group
+from pipelines.silver.committed_log import AgreedBranch
 from pipelines.table_functions import GOLD_FUNCTIONS
+from pipelines.tables.bronze import LOG_RECORDS
 from pipelines.tables.quorum import QUORUM
 from replica.model.keys import ZERO_UUID
-from tests.pipelines.in_memory.batch_rows import batches
-from tests.pipelines.in_memory.looks import bronze_rows, gold_of
-from tests.pipelines.in_memory.record_rows import log_records, snapshot_records
+from tests.pipelines.cluster.batch_rows import batches
+from tests.pipelines.cluster.looks import gold_of, tables_of
+from tests.pipelines.cluster.record_rows import log_records
 from tests.pipelines.quorums import START, Batch, Look, epoch
 
 HERE = "aGVyZS1kaXJlY3RvcnktMQ"
 REPLICA = {"cluster_id": "c", "node_id": 1, "directory_id": HERE}
 FIRST = epoch(1, 1, 0, 10)
+ASKED = BranchQuestions()
 
 
 def _batch(base: int, size: int, at: datetime | None, *, records: int = 1) -> Row:
@@ -53,8 +58,39 @@ def _capture(**others: Any) -> Row:
     return {**row, **others}
 
 
+def _facts(
+    rows: Iterable[Row], records: Iterable[Row] = (), asked: BranchQuestions = ASKED
+) -> BranchFacts:
+    """Those of a branch that has these batches."""
+    some = batches(rows)
+    proven = np.ones(len(some), bool)
+    order = np.argsort(some.base_offset)
+    columns = some.base_offset, some.last_offset + 1, some.leader_epoch, some.crc
+    branch = AgreedBranch(*(one[order] for one in columns), proven, "c")
+    return facts_of(BranchBatches(some, order, branch), log_records(records), asked)
+
+
+def _forecast(
+    captures: list[Row], snapshots: list[Row], branch: list[Row]
+) -> Iterator[dict[str, Any]]:
+    times = [row["max_timestamp"] for row in branch if row["max_timestamp"] is not None]
+    newest = milliseconds(max(times)) if times else None
+    asked = BranchQuestions((), 0 if newest is None else newest - MAX_MS)
+    recent = _facts(branch, asked=asked).recent
+    return retention_forecast(captures, snapshots, newest, recent, [])
+
+
+def _cadence(snapshots: list[Row], branch: list[Row]) -> list[Row]:
+    asked = BranchQuestions(marks_of(snapshots))
+    return [*snapshot_cadence(snapshots, _facts(branch, asked=asked).below)]
+
+
 def _tables(*looks: Look) -> dict[str, list[Row]]:
-    return _made(gold_of(bronze_rows(looks)))
+    return _made(_gold(*looks))
+
+
+def _gold(*looks: Look) -> Gold:
+    return gold_of(tables_of(looks), "c")
 
 
 def _made(of: Gold) -> dict[str, list[Row]]:
@@ -66,9 +102,7 @@ def _after(**span: float) -> datetime:
 
 
 def test_a_cluster_without_captures_has_empty_tables() -> None:
-    nothing = log_records([]), [], snapshot_records([])
-    silver = Silver("c", BronzeRows([], batches(), *nothing, [], []))
-    tables = _made(small_gold(silver)[0])
+    tables = _made(gold_of(tables_of([]), "c"))
     assert len(tables) == 8
     assert not any(tables.values())
 
@@ -76,7 +110,7 @@ def test_a_cluster_without_captures_has_empty_tables() -> None:
 def test_a_percentile_is_a_size_that_a_batch_has() -> None:
     timed = [_batch(10 * size, size, START, records=2) for size in range(1, 101)]
     untimed, rows = _batch(5000, 7, None, records=9), {}
-    for row in batch_sizes("c", batches([untimed, *timed])):
+    for row in batch_sizes("c", _facts([untimed, *timed])):
         rows[row["hour"]] = row
     sizes = [rows[START][f"{name}_bytes"] for name in ("p50", "p95", "p99", "max")]
     assert sizes == [50, 95, 99, 100]
@@ -90,7 +124,7 @@ def test_a_percentile_is_a_size_that_a_batch_has() -> None:
 
 
 def test_of_equally_large_batches_the_first_is_the_largest() -> None:
-    (row,) = batch_sizes("c", batches(_batch(base, 100, START) for base in (30, 10, 20)))
+    (row,) = batch_sizes("c", _facts(_batch(base, 100, START) for base in (30, 10, 20)))
     assert row["largest_offset"] == 10
 
 
@@ -98,8 +132,8 @@ def test_a_batch_is_spread_over_its_records_by_their_length() -> None:
     kinds = (("TOPIC_RECORD", b"x" * 33), ("NO_OP_RECORD", b"x" * 3), ("SECRET", None))
     records = [_record(0, *kind) for kind in kinds]
     of_another_replica = [{**row, "node_id": 2} for row in records]
-    lengths = lengths_of(log_records([*records, *of_another_replica]))
-    rows = log_growth("c", batches([_batch(0, 570, START, records=3)]), lengths)
+    branch = [_batch(0, 570, START, records=3)]
+    rows = log_growth("c", _facts(branch, [*records, *of_another_replica]))
     # 7 bytes each besides the value: 40, 10 and 7 of 57
     assert sorted((row["record_type"], row["records"], row["bytes"]) for row in rows) == [
         ("NO_OP_RECORD", 1, 100),
@@ -110,20 +144,20 @@ def test_a_batch_is_spread_over_its_records_by_their_length() -> None:
 
 def test_half_a_byte_is_rounded_up_and_records_of_other_hours_are_apart() -> None:
     times = (_after(minutes=59), _after(minutes=60))
-    lengths = lengths_of(log_records(_record(0, "A", b"", at) for at in times))
-    rows = log_growth("c", batches([_batch(0, 101, START)]), lengths)
+    records = [_record(0, "A", b"", at) for at in times]
+    rows = log_growth("c", _facts([_batch(0, 101, START)], records))
     assert [(row["hour"], row["bytes"]) for row in rows] == [(START, 51), (_after(hours=1), 51)]
 
 
 def test_a_snapshot_that_was_never_complete_and_the_first_one_have_no_cadence() -> None:
     snapshots = [_snapshot(5, START, state="part"), _snapshot(0, START, epoch=0)]
-    assert list(snapshot_cadence(snapshots, batches())) == []
+    assert _cadence(snapshots, []) == []
 
 
 def test_of_two_contents_of_a_snapshot_the_one_last_seen_counts() -> None:
     older = _snapshot(5, START, content_sha256="b", size_bytes=1)
     newer = _snapshot(5, START, last_seen=_after(minutes=1), size_bytes=2)
-    (row,) = snapshot_cadence([newer, older], batches())
+    (row,) = _cadence([newer, older], [])
     assert row["size_bytes"] == 2
 
 
@@ -141,14 +175,14 @@ def test_no_default_is_called_reached_where_time_or_size_is_unknown(
 ) -> None:
     at = None if later is None else START + later
     branch = [_batch(5, size, START), _batch(6, 10**9, START)]
-    first, second = snapshot_cadence([_snapshot(6, at), _snapshot(5, START)], batches(branch))
+    first, second = _cadence([_snapshot(6, at), _snapshot(5, START)], branch)
     assert (first["reached"], first["log_bytes_since"]) == (None, None)
     assert (second["log_bytes_since"], second["reached"]) == (size, reached)
 
 
 def test_a_log_without_a_span_of_time_has_no_growth() -> None:
     branch = [_batch(0, 100, START), _batch(1, 100, START), _batch(2, 100, None)]
-    (row,) = retention_forecast([_capture()], [], batches(branch), [])
+    (row,) = _forecast([_capture()], [], branch)
     assert (row["measured_ms"], row["log_bytes_per_day"], row["bytes_reached_at"]) == (None,) * 3
     assert (row["snapshots"], row["snapshot_bytes"], row["head_goes_at"]) == (0, 0, None)
 
@@ -156,7 +190,7 @@ def test_a_log_without_a_span_of_time_has_no_growth() -> None:
 def test_growth_is_measured_over_the_newest_seven_days() -> None:
     days = [(0, 10**9), (1, 0), (8, 700)]
     branch = [_batch(n, size, _after(days=day)) for n, (day, size) in enumerate(days)]
-    (row,) = retention_forecast([_capture()], [], batches(branch), [])
+    (row,) = _forecast([_capture()], [], branch)
     assert (row["measured_ms"], row["log_bytes_per_day"]) == (7 * 86_400_000, 100)
     assert row["bytes_reached_at"] is None, "100 MiB at 100 bytes a day take 2,872 years"
 
@@ -166,21 +200,21 @@ def test_only_log_files_of_segments_count_as_log_bytes() -> None:
     names = (f"{first}.log", f"{first}.log.deleted", f"{first}.index", "00000000000000000000.log")
     files = [{"path": name, "size_bytes": 10**n} for n, name in enumerate(names)]
     older = _capture(capture_id="b", captured_at=_after(hours=-1))
-    (row,) = retention_forecast([_capture(files=files), older], [], batches(), [])
+    (row,) = _forecast([_capture(files=files), older], [], [])
     assert (row["capture_id"], row["log_bytes"]) == ("a", 1)
 
 
 def test_no_time_beyond_the_year_9999_is_forecast() -> None:
     end = datetime(9999, 12, 31, tzinfo=UTC)
     branch = [_batch(0, 1, end - timedelta(days=1)), _batch(1, 1, end)]
-    (row,) = retention_forecast([_capture()], [_snapshot(1, end)], batches(branch), [])
+    (row,) = _forecast([_capture()], [_snapshot(1, end)], branch)
     assert row["log_bytes_per_day"] == 2
     assert (row["bytes_reached_at"], row["ms_reached_at"]) == (None, None)
 
 
 def test_the_oldest_snapshot_without_a_time_says_nothing_of_when_it_goes() -> None:
     snapshots = [_snapshot(9, START), _snapshot(5, None)]
-    (row,) = retention_forecast([_capture()], snapshots, batches(), [])
+    (row,) = _forecast([_capture()], snapshots, [])
     assert (row["ms_reached_at"], row["head_goes_at"]) == (None, None)
     assert (row["snapshots"], row["next_log_start_offset"]) == (2, None)
 
@@ -228,10 +262,11 @@ def test_the_newest_group_is_told_by_time_then_by_ingest_then_by_name() -> None:
 
 def test_a_voters_record_that_nobody_could_decode_leaves_open_who_agrees() -> None:
     looks = (Look("c", 1, 0, FIRST, quorum_epoch=1), Look("c", 2, 0, FIRST, quorum_epoch=1))
-    of = bronze_rows(looks)
+    of = tables_of(looks)
     unreadable = {"record_type": "KRAFT_VOTERS", "value": None, "payload": None}
-    records = [row | unreadable if row["node_id"] == 1 else row for row in of.records.to_pylist()]
-    tables = _made(gold_of(replace(of, records=log_records(records))))
+    records = of[LOG_RECORDS].to_pylist()
+    records = [row | unreadable if row["node_id"] == 1 else row for row in records]
+    tables = _made(gold_of({**of, LOG_RECORDS: log_records(records)}, "c"))
     beliefs = {(row["node_id"], row["source"]): row for row in tables["gold.voter_beliefs"]}
     assert beliefs[1, "log"]["voters"] is None
     assert beliefs[1, "log"]["agrees"] is None
@@ -240,7 +275,7 @@ def test_a_voters_record_that_nobody_could_decode_leaves_open_who_agrees() -> No
 
 
 def test_a_replica_that_no_group_compares_is_not_behind() -> None:
-    gold = gold_of(bronze_rows([Look("c", 1, 0, FIRST, quorum_epoch=1)]))
+    gold = _gold(Look("c", 1, 0, FIRST, quorum_epoch=1))
     of, held = gold.bronze, gold.silver.held
     (row,) = replica_status(of.captures, held, of.snapshots, of.state, gold.stated, [])
     assert (row["is_latest"], row["lag_records"], row["lag_ms"]) == (False, 0, None)
