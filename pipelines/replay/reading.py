@@ -157,6 +157,25 @@ def spread_piece(
     return spread(rows, nothing, reader.tables.cluster_id, place, bucket, buckets)
 
 
+def rows_of_one(
+    reader: BranchReader,
+    of: BranchPiece | PlannedSnapshot | LostTail,
+    plan: ReplayPlan,
+    bucket: int,
+    buckets: int,
+) -> Iterator[pa.RecordBatch]:
+    """The rows that one part needs of a piece of the branch, of a snapshot, or of a branch that
+    lost."""
+    if isinstance(of, LostTail):
+        due: _Due = (of.position, OF_TAIL + of.tail_id, of)
+    elif isinstance(of, PlannedSnapshot):
+        due = (of.end_offset, SOURCE_OF_SNAPSHOT % (of.epoch, of.content_sha256), of)
+    else:
+        yield from spread_piece(reader, of, plan, bucket, buckets).to_batches()
+        return
+    yield from _beside(reader, due, bucket=bucket, buckets=buckets)
+
+
 def _due(snapshots: Sequence[PlannedSnapshot], tails: Sequence[LostTail]) -> list[_Due]:
     """Snapshots and tails with their positions and sources, in falling order."""
     due: list[_Due] = [
