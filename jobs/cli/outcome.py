@@ -13,6 +13,7 @@ import typer
 from typer.models import CommandInfo
 
 from jobs.cli.commands.parameters import run_command
+from jobs.cli.memory_bound import VARIABLE, default_bound, keep_within
 from jobs.cli.output import error_line
 from replica.errors import KraftlakeError, UsageError
 from replica.installation import line_that_adds
@@ -55,6 +56,8 @@ def run(app: typer.Typer, arguments: list[str]) -> int:
 
 def _invoke(app: typer.Typer, arguments: list[str]) -> int:
     try:
+        if VARIABLE in os.environ:
+            keep_within(default_bound())
         asked = _narrowed(app, _command(app, arguments))
         found = asked(args=arguments or ["--help"], prog_name="kraftlake", standalone_mode=False)
         if found is None or isinstance(found, int):  # --help and --version run no command.
