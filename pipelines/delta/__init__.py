@@ -9,6 +9,7 @@ direct       append where the tasks write the Parquet files themselves: for bulk
 small        small tables read into one partition, by delta-rs
 writing      adds rows of the driver to a table, merges them by their keys, or replaces all by them
 publish      what the units of a build made: one commit for each table
+failures     the meaning of what Spark and Delta raise
 upkeep       OPTIMIZE, VACUUM and old log entries, within what a table promises
 """
 

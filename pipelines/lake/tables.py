@@ -21,7 +21,7 @@ NAMES = frozenset(
             "captures damage findings lake_versions log_batches log_records replica_state "
             "snapshot_records snapshots",
         ),
-        ("silver", "committed_log leader_epochs voter_sets"),
+        ("silver", "capture_groups committed_log leader_epochs log_runs voter_sets"),
         (
             "gold",
             "batch_sizes divergence_points elections failure_exposure findings "
