@@ -3,8 +3,8 @@
     python -m tests.fuzz.hostile_lakes --minutes 30 --seed 1 [--spark] [--write]
 
 A sound lake of a recorded cluster gets some faults from a seed: Delta logs with each action and
-feature of the protocol, odd paths, compacted logs, checkpoints of version 2, deletion vectors, paths
-of the change feed, Parquet with odd footers, small files of others. Then commands are run on
+feature of the protocol, odd paths, compacted logs, checkpoints of version 2, deletion vectors,
+paths of the change feed, Parquet with odd footers, small files of others. Then commands are run on
 copies of it, each in a process forked from this one; with --spark those that need Spark, here.
 
 A command must end by itself within its time and memory, with a documented exit code and without a
@@ -106,7 +106,9 @@ def make_hostile(base: Path, lake: Path, seed: int) -> list[str]:
     for _ in range(rng.choice((1, 1, 2, 3))):
         fault = rng.choice(FAULTS)
         table = rng.choice(TABLES)
-        with suppress(FileNotFoundError, IndexError):  # An earlier fault has removed what it needs.
+        with suppress(
+            OSError, LookupError, ValueError, TypeError, AttributeError
+        ):  # An earlier fault has removed what it needs.
             told.append(f"{fault.__name__} {table}: {fault(rng, lake.joinpath(*table.split('.')))}")
     return told
 

@@ -79,7 +79,9 @@ def actions_of(table: Path) -> list[dict[str, Any]]:
 
 
 def _last(table: Path, kind: str) -> dict[str, Any]:
-    found: dict[str, Any] = [one for one in actions_of(table) if kind in one][-1][kind]
+    found: dict[str, Any] = [
+        one for one in actions_of(table) if isinstance(one.get(kind), dict) and one[kind]
+    ][-1][kind]
     return json.loads(json.dumps(found))
 
 

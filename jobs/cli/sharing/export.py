@@ -143,7 +143,8 @@ def _write(write: Write, table: Exported) -> int:
         raise UnwritableFileError(table.name, error.strerror or str(error)) from error
     except Exception as error:  # Each database has its own errors.
         if type(error).__module__.split(".")[0] in ("duckdb", "_duckdb", "sqlite3", "pyarrow"):
-            raise QueryError(f"{table.name}: {' '.join(str(error).split())}") from error
+            line = " ".join(str(error).split("Traceback (most", 1)[0].split())
+            raise QueryError(f"{table.name}: {line}") from error
         raise
 
 
