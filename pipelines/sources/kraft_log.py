@@ -100,9 +100,9 @@ _CONTENTS = {
 
 class KraftLogReader(DataSourceReader):
     """Plans ranges on the driver; `read` runs on the workers and yields Arrow batches. key: of
-    fingerprints where no option names one."""
+    fingerprints where no option names one; None for a new one."""
 
-    def __init__(self, options: Mapping[str, str], key: bytes) -> None:
+    def __init__(self, options: Mapping[str, str], key: bytes | None = None) -> None:
         self.columns = {**OWNER_COLUMNS, **self.own_columns(options)}
         self.range_bytes = positive(options, "rangeBytes") or DEFAULT_RANGE_BYTES
         self.files = given_files(options)
@@ -110,7 +110,7 @@ class KraftLogReader(DataSourceReader):
         self.replica = None
         if "replica" in options:
             self.replica = parse_replica(options["replica"], "option replica=")
-        self.redactor = redactor_in(options, key)
+        self.redactor = redactor_in(options, key or secrets.token_bytes(32))
         self.redaction = _redaction(self.redactor, options)
 
     def own_columns(self, options: Mapping[str, str]) -> Mapping[str, str]:
@@ -167,7 +167,7 @@ class KraftLogDataSource(DataSource):
     def __init__(self, options: Mapping[str, str]) -> None:
         with one_line():
             super().__init__(options)  # type: ignore[arg-type]
-            self.of_files = self.reads(options, self.key or secrets.token_bytes(32))
+            self.of_files = self.reads(options, self.key)
 
     @classmethod
     def name(cls) -> str:

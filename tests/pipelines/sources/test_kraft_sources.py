@@ -21,6 +21,7 @@ from replica.format.record import Record, encode_records, records_of
 from replica.format.segment import scan
 from replica.metadata.log_record import LogRecordReader, may_hold_secret
 from replica.metadata.redact import Redactor
+from tests import rights
 from tests.replica.format.encoded import encode_batch
 
 pytestmark = pytest.mark.spark
@@ -30,6 +31,9 @@ LOG = f"{0:020d}.log"
 UNKNOWN = b"\x01\xff\x01\x00secret of the future"
 """Frame version 1, api key 255, version 0, a body nobody knows."""
 LATE, EARLY = 2**62, -(2**62)
+OWNER = ("cluster_id", "node_id", "directory_id", "directory")
+OF_BATCH = ("last_offset", "record_count", "size_bytes")
+NOT_READ_DIRECTLY = (*OWNER, *OF_BATCH)
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +95,7 @@ def read_directly(path: Path, redactor: Redactor | None) -> Iterator[dict[str, A
 
 def plain(row: Row) -> dict[str, Any]:
     """A row in the words of `read_directly`."""
-    cells = row.asDict()
+    cells = {name: value for name, value in row.asDict().items() if name not in NOT_READ_DIRECTLY}
     cells["timestamp"] = row["timestamp"] and round(row["timestamp"].timestamp() * 1000)
     cells["payload"] = row["payload"] and json.loads(row["payload"].toJson())
     cells["value"] = row["value"] and bytes(row["value"])
@@ -135,8 +139,8 @@ def test_secrets_are_fingerprints_that_agree_across_ranges_and_reads(
     assert KEY.hex() not in shown
 
 
-def test_without_a_key_one_read_agrees_with_itself_only(
-    source: Callable[..., DataFrame], data: Path, tmp_path: Path
+def test_without_a_key_reads_agree_where_register_was_called_and_each_with_itself_otherwise(
+    source: Callable[..., DataFrame], spark: SparkSession, data: Path, tmp_path: Path
 ) -> None:
     segment = data / "generated-all-types" / LOG
     for name in ("x", "y"):
@@ -144,15 +148,53 @@ def test_without_a_key_one_read_agrees_with_itself_only(
         (tmp_path / name / METADATA_FOLDER / LOG).write_bytes(segment.read_bytes())
     query = "record_type = 'USER_SCRAM_CREDENTIAL_RECORD'"
 
-    def fingerprints() -> set[str]:
-        rows = source(tmp_path).where(query).selectExpr("payload:salt::string AS salt").collect()
+    def fingerprints(frame: DataFrame) -> set[str]:
+        rows = frame.where(query).selectExpr("payload:salt::string AS salt").collect()
         assert len(rows) >= 2
         return {row.salt for row in rows}
 
-    first, second = fingerprints(), fingerprints()
-    assert len(first) == len(second), "equal secrets of two files have one fingerprint"
+    def redaction(frame: DataFrame) -> str:
+        return str(frame.schema["payload"].metadata["redaction"])
+
+    registered = [source(tmp_path) for _ in range(2)]
+    first, second = map(fingerprints, registered)
+    assert first == second
     assert all(text.startswith("***:") for text in first)
-    assert not first & second
+    assert len({*map(redaction, registered)}) == 1
+    found_by_spark = spark.newSession().read.format("kraft_log")
+    frames = [found_by_spark.load(str(tmp_path)) for _ in range(2)]
+    third, fourth = map(fingerprints, frames)
+    assert len(third) == len(first), "equal secrets of two files have one fingerprint"
+    assert not third & fourth
+    assert not third & first
+    assert len({*map(redaction, [*registered, *frames])}) == 3
+    shown = source(tmp_path, keepSecrets="true")
+    assert redaction(shown) == "none"
+
+
+def test_rows_say_whose_they_are_and_how_long_their_batch_is(
+    source: Callable[..., DataFrame], data: Path
+) -> None:
+    root = data / "kafka-4.1.1-dynamic" / "split"
+    for name in ("kraft_log", "kraft_snapshot", "kraft_replica"):
+        found = source(root, name).select(*OWNER).distinct().collect()
+        assert len(found) >= 4
+        for row in found:
+            folder = root / str(row.node_id) / METADATA_FOLDER
+            meta = (folder.parent / "meta.properties").read_text()
+            assert row.directory == str(folder)
+            assert f"cluster.id={row.cluster_id}" in meta
+            assert f"directory.id={row.directory_id}" in meta
+    batches = source(root, content="batches").select("file", "position", *OF_BATCH)
+    records = source(root, rangeBytes="20000").select("file", "position", *OF_BATCH)
+    assert {*records.distinct().collect()} == {*batches.collect()}
+
+
+def test_an_option_says_whose_files_are_where_no_file_does(
+    source: Callable[..., DataFrame], odd: Path
+) -> None:
+    (row,) = source(odd, replica="abc:7:dir").select(*OWNER).distinct().collect()
+    assert (*row,) == ("abc", 7, "dir", str(odd))
 
 
 def batch(offset: int, *records: Record, control: bool = False) -> bytes:
@@ -252,6 +294,8 @@ def test_batches_show_which_crc_is_wrong(source: Callable[..., DataFrame], odd: 
     for row, found in zip(rows, scan(content, expected_offset=0).batches, strict=True):
         header = found.header
         assert row.asDict() == {
+            **dict.fromkeys(OWNER),
+            "directory": str(odd),
             "file": str(odd / LOG),
             "position": found.position,
             "base_offset": header.base_offset,
@@ -326,13 +370,66 @@ def test_snapshot_records_are_those_of_the_reader_by_path_and_by_uri(
 def test_a_wrong_option_says_what_to_do(
     options: dict[str, str], message: str, source: Callable[..., DataFrame], odd: Path
 ) -> None:
-    def planned() -> int:
-        path = options.get("path", odd)
-        rest = {name: value for name, value in options.items() if name != "path"}
-        return source(path, **rest).rdd.getNumPartitions()
+    path = options.get("path", odd)
+    rest = {name: value for name, value in options.items() if name != "path"}
+    with pytest.raises(PySparkException) as told:
+        source(path, **rest)
+    assert_one_line(told.value, message)
 
-    with pytest.raises(Exception, match=re.escape(f"Error: {message}")):
-        planned()
+
+def assert_one_line(error: BaseException, message: str) -> None:
+    """The text of Spark's error, before the code that it adds."""
+    text = str(error).removesuffix("\n SQLSTATE: 38000")
+    assert re.search(r"Error: " + re.escape(message), text)
+    assert "\n" not in text
+
+
+@pytest.mark.parametrize("name", ["kraft_log", "kraft_snapshot", "kraft_replica"])
+def test_a_wrong_path_is_one_line_when_it_is_loaded(
+    name: str, source: Callable[..., DataFrame], data: Path, tmp_path: Path
+) -> None:
+    node = data / "kafka-4.1.1-dynamic" / "final" / "1" / METADATA_FOLDER
+    log, snapshot = next(node.glob("*.log")), next(node.glob("*.checkpoint"))
+    (tmp_path / "notes.txt").write_text("no log")
+    other, told = {
+        "kraft_log": (
+            snapshot,
+            'a snapshot, which spark.read.format("kraft_snapshot") reads, and not "kraft_log"',
+        ),
+        "kraft_snapshot": (
+            log,
+            'a segment, which spark.read.format("kraft_log") reads, and not "kraft_snapshot"',
+        ),
+        "kraft_replica": (log, "a single file; kraft_replica reads directories"),
+    }[name]
+    wrong = {
+        tmp_path / "absent": "no such file or directory",
+        tmp_path: "no metadata directory below it; expected a __cluster_metadata-0 folder",
+        other: told,
+    }
+    if name != "kraft_replica":
+        wrong[tmp_path / "notes.txt"] = "neither a segment nor a snapshot"
+    for path, message in wrong.items():
+        with pytest.raises(PySparkException) as error:
+            source(path, name)
+        assert_one_line(error.value, f"{path}: {message}")
+
+
+@rights.needs_linux
+def test_what_may_not_be_read_is_named_when_it_is_loaded(odd: Path, tmp_path: Path) -> None:
+    shutil.copytree(odd, tmp_path / METADATA_FOLDER)
+    log = tmp_path / METADATA_FOLDER / LOG
+    log.chmod(0)
+    code = (
+        "import sys\n"
+        "from pipelines.sources.kraft_log import KraftLogDataSource\n"
+        "try:\n"
+        "    KraftLogDataSource({'path': sys.argv[1]}).schema()\n"
+        "except Exception as error:\n"
+        "    print(f'{type(error).__name__}: {error}')\n"
+    )
+    done = rights.python("-c", code, tmp_path)
+    assert done.stdout == f"UnreadableFileError: {log}: Permission denied\n", done.stderr
 
 
 def test_a_folder_without_logs_is_an_error_and_one_with_empty_ones_is_empty(
