@@ -8,7 +8,8 @@
 
 `register` makes the formats kraft_log, kraft_snapshot and kraft_replica known to a session, and
 `leader_epochs`, `leader_epoch_history`, `divergence_points` and `snapshot_validity` take DataFrames
-of these formats and give DataFrames. docs/how-to/pyspark.md shows all of it.
+of these formats and give DataFrames. `spark_session` starts Spark with the jars and settings of
+Delta. docs/how-to/pyspark.md shows all of it.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from pipelines.frames import (
     snapshot_validity,
 )
 from pipelines.sources import register
+from pipelines.spark.session import spark_session
 
 __all__ = [
     "divergence_points",
@@ -27,4 +29,5 @@ __all__ = [
     "leader_epochs",
     "register",
     "snapshot_validity",
+    "spark_session",
 ]

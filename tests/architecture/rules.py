@@ -109,7 +109,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     ),
     "pipelines": ("pipelines", *_PIPELINES_FROM_REPLICA),
     "jobs": ("pipelines", "replica"),
-    "kraftlake": ("pipelines.frames", "pipelines.sources"),
+    "kraftlake": ("pipelines.frames", "pipelines.sources", "pipelines.spark"),
 }
 
 # Between the layers of the lake: silver and gold are made of bronze's tables, not by its code.

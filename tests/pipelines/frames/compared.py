@@ -14,6 +14,7 @@ from pipelines.frames.tables import OF_CAPTURES
 from pipelines.lake import Lake
 from pipelines.tables import gold, silver
 from pipelines.tables.contract import Contract
+from pipelines.tables.keys import REPLICA_KEYS
 
 TABLES = (
     silver.LEADER_EPOCHS,
@@ -72,10 +73,25 @@ def assert_same(spark: SparkSession, path: Path, lake: Path) -> dict[str, int]:
     """Compares all tables, made with the frame of kraft_replica and without it. Gives how many rows
     each has."""
     sources = Sources.of(spark, path)
+    with_records = sources.logs.select(*REPLICA_KEYS).distinct().cache()
     counts = {}
     for contract in TABLES:
         expected = in_lake(spark, lake, contract)
         counts[contract.table_name] = expected.count()
-        for replicas in (None, sources.replicas):
-            assertDataFrameEqual(sources.table(contract, replicas), expected)
+        assertDataFrameEqual(sources.table(contract, sources.replicas), expected)
+        seen = _of_replicas(expected, with_records)
+        assertDataFrameEqual(sources.table(contract, None), seen)
     return counts
+
+
+_NAMES = (("node_id", "directory_id"), ("node_a", "directory_a"), ("node_b", "directory_b"))
+
+
+def _of_replicas(rows: DataFrame, replicas: DataFrame) -> DataFrame:
+    """The rows about these replicas: the logs alone don't tell of those without a record."""
+    found = rows
+    for names in _NAMES:
+        if names[0] in rows.columns:
+            these = replicas.toDF("cluster_id", *names)
+            found = found.join(these, ["cluster_id", *names], "left_semi")
+    return found.select(*rows.columns)
