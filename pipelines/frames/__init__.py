@@ -6,7 +6,7 @@
     snapshot_validity(snapshots, logs).show()
 
 `tables` has the four functions; `cluster` makes bronze's rows of one cluster out of the sources'
-rows, from which the functions of the lake's tables make theirs.
+rows, from which the functions of silver and gold make theirs.
 """
 
 from __future__ import annotations

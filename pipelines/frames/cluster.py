@@ -13,9 +13,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql.types import StructField, StructType
 
-from pipelines.in_memory.batches import COLUMNS, Batches
-from pipelines.in_memory.bronze_rows import BronzeRows
-from pipelines.in_memory.rows import EPOCH
+from pipelines.cluster.cluster_tables import BATCHES, HeldTables
+from pipelines.cluster.rows import EPOCH
+from pipelines.gold.inputs import Silver
+from pipelines.silver.log_runs import log_runs
 from pipelines.sources.kraft_log import OWNER_COLUMNS
 from pipelines.sources.kraft_replica import REPLICA_SCHEMA
 from pipelines.sources.replica_rows import replica_row
@@ -29,7 +30,7 @@ Row = dict[str, Any]
 
 LOG, SNAPSHOT, REPLICA = "log", "snapshot", "replica"
 """What a row of ROWS comes from."""
-_OF_BATCH = ("last_offset", "record_count", "size_bytes", "position", "file")
+_OF_BATCH = ("last_offset", "record_count", "size_bytes", "position", "file", "is_control")
 _COLUMNS = {
     **OWNER_COLUMNS,
     "what": "string", "file": "string", "position": "bigint",
@@ -52,7 +53,7 @@ _GROUP = ""
 """The name of the one capture group."""
 
 
-def cluster_id_of(rows: pa.Table) -> str:
+def _cluster_id(rows: pa.Table) -> str:
     """The id of the one cluster whose rows these are. Raises UsageError where it is NULL."""
     found = rows["cluster_id"][0].as_py()
     if found is None:
@@ -63,26 +64,35 @@ def cluster_id_of(rows: pa.Table) -> str:
     return str(found)
 
 
-def bronze_rows(rows: pa.Table, *, with_findings: bool) -> BronzeRows:
-    """The rows of one cluster. rows: ROWS. with_findings: whether findings are wanted, which for a
-    directory without a row of kraft_replica means reading its records.
+def cluster_of(rows: pa.Table, *, with_findings: bool) -> Silver:
+    """What the tables of one cluster are made from. rows: ROWS. with_findings: whether findings are
+    wanted, which for a directory without a row of kraft_replica means reading its records.
 
-    Raises UsageError where two directories are of one replica, and where a directory that has to be
-    read isn't there.
+    Raises UsageError where nobody says whose the rows are, where two directories are of one
+    replica, and where a directory that has to be read isn't there.
     """
+    cluster_id = _cluster_id(rows)
     of = {what: rows.filter(pc.equal(rows["what"], what)) for what in (LOG, SNAPSHOT, REPLICA)}
     replicas = [*_replicas(rows, of[REPLICA], with_findings=with_findings)]
     _refuse_twice(replicas)
     contents = _contents(of[SNAPSHOT])
-    return BronzeRows(
-        [_capture(row) for row in replicas],
-        Batches.of(_batches(of[LOG])),
-        _readable(of[LOG], bronze.LOG_RECORDS.column_names),
-        [one for row in replicas for one in _snapshots(row, contents)],
-        _snapshot_records(of[SNAPSHOT], replicas, contents),
-        [_keyed(row, {"capture_id": row["directory"]}) | row for row in replicas],
-        [_keyed(row, one) for row in replicas for one in row["findings"] or ()],
-    )
+    of_directories = {
+        bronze.CAPTURES: (_capture(row) for row in replicas),
+        bronze.SNAPSHOTS: (one for row in replicas for one in _snapshots(row, contents)),
+        bronze.REPLICA_STATE: (_keyed(row, row) for row in replicas),
+        bronze.FINDINGS: (_keyed(row, one) for row in replicas for one in row["findings"] or ()),
+    }
+    batches = _batches(of[LOG])
+    tables = {
+        **{
+            contract: pa.Table.from_pylist([*found], contract.arrow_schema)
+            for contract, found in of_directories.items()
+        },
+        bronze.LOG_BATCHES: batches,
+        bronze.LOG_RECORDS: _readable(of[LOG], bronze.LOG_RECORDS.column_names),
+        bronze.SNAPSHOT_RECORDS: _snapshot_records(of[SNAPSHOT], replicas, contents),
+    }
+    return Silver(HeldTables(cluster_id, tables), log_runs(batches))
 
 
 def _replicas(rows: pa.Table, given: pa.Table, *, with_findings: bool) -> Iterator[Row]:
@@ -116,7 +126,8 @@ def _refuse_twice(replicas: Iterable[Row]) -> None:
 
 def _keyed(row: Row, more: Row) -> Row:
     """The values with the keys of the replica and of its capture, which is its directory."""
-    return {"capture_id": row["directory"], **{name: row[name] for name in REPLICA_KEYS}, **more}
+    keys = {"capture_id": row["directory"], **{name: row[name] for name in REPLICA_KEYS}}
+    return more | keys
 
 
 def _capture(row: Row) -> Row:
@@ -129,7 +140,7 @@ def _capture(row: Row) -> Row:
 
 
 def _batches(log: pa.Table) -> pa.Table:
-    """The columns COLUMNS of each batch, once."""
+    """The columns BATCHES of each batch, once."""
     told = log.select([*BATCH_KEYS, *_OF_BATCH])
     told = told.group_by([*BATCH_KEYS]).aggregate([(name, "min") for name in _OF_BATCH])
     told = told.rename_columns([name.removesuffix("_min") for name in told.column_names])
@@ -149,7 +160,7 @@ def _batches(log: pa.Table) -> pa.Table:
     }
     for name, column in others.items():
         told = told.append_column(name, column)
-    return told.select([*COLUMNS])
+    return told.select([*BATCHES])
 
 
 def _readable(rows: pa.Table, names: Iterable[str]) -> pa.Table:

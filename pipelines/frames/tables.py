@@ -13,7 +13,6 @@ capture_group, is_latest and round_name are given by an ingest, which sees sever
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from typing import Any, TypeAlias
 
 import pyarrow as pa
@@ -22,12 +21,14 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # pyspark's own idiom
 from pyspark.sql.types import StructField, StructType
 
-from pipelines.frames.cluster import LOG, REPLICA, ROWS, SNAPSHOT, bronze_rows, cluster_id_of
-from pipelines.in_memory.branch import tails_of
-from pipelines.in_memory.derived import Gold, Records, Silver
-from pipelines.in_memory.quorum.log_growth import LENGTHS
-from pipelines.in_memory.replay import HeldLog, replayed
-from pipelines.nodes import GOLD_NODES, SILVER_NODES
+from pipelines.frames.cluster import LOG, REPLICA, ROWS, SNAPSHOT, cluster_of
+from pipelines.gold import divergence_points as divergence
+from pipelines.gold import leader_epoch_history as history
+from pipelines.gold import snapshot_validity as validity
+from pipelines.gold.inputs import Silver
+from pipelines.gold.known_epochs import known_epochs
+from pipelines.replay.reading import BranchReader, replayed_whole
+from pipelines.silver import leader_epochs as epochs
 from pipelines.sources.failures import one_line
 from pipelines.sources.kraft_log import OWNER_COLUMNS
 from pipelines.tables import gold, silver
@@ -46,20 +47,22 @@ def leader_epochs(logs: DataFrame, replicas: DataFrame | None = None) -> DataFra
     """The leader epochs that each replica knows: the columns of silver.leader_epochs without
     capture_id."""
     rows = [_of_logs(_heads(logs)), *_of_replicas(replicas)]
-    return _clusters(silver.LEADER_EPOCHS, rows, SILVER_NODES[silver.LEADER_EPOCHS])
+    return _clusters(
+        silver.LEADER_EPOCHS, rows, lambda of: epochs.leader_epochs(of.bronze, of.held)
+    )
 
 
 def leader_epoch_history(logs: DataFrame, replicas: DataFrame | None = None) -> DataFrame:
     """Who led when: the columns of gold.leader_epoch_history."""
     rows = [_of_logs(_heads(logs)), *_of_replicas(replicas)]
-    return _clusters(gold.LEADER_EPOCH_HISTORY, rows, _without_replay(gold.LEADER_EPOCH_HISTORY))
+    return _clusters(gold.LEADER_EPOCH_HISTORY, rows, _history)
 
 
 def divergence_points(logs: DataFrame, replicas: DataFrame | None = None) -> DataFrame:
     """Whether the logs of each two replicas diverge, and where: the columns of
     gold.divergence_points without those of captures."""
     rows = [_of_logs(_heads(logs)), *_of_replicas(replicas)]
-    return _clusters(gold.DIVERGENCE_POINTS, rows, _without_replay(gold.DIVERGENCE_POINTS))
+    return _clusters(gold.DIVERGENCE_POINTS, rows, _divergence)
 
 
 def snapshot_validity(
@@ -74,7 +77,7 @@ def snapshot_validity(
     _refuse_other_key(snapshots, logs)
     of_snapshots = snapshots.withColumn("what", F.lit(SNAPSHOT))
     rows = [_of_logs(logs), of_snapshots, *_of_replicas(replicas)]
-    return _clusters(gold.SNAPSHOT_VALIDITY, rows, _by_replay, with_findings=True)
+    return _clusters(gold.SNAPSHOT_VALIDITY, rows, _validity, with_findings=True)
 
 
 def _heads(logs: DataFrame) -> DataFrame:
@@ -96,22 +99,19 @@ def _of_replicas(replicas: DataFrame | None) -> list[DataFrame]:
     return [replicas.select(*OWNER_COLUMNS, F.lit(REPLICA).alias("what"), whole)]
 
 
-def _without_replay(contract: Contract) -> _Made:
-    made = GOLD_NODES[contract]
-    return lambda of: made(Gold(of, of.committed, _NOT_REPLAYED))
+def _history(of: Silver) -> Iterable[Row]:
+    return history.leader_epoch_history(
+        of.cluster_id, known_epochs(of.bronze, of.control), of.groups
+    )
 
 
-_NOT_REPLAYED = Records(LENGTHS.empty_table(), (), ())
+def _divergence(of: Silver) -> Iterable[Row]:
+    return divergence.divergence_points(of.groups, of.bronze.captures)
 
 
-def _by_replay(of: Silver) -> Iterable[Row]:
-    """Rows of gold.snapshot_validity."""
-    bronze = of.bronze
-    records = bronze.records, bronze.snapshot_records
-    tails = tails_of(of.held, of.committed)
-    found = replayed(HeldLog.of(of.committed, records, bronze.snapshots, tails))
-    gold_of = Gold(of, of.committed, replace(_NOT_REPLAYED, compared=found.compared))
-    return GOLD_NODES[gold.SNAPSHOT_VALIDITY](gold_of)
+def _validity(of: Silver) -> Iterable[Row]:
+    _, found = replayed_whole(BranchReader(of.tables), of.log, of.agreed, of.asked)
+    return validity.snapshot_validity(validity.judged_snapshots(of.bronze, found.compared))
 
 
 def _clusters(
@@ -124,9 +124,7 @@ def _clusters(
 
     def make(rows: pa.Table) -> pa.Table:
         with one_line():
-            cluster_id = cluster_id_of(rows)
-            of = Silver(cluster_id, bronze_rows(rows, with_findings=with_findings))
-            found = [*made(of)]
+            found = [*made(cluster_of(rows, with_findings=with_findings))]
         values = {name: [row[name] for row in found] for name in kinds.names}
         return pa.Table.from_pydict(values, kinds)
 
