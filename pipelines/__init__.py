@@ -9,6 +9,7 @@ it, with Spark or without it. docs/reference/the-lake.md lists the tables.
   `changed_clusters`, `last_build`: what is derived anew. `table_functions`: which function makes
   which table; `cluster`, `silver`, `gold`, `replay`: these functions. `judge_lake`: all tables
   judged by `quality`.
+- Without a lake: `frames`, the same functions for DataFrames of `sources`.
 - Out: `report`, `feeds`, `lineage`.
 - Spark: `spark` (session, jars, Java). `conf_files`: settings. `cyclic_garbage`: the collector.
 """
