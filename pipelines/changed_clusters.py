@@ -11,6 +11,7 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 
+from pipelines.dialects import DATA_FUSION
 from pipelines.last_build import ClusterState, LastBuild
 from pipelines.stages.output import Replaced
 from pipelines.stages.pins import Pins
@@ -140,8 +141,8 @@ class ChangedClusters:
         return {one: ClusterSize(records[one], size[one]) for one in self.changed}
 
     def _counts(self, contract: Contract) -> dict[str, int]:
-        name = contract.name.replace(".", "_")
-        query = f"SELECT cluster_id, count(*) AS n FROM {name} GROUP BY cluster_id"  # noqa: S608
+        name = DATA_FUSION.identifier(contract.name.replace(".", "_"))
+        query = f"SELECT cluster_id, count(*) AS n FROM {name} GROUP BY cluster_id"
         rows = self.pins.answer([contract.name], query)
         return {row["cluster_id"]: row["n"] for batch in rows for row in batch.to_pylist()}
 

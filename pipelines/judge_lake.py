@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from functools import partial
 
 from pipelines.changed_clusters import ChangedClusters, packed
-from pipelines.delta.small import of_clusters
+from pipelines.dialects import DATA_FUSION
 from pipelines.lake import Lake
 from pipelines.lake.delta_rs import newest_versions
 from pipelines.lake.lock import between_ingests
@@ -44,7 +44,7 @@ class JudgedClusters:
 def judge_clusters(unit: JudgedClusters, pins: Pins) -> UnitResult:
     """Judges the rows. Raises what delta-rs raises."""
     rows = {
-        name: f"(SELECT * FROM {table_name(name)} WHERE {of_clusters(unit.clusters)})"  # noqa: S608
+        name: f"(SELECT * FROM {table_name(name)} WHERE {DATA_FUSION.of_clusters(unit.clusters)})"
         for name in unit.tables
     }
     contracts = [SUITES[name].contract for name in unit.tables]

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from pipelines.changed_clusters import files_of, offset_ranges
 from pipelines.cluster.branch_facts import added
-from pipelines.delta.small import of_clusters
+from pipelines.dialects import DATA_FUSION
 from pipelines.replay.compared import folded
 from pipelines.replay.plan import PlannedSnapshot, ReplayPlan
 from pipelines.replay.planning import planned
@@ -183,7 +183,9 @@ class LargeClusters:
         known = {
             one
             for one in records
-            if stages.pins.columns(contract, ["offset"], f"{of_clusters([one])} LIMIT 1").num_rows
+            if stages.pins.columns(
+                contract, ["offset"], f"{DATA_FUSION.of_clusters([one])} LIMIT 1"
+            ).num_rows
         }
         units: list[compare.Changed] = []
         for number, result in enumerate(self.stages.results):

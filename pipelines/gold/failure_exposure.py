@@ -11,7 +11,7 @@ from datafusion import RuntimeEnvBuilder, SessionConfig, SessionContext
 from pyarrow.dataset import Dataset
 
 from pipelines.cluster.rows import Row
-from pipelines.delta.small import text
+from pipelines.dialects import DATA_FUSION
 from pipelines.gold.health_rules import JUDGED, STATE, STEP, WATCHED_ENTITIES, told
 
 COLUMNS = (
@@ -49,8 +49,8 @@ def _history(versions: pa.Table | Dataset, look: Mapping[str, Any]) -> Iterator[
 
 def _query(look: Mapping[str, Any]) -> str:
     begin, end = int(look["from_offset"]), int(look["end_offset"])
-    judged = ", ".join(map(text, JUDGED))
-    watched = ", ".join(map(text, sorted(WATCHED_ENTITIES)))
+    judged = ", ".join(map(DATA_FUSION.literal, JUDGED))
+    watched = ", ".join(map(DATA_FUSION.literal, sorted(WATCHED_ENTITIES)))
     kinds = {"state": STATE, "step": STEP, "judged": judged, "watched": watched}
     return _HISTORY.format(begin=begin, end=end, **kinds)
 

@@ -32,8 +32,9 @@ from pipelines.replay.history import History
 from pipelines.replay.parts import OF_LOG, OF_TAIL, SOURCE_OF_SNAPSHOT, Part
 from pipelines.replay.parts import batches_of as rows_in
 from pipelines.replay.plan import PlannedSnapshot, ReplayPlan
-from pipelines.replay.planning import Surveyed, surveyed
+from pipelines.replay.planning import Surveyed, planned, surveyed
 from pipelines.replay.written import WRITTEN
+from pipelines.silver.committed_log import AgreedBranch
 
 
 @dataclass(frozen=True)
@@ -114,6 +115,18 @@ def replayed(reader: BranchReader, log: BranchLog, plan: ReplayPlan) -> Replayed
         for kind in (WRITTEN, REPLAYED)
     )
     return Replayed(written, compared.to_pylist())
+
+
+def replayed_whole(
+    reader: BranchReader, log: BranchLog, agreed: AgreedBranch, asked: BranchQuestions
+) -> tuple[list[SurveyedPiece], Replayed]:
+    """Surveys and replays a cluster whose records one process holds. agreed: the branch as ranges
+    of runs. Raises what delta-rs raises."""
+    pieces = [survey(reader, piece, asked) for piece in log.pieces]
+    contents = {one.content_sha256: one for one in log.snapshots}.values()
+    partial_contents = [one.content_sha256 for one in contents if has_unknown(reader, one)]
+    plan = planned(agreed, [one.surveyed for one in pieces], log.snapshots, partial_contents)
+    return pieces, replayed(reader, log, plan)
 
 
 _Due: TypeAlias = tuple[int, str, PlannedSnapshot | LostTail]

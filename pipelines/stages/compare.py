@@ -39,7 +39,7 @@ def compare_changes(unit: Changed, pins: Pins) -> UnitResult:
     names = contract.column_names
     files = data_set(pins.lake.path_of(contract), unit.files)
     after = files.to_table([*names], within)
-    where = f'{out.rows_before(contract)} AND "offset" >= {unit.low} AND "offset" < {unit.high}'
+    where = f'{out.rows_before(contract)} AND "offset" >= {unit.low:d} AND "offset" < {unit.high:d}'
     before = pins.columns(contract, names, where)
     out.put_changes(contract, before, after.cast(contract.arrow_schema))
     return out.result()

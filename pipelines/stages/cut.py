@@ -17,7 +17,7 @@ from pipelines.cluster.branch import BranchPiece
 from pipelines.cluster.branch_facts import BranchFacts, BranchQuestions
 from pipelines.cluster.rows import Row
 from pipelines.data_files import data_set
-from pipelines.delta.small import text
+from pipelines.dialects import DATA_FUSION, Sql
 from pipelines.gold.failure_exposure import health
 from pipelines.gold.inputs import Gold, Records, Silver
 from pipelines.gold.membership import RoundMember, members_of
@@ -61,20 +61,17 @@ class Offsets:
 
 def judge_offsets(unit: Offsets, pins: Pins) -> UnitResult:
     """Judges the batches and records. Tells the runs of batches, as rows of silver.log_runs."""
-    mine = f"cluster_id = {text(unit.cluster_id)}"
-    where = f"{mine} AND base_offset >= {unit.low} AND base_offset < {unit.high}"
+    mine = f"cluster_id = {DATA_FUSION.literal(unit.cluster_id)}"
+    where = f"{mine} AND base_offset >= {unit.low:d} AND base_offset < {unit.high:d}"
     judgements, left_out = _judged(pins, _RECORD_TABLES, where)
     tables = StoredTables(unit.cluster_id, pins, {}, leaves_out=bool(left_out))
     runs = log_runs(tables.log_batches(unit.low, unit.high))
     return UnitResult((), judgements, left_out, runs)
 
 
-def _judged(pins: Pins, contracts: Sequence[Contract], where: str) -> tuple[Any, Any]:
+def _judged(pins: Pins, contracts: Sequence[Contract], where: Sql) -> tuple[Any, Any]:
     names = [one.name for one in contracts]
-    rows = {
-        name: f"(SELECT * FROM {table_name(name)} WHERE {where})"  # noqa: S608 - our own names
-        for name in names
-    }
+    rows = {name: f"(SELECT * FROM {table_name(name)} WHERE {where})" for name in names}
     judgements, left_out = judge_stored(partial(pins.answer, names), contracts, rows)
     return (*judgements,), (*left_out,)
 
@@ -119,7 +116,7 @@ def agree(unit: Agreeing, pins: Pins) -> UnitResult:
     judged = judge_layer({one: rows for one, rows in few.items() if one is not bronze.SNAPSHOTS})
     for one in judged.values():
         out.note(one)
-    mine = f"cluster_id = {text(unit.cluster_id)}"
+    mine = f"cluster_id = {DATA_FUSION.literal(unit.cluster_id)}"
     judgements, left_out = _judged(pins, _SNAPSHOT_TABLES, mine)
     out.judgements += judgements
     out.left_out += left_out

@@ -20,8 +20,7 @@ from pipelines.gold.metadata_changes import metadata_changes
 from pipelines.gold.metadata_history import metadata_history
 from pipelines.gold.state_ranges import state_ranges
 from pipelines.quality.judge import judge_layer
-from pipelines.replay.planning import planned
-from pipelines.replay.reading import BranchReader, has_unknown, replayed, survey
+from pipelines.replay.reading import BranchReader, replayed_whole
 from pipelines.silver.log_runs import log_runs
 from pipelines.stages.output import Output, Replaced, UnitResult, table_of
 from pipelines.stages.pins import Pins
@@ -82,16 +81,11 @@ def _tables(of: Silver) -> dict[Contract, pa.Table]:
     """All tables of silver and gold of a cluster."""
     made = {one: table_of(one, node(of)) for one, node in SILVER_FUNCTIONS.items()}
     reader = BranchReader(of.tables)
-    surveyed = [survey(reader, piece, of.asked) for piece in of.log.pieces]
+    surveyed, found = replayed_whole(reader, of.log, of.agreed, of.asked)
     committed = [one.committed for one in surveyed]
     made[silver.COMMITTED_LOG] = table_of(
         silver.COMMITTED_LOG, joined(silver.COMMITTED_LOG, committed)
     )
-    contents = {one.content_sha256: one for one in of.log.snapshots}.values()
-    partial_contents = [one.content_sha256 for one in contents if has_unknown(reader, one)]
-    pieces = [one.surveyed for one in surveyed]
-    plan = planned(of.agreed, pieces, of.log.snapshots, partial_contents)
-    found = replayed(reader, of.log, plan)
     ranges = state_ranges(found.written).to_pylist()
     facts = added(one.facts for one in surveyed)
     history = table_of(gold.METADATA_HISTORY, metadata_history(found.written))
