@@ -189,7 +189,7 @@ def survey_piece(unit: Piece, pins: Pins) -> UnitResult:
     found = survey(reader, unit.of, unit.asked)
     out = Output(pins, _NOTHING)
     before = unit.before
-    if unit.is_within_run:  # whose offsets have no gap
+    if unit.is_within_run and found.committed.num_rows:  # a run's offsets have no gap
         first = found.committed["offset"][0].as_py()
         before = _entry(unit.cluster_id, first - 1, unit.of[0].leader_epoch)
     out.put(silver.COMMITTED_LOG, found.committed, [] if before is None else [before])
