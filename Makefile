@@ -65,8 +65,8 @@ package: setup ## dist/: the code as a zip and its Python packages as an archive
 	@$(BIN)/python packaging/jobs_zip.py $(DIST)/kraftlake-jobs.zip
 	@$(BIN)/python packaging/python_environment.py $(DIST)/kraftlake-environment.tar.gz
 
-demo: setup ## the main job on real Kafka metadata logs: ingest, build, query
-	@$(BIN)/kraftlake demo
+demo: setup ## both jobs by Spark on real Kafka metadata logs, then ten questions
+	@$(BIN)/kraftlake demo --engine spark
 
 # Airflow's dependencies and kraftlake's don't go together: it submits to .venv, and imports nothing
 # from there. Made anew when the lock changes, as .venv is.

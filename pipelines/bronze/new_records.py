@@ -55,6 +55,11 @@ class DecodedPart:
     file: NewFile | None
     unreadable: tuple[Row, ...]
 
+    @property
+    def files(self) -> tuple[NewFile, ...]:
+        """The file, if there is one."""
+        return () if self.file is None else (self.file,)
+
 
 def write_new_records(
     lake: delta.Lake,

@@ -22,7 +22,7 @@ import numpy as np
 import pyarrow as pa
 
 from pipelines.runners.attempt import Attempted, attempt
-from pipelines.runners.runner import Runner, StageRun
+from pipelines.runners.runner import Runner
 from pipelines.runners.stage import Result, Stage, Unit
 
 if TYPE_CHECKING:
@@ -91,18 +91,17 @@ class SparkRunner(Runner):
         with _described(self.spark, f"{walk.name}: {len(groups)} units ({walk.grain})"):
             found = tasks.mapInArrow(walking, _ATTEMPTED_DDL).toArrow()
         results = self._results(found, len(groups))
-        seconds, busy_s = time.monotonic() - started, sum(one.seconds for one in results)
-        self.ran.append(
-            StageRun(walk.name, walk.grain.value, len(groups), len(groups), seconds, busy_s)
-        )
         for one in results:
             if one.error is not None:
                 raise one.error
         nothing: Iterator[pa.RecordBatch] = iter(())
-        return [
+        given = [
             function(group, rows=nothing) if one.result is None else one.result
             for group, one in zip(groups, results, strict=True)
         ]
+        seconds, busy_s = time.monotonic() - started, sum(one.seconds for one in results)
+        self.note(walk, given, len(packs) + len(groups), seconds, busy_s)
+        return given
 
     def _results(self, found: pa.Table, count: int) -> list[Attempted]:
         """What came of each unit; of a group without rows nothing came."""

@@ -44,6 +44,11 @@ class UnitResult:
     left_out: tuple[LeftOut, ...] = ()
     told: Any = None
 
+    @property
+    def files(self) -> tuple[NewFile, ...]:
+        """All files."""
+        return tuple(file for one in self.made for file in (*one.files, *one.changes))
+
 
 @dataclass(frozen=True, slots=True)
 class Replaced:
