@@ -59,13 +59,7 @@ def run(app: typer.Typer, arguments: list[str]) -> int:
 
 def _invoke(app: typer.Typer, arguments: list[str]) -> int:
     try:
-        if VARIABLE in os.environ:
-            keep_within(default_bound())
-        asked = _narrowed(app, _command(app, arguments))
-        found = asked(args=arguments or ["--help"], prog_name="kraftlake", standalone_mode=False)
-        if found is None or isinstance(found, int):  # --help and --version run no command.
-            return found or 0
-        return run_command(found)
+        return _ran(app, arguments)
     except (BrokenPipeError, KeyboardInterrupt):
         raise
     except SystemExit as ending:  # typer - typer turns a closed pipe into this.
@@ -86,6 +80,16 @@ def _invoke(app: typer.Typer, arguments: list[str]) -> int:
         if not _is_of_an_engine(error):
             raise
         return _fail(f"{_OF_A_LAKE}: {_in_one_line(str(error))}", FAILED, error)
+
+
+def _ran(app: typer.Typer, arguments: list[str]) -> int:
+    if VARIABLE in os.environ:
+        keep_within(default_bound())
+    asked = _narrowed(app, _command(app, arguments))
+    found = asked(args=arguments or ["--help"], prog_name="kraftlake", standalone_mode=False)
+    if found is None or isinstance(found, int):  # --help and --version run no command.
+        return found or 0
+    return run_command(found)
 
 
 def _is_of_an_engine(error: BaseException) -> bool:

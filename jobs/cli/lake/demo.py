@@ -68,10 +68,8 @@ def run(options: DemoOptions) -> int:
     write_line("writing alone (split), and healed (final). Real Kafka wrote every byte.")
     write_line("")
     shown = paths_of(asked.paths)
-    engine_word = ["--engine", engine]
-    write_line(
-        f"$ {lake.command('ingest', '--build', *engine_word, '--order', asked.order, *shown)}"
-    )
+    words = ["--build", "--engine", engine, "--order", ",".join(ORDER), *shown]
+    write_line(f"$ {lake.command('ingest', *words)}")
     with stage_runs() as ran:
         if ingest.run(asked):
             return _FAILED
@@ -94,9 +92,7 @@ def _show_stages(ran: Sequence[StageRun], engine: Engine) -> None:
     rows = []
     for name, grain in dict.fromkeys((one.name, one.grain) for one in ran):
         some = [one for one in ran if one.name == name]
-        counts = [
-            sum(getattr(one, of) for one in some) for of in ("units", "tasks", "rows", "files")
-        ]
+        counts = [sum(getattr(one, of) for one in some) for of in counted]
         rows.append((name, grain, *counts, f"{sum(one.seconds for one in some):.1f}"))
     write_line("")
     write_table(("stage", "grain", "units", tasks, "rows", "files", "seconds"), rows)
