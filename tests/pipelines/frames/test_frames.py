@@ -10,13 +10,16 @@ from pathlib import Path
 import pytest
 from pyspark.errors import PySparkException, PySparkValueError
 from pyspark.sql import SparkSession
+from pyspark.testing import assertDataFrameEqual
 
 import kraftlake
 from pipelines.frames.tables import OF_CAPTURES
+from pipelines.tables import gold
 from tests.pipelines.frames.compared import TABLES, Sources
 
 pytestmark = pytest.mark.spark
 REPOSITORY = Path(__file__).parents[3]
+NODES = ("1", "2", "3", "11", "12")
 
 
 @pytest.fixture
@@ -137,3 +140,21 @@ def test_frames_of_one_node_and_of_all_agree_on_that_node(sources: Sources) -> N
     alone = kraftlake.leader_epochs(sources.logs.where("node_id = 2"))
     of_all = kraftlake.leader_epochs(sources.logs).where("node_id = 2")
     assert sorted(alone.collect()) == sorted(of_all.collect())
+
+
+def test_by_uri_the_frames_say_the_same_as_by_path(
+    spark: SparkSession, split: Path, sources: Sources
+) -> None:
+    by_uri = Sources(
+        *(
+            spark.read.format(name).load(split.as_uri())
+            for name in ("kraft_log", "kraft_snapshot", "kraft_replica")
+        )
+    )
+    folders = {row.directory for row in by_uri.replicas.select("directory").collect()}
+    assert folders == {f"{(split / node).as_uri()}/__cluster_metadata-0" for node in NODES}
+    expected = sources.table(gold.DIVERGENCE_POINTS, None)
+    for replicas in (None, by_uri.replicas):
+        assertDataFrameEqual(by_uri.table(gold.DIVERGENCE_POINTS, replicas), expected)
+    node = spark.read.format("kraft_log").load(f"{(split / '2').as_uri()}/__cluster_metadata-0")
+    assert [row.node_id for row in node.select("node_id").distinct().collect()] == [2]
