@@ -25,7 +25,7 @@ help: ## list the targets
 setup: ## make .venv, with everything pinned (the first time takes some minutes)
 	@set -e; \
 	key=$$({ cat requirements.lock pyproject.toml; pwd; \
-		for name in replica pipelines jobs; do test -d $$name && echo $$name; done; \
+		for name in replica pipelines jobs kraftlake; do test -d $$name && echo $$name; done; \
 		} | cksum); \
 	if test "$$(cat $(STAMP) 2>/dev/null)" = "$$key" && $(BIN)/python -c '' 2>/dev/null; then \
 		exit 0; \
@@ -65,8 +65,8 @@ package: setup ## dist/: the code as a zip and its Python packages as an archive
 	@$(BIN)/python packaging/jobs_zip.py $(DIST)/kraftlake-jobs.zip
 	@$(BIN)/python packaging/python_environment.py $(DIST)/kraftlake-environment.tar.gz
 
-demo: setup ## the main job on real Kafka metadata logs: ingest, build, query
-	@$(BIN)/kraftlake demo
+demo: setup ## both jobs by Spark on real Kafka metadata logs, then ten questions
+	@$(BIN)/kraftlake demo --engine spark
 
 # Airflow's dependencies and kraftlake's don't go together: it submits to .venv, and imports nothing
 # from there. Made anew when the lock changes, as .venv is.
@@ -174,5 +174,5 @@ man: setup ## dist/man: a man page for each command
 clean: ## remove .venv and everything that tools leave behind
 	@rm -rf $(VENV) .venv-lock .venv-airflow .venv-audit .demo build dist *.egg-info \
 		.pytest_cache .mypy_cache .ruff_cache .hypothesis
-	@find replica pipelines jobs tests -name __pycache__ -type d -prune -exec rm -rf {} + \
+	@find replica pipelines jobs kraftlake tests -name __pycache__ -type d -prune -exec rm -rf {} + \
 		2>/dev/null || true

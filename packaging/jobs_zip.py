@@ -1,4 +1,5 @@
-"""The code as one zip for `spark-submit --py-files`: replica, pipelines, jobs, conf.
+"""The code as one zip for `spark-submit --py-files`: replica, pipelines, jobs, kraftlake, conf, and
+the modules by which Spark finds the data sources.
 
     python packaging/jobs_zip.py dist/kraftlake-jobs.zip
 
@@ -15,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-PACKAGES = ("jobs", "pipelines", "replica")
+PACKAGES = ("jobs", "kraftlake", "pipelines", "replica")
 CONF = ("kraftlake.toml", "spark-defaults.conf", "spark-local.conf", "log4j2.properties")
 """The files of the folder conf that pipelines.spark.session looks for beside the code, and those
 that these need."""
@@ -29,6 +30,7 @@ def files(root: Path) -> Iterator[Path]:
         for path in (root / package).rglob("*"):
             if path.is_file() and "__pycache__" not in path.parts:
                 yield path
+    yield from root.glob("pyspark_*.py")
     yield from (root / "conf" / name for name in CONF)
 
 

@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from pipelines import delta
-from pipelines.changed_clusters import DERIVED, ChangedClusters, ClusterSize, packed
+from pipelines.changed_clusters import DERIVED, ChangedClusters, ClusterSize, check_ingested, packed
 from pipelines.gold.membership import Entries, RoundMember, membership_findings, wanted_offsets
-from pipelines.lake.delta_rs import newest_versions, open_if_there
+from pipelines.lake.delta_rs import newest_versions
 from pipelines.lake.lock import between_ingests
 from pipelines.large_clusters import LargeClusters
 from pipelines.last_build import last_build
@@ -28,7 +28,6 @@ from pipelines.stages.pins import Pins
 from pipelines.stages.run import BuildStages
 from pipelines.stages.whole import Clusters, derive
 from pipelines.tables import bronze, gold
-from replica.errors import UsageError
 
 _MOST_RECORDS = 200_000
 """The most records of a cluster that is derived in one unit: a record takes a kilobyte or two."""
@@ -55,11 +54,7 @@ def build(
     Raises UsageError where the lake has no bronze tables, CorruptDataError where rows break an
     expectation that stops a build (then nothing is committed), and what delta-rs raises.
     """
-    if open_if_there(lake, bronze.CAPTURES.name) is None:
-        raise UsageError(
-            f"{lake.root} has no bronze tables: run "
-            f"`{lake.command('ingest', 'PATH...')}` first, or name another lake"
-        )
+    check_ingested(lake)
     with between_ingests(lake, progress):
         versions = {one.name: delta.size(lake, one).version for one in bronze.BRONZE}
     for contract in DERIVED:

@@ -10,8 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
+from pipelines.dialects import Sql
 
-def rounds_sql(where: str) -> str:
+
+def rounds_sql(where: Sql) -> Sql:
     """The query whose rows have the fields of Round, in the dialect of delta-rs; the oldest round
     first.
 

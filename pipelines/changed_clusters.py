@@ -11,6 +11,9 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 
+from pipelines.dialects import DATA_FUSION
+from pipelines.lake import Lake
+from pipelines.lake.delta_rs import open_if_there
 from pipelines.last_build import ClusterState, LastBuild
 from pipelines.stages.output import Replaced
 from pipelines.stages.pins import Pins
@@ -18,11 +21,21 @@ from pipelines.tables import bronze
 from pipelines.tables.contract import Contract
 from pipelines.tables.gold import GOLD
 from pipelines.tables.silver import SILVER
+from replica.errors import UsageError
 
 DERIVED = (*SILVER, *GOLD)
 _CAPTURES = """\
 SELECT cluster_id, max(ingest_seq) AS newest, count(*) AS captures FROM bronze_captures
 GROUP BY cluster_id"""
+
+
+def check_ingested(lake: Lake) -> None:
+    """Raises UsageError where the lake has no bronze tables."""
+    if open_if_there(lake, bronze.CAPTURES.name) is None:
+        raise UsageError(
+            f"{lake.root} has no bronze tables: run "
+            f"`{lake.command('ingest', 'PATH...')}` first, or name another lake"
+        )
 
 
 @dataclass(frozen=True)
@@ -140,8 +153,8 @@ class ChangedClusters:
         return {one: ClusterSize(records[one], size[one]) for one in self.changed}
 
     def _counts(self, contract: Contract) -> dict[str, int]:
-        name = contract.name.replace(".", "_")
-        query = f"SELECT cluster_id, count(*) AS n FROM {name} GROUP BY cluster_id"  # noqa: S608
+        name = DATA_FUSION.identifier(contract.name.replace(".", "_"))
+        query = f"SELECT cluster_id, count(*) AS n FROM {name} GROUP BY cluster_id"
         rows = self.pins.answer([contract.name], query)
         return {row["cluster_id"]: row["n"] for batch in rows for row in batch.to_pylist()}
 

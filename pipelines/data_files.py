@@ -129,6 +129,15 @@ def write_parquet(path: Path, batches: pa.RecordBatchReader) -> int:
     return count
 
 
+def values_of(path: str, column: str) -> list[Any]:
+    """The values of a column of a Parquet file; empty where the file has no such column. Raises
+    OSError, and ValueError for a file that is none."""
+    if column not in pq.read_schema(path).names:
+        return []
+    found: list[Any] = pq.ParquetFile(path).read(columns=[column]).column(0).to_pylist()
+    return found
+
+
 @contextmanager
 def _opened(folder: str) -> Iterator[tuple[fs.FileSystem, str]]:
     if not is_uri(folder):

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 
-from pipelines.changed_clusters import ChangedClusters, packed
-from pipelines.delta.small import of_clusters
+from pipelines.changed_clusters import ChangedClusters, check_ingested, packed
+from pipelines.dialects import DATA_FUSION
 from pipelines.lake import Lake
 from pipelines.lake.delta_rs import newest_versions
 from pipelines.lake.lock import between_ingests
@@ -44,7 +44,7 @@ class JudgedClusters:
 def judge_clusters(unit: JudgedClusters, pins: Pins) -> UnitResult:
     """Judges the rows. Raises what delta-rs raises."""
     rows = {
-        name: f"(SELECT * FROM {table_name(name)} WHERE {of_clusters(unit.clusters)})"  # noqa: S608
+        name: f"(SELECT * FROM {table_name(name)} WHERE {DATA_FUSION.of_clusters(unit.clusters)})"
         for name in unit.tables
     }
     contracts = [SUITES[name].contract for name in unit.tables]
@@ -56,7 +56,9 @@ def judge_lake(
     lake: Lake, runner: Runner, progress: Callable[[str], None], run_id: str | None = None
 ) -> Sequence[TableResult]:
     """The results of all tables that the lake has. They are written into the lake, too. Nothing is
-    derived or left out. progress, run_id: as in pipelines.build.build."""
+    derived or left out. progress, run_id: as in pipelines.build.build. Raises UsageError where the
+    lake has no bronze tables."""
+    check_ingested(lake)
     with between_ingests(lake, progress):
         pins = Pins(lake, newest_versions(lake, SUITES))
     clusters = ChangedClusters(pins, None)

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
+
+import pyarrow as pa
 
 from pipelines.changed_clusters import files_of, offset_ranges
 from pipelines.cluster.branch_facts import added
-from pipelines.delta.small import of_clusters
+from pipelines.data_files import NewFile
+from pipelines.dialects import DATA_FUSION
 from pipelines.replay.compared import folded
 from pipelines.replay.plan import PlannedSnapshot, ReplayPlan
 from pipelines.replay.planning import planned
-from pipelines.runners.stage import Grain
-from pipelines.stages import compare, cut
+from pipelines.runners.spark import SparkRunner
+from pipelines.runners.stage import Grain, Stage
+from pipelines.stages import buckets, compare, cut
 from pipelines.stages.output import Replaced, UnitResult
 from pipelines.stages.run import BuildStages
 from pipelines.tables import bronze, gold, silver
@@ -121,46 +126,76 @@ class LargeClusters:
 
     def _replay(
         self, agreed: Sequence[cut.Agreed], plans: dict[str, ReplayPlan]
-    ) -> dict[str, list[tuple[cut.BucketTold, UnitResult]]]:
+    ) -> dict[str, list[tuple[buckets.BucketTold, UnitResult]]]:
         """What each bucket of each cluster's replay tells."""
         units = []
         for one in agreed:
             plan = plans[one.cluster_id]
             if plan.runs or plan.snapshots:
-                buckets = buckets_for(self.stages.runner.at_once, one.entries)
+                count = buckets_for(self.stages.runner.at_once, one.entries)
                 units += [
-                    cut.Bucket(
-                        one.cluster_id, bucket, buckets, one.log, plan, one.entries // buckets
+                    buckets.Bucket(
+                        one.cluster_id, bucket, count, one.log, plan, one.entries // count
                     )
-                    for bucket in range(buckets)
+                    for bucket in range(count)
                 ]
-        written = [gold.METADATA_HISTORY, gold.METADATA_CHANGES]
-        told = self.stages.run("replay", Grain.BUCKET, cut.replay_bucket, units, written)
-        found: dict[str, list[tuple[cut.BucketTold, UnitResult]]] = {
+        told = self._walked(units)
+        found: dict[str, list[tuple[buckets.BucketTold, UnitResult]]] = {
             one.cluster_id: [] for one in agreed
         }
         for unit, result in zip(units, told, strict=True):
             found[unit.cluster_id].append((result.told, result))
         return found
 
+    def _walked(self, units: Sequence[buckets.Bucket]) -> list[UnitResult]:
+        """What the buckets give. Spark reads the records once, and shuffles them to the buckets;
+        without it each bucket reads the records that it needs."""
+        stages = self.stages
+        if not isinstance(stages.runner, SparkRunner) or len(units) < 2:
+            written = [gold.METADATA_HISTORY, gold.METADATA_CHANGES]
+            return stages.run("replay", Grain.BUCKET, buckets.replay_bucket, units, written)
+        stages.progress(f"replay: {len(units)} of grain {Grain.BUCKET.value}, by a shuffle")
+        spread: Stage[buckets.Spread, Iterator[pa.RecordBatch]] = Stage(
+            "spread",
+            Grain.BRANCH_RANGE,
+            partial(buckets.spread_records, pins=stages.pins),
+            weight=lambda unit: unit.records,
+        )
+        walk: Stage[Any, UnitResult] = Stage(
+            "replay", Grain.BUCKET, partial(buckets.walk_bucket, pins=stages.pins)
+        )
+        spreads = [
+            one
+            for number, unit in enumerate(units)
+            if not unit.bucket
+            for one in buckets.spread_units(unit, number)
+        ]
+        found = stages.runner.shuffle(
+            spread, spreads, buckets.SPREAD_GROUPS, ("position", "source", "offset"), walk, units
+        )
+        stages.results += found
+        return found
+
     def _compare_changes(self, records: dict[str, int]) -> None:
         """Puts the rows that differ in the place of new files of gold.metadata_changes, for
-        clusters of which the table has rows."""
+        clusters of which the table has rows. The files of all buckets are compared together."""
         contract = gold.METADATA_CHANGES
         stages = self.stages
         known = {
             one
             for one in records
-            if stages.pins.columns(contract, ["offset"], f"{of_clusters([one])} LIMIT 1").num_rows
+            if stages.pins.columns(
+                contract, ["offset"], f"{DATA_FUSION.of_clusters([one])} LIMIT 1"
+            ).num_rows
         }
-        units: list[compare.Changed] = []
+        new: dict[str, list[NewFile]] = {one: [] for one in known}
         for number, result in enumerate(self.stages.results):
             kept, files = compare.without(result, contract)
             clusters = {one.cluster_id for one in result.judgements if one.table == contract.name}
-            if files and clusters <= known:
+            if clusters and clusters <= known:  # then it is one: the result is of a bucket
                 self.stages.results[number] = kept
-                for one in clusters:
-                    units += compare.changes(one, files)
+                new[min(clusters)] += files
+        units = [unit for one, files in new.items() for unit in compare.changes(one, files)]
         self.stages.run(
             "compare changes", Grain.BRANCH_RANGE, compare.compare_changes, units, [contract]
         )

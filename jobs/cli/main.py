@@ -28,6 +28,7 @@ from jobs.cli.commands import (
 )
 from jobs.cli.commands.help_pages import GroupedCommands
 from jobs.cli.commands.parameters import add
+from jobs.cli.memory_bound import run_one_command
 from jobs.cli.outcome import run
 from jobs.cli.output import use_utf8, write_line
 from pipelines.capture import patience
@@ -138,6 +139,7 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     leave_out_current_folder()
     use_utf8()
     shell.answer_shells()
+    run_one_command()
     code = run(app, sys.argv[1:] if arguments is None else arguments)
     if patience.goes_on():
         sys.stdout.flush()

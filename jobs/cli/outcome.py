@@ -13,6 +13,7 @@ import typer
 from typer.models import CommandInfo
 
 from jobs.cli.commands.parameters import run_command
+from jobs.cli.memory_bound import VARIABLE, default_bound, keep_within
 from jobs.cli.output import error_line
 from replica.errors import KraftlakeError, UsageError
 from replica.installation import line_that_adds
@@ -31,6 +32,9 @@ _NO_MEMORY = (
     "there is not enough memory for this: name fewer directories at a time, "
     "or give the process more"
 )
+_OF_A_LAKE = "a table of the lake can't be read or written"
+_ENGINES = ("deltalake", "_internal", "datafusion")
+"""Top modules of the errors of delta-rs, whose own module is _internal, and of DataFusion."""
 _TRACEBACK = "Traceback (most recent call last):"
 _EXTRA_WITH = {"pyarrow": "s3", "numba": "scan", "numpy": "scan"}
 _EXTRAS_OF_THEIR_OWN = {"duckdb": "duckdb", "mcp": "mcp"}
@@ -55,11 +59,7 @@ def run(app: typer.Typer, arguments: list[str]) -> int:
 
 def _invoke(app: typer.Typer, arguments: list[str]) -> int:
     try:
-        asked = _narrowed(app, _command(app, arguments))
-        found = asked(args=arguments or ["--help"], prog_name="kraftlake", standalone_mode=False)
-        if found is None or isinstance(found, int):  # --help and --version run no command.
-            return found or 0
-        return run_command(found)
+        return _ran(app, arguments)
     except (BrokenPipeError, KeyboardInterrupt):
         raise
     except SystemExit as ending:  # typer - typer turns a closed pipe into this.
@@ -74,6 +74,27 @@ def _invoke(app: typer.Typer, arguments: list[str]) -> int:
         return _fail(_NO_MEMORY, FAILED, error)
     except Exception as error:  # noqa: BLE001 - users get a line, developers KRAFTLAKE_DEBUG
         return _unexpected(app, error, arguments)
+    except BaseException as error:
+        if not _is_of_an_engine(error):
+            raise
+        return _fail(f"{_OF_A_LAKE}: {_in_one_line(str(error))}", FAILED, error)
+
+
+def _ran(app: typer.Typer, arguments: list[str]) -> int:
+    if VARIABLE in os.environ:
+        keep_within(default_bound())
+    asked = _narrowed(app, _command(app, arguments))
+    found = asked(args=arguments or ["--help"], prog_name="kraftlake", standalone_mode=False)
+    if found is None or isinstance(found, int):  # --help and --version run no command.
+        return found or 0
+    return run_command(found)
+
+
+def _is_of_an_engine(error: BaseException) -> bool:
+    """Whether delta-rs or DataFusion has raised it, or has failed by a bug of its own, which is a
+    PanicException."""
+    kind = type(error)
+    return kind.__name__ == "PanicException" or kind.__module__.split(".")[0] in _ENGINES
 
 
 def _code_of(error: KraftlakeError) -> int:
@@ -85,6 +106,8 @@ def _code_of(error: KraftlakeError) -> int:
 def _unexpected(app: typer.Typer, error: Exception, arguments: list[str]) -> int:
     """Print the line of a wrong option, of a package that isn't installed, or of a bug. Returns the
     exit code."""
+    if _is_of_an_engine(error):
+        return _fail(f"{_OF_A_LAKE}: {_in_one_line(str(error))}", FAILED, error)
     if hasattr(error, "format_message"):  # typer's - typer's errors have no public base class.
         asked = " ".join(("kraftlake", *_command(app, arguments)))
         message = " ".join(str(error.format_message()).split()).rstrip(".")

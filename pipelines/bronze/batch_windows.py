@@ -8,7 +8,7 @@ logs are.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -21,6 +21,7 @@ from pipelines.bronze.captured import Captured
 from pipelines.bronze.files import new_segments
 from pipelines.bronze.log_ranges import LogRange
 from pipelines.delta.small import of_replica
+from pipelines.dialects import Sql
 from pipelines.tables.bronze import LOG_BATCHES
 from pipelines.tables.keys import REPLICA_KEYS, replica_of
 from replica.format.directory import SegmentFile
@@ -194,22 +195,23 @@ def _joined(stretches: Sequence[LogStretch]) -> Iterator[FoldWindow]:
 
 
 def _known_counts(
-    lake: delta.Lake, version: int, touched: Mapping[ReplicaId, str]
+    lake: delta.Lake, version: int, touched: Mapping[ReplicaId, Sql]
 ) -> dict[ReplicaId, int]:
     keys = ", ".join(REPLICA_KEYS)
-    where = " OR ".join(f"({condition})" for condition in touched.values())
-    query = f"SELECT {keys}, count(*) AS n FROM t WHERE {where} GROUP BY {keys}"  # noqa: S608
+    conditions: Iterable[Sql] = touched.values()
+    where = " OR ".join(f"({one})" for one in conditions)
+    query = f"SELECT {keys}, count(*) AS n FROM t WHERE {where} GROUP BY {keys}"
     rows = delta.answer(lake, LOG_BATCHES, query, version).to_pylist()
     return {replica_of(row): row["n"] for row in rows}
 
 
-def _known_offsets(lake: delta.Lake, version: int, touched: str) -> Longs:
-    query = f"SELECT base_offset FROM t WHERE {touched}"  # noqa: S608 - literals
+def _known_offsets(lake: delta.Lake, version: int, touched: Sql) -> Longs:
+    query = f"SELECT base_offset FROM t WHERE {touched}"
     found: Longs = delta.answer(lake, LOG_BATCHES, query, version)["base_offset"].to_numpy()
     return found
 
 
-def touched_by(one: Captured) -> str:
+def touched_by(one: Captured) -> Sql:
     """SQL of delta-rs for the rows of LOG_BATCHES that a capture may change.
 
     Bytes of the log that are known from the newest capture are in this capture too, so the rows of
@@ -225,7 +227,7 @@ def touched_by(one: Captured) -> str:
         if segment.scan.new_batches
     ]
     may_return = f" OR base_offset >= {min(new)}" if new else ""
-    is_known = " OR ".join(f"base_offset BETWEEN {start} AND {end - 1}" for start, end in held)
+    is_known = " OR ".join(f"base_offset BETWEEN {start:d} AND {end - 1:d}" for start, end in held)
     return f"{replica} AND NOT ({is_known}) AND (last_seen IS NULL{may_return})"
 
 

@@ -6,7 +6,7 @@ whether every record can be applied.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -16,7 +16,7 @@ from pipelines.runners.runner import Runner
 from pipelines.runners.stage import Grain, Stage
 from pipelines.tables.bronze import FINDINGS
 from replica.check.catalogue.snapshots import SNAPSHOT_NOT_KNOWN, SNAPSHOT_UNVERIFIED
-from replica.check.directory import gather, judge_directory, judge_snapshots
+from replica.check.directory import DirectoryFacts, gather, judge_directory, judge_snapshots
 from replica.check.examined import Examined
 from replica.check.landmarks import known_files
 from replica.check.replay_fold import FoldedImages
@@ -81,18 +81,37 @@ def judge_look(look: Look) -> JudgedLook:
     }
     examined = Examined(look.location, look.directory, contents)
     facts = gather(examined)
-    found: list[tuple[Finding, OffsetAndEpoch | None]] = [
-        (finding, None) for finding in judge_directory(facts, FoldedImages())
-    ]
-    for verdict in judge_snapshots(facts, {}):
-        found += [(finding, verdict.id) for finding in (*verdict.broken, *verdict.notes)]
+    found = [*judged(facts)]
     known = known_files(facts, [finding for finding, _ in found], look.known())
-    rows = [
-        _row(look, examined, finding, snapshot)
-        for finding, snapshot in found
-        if finding.rule not in (SNAPSHOT_UNVERIFIED, SNAPSHOT_NOT_KNOWN)  # gold decides these rules
-    ]
-    return JudgedLook(look.capture_id, tuple(rows), known)
+    keys = {"capture_id": look.capture_id, **asdict(look.replica)}
+    rows = tuple(keys | row for row in rows_of(examined, found))
+    return JudgedLook(look.capture_id, rows, known)
+
+
+Judged = tuple[Finding, OffsetAndEpoch | None]
+"""A finding, and the id of the complete snapshot that it is about."""
+
+
+def judged(facts: DirectoryFacts) -> Iterator[Judged]:
+    """What the rules say of a directory without a replay of its log."""
+    for finding in judge_directory(facts, FoldedImages()):
+        yield finding, None
+    for verdict in judge_snapshots(facts, {}):
+        for finding in (*verdict.broken, *verdict.notes):
+            yield finding, verdict.id
+
+
+def rows_of(examined: Examined, found: Iterable[Judged]) -> Iterator[Row]:
+    """The findings as rows of bronze.findings without the keys of capture and replica. Left out are
+    those of the rules that gold decides."""
+    for finding, snapshot in found:
+        if finding.rule not in (SNAPSHOT_UNVERIFIED, SNAPSHOT_NOT_KNOWN):
+            yield {
+                **finding_row(finding),
+                "file": examined.shown_file(finding.file),
+                "snapshot_end_offset": None if snapshot is None else snapshot.offset,
+                "snapshot_epoch": None if snapshot is None else snapshot.epoch,
+            }
 
 
 def _handed_over(look: Look) -> Look:
@@ -128,14 +147,3 @@ def _with_large(
         segments=tuple(map(changed, directory.segments)),
         deleted_segments=tuple(map(changed, directory.deleted_segments)),
     )
-
-
-def _row(look: Look, examined: Examined, finding: Finding, snapshot: OffsetAndEpoch | None) -> Row:
-    return {
-        "capture_id": look.capture_id,
-        **asdict(look.replica),
-        **finding_row(finding),
-        "file": examined.shown_file(finding.file),
-        "snapshot_end_offset": None if snapshot is None else snapshot.offset,
-        "snapshot_epoch": None if snapshot is None else snapshot.epoch,
-    }

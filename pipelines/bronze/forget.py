@@ -35,9 +35,9 @@ from pipelines.bronze.remaining import (
     remaining_snapshot,
 )
 from pipelines.bronze.snapshot_records import CHANGED_COLUMNS
-from pipelines.catalog.statements import literal
 from pipelines.delta import Lake, merge, overwrite, read, remove
 from pipelines.delta.small import of_replica
+from pipelines.dialects import SPARK
 from pipelines.lake.forgetting import Targets
 from pipelines.tables import bronze
 from pipelines.tables.contract import Contract
@@ -114,7 +114,7 @@ class _Forgetting:
     def _concerned(self) -> Column:
         """Condition for the rows of the replicas that lose a capture, with literals by which Delta
         leaves files out."""
-        return reduce(or_, (F.expr(of_replica(replica, literal)) for replica in self.moments))
+        return reduce(or_, (F.expr(of_replica(replica, SPARK)) for replica in self.moments))
 
     def _remaining_batches(self) -> DataFrame:
         """The rows of LOG_BATCHES that change, with their new values; `is_gone` marks rows to

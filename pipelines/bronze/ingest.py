@@ -23,6 +23,7 @@ from pipelines.bronze.small_tables import RawBytes, unreadable
 from pipelines.bronze.snapshot_records import new_snapshots, write_snapshot_records, write_snapshots
 from pipelines.capture.looks import CaptureGroup
 from pipelines.delta import Lake, ensure_table
+from pipelines.dialects import DATA_FUSION
 from pipelines.lake.delta_rs import open_if_there
 from pipelines.lake.redaction import Redaction, redactor_of
 from pipelines.runners.runner import Runner
@@ -198,7 +199,7 @@ def add_missing(lake: Lake, contract: Contract, rows: Sequence[Row]) -> Counts:
     if not rows:
         return Counter()
     unique = {tuple(row[key] for key in contract.keys): row for row in rows}
-    ids = ", ".join({delta.text(row["capture_id"]) for row in rows if row["capture_id"]})
+    ids = DATA_FUSION.literals({row["capture_id"] for row in rows if row["capture_id"]})
     seen = delta.size(lake, contract).version
     of_captures = f"capture_id IS NULL OR capture_id IN ({ids or 'NULL'})"
     for known in delta.values(lake, contract, contract.keys, of_captures):

@@ -55,6 +55,11 @@ class DecodedPart:
     file: NewFile | None
     unreadable: tuple[Row, ...]
 
+    @property
+    def files(self) -> tuple[NewFile, ...]:
+        """The file, if there is one."""
+        return () if self.file is None else (self.file,)
+
 
 def write_new_records(
     lake: delta.Lake,
@@ -247,8 +252,8 @@ def known_batches(lake: delta.Lake, captured: Sequence[Captured], version: int) 
     known: Keys = {}
     names = ", ".join(_HEADER_KEYS)
     for replica, lowest in _lowest_offsets(captured).items():
-        where = f"{of_replica(replica)} AND base_offset >= {lowest}"
-        query = f"SELECT DISTINCT {names} FROM t WHERE {where}"  # noqa: S608 - literals
+        where = f"{of_replica(replica)} AND base_offset >= {lowest:d}"
+        query = f"SELECT DISTINCT {names} FROM t WHERE {where}"
         found = delta.answer(lake, LOG_RECORDS, query, version)
         columns = [found[name].cast(pa.int64()).to_numpy() for name in _HEADER_KEYS]
         known[replica] = KnownKeys(np.array(columns))

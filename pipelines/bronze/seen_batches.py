@@ -119,7 +119,7 @@ def _merge(lake: delta.Lake, folding: _Folding, some: Sequence[FoldWindow], runn
         version,
         columns=FOLDED_COLUMNS,
         # with literals, by which delta-rs leaves files with other batches out
-        where=f"t.base_offset BETWEEN {bounds['min']} AND {bounds['max']}",
+        where=f"t.base_offset BETWEEN {bounds['min']:d} AND {bounds['max']:d}",
     )
 
 

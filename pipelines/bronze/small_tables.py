@@ -21,6 +21,7 @@ from replica.format.index import OffsetIndex, OffsetIndexEntry
 from replica.format.known_file import KnownFile
 from replica.format.reading import MAX_LOG_BYTES, open_file
 from replica.format.record import records_of
+from replica.format.snapshot import SnapshotState
 from replica.format.timestamps import moment
 from replica.metadata.log_record import LogRecordReader
 from replica.metadata.redact import Redactor
@@ -67,13 +68,19 @@ def capture_row(captured: Captured, known: Mapping[str, KnownFile]) -> Row:
 
 def replica_state_row(captured: Captured) -> Row:
     """The row of bronze.replica_state."""
-    directory = captured.look.directory
+    look = captured.look
+    return {
+        "capture_id": look.capture_id, **asdict(look.replica), **state_values(look.directory)
+    }  # fmt: skip
+
+
+def state_values(directory: MetadataDirectory) -> Row:
+    """What the small files of a directory say: the columns of bronze.replica_state behind the
+    keys."""
     state, meta = directory.quorum_state, directory.meta
     entries, mismatches = index_sanity(directory)
     epochs, configured = directory.leader_epochs, directory.configured_voters
     return {
-        "capture_id": captured.look.capture_id,
-        **asdict(captured.look.replica),
         "quorum_version": state and state.version,
         "leader_id": state and state.leader_id,
         "leader_epoch": state and state.leader_epoch,
@@ -127,22 +134,29 @@ def _offset_indexes(indexes: Iterable[IndexFile]) -> Iterator[tuple[int, OffsetI
 
 def snapshot_row(captured: Captured, snapshot: SnapshotFile) -> Row:
     """A row of bronze.snapshots as this capture alone would have it."""
-    assert snapshot.id is not None, "bootstrap.checkpoint has no id and is no row"
-    is_complete = snapshot.state.value == "complete"
+    is_complete = snapshot.state is SnapshotState.COMPLETE
     return {
         **asdict(captured.look.replica),
-        "end_offset": snapshot.id.offset,
-        "epoch": snapshot.id.epoch,
+        **snapshot_values(snapshot),
         "content_sha256": captured.look.shown_hash(snapshot.file),
         "file": captured.look.shown_file(snapshot.file),
+        "first_seen": captured.at,
+        "last_seen": captured.at,
+        "captures": [captured.look.capture_id] if is_complete else [],
+    }
+
+
+def snapshot_values(snapshot: SnapshotFile) -> Row:
+    """What a snapshot's own file says, by the columns of bronze.snapshots."""
+    assert snapshot.id is not None, "bootstrap.checkpoint has no id and is no row"
+    return {
+        "end_offset": snapshot.id.offset,
+        "epoch": snapshot.id.epoch,
         "size_bytes": snapshot.file.size_bytes,
         "state": snapshot.state.value,
         "is_whole": snapshot.is_whole,
         "last_contained_log_timestamp": moment(snapshot.content.last_contained_log_timestamp),
         "record_count": snapshot.content.record_count,
-        "first_seen": captured.at,
-        "last_seen": captured.at,
-        "captures": [captured.look.capture_id] if is_complete else [],
     }
 
 

@@ -25,6 +25,7 @@ from pipelines.bronze.new_records import (
 )
 from pipelines.delta import PendingAppend
 from pipelines.delta.direct import Writing
+from pipelines.dialects import DATA_FUSION
 from pipelines.runners.runner import Runner
 from pipelines.runners.stage import Grain
 from pipelines.sources import rows
@@ -121,9 +122,9 @@ def _lacking(append: PendingAppend, parts: Sequence[SnapshotCopy]) -> list[Snaps
     the table has all of them or none."""
     if not parts:
         return []
-    hashes = ", ".join(sorted({delta.text(part.content_sha256) for part in parts}))
+    hashes = DATA_FUSION.literals(sorted({part.content_sha256 for part in parts}))
     names = ", ".join(SNAPSHOT_KEYS)
-    query = f"SELECT DISTINCT {names} FROM t WHERE content_sha256 IN ({hashes})"  # noqa: S608
+    query = f"SELECT DISTINCT {names} FROM t WHERE content_sha256 IN ({hashes})"
     found = delta.answer(append.lake, SNAPSHOT_RECORDS, query, append.version)
     known = set(map(snapshot_key, found.to_pylist()))
     return [part for part in parts if part.key not in known]

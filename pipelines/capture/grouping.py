@@ -4,6 +4,7 @@ and check."""
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
@@ -11,7 +12,10 @@ from replica.errors import DataError, UnreadableFileError, UsageError
 from replica.format import capture, meta_properties
 from replica.format.discovery import DirectoryPath
 from replica.format.reading import MAX_STATE_BYTES, read_own_file
-from replica.model.keys import ReplicaId
+from replica.model.keys import ZERO_UUID, ReplicaId
+
+_REPLICA = re.compile(r"(?P<cluster>[^:]+):(?P<node>[0-9]{1,10})(:(?P<directory>[^:]+))?")
+_MAX_NODE_ID = 2**31 - 1
 
 
 def batch_of(location: DirectoryPath, argument: str, order: Sequence[str]) -> str:
@@ -51,6 +55,15 @@ def replica_at(path: str) -> ReplicaId | None:
         except (UnreadableFileError, DataError):
             continue
     return None
+
+
+def parse_replica(text: str, option: str = "--as ") -> ReplicaId:
+    """The replica in CLUSTER:NODE[:DIRECTORY]. option: what the user wrote the text behind. Raises
+    UsageError for another text."""
+    match = _REPLICA.fullmatch(text)
+    if match is None or int(match["node"]) > _MAX_NODE_ID:
+        raise UsageError(f"{option}{text}: expected CLUSTER:NODE[:DIRECTORY], such as MkU3OEVB:1")
+    return ReplicaId(match["cluster"], int(match["node"]), match["directory"] or ZERO_UUID)
 
 
 def refuse_unused(order: Sequence[str], batches: Collection[str]) -> None:

@@ -8,7 +8,6 @@ refused with the option that tells the order.
 from __future__ import annotations
 
 import os
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -36,11 +35,9 @@ from replica.format.directory import (
 from replica.format.discovery import DirectoryPath, FilePath
 from replica.format.file_names import METADATA_FOLDER, FileKind, classify
 from replica.format.known_file import KnownFile
-from replica.model.keys import ZERO_UUID, ReplicaId
+from replica.model.keys import ReplicaId
 from replica.scan.file_room import FileRoom
 
-_REPLICA = re.compile(r"(?P<cluster>[^:]+):(?P<node>[0-9]{1,10})(:(?P<directory>[^:]+))?")
-_MAX_NODE_ID = 2**31 - 1
 _TICK = timedelta(microseconds=1)
 
 
@@ -355,14 +352,6 @@ def _why_not(file: FilePath) -> str:
     if file.name.kind is FileKind.SEGMENT:
         return "to ingest a segment, name it by its base offset: <20 digits>.log"
     return "no Kafka log, snapshot or state file, by its name and its first bytes"
-
-
-def parse_replica(text: str) -> ReplicaId:
-    """The replica in CLUSTER:NODE[:DIRECTORY] of --as. Raises UsageError for another text."""
-    match = _REPLICA.fullmatch(text)
-    if match is None or int(match["node"]) > _MAX_NODE_ID:
-        raise UsageError(f"--as {text}: expected CLUSTER:NODE[:DIRECTORY], such as MkU3OEVB:1")
-    return ReplicaId(match["cluster"], int(match["node"]), match["directory"] or ZERO_UUID)
 
 
 def next_free(moment: datetime, taken: set[datetime]) -> datetime:

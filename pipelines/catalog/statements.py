@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from pipelines.dialects import SPARK, Sql
 from pipelines.tables.contract import Contract
 
 LAYERS = {
@@ -27,37 +28,34 @@ class NamedQuery:
 
     name: str
     description: str
-    columns: tuple[tuple[str, str], ...]
-    query: str
+    columns: tuple[tuple[Sql, str], ...]
+    query: Sql
 
 
-def create_database(name: str, layer: str, root: str, location: str) -> str:
+def create_database(name: Sql, layer: str, root: str, location: str) -> Sql:
     """A statement that creates a database. location: a folder outside of every lake, because
     dropping the database deletes the folder."""
     return (
-        f"CREATE DATABASE IF NOT EXISTS {name} COMMENT {literal(LAYERS[layer])} "
-        f"LOCATION {literal(location)} WITH DBPROPERTIES ({literal(OWNER)} = {literal(root)})"
+        f"CREATE DATABASE IF NOT EXISTS {name} COMMENT {SPARK.literal(LAYERS[layer])} "
+        f"LOCATION {SPARK.literal(location)} "
+        f"WITH DBPROPERTIES ({SPARK.literal(OWNER)} = {SPARK.literal(root)})"
     )
 
 
-def create_table(name: str, contract: Contract, location: str) -> str:
+def create_table(name: Sql, contract: Contract, location: str) -> Sql:
     """A statement that names the table at `location`. It writes nothing there."""
     return (
         f"CREATE TABLE IF NOT EXISTS {name} USING DELTA "
-        f"LOCATION {literal(location)} COMMENT {literal(contract.description)}"
+        f"LOCATION {SPARK.literal(location)} COMMENT {SPARK.literal(contract.description)}"
     )
 
 
-def create_view(view: NamedQuery, root: str) -> str:
+def create_view(view: NamedQuery, root: str) -> Sql:
     """A statement that makes a view with the meaning of its columns, or makes it anew."""
-    columns = ", ".join(f"{name} COMMENT {literal(meaning)}" for name, meaning in view.columns)
-    return (
-        f"CREATE OR REPLACE VIEW {view.name} ({columns}) COMMENT {literal(view.description)} "
-        f"TBLPROPERTIES ({literal(OWNER)} = {literal(root)}) AS {view.query}"
+    columns = ", ".join(
+        f"{name} COMMENT {SPARK.literal(meaning)}" for name, meaning in view.columns
     )
-
-
-def literal(text: str) -> str:
-    """A text as a literal of Spark SQL."""
-    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
-    return f"'{escaped}'"
+    return (
+        f"CREATE OR REPLACE VIEW {view.name} ({columns}) COMMENT {SPARK.literal(view.description)} "
+        f"TBLPROPERTIES ({SPARK.literal(OWNER)} = {SPARK.literal(root)}) AS {view.query}"
+    )

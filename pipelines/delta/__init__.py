@@ -2,11 +2,14 @@
 
 tables       functions of delta-spark that read, overwrite, merge and remove; tables made, and
              checked against their contracts, by delta-rs
+conforming   whether a table is as its contract says
+by_spark     the same in Spark's eyes, before it reads or writes
 committing   one commit of files that tasks or the driver wrote, with their statistics, by delta-rs
 direct       append where the tasks write the Parquet files themselves: for bulk loads
 small        small tables read into one partition, by delta-rs
 writing      adds rows of the driver to a table, merges them by their keys, or replaces all by them
 publish      what the units of a build made: one commit for each table
+failures     the meaning of what Spark and Delta raise
 upkeep       OPTIMIZE, VACUUM and old log entries, within what a table promises
 """
 
@@ -22,7 +25,6 @@ from pipelines.delta.small import (
     read_newest,
     rows_where,
     size,
-    text,
     values,
 )
 from pipelines.delta.tables import (

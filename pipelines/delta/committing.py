@@ -19,8 +19,8 @@ from deltalake.transaction import AddAction
 from pyspark.sql.types import DataType, StructType
 
 from pipelines.data_files import Bound, NewFile, write_data_file
+from pipelines.delta.conforming import open_conforming
 from pipelines.lake import Lake
-from pipelines.lake.delta_rs import open_table
 from pipelines.tables.contract import Contract
 
 _BOUNDED_TYPES = ("byte", "short", "integer", "long", "string", "timestamp")
@@ -151,7 +151,7 @@ def commit(
     deltalake's CommitFailedError where the application has written to the table since that version.
     After a failed commit nothing refers to the files: VACUUM removes them.
     """
-    table = open_table(lake.table_uri(contract.name), seen)
+    table = open_conforming(lake, contract, seen)
     rows, size = sum(one.row_count for one in files), sum(one.size_bytes for one in files)
     if not files and not (mode == "overwrite" and table.file_uris()):
         return NOTHING

@@ -13,10 +13,11 @@ from deltalake.transaction import AddAction, RemoveAction
 
 from pipelines.data_files import NewFile, data_set, remove_data_files
 from pipelines.delta.committing import StatisticsColumns, action
+from pipelines.delta.conforming import open_conforming
 from pipelines.delta.small import in_types
 from pipelines.delta.writing import merger
+from pipelines.dialects import DATA_FUSION
 from pipelines.lake import Lake
-from pipelines.lake.delta_rs import open_table
 from pipelines.tables.contract import Contract
 
 APPLICATION = "kraftlake-build"
@@ -48,10 +49,10 @@ def publish(lake: Lake, contract: Contract, made: Sequence[Made], seen: int, bui
     committed to the table already commits nothing again. Raises deltalake's errors, as where
     another writer has changed the table since that version.
     """
-    table = open_table(lake.table_uri(contract.name))
+    table = open_conforming(lake, contract)
     if (table.transaction_version(APPLICATION) or -1) >= build:
         return
-    table = open_table(lake.table_uri(contract.name), seen)
+    table = open_conforming(lake, contract, seen)
     files = [file for one in made for file in one.files]
     gone = [name for one in made for name in one.replaces]
     changes = [file for one in made for file in one.changes]
@@ -114,8 +115,8 @@ def _merge(
     names = [one.name for one in (*files, *changes)]
     rows = pa.RecordBatchReader.from_batches(schema, _rows(folder, names, schema))
     equal = " AND ".join(
-        f'(t."{key}" = s."{key}" OR (t."{key}" IS NULL AND s."{key}" IS NULL))'
-        for key in contract.keys
+        f"(t.{key} = s.{key} OR (t.{key} IS NULL AND s.{key} IS NULL))"
+        for key in map(DATA_FUSION.identifier, contract.keys)
     )
     columns = {name: f's."{name}"' for name in contract.column_names}
     try:

@@ -6,7 +6,7 @@ it computes from several partitions: for some thousand rows this takes far longe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -17,6 +17,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from pipelines.delta.tables import open_newest, read
+from pipelines.dialects import DATA_FUSION, Dialect, Sql
 from pipelines.lake import Lake
 from pipelines.tables.contract import Contract
 from replica.model.keys import ReplicaId
@@ -75,39 +76,37 @@ def read_newest(spark: SparkSession, lake: Lake, contract: Contract) -> TableRow
 
 
 def values(
-    lake: Lake, contract: Contract, columns: Sequence[str], where: str = "true"
+    lake: Lake, contract: Contract, columns: Sequence[str], where: Sql = "true"
 ) -> list[dict[str, Any]]:
     """Columns of the rows that fulfil a condition in SQL, read without Spark. Times are aware.
     Raises UsageError where the lake has no such table."""
-    names = ", ".join(f'"{name}"' for name in columns)
-    query = f"SELECT {names} FROM t WHERE {where}"  # noqa: S608 - the names are our own
+    query = f"SELECT {DATA_FUSION.columns(columns)} FROM t WHERE {where}"
     found: list[dict[str, Any]] = answer(lake, contract, query).to_pylist()
     return found
 
 
-def rows_where(lake: Lake, contract: Contract, where: str, version: int) -> pa.Table:
+def rows_where(lake: Lake, contract: Contract, where: Sql, version: int) -> pa.Table:
     """The rows of a version that fulfil a condition in SQL, in the contract's Arrow schema, read
     without Spark. Raises UsageError where the lake has no such table."""
     return content(_table_at(lake, contract, version), contract, where)
 
 
 def columns_of(
-    table: DeltaTable, contract: Contract, names: Sequence[str], where: str = "true"
+    table: DeltaTable, contract: Contract, names: Sequence[str], where: Sql = "true"
 ) -> pa.Table:
     """Columns of the table's rows that fulfil a condition in SQL, in the contract's types. Raises
     what delta-rs raises."""
-    columns = ", ".join(f'"{name}"' for name in names)
-    query = f"SELECT {columns} FROM t WHERE {where}"  # noqa: S608 - the names are our own
+    query = f"SELECT {DATA_FUSION.columns(names)} FROM t WHERE {where}"
     return in_types(_answer_of(table, query), contract.arrow_columns(names))
 
 
-def answer(lake: Lake, contract: Contract, query: str, version: int | None = None) -> pa.Table:
+def answer(lake: Lake, contract: Contract, query: Sql, version: int | None = None) -> pa.Table:
     """The answer to an SQL query about the table, which the query names t; by default at its newest
     version. Raises UsageError where the lake has no such table."""
     return _answer_of(_table_at(lake, contract, version), query)
 
 
-def _answer_of(table: DeltaTable, query: str) -> pa.Table:
+def _answer_of(table: DeltaTable, query: Sql) -> pa.Table:
     return pa.table(QueryBuilder().register("t", table).execute(query).read_all())
 
 
@@ -119,24 +118,10 @@ def _table_at(lake: Lake, contract: Contract, version: int | None) -> DeltaTable
     return table
 
 
-def text(value: str) -> str:
-    """A literal of SQL, as delta-rs reads it."""
-    return "'" + value.replace("'", "''") + "'"
-
-
-def of_clusters(clusters: Iterable[str]) -> str:
-    """SQL condition: the rows of these clusters. Without clusters no row fulfils it."""
-    ids = ", ".join(map(text, clusters))
-    return f"cluster_id IN ({ids})" if ids else "false"
-
-
-def of_replica(replica: ReplicaId, text: Callable[[str], str] = text) -> str:
-    """SQL condition: the rows of one replica, by which Delta leaves files out. text: writes a text
-    as a literal of the engine's SQL. By default the engine is delta-rs."""
-    return " AND ".join(
-        f"{name} = {text(value) if isinstance(value, str) else value}"
-        for name, value in asdict(replica).items()
-    )
+def of_replica(replica: ReplicaId, dialect: Dialect = DATA_FUSION) -> Sql:
+    """SQL condition: the rows of one replica, by which Delta leaves files out."""
+    each = asdict(replica).items()
+    return " AND ".join(f"{dialect.identifier(name)} = {dialect.literal(at)}" for name, at in each)
 
 
 def size_of(table: DeltaTable) -> TableSize:
@@ -152,7 +137,7 @@ def _read_small(spark: SparkSession, table: DeltaTable, contract: Contract) -> D
     return dataframe_of(spark, rows, contract.schema).coalesce(1)
 
 
-def content(table: DeltaTable, contract: Contract, where: str = "true") -> pa.Table:
+def content(table: DeltaTable, contract: Contract, where: Sql = "true") -> pa.Table:
     """The table's rows that fulfil a condition in SQL, in the contract's types. Raises what
     delta-rs raises."""
     if not table.file_uris():

@@ -6,15 +6,16 @@ Each write is one Delta commit, so a reader sees all of it or nothing.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 import deltalake
 from delta.tables import DeltaTable
 from pyspark.sql import Column, DataFrame, SparkSession
 
 from pipelines.catalog.statements import create_table
+from pipelines.delta.by_spark import check_for_spark
+from pipelines.delta.conforming import TableState, refuse_other
+from pipelines.dialects import SPARK, Sql
 from pipelines.lake import Lake
 from pipelines.lake.delta_rs import open_if_there
 from pipelines.object_store import storage_options
@@ -35,6 +36,7 @@ def read(
     """The table at a version. By default it is the newest one, also after later commits. Raises the
     errors of open_newest."""
     open_newest(lake, contract)
+    check_for_spark(spark, lake, contract)
     reader = spark.read.format("delta")
     if version is not None:
         reader = reader.option("versionAsOf", version)
@@ -65,6 +67,7 @@ def register(spark: SparkSession, lake: Lake, contracts: Iterable[Contract]) -> 
         # An external table: only the catalog's entry goes.
         spark.sql(f"DROP TABLE IF EXISTS {contract.name}")
         if exists(lake, contract):
+            check_for_spark(spark, lake, contract)
             spark.sql(create_table(contract.name, contract, lake.path_of(contract)))
             registered.append(contract.name)
     return tuple(registered)
@@ -78,6 +81,7 @@ def overwrite(
     replace_where: an SQL condition on the table. Only rows that match are replaced, and Delta
     refuses a `df` with rows that don't match.
     """
+    check_for_spark(df.sparkSession, lake, contract)
     writer = contract.select(df).write.format("delta").mode("overwrite")
     if replace_where is not None:
         writer = writer.option("replaceWhere", replace_where)
@@ -98,6 +102,7 @@ def merge(
     update: the columns that rows with equal keys get from the source. insert: whether source rows
     whose keys the table lacks are added.
     """
+    check_for_spark(spark, lake, contract)
     table = DeltaTable.forPath(spark, lake.path_of(contract)).alias("t")
     builder = table.merge(contract.select(source).alias("s"), keys_equal(contract.keys))
     changes: dict[str, str | Column] = {name: f"s.{name}" for name in update}
@@ -110,36 +115,41 @@ def merge(
 
 def remove(spark: SparkSession, lake: Lake, contract: Contract, keys: DataFrame) -> int:
     """Deletes the rows that equal some row of `keys` in all its columns. Gives their number."""
+    check_for_spark(spark, lake, contract)
     table = DeltaTable.forPath(spark, lake.path_of(contract)).alias("t")
     merging = table.merge(keys.distinct().alias("s"), keys_equal(keys.columns))
     row = merging.whenMatchedDelete().execute().collect()[0]
     return int(row["num_deleted_rows"])
 
 
-def vacuum(spark: SparkSession, lake: Lake, schema: str, table: str) -> None:
+def vacuum(spark: SparkSession, lake: Lake, contract: Contract) -> None:
     """Deletes every file that the table's newest version doesn't need, however young it is.
 
     Older versions can't be read any more, nor can changes of the change data feed.
     """
+    check_for_spark(spark, lake, contract)
     with settings(spark, {"spark.databricks.delta.retentionDurationCheck.enabled": "false"}):
-        DeltaTable.forPath(spark, lake.path(schema, table)).vacuum(0)
+        DeltaTable.forPath(spark, lake.path_of(contract)).vacuum(0)
 
 
-def keys_equal(names: Iterable[str]) -> str:
+def keys_equal(names: Iterable[str]) -> Sql:
     """Condition of a MERGE: a row of the table, `t`, and a row of the source, `s`, have equal
     keys."""
-    return " AND ".join(f"t.`{name}` <=> s.`{name}`" for name in names)
+    quoted = map(SPARK.identifier, names)
+    return " AND ".join(f"t.{name} <=> s.{name}" for name in quoted)
 
 
 def set_properties(spark: SparkSession, path: str, properties: Mapping[str, str]) -> None:
     """Sets the properties of the table at `path`, in one commit."""
-    pairs = ", ".join(f"'{key}' = '{value}'" for key, value in properties.items())
+    pairs = ", ".join(
+        f"{SPARK.literal(key)} = {SPARK.literal(value)}" for key, value in properties.items()
+    )
     spark.sql(f"ALTER TABLE {identifier(path)} SET TBLPROPERTIES ({pairs})")
 
 
-def identifier(path: str) -> str:
+def identifier(path: str) -> Sql:
     """The table at `path`, as SQL names it."""
-    return f"delta.`{path.replace('`', '``')}`"
+    return f"delta.{SPARK.identifier(path)}"
 
 
 _ALL_FEATURES = {"delta.minWriterVersion": "7"}
@@ -150,11 +160,11 @@ delta-rs lists the older features, too. Spark refuses a table that doesn't list 
 def ensure_table(lake: Lake, contract: Contract) -> None:
     """Creates the table, empty, where it is absent. Checks an existing table against its contract.
 
-    Raises UsageError where the lake's table has other columns, because another release wrote it.
+    Raises UsageError where the lake's table isn't as the contract says.
     """
     table = open_if_there(lake, contract.name)
     if table is not None:
-        _check_columns(table, lake.path_of(contract), contract)
+        refuse_other(lake.path_of(contract), TableState.by_delta_rs(table), contract)
         _set_missing_properties(table, contract)
         return
     deltalake.DeltaTable.create(
@@ -170,32 +180,6 @@ def ensure_table(lake: Lake, contract: Contract) -> None:
 def _configuration(contract: Contract) -> dict[str, str | None]:
     has_variant = any(column.data_type.typeName() == "variant" for column in contract.columns)
     return {**contract.properties, **(_ALL_FEATURES if has_variant else {})}
-
-
-def _check_columns(table: deltalake.DeltaTable, path: str, contract: Contract) -> None:
-    actual = _types(table.schema().to_json())
-    wanted = _types(contract.schema.json())
-    if actual == wanted:
-        return
-    differing = sorted(name for name in {*actual, *wanted} if actual.get(name) != wanted.get(name))
-    raise UsageError(
-        f"{path} was written by another release of kraftlake (its columns differ in "
-        f"{', '.join(differing)}): use that release, or ingest the captures into a new lake"
-    )
-
-
-_NO_PART_OF_A_TYPE = ("nullable", "containsNull", "valueContainsNull", "metadata")
-
-
-def _types(schema: str) -> dict[str, Any]:
-    """Each column's type in Delta's JSON, also a type that Spark doesn't know. Whether a value can
-    be NULL, comments and collations make no difference."""
-
-    def bare(part: dict[str, Any]) -> dict[str, Any]:
-        return {name: value for name, value in part.items() if name not in _NO_PART_OF_A_TYPE}
-
-    fields = json.loads(schema, object_hook=bare)["fields"]
-    return {field["name"]: field["type"] for field in fields}
 
 
 def _set_missing_properties(table: deltalake.DeltaTable, contract: Contract) -> None:

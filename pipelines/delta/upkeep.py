@@ -9,13 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import timedelta
 from time import time
-from typing import Any, cast
 
 from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 
+from pipelines.delta.by_spark import SparkLog, check_for_spark
 from pipelines.delta.tables import identifier, set_properties
-from pipelines.tables.contract import FEED_RETENTION_DAYS
+from pipelines.lake import Lake
+from pipelines.tables.contract import FEED_RETENTION_DAYS, Contract
 
 LEAST_RETENTION_DAYS = 7
 """Delta's own default: younger files may still be read, or be about to be committed."""
@@ -41,13 +42,17 @@ class Upkeep:
     deleted_log_entries: int | None
 
 
-def upkeep(spark: SparkSession, path: str, *, retain_days: int = 0, dry_run: bool) -> Upkeep:
-    """The upkeep of the table at `path`. A second run finds nothing to do.
+def upkeep(
+    spark: SparkSession, lake: Lake, contract: Contract, *, retain_days: int = 0, dry_run: bool
+) -> Upkeep:
+    """The upkeep of the table. A second run finds nothing to do.
 
     retain_days: the days for which files are kept, where the table asks for fewer. The table's
     properties have this number from then on, because VACUUM obeys only these. dry_run: change
     nothing.
     """
+    check_for_spark(spark, lake, contract)
+    path = lake.path_of(contract)
     table = DeltaTable.forPath(spark, path)
     log = _Log(spark, path)
     detail = table.detail().collect()[0]
@@ -73,18 +78,16 @@ def _unneeded(spark: SparkSession, path: str) -> int:
     return found.where("path LIKE '%.parquet'").count()  # VACUUM names folders, too
 
 
-class _Log:
-    """A table's DeltaLog. Delta's Python API lacks it, and it is no public API of Delta's."""
+class _Log(SparkLog):
+    """The log, for what VACUUM and OPTIMIZE do not do."""
 
     def __init__(self, spark: SparkSession, path: str) -> None:
-        self._jvm = cast(Any, spark._jvm)
-        self._delta_log = self._jvm.org.apache.spark.sql.delta.DeltaLog
-        self._log = self._delta_log.forTable(spark._jsparkSession, path)
+        super().__init__(spark, path)
         self._table = DeltaTable.forPath(spark, path)
 
     def file_retention_days(self) -> int:
         """The days of the table's properties, or Delta's default, rounded up to whole days."""
-        retention = self._delta_log.tombstoneRetentionMillis(self._snapshot().metadata())
+        retention = self.delta_log.tombstoneRetentionMillis(self.snapshot().metadata())
         return -(-int(retention) // _DAY_MS)
 
     def clean_up(self) -> int:
@@ -93,19 +96,15 @@ class _Log:
 
         Entries from which newer versions are made stay, whatever their age.
         """
-        snapshot = self._snapshot()
-        retention = int(self._log.deltaRetentionMillis(snapshot.metadata()))
+        snapshot = self.snapshot()
+        retention = int(self.log.deltaRetentionMillis(snapshot.metadata()))
         before = self._commit_times()
         if 1000 * time() - min(before) <= retention:
             return 0
-        self._log.checkpointAndCleanUpDeltaLog(snapshot, self._jvm.scala.Option.empty())
+        self.log.checkpointAndCleanUpDeltaLog(snapshot, self.jvm.scala.Option.empty())
         return len(before) - len(self._commit_times())
 
     def _commit_times(self) -> list[int]:
         """The times (ms since the epoch) of the commits whose entries still exist."""
         times = self._table.history().selectExpr("unix_millis(timestamp) AS at").collect()
         return [row["at"] for row in times]
-
-    def _snapshot(self) -> Any:
-        empty = self._jvm.scala.Option.empty
-        return self._log.update(False, empty(), empty())

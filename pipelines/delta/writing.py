@@ -15,8 +15,10 @@ from deltalake.table import TableMerger
 
 from pipelines.data_files import NewFile
 from pipelines.delta.committing import INGEST, WriteTarget, Written, commit
+from pipelines.delta.conforming import open_conforming
+from pipelines.dialects import DATA_FUSION, Sql
 from pipelines.lake import Lake
-from pipelines.lake.delta_rs import WRITER, open_table
+from pipelines.lake.delta_rs import WRITER
 from pipelines.tables.contract import Contract
 from replica.errors import writing
 
@@ -67,7 +69,7 @@ def merge_values(
     seen: int,
     *,
     columns: Sequence[str],
-    where: str | None = None,
+    where: Sql | None = None,
 ) -> int:
     """Adds the rows whose keys the table lacks, and sets `columns` of the rows that the table has,
     in one commit of an ingest. Without rows there is no commit. Gives the number of added rows.
@@ -78,8 +80,8 @@ def merge_values(
     """
     if not rows.num_rows:
         return 0
-    equal = " AND ".join(f't."{key}" = s."{key}"' for key in contract.keys)
-    table = open_table(lake.table_uri(contract.name), seen)
+    equal = " AND ".join(f"t.{key} = s.{key}" for key in map(DATA_FUSION.identifier, contract.keys))
+    table = open_conforming(lake, contract, seen)
     matches = equal if where is None else f"{equal} AND {where}"
     merging = merger(table, rows, matches, CommitProperties(custom_metadata={**INGEST}))
     merging = merging.when_matched_update({f'"{name}"': f's."{name}"' for name in columns})

@@ -17,8 +17,11 @@ import pyarrow.compute as pc
 from deltalake import DeltaTable, QueryBuilder
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
+from pipelines.dialects import DATA_FUSION, Sql
 from pipelines.feeds.values import Feed, Op, Row, RowChange
+from pipelines.lake.delta_log import refuse_commit_elsewhere
 from pipelines.lake.delta_rs import open_table
+from pipelines.object_store import is_s3
 from pipelines.tables.contract import FEED_RETENTION_DAYS
 from replica.errors import UnreadableFileError, UsageError
 
@@ -71,8 +74,8 @@ class ChangeFeed:
         """All rows of a version, in the feed's order."""
         table = self._opened(version)
 
-        def read(columns: Sequence[str], where: str | None) -> pa.Table:
-            query = f"SELECT {', '.join(map(_quoted, columns))} FROM t"  # noqa: S608 - ours
+        def read(columns: Sequence[str], where: Sql | None) -> pa.Table:
+            query = f"SELECT {', '.join(map(DATA_FUSION.identifier, columns))} FROM t"
             condition = "" if where is None else f" WHERE {where}"
             builder = QueryBuilder().register("t", table)
             return self._collected(version, lambda: builder.execute(query + condition))
@@ -80,15 +83,18 @@ class ChangeFeed:
         return _ordered(read, self.feed.contract.column_names, self.feed.order)
 
     def changes(self, version: int) -> Iterator[RowChange]:
-        """The changes of the version's commit."""
+        """The changes of the version's commit. Raises UnreadableFileError also where it names files
+        elsewhere."""
+        if not is_s3(self._uri):
+            refuse_commit_elsewhere(self._uri, self._uri, version)
 
-        def read(columns: Sequence[str], where: str | None) -> pa.Table:
+        def read(columns: Sequence[str], where: Sql | None) -> pa.Table:
             return self._collected(
                 version,
                 lambda: self._table.load_cdf(
                     starting_version=version,
                     ending_version=version,
-                    columns=list(map(_quoted, columns)),
+                    columns=list(map(DATA_FUSION.identifier, columns)),
                     predicate=where,
                 ),
             )
@@ -159,18 +165,18 @@ def _ordered(read: _Read, columns: Sequence[str], order: Sequence[str]) -> Itera
             yield from batch.to_pylist()
 
 
-def _slices(read: _Read, column: str) -> Iterator[str | None]:
+def _slices(read: _Read, column: str) -> Iterator[Sql | None]:
     """SQL conditions that cut the rows, in order, into pieces of about SLICE_ROWS."""
     values = read([column], None).column(column)
     if len(values) <= SLICE_ROWS:
         yield None
         return
-    name, numbers = _quoted(column), pc.drop_null(values).combine_chunks()
+    name, numbers = DATA_FUSION.identifier(column), pc.drop_null(values).combine_chunks()
     in_order = numbers.take(pc.array_sort_indices(numbers))
     bounds = list(dict.fromkeys(in_order[SLICE_ROWS::SLICE_ROWS].to_pylist()))
     for low, high in zip((None, *bounds), (*bounds, None), strict=True):
-        above = "" if low is None else f" AND {name} >= {low}"
-        below = "" if high is None else f" AND {name} < {high}"
+        above = "" if low is None else f" AND {name} >= {low:d}"
+        below = "" if high is None else f" AND {name} < {high:d}"
         yield f"{name} IS NOT NULL{above}{below}"
     if values.null_count:
         yield f"{name} IS NULL"
@@ -185,11 +191,6 @@ def _plain(table: pa.Table) -> pa.Table:
         elif pa.types.is_string_view(field.type):
             table = table.set_column(index, field.name, table.column(index).cast(pa.string()))
     return table
-
-
-def _quoted(column: str) -> str:
-    """A column's name in quotes: delta-rs puts names into SQL, where offset is a keyword."""
-    return f'"{column}"'
 
 
 def _line(error: BaseException) -> str:

@@ -7,60 +7,69 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
+from datafusion import RuntimeEnvBuilder, SessionConfig, SessionContext
+from pyarrow.dataset import Dataset
 
 from pipelines.cluster.rows import Row
-from pipelines.gold.health_rules import (
-    HISTORY,
-    JUDGED,
-    STATE,
-    STEP,
-    WATCHED_ENTITIES,
-    told,
-)
+from pipelines.dialects import DATA_FUSION
+from pipelines.gold.health_rules import JUDGED, STATE, STEP, WATCHED_ENTITIES, told
 
-_US_PER_MS = 1000
 COLUMNS = (
     "entity", "key", "value", "valid_from_offset", "valid_to_offset",
     "valid_from", "valid_to", "record_offset",
 )  # fmt: skip
+_SORTED_BYTES = 256 * 1024 * 1024
+"""The memory in which rows are sorted; the others wait on disk."""
 
 
-def health(versions: pa.Table, looks: Iterable[Row]) -> list[Row]:
-    """The rows of JUDGEMENT. versions: rows of gold.metadata_history of one cluster. looks: the
-    result of `looks`."""
+def health(versions: pa.Table | Dataset, looks: Iterable[Row]) -> list[Row]:
+    """The rows of JUDGEMENT. versions: rows of gold.metadata_history of one cluster, with COLUMNS.
+    looks: the result of `looks`."""
     judged: list[Row] = []
     for look in looks:
-        rows = sorted(_history(versions, look), key=lambda row: (row[1], -(row[2] or 0)))
-        judged += told(look, (dict(zip(HISTORY.names, row, strict=True)) for row in rows))
+        judged += told(look, _history(versions, look))
     return judged
 
 
-def _history(versions: pa.Table, look: Mapping[str, Any]) -> Iterator[tuple[Any, ...]]:
+def _history(versions: pa.Table | Dataset, look: Mapping[str, Any]) -> Iterator[Row]:
     """The rows of HISTORY: the entities of the state, and earlier values of entities of the kinds
-    in WATCHED_ENTITIES."""
-    begin, end = look["from_offset"], look["end_offset"]
-    for row in _judged(versions):
-        entity, key, value, start, stop, start_ms, stop_ms, record = row
-        what = entity, key, value
-        if start < end and (stop is None or stop >= end):
-            yield look["cluster_id"], STATE, record, start_ms, *what
-        if entity not in WATCHED_ENTITIES:
-            continue
-        if begin <= start < end:
-            yield look["cluster_id"], STEP, start, start_ms, entity, key, None
-        if stop is not None and begin <= stop < end:
-            yield look["cluster_id"], STEP, stop, stop_ms, *what
+    in WATCHED_ENTITIES. They are read as they are asked for."""
+    memory = RuntimeEnvBuilder().with_disk_manager_os().with_fair_spill_pool(_SORTED_BYTES)
+    context = SessionContext(SessionConfig().with_target_partitions(1), memory)
+    if isinstance(versions, pa.Table):
+        rows = versions.select(COLUMNS)
+        nothing = pa.RecordBatch.from_pylist([], rows.schema)
+        context.register_record_batches("versions", [rows.to_batches() or [nothing]])
+    else:
+        context.register_dataset("versions", versions)
+    for batch in context.sql(_query(look)).execute_stream():
+        for row in batch.to_pyarrow().to_pylist():
+            yield row | {"cluster_id": look["cluster_id"]}
 
 
-def _judged(versions: pa.Table) -> Iterator[tuple[Any, ...]]:
-    """The values of COLUMNS, with times in ms, of versions of entities of the kinds in JUDGED."""
-    is_judged = pc.is_in(versions["entity"], pa.array(JUDGED, pa.string()))
-    versions = versions.select(COLUMNS).filter(is_judged)
-    columns = (
-        pc.divide(column.cast(pa.int64()), _US_PER_MS)
-        if pa.types.is_timestamp(column.type)
-        else column
-        for column in (versions[name] for name in COLUMNS)
-    )
-    yield from zip(*(column.to_pylist() for column in columns), strict=True)
+def _query(look: Mapping[str, Any]) -> str:
+    begin, end = int(look["from_offset"]), int(look["end_offset"])
+    judged = ", ".join(map(DATA_FUSION.literal, JUDGED))
+    watched = ", ".join(map(DATA_FUSION.literal, sorted(WATCHED_ENTITIES)))
+    kinds = {"state": STATE, "step": STEP, "judged": judged, "watched": watched}
+    return _HISTORY.format(begin=begin, end=end, **kinds)
+
+
+_HISTORY = """\
+WITH judged AS (
+  SELECT entity, key, value, record_offset, valid_from_offset AS start, valid_to_offset AS stop,
+         arrow_cast(arrow_cast(valid_from, 'Timestamp(Microsecond, Some("UTC"))'), 'Int64') / 1000
+           AS start_ms,
+         arrow_cast(arrow_cast(valid_to, 'Timestamp(Microsecond, Some("UTC"))'), 'Int64') / 1000
+           AS stop_ms
+  FROM versions WHERE entity IN ({judged}))
+SELECT {state} AS what, record_offset AS "offset", start_ms AS at_ms, entity, key, value
+FROM judged WHERE start < {end} AND (stop IS NULL OR stop >= {end})
+UNION ALL
+SELECT {step}, start, start_ms, entity, key, NULL
+FROM judged WHERE entity IN ({watched}) AND start >= {begin} AND start < {end}
+UNION ALL
+SELECT {step}, stop, stop_ms, entity, key, value
+FROM judged WHERE entity IN ({watched}) AND stop >= {begin} AND stop < {end}
+ORDER BY what, "offset" DESC NULLS LAST, entity, key, value NULLS LAST"""
+"""The entities of the state; then what was before each step, newest first."""

@@ -4,10 +4,12 @@ lake            `Lake`: its place, the paths of its tables, its small files
 tables          which tables it holds
 delta_rs        its tables opened by delta-rs, without Spark
 json_view       its tables with JSON in the place of VARIANT, for programs that know no VARIANT
+delta_log       what a table's log must not hold
 links           what the lake of a stranger must not hold
 lock, claims    one writer at a time, on a file system and in an object store
 folder          whether a job may write to its folder
 schema_version  the version of its tables' schemas
+equality        whether two lakes hold the same rows
 versions        bronze.lake_versions, the table of the releases that have written to it
 redaction       the key of its fingerprints
 seal            the form in which it keeps hashes of files

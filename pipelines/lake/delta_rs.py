@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from deltalake import DeltaTable, QueryBuilder, WriterProperties
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from pipelines.lake import Lake
+from pipelines.lake.delta_log import refuse_odd_log, refuse_other_protocol
 from pipelines.lake.links import refuse_paths_elsewhere
 from pipelines.object_store import is_s3, meaning, storage_options
 from replica.errors import UnreadableFileError
@@ -22,10 +24,16 @@ def open_table(uri: str, version: int | None = None) -> DeltaTable:
     """Open a table at a version; None opens the newest one. uri: the form of Lake.table_uri.
 
     Raises what deltalake raises: TableNotFoundError, DeltaError, OSError. Raises
-    UnreadableFileError where an object store refuses, and for a table with a file elsewhere.
+    UnreadableFileError where an object store refuses, and for a table with a file elsewhere, with a
+    log or protocol that kraftlake doesn't write, or for which delta-rs fails by a bug of its own.
     """
     try:
-        table = DeltaTable(uri, version=version, storage_options=storage_options(uri))
+        if not is_s3(uri):
+            refuse_odd_log(uri)
+        with no_panic(uri):
+            table = DeltaTable(uri, version=version, storage_options=storage_options(uri))
+        protocol = table.protocol()
+        refuse_other_protocol(uri, protocol.min_reader_version, protocol.reader_features)
         refuse_paths_elsewhere(uri, table.get_add_actions().column("path").to_pylist())
         return table
     except (DeltaError, OSError) as error:
@@ -33,6 +41,17 @@ def open_table(uri: str, version: int | None = None) -> DeltaTable:
         if means is None:
             raise
         raise UnreadableFileError(uri, means) from error
+
+
+@contextmanager
+def no_panic(place: str) -> Iterator[None]:
+    """Raises UnreadableFileError where delta-rs fails by a bug of its own: that is no Exception."""
+    try:
+        yield
+    except (Exception, KeyboardInterrupt, SystemExit, GeneratorExit):
+        raise
+    except BaseException as error:
+        raise UnreadableFileError(place, f"delta-rs can't read it: {str(error)[:200]!a}") from error
 
 
 def open_if_there(lake: Lake, name: str) -> DeltaTable | None:

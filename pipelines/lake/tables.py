@@ -13,6 +13,27 @@ from pipelines.own_folder import names_in
 from replica.errors import UsageError
 
 _LOG = "_delta_log"
+NAMES = frozenset(
+    f"{schema}.{name}"
+    for schema, names in (
+        (
+            "bronze",
+            "captures damage findings lake_versions log_batches log_records replica_state "
+            "snapshot_records snapshots",
+        ),
+        ("silver", "capture_groups committed_log leader_epochs log_runs voter_sets"),
+        (
+            "gold",
+            "batch_sizes divergence_points elections failure_exposure findings "
+            "leader_epoch_history log_growth metadata_changes metadata_history quality_results "
+            "quarantined_rows replica_status retention_forecast snapshot_cadence "
+            "snapshot_validity state_ranges truncations voter_beliefs votes",
+        ),
+    )
+    for name in names.split()
+)
+"""The tables that a lake may have: those of pipelines.tables, which loads Spark's types. A folder
+of any other name is no table, whatever it holds."""
 
 
 def tables_of(lake: Lake) -> tuple[str, ...]:
@@ -38,7 +59,7 @@ def _local_tables(root: Path) -> tuple[str, ...]:
         f"{schema}.{name}"
         for schema in SCHEMAS
         for name in sorted(names_in(root / schema))
-        if (root / schema / name / _LOG).is_dir()
+        if f"{schema}.{name}" in NAMES and (root / schema / name / _LOG).is_dir()
     ]
     if not found:
         raise UsageError(
@@ -56,7 +77,7 @@ def _remote_tables(lake: Lake) -> tuple[str, ...]:
         for schema in SCHEMAS:
             selector: Any = fs.FileSelector(f"{root.rstrip('/')}/{schema}", allow_not_found=True)
             names = sorted(entry.base_name for entry in store.get_file_info(selector))
-            found += [f"{schema}.{name}" for name in names]
+            found += [one for name in names if (one := f"{schema}.{name}") in NAMES]
         if not found:
             check_bucket(store, root, lake.place)
     if not found:

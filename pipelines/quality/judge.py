@@ -19,7 +19,8 @@ from datafusion import SessionContext
 from pyarrow.dataset import Dataset
 from pyspark.sql.types import VariantType
 
-from pipelines.delta.small import in_types, text
+from pipelines.delta.small import in_types
+from pipelines.dialects import DATA_FUSION
 from pipelines.quality.expectation import ROW_COUNT, Action, Expectation, Suite
 from pipelines.quality.suite_sql import (
     broken_count,
@@ -159,7 +160,7 @@ def _judge(
     answer: Answer, suite: Suite, admitted: Mapping[str, str], where: str = "true"
 ) -> tuple[tuple[Judgement, ...], tuple[LeftOut, ...], str]:
     """The judgements, the rows that are left out, and SQL of the admitted rows."""
-    judged = f"SELECT * FROM ({judged_rows(suite, admitted)}) WHERE {where}"  # noqa: S608
+    judged = f"SELECT * FROM ({judged_rows(suite, admitted)}) WHERE {where}"
     counts = _Counts(answer, suite, judged)
     judgements = counts.judgements()
     broken = {number for one in judgements for number, count in enumerate(one.broken) if count}
@@ -188,7 +189,7 @@ class _Counts:
             if one.predicate is None and one.type != ROW_COUNT
         )
         query = (
-            f"SELECT {self._cluster} AS cluster, count(*) AS row_count, {by_sql} "  # noqa: S608
+            f"SELECT {self._cluster} AS cluster, count(*) AS row_count, {by_sql} "
             f"FROM ({self.judged}) GROUP BY {self._cluster}"
         )
         rows = [*_rows(self.answer(query))]
@@ -223,10 +224,9 @@ class _Counts:
     def _sample(self, expectation: Expectation, cluster: str) -> tuple[str, ...]:
         keys = ", ".join(quoted(self.suite.contract.keys))
         order = ", ".join(f"{key} NULLS FIRST" for key in quoted(self.suite.contract.keys))
-        where = f"{is_broken(expectation)} AND {self._cluster} = {text(cluster)}"
+        where = f"{is_broken(expectation)} AND {self._cluster} = {DATA_FUSION.literal(cluster)}"
         found = self.answer(
-            f"SELECT {keys} FROM ({self.judged}) WHERE {where} "  # noqa: S608 - our own text
-            f"ORDER BY {order} LIMIT {SAMPLE}"
+            f"SELECT {keys} FROM ({self.judged}) WHERE {where} ORDER BY {order} LIMIT {SAMPLE}"
         )
         return tuple(map(_object, _rows(found)))
 
@@ -236,7 +236,7 @@ class _Counts:
         names = [*expectation.columns]
         keys = [*self.suite.contract.keys]
         columns = ", ".join(quoted(dict.fromkeys((*names, *keys))))
-        query = f"SELECT {columns}, {self._cluster} AS _cluster FROM ({self.judged})"  # noqa: S608
+        query = f"SELECT {columns}, {self._cluster} AS _cluster FROM ({self.judged})"
         found: defaultdict[str, list[str]] = defaultdict(list)
         for batch in self.answer(query):
             values = zip(*(batch.column(name).to_pylist() for name in names), strict=True)

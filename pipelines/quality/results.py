@@ -10,7 +10,9 @@ from datetime import datetime
 import pyarrow as pa
 
 from pipelines import delta
+from pipelines.delta.conforming import open_conforming
 from pipelines.delta.writing import replace_values
+from pipelines.dialects import DATA_FUSION
 from pipelines.lake.delta_rs import WRITER, open_if_there
 from pipelines.quality.judge import LeftOut
 from pipelines.quality.pages import pages
@@ -41,9 +43,7 @@ def write_results(
         for verdict in one.verdicts
     ]
     delta.ensure_table(lake, QUALITY_RESULTS)
-    earlier = open_if_there(lake, QUALITY_RESULTS.name)
-    assert earlier is not None, "ensure_table has made it"
-    earlier.delete(f"run_id = {delta.text(run_id)}", WRITER)
+    open_conforming(lake, QUALITY_RESULTS).delete(f"run_id = {DATA_FUSION.literal(run_id)}", WRITER)
     delta.add_values(lake, QUALITY_RESULTS, rows)
     lake.replace_folder(PAGES, pages(results, at))
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
-from pipelines.delta.small import text
+from pipelines.dialects import DATA_FUSION, SPARK, Sql
 from pipelines.quality.expectation import (
     BETWEEN,
     IN_SET,
@@ -28,21 +28,21 @@ def judged_rows(suite: Suite, admitted: Mapping[str, str] = MappingProxyType({})
     (such as `without_broken`).
     """
     derived = "".join(f", {sql} AS {name}" for name, sql in suite.derived.items())
-    rows = f"SELECT t.*{derived} FROM {source_of(suite.name, admitted)} t"  # noqa: S608 - the suites are our own text
+    rows = f"SELECT t.*{derived} FROM {source_of(suite.name, admitted)} t"
     join = suite.joined
     if join is not None:
         columns = ", ".join(quoted(join.on))
         facts = ", ".join(f"{sql} AS {name}" for name, sql in join.columns.items())
         joined = source_of(join.contract.name, admitted)
-        other = f"SELECT {columns}, {facts} FROM {joined} GROUP BY {columns}"  # noqa: S608
+        other = f"SELECT {columns}, {facts} FROM {joined} GROUP BY {columns}"
         equal = " AND ".join(f"r.{name} = o.{name}" for name in quoted(join.on))
         names = "".join(f", o.{name}" for name in join.columns)
         # a merge join of two tables in one task each needs no shuffle; a broadcast is a Spark job
         # more; DataFusion takes the hint for a comment
         hint = "/*+ MERGE(o) */"
-        rows = f"SELECT {hint} r.*{names} FROM ({rows}) r LEFT JOIN ({other}) o ON {equal}"  # noqa: S608
+        rows = f"SELECT {hint} r.*{names} FROM ({rows}) r LEFT JOIN ({other}) o ON {equal}"
     keys = ", ".join(quoted(suite.contract.keys))
-    return f"SELECT *, count(*) OVER (PARTITION BY {keys}) AS {ROWS_OF_KEY} FROM ({rows})"  # noqa: S608
+    return f"SELECT *, count(*) OVER (PARTITION BY {keys}) AS {ROWS_OF_KEY} FROM ({rows})"
 
 
 def source_of(name: str, admitted: Mapping[str, str]) -> str:
@@ -57,13 +57,13 @@ def without_broken(judged: str, suite: Suite, expectations: Sequence[Expectation
     judged: SQL of the judged rows.
     """
     good = " AND ".join(f"NOT ({is_broken(one)})" for one in expectations)
-    return f"SELECT {_own_columns(suite)} FROM ({judged}) WHERE {good}"  # noqa: S608 - the suites are our own text
+    return f"SELECT {_own_columns(suite)} FROM ({judged}) WHERE {good}"
 
 
 def only_broken(judged: str, suite: Suite, expectation: Expectation) -> str:
     """SQL that gives the table's rows which break the expectation. judged: as in
     `without_broken`."""
-    return f"SELECT {_own_columns(suite)} FROM ({judged}) WHERE {is_broken(expectation)}"  # noqa: S608 - the suites are our own text
+    return f"SELECT {_own_columns(suite)} FROM ({judged}) WHERE {is_broken(expectation)}"
 
 
 def _own_columns(suite: Suite) -> str:
@@ -84,7 +84,7 @@ def is_broken(expectation: Expectation) -> str:
         return f"NOT {is_satisfied(expectation)}"
     (column,) = quoted(expectation.columns)
     if expectation.type == IN_SET:
-        return f"{column} NOT IN ({', '.join(map(text, expectation.kwargs['value_set']))})"
+        return f"{column} NOT IN ({DATA_FUSION.literals(expectation.kwargs['value_set'])})"
     assert expectation.type == BETWEEN, expectation.type
     return f"{column} < {expectation.kwargs['min_value']}"
 
@@ -94,11 +94,11 @@ def is_satisfied(expectation: Expectation) -> str:
     return f"coalesce(({expectation.kwargs['condition']}), FALSE)"
 
 
-def quoted(names: Iterable[str]) -> Iterator[str]:
+def quoted(names: Iterable[str]) -> Iterator[Sql]:
     """The names in the quotes that both engines take."""
-    return (f"`{name}`" for name in names)
+    return map(SPARK.identifier, names)
 
 
-def table_name(name: str) -> str:
+def table_name(name: str) -> Sql:
     """A table's name in DataFusion, where names have no schema."""
     return name.replace(".", "_")

@@ -32,8 +32,9 @@ from pipelines.replay.history import History
 from pipelines.replay.parts import OF_LOG, OF_TAIL, SOURCE_OF_SNAPSHOT, Part
 from pipelines.replay.parts import batches_of as rows_in
 from pipelines.replay.plan import PlannedSnapshot, ReplayPlan
-from pipelines.replay.planning import Surveyed, surveyed
+from pipelines.replay.planning import Surveyed, planned, surveyed
 from pipelines.replay.written import WRITTEN
+from pipelines.silver.committed_log import AgreedBranch
 
 
 @dataclass(frozen=True)
@@ -116,6 +117,18 @@ def replayed(reader: BranchReader, log: BranchLog, plan: ReplayPlan) -> Replayed
     return Replayed(written, compared.to_pylist())
 
 
+def replayed_whole(
+    reader: BranchReader, log: BranchLog, agreed: AgreedBranch, asked: BranchQuestions
+) -> tuple[list[SurveyedPiece], Replayed]:
+    """Surveys and replays a cluster whose records one process holds. agreed: the branch as ranges
+    of runs. Raises what delta-rs raises."""
+    pieces = [survey(reader, piece, asked) for piece in log.pieces]
+    contents = {one.content_sha256: one for one in log.snapshots}.values()
+    partial_contents = [one.content_sha256 for one in contents if has_unknown(reader, one)]
+    plan = planned(agreed, [one.surveyed for one in pieces], log.snapshots, partial_contents)
+    return pieces, replayed(reader, log, plan)
+
+
 _Due: TypeAlias = tuple[int, str, PlannedSnapshot | LostTail]
 
 
@@ -155,6 +168,25 @@ def spread_piece(
         place = RecordPlace(offsets.filter(known), OF_LOG, commitments.filter(known))
     nothing = np.zeros(rows.num_rows, np.bool_)
     return spread(rows, nothing, reader.tables.cluster_id, place, bucket, buckets)
+
+
+def rows_of_one(
+    reader: BranchReader,
+    of: BranchPiece | PlannedSnapshot | LostTail,
+    plan: ReplayPlan,
+    bucket: int,
+    buckets: int,
+) -> Iterator[pa.RecordBatch]:
+    """The rows that one part needs of a piece of the branch, of a snapshot, or of a branch that
+    lost."""
+    if isinstance(of, LostTail):
+        due: _Due = (of.position, OF_TAIL + of.tail_id, of)
+    elif isinstance(of, PlannedSnapshot):
+        due = (of.end_offset, SOURCE_OF_SNAPSHOT % (of.epoch, of.content_sha256), of)
+    else:
+        yield from spread_piece(reader, of, plan, bucket, buckets).to_batches()
+        return
+    yield from _beside(reader, due, bucket=bucket, buckets=buckets)
 
 
 def _due(snapshots: Sequence[PlannedSnapshot], tails: Sequence[LostTail]) -> list[_Due]:

@@ -6,23 +6,23 @@ Leader epoch and offset identify a record, because a leader writes one record at
 
 from __future__ import annotations
 
+from pipelines.dialects import DATA_FUSION, Sql
 from pipelines.report.losses import LostRecordCount
 from pipelines.report.queries import ms
-from pipelines.report.source import literal
 
 MAX_CHANGES = 25
 CHANGES = "gold.metadata_changes"
 
 
-def _typed(cluster: str) -> str:
+def _typed(cluster: str) -> Sql:
     return f"""\
 changes AS (
   SELECT change, at, "offset" FROM {CHANGES}
-  WHERE cluster_id = {literal(cluster)} AND commitment <> 'superseded'
+  WHERE cluster_id = {DATA_FUSION.cluster(cluster)} AND commitment <> 'superseded'
 )"""
 
 
-def activity_span(cluster: str, *, typed: bool) -> str:
+def activity_span(cluster: str, *, typed: bool) -> Sql:
     """The first and last time of a change, in seconds since 1970."""
     if typed:
         return f"""\
@@ -32,10 +32,10 @@ SELECT date_part('epoch', min(at)) AS first, date_part('epoch', max(at)) AS last
 SELECT date_part('epoch', min(base_timestamp)) AS first,
        date_part('epoch', max(max_timestamp)) AS last
 FROM bronze.log_batches
-WHERE cluster_id = {literal(cluster)} AND crc_valid"""
+WHERE cluster_id = {DATA_FUSION.cluster(cluster)} AND crc_valid"""
 
 
-def activity(cluster: str, start: int, width: int, *, typed: bool) -> str:
+def activity(cluster: str, start: int, width: int, *, typed: bool) -> Sql:
     """The number of changes of each kind in each bucket of `width` seconds. Bucket 0 begins at
     `start`.
 
@@ -58,7 +58,7 @@ WITH counted AS (
   FROM bronze.log_records AS r
   JOIN gold.leader_epoch_history AS h
     ON h.cluster_id = r.cluster_id AND h.epoch = r.leader_epoch
-  WHERE r.cluster_id = {literal(cluster)} AND h.commitment <> 'superseded'
+  WHERE r.cluster_id = {DATA_FUSION.cluster(cluster)} AND h.commitment <> 'superseded'
     AND r."offset" >= coalesce(h.start_offset, 0)
     AND (h.end_offset IS NULL OR r."offset" < h.end_offset)
   GROUP BY change, bucket, r.node_id, r.directory_id
@@ -70,22 +70,22 @@ GROUP BY change, bucket
 ORDER BY change, bucket"""
 
 
-def _bucket(time: str, start: int, width: int) -> str:
+def _bucket(time: Sql, start: int, width: int) -> Sql:
     return f"CAST(floor((date_part('epoch', {time}) - {start}) / {width}) AS BIGINT)"
 
 
-def newest_changes(cluster: str) -> str:
+def newest_changes(cluster: str) -> Sql:
     """The newest typed changes, with those of lost branches."""
     return f"""\
 SELECT "offset", leader_epoch, CAST(at AS VARCHAR) AS at, change, entity, name, old, new,
        commitment, count(*) OVER () AS total
 FROM {CHANGES}
-WHERE cluster_id = {literal(cluster)}
+WHERE cluster_id = {DATA_FUSION.cluster(cluster)}
 ORDER BY "offset" DESC, leader_epoch DESC, entity, key, change
 LIMIT {MAX_CHANGES}"""
 
 
-def written(cluster: str, loss: LostRecordCount) -> str:
+def written(cluster: str, loss: LostRecordCount) -> Sql:
     """The smallest and the largest time of the lost records, in ms since 1970."""
     replica = loss.replicas[0]
     return f"""\
@@ -94,11 +94,11 @@ SELECT {ms("min(b.base_timestamp)")} AS first_ms, {ms("max(b.max_timestamp)")} A
 FROM bronze.log_batches AS b
 JOIN lost AS l
   ON l.epoch = b.leader_epoch AND b.base_offset >= l.first_offset AND b.base_offset < l.end_offset
-WHERE b.cluster_id = {literal(cluster)} AND b.node_id = {replica.node_id}
-  AND b.directory_id = {literal(replica.directory_id)} AND b.crc_valid"""
+WHERE b.cluster_id = {DATA_FUSION.cluster(cluster)} AND b.node_id = {replica.node_id:d}
+  AND b.directory_id = {DATA_FUSION.literal(replica.directory_id)} AND b.crc_valid"""
 
 
-def record_types(cluster: str, loss: LostRecordCount) -> str:
+def record_types(cluster: str, loss: LostRecordCount) -> Sql:
     """The lost records by type and version."""
     replica = loss.replicas[0]
     return f"""\
@@ -108,13 +108,13 @@ SELECT r.record_type, r.record_version, r.is_control, count(*) AS records,
 FROM bronze.log_records AS r
 JOIN lost AS l
   ON l.epoch = r.leader_epoch AND r."offset" >= l.first_offset AND r."offset" < l.end_offset
-WHERE r.cluster_id = {literal(cluster)} AND r.node_id = {replica.node_id}
-  AND r.directory_id = {literal(replica.directory_id)}
+WHERE r.cluster_id = {DATA_FUSION.cluster(cluster)} AND r.node_id = {replica.node_id:d}
+  AND r.directory_id = {DATA_FUSION.literal(replica.directory_id)}
 GROUP BY r.record_type, r.record_version, r.is_control
 ORDER BY first_offset"""
 
 
-def changes(cluster: str, loss: LostRecordCount) -> str:
+def changes(cluster: str, loss: LostRecordCount) -> Sql:
     """The changes that the lost records made, by type. `again`: how many of them a record that was
     not superseded makes later: the same change, or the creation of an entity with that name."""
     return f"""\
@@ -123,13 +123,14 @@ WITH {_lost(loss)}, changed AS (
   FROM {CHANGES} AS c
   JOIN lost AS l
     ON l.epoch = c.leader_epoch AND c."offset" >= l.first_offset AND c."offset" < l.end_offset
-  WHERE c.cluster_id = {literal(cluster)}
+  WHERE c.cluster_id = {DATA_FUSION.cluster(cluster)}
 ), topics AS (
   SELECT DISTINCT key FROM changed WHERE entity = 'topic'
 ), kept AS (
   SELECT change, name, CASE WHEN change IN {_CREATIONS} THEN '' ELSE new END AS new, count(*) AS n
   FROM {CHANGES}
-  WHERE cluster_id = {literal(cluster)} AND commitment <> 'superseded' AND "offset" >= {loss.first}
+  WHERE cluster_id = {DATA_FUSION.cluster(cluster)} AND commitment <> 'superseded'
+    AND "offset" >= {loss.first:d}
   GROUP BY 1, 2, 3
 )
 SELECT c.change, t.key IS NOT NULL AS with_topic, count(*) AS changes, count(k.n) AS again,
@@ -147,17 +148,19 @@ _CREATIONS = "('topic_created', 'partition_created')"
 """Types of change that make an entity. An entity that is made again has another id."""
 
 
-def _lost(loss: LostRecordCount) -> str:
+def _lost(loss: LostRecordCount) -> Sql:
     """A CTE: the offsets of each epoch of the lost records, from first_offset to end_offset."""
     if loss.end is not None:
-        rows = ", ".join(f"({epoch}, {loss.first}, {loss.end})" for epoch in loss.epochs)
+        rows = ", ".join(f"({epoch:d}, {loss.first:d}, {loss.end:d})" for epoch in loss.epochs)
         return f"lost AS (SELECT * FROM (VALUES {rows}) AS v(epoch, first_offset, end_offset))"
     replica = loss.replicas[0]
     return f"""\
 lost AS (
-  SELECT e.epoch, greatest(e.start_offset, {loss.first}) AS first_offset, e.end_offset
+  SELECT e.epoch, greatest(e.start_offset, {loss.first:d}) AS first_offset, e.end_offset
   FROM silver.leader_epochs AS e
   JOIN bronze.captures AS c ON c.capture_id = e.capture_id
-  WHERE c.capture_group = {literal(loss.capture_group)} AND c.node_id = {replica.node_id}
-    AND c.directory_id = {literal(replica.directory_id)} AND e.end_offset > {loss.first}
+  WHERE c.capture_group = {DATA_FUSION.literal(loss.capture_group)}
+    AND c.node_id = {replica.node_id:d}
+    AND c.directory_id = {DATA_FUSION.literal(replica.directory_id)}
+    AND e.end_offset > {loss.first:d}
 )"""

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from pipelines.capture_rounds import rounds_sql
+from pipelines.dialects import DATA_FUSION, Sql
 from pipelines.report.partings import Replica
-from pipelines.report.source import literal
 
 MAX_PARTINGS = 500
 MAX_TRUNCATIONS = 100
@@ -63,12 +63,12 @@ ORDER BY file, position
 LIMIT 50"""
 
 
-def ms(time: str) -> str:
+def ms(time: Sql) -> Sql:
     """SQL: a timestamp column in ms since 1970, also for years that no calendar has."""
     return f"CAST({time} AS BIGINT) / 1000"
 
 
-def newest(cluster: str) -> str:
+def newest(cluster: str) -> Sql:
     """A CTE: the newest capture of each replica, of its whole log where there is one."""
     return f"""\
 newest AS (
@@ -77,17 +77,17 @@ newest AS (
   FROM (SELECT *, row_number() OVER (
           PARTITION BY node_id, directory_id
           ORDER BY is_fragment, captured_at DESC, ingest_seq DESC) AS nth
-        FROM bronze.captures WHERE cluster_id = {literal(cluster)}) AS ranked
+        FROM bronze.captures WHERE cluster_id = {DATA_FUSION.cluster(cluster)}) AS ranked
   WHERE nth = 1
 )"""
 
 
-def rounds(cluster: str) -> str:
+def rounds(cluster: str) -> Sql:
     """The rounds of captures, oldest first."""
-    return rounds_sql(f"cluster_id = {literal(cluster)}")
+    return rounds_sql(f"cluster_id = {DATA_FUSION.cluster(cluster)}")
 
 
-def replicas(cluster: str) -> str:
+def replicas(cluster: str) -> Sql:
     """Each replica in its newest capture, with the last epoch of its log and the time of its last
     record, in ms since 1970."""
     return f"""\
@@ -98,7 +98,7 @@ LEFT JOIN (SELECT b.node_id, b.directory_id,
                   last_value(b.max_timestamp ORDER BY b.base_offset) AS last_written
            FROM bronze.log_batches AS b
            JOIN newest AS s ON s.node_id = b.node_id AND s.directory_id = b.directory_id
-           WHERE b.cluster_id = {literal(cluster)} AND b.crc_valid
+           WHERE b.cluster_id = {DATA_FUSION.cluster(cluster)} AND b.crc_valid
              AND (b.last_seen IS NULL OR b.last_seen >= s.captured_at)
            GROUP BY b.node_id, b.directory_id) AS w
   ON w.node_id = n.node_id AND w.directory_id = n.directory_id
@@ -107,28 +107,28 @@ LEFT JOIN (SELECT capture_id, max(epoch) AS last_epoch FROM silver.leader_epochs
 ORDER BY n.node_id, n.directory_id"""
 
 
-def captures(cluster: str) -> str:
+def captures(cluster: str) -> Sql:
     """The newest captures."""
     return f"""\
 SELECT node_id, directory_id, captured_at, source, log_start_offset, log_end_offset,
        count(*) OVER () AS total
 FROM bronze.captures
-WHERE cluster_id = {literal(cluster)}
+WHERE cluster_id = {DATA_FUSION.cluster(cluster)}
 ORDER BY captured_at DESC, node_id
 LIMIT {MAX_CAPTURES}"""
 
 
-def unbuilt(cluster: str) -> str:
+def unbuilt(cluster: str) -> Sql:
     """Captures with records that no built table has."""
     return f"""\
 SELECT node_id, captured_at, source
 FROM bronze.captures
-WHERE cluster_id = {literal(cluster)} AND first_offset IS NOT NULL
+WHERE cluster_id = {DATA_FUSION.cluster(cluster)} AND first_offset IS NOT NULL
   AND capture_id NOT IN (SELECT capture_id FROM silver.leader_epochs)
 ORDER BY captured_at"""
 
 
-def epochs(cluster: str) -> str:
+def epochs(cluster: str) -> Sql:
     """The epochs in the log of each replica's newest capture. Where a log lacks an epoch's
     LEADER_CHANGE record, its leader comes from the other replicas: an epoch has one leader."""
     return f"""\
@@ -139,12 +139,12 @@ SELECT n.node_id, n.directory_id, e.epoch, coalesce(e.leader_id, h.leader_id) AS
 FROM newest AS n
 JOIN silver.leader_epochs AS e ON e.capture_id = n.capture_id
 LEFT JOIN gold.leader_epoch_history AS h
-  ON h.cluster_id = {literal(cluster)} AND h.epoch = e.epoch
+  ON h.cluster_id = {DATA_FUSION.cluster(cluster)} AND h.epoch = e.epoch
 WHERE e.start_offset IS NOT NULL
 ORDER BY n.node_id, n.directory_id, e.start_offset"""
 
 
-def leaders(cluster: str) -> str:
+def leaders(cluster: str) -> Sql:
     """Each leader epoch, with the time of its last record on any replica."""
     return f"""\
 SELECT h.epoch, h.leader_id, h.start_offset, h.end_offset,
@@ -152,35 +152,35 @@ SELECT h.epoch, h.leader_id, h.start_offset, h.end_offset,
        CAST(b.last_written AS VARCHAR) AS last_written, h.commitment, h.voters
 FROM gold.leader_epoch_history AS h
 LEFT JOIN (SELECT leader_epoch, max(max_timestamp) AS last_written
-           FROM bronze.log_batches WHERE cluster_id = {literal(cluster)} AND crc_valid
+           FROM bronze.log_batches WHERE cluster_id = {DATA_FUSION.cluster(cluster)} AND crc_valid
            GROUP BY leader_epoch) AS b ON b.leader_epoch = h.epoch
-WHERE h.cluster_id = {literal(cluster)}
+WHERE h.cluster_id = {DATA_FUSION.cluster(cluster)}
 ORDER BY h.epoch"""
 
 
-def relations(cluster: str) -> str:
+def relations(cluster: str) -> Sql:
     """How the pairs of replicas in the newest capture group relate."""
     return f"""\
 SELECT relation, count(*) AS pairs
 FROM gold.divergence_points
-WHERE cluster_id = {literal(cluster)} AND is_latest
+WHERE cluster_id = {DATA_FUSION.cluster(cluster)} AND is_latest
 GROUP BY relation
 ORDER BY relation"""
 
 
-def partings(cluster: str) -> str:
+def partings(cluster: str) -> Sql:
     """Pairs whose logs differ, each offset once, from the newest group that shows it."""
     return f"""\
 WITH groups AS (
   SELECT capture_group, max(captured_at) AS captured_at
-  FROM bronze.captures WHERE cluster_id = {literal(cluster)} GROUP BY capture_group
+  FROM bronze.captures WHERE cluster_id = {DATA_FUSION.cluster(cluster)} GROUP BY capture_group
 ), ranked AS (
   SELECT d.*, g.captured_at,
          row_number() OVER (PARTITION BY node_a, directory_a, node_b, directory_b,
                             divergence_offset ORDER BY g.captured_at DESC) AS nth
   FROM gold.divergence_points AS d
   JOIN groups AS g ON g.capture_group = d.capture_group
-  WHERE d.cluster_id = {literal(cluster)} AND d.relation IN ('diverged', 'conflict')
+  WHERE d.cluster_id = {DATA_FUSION.cluster(cluster)} AND d.relation IN ('diverged', 'conflict')
 )
 SELECT capture_group, captured_at, is_latest, relation, divergence_offset,
        node_a, directory_a, epoch_a, node_b, directory_b, epoch_b,
@@ -192,25 +192,25 @@ ORDER BY captured_at DESC, divergence_offset, node_a, node_b
 LIMIT {MAX_PARTINGS}"""
 
 
-def _held(cluster: str, group: str, first: int, last: int) -> str:
+def _held(cluster: str, group: str, first: int, last: int) -> Sql:
     """A CTE: the undamaged batches that the replicas of one capture group held between the two
     offsets."""
     return f"""\
 held AS (
   SELECT b.*
   FROM (SELECT *, unnest(in_log) AS span FROM bronze.log_batches
-        WHERE cluster_id = {literal(cluster)}
+        WHERE cluster_id = {DATA_FUSION.cluster(cluster)}
           AND base_offset <= {last} AND last_offset >= {first}) AS b
   JOIN bronze.captures AS c
     ON c.cluster_id = b.cluster_id AND c.node_id = b.node_id
    AND c.directory_id = b.directory_id
    AND c.captured_at >= b.span['from']
    AND (b.span['to'] IS NULL OR c.captured_at <= b.span['to'])
-  WHERE c.capture_group = {literal(group)}
+  WHERE c.capture_group = {DATA_FUSION.literal(group)}
 )"""
 
 
-def heads(cluster: str, group: str, offset: int) -> str:
+def heads(cluster: str, group: str, offset: int) -> Sql:
     """Each replica's batch at an offset, and its log end offset, exclusive."""
     return f"""\
 WITH {_held(cluster, group, offset, offset)}
@@ -219,7 +219,7 @@ SELECT h.node_id, h.directory_id, h.leader_epoch, h.crc, c.log_end_offset,
 FROM held AS h
 JOIN bronze.captures AS c
   ON c.cluster_id = h.cluster_id AND c.node_id = h.node_id
- AND c.directory_id = h.directory_id AND c.capture_group = {literal(group)}
+ AND c.directory_id = h.directory_id AND c.capture_group = {DATA_FUSION.literal(group)}
 ORDER BY h.node_id, h.directory_id"""
 
 
@@ -230,11 +230,12 @@ JOIN bronze.log_records AS r
 """SQL: the join of the batches `b` with their records, `r`."""
 
 
-def branch_records(cluster: str, group: str, offset: int, replicas: Collection[Replica]) -> str:
+def branch_records(cluster: str, group: str, offset: int, replicas: Collection[Replica]) -> Sql:
     """The records around an offset, on one replica of each branch."""
     first, last = max(offset - BEFORE, 0), offset + AFTER - 1
     wanted = " OR ".join(
-        f"(b.node_id = {one.node_id} AND b.directory_id = {literal(one.directory_id)})"
+        f"(b.node_id = {one.node_id:d} "
+        f"AND b.directory_id = {DATA_FUSION.literal(one.directory_id)})"
         for one in replicas
     )
     return f"""\
@@ -250,55 +251,55 @@ ORDER BY b.node_id, b.directory_id, r."offset\""""
 STATE_RANGES = "gold.state_ranges"
 
 
-def state_ranges(cluster: str) -> str:
+def state_ranges(cluster: str) -> Sql:
     """The end offsets at which the state is known."""
     return f"""\
 SELECT from_offset, to_offset
 FROM {STATE_RANGES}
-WHERE cluster_id = {literal(cluster)}
+WHERE cluster_id = {DATA_FUSION.cluster(cluster)}
 ORDER BY from_offset"""
 
 
-def truncations(cluster: str) -> str:
+def truncations(cluster: str) -> Sql:
     """Records that vanished from logs between captures, committed records first."""
     return f"""\
 SELECT node_id, directory_id, from_offset, to_offset, epochs, records,
        committed_lost, unproven_lost, superseded_lost, last_seen, seen_at,
        count(*) OVER () AS total
 FROM gold.truncations
-WHERE cluster_id = {literal(cluster)}
+WHERE cluster_id = {DATA_FUSION.cluster(cluster)}
 ORDER BY committed_lost DESC, seen_at DESC, from_offset, node_id
 LIMIT {MAX_TRUNCATIONS}"""
 
 
-def truncated_types(cluster: str) -> str:
+def truncated_types(cluster: str) -> Sql:
     """The number of truncated records, by replica and record type."""
     return f"""\
 SELECT b.node_id, b.directory_id, b.truncated_at, r.record_type, count(*) AS records,
        min(r."offset") AS first_offset, max(r."offset") AS last_offset
 FROM bronze.log_batches AS b
 {_RECORDS}
-WHERE b.cluster_id = {literal(cluster)} AND b.truncated_at IS NOT NULL AND b.crc_valid
+WHERE b.cluster_id = {DATA_FUSION.cluster(cluster)} AND b.truncated_at IS NOT NULL AND b.crc_valid
 GROUP BY b.node_id, b.directory_id, b.truncated_at, r.record_type
 ORDER BY b.truncated_at DESC, b.node_id, first_offset"""
 
 
-def truncated_records(cluster: str, replica: Replica, start: int, end: int) -> str:
+def truncated_records(cluster: str, replica: Replica, start: int, end: int) -> Sql:
     """The records of one truncated run of offsets; end exclusive."""
-    node, directory = replica.node_id, literal(replica.directory_id)
+    node, directory = replica.node_id, DATA_FUSION.literal(replica.directory_id)
     return f"""\
 SELECT r."offset", r.leader_epoch, CAST(r.timestamp AS VARCHAR) AS timestamp,
        r.record_type, r.record_version, r.payload
 FROM bronze.log_batches AS b
 {_RECORDS}
-WHERE b.cluster_id = {literal(cluster)} AND b.node_id = {node}
+WHERE b.cluster_id = {DATA_FUSION.cluster(cluster)} AND b.node_id = {node:d}
   AND b.directory_id = {directory} AND b.truncated_at IS NOT NULL AND b.crc_valid
   AND r."offset" >= {start} AND r."offset" < {end}
 ORDER BY r."offset", r.leader_epoch
 LIMIT {AFTER}"""
 
 
-def _judged_snapshots(cluster: str) -> str:
+def _judged_snapshots(cluster: str) -> Sql:
     """A CTE: each snapshot once, with the worst verdict of any capture, or the newest."""
     one = "PARTITION BY v.node_id, v.directory_id, v.end_offset, v.epoch"
     return f"""\
@@ -310,18 +311,18 @@ judged AS (
   FROM gold.snapshot_validity AS v
   JOIN (SELECT capture_id, max(captured_at) AS captured_at FROM bronze.captures
         GROUP BY capture_id) AS c ON c.capture_id = v.capture_id
-  WHERE v.cluster_id = {literal(cluster)}
+  WHERE v.cluster_id = {DATA_FUSION.cluster(cluster)}
 )"""
 
 
-def snapshot_counts(cluster: str) -> str:
+def snapshot_counts(cluster: str) -> Sql:
     """Snapshots by verdict."""
     return f"""\
 WITH {_judged_snapshots(cluster)}
 SELECT verdict, count(*) AS snapshots FROM judged WHERE nth = 1 GROUP BY verdict"""
 
 
-def snapshots(cluster: str) -> str:
+def snapshots(cluster: str) -> Sql:
     """Each snapshot with its verdict and evidence, the invalid ones first."""
     return f"""\
 WITH {_judged_snapshots(cluster)}
@@ -339,7 +340,7 @@ ORDER BY CASE j.verdict WHEN 'invalid' THEN 0 WHEN 'unverifiable' THEN 1 ELSE 2 
 LIMIT {MAX_SNAPSHOTS}"""
 
 
-def findings(cluster: str) -> str:
+def findings(cluster: str) -> Sql:
     """The first findings of each rule. `findings` and `now` count all findings, and those of each
     replica's newest capture."""
     return f"""\
@@ -352,7 +353,7 @@ WITH {newest(cluster)}, ranked AS (
   LEFT JOIN (SELECT capture_id, max(captured_at) AS captured_at FROM bronze.captures
              GROUP BY capture_id) AS c ON c.capture_id = f.capture_id
   LEFT JOIN newest AS n ON n.capture_id = f.capture_id
-  WHERE f.cluster_id = {literal(cluster)} AND f.family = 'files'
+  WHERE f.cluster_id = {DATA_FUSION.cluster(cluster)} AND f.family = 'files'
 )
 SELECT rule, severity, findings, now, node_id, directory_id, file, position, "offset", epoch,
        message, captured_at
@@ -361,37 +362,37 @@ WHERE nth <= {MAX_FINDINGS}
 ORDER BY CASE severity WHEN 'error' THEN 0 WHEN 'warning' THEN 1 ELSE 2 END, rule, nth"""
 
 
-def health(cluster: str) -> str:
+def health(cluster: str) -> Sql:
     """The rules of health that found something in the newest known state, the worst first."""
     return f"""\
 SELECT rule, severity, message, subjects, file, capture_id
 FROM gold.findings
-WHERE cluster_id = {literal(cluster)} AND family = 'health'
+WHERE cluster_id = {DATA_FUSION.cluster(cluster)} AND family = 'health'
 ORDER BY CASE severity WHEN 'error' THEN 0 WHEN 'warning' THEN 1 ELSE 2 END, rule"""
 
 
 EXPOSURE = "gold.failure_exposure"
 
 
-def exposure(cluster: str) -> str:
+def exposure(cluster: str) -> Sql:
     """The failures that would harm the newest known state, the worst first."""
     return f"""\
 SELECT kind, gone, leaderless, needs_unclean, below_min_isr, voters_left, has_majority,
        since_offset, {ms("since")} AS since_ms, min_isr_unknown, count(*) OVER () AS total
 FROM {EXPOSURE}
-WHERE cluster_id = {literal(cluster)}
+WHERE cluster_id = {DATA_FUSION.cluster(cluster)}
   AND (leaderless > 0 OR below_min_isr > 0 OR NOT coalesce(has_majority, true))
 ORDER BY CASE kind WHEN 'nothing' THEN 0 ELSE 1 END, coalesce(has_majority, true),
          leaderless DESC, below_min_isr DESC, kind, gone
 LIMIT {MAX_EXPOSURES}"""
 
 
-def damage(cluster: str) -> str:
+def damage(cluster: str) -> Sql:
     """Places that could not be read, in any capture."""
     return f"""\
 SELECT file, position, length, kind, detail, count(*) OVER () AS total
 FROM bronze.damage
 WHERE capture_id IN (SELECT capture_id FROM bronze.captures
-                     WHERE cluster_id = {literal(cluster)})
+                     WHERE cluster_id = {DATA_FUSION.cluster(cluster)})
 ORDER BY file, position
 LIMIT {MAX_DAMAGE}"""

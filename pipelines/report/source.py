@@ -52,13 +52,6 @@ class Figure:
         return self.total - len(self.rows)
 
 
-def literal(value: str | int) -> str:
-    """The value as an SQL literal. No character in a string can end the literal."""
-    if isinstance(value, int):
-        return str(value)
-    return "'" + value.replace("'", "''") + "'"
-
-
 def moment(text: str | None) -> datetime | None:
     """A record's time in the form of the queries: ISO-8601 text in UTC.
 

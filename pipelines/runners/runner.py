@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from pipelines.data_files import NewFile
 from pipelines.runners.attempt import Attempted
 from pipelines.runners.stage import Result, Stage, Unit
 
@@ -15,14 +16,25 @@ from pipelines.runners.stage import Result, Stage, Unit
 @dataclass(frozen=True, slots=True)
 class StageRun:
     """One run of a stage, for the summary. tasks: how many tasks of Spark, or threads or processes,
-    did its units. seconds: of the clock. busy_s: of all units together."""
+    did its units. rows, files: of the data files that the units wrote. seconds: of the clock.
+    busy_s: of all units together."""
 
     name: str
     grain: str
     units: int
     tasks: int
+    rows: int
+    files: int
     seconds: float
     busy_s: float
+
+
+def files_in(result: Any) -> Sequence[NewFile]:
+    """The data files that a unit wrote."""
+    if isinstance(result, NewFile):
+        return [result]
+    files: Sequence[NewFile] = getattr(result, "files", ())
+    return files
 
 
 def nothing(_: Any) -> None:
@@ -60,10 +72,22 @@ class Runner(ABC):
             busy_s += one.seconds
             results.append(one.result)
             done(unit)
-        seconds = time.monotonic() - started
-        tasks = self.tasks_of(stage, units)
-        self.ran.append(StageRun(stage.name, stage.grain.value, len(units), tasks, seconds, busy_s))
+        self.note(stage, results, self.tasks_of(stage, units), time.monotonic() - started, busy_s)
         return results
+
+    def note(
+        self,
+        stage: Stage[Any, Any],
+        results: Sequence[Any],
+        tasks: int,
+        seconds: float,
+        busy_s: float,
+    ) -> None:
+        """Keeps a run of a stage for the summary."""
+        files = [file for result in results for file in files_in(result)]
+        rows = sum(file.row_count for file in files)
+        about = stage.name, stage.grain.value, len(results), tasks, rows, len(files)
+        self.ran.append(StageRun(*about, seconds, busy_s))
 
     @abstractmethod
     def _attempted(self, stage: Stage[Unit, Result], units: Sequence[Unit]) -> Iterator[Attempted]:

@@ -9,12 +9,16 @@ are used: the runner works by Spark Connect, too.
 from __future__ import annotations
 
 import pickle
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
+from itertools import groupby, pairwise
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 
 from pipelines.runners.attempt import Attempted, attempt
@@ -57,6 +61,58 @@ class SparkRunner(Runner):
         for _, attempted in found:
             yield pickle.loads(attempted)  # noqa: S301 - from our own tasks
 
+    def shuffle(
+        self,
+        spread: Stage[Unit, Any],
+        units: Sequence[Unit],
+        rows: pa.Schema,
+        order: Sequence[str],
+        walk: Stage[Any, Result],
+        groups: Sequence[Any],
+    ) -> list[Result]:
+        """Spreads rows over groups by one shuffle of Spark, and gives the result of each group, in
+        the order of `groups`.
+
+        spread: a stage whose function gives batches of rows of a unit. rows: their schema; its
+        column `group` has the index of the row's group, and it has a column of bytes. order: the
+        columns by which the rows of a group are sorted. walk: a stage whose function takes a group
+        and, as `rows`, an iterator of the batches of its rows. Raises as `run`.
+        """
+        from pyspark.sql.pandas.types import from_arrow_schema
+
+        function: Callable[..., Result] = walk.function
+        packs = self._packed(spread, units)
+        ddl = from_arrow_schema(rows, prefer_timestamp_ntz=False)
+        spreading = partial(_spread, function=spread.function, packs=packs, schema=rows)
+        walking = partial(_walk, function=function, groups=groups)
+        tasks = self.spark.range(0, len(packs), 1, len(packs)).mapInArrow(spreading, ddl)
+        tasks = tasks.repartition(len(groups), "group").sortWithinPartitions("group", *order)
+        started = time.monotonic()
+        with _described(self.spark, f"{walk.name}: {len(groups)} units ({walk.grain})"):
+            found = tasks.mapInArrow(walking, _ATTEMPTED_DDL).toArrow()
+        results = self._results(found, len(groups))
+        for one in results:
+            if one.error is not None:
+                raise one.error
+        nothing: Iterator[pa.RecordBatch] = iter(())
+        given = [
+            function(group, rows=nothing) if one.result is None else one.result
+            for group, one in zip(groups, results, strict=True)
+        ]
+        seconds, busy_s = time.monotonic() - started, sum(one.seconds for one in results)
+        self.note(walk, given, len(packs) + len(groups), seconds, busy_s)
+        return given
+
+    def _results(self, found: pa.Table, count: int) -> list[Attempted]:
+        """What came of each unit; of a group without rows nothing came."""
+        known: dict[int, Attempted] = {}
+        for attempted in found["attempted"].to_pylist():
+            one: Attempted = pickle.loads(attempted)  # noqa: S301 - from our own tasks
+            if one.error is not None:
+                return [one]
+            known[one.number] = one
+        return [known.get(number, Attempted(number, None, None, 0.0)) for number in range(count)]
+
     def _packed(
         self, stage: Stage[Unit, Result], units: Sequence[Unit]
     ) -> list[list[tuple[int, Unit]]]:
@@ -87,10 +143,78 @@ def _work(
     for batch in batches:
         for pack in batch.column(0).to_pylist():
             for number, unit in packs[pack]:
-                told = pickle.dumps(attempt(function, number, unit))
-                yield pa.RecordBatch.from_pydict(
-                    {"number": [number], "attempted": [told]}, _ATTEMPTED
-                )
+                yield _told(number, pickle.dumps(attempt(function, number, unit)))
+
+
+_FAILED = -1
+"""The group of a row that has the error of a unit, in its first column of bytes."""
+
+
+def _spread(
+    batches: Iterator[pa.RecordBatch],
+    *,
+    function: Callable[[Any], Iterator[pa.RecordBatch]],
+    packs: Sequence[Sequence[tuple[int, Any]]],
+    schema: pa.Schema,
+) -> Iterator[pa.RecordBatch]:
+    """Runs in a task: the rows of the units of the packs whose numbers it gets."""
+    for batch in batches:
+        for pack in batch.column(0).to_pylist():
+            for number, unit in packs[pack]:
+                tried = attempt(partial(_listed, function=function), number, unit)
+                if tried.error is None:
+                    yield from tried.result
+                else:
+                    yield _failed(tried, schema)
+
+
+def _listed(
+    unit: Any, *, function: Callable[[Any], Iterator[pa.RecordBatch]]
+) -> list[pa.RecordBatch]:
+    return [*function(unit)]
+
+
+def _failed(tried: Attempted, schema: pa.Schema) -> pa.RecordBatch:
+    row = {"group": _FAILED, _of_bytes(schema): pickle.dumps(tried)}
+    return pa.RecordBatch.from_pylist([row], schema)
+
+
+def _of_bytes(schema: pa.Schema) -> str:
+    """The first column of bytes."""
+    return str(next(field.name for field in schema if pa.types.is_binary(field.type)))
+
+
+def _walk(
+    batches: Iterator[pa.RecordBatch],
+    *,
+    function: Callable[..., Any],
+    groups: Sequence[Any],
+) -> Iterator[pa.RecordBatch]:
+    """Runs in a task: walks over the rows of each group that it gets."""
+    for number, rows in groupby(_of_one_group(batches), itemgetter(0)):
+        if number == _FAILED:
+            for _, batch in rows:
+                yield _told(_FAILED, batch.column(_of_bytes(batch.schema))[0].as_py())
+            continue
+        of_group = (batch for _, batch in rows)
+        tried = attempt(partial(function, rows=of_group), number, groups[number])
+        yield _told(number, pickle.dumps(tried))
+
+
+def _told(number: int, attempted: bytes) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pydict({"number": [number], "attempted": [attempted]}, _ATTEMPTED)
+
+
+def _of_one_group(
+    batches: Iterator[pa.RecordBatch],
+) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """The batches, each with the rows of one group."""
+    for batch in batches:
+        groups = batch.column("group").to_numpy()
+        cuts = [0, *(np.flatnonzero(groups[1:] != groups[:-1]) + 1).tolist(), len(groups)]
+        for start, end in pairwise(cuts):
+            if start < end:
+                yield int(groups[start]), batch.slice(start, end - start)
 
 
 def _parallelism(spark: SparkSession) -> int:

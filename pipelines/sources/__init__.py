@@ -1,18 +1,38 @@
-"""Spark Python Data Sources over Kafka's files: kraft_log and kraft_snapshot.
+"""Spark Python Data Sources over Kafka's files: kraft_log, kraft_snapshot and kraft_replica.
 
-from pipelines.sources import register
-register(spark)
-spark.read.format("kraft_log").load("/var/lib/kafka/__cluster_metadata-0")
+    from pipelines.sources import register
+
+    register(spark)
+    spark.read.format("kraft_log").load("/var/lib/kafka/__cluster_metadata-0")
+
+`kraftlake.register` is the same function.
 """
 
 from __future__ import annotations
 
+import secrets
+
 from pyspark.sql import SparkSession
 
 from pipelines.sources.kraft_log import KraftLogDataSource, KraftSnapshotDataSource
+from pipelines.sources.kraft_replica import KraftReplicaDataSource
+
+_KEY = secrets.token_bytes(32)
 
 
 def register(spark: SparkSession) -> None:
-    """Make both sources known to a session. Another call changes nothing."""
-    spark.dataSource.register(KraftLogDataSource)
-    spark.dataSource.register(KraftSnapshotDataSource)
+    """Make the sources known to a session. Another call changes nothing.
+
+    All that they read then shows equal secrets as equal fingerprints, unless options say otherwise:
+    their key is made once for this process.
+    """
+    for source in (KraftLogDataSource, KraftSnapshotDataSource):
+        spark.dataSource.register(_keyed(source))
+    spark.dataSource.register(KraftReplicaDataSource)
+
+
+def _keyed(source: type[KraftLogDataSource]) -> type[KraftLogDataSource]:
+    class Keyed(source):  # type: ignore[valid-type,misc] # a local class is pickled with its key
+        key = _KEY
+
+    return Keyed

@@ -12,6 +12,16 @@ from replica.format.discovery import DirectoryPath, discover
 from replica.format.file_names import LOG_KINDS, FileKind, classify
 from replica.format.reading import refuse_foreign_link
 from replica.format.snapshot import DRAFT_FOLDER, SnapshotState
+from replica.model.keys import ReplicaId
+
+
+@dataclass(frozen=True)
+class Owner:
+    """Where files lie, and whose they are. directory: the metadata directory as an absolute path,
+    or as a URI without its secret parts. replica: None where no meta.properties names it."""
+
+    directory: str
+    replica: ReplicaId | None
 
 
 @dataclass(frozen=True)
@@ -20,7 +30,8 @@ class SourceFile:
     column `file`.
 
     start: the first byte to read, where a batch begins. next_offset: that batch's base offset, for
-    a start above 0. end: the byte to stop at (exclusive); None to read up to the file's end.
+    a start above 0. end: the byte to stop at (exclusive); None to read up to the file's end. owner:
+    None where nobody asks for it.
     """
 
     path: str
@@ -28,6 +39,7 @@ class SourceFile:
     start: int = 0
     next_offset: int | None = None
     end: int | None = None
+    owner: Owner | None = None
 
 
 def log_files(path: str) -> list[SourceFile]:
@@ -41,11 +53,15 @@ def snapshot_files(path: str) -> list[SourceFile]:
 
 
 def _files(path: str, kind: FileKind) -> list[SourceFile]:
-    """The files of a kind in directories. A file that the path itself names may be any log file."""
+    """The files of a kind in directories. A file that the path itself names may have any name that
+    isn't one of the other kind."""
     if is_uri(path):
+        found_there = remote_files(path)
+        if [file.relative for file in found_there] == [""]:
+            _refuse_other(shown_uri(path), kind)
         return [
             SourceFile(file.uri, shown_uri(file.uri))
-            for file in remote_files(path)
+            for file in found_there
             if not file.relative or _is_wanted(file.name, kind)
         ]
     files: list[SourceFile] = []
@@ -53,10 +69,24 @@ def _files(path: str, kind: FileKind) -> list[SourceFile]:
         if isinstance(found, DirectoryPath):
             files.extend(_in_directory(found, kind))
         elif found.name.kind in LOG_KINDS:
+            _refuse_other(found.shown, kind)
             files.append(SourceFile(os.path.abspath(found.path), found.shown))
         else:
             raise UsageError(f"{found.shown}: neither a segment nor a snapshot")
     return files
+
+
+_FORMATS = {FileKind.SEGMENT: "kraft_log", FileKind.SNAPSHOT: "kraft_snapshot"}
+
+
+def _refuse_other(shown: str, wanted: FileKind) -> None:
+    """Raises UsageError where a single file is by its name of the other source."""
+    kind = classify(file_name(shown)).kind
+    if kind in _FORMATS and kind is not wanted:
+        raise UsageError(
+            f'{shown}: a {kind.value}, which spark.read.format("{_FORMATS[kind]}") reads, and not '
+            f'"{_FORMATS[wanted]}"'
+        )
 
 
 def _in_directory(found: DirectoryPath, kind: FileKind) -> list[SourceFile]:

@@ -17,7 +17,7 @@ from pyspark.sql.datasource import InputPartition
 
 from pipelines.capture.remote import file_name, read_remote, size_of
 from pipelines.object_store import is_uri
-from pipelines.sources.files import SourceFile
+from pipelines.sources.files import Owner, SourceFile
 from replica.errors import UnreadableFileError, UsageError, reading
 from replica.format.batch import LENGTH_PREFIX
 from replica.format.byte_source import Source
@@ -42,7 +42,7 @@ class RangePartition(InputPartition):
     extent the planner found.
 
     expected_offset: the base offset of the first batch if the log is sound; None where any offset
-    will do.
+    will do. owner: as in SourceFile.
     """
 
     path: str
@@ -50,6 +50,7 @@ class RangePartition(InputPartition):
     start: int
     end: int
     expected_offset: int | None
+    owner: Owner | None = None
 
     def __hash__(self) -> int:
         return hash((self.path, self.start, self.end))
@@ -120,10 +121,10 @@ def plan_file(
     if end - start > range_bytes:
         places = Places.read(file, start, end, expected) if batches is None else Places.of(batches)
         for cut in _cuts(places, start, expected, range_bytes):
-            yield RangePartition(file.path, file.shown, start, cut[0], expected)
+            yield RangePartition(file.path, file.shown, start, cut[0], expected, file.owner)
             start, expected = cut
     if start < end:
-        yield RangePartition(file.path, file.shown, start, end, expected)
+        yield RangePartition(file.path, file.shown, start, end, expected, file.owner)
 
 
 def _cuts(

@@ -3,18 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from dataclasses import asdict
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
+from pipelines.sources.files import Owner
 from pipelines.sources.ranges import RangePartition
 from replica.format.byte_source import Source
 from replica.metadata.redact import Redactor
 from replica.scan.arrow import BatchScan, RecordScan
-from replica.scan.columns import microseconds
+from replica.scan.columns import BATCH_SCHEMA, microseconds
 
 _Cells = dict[str, pa.Array]
 _TIMES = ("timestamp", "base_timestamp", "max_timestamp")
+OWNER = pa.schema(
+    [
+        ("cluster_id", pa.string()),
+        ("node_id", pa.int32()),
+        ("directory_id", pa.string()),
+        ("directory", pa.string()),
+    ]
+)
+"""Whose a row is, in the columns of every source."""
+OF_BATCH = ("last_offset", "record_count", "size_bytes")
+"""What a record's row says of its batch, besides what the bulk reader tells of every record."""
 
 
 def batches(
@@ -32,8 +46,12 @@ def records(
 ) -> Iterator[Any]:
     """A row for each record of each batch whose CRC is right. names: the wanted columns. redactor:
     None keeps secrets."""
+    headers = _headers(data, part) if "last_offset" in names else None
     for table in _scanned(data, part, redactor):
-        yield _batch(_cells(table, part), names)
+        cells = _cells(table, part)
+        if headers is not None:
+            cells |= _of_batches(headers, table["position"])
+        yield _batch(cells, names)
 
 
 def snapshot_records(
@@ -54,6 +72,19 @@ def snapshot_records(
         yield _batch(cells, names)
 
 
+def _headers(data: Source, part: RangePartition) -> pa.Table:
+    """The batches of the range: position and OF_BATCH, ascending by position."""
+    scan = BatchScan(data, start=part.start, expected_offset=part.expected_offset)
+    return pa.Table.from_batches(scan, BATCH_SCHEMA).select(["position", *OF_BATCH])
+
+
+def _of_batches(headers: pa.Table, positions: pa.Array) -> _Cells:
+    """The columns OF_BATCH of records whose batches begin at these positions."""
+    places = np.searchsorted(headers["position"].to_numpy(), positions.to_numpy())
+    told = headers.select([*OF_BATCH]).take(pa.array(places)).combine_chunks()
+    return {name: told[name].combine_chunks() for name in OF_BATCH}
+
+
 def _scanned(data: Source, part: RangePartition, redactor: Redactor | None) -> Iterator[Any]:
     start, expected = part.start, part.expected_offset
     yield from RecordScan(data, start=start, expected_offset=expected, redactor=redactor)
@@ -65,7 +96,18 @@ def _cells(table: Any, part: RangePartition) -> _Cells:
         if name in cells:
             cells[name] = microseconds(cells[name])
     cells["file"] = _constant(part.shown, pa.string(), table.num_rows)
+    if part.owner is not None:
+        cells |= {
+            name: _constant(value, OWNER.field(name).type, table.num_rows)
+            for name, value in owner_values(part.owner).items()
+        }
     return cells
+
+
+def owner_values(owner: Owner) -> dict[str, Any]:
+    """The values of the columns OWNER."""
+    replica = dict.fromkeys(OWNER.names) if owner.replica is None else asdict(owner.replica)
+    return {**replica, "directory": owner.directory}
 
 
 def _constant(value: object, kind: pa.DataType, rows: int) -> pa.Array:

@@ -15,6 +15,7 @@ import os
 import zlib
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Protocol
 
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
@@ -29,7 +30,7 @@ from pyspark.sql.streaming.datasource import (
 from pipelines.capture.remote import file_name
 from pipelines.object_store import is_uri
 from pipelines.sources.files import SourceFile
-from pipelines.sources.ranges import RangePartition, plan, positive, read_range, size_of_file
+from pipelines.sources.ranges import RangePartition, positive, read_range, size_of_file
 from replica.errors import DataError, UnreadableFileError
 from replica.format.batch import HEADER, BatchHeader, decode_header, encode_header
 from replica.format.file_names import classify
@@ -50,11 +51,11 @@ _UNREAD = (0, 0, -1, 0, 0)
 
 class RangeReader(Protocol):
     """The part of a table's reader that a stream uses: the files, and the rows of a range of one
-    file. range_bytes: the bytes of a file for one Spark task."""
-
-    range_bytes: int
+    file."""
 
     def source_files(self) -> list[SourceFile]: ...
+
+    def ranges(self, files: list[SourceFile]) -> list[InputPartition]: ...
 
     def read(self, partition: InputPartition) -> Iterator[Any]: ...
 
@@ -105,16 +106,16 @@ class FileStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def partitions(self, start: Offset, end: Offset) -> list[InputPartition]:
         files = []
-        shown = {file.path: file.shown for file in self.reader.source_files()}
+        known = {file.path: file for file in self.reader.source_files()}
         for path, position in end.items():
             begin = start.get(path)
             if begin is None or begin[_GENERATION] != position[_GENERATION]:
                 begin = [*_UNREAD]
             if position[_END] > begin[_END]:
-                name = shown.get(path, path)
-                until = position[_END]
-                files.append(SourceFile(path, name, begin[_END], begin[_NEXT_OFFSET], until))
-        return [*plan(files, self.reader.range_bytes)]
+                file = known.get(path, SourceFile(path, path))
+                start_at, following, until = begin[_END], begin[_NEXT_OFFSET], position[_END]
+                files.append(replace(file, start=start_at, next_offset=following, end=until))
+        return self.reader.ranges(files)
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         if isinstance(partition, RangePartition):

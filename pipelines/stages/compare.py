@@ -37,11 +37,13 @@ def compare_changes(unit: Changed, pins: Pins) -> UnitResult:
     contract = gold.METADATA_CHANGES
     within = (pc.field("offset") >= unit.low) & (pc.field("offset") < unit.high)
     names = contract.column_names
-    files = data_set(pins.lake.path_of(contract), unit.files)
-    after = files.to_table([*names], within)
-    where = f'{out.rows_before(contract)} AND "offset" >= {unit.low} AND "offset" < {unit.high}'
+    after = contract.arrow_schema.empty_table()
+    if unit.files:
+        files = data_set(pins.lake.path_of(contract), unit.files)
+        after = files.to_table([*names], within).cast(contract.arrow_schema)
+    where = f'{out.rows_before(contract)} AND "offset" >= {unit.low:d} AND "offset" < {unit.high:d}'
     before = pins.columns(contract, names, where)
-    out.put_changes(contract, before, after.cast(contract.arrow_schema))
+    out.put_changes(contract, before, after)
     return out.result()
 
 
@@ -55,7 +57,7 @@ def without(result: UnitResult, contract: Contract) -> tuple[UnitResult, tuple[N
 def changes(cluster_id: str, files: Sequence[NewFile]) -> Iterator[Changed]:
     """The units in which new rows of gold.metadata_changes are compared with the table's."""
     bounds = [end for one in files for end in one.bounds["offset"] if isinstance(end, int)]
-    low, high = min(bounds), max(bounds) + 1
+    low, high = min(bounds, default=0), max(bounds, default=0) + 1
     rows = sum(one.row_count for one in files)
     count = 1 + rows // _ROWS_COMPARED
     cuts = [low + (high - low) * n // count for n in range(1, count)]

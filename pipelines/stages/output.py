@@ -14,7 +14,8 @@ from pipelines.cluster.rows import Row
 from pipelines.data_files import NewFile, read_data_file
 from pipelines.delta.committing import WriteTarget
 from pipelines.delta.publish import IS_GONE, Made
-from pipelines.delta.small import in_types, of_clusters, text
+from pipelines.delta.small import in_types
+from pipelines.dialects import DATA_FUSION, Sql
 from pipelines.quality.judge import Judged, Judgement, LeftOut, judge
 from pipelines.quality.suite_sql import quoted
 from pipelines.stages.pins import Pins
@@ -26,7 +27,9 @@ from replica.check import membership
 Content: TypeAlias = Sequence[Row] | Iterable[Row] | pa.Table
 """Rows of a table, at least with the columns of its contract."""
 CONTRACTS = {contract.name: contract for contract in DERIVED}
-BETWEEN_CLUSTERS = f"rule IN ({', '.join(text(rule.id) for rule in membership.RULES)})"
+BETWEEN_CLUSTERS = (
+    f"rule IN ({', '.join(DATA_FUSION.literal(rule.id) for rule in membership.RULES)})"
+)
 """SQL condition for the rows of gold.findings that the stage `rounds` makes."""
 _MADE_APART = {FINDINGS.name: BETWEEN_CLUSTERS}
 
@@ -40,6 +43,11 @@ class UnitResult:
     judgements: tuple[Judgement, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
     told: Any = None
+
+    @property
+    def files(self) -> tuple[NewFile, ...]:
+        """All files."""
+        return tuple(file for one in self.made for file in (*one.files, *one.changes))
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,10 +104,10 @@ class Output:
         else:
             self.write(contract, rows)
 
-    def rows_before(self, contract: Contract) -> str:
+    def rows_before(self, contract: Contract) -> Sql:
         """SQL condition for the rows of the pinned version that the unit's rows replace."""
-        where = of_clusters(self.replaced.clusters)
-        apart = _MADE_APART.get(contract.name)
+        where = DATA_FUSION.of_clusters(self.replaced.clusters)
+        apart: Sql | None = _MADE_APART.get(contract.name)
         return where if apart is None else f"{where} AND NOT ({apart})"
 
     def write(self, contract: Contract, rows: pa.Table) -> None:
@@ -162,11 +170,11 @@ def differences(contract: Contract, before: pa.Table, after: pa.Table) -> tuple[
         context.register_record_batches(name, [rows.to_batches() or [nothing]])
     same = " AND ".join(f"(a.{key} IS NOT DISTINCT FROM b.{key})" for key in quoted(contract.keys))
     others = [name for name in contract.column_names if name not in contract.keys]
-    differ = " OR ".join(f"(a.{name} IS DISTINCT FROM b.{name})" for name in quoted(others))
+    differ = " OR ".join(f"(a.{one} IS DISTINCT FROM b.{one})" for one in quoted(others))
     schema = contract.arrow_schema
-    new = context.sql(f"SELECT a.* FROM a LEFT ANTI JOIN b ON {same}")  # noqa: S608 - our own names
-    changed = context.sql(f"SELECT a.* FROM a JOIN b ON {same} WHERE {differ or 'false'}")  # noqa: S608
-    gone = context.sql(f"SELECT b.* FROM b LEFT ANTI JOIN a ON {same}")  # noqa: S608
+    new = context.sql(f"SELECT a.* FROM a LEFT ANTI JOIN b ON {same}")
+    changed = context.sql(f"SELECT a.* FROM a JOIN b ON {same} WHERE {differ or 'false'}")
+    gone = context.sql(f"SELECT b.* FROM b LEFT ANTI JOIN a ON {same}")
     marked = [_marked(in_types(changed.to_arrow_table(), schema), is_gone=False)]
     marked.append(_marked(in_types(gone.to_arrow_table(), schema), is_gone=True))
     return in_types(new.to_arrow_table(), schema), pa.concat_tables(marked)

@@ -10,7 +10,8 @@ from uuid import uuid4
 import pyarrow as pa
 from deltalake import DeltaTable, QueryBuilder
 
-from pipelines.delta.small import columns_of, of_clusters
+from pipelines.delta.small import columns_of
+from pipelines.dialects import DATA_FUSION
 from pipelines.lake import Lake
 from pipelines.lake.delta_rs import open_table
 from pipelines.quality.suite_sql import table_name
@@ -40,7 +41,7 @@ class Pins:
 
     def rows(self, contract: Contract, clusters: Iterable[str]) -> pa.Table:
         """All columns of the rows of some clusters."""
-        return self.columns(contract, contract.column_names, of_clusters(clusters))
+        return self.columns(contract, contract.column_names, DATA_FUSION.of_clusters(clusters))
 
     def answer(self, names: Iterable[str], query: str) -> Iterator[pa.RecordBatch]:
         """The answer of a query in DataFusion's SQL, batch by batch. names: the tables that it may

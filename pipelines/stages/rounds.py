@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pipelines.cluster.rows import Row
-from pipelines.delta.small import of_clusters
+from pipelines.dialects import DATA_FUSION
 from pipelines.gold.membership import ENTRY_COLUMNS, RoundMember, entries_at
 from pipelines.quality.judge import judge
 from pipelines.stages.output import UnitResult
@@ -33,10 +33,12 @@ def first_entries(unit: Members, pins: Pins) -> UnitResult:
 
 def holding(pins: Pins, clusters: Sequence[str], offsets: Sequence[int]) -> list[Row]:
     """The batches of the clusters that hold one of the offsets."""
-    places = (f"base_offset <= {one} AND last_offset >= {one}" for one in offsets)
-    where = " OR ".join(f"({one})" for one in places) or "false"
+    places = (f"base_offset <= {one:d} AND last_offset >= {one:d}" for one in offsets)
+    where = " OR ".join(f"({place})" for place in places) or "false"
     names = (*REPLICA_KEYS, *ENTRY_COLUMNS)
-    rows = pins.columns(bronze.LOG_BATCHES, names, f"{of_clusters(clusters)} AND ({where})")
+    rows = pins.columns(
+        bronze.LOG_BATCHES, names, f"{DATA_FUSION.of_clusters(clusters)} AND ({where})"
+    )
     found: list[Row] = rows.to_pylist()
     for row in found:
         row["holds"] = [o for o in offsets if row["base_offset"] <= o <= row["last_offset"]]

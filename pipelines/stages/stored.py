@@ -16,7 +16,8 @@ from pipelines.cluster.cluster_tables import (
     ClusterTables,
 )
 from pipelines.cluster.rows import Row
-from pipelines.delta.small import of_replica, text
+from pipelines.delta.small import of_replica
+from pipelines.dialects import DATA_FUSION, Sql
 from pipelines.quality.judge import judge_layer
 from pipelines.replay.columns import with_json
 from pipelines.stages.pins import Pins
@@ -63,7 +64,7 @@ class StoredTables(ClusterTables):
         return self._records(bronze.LOG_RECORDS, names, where).select(RECORDS)
 
     def snapshot_records(self, content_sha256: str) -> pa.Table:
-        where = f"content_sha256 = {text(content_sha256)}"
+        where = f"content_sha256 = {DATA_FUSION.literal(content_sha256)}"
         rows = self._records(bronze.SNAPSHOT_RECORDS, ["index", *_CONTENT], where)
         names = ["offset" if name == "index" else name for name in rows.column_names]
         return rows.rename_columns(names)
@@ -74,11 +75,11 @@ class StoredTables(ClusterTables):
     def control_in_snapshots(self) -> pa.Table:
         return self._read(bronze.SNAPSHOT_RECORDS, SNAPSHOT_CONTROL, "is_control")
 
-    def _read(self, contract: Contract, names: Sequence[str], where: str) -> pa.Table:
-        mine = f"cluster_id = {text(self.cluster_id)} AND {where}"
+    def _read(self, contract: Contract, names: Sequence[str], where: Sql) -> pa.Table:
+        mine = f"cluster_id = {DATA_FUSION.literal(self.cluster_id)} AND {where}"
         return self.pins.columns(contract, names, mine)
 
-    def _records(self, contract: Contract, names: Sequence[str], where: str) -> pa.Table:
+    def _records(self, contract: Contract, names: Sequence[str], where: Sql) -> pa.Table:
         """The records with `payload` as JSON. A payload is read only where it is all that is left
         of a record: for most records it is larger than all other columns together."""
         rows = self._read(contract, names, where)
@@ -100,5 +101,5 @@ class StoredTables(ClusterTables):
         return {one: judged.admitted for one, judged in judge_layer(rows).items()}
 
 
-def _begins(low: int, high: int) -> str:
+def _begins(low: int, high: int) -> Sql:
     return f"base_offset >= {low} AND base_offset < {high}"

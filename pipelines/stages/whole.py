@@ -20,8 +20,7 @@ from pipelines.gold.metadata_changes import metadata_changes
 from pipelines.gold.metadata_history import metadata_history
 from pipelines.gold.state_ranges import state_ranges
 from pipelines.quality.judge import judge_layer
-from pipelines.replay.planning import planned
-from pipelines.replay.reading import BranchReader, has_unknown, replayed, survey
+from pipelines.replay.reading import BranchReader, replayed_whole
 from pipelines.silver.log_runs import log_runs
 from pipelines.stages.output import Output, Replaced, UnitResult, table_of
 from pipelines.stages.pins import Pins
@@ -81,21 +80,16 @@ def of_one(
 def _tables(of: Silver) -> dict[Contract, pa.Table]:
     """All tables of silver and gold of a cluster."""
     made = {one: table_of(one, node(of)) for one, node in SILVER_FUNCTIONS.items()}
-    derived, of_records = replayed_whole(of)
+    derived, of_records = replayed_tables(of)
     made |= {one: table_of(one, rows) for one, rows in of_records.items()}
     return made | {one: table_of(one, node(derived)) for one, node in GOLD_FUNCTIONS.items()}
 
 
-def replayed_whole(of: Silver) -> tuple[Gold, dict[Contract, pa.Table]]:
+def replayed_tables(of: Silver) -> tuple[Gold, dict[Contract, pa.Table]]:
     """What gold's tables are made from; and the rows of the tables that the passes over the records
     make."""
     reader = BranchReader(of.tables)
-    surveyed = [survey(reader, piece, of.asked) for piece in of.log.pieces]
-    contents = {one.content_sha256: one for one in of.log.snapshots}.values()
-    partial_contents = [one.content_sha256 for one in contents if has_unknown(reader, one)]
-    pieces = [one.surveyed for one in surveyed]
-    plan = planned(of.agreed, pieces, of.log.snapshots, partial_contents)
-    found = replayed(reader, of.log, plan)
+    surveyed, found = replayed_whole(reader, of.log, of.agreed, of.asked)
     history = metadata_history(found.written)
     facts = added(one.facts for one in surveyed)
     records = Records(facts, found.compared, state_ranges(found.written).to_pylist())

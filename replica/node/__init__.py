@@ -7,7 +7,8 @@ To read it in order
 - `assembly` builds a node of its parts; `node` runs it. `driver`: the one task that steps the
   replica; every other task sends events to it.
 - Requests of others: `rpcs` has a row for each RPC; `serve` decides who may send it and answers;
-  `authorizer` knows who may do what; `local_processes` whose process a connection is.
+  `authorizer` knows who may do what, `exposure` where strangers may read; `local_processes` whose
+  process a connection is.
 - Requests to others: `peers` (connections), `heard` (what is known of leaders); `translate` stands
   between the core's messages and Kafka's.
 - `security`: TLS and SASL of listeners and of connections, by Kafka's keys.

@@ -17,7 +17,8 @@ from replica.model.keys import ReplicaId
 from replica.node.authorizer import EVERYBODY, INSECURE, VOTERS, PrincipalRole
 from replica.node.descriptors import fitting, open_files_limit
 from replica.node.driver import Clock, Driver
-from replica.node.listeners import Listener, addresses_on
+from replica.node.exposure import knows_clients
+from replica.node.listeners import addresses_on
 from replica.node.local_processes import is_loopback, is_supported
 from replica.node.node import Node
 from replica.node.notice import Fields, Notice, Report, Seldom
@@ -210,7 +211,7 @@ def check_open_listeners(settings: NodeSettings) -> None:
     _check_voters(settings)
     names = settings.authorizer.principals[PrincipalRole.ADMINISTRATOR] & {EVERYBODY, ANONYMOUS}
     for listener in settings.listeners:
-        if names and not is_loopback(listener.host) and not _knows_clients(settings, listener):
+        if names and not is_loopback(listener.host) and not knows_clients(settings, listener):
             where = f"{listener.name}://{listener.host}:{listener.port}"
             raise _error(
                 settings,
@@ -234,11 +235,6 @@ def _check_voters(settings: NodeSettings) -> None:
     else:
         return
     raise _error(settings, VOTERS, f"{why}. Name the voters' certificates or users")
-
-
-def _knows_clients(settings: NodeSettings, listener: Listener) -> bool:
-    security = settings.security.listeners[listener.name]
-    return bool(security.mechanisms) or security.client_auth == "required"
 
 
 def _error(settings: NodeSettings, key: str, why: str) -> UsageError:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from replica.errors import UsageError
 from replica.model.keys import ReplicaId
 from replica.node.driver import Driver
+from replica.node.exposure import open_reading
 from replica.node.listeners import Listener
 from replica.node.metrics import Collect, Metrics, Sources
 from replica.node.notice import Fields, Notice, Report
@@ -81,6 +82,9 @@ class Node:
         text = f"listening on {name}://{host or '*'}:{bound} ({listener.protocol})"
         facts: Fields = {"listener": name, "host": host, "port": bound}
         self.report(Notice("listening", text, {**facts, "protocol": listener.protocol}))
+        exposed = open_reading(self.settings, listener)
+        if exposed is not None:
+            self.report(exposed)
 
     async def _measure(self, open_things: AsyncExitStack) -> None:
         listener = self.settings.metrics_listener

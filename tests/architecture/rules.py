@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+TOP_LEVEL = ("replica", "pipelines", "jobs", "kraftlake")
+"""The packages of ours, of which the last is nothing but names for notebooks."""
 EVERYONE = (
     "replica.model", "replica.errors", "replica.severity", "replica.installation",
     "replica.shell_text", "replica.import_path",
@@ -107,6 +109,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     ),
     "pipelines": ("pipelines", *_PIPELINES_FROM_REPLICA),
     "jobs": ("pipelines", "replica"),
+    "kraftlake": ("pipelines.frames", "pipelines.sources", "pipelines.spark"),
 }
 
 # Between the layers of the lake: silver and gold are made of bronze's tables, not by its code.
@@ -127,7 +130,8 @@ BANNED: dict[str, dict[str, str]] = {
     "replica.raft": dict.fromkeys(
         ("asyncio", "socket", "os", "time", "random", "logging", "threading", "pathlib"), _RAFT_HINT
     ),
-    "pipelines": {"jobs": "nothing imports jobs"},
+    "pipelines": dict.fromkeys(("jobs", "kraftlake"), "nothing imports jobs or kraftlake"),
+    "jobs": {"kraftlake": "it is for notebooks: import what it names from where that is"},
     "tests": {},
     **{
         layer: dict.fromkeys(others, "the other tables are derived from bronze's tables")
@@ -160,7 +164,7 @@ class Import:
 def modules(root: Path) -> dict[str, Path]:
     """Dotted name -> file of every module of ours below `root`."""
     found: dict[str, Path] = {}
-    for top in ("replica", "pipelines", "jobs"):
+    for top in TOP_LEVEL:
         for path in sorted((root / top).rglob("*.py")):
             parts = path.relative_to(root).with_suffix("").parts
             found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
@@ -235,7 +239,7 @@ def _forbidden(module: str, target: str, known: dict[str, Path]) -> str | None:
 
 
 def _forbidden_between_folders(module: str, target: str, known: dict[str, Path]) -> str | None:
-    if target.split(".")[0] not in ("replica", "pipelines", "jobs"):
+    if target.split(".")[0] not in TOP_LEVEL:
         return None
     folder = _folder_of(module)
     # A folder that isn't in the table belongs to its parent, whose row is then the rule.
@@ -301,7 +305,7 @@ def _imported_modules(name: str, path: Path, known: dict[str, Path]) -> set[str]
     named = (
         target if target in known else target.rpartition(".")[0]
         for target in targets
-        if target.partition(".")[0] in ("replica", "pipelines", "jobs")
+        if target.partition(".")[0] in TOP_LEVEL
     )
     return {target for target in named if target in known and target != name}
 

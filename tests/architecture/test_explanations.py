@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 REPOSITORY = Path(__file__).parents[2]
-FOLDERS = ("replica", "pipelines", "jobs")
+FOLDERS = ("replica", "pipelines", "jobs", "kraftlake")
 OUTSIDE = re.compile(r"\bDESIGN\b|\bseeds? \d{3}\b|\b[A-K]\d{2}\b(?! ?\()")
 """The design and its sources, and a scenario's bare number: tests/scenarios says what it means,
 but whoever reads the code doesn't know that."""

@@ -37,7 +37,7 @@ def test_the_tree_keeps_the_rules() -> None:
 def test_the_table_names_folders_that_can_exist() -> None:
     for folder, allowed in rules.ALLOWED.items():
         tops = {folder.split(".")[0], *(other.split(".")[0] for other in allowed)}
-        assert tops <= {"replica", "pipelines", "jobs"}
+        assert tops <= {*rules.TOP_LEVEL}
         assert "jobs" not in allowed
         if folder.startswith("replica"):
             assert all(other.startswith("replica.") for other in allowed)

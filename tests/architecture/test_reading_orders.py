@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 REPOSITORY = Path(__file__).parents[2]
-FOLDERS = ("replica", "pipelines", "jobs")
+FOLDERS = ("replica", "pipelines", "jobs", "kraftlake")
 LARGE = 10
 """How many modules a package may have whose docstring doesn't name them all."""
 

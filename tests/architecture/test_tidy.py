@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 REPOSITORY = Path(__file__).parents[2]
-TOP_LEVEL = ("replica", "pipelines", "jobs")
+TOP_LEVEL = ("replica", "pipelines", "jobs", "kraftlake")
 MAX_FILE_LINES = 400
 MAX_FUNCTION_LINES = 70
 VAGUE_NAMES = {"utils", "util", "helpers", "helper", "common", "misc"}

@@ -16,11 +16,12 @@ from deltalake import DeltaTable
 
 from jobs.cli.commands.lake import IngestOptions
 from jobs.cli.lake.ingest import run as ingest
-from pipelines import small_build
+from pipelines import build as building
 from pipelines.bronze.log_ranges import log_ranges, log_record_batches
 from pipelines.capture.spool import FOLDER as SPOOL
 from pipelines.lake import Lake
 from pipelines.lake.redaction import FILE_NAME as REDACTION_KEY
+from pipelines.runners.local import LocalRunner
 from pipelines.sources.files import SourceFile
 from pipelines.tables.bronze import BRONZE, LOG_RECORDS
 from pipelines.tables.gold import GOLD, QUALITY_RESULTS, QUARANTINED_ROWS
@@ -49,7 +50,7 @@ BUILD = "test_a_build_that_loses_a_worker_makes_the_tables_of_local_mode"
 HISTORY = "test_the_history_server_tells_what_ran_where"
 KILLED = "test_a_task_killed_while_it_writes_a_data_file_doubles_no_row"
 CAPTURES = ("kafka-3.7.2-static", "kafka-4.1.1-dynamic")
-IN_THE_MIDDLE = "build: gold.metadata_history"
+IN_THE_MIDDLE = "build: replay: "
 LOG_BYTES = 40_000_000
 """So that a task writes its data file for a second, in which it can be found and killed."""
 
@@ -122,12 +123,12 @@ class Lossy:
 
 @pytest.fixture(scope="module")
 def large_lake(recorded_lake: Path, data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Bronze tables of the recorded clusters, one of which has had too many records since for a
-    build without Spark. Read only."""
+    """Bronze tables of the recorded clusters, one of which has had too many records since to be
+    derived in one unit. Read only."""
     folder = tmp_path_factory.mktemp("large")
     shutil.copytree(recorded_lake, folder / "lake")
     shutil.copytree(data / CAPTURES[0] / "final/1", folder / "1")
-    grow_idle(folder / "1", small_build._MOST_ROWS)
+    grow_idle(folder / "1", building._MOST_RECORDS)
     assert ingest(IngestOptions([str(folder / "1")], Lake(folder / "lake"))) == 0
     return folder / "lake"
 
@@ -137,9 +138,9 @@ def built_here(large_lake: Path) -> Path:
     """The same with silver and gold tables, built by this process after all. Read only."""
     lake = large_lake.with_name("built")
     shutil.copytree(large_lake, lake)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(small_build, "_MOST_ROWS", 2 * small_build._MOST_ROWS)
-        assert small_build.build_small(Lake(lake), lambda _: None) is not None
+    with pytest.MonkeyPatch.context() as patch, LocalRunner() as runner:
+        patch.setattr(building, "_MOST_RECORDS", 2 * building._MOST_RECORDS)
+        building.build(Lake(lake), runner, lambda _: None)
     return lake
 
 
@@ -157,7 +158,7 @@ def lossy(
     assert not _python_finds(workplace / ".venv/bin/python", "replica")
     given = {"LAKE": str(lake)}
     with submitted(script_shown_by(BUILD), cluster, workplace, given) as job:
-        job.until("half of the tables", lambda: IN_THE_MIDDLE in job.said)
+        job.until("the replay", lambda: IN_THE_MIDDLE in job.said)
         (application,) = job.until("its name at the driver", job.applications)
         victim = cluster.workers[0]
         (folder,) = victim.executors(application)

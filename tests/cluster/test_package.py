@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = ("jobs", "pipelines", "replica")
+PACKAGES = ("jobs", "kraftlake", "pipelines", "replica")
+MODULES = ("pyspark_kraft_log.py", "pyspark_kraft_replica.py", "pyspark_kraft_snapshot.py")
 DATA_FILES = (
     "conf/kraftlake.toml",
     "conf/log4j2.properties",
@@ -58,6 +59,7 @@ def _modules() -> Iterator[str]:
     for package in PACKAGES:
         for path in (ROOT / package).rglob("*.py"):
             yield path.relative_to(ROOT).as_posix()
+    yield from MODULES
 
 
 def test_the_zip_holds_every_module_and_data_file_and_nothing_else(archive: Path) -> None:
@@ -65,7 +67,7 @@ def test_the_zip_holds_every_module_and_data_file_and_nothing_else(archive: Path
     assert names == sorted(set(names))
     assert {name for name in names if name.endswith(".py")} == set(_modules())
     assert set(DATA_FILES) <= set(names)
-    assert {name.split("/")[0] for name in names} == {*PACKAGES, "conf"}
+    assert {name.split("/")[0] for name in names} == {*PACKAGES, *MODULES, "conf"}
     assert [name for name in names if not name.endswith(ENDINGS)] == []
 
 
@@ -74,6 +76,8 @@ def test_the_same_files_make_the_same_bytes_wherever_and_whenever(
 ) -> None:
     for name in (*PACKAGES, "packaging", "conf"):
         shutil.copytree(ROOT / name, tmp_path / name, copy_function=shutil.copyfile)
+    for name in MODULES:
+        shutil.copyfile(ROOT / name, tmp_path / name)
     again = made(tmp_path, tmp_path / "again.zip")
     assert _sha256(again) == _sha256(archive)
 

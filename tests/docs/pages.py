@@ -12,6 +12,8 @@ has the recorded logs as tests/data, and as .demo/lake the lake that `make demo`
 Comments in the lines before a block say how it is shown to be true:
 
     <!-- slow -->                          it takes long: run by `make test-all` alone
+    <!-- notebook -->                      python in one process with the page's other such blocks;
+                                           a `text` block right behind it is what it prints
     <!-- with nodes = tests/data/X -->     the reader's own folder: a copy of that one is there
     <!-- shown by tests/X.py::test_y -->   not run here (needs a live cluster, root, ...): that test
                                            does the same; `::test_y` may be left out
@@ -48,6 +50,7 @@ class Block:
     start: int
     end: int
     is_slow: bool
+    is_notebook: bool
     shown_by: str
     copies: tuple[tuple[str, str], ...]
 
@@ -85,19 +88,20 @@ def _block(found: re.Match[str]) -> Block:
     kind = found["kind"]
     if kind not in (*COMMANDS, *_OTHERS):
         raise ValueError(f"```{kind}: expected one of {', '.join((*COMMANDS, *_OTHERS))}")
-    is_slow, shown_by, copies = False, "", []
+    is_slow, is_notebook, shown_by, copies = False, False, "", []
     for note in re.findall(r"<!-- (.*) -->", found["notes"]):
         if note == "slow":
             is_slow = True
+        elif note == "notebook" and kind == "python":
+            is_notebook = True
         elif note.startswith("shown by "):
             shown_by = note.removeprefix("shown by ")
         elif copied := re.fullmatch(r"with (\S+) = (\S+)", note):
             copies.append((copied[1], copied[2]))
         else:
-            raise ValueError(f"<!-- {note} -->: expected slow, with N = P, or shown by T")
-    return Block(
-        kind, found["body"], found.start("body"), found.end("body"), is_slow, shown_by, (*copies,)
-    )
+            raise ValueError(f"<!-- {note} -->: expected slow, notebook, with N = P, or shown by T")
+    place = found.start("body"), found.end("body")
+    return Block(kind, found["body"], *place, is_slow, is_notebook, shown_by, (*copies,))
 
 
 def steps(text: str) -> Iterator[Step]:
@@ -116,8 +120,17 @@ def steps(text: str) -> Iterator[Step]:
                 raise ValueError(f"no text block follows this query: {block.body}")
             query = block.body.strip().rstrip(";")
             yield Step("sql", query, block, following.body, following.start, following.end)
+        elif block.is_notebook and following is not None and _is_output(following, block, text):
+            place = following.start, following.end
+            yield Step("notebook", block.body, block, following.body, *place)
         else:
-            yield Step(block.kind, block.body, block)
+            yield Step("notebook" if block.is_notebook else block.kind, block.body, block)
+
+
+def _is_output(following: Block, block: Block, text: str) -> bool:
+    """Whether only the two fences are between the blocks."""
+    between = text[block.end : following.start]
+    return following.kind == "text" and between == "```\n```text\n"
 
 
 def needs_lake(step: Step) -> bool:

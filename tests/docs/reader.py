@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -20,6 +21,15 @@ _WITHIN_S = 600.0
 _FILTER = re.compile(r"( 2>&1)?(?: \| head -(\d+))?$")
 _SHELL = re.compile(r"[|<>&;$`(){}*~]")
 _NAMES = ("kraftlake", ".venv/bin/kraftlake")
+_NOTEBOOK = """
+import contextlib, io, json, sys
+names = {"__name__": "__main__"}
+for cell in sys.stdin:
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        exec(compile(json.loads(cell), "cell", "exec"), names)
+    print(json.dumps(printed.getvalue()), flush=True)
+"""
+"""A program that runs each line of its input, a cell as JSON, and prints what the cell printed."""
 
 
 class Reader:
@@ -29,6 +39,7 @@ class Reader:
         """folder: an empty one, and the working directory."""
         self._folder = folder
         self._capsys = capsys
+        self._notebook: subprocess.Popen[str] | None = None
         (folder / "tests").mkdir()
         (folder / "tests" / "data").symlink_to(ROOT / "tests" / "data")
         (folder / ".venv" / "bin").mkdir(parents=True)
@@ -51,6 +62,8 @@ class Reader:
             return self._kraftlake(["sql", "--lake", DEMO_LAKE, step.text])
         if step.kind == "console":
             return self._typed(step.text)
+        if step.kind == "notebook":
+            return self._cell(step.text)
         if step.kind == "python":
             return self._process([sys.executable, "-c", step.text], ends_with=(0,))
         lines = [words(line) for line in logical_lines(step.text)]
@@ -75,6 +88,33 @@ class Reader:
         said = self._capsys.readouterr()
         assert with_stderr or (code in (0, 1) and not _errors(said.err)), (arguments, said.err)
         return said.out + said.err if with_stderr else said.out
+
+    def _cell(self, text: str) -> str:
+        """What a cell prints in the one process of the page's notebook."""
+        if self._notebook is None:
+            self._log = (self._folder / "notebook.log").open("w")
+            self._notebook = subprocess.Popen(
+                [sys.executable, "-c", _NOTEBOOK],
+                cwd=self._folder,
+                env={**os.environ, "PYTHONPATH": str(ROOT)},
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._log,
+                text=True,
+            )
+        assert self._notebook.stdin is not None
+        assert self._notebook.stdout is not None
+        self._notebook.stdin.write(json.dumps(text) + "\n")
+        self._notebook.stdin.flush()
+        printed = self._notebook.stdout.readline()
+        assert printed, (text, (self._folder / "notebook.log").read_text())
+        return str(json.loads(printed))
+
+    def close(self) -> None:
+        """Ends the notebook's process, if the page has one."""
+        if self._notebook is not None:
+            self._notebook.communicate(timeout=_WITHIN_S)
+            self._log.close()
 
     def _process(self, command: list[str], ends_with: tuple[int, ...] = (0, 1)) -> str:
         path = f"{self._folder / '.venv' / 'bin'}{os.pathsep}{os.environ['PATH']}"

@@ -10,6 +10,7 @@ import os
 import re
 import shlex
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -80,13 +81,13 @@ def reader_of(
 
 
 def _follow(page: Path, wanted: list[Step], reader_of: ReaderOf) -> None:
-    reader = reader_of(wanted)
     outputs = []
-    for step in wanted:
-        output = reader.output(step)
-        if not os.environ.get("REWRITE_EXAMPLES"):
-            assert step.expected in (None, output), step.text
-        outputs.append((step, output))
+    with closing(reader_of(wanted)) as reader:
+        for step in wanted:
+            output = reader.output(step)
+            if not os.environ.get("REWRITE_EXAMPLES"):
+                assert step.expected in (None, output), step.text
+            outputs.append((step, output))
     if os.environ.get("REWRITE_EXAMPLES"):
         page.write_text(rewritten(_text(page), outputs), encoding="utf-8")
         pytest.skip("written anew")

@@ -50,8 +50,8 @@ def test_a_build_follows_each_ingest_and_nothing_else(
     ingested(lake, nodes / "1")
     run_build = build.run_build
 
-    def counted(lake: Lake) -> dict[str, int]:
-        built.append(run_build(lake))
+    def counted(lake: Lake, *, engine: str | None) -> dict[str, int]:
+        built.append(run_build(lake, engine=engine))
         return built[-1]
 
     monkeypatch.setattr(build, "run_build", counted)
@@ -67,7 +67,7 @@ def test_another_writer_is_waited_for_until_the_next_look(
     lake, calls = tmp_path / "lake", []
     ingested(lake, data / "kafka-3.7.2-static" / "final" / "1")
 
-    def busy(lake: Lake) -> dict[str, int]:
+    def busy(lake: Lake, *, engine: str | None) -> dict[str, int]:
         calls.append(lake)
         if len(calls) == 1:
             raise BusyError("another writer is at work")

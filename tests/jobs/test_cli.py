@@ -233,7 +233,7 @@ def test_of_a_python_worker_that_broke_down_its_own_error_is_told(
 def test_a_missing_extra_says_what_to_install(
     kraftlake: Kraftlake, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    (tmp_path / "gold/t/_delta_log").mkdir(parents=True)
+    (tmp_path / "gold/votes/_delta_log").mkdir(parents=True)
     monkeypatch.setitem(sys.modules, "deltalake", None)
     monkeypatch.delitem(sys.modules, "jobs.cli.asking.sql_delta_rs", raising=False)
     ended = kraftlake("sql", "--lake", tmp_path, "select 1")

@@ -17,14 +17,14 @@ from pipelines.lake.schema_version import VERSION
 from replica.errors import UsageError
 from tests.jobs.conftest import Kraftlake
 
-QUERY = "SELECT word FROM bronze.words"
+QUERY = "SELECT word FROM bronze.damage"
 
 
 @pytest.fixture
 def lake(tmp_path: Path) -> Path:
     """With one table of one row, and a Parquet file beside the lake."""
     root = tmp_path / "lake"
-    write_deltalake(root / "bronze/words", pa.table({"word": ["inside"]}))
+    write_deltalake(root / "bronze/damage", pa.table({"word": ["inside"]}))
     (root / "_schema_version").write_text(f"{VERSION}\n")
     parquet.write_table(pa.table({"word": ["outside"]}), tmp_path / "other.parquet")
     return root
@@ -34,7 +34,7 @@ def commit(lake: Path, path: str) -> None:
     """A second commit, which adds a file to the table."""
     size = (lake.parent / "other.parquet").stat().st_size
     add = {"path": path, "size": size, "partitionValues": {}, "modificationTime": 0}
-    log = lake / "bronze/words/_delta_log/00000000000000000001.json"
+    log = lake / "bronze/damage/_delta_log/00000000000000000001.json"
     log.write_text(json.dumps({"add": {**add, "dataChange": True}}) + "\n")
 
 
@@ -61,7 +61,7 @@ def test_a_commit_that_names_a_file_elsewhere_is_refused_before_any_file_is_read
 
 
 def test_no_link_in_a_lake_is_followed(kraftlake: Kraftlake, lake: Path) -> None:
-    table, other = lake / "bronze/words", lake.parent / "other.parquet"
+    table, other = lake / "bronze/damage", lake.parent / "other.parquet"
     elsewhere = lake.parent / "elsewhere"
     elsewhere.mkdir()
     for place, target in (
@@ -83,7 +83,7 @@ def test_no_link_in_a_lake_is_followed(kraftlake: Kraftlake, lake: Path) -> None
 
 
 def test_a_pipe_in_a_lake_keeps_nobody_waiting(kraftlake: Kraftlake, lake: Path) -> None:
-    os.mkfifo(lake / "bronze/words/_delta_log/00000000000000000001.json")
+    os.mkfifo(lake / "bronze/damage/_delta_log/00000000000000000001.json")
     ended = kraftlake("sql", "--lake", lake, QUERY)
     assert "is no regular file" in ended.error
 

@@ -118,6 +118,9 @@ def test_no_argument_writes_names_another_place_or_shows_secrets(
         assert "sql only reads" in await refused(
             client, "sql", query=f"COPY (SELECT 1) TO '{tmp_path}/x.csv'"
         )
+        hidden = f"EXPLAIN ANALYZE FORMAT indent COPY (SELECT 1) TO '{tmp_path}/x' STORED AS CSV"
+        assert "ANALYZE runs" in await refused(client, "sql", query=hidden)
+        assert "ANALYZE runs" in await refused(client, "sql", query="explain analyze select 1")
         await refused(client, "sql", query="--file=/etc/passwd")
         await refused(client, "sql", query="SELECT * FROM '/etc/passwd'")
         assert await rows(client, "history", cluster=CLUSTER, topic="--keep-secrets") == []
@@ -151,6 +154,20 @@ def test_a_question_that_takes_too_long_is_ended(built_lake: Path) -> None:
     words = ("sql", "--json", f"--lake={built_lake}", "--", endless)
     told = anyio.run(partial(output_of, words, CallLimits(seconds=2)))
     assert told.error == "no answer within 2 s: ask for less"
+
+
+def test_a_question_that_takes_too_much_memory_is_ended(built_lake: Path) -> None:
+    large = (
+        "SELECT max(m) FROM (SELECT value % 90000000 AS v, max(value::varchar || "
+        "repeat('x', 90)) AS m FROM generate_series(1, 90000000) AS s(value) GROUP BY 1)"
+    )
+
+    async def talk(client: Client) -> None:
+        assert "memory" in (await refused(client, "sql", query=large)).lower()
+        assert await rows(client, "sql", query="SELECT 1 AS one") == [{"one": 1}]
+
+    limits = CallLimits(memory=300 << 20)
+    asked(talk, Served(lake=str(built_lake), limits=limits))
 
 
 def test_a_lake_that_keeps_its_secrets_is_refused(

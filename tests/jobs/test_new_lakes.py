@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -118,24 +116,16 @@ def test_small_clusters_are_ingested_built_and_asked_without_java(
     assert json.loads(asked.out)
 
 
-def test_a_build_that_needs_spark_and_finds_no_java_keeps_what_was_ingested(
-    data: Path, tmp_path: Path
+def test_a_build_by_spark_that_finds_no_java_leaves_the_lake_as_it_was(
+    process: Kraftlake, data: Path, tmp_path: Path
 ) -> None:
-    lake = tmp_path / "lake"
-    small_bound = (
-        "from pipelines import small_build; small_build._MOST_ROWS = 100; "
-        "from jobs.cli.main import main; main()"
-    )
-    words = ("ingest", "--build", "--lake", str(lake), str(data / NODE))
-    done = subprocess.run(
-        [sys.executable, "-c", small_bound, *words],
-        env=os.environ | without_java(tmp_path / "tools"),
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 2
-    line = done.stderr.splitlines()[-1]
-    assert line.startswith("kraftlake: error: Java 17 or newer is needed: JAVA_HOME is not set")
+    lake, no_java = tmp_path / "lake", without_java(tmp_path / "tools")
+    made = process("ingest", "--lake", lake, data / NODE, **no_java)
+    assert made.code == 0, made.err
+    done = process("build", "--engine", "spark", "--lake", lake, **no_java)
+    assert done.code == 2
+    start = "kraftlake: error: Java 17 or newer is needed: JAVA_HOME is not set"
+    assert done.complaints[-1].startswith(start)
     assert [name for name in names(lake) if not name.startswith("_")] == ["bronze"]
 
 

@@ -43,7 +43,9 @@ def test_a_replica_reports_its_states_as_json_and_stops_in_order(
                 process.send_signal(signal.SIGTERM)
     assert process.returncode == 0
     events = [row["event"] for row in told]
-    assert events[:4] == ["unknown-keys", "started", "listening", "metrics"]
+    assert events[:5] == [
+        "unknown-keys", "started", "listening", "open-listener", "metrics",
+    ]  # fmt: skip
     assert events[-1] == "stopped"
     assert all({"time", "event", "message"} <= row.keys() for row in told)
     by_event = {row["event"]: row for row in told}

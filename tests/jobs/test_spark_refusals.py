@@ -19,7 +19,7 @@ from tests.without_java import without_java
 
 # By command: what it is given, {} the folder.
 STARTING_SPARK = {
-    "quality": ("quality", "--lake", "{}/lake"),
+    "quality": ("quality", "--engine", "spark", "--lake", "{}/lake"),
     "sql": ("sql", "--lake", "{}/lake", "--engine", "spark", "select 1"),
     "forget": ("forget", "--lake", "{}/lake", "--vacuum", "--yes"),
 }

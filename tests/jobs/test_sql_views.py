@@ -99,7 +99,7 @@ def test_a_moment_without_a_view_and_a_view_without_its_table_are_errors(
 ) -> None:
     ended = kraftlake("sql", "--lake", written, "--at-offset", "1", "select 1")
     assert (ended.code, "for the views" in ended.err) == (2, True)
-    write_deltalake(tmp_path / "gold/epochs", pa.table({"epoch": [1]}))
+    write_deltalake(tmp_path / "gold/elections", pa.table({"epoch": [1]}))
     ended = kraftlake("sql", "--lake", tmp_path, "select * from gold.topics_at")
     assert ended.code != 0
     assert "gold.metadata_history" in ended.err

@@ -17,8 +17,10 @@ import tempfile
 from pathlib import Path
 
 REPOSITORY = Path(__file__).parents[2]
-PACKAGES = ("replica", "pipelines", "jobs")
-_INPUTS = (*PACKAGES, "conf", "pyproject.toml", "README.md", "LICENSE")
+PACKAGES = ("replica", "pipelines", "jobs", "kraftlake")
+MODULES = ("pyspark_kraft_log.py", "pyspark_kraft_snapshot.py", "pyspark_kraft_replica.py")
+"""By which Spark finds the formats of the data sources."""
+_INPUTS = (*PACKAGES, *MODULES, "conf", "pyproject.toml", "README.md", "LICENSE")
 _IGNORED = shutil.ignore_patterns("__pycache__")
 _BACKEND = (
     "import sys; from setuptools import build_meta as b; getattr(b, sys.argv[1])(sys.argv[2])"

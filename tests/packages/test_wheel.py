@@ -9,7 +9,7 @@ from zipfile import ZipFile
 
 import pytest
 
-from tests.packages.building import PACKAGES, REPOSITORY, build, copy_of_the_checkout
+from tests.packages.building import MODULES, PACKAGES, REPOSITORY, build, copy_of_the_checkout
 from tests.packages.conftest import EPOCH
 
 _SHARE = "share/kraftlake/conf"
@@ -26,10 +26,10 @@ def metadata_of(wheel: Path) -> str:
         return archive.read(name).decode()
 
 
-def test_the_wheel_has_every_file_of_the_three_packages_and_nothing_else(wheel: Path) -> None:
+def test_the_wheel_has_every_file_of_the_packages_and_nothing_else(wheel: Path) -> None:
     tops = {PurePosixPath(name).parts[0] for name in names_in(wheel)}
     stem = "-".join(wheel.name.split("-")[:2])
-    assert tops == {*PACKAGES, f"{stem}.dist-info", f"{stem}.data"}
+    assert tops == {*PACKAGES, *MODULES, f"{stem}.dist-info", f"{stem}.data"}
 
     ours = {name for name in names_in(wheel) if name.split("/")[0] in PACKAGES}
     assert ours == {

@@ -1,28 +1,33 @@
-"""Which lakes are built in this process, and what is left behind of one that isn't."""
+"""A build of a whole lake: what it says, what it leaves, and what it refuses."""
 
 from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
-from deltalake import DeltaTable, QueryBuilder
+from deltalake import DeltaTable
 
-from jobs.cli.commands.lake import IngestOptions
+from jobs.cli.commands.lake import BuildOptions, IngestOptions
 from jobs.cli.lake import ingest
-from pipelines import small_build
+from jobs.cli.lake.build import run as run_build
+from pipelines import build as building
+from pipelines.build import build
 from pipelines.delta import Lake
-from pipelines.small_build import build_small
+from pipelines.runners.local import LocalRunner
+from pipelines.tables.gold import GOLD
+from pipelines.tables.silver import SILVER
+from replica.errors import BusyError, UsageError
+from tests.bench.same_tables import rows
 
 
 @pytest.fixture(scope="module")
 def ingested(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A lake of one replica, not built."""
     lake = tmp_path_factory.mktemp("small") / "lake"
-    assert (
-        ingest.run(IngestOptions([str(data / "kafka-3.7.2-static" / "final" / "12")], Lake(lake)))
-        == 0
-    )
+    node = data / "kafka-3.7.2-static" / "final" / "12"
+    assert ingest.run(IngestOptions([str(node)], Lake(lake))) == 0
     return lake
 
 
@@ -32,43 +37,46 @@ def lake(ingested: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(ingested, tmp_path / "lake"))
 
 
-@pytest.mark.parametrize("limit", ["_MOST_ROWS", "_MOST_OFFSETS"])
-def test_a_cluster_beyond_a_limit_leaves_the_lake_to_spark_as_it_was(
-    lake: Path, monkeypatch: pytest.MonkeyPatch, limit: str
-) -> None:
-    monkeypatch.setattr(small_build, limit, 100)
-    before = sorted(lake.rglob("*"))
-    assert build_small(Lake(lake), lambda _: None) is None
-    assert sorted(lake.rglob("*")) == before
+def built(lake: Path) -> tuple[dict[str, int], list[str]]:
+    """The rows by table, and what the build told."""
+    told: list[str] = []
+    with LocalRunner() as runner:
+        return build(Lake(lake), runner, told.append), told
 
 
-def test_records_of_many_bytes_leave_the_lake_to_spark_however_few_they_are(
-    lake: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(small_build, "_SURELY_SMALL_BYTES", 0)
-    records = QueryBuilder().register("t", DeltaTable(str(lake / "bronze" / "log_records")))
-    found = records.execute("SELECT * FROM t").read_all()["value"]
-    size = sum(len(value.as_py() or b"") for value in found)
-    assert size > 1000
-    monkeypatch.setattr(small_build, "_MOST_VALUE_BYTES", size - 1)
-    assert build_small(Lake(lake), lambda _: None) is None
-    monkeypatch.setattr(small_build, "_MOST_VALUE_BYTES", 10 * size)
-    assert build_small(Lake(lake), lambda _: None) is not None
-
-
-def test_a_lake_without_bronze_tables_is_left_to_spark_which_says_so(tmp_path: Path) -> None:
-    assert build_small(Lake(tmp_path), lambda _: None) is None
+def test_a_lake_without_bronze_tables_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="has no bronze tables: run `kraftlake ingest"):
+        built(tmp_path)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_second_build_of_the_same_lake_writes_no_table(lake: Path) -> None:
-    told: list[str] = []
-    first = build_small(Lake(lake), told.append)
-    assert first is not None
-    assert told[0] == "quality of bronze"
-    assert told[-1] == "quality of gold"
-    tables = [folder.parent for folder in lake.glob("*/*/_delta_log")]
-    derived = [table for table in tables if table.parent.name in ("silver", "gold")]
-    before = {table: DeltaTable(str(table)).version() for table in derived}
-    assert build_small(Lake(lake), told.append) == first
-    after = {table: DeltaTable(str(table)).version() for table in derived}
-    assert {table.name for table in derived if after[table] != before[table]} == {"quality_results"}
+    first, told = built(lake)
+    assert set(first) == {one.name for one in (*SILVER, *GOLD)}
+    assert told[0].startswith("derive: 1 of grain cluster")
+    assert told[-1] == "commit"
+    before = {one: DeltaTable(str(lake / one.replace(".", "/"))).version() for one in first}
+    assert built(lake)[0] == first
+    after = {one: DeltaTable(str(lake / one.replace(".", "/"))).version() for one in first}
+    assert after == before
+
+
+def test_of_two_builds_at_once_one_is_made_and_the_other_is_told_to_run_again(
+    lake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second one begins when the first has derived all rows and has committed nothing yet."""
+    alone = Path(shutil.copytree(lake, tmp_path / "alone"))
+    built(alone)
+    derive = building._derive
+
+    def late(*arguments: Any) -> None:
+        derive(*arguments)
+        monkeypatch.undo()
+        assert run_build(BuildOptions(Lake(lake))) == 0
+
+    monkeypatch.setattr(building, "_derive", late)
+    with pytest.raises(BusyError) as caught:
+        run_build(BuildOptions(Lake(lake)))
+    assert caught.value.is_temporary
+    for contract in (*SILVER, *GOLD):
+        assert rows(str(lake), contract.name) == rows(str(alone), contract.name), contract.name

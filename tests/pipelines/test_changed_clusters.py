@@ -4,20 +4,29 @@ build of everything."""
 from __future__ import annotations
 
 import shutil
+import signal
+import subprocess
+import sys
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
-from jobs.cli.commands.lake import IngestOptions
-from jobs.cli.lake import ingest
-from pipelines import small_build
+from jobs.cli.commands.lake import ForgetOptions, IngestOptions
+from jobs.cli.lake import forget, ingest
+from pipelines import build as building
+from pipelines import last_build as last
+from pipelines import publishing
+from pipelines.build import build
 from pipelines.delta import Lake
-from pipelines.delta.contents import put
-from pipelines.last_build import FILE_NAME, last_build, note_build
-from pipelines.small_build import build_small
-from pipelines.tables.bronze import BRONZE
+from pipelines.delta.committing import INGEST
+from pipelines.delta.publish import publish
+from pipelines.last_build import FILE_NAME, last_build
+from pipelines.runners import local
+from pipelines.runners.local import LocalRunner
+from pipelines.tables.bronze import BRONZE, CAPTURES
 from pipelines.tables.gold import FINDINGS, GOLD, METADATA_CHANGES, METADATA_HISTORY
 from pipelines.tables.silver import COMMITTED_LOG, SILVER
 from tests.bench.same_tables import rows
@@ -30,10 +39,11 @@ def ingested(lake: Path, *paths: Path, at: str = "2026-11-21T01:00Z") -> None:
     assert ingest.run(IngestOptions([str(path) for path in paths], Lake(lake), captured_at=at)) == 0
 
 
-def built(lake: Path) -> list[str]:
+def built(lake: Path, at_once: int = 1) -> list[str]:
     """What the build told."""
     lines: list[str] = []
-    assert build_small(Lake(lake), lines.append) is not None
+    with LocalRunner(at_once=at_once) as runner:
+        build(Lake(lake), runner, lines.append)
     return lines
 
 
@@ -103,7 +113,7 @@ def test_only_clusters_with_new_rows_are_computed(grown: Path, tmp_path: Path) -
 
 
 def test_tables_that_stay_as_they_are_get_no_commit(lake: Path) -> None:
-    opened(lake, "bronze.damage").alter.set_table_description("changed")
+    opened(lake, "bronze.damage").alter.set_table_properties({"delta.appendOnly": "false"})
     before = versions(lake)
     assert "0 of 3 clusters have changed" in built(lake)
     assert versions(lake) == before
@@ -121,18 +131,77 @@ def test_the_change_feed_has_new_rows_of_the_grown_cluster_only(grown: Path) -> 
     assert sum(row["_change_type"] in ("insert", "update_postimage") for row in feed) == new > 0
 
 
-def test_findings_between_clusters_follow_a_cluster_that_is_gone(
+def deleted(lake: Path, cluster_id: str) -> None:
+    for contract in BRONZE:
+        if "cluster_id" in contract.column_names:
+            opened(lake, contract.name).delete(f"cluster_id = '{cluster_id}'")
+
+
+def test_a_cluster_that_is_gone_leaves_no_row_and_no_finding_between_clusters(
     lake: Path, tmp_path: Path
 ) -> None:
     before = rows(str(lake), FINDINGS.name)
-    for contract in BRONZE:
-        if "cluster_id" in contract.column_names:
-            opened(lake, contract.name).delete(f"cluster_id = '{TWIN}'")
-    assert "0 of 2 clusters have changed" in built(lake)
+    deleted(lake, TWIN)
+    assert not any("have changed" in line for line in built(lake)), "all are derived again"
     assert_same(lake, built_anew(lake, tmp_path / "anew"))
-    assert TWIN not in clusters_of(lake, COMMITTED_LOG.name) | clusters_of(lake, FINDINGS.name)
+    for contract in (*SILVER, *GOLD):
+        assert TWIN not in clusters_of(lake, contract.name), contract.name
     gone = before - rows(str(lake), FINDINGS.name)
     assert any("cluster-id-mismatch" in row or "holds the same record" in row for row in gone)
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_after_a_forget_all_clusters_are_derived_again(grown: Path, tmp_path: Path) -> None:
+    built(grown)
+    assert forget.run(ForgetOptions(Lake(grown), clusters=[TWIN], confirmed=True)) == 0
+    assert not any("have changed" in line for line in built(grown))
+    assert_same(grown, built_anew(grown, tmp_path / "anew"))
+
+
+def test_after_a_foreign_commit_to_bronze_all_clusters_are_derived_again(
+    grown: Path, tmp_path: Path
+) -> None:
+    """It may have changed rows of clusters whose captures stay as they are."""
+    built(grown)
+    opened(grown, "bronze.log_records").delete(f"cluster_id = '{STATIC}' AND base_offset > 100")
+    assert not any("have changed" in line for line in built(grown))
+    assert_same(grown, built_anew(grown, tmp_path / "anew"))
+
+
+def test_commits_of_an_ingest_say_so_and_those_of_a_build_do_not(grown: Path) -> None:
+    built(grown)
+    for contract in BRONZE:
+        for commit in opened(grown, contract.name).history():
+            is_of_ingest = INGEST.items() <= commit.items()
+            assert is_of_ingest or commit["operation"] == "CREATE TABLE", (contract.name, commit)
+    for name in DERIVED:
+        for commit in opened(grown, name).history():
+            assert not INGEST.items() <= commit.items(), name
+
+
+def test_where_old_commits_are_unknown_all_clusters_are_derived_again(grown: Path) -> None:
+    known = last_build(Lake(grown))
+    assert known is not None
+    assert known.can_be_continued(Lake(grown))
+    table = opened(grown, CAPTURES.name)
+    table.create_checkpoint()
+    log = grown / "bronze" / "captures" / "_delta_log"
+    for version in range(table.version()):
+        (log / f"{version:020d}.json").unlink()
+    assert known.can_be_continued(Lake(grown)), "its only commit since is known"
+    (log / f"{table.version():020d}.json").unlink()
+    assert not known.can_be_continued(Lake(grown))
+
+
+def test_other_functions_derive_all_clusters_again(
+    grown: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(last, "DERIVATION", last.DERIVATION + 1)
+    assert not any("have changed" in line for line in built(grown))
+    ingested_nothing = last_build(Lake(grown))
+    assert ingested_nothing is not None
+    assert ingested_nothing.still_holds(Lake(grown))
 
 
 @pytest.mark.slow
@@ -146,48 +215,77 @@ def test_a_table_that_somebody_else_wrote_is_made_anew(
     assert_same(grown, built_anew(grown, tmp_path / "anew"))
 
 
-@pytest.mark.slow
-def test_after_a_build_that_noted_no_clusters_all_are_computed(grown: Path, tmp_path: Path) -> None:
-    """Such as one by Spark."""
-    known = last_build(Lake(grown))
-    assert known is not None
-    note_build(Lake(grown), {name: at for name, (_, at) in known.tables.items()}, known.rows)
-    assert not any("have changed" in line for line in built(grown))
-    assert_same(grown, built_anew(grown, tmp_path / "anew"))
-
-
-@pytest.mark.slow
-def test_tables_that_an_interrupted_build_wrote_are_not_written_again(
+def test_a_build_that_was_stopped_between_its_commits_is_made_again(
     grown: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     done: list[str] = []
 
-    def failing(*arguments: object) -> None:
-        contract = arguments[1]
-        if contract is METADATA_HISTORY:
+    def failing(*arguments: Any) -> None:
+        if arguments[1] is METADATA_HISTORY:
             raise KeyboardInterrupt
-        put(*arguments)  # type: ignore[arg-type]
-        done.append(contract.name)  # type: ignore[attr-defined]
+        publish(*arguments)
+        done.append(arguments[1].name)
 
-    monkeypatch.setattr(small_build, "put", failing)
+    monkeypatch.setattr(publishing, "publish", failing)
     with pytest.raises(KeyboardInterrupt):
         built(grown)
     monkeypatch.undo()
-    between = versions(grown)
+    assert COMMITTED_LOG.name in done
+    assert METADATA_CHANGES.name not in done
     built(grown)
     assert_same(grown, built_anew(grown, tmp_path / "anew"))
-    after = versions(grown)
-    assert COMMITTED_LOG.name in done
-    assert {name for name in done if after[name] != between[name]} == set()
-    assert after[METADATA_HISTORY.name] == between[METADATA_HISTORY.name] + 1
+    version = opened(grown, METADATA_CHANGES.name).version()
+    table = opened(grown, METADATA_CHANGES.name)
+    feed = pa.table(table.load_cdf(starting_version=version).read_all()).to_pylist()
+    assert {row["cluster_id"] for row in feed} == {DYNAMIC}, "only new rows are told"
 
 
-@pytest.mark.slow
-def test_processes_make_the_rows_that_one_makes(
-    grown: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+_KILLED = """
+import os, signal, sys
+from pipelines import publishing
+from pipelines.delta.publish import publish
+from tests.pipelines.test_changed_clusters import built
+count = int(sys.argv[2])
+def counted(*arguments):
+    global count
+    if not count:
+        os.kill(os.getpid(), signal.SIGKILL)
+    count -= 1
+    publish(*arguments)
+publishing.publish = counted
+built(sys.argv[1])
+"""
+
+
+@pytest.mark.parametrize(
+    "commits", [3, *(pytest.param(count, marks=pytest.mark.slow) for count in (0, 1, 8, 19, 23))]
+)
+def test_after_kill_9_between_commits_the_next_build_gives_the_right_rows(
+    grown: Path, tmp_path: Path, commits: int
+) -> None:
+    killed = subprocess.run([sys.executable, "-c", _KILLED, grown, str(commits)], check=False)
+    assert killed.returncode == -signal.SIGKILL
+    built(grown)
+    assert_same(grown, built_anew(grown, tmp_path / "anew"))
+
+
+@pytest.mark.parametrize("at_once", [1, 2])
+def test_units_of_single_clusters_and_processes_make_the_same_rows(
+    grown: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_once: int
 ) -> None:
     anew = built_anew(grown, tmp_path / "anew")
-    monkeypatch.setattr(small_build, "cores", lambda: 2)
-    monkeypatch.setattr(small_build, "_RECORDS_OF_A_PROCESS", 1)
-    monkeypatch.setattr(small_build, "_RECORDS_AT_ONCE", 1)
-    assert_same(anew, built_anew(grown, tmp_path / "by_two"))
+    monkeypatch.setattr(building, "_RECORDS_OF_A_UNIT", 1)
+    monkeypatch.setattr(local, "PROCESS_WEIGHT", 100)
+    other = Path(shutil.copytree(grown, tmp_path / "other"))
+    (other / FILE_NAME).unlink()
+    built(other, at_once)
+    assert_same(anew, other)
+
+
+def test_files_that_clusters_share_keep_the_rows_of_those_that_have_not_changed(
+    grown: Path, tmp_path: Path
+) -> None:
+    before = {name: set(opened(grown, name).file_uris()) for name in DERIVED}
+    assert {len(files) for files in before.values()} == {0, 1}, "the clusters share each file"
+    assert "1 of 3 clusters have changed" in built(grown)
+    assert_same(grown, built_anew(grown, tmp_path / "anew"))

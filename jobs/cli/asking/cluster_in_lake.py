@@ -9,8 +9,9 @@ from jobs.cli.asking.about import AskedCluster
 from jobs.cli.asking.cluster_source import ClusterSource, Wanted
 from jobs.cli.asking.lake_history import LOG, RANGES, RECORDS, ClusterHistory, cluster_history
 from jobs.cli.asking.sql_delta_rs import named_rows, rows
-from jobs.cli.asking.sql_views import HISTORY, literal
+from jobs.cli.asking.sql_views import HISTORY
 from jobs.cli.output import ms_of
+from pipelines.dialects import DATA_FUSION
 from pipelines.gold.health_rules import WATCHED_ENTITIES, cluster_of, steps_of
 from pipelines.lake import Lake
 from replica.check.catalogue.log import UNAPPLIABLE_RECORD
@@ -53,17 +54,20 @@ def _steps(history: ClusterHistory, end_offset: int) -> Iterator[VisibleChange]:
     the replay of this state begins."""
     mine = history.mine()
     begins = (
-        f"SELECT max(from_offset) FROM {RANGES} WHERE {mine} AND from_offset <= {end_offset} "  # noqa: S608, ours
+        f"SELECT max(from_offset) FROM {RANGES} WHERE {mine} AND from_offset <= {end_offset} "
         f"AND to_offset >= {end_offset}"
     )
     ((begin,),) = rows(history.lake, begins)
-    kinds = ", ".join(literal(name) for name in WATCHED_ENTITIES)
-    within = f"{mine} AND entity IN ({kinds}) AND {{0}} >= {begin or 0} AND {{0}} < {end_offset}"
+    kinds = DATA_FUSION.literals(WATCHED_ENTITIES)
+    watched = f"{mine} AND entity IN ({kinds}) AND"
+    low = DATA_FUSION.literal(int(begin or 0))
     query = (
-        'SELECT valid_from_offset AS "offset", valid_from AS at, entity, key, NULL AS value '  # noqa: S608, ours
-        f"FROM {HISTORY} WHERE {within.format('valid_from_offset')} UNION ALL "
+        'SELECT valid_from_offset AS "offset", valid_from AS at, entity, key, NULL AS value '
+        f"FROM {HISTORY} WHERE {watched} valid_from_offset >= {low} "
+        f"AND valid_from_offset < {end_offset} UNION ALL "
         f"SELECT valid_to_offset, valid_to, entity, key, value FROM {HISTORY} "
-        f"WHERE {within.format('valid_to_offset')} ORDER BY 1 DESC"
+        f"WHERE {watched} valid_to_offset >= {low} AND valid_to_offset < {end_offset} "
+        "ORDER BY 1 DESC"
     )
     return steps_of(
         {**row, "at_ms": None if row["at"] is None else ms_of(row["at"])}
@@ -75,7 +79,7 @@ def _voters_of_epochs(history: ClusterHistory, end_offset: int) -> set[int]:
     """The voters of a static quorum: the voters in the epoch of the newest leader below the
     offset."""
     query = (
-        f"SELECT voters FROM {EPOCHS} WHERE {history.mine()} AND start_offset < {end_offset} "  # noqa: S608, ours
+        f"SELECT voters FROM {EPOCHS} WHERE {history.mine()} AND start_offset < {end_offset} "
         "AND voters IS NOT NULL ORDER BY epoch DESC LIMIT 1"
     )
     found = list(rows(history.lake, query))
@@ -86,8 +90,8 @@ def _refused_at(history: ClusterHistory, end_offset: int) -> int | None:
     """The offset of the first record below the end that can't be applied. None where there is
     none."""
     query = (
-        f'SELECT min(f."offset") FROM {FINDINGS} f WHERE {history.mine("f.")} '  # noqa: S608, ours
-        f'AND f.rule = {literal(UNAPPLIABLE_RECORD.id)} AND f."offset" < {end_offset}'
+        f'SELECT min(f."offset") FROM {FINDINGS} f WHERE {history.mine("f.")} '
+        f'AND f.rule = {DATA_FUSION.literal(UNAPPLIABLE_RECORD.id)} AND f."offset" < {end_offset}'
     )
     ((offset,),) = rows(history.lake, query)
     return None if offset is None else int(offset)
@@ -98,7 +102,7 @@ def _content(history: ClusterHistory, end_offset: int) -> LogContent:
     no secrets."""
     mine = history.mine("r.")
     query = (
-        'SELECT r.record_type, count(DISTINCT r."offset"), min(r.timestamp), max(r.timestamp) '  # noqa: S608, ours
+        'SELECT r.record_type, count(DISTINCT r."offset"), min(r.timestamp), max(r.timestamp) '
         f"FROM {RECORDS} r JOIN {LOG} c ON c.cluster_id = r.cluster_id "
         'AND c."offset" = r."offset" AND c.leader_epoch = r.leader_epoch AND c.crc = r.crc '
         f'WHERE {mine} AND r."offset" < {end_offset} GROUP BY r.record_type'

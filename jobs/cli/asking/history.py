@@ -97,7 +97,7 @@ def _of_lake(lake: Lake, cluster: str | None, entities: frozenset[str] | None) -
     UsageError where the lake is not built, or lacks the cluster."""
     from jobs.cli.asking.lake_history import clusters_of  # Directories need no delta-rs.
     from jobs.cli.asking.sql_delta_rs import rows
-    from jobs.cli.asking.sql_views import literal
+    from pipelines.dialects import DATA_FUSION
     from pipelines.lake.tables import tables_of
 
     clusters_of(lake, cluster)  # It refuses a lake that is not built, and a cluster it lacks.
@@ -105,12 +105,12 @@ def _of_lake(lake: Lake, cluster: str | None, entities: frozenset[str] | None) -
         raise UsageError(f"{lake} has no {CHANGES}: run `{lake.command('build')}`")
     wanted = ["true"]
     if cluster is not None:
-        wanted.append(f"cluster_id = {literal(cluster)}")
+        wanted.append(f"cluster_id = {DATA_FUSION.cluster(cluster)}")
     if entities is not None:
-        kinds = ", ".join(map(literal, sorted(entities))) or "''"
+        kinds = DATA_FUSION.literals(sorted(entities)) or "''"
         wanted.append(f"entity IN ({kinds})")
     query = (
-        'SELECT cluster_id, at, "offset", change, entity, name, old, new, commitment '  # noqa: S608
+        'SELECT cluster_id, at, "offset", change, entity, name, old, new, commitment '
         f"FROM {CHANGES} WHERE {' AND '.join(wanted)} "
         'ORDER BY cluster_id, "offset", leader_epoch, entity, key, change'
     )

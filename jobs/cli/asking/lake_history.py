@@ -9,9 +9,10 @@ from datetime import datetime
 from typing import Any
 
 from jobs.cli.asking.sql_delta_rs import rows
-from jobs.cli.asking.sql_views import HISTORY, literal, valid_at
+from jobs.cli.asking.sql_views import HISTORY, valid_at
 from jobs.cli.moments import Moment
 from jobs.cli.output import as_utc, time_text
+from pipelines.dialects import DATA_FUSION, Sql
 from pipelines.lake import Lake
 from pipelines.lake.tables import tables_of
 from replica.errors import UsageError
@@ -30,15 +31,15 @@ def why_unknown(lake: Lake, cluster_id: str, end_offset: int) -> str | None:
     to which offset the lake knows it. None where the lake knows it."""
     if end_offset == 0:
         return None
-    mine = f"cluster_id = {literal(cluster_id)}"
-    query = f"SELECT from_offset, to_offset FROM {RANGES} WHERE {mine}"  # noqa: S608, names of ours
+    mine = f"cluster_id = {DATA_FUSION.cluster(cluster_id)}"
+    query = f"SELECT from_offset, to_offset FROM {RANGES} WHERE {mine}"
     ranges = list(rows(lake, query))
     if any(start <= end_offset <= end for start, end in ranges):
         return None
     below = max((end for _, end in ranges if end < end_offset), default=None)
     if below is not None:
         query = (
-            f"SELECT DISTINCT record_type, record_version FROM {RECORDS} WHERE {mine} "  # noqa: S608
+            f"SELECT DISTINCT record_type, record_version FROM {RECORDS} WHERE {mine} "
             f'AND "offset" = {below}'
         )
         for record_type, version in rows(lake, query):
@@ -58,7 +59,7 @@ def ends_that_are_not_known(lake: Lake) -> dict[str, int]:
     """The clusters whose state at the end of their log the lake doesn't know, each with the offset
     of that end (exclusive)."""
     query = (
-        f'SELECT l.cluster_id, l.log_end FROM (SELECT cluster_id, max("offset") + 1 AS log_end '  # noqa: S608
+        f'SELECT l.cluster_id, l.log_end FROM (SELECT cluster_id, max("offset") + 1 AS log_end '
         f"FROM {LOG} GROUP BY cluster_id) l LEFT JOIN (SELECT cluster_id, max(to_offset) AS "
         f"known_end FROM {RANGES} GROUP BY cluster_id) r ON r.cluster_id = l.cluster_id "
         "WHERE r.known_end IS NULL OR r.known_end < l.log_end ORDER BY l.cluster_id"
@@ -113,7 +114,7 @@ class ClusterHistory:
         ((at_0,),) = self._log('count(CASE WHEN "offset" < 1 THEN 1 END)')
         return int(at_0) == 1 and self._batch_at(moment.at_time) is None
 
-    def entities(self, end_offset: int, columns: str) -> Iterator[Sequence[Any]]:
+    def entities(self, end_offset: int, columns: Sql) -> Iterator[Sequence[Any]]:
         """These columns of HISTORY, such as `entity, value`, for each entity, sorted by entity and
         key. record_offset is NULL where the entity is older than what the lake knows.
 
@@ -159,7 +160,7 @@ class ClusterHistory:
         agrees with the branch to its end."""
         mine = self.mine("s.")
         query = (
-            "SELECT max(s.captured_at), max(e.end_offset), max(s.last_append_time) "  # noqa: S608, names of ours
+            "SELECT max(s.captured_at), max(e.end_offset), max(s.last_append_time) "
             f'FROM {STATUS} s JOIN (SELECT max("offset") + 1 AS end_offset FROM {LOG} '
             f"WHERE {self.mine()}) e ON s.agreed_end_offset >= e.end_offset WHERE {mine}"
         )
@@ -186,25 +187,25 @@ class ClusterHistory:
         if newest is None or as_utc(newest) <= at_time:
             return int(last) + 1
         query = (
-            f'SELECT max("offset") FROM {RECORDS} WHERE {self.mine()} '  # noqa: S608, ours
-            f"AND base_offset = {base} AND leader_epoch = {epoch} AND crc = {crc} "
+            f'SELECT max("offset") FROM {RECORDS} WHERE {self.mine()} '
+            f"AND base_offset = {base:d} AND leader_epoch = {epoch:d} AND crc = {crc:d} "
             f"AND timestamp <= {asked}"
         )
         ((offset,),) = rows(self.lake, query)
         return int(base if offset is None else offset) + 1
 
-    def _log(self, columns: str, joined: str = "", rest: str = "") -> list[Sequence[Any]]:
+    def _log(self, columns: Sql, joined: Sql = "", rest: Sql = "") -> list[Sequence[Any]]:
         proven = " AND c.commitment = 'proven'" if self.committed_only else ""
-        query = f"SELECT {columns} FROM {LOG} c {joined} WHERE {self.mine('c.')}{proven} {rest}"  # noqa: S608
+        query = f"SELECT {columns} FROM {LOG} c {joined} WHERE {self.mine('c.')}{proven} {rest}"
         return list(rows(self.lake, query))
 
-    def _history(self, columns: str, where: str, rest: str = "") -> Iterator[Sequence[Any]]:
-        query = f"SELECT {columns} FROM {HISTORY} WHERE {self.mine()} AND {where} {rest}"  # noqa: S608
+    def _history(self, columns: Sql, where: Sql, rest: Sql = "") -> Iterator[Sequence[Any]]:
+        query = f"SELECT {columns} FROM {HISTORY} WHERE {self.mine()} AND {where} {rest}"
         return rows(self.lake, query)
 
-    def mine(self, table: str = "") -> str:
+    def mine(self, table: Sql = "") -> Sql:
         """The condition, in SQL, that a row is of this cluster. table: such as `c.`."""
-        return f"{table}cluster_id = {literal(self.cluster_id)}"
+        return f"{table}cluster_id = {DATA_FUSION.cluster(self.cluster_id)}"
 
 
 def cluster_history(lake: Lake, cluster: str | None, *, committed_only: bool) -> ClusterHistory:
@@ -222,13 +223,14 @@ def clusters_of(lake: Lake, asked: str | None = None) -> list[str]:
     missing = [table for table in (LOG, HISTORY, STATUS, RANGES) if table not in in_lake]
     if missing:
         raise UsageError(f"{lake} has no {missing[0]}: run `{lake.command('build')}`")
-    query = f"SELECT DISTINCT cluster_id FROM {LOG} ORDER BY 1"  # noqa: S608, names of ours
+    query = f"SELECT DISTINCT cluster_id FROM {LOG} ORDER BY 1"
     names = [row[0] for row in rows(lake, query)]
     if asked is not None and asked not in names:
         raise UsageError(f"--cluster {asked}: the lake has {', '.join(names) or 'no log'}")
     return names
 
 
-def _timestamp(moment: datetime) -> str:
+def _timestamp(moment: datetime) -> Sql:
     # The tables hold times in microseconds of UTC.
-    return f"arrow_cast('{moment.isoformat()}', 'Timestamp(Microsecond, Some(\"UTC\"))')"
+    at = DATA_FUSION.literal(moment.isoformat())
+    return f"arrow_cast({at}, 'Timestamp(Microsecond, Some(\"UTC\"))')"

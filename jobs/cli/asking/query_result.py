@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import csv
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
-from jobs.cli.asking.sql_views import AT_END, View
+from jobs.cli.asking.sql_views import View
 from jobs.cli.clock import ZonedClock
 from jobs.cli.output import (
     cell_text,
@@ -38,15 +38,17 @@ class LakeQuery:
     """A query for one of the engines.
 
     sql: its text. tables: the tables that it names, which the engine opens. views: the views that
-    it names, which the engine makes of these tables. valid: the SQL condition for the versions of
-    entities that the views show.
+    it names, which the engine makes of these tables. ends: the end offset of each cluster whose
+    state at that offset the views show; None for the state of all clusters at their logs' ends.
+    memory: the bytes that the engine may take; None for the default.
     """
 
     lake: Lake
     sql: str
     tables: Sequence[str]
     views: Sequence[View] = ()
-    valid: str = AT_END
+    ends: Mapping[str, int] | None = None
+    memory: int | None = None
 
 
 class QueryError(KraftlakeError):

@@ -14,10 +14,11 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
 from jobs.cli.asking.query_result import LakeQuery, QueryError, QueryResult, write_answer
-from jobs.cli.asking.sql_text import check_reads_only, lists_tables, tables_named
-from jobs.cli.asking.sql_views import AT_END, HISTORY, VIEWS, View, valid_in, views_in
+from jobs.cli.asking.sql_text import check_not_empty, lists_tables, tables_named
+from jobs.cli.asking.sql_views import HISTORY, VIEWS, View, views_in
 from jobs.cli.commands.asking import DUCKDB, ENGINES, SPARK, SqlOptions
 from jobs.cli.commands.combinations import form_of
+from jobs.cli.memory_bound import bound_of, keep_within
 from jobs.cli.moments import NOW
 from jobs.cli.output import complain
 from pipelines.lake import Lake
@@ -36,6 +37,7 @@ _MISSING_SCHEMA = re.compile(r"failed to resolve schema: (\S+)")
 def ask(options: SqlOptions) -> int:
     """Print the answer; or show a prompt, where nothing was asked and the input is a terminal.
     Returns 0."""
+    keep_within(bound_of(options.memory))
     form = form_of(options.json_output, options.csv, options.plain_csv)
     given = (options.query, options.file, options.question, options.tables, options.questions)
     is_asked = any(one not in (None, False) for one in given)
@@ -55,7 +57,7 @@ def run(options: SqlOptions, form: str) -> int:
     if options.tables or options.questions:
         return _list(options, form)
     query = _query(options)
-    check_reads_only(query)
+    check_not_empty(query)
     in_lake = tables_of(options.lake)
     wanted = tables_named(query)
     named: Sequence[str] = [name for name in wanted if name in in_lake]
@@ -70,7 +72,7 @@ def run(options: SqlOptions, form: str) -> int:
         named, views = in_lake, VIEWS if HISTORY in in_lake else ()
     elif views:
         named = sorted({*named, HISTORY})
-    valid = _valid(options) if views else AT_END
+    ends = _ends(options) if views else None
     asking: AbstractContextManager[None] = nullcontext()
     if options.engine == SPARK:
         from jobs.cli.asking.sql_spark import answer
@@ -81,9 +83,13 @@ def run(options: SqlOptions, form: str) -> int:
         from jobs.cli.asking.sql_duckdb import answer
     else:
         from jobs.cli.asking.sql_delta_rs import answer
+    given = None if options.memory is None else bound_of(options.memory)
     try:
         with asking:
-            write_answer(answer(LakeQuery(options.lake, query, named, views, valid)), form)
+            write_answer(
+                answer(LakeQuery(options.lake, query, named, views, ends, given)),
+                form,
+            )
     except QueryError as error:
         raise QueryError(explained(str(error), in_lake)) from error
     return 0
@@ -105,21 +111,21 @@ def _views(options: SqlOptions, wanted: Sequence[str], in_lake: Sequence[str]) -
     return views
 
 
-def _valid(options: SqlOptions) -> str:
-    """The condition that a version is in the views. Raises UsageError for a moment that the lake
-    doesn't know, whatever the engine."""
+def _ends(options: SqlOptions) -> dict[str, int] | None:
+    """The end offsets for LakeQuery. Raises UsageError for a moment that the lake doesn't know,
+    whatever the engine."""
     from jobs.cli.asking.lake_history import ClusterHistory, cluster_history, clusters_of
 
     if options.cluster is not None:
         history = cluster_history(options.lake, options.cluster, committed_only=False)
-        return valid_in({history.cluster_id: history.end_offset(options.moment)})
+        return {history.cluster_id: history.end_offset(options.moment)}
     clusters = clusters_of(options.lake)
     only = len(clusters) == 1
     if options.moment == NOW and not only:
         _tell_of_unknown_ends(options.lake)
-        return AT_END
+        return None
     histories = [ClusterHistory(options.lake, name) for name in clusters]
-    return valid_in({one.cluster_id: _end_offset(one, options, only) for one in histories})
+    return {one.cluster_id: _end_offset(one, options, only) for one in histories}
 
 
 def _tell_of_unknown_ends(lake: Lake) -> None:

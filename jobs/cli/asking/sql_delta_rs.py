@@ -1,11 +1,12 @@
 """Queries by delta-rs' QueryBuilder, which is DataFusion: without a JVM, the first row comes in a
 tenth of a second.
 
-It reads deletion vectors, column mapping and VARIANT, which becomes struct<metadata, value>.
+A VARIANT becomes struct<metadata, value>.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -13,12 +14,14 @@ from typing import Any
 from deltalake import DeltaTable, QueryBuilder
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
+from jobs.cli.asking import sql_views
 from jobs.cli.asking.query_result import LakeQuery, QueryError, QueryResult
-from jobs.cli.asking.sql_text import tables_named
-from jobs.cli.asking.sql_views import DATA_FUSION, statements
+from jobs.cli.asking.sql_text import tables_named, writes
+from jobs.cli.memory_bound import default_bound
+from pipelines.dialects import DATA_FUSION
 from pipelines.lake import SCHEMAS, Lake
 from pipelines.lake.delta_rs import open_table
-from replica.errors import UnreadableFileError
+from replica.errors import KraftlakeError, UnreadableFileError
 from replica.metadata.variant_reader import decode_variant
 
 _SETTINGS = {
@@ -28,6 +31,20 @@ _SETTINGS = {
     "datafusion.sql_parser.dialect": "postgresql",
     "datafusion.sql_parser.enable_ident_normalization": "true",
 }
+_PLAN_ALONE = "datafusion.explain.logical_plan_only"
+_READING_NODES = frozenset(
+    {
+        "Aggregate", "DescribeTable", "Distinct", "DistinctOn", "EmptyRelation",
+        "Except", "Filter", "Intersect", "Limit", "PlaceholderRow", "Projection",
+        "RecursiveQuery", "Repartition", "Sort", "Subquery", "SubqueryAlias", "TableScan",
+        "Union", "Unnest", "Values", "WindowAggr",
+    }
+)  # fmt: skip
+"""The nodes of DataFusion's logical plans that may be at the top of a query. Those of COPY, DDL,
+DML, SET and PREPARE can only be there, too."""
+_POOL_SHARE = 0.6
+"""The share of the bound of memory that DataFusion may account for. It doesn't count all it takes,
+and a query that needs more writes to TMPDIR."""
 _VARIANT_FIELDS = {"metadata", "value"}
 
 
@@ -59,17 +76,49 @@ def read(query: LakeQuery) -> Any:
 
     It has a schema and read_next_batch(), and exports itself as an Arrow stream.
     """
-    builder = QueryBuilder(_SETTINGS)
+    builder = QueryBuilder({**_SETTINGS, _PLAN_ALONE: "true"})
+    pool = DATA_FUSION.literal(f"{int((query.memory or default_bound()) * _POOL_SHARE) >> 20}M")
+    builder.execute(f"SET datafusion.runtime.memory_limit = {pool}").read_all()
     for schema in SCHEMAS:
         builder.execute(f"CREATE SCHEMA {schema}").read_all()
     for table in query.tables:
         with opened_table(query.lake, table) as opened:
-            builder.register(quoted(table), opened)
-    for statement in statements(query.views, DATA_FUSION, query.valid):
+            builder.register(DATA_FUSION.table(table), opened)
+    for statement in sql_views.statements(query.views, sql_views.DATA_FUSION, query.ends):
         builder.execute(statement).read_all()
-    try:
+    with query_failures():
+        _refuse_other_plans(builder, query.sql)
+        builder.execute(f"SET {_PLAN_ALONE} = false").read_all()
         return builder.execute(query.sql)
-    except Exception as error:
+
+
+def _refuse_other_plans(builder: QueryBuilder, query: str) -> None:
+    """Raises UsageError for a query that is more than a query, by DataFusion's own plan of it. The
+    plan is made and not run, whatever the query's text is: behind EXPLAIN FORMAT indent the parser
+    takes exactly one statement."""
+    try:
+        explained = builder.execute(f"EXPLAIN FORMAT indent {query}").read_all()
+    except DeltaError as error:
+        if "Nested EXPLAIN" in str(error):  # It is an EXPLAIN itself, which runs nothing.
+            return
+        raise
+    nodes = str(explained.column("plan").to_pylist()[0]).split("\n")
+    inner = (node.strip() for node in nodes if node.strip() not in ("Explain", "Analyze"))
+    top = next(inner, "")
+    found = re.match(r"\w+( Join)?", top)
+    if found is None or (found[0] not in _READING_NODES and not found[1]):
+        raise writes(found[0] if found else "")
+
+
+@contextmanager
+def query_failures() -> Iterator[None]:
+    """Raises QueryError, of one line, for what an engine raises. delta-rs raises Exception itself,
+    and for a bug of its own a PanicException, which is none."""
+    try:
+        yield
+    except (KraftlakeError, KeyboardInterrupt, SystemExit, GeneratorExit, StopIteration):
+        raise
+    except BaseException as error:
         raise QueryError(line_of(error)) from error
 
 
@@ -84,23 +133,15 @@ def opened_table(lake: Lake, table: str) -> Iterator[DeltaTable]:
         raise UnreadableFileError(uri, line_of(error)) from error
 
 
-def quoted(table: str) -> str:
-    """A table's name such as gold.findings, quoted for SQL, so that no engine folds it to lower
-    case."""
-    schema, _, name = table.partition(".")
-    return f'{schema}."{name}"'
-
-
 def _rows(
     reader: Any, converters: list[Callable[[Any], Any] | None], columns: tuple[str, ...]
 ) -> Iterator[Sequence[Any]]:
     while True:
         try:
-            batch = reader.read_next_batch()
+            with query_failures():
+                batch = reader.read_next_batch()
         except StopIteration:
             return
-        except Exception as error:
-            raise QueryError(line_of(error)) from error
         values = [
             _values(batch.column(index), convert, name)
             for index, (convert, name) in enumerate(zip(converters, columns, strict=True))

@@ -1,4 +1,3 @@
-# ruff: noqa: S608 (all that is put into the SQL is ours)
 """Queries by DuckDB: SQL with JSON functions, in this process and without Java.
 
 delta-rs says which rows a table has, and DuckDB reads them as Arrow. payload, a VARIANT, is a
@@ -15,10 +14,12 @@ import duckdb
 import pyarrow as pa
 from duckdb.func import ARROW
 
+from jobs.cli.asking import sql_views
 from jobs.cli.asking.query_result import LakeQuery, QueryError, QueryResult
-from jobs.cli.asking.sql_delta_rs import line_of, opened_table, quoted
-from jobs.cli.asking.sql_text import lists_tables
-from jobs.cli.asking.sql_views import DUCK_DB, statements
+from jobs.cli.asking.sql_delta_rs import line_of, opened_table
+from jobs.cli.asking.sql_text import lists_tables, writes
+from jobs.cli.memory_bound import default_bound
+from pipelines.dialects import DUCK_DB, Sql
 from pipelines.lake import SCHEMAS
 from replica.scan.variant_texts import is_variant, variant_texts
 
@@ -28,28 +29,47 @@ _TABLES = (
     "WHERE table_schema IN ('bronze', 'silver', 'gold') ORDER BY ALL"
 )
 """The answer to SHOW TABLES. DuckDB's own answer would have names of this module too."""
+_SHARE = 0.8
+"""The share of the bound of memory that DuckDB may account for."""
+_READING = (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN)
 _ROWS = 1000
 """The rows of one batch of the answer."""
 
 
 def answer(query: LakeQuery) -> QueryResult:
     """Run the query. Raises QueryError where it fails, also while rows are read."""
-    database = duckdb.connect()
+    database = duckdb.connect(
+        config={
+            # First of all: no SQL of this connection, ours included, reaches files or networks.
+            "enable_external_access": False,
+            "temp_directory": "",  # by default .tmp in the user's current folder
+            "memory_limit": f"{int((query.memory or default_bound()) * _SHARE)}B",
+        }
+    )
     try:
         _prepare(database, query)
-        for statement in statements(query.views, DUCK_DB, query.valid):
+        for statement in sql_views.statements(query.views, sql_views.DUCK_DB, query.ends):
             database.execute(statement)
-        # From here on the query can reach only what was made above.
-        database.execute("SET enable_external_access = false")
         database.execute("SET lock_configuration = true")
-        if len(database.extract_statements(query.sql)) > 1:
-            raise QueryError("more than one statement: ask one query at a time")
-        found = database.sql(_TABLES if lists_tables(query.sql) else query.sql)
+        asked = _TABLES if lists_tables(query.sql) else query.sql
+        _refuse_other_statements(database, asked)
+        found = database.sql(asked)
         converters = [_parsed if str(kind) == "JSON" else None for kind in found.types]
         batches = found.to_arrow_reader(_ROWS)
     except duckdb.Error as error:
         raise QueryError(line_of(error)) from error
     return QueryResult(tuple(found.columns), _rows(batches, converters))
+
+
+def _refuse_other_statements(database: duckdb.DuckDBPyConnection, query: str) -> None:
+    """Raises QueryError for several statements, UsageError for one that is more than a query, by
+    DuckDB's own parser."""
+    statements = database.extract_statements(query)
+    if len(statements) > 1:
+        raise QueryError("more than one statement: ask one query at a time")
+    for statement in statements:
+        if statement.type not in _READING:
+            raise writes(statement.type.name)
 
 
 def _prepare(database: duckdb.DuckDBPyConnection, query: LakeQuery) -> None:
@@ -61,16 +81,16 @@ def _prepare(database: duckdb.DuckDBPyConnection, query: LakeQuery) -> None:
     for number, table in enumerate(query.tables):
         with opened_table(query.lake, table) as opened:
             rows = opened.to_pyarrow_dataset()
-        held = f"lake_{number}"
-        database.register(held, rows)
+        database.register(f"lake_{number}", rows)
         database.execute(
-            f"CREATE VIEW {quoted(table)} AS SELECT {_columns(rows.schema)} FROM {held}"
+            f"CREATE VIEW {DUCK_DB.table(table)} AS "
+            f"SELECT {_columns(rows.schema)} FROM lake_{number:d}"
         )
 
 
-def _columns(schema: pa.Schema) -> str:
-    variants = [field.name for field in schema if is_variant(field.type)]
-    shown = ", ".join(f'CAST(variant_json("{name}") AS JSON) AS "{name}"' for name in variants)
+def _columns(schema: pa.Schema) -> Sql:
+    variants = [DUCK_DB.identifier(field.name) for field in schema if is_variant(field.type)]
+    shown = ", ".join(f"CAST(variant_json({name}) AS JSON) AS {name}" for name in variants)
     return f"* REPLACE ({shown})" if shown else "*"
 
 

@@ -1,4 +1,3 @@
-# ruff: noqa: S608 (all that is put into the SQL is ours)
 """Ready-made views of gold.metadata_history, as CREATE VIEW statements of each engine.
 
 They show the state at one moment, the end of the log unless `sql` is told another one. The values
@@ -12,6 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from pipelines import dialects
+from pipelines.dialects import Sql
+
 HISTORY = "gold.metadata_history"
 """The table below the views."""
 AT_END = "valid_to_offset IS NULL"
@@ -23,34 +25,36 @@ class Dialect:
     """The SQL in which the engines differ, as templates.
 
     The first three read a field of the JSON in the column `value`; the word FIELD stands for the
-    field's name. digits: a whole number, as text. string: a text, NULL where the field is null.
-    array: a list of whole numbers, as array<int>. without: the list in the column ONE, without the
-    elements of the list in the column OTHER.
+    field's name. text_of: writes literals. digits: a whole number, as text. string: a text, NULL
+    where the field is null. array: a list of whole numbers, as array<int>. without: the list in the
+    column ONE, without the elements of the list in the column OTHER.
     """
 
-    digits: str
-    string: str
-    array: str
-    without: str = "array_except(ONE, OTHER)"
+    text_of: dialects.Dialect
+    digits: Sql
+    string: Sql
+    array: Sql
+    without: Sql = "array_except(ONE, OTHER)"
 
-    def number(self, field: str) -> str:
+    def number(self, field: Sql) -> Sql:
         """A whole number."""
-        return f"CAST({self.digits.replace('FIELD', field)} AS BIGINT)"
+        digits: Sql = self.digits.replace("FIELD", field)
+        return f"CAST({digits} AS BIGINT)"
 
-    def text(self, field: str) -> str:
+    def text(self, field: Sql) -> Sql:
         """A text, NULL where it is null."""
         return self.string.replace("FIELD", field)
 
-    def numbers(self, field: str) -> str:
+    def numbers(self, field: Sql) -> Sql:
         """A list of whole numbers as array<int>."""
         return self.array.replace("FIELD", field)
 
-    def difference(self, one: str, other: str) -> str:
+    def difference(self, one: str, other: str) -> Sql:
         """The list `one` without the elements of the list `other`. Both are columns, not fields."""
         return self.without.replace("ONE", one).replace("OTHER", other)
 
 
-def _found(pattern: str) -> str:
+def _found(pattern: Sql) -> Sql:
     return f"regexp_match(value, '\"FIELD\":{pattern}')[1]"
 
 
@@ -58,17 +62,20 @@ _ESCAPED = _found(r'"((?:[^"\\]|\\.)*)"')
 _LISTED = f"string_to_array(nullif({_found('.([0-9,]*).')}, ''), ',')"
 _NUMBERS = "'List(Int32)'"
 DATA_FUSION = Dialect(
+    dialects.DATA_FUSION,
     digits=_found("(-?[0-9]+)"),
     string=rf"""replace(replace({_ESCAPED}, '\"', '"'), '\\', '\')""",
     array=f"coalesce(arrow_cast({_LISTED}, {_NUMBERS}), arrow_cast(make_array(), {_NUMBERS}))",
 )
 """The engine of delta-rs."""
 SPARK_SQL = Dialect(
+    dialects.SPARK,
     digits="get_json_object(value, '$.FIELD')",
     string="get_json_object(value, '$.FIELD')",
     array="from_json(get_json_object(value, '$.FIELD'), 'array<int>')",
 )
 DUCK_DB = Dialect(
+    dialects.DUCK_DB,
     digits="json_extract_string(value, '$.FIELD')",
     string="json_extract_string(value, '$.FIELD')",
     array="CAST(json_extract(value, '$.FIELD') AS INTEGER[])",
@@ -97,7 +104,7 @@ _SINCE_COLUMNS = (
 )
 
 
-def _topics(_: Dialect) -> str:
+def _topics(_: Dialect) -> Sql:
     partitions = (
         "SELECT cluster_id, split_part(key, ':', 1) AS topic_id, count(*) AS partitions "
         "FROM all_held WHERE entity = 'partition' GROUP BY 1, 2"
@@ -111,7 +118,7 @@ def _topics(_: Dialect) -> str:
     )
 
 
-def _leaders(dialect: Dialect) -> str:
+def _leaders(dialect: Dialect) -> Sql:
     return (
         "SELECT cluster_id, regexp_replace(name, '-[0-9]+$', '') AS topic, "
         "CAST(split_part(key, ':', 2) AS INT) AS partition_id, "
@@ -122,7 +129,7 @@ def _leaders(dialect: Dialect) -> str:
     )
 
 
-def _under_replicated(dialect: Dialect) -> str:
+def _under_replicated(dialect: Dialect) -> Sql:
     missing = dialect.difference("replicas", "isr")
     return (
         "SELECT cluster_id, topic, partition_id, leader, replicas, isr, "
@@ -150,8 +157,8 @@ _CONFIG_RESOURCES = {2: "TOPIC", 4: "BROKER", 8: "BROKER_LOGGER", 16: "CLIENT_ME
 """ConfigResource.Type by code."""
 
 
-def _acls(dialect: Dialect) -> str:
-    def named(field: str, names: Iterable[str]) -> str:
+def _acls(dialect: Dialect) -> Sql:
+    def named(field: Sql, names: Iterable[str]) -> Sql:
         return _case(dialect.number(field), enumerate(names))
 
     return (
@@ -164,7 +171,7 @@ def _acls(dialect: Dialect) -> str:
     )
 
 
-def _configs(dialect: Dialect) -> str:
+def _configs(dialect: Dialect) -> Sql:
     resource = _case(dialect.number("resourceType"), _CONFIG_RESOURCES.items())
     return (
         f"SELECT cluster_id, {resource} AS resource_type, "
@@ -173,9 +180,11 @@ def _configs(dialect: Dialect) -> str:
     )
 
 
-def _case(number: str, names: Iterable[tuple[int, str]]) -> str:
+def _case(number: Sql, names: Iterable[tuple[int, str]]) -> Sql:
     """The name of a code. Where the code is unknown, its digits."""
-    when = " ".join(f"WHEN {code} THEN '{name}'" for code, name in names)
+    when = " ".join(
+        f"WHEN {code:d} THEN {dialects.DATA_FUSION.literal(name)}" for code, name in names
+    )
     return f"CASE {number} {when} ELSE CAST({number} AS STRING) END"
 
 
@@ -253,7 +262,7 @@ VIEWS = (
 )
 
 
-def valid_at(end_offset: int) -> str:
+def valid_at(end_offset: int) -> Sql:
     """The condition, in SQL, that a version is in the state at this end offset."""
     return (
         f"(valid_from_offset < {end_offset} AND "
@@ -267,31 +276,29 @@ def views_in(names: Iterable[str]) -> tuple[View, ...]:
     return tuple(view for view in VIEWS if view.name in wanted)
 
 
-def literal(text: str) -> str:
-    """A text in SQL."""
-    escaped = text.replace("'", "''")
-    return f"'{escaped}'"
-
-
-def valid_in(end_offsets: Mapping[str, int]) -> str:
+def _valid_in(end_offsets: Mapping[str, int], dialect: dialects.Dialect) -> Sql:
     """The condition that a version is in the states of these clusters, each at its end offset."""
     each = (
-        f"(cluster_id = {literal(cluster)} AND {valid_at(end_offset)})"
+        f"(cluster_id = {dialect.cluster(cluster)} AND {valid_at(end_offset)})"
         for cluster, end_offset in end_offsets.items()
     )
     return " OR ".join(each)
 
 
-def statements(views: Iterable[View], dialect: Dialect, valid: str) -> Iterator[str]:
-    """The statements that make the views. valid: the condition that a version is in the views."""
+def statements(
+    views: Iterable[View], dialect: Dialect, ends: Mapping[str, int] | None = None
+) -> Iterator[Sql]:
+    """The statements that make the views. ends: as for LakeQuery. Raises UsageError for the id of a
+    cluster that isn't of Kafka's form."""
+    valid = AT_END if ends is None else _valid_in(ends, dialect.text_of)
     for view in views:
         yield f"CREATE OR REPLACE VIEW {view.name} AS {select(view, dialect, valid)}"
 
 
-def select(view: View, dialect: Dialect, valid: str, history: str = HISTORY) -> str:
+def select(view: View, dialect: Dialect, valid: Sql, history: Sql = HISTORY) -> Sql:
     """The query behind a view. history: the name of HISTORY where the query runs."""
     return (
         f"WITH all_held AS (SELECT * FROM {history} WHERE {valid}), "
-        f"held AS (SELECT * FROM all_held WHERE entity = '{view.entity}') "
+        f"held AS (SELECT * FROM all_held WHERE entity = {dialect.text_of.literal(view.entity)}) "
         f"{view.select(dialect)}"
     )

@@ -64,6 +64,7 @@ class SqlOptions:
     questions: bool = option(
         "--questions", "List the prepared questions; with --json, their SQL too.", default=False
     )
+    memory: options.Memory = None
 
     def __post_init__(self) -> None:
         for name, value in given(self, "tables", "questions").items():

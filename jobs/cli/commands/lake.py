@@ -269,10 +269,13 @@ class ForgetOptions:
 class DemoOptions:
     """Try kraftlake on metadata logs recorded from real Kafka: ingest them, build, ask questions.
 
-    The demo needs neither Java nor Kafka. The logs come with kraftlake. The lake and,
-    outside a checkout, the logs stay in .demo.
+    With --engine spark, Spark runs both jobs on this machine, and the demo shows its stages. Then
+    the local engine makes a second lake of the same logs, and the demo says whether the tables are
+    equal. The local engine needs no Java. The logs come with kraftlake. The lakes and, outside a
+    checkout, the logs stay in .demo.
 
     Exit codes: 0, 1 when an answer is not the expected one, 2 usage.
     """
 
+    engine: options.Engine = None
     lake: options.DemoLake = None

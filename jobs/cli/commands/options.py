@@ -204,6 +204,14 @@ Csv = Annotated[
 PlainCsv = Annotated[
     bool, shared_option("--plain-csv", "Print CSV with every text as it is, for programs.")
 ]
+Memory = Annotated[
+    Text,
+    shared_option(
+        "--memory SIZE",
+        "End the command where it takes more, such as 512m or 8g. Default: 4g, or half of the "
+        "machine's memory where that is less.",
+    ),
+]
 Cluster = Annotated[
     Text, shared_option("--cluster C", "The id of the cluster, where there are several.")
 ]

@@ -103,6 +103,7 @@ class ExportOptions:
         "--overwrite", "Replace the file or folder of an earlier export.", default=False
     )
     json_output: options.Json = False
+    memory: options.Memory = None
 
     def __post_init__(self) -> None:
         exclusive(given(self, "tables", "query", "question"))
@@ -138,6 +139,7 @@ class McpOptions:
     lake: options.LakeOrPaths = None
     rows: int = option("--rows N", "Give N rows at most in an answer.", default=200, min=1)
     seconds: float = option("--seconds S", "Stop an answer after S seconds.", default=60.0, min=1)
+    memory: options.Memory = None
 
     def __post_init__(self) -> None:
         exclusive(given(self, "paths", "lake"))

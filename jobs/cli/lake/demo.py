@@ -6,9 +6,14 @@ questions of jobs.cli.asking.questions, each shown with its SQL.
 
 from __future__ import annotations
 
+import io
 import shutil
 import tarfile
 import time
+from collections.abc import Sequence
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 from jobs.cli.asking import sql
@@ -16,8 +21,12 @@ from jobs.cli.asking.questions import DEMO
 from jobs.cli.commands.asking import SqlOptions
 from jobs.cli.commands.lake import DemoOptions, IngestOptions
 from jobs.cli.lake import ingest
-from jobs.cli.output import complain, write_line, write_text
+from jobs.cli.lake.engines import stage_runs
+from jobs.cli.output import complain, write_line, write_table, write_text
 from pipelines.lake import Lake
+from pipelines.lake.redaction import FILE_NAME
+from pipelines.runners.chosen import Engine, chosen_engine
+from pipelines.runners.runner import StageRun
 from replica.shell_text import paths as paths_of
 
 RECORDED = Path(__file__).resolve().parents[3] / "tests" / "data"
@@ -45,13 +54,27 @@ def run(options: DemoOptions) -> int:
         lake = DEFAULT_LAKE
         shutil.rmtree(lake.folder, ignore_errors=True)
     started = time.monotonic()
-    shown = [_relative(path) for path in paths]
+    engine = chosen_engine(options.engine)
+    at = datetime.now(UTC).isoformat()
+    asked = IngestOptions(
+        [_relative(path) for path in paths],
+        lake,
+        order=",".join(ORDER),
+        captured_at=at,
+        then_build=True,
+        engine=engine,
+    )
     write_line("Two clusters, each captured three times: running (live), with a leader cut off and")
     write_line("writing alone (split), and healed (final). Real Kafka wrote every byte.")
     write_line("")
-    order = ",".join(ORDER)
-    write_line(f"$ {lake.command('ingest', '--build', '--order', order, *paths_of(shown))}")
-    if ingest.run(IngestOptions(shown, lake, order=order, then_build=True)):
+    shown = paths_of(asked.paths)
+    words = ["--build", "--engine", engine, "--order", ",".join(ORDER), *shown]
+    write_line(f"$ {lake.command('ingest', *words)}")
+    with stage_runs() as ran:
+        if ingest.run(asked):
+            return _FAILED
+    _show_stages(ran, engine)
+    if engine is Engine.SPARK and not lake.is_remote and not _is_same_locally(asked):
         return _FAILED
     for question in DEMO:
         write_text(f"\n# {question.title}\n{question.sql};\n\n")
@@ -60,6 +83,45 @@ def run(options: DemoOptions) -> int:
     write_line("")
     write_line(f"The lake stays in {lake}. Ask it anything: {lake.command('sql', '--tables')}")
     return 0
+
+
+def _show_stages(ran: Sequence[StageRun], engine: Engine) -> None:
+    """A table of the stages; rounds of captures that ran the same stage are one row."""
+    tasks = "Spark tasks" if engine is Engine.SPARK else "tasks"
+    counted = ("units", "tasks", "rows", "files")
+    rows = []
+    for name, grain in dict.fromkeys((one.name, one.grain) for one in ran):
+        some = [one for one in ran if one.name == name]
+        counts = [sum(getattr(one, of) for one in some) for of in counted]
+        rows.append((name, grain, *counts, f"{sum(one.seconds for one in some):.1f}"))
+    write_line("")
+    write_table(("stage", "grain", "units", tasks, "rows", "files", "seconds"), rows)
+
+
+def _is_same_locally(asked: IngestOptions) -> bool:
+    """Makes a second lake of the same captures by the local engine, and says whether its tables are
+    equal to those of the first."""
+    from pipelines.lake.equality import differing_tables
+
+    other = Lake(f"{asked.lake}-local")
+    shutil.rmtree(other.folder, ignore_errors=True)
+    other.folder.mkdir(parents=True)
+    shutil.copyfile(asked.lake.folder / FILE_NAME, other.folder / FILE_NAME)
+    write_line("")
+    write_line("The same by the local engine, without Spark, into a second lake:")
+    started = time.monotonic()
+    said = io.StringIO()
+    with redirect_stdout(said), redirect_stderr(said):
+        failed = ingest.run(replace(asked, lake=other, engine=Engine.LOCAL))
+    if failed:
+        complain(said.getvalue())
+        return False
+    seconds = time.monotonic() - started
+    count, differing = differing_tables(asked.lake, other)
+    write_line(f"{count - len(differing)} of {count} tables are equal ({seconds:.1f} s).")
+    if differing:
+        complain(f"demo: tables differ: {', '.join(differing)}")
+    return not differing
 
 
 def unpacked() -> Path:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
 from jobs.cli.interrupts import started_spark
@@ -12,7 +13,21 @@ from pipelines.lake import Lake
 from pipelines.runners.chosen import Engine, chosen_engine
 
 if TYPE_CHECKING:
-    from pipelines.runners.runner import Runner
+    from pipelines.runners.runner import Runner, StageRun
+
+
+_RAN: ContextVar[list[StageRun] | None] = ContextVar("ran", default=None)
+
+
+@contextmanager
+def stage_runs() -> Iterator[list[StageRun]]:
+    """The stages that jobs run within this context, in their order."""
+    ran: list[StageRun] = []
+    token = _RAN.set(ran)
+    try:
+        yield ran
+    finally:
+        _RAN.reset(token)
 
 
 @contextmanager
@@ -28,7 +43,15 @@ def runner_of(job: str, lake: Lake, option: str | None) -> Iterator[Runner]:
         runner = SparkRunner.of(started_spark(job, lake))
         complain(f"{job}: by {runner.name}")
         yield runner
+        _keep(runner)
         return
     with LocalRunner() as local:
         complain(f"{job}: by the local engine ({local.at_once} cores)")
         yield local
+        _keep(local)
+
+
+def _keep(runner: Runner) -> None:
+    ran = _RAN.get()
+    if ran is not None:
+        ran += runner.ran

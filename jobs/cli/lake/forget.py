@@ -101,6 +101,7 @@ def _forget(lake: Lake, targets: Targets) -> dict[str, int]:
 def _leave_no_earlier_version(lake: Lake, json_output: bool) -> int:
     from jobs.cli.lake.build import build_tables
     from pipelines import delta
+    from pipelines.tables.of_a_lake import named
 
     write_counts(build_tables(lake), json_output=json_output)
     spark = started_spark("forget", lake)
@@ -108,5 +109,5 @@ def _leave_no_earlier_version(lake: Lake, json_output: bool) -> int:
     with locked(lake, waiting("forget", lake)):
         for name in tables_of(lake):
             complain(f"forget: vacuum {name}")
-            delta.vacuum(spark, lake, *name.split("."))
+            delta.vacuum(spark, lake, named(name))
     return 0

@@ -14,6 +14,7 @@ from typing import Any
 
 from jobs.cli.asking.sql_delta_rs import named_rows, opened_table
 from pipelines.capture_rounds import Round, rounds_sql
+from pipelines.dialects import DATA_FUSION
 from pipelines.lake import Lake
 from pipelines.tables.keys import REPLICA_KEYS
 from replica.history.log import OffsetRange
@@ -102,7 +103,7 @@ def tables(lake: Lake, names: Iterable[str]) -> Iterator[dict[str, Any]]:
     for name in names:
         with opened_table(lake, name) as table:
             sizes = table.get_add_actions(flatten=True).column("size_bytes").to_pylist()
-        count = f"SELECT count(*) AS rows FROM {name}"  # noqa: S608 - a name of tables_of
+        count = f"SELECT count(*) AS rows FROM {DATA_FUSION.table(name)}"
         of_files = {"files": len(sizes), "size_bytes": sum(sizes)}
         counted = next(named_rows(lake, count))
         yield {"name": name, "version": table.version(), **of_files, **counted}

@@ -20,8 +20,9 @@ from jobs.cli.moments import capture_moment_of
 from jobs.cli.option_files import check_there
 from jobs.cli.output import complain, write_counts
 from jobs.cli.redacting import check_shown
+from pipelines.capture.grouping import parse_replica
 from pipelines.capture.known import NOTHING_KNOWN, KnownCaptures, seal_of
-from pipelines.capture.looks import CaptureOptions, Looks, look_at, parse_replica
+from pipelines.capture.looks import CaptureOptions, Looks, look_at
 from pipelines.capture.spool import Spool
 from pipelines.lake import Lake
 from pipelines.lake.folder import check_writable, refuse_foreign

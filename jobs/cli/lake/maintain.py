@@ -35,15 +35,14 @@ def run(options: MaintainOptions) -> int:
 def _maintain(names: Sequence[str], options: MaintainOptions) -> None:
     from pipelines.delta.failures import told
     from pipelines.delta.upkeep import upkeep
-    from pipelines.lake.delta_rs import open_table
+    from pipelines.tables.of_a_lake import named
 
     lake, rows = options.lake, []
     spark = started_spark("maintain", lake)
     with told(lake):
         for name in names:
             complain(f"maintain: {name}")
-            open_table(lake.table_uri(name))  # This refuses a log that names files elsewhere.
-            path = lake.path(*name.split("."))
-            done = upkeep(spark, path, retain_days=options.retain_days, dry_run=options.dry_run)
+            days, is_dry = options.retain_days, options.dry_run
+            done = upkeep(spark, lake, named(name), retain_days=days, dry_run=is_dry)
             rows.append({"table": name, **asdict(done)})
     write_rows(rows, json_output=options.json_output)

@@ -12,16 +12,18 @@ import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from jobs.cli.asking.query_result import LakeQuery, QueryError
 from jobs.cli.asking.questions import question
 from jobs.cli.asking.sql import explained
-from jobs.cli.asking.sql_text import check_reads_only, tables_named
+from jobs.cli.asking.sql_text import check_not_empty, tables_named
 from jobs.cli.commands.sharing import ExportOptions
+from jobs.cli.memory_bound import bound_of, keep_within
 from jobs.cli.output import complain, write_json, write_table
-from pipelines.lake import Lake
+from pipelines.dialects import DATA_FUSION
 from pipelines.lake.tables import tables_of
 from replica.errors import UnwritableFileError, UsageError
 
@@ -45,6 +47,8 @@ ANSWER = "answer"
 
 def run(request: ExportOptions) -> int:
     """Write the tables, and print how many rows each has. Returns 0. Raises KraftlakeError."""
+    bound = bound_of(request.memory)
+    keep_within(bound)
     from jobs.cli.sharing.export_targets import target_of, write_views  # These load pyarrow.
 
     query = request.query if request.question is None else question(request.question).sql
@@ -73,7 +77,9 @@ def run(request: ExportOptions) -> int:
         for name, sql in queries.items():
             if len(queries) > 1:
                 complain(f"export: {name}")
-            counts[name] = _write(write, _table(request.lake, name, sql, in_lake))
+            counts[name] = _write(
+                write, _table(LakeQuery(request.lake, sql, (), memory=bound), name, in_lake)
+            )
     return _show(request, counts)
 
 
@@ -105,26 +111,24 @@ def _form(request: ExportOptions) -> str:
 def _queries(query: str | None, tables: Sequence[str], in_lake: Sequence[str]) -> dict[str, str]:
     """A query for each table to write, by the table's name. query: the one whose answer is wanted
     instead of tables."""
-    from jobs.cli.asking.sql_delta_rs import quoted
-
     if query is not None:
-        check_reads_only(query)
+        check_not_empty(query)
         return {ANSWER: query}
     for name in tables:
         if name not in in_lake:
             raise UsageError(f"{name}: the lake has no such table; it has {', '.join(in_lake)}")
-    return {name: f"SELECT * FROM {quoted(name)}" for name in tables}  # noqa: S608
+    return {name: f"SELECT * FROM {DATA_FUSION.table(name)}" for name in tables}
 
 
-def _table(lake: Lake, name: str, query: str, in_lake: Sequence[str]) -> Exported:
-    """The table as a stream from the lake."""
+def _table(query: LakeQuery, name: str, in_lake: Sequence[str]) -> Exported:
+    """The answer to the query, with this name, as a stream from the lake."""
     from jobs.cli.asking.sql_delta_rs import read
     from jobs.cli.sharing.export_targets import Exported
     from pipelines.lake.json_view import json_columns, plain
 
-    named = [one for one in tables_named(query) if one in in_lake]
+    named = [one for one in tables_named(query.sql) if one in in_lake]
     try:
-        reader = read(LakeQuery(lake, query, named))
+        reader = read(replace(query, tables=named))
     except QueryError as error:
         raise QueryError(explained(str(error), in_lake)) from error
     batches: pa.RecordBatchReader = plain(reader)
@@ -139,7 +143,8 @@ def _write(write: Write, table: Exported) -> int:
         raise UnwritableFileError(table.name, error.strerror or str(error)) from error
     except Exception as error:  # Each database has its own errors.
         if type(error).__module__.split(".")[0] in ("duckdb", "_duckdb", "sqlite3", "pyarrow"):
-            raise QueryError(f"{table.name}: {' '.join(str(error).split())}") from error
+            line = " ".join(str(error).split("Traceback (most", 1)[0].split())
+            raise QueryError(f"{table.name}: {line}") from error
         raise
 
 

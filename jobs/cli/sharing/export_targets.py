@@ -1,4 +1,3 @@
-# ruff: noqa: S608 (every name that is put into the SQL is quoted)
 """The targets of `kraftlake export`: a DuckDB or SQLite database, or Parquet or CSV files.
 
 A target takes one table after another as a stream of Arrow batches, in which each VARIANT is JSON
@@ -27,12 +26,14 @@ from typing import Any
 
 import pyarrow as pa
 
+from jobs.cli.asking import sql_views
 from jobs.cli.asking.query_result import csv_cell
-from jobs.cli.asking.sql_delta_rs import opened_table, quoted
-from jobs.cli.asking.sql_views import AT_END, DUCK_DB, HISTORY, VIEWS, literal, statements
+from jobs.cli.asking.sql_delta_rs import opened_table
 from jobs.cli.output import cell_text, json_text
 from pipelines.data_files import write_parquet
+from pipelines.dialects import DUCK_DB, SQLITE, Sql
 from pipelines.lake import SCHEMAS, Lake
+from replica.errors import UsageError
 from replica.scan.variant_texts import is_variant
 
 
@@ -77,12 +78,13 @@ def _duckdb(place: Path) -> Iterator[Write]:
         connection.execute("SET TimeZone = 'UTC'")
 
         def write(table: Exported) -> int:
-            name = ".".join(map(_quoted, table.name.split(".")))
+            name = DUCK_DB.table(table.name)
             if "." in table.name:
-                schema = _quoted(table.name.split(".")[0])
+                schema = DUCK_DB.identifier(table.name.split(".")[0])
                 connection.execute(f"CREATE SCHEMA IF NOT EXISTS {schema}")
             as_json = ", ".join(
-                f"CAST({one} AS JSON) AS {one}" for one in map(_quoted, table.json_columns)
+                f"CAST({one} AS JSON) AS {one}"
+                for one in map(DUCK_DB.identifier, table.json_columns)
             )
             columns = f"* REPLACE ({as_json})" if as_json else "*"
             connection.register("arriving", table.batches)
@@ -101,13 +103,13 @@ def _sqlite(place: Path) -> Iterator[Write]:
     with closing(sqlite3.connect(place)) as connection:
 
         def write(table: Exported) -> int:
-            name = _quoted(table.plain_name)
+            name = SQLITE.identifier(table.plain_name)
             columns = ", ".join(
-                f"{_quoted(field.name)} {_sqlite_type(field.type)}"
+                f"{SQLITE.identifier(field.name)} {_sqlite_type(field.type)}"
                 for field in table.batches.schema
             )
             connection.execute(f"CREATE TABLE {name} ({columns})")
-            marks = ", ".join("?" * len(table.batches.schema))
+            marks = ", ".join(["?"] * len(table.batches.schema))
             count = 0
             for rows in _rows(table.batches):
                 connection.executemany(
@@ -148,7 +150,7 @@ def _rows(batches: pa.RecordBatchReader) -> Iterator[Sequence[tuple[Any, ...]]]:
         yield list(zip(*(column.to_pylist() for column in batch.columns), strict=True))
 
 
-def _sqlite_type(kind: pa.DataType) -> str:
+def _sqlite_type(kind: pa.DataType) -> Sql:
     if pa.types.is_integer(kind) or pa.types.is_boolean(kind):
         return "INTEGER"
     if pa.types.is_floating(kind):
@@ -160,11 +162,6 @@ def _sqlite_value(value: Any) -> Any:
     if value is None or isinstance(value, int | float | str | bytes):
         return value
     return json_text(value) if isinstance(value, list | dict) else cell_text(value)
-
-
-def _quoted(name: str) -> str:
-    doubled = name.replace('"', '""')
-    return f'"{doubled}"'
 
 
 _HEAD = (
@@ -192,8 +189,8 @@ def write_views(place: Path, lake: Lake, tables: Sequence[str]) -> dict[str, int
     for table in tables:
         counts[table], view = _view(lake, table)
         lines += view
-    if HISTORY in tables:
-        lines += (f"{one};" for one in statements(VIEWS, DUCK_DB, AT_END))
+    if sql_views.HISTORY in tables:
+        lines += (f"{one};" for one in sql_views.statements(sql_views.VIEWS, sql_views.DUCK_DB))
     place.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     return counts
 
@@ -209,23 +206,31 @@ def _view(lake: Lake, table: str) -> tuple[int, Iterator[str]]:
         return rows.count_rows(), _lines(table, rows.schema, files)
 
 
-def _lines(table: str, schema: pa.Schema, files: Sequence[str]) -> Iterator[str]:
+def _lines(table: str, schema: pa.Schema, files: Sequence[str]) -> Iterator[Sql]:
+    name = DUCK_DB.table(table)
     left_out = [field.name for field in schema if is_variant(field.type)]
     kept = [field for field in schema if not is_variant(field.type)]
-    for name in left_out:
-        yield f"-- {table}: without {name}, a VARIANT: `kraftlake export -o x.duckdb` has its JSON"
+    for column in left_out:
+        shown = ascii(column)[1:-1]  # without a line's end, which would end the comment
+        yield f"-- {table}: without {shown}, a VARIANT: `kraftlake export -o x.duckdb` has its JSON"
     if files:
-        columns = ", ".join(f'"{field.name}"' for field in kept)
-        of = f"read_parquet([{', '.join(map(literal, files))}])"
-        yield f"CREATE OR REPLACE VIEW {quoted(table)} AS SELECT {columns} FROM {of};"
+        columns = DUCK_DB.columns(field.name for field in kept)
+        of = f"read_parquet([{DUCK_DB.literals(files)}])"
+        yield f"CREATE OR REPLACE VIEW {name} AS SELECT {columns} FROM {of};"
         return
-    nulls = ", ".join(f'CAST(NULL AS {_type(field.type)}) AS "{field.name}"' for field in kept)
-    yield f"CREATE OR REPLACE VIEW {quoted(table)} AS SELECT {nulls} WHERE false;"
+    nulls = ", ".join(
+        f"CAST(NULL AS {_type(field.type)}) AS {DUCK_DB.identifier(field.name)}" for field in kept
+    )
+    yield f"CREATE OR REPLACE VIEW {name} AS SELECT {nulls} WHERE false;"
 
 
-def _type(kind: pa.DataType) -> str:
+def _type(kind: pa.DataType) -> Sql:
+    """The type as DuckDB calls it. Raises UsageError for one that no table of a lake has."""
     if pa.types.is_list(kind):
         return f"{_type(kind.value_type)}[]"
     if pa.types.is_struct(kind):
-        return "STRUCT(" + ", ".join(f'"{one.name}" {_type(one.type)}' for one in kind) + ")"
+        fields = (f"{DUCK_DB.identifier(one.name)} {_type(one.type)}" for one in kind)
+        return f"STRUCT({', '.join(fields)})"
+    if kind not in _SCALARS:
+        raise UsageError(f"a column of type {kind}: no table that kraftlake writes has one")
     return _SCALARS[kind]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from jobs.cli.commands.options import lake_unless
 from jobs.cli.commands.sharing import McpOptions
+from jobs.cli.memory_bound import bound_of
 from jobs.cli.option_files import check_there
 from pipelines.lake import Lake
 from replica.errors import UsageError
@@ -16,6 +17,7 @@ def run(options: McpOptions) -> int:
     the lake keeps its secrets.
     """
     lake, paths = lake_unless(options.paths, options.lake, "mcp"), options.paths or ()
+    bound = bound_of(options.memory)
     from jobs.cli.sharing.mcp_limits import CallLimits
     from jobs.cli.sharing.mcp_server import Served, server_of
 
@@ -25,7 +27,7 @@ def run(options: McpOptions) -> int:
     served = Served(
         lake=None if lake is None else str(lake),
         paths=tuple(paths),
-        limits=CallLimits(rows=options.rows, seconds=options.seconds),
+        limits=CallLimits(options.rows, seconds=options.seconds, memory=bound),
     )
     server_of(served).run("stdio")
     return 0

@@ -6,8 +6,9 @@ A process can be ended whatever it does, so a question never takes longer than i
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from subprocess import DEVNULL, PIPE
 from typing import Any
 
@@ -15,6 +16,7 @@ import anyio
 from anyio.abc import ByteReceiveStream, Process
 from anyio.streams.buffered import BufferedByteReceiveStream
 
+from jobs.cli.memory_bound import VARIABLE, default_bound
 from replica.import_path import python_of
 
 _ERROR = "kraftlake: error: "
@@ -24,11 +26,12 @@ _MAX_COMPLAINTS_BYTES = 10_000
 
 @dataclass(frozen=True, slots=True)
 class CallLimits:
-    """The limits of one call: rows, the bytes of their JSON, and seconds."""
+    """The limits of one call: rows, the bytes of their JSON, seconds, and bytes of memory."""
 
     rows: int = 200
     size_bytes: int = 200_000
     seconds: float = 60.0
+    memory: int = field(default_factory=default_bound)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +50,13 @@ async def output_of(
 ) -> CommandOutput:
     """Run `kraftlake WORDS`, which must print JSON lines. fine: the exit codes that are no
     failure."""
-    command = python_of("jobs.cli", *words)
-    process = await anyio.open_process(command, stdin=DEVNULL, stdout=PIPE, stderr=PIPE)
+    process = await anyio.open_process(
+        python_of("jobs.cli", *words),
+        stdin=DEVNULL,
+        stdout=PIPE,
+        stderr=PIPE,
+        env={**os.environ, VARIABLE: f"{limits.memory >> 20}m"},
+    )
     complaints = bytearray()
     try:
         with anyio.move_on_after(limits.seconds) as scope:

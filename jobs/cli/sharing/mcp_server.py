@@ -16,6 +16,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import ToolAnnotations
 from pydantic import Field
 
+from jobs.cli.asking.sql_text import runs_to_explain
 from jobs.cli.sharing.mcp_limits import CallLimits, output_of
 
 _READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
@@ -233,4 +234,6 @@ def _add_sql(server: MCPServer, served: Served) -> None:
 
     @server.tool(annotations=_READS, description=f"The answer to one SELECT. {_LAKE_QUESTIONS}")
     async def sql(query: Annotated[str, Field(min_length=2)]) -> dict[str, Any]:
+        if runs_to_explain(query):
+            raise ToolError("ANALYZE runs what it explains: ask for EXPLAIN alone, or the query")
         return await served.ask_lake("--", query)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from pipelines.dialects import DATA_FUSION, Sql
 from pipelines.gold.health_rules import JUDGED
 from pipelines.report.change_queries import CHANGES
 from pipelines.report.queries import STATE_RANGES, ms
-from pipelines.report.source import literal
 
 HISTORY = "gold.metadata_history"
 REQUIRED = (CHANGES, HISTORY, STATE_RANGES)
@@ -20,22 +20,22 @@ FOLLOWED = ("broker", "partition")
 """The kinds of entities whose state the page shows at each moment."""
 
 
-def _in(names: tuple[str, ...]) -> str:
-    return f"({', '.join(map(literal, names))})"
+def _in(names: tuple[str, ...]) -> Sql:
+    return f"({DATA_FUSION.literals(names)})"
 
 
-def sizes(cluster: str) -> str:
+def sizes(cluster: str) -> Sql:
     """The number of changes, and of versions of entities that the page follows."""
-    mine = f"WHERE cluster_id = {literal(cluster)}"
+    mine = f"WHERE cluster_id = {DATA_FUSION.cluster(cluster)}"
     return f"""\
 SELECT (SELECT count(*) FROM {CHANGES} {mine}) AS changes,
        (SELECT count(*) FROM {HISTORY} {mine} AND entity IN {_in(FOLLOWED)}) AS versions"""
 
 
-def _chosen(cluster: str, limit: int) -> str:
+def _chosen(cluster: str, limit: int) -> Sql:
     """A CTE: the entities that the rules choose: those of the whole cluster, those with changes in
     a lost branch, and of the others those that changed last."""
-    mine = f"WHERE cluster_id = {literal(cluster)}"
+    mine = f"WHERE cluster_id = {DATA_FUSION.cluster(cluster)}"
     return f"""\
 told AS (
   SELECT entity, key, "offset" AS place,
@@ -55,28 +55,28 @@ told AS (
 )"""
 
 
-def changes(cluster: str, limit: int | None) -> str:
+def changes(cluster: str, limit: int | None) -> Sql:
     """The typed changes, with those of lost branches. limit: the most changes of a cluster that is
     sampled; None where all changes are wanted."""
     columns = f"""\
 entity, key, name, change, old, new, "offset", {ms("at")} AS at_ms, leader_epoch,
          commitment = 'superseded' AS is_lost"""
-    rows = f"SELECT {columns}\n  FROM {CHANGES} WHERE cluster_id = {literal(cluster)}"
+    rows = f"SELECT {columns}\n  FROM {CHANGES} WHERE cluster_id = {DATA_FUSION.cluster(cluster)}"
     return _sampled(cluster, limit, rows, '"offset"', "leader_epoch, entity, name, change")
 
 
-def versions(cluster: str, limit: int | None) -> str:
+def versions(cluster: str, limit: int | None) -> Sql:
     """Every version of the partitions and brokers. limit: as in changes."""
     columns = f"""\
 entity, key, name, value, valid_from_offset, valid_to_offset,
          {ms("valid_from")} AS from_ms, {ms("valid_to")} AS to_ms"""
     rows = f"""\
 SELECT {columns}
-  FROM {HISTORY} WHERE cluster_id = {literal(cluster)} AND entity IN {_in(FOLLOWED)}"""
+  FROM {HISTORY} WHERE cluster_id = {DATA_FUSION.cluster(cluster)} AND entity IN {_in(FOLLOWED)}"""
     return _sampled(cluster, limit, rows, "valid_from_offset", "entity, key")
 
 
-def _sampled(cluster: str, limit: int | None, rows: str, place: str, order: str) -> str:
+def _sampled(cluster: str, limit: int | None, rows: Sql, place: Sql, order: Sql) -> Sql:
     """The query of all `rows`; where there is a limit, only of those of the chosen entities. place:
     the column by which the rows are ordered. order: further columns."""
     if limit is None:
@@ -93,19 +93,20 @@ WHERE nth <= {MAX_OF_ONE}
 ORDER BY {place}, {order}"""
 
 
-def judged_entities(cluster: str) -> str:
+def judged_entities(cluster: str) -> Sql:
     """The number of entities of the newest state that the rules of health read."""
     return f"""\
 SELECT count(*) AS entities FROM {HISTORY}
-WHERE cluster_id = {literal(cluster)} AND entity IN {_in(JUDGED)} AND valid_to_offset IS NULL"""
+WHERE cluster_id = {DATA_FUSION.cluster(cluster)} AND entity IN {_in(JUDGED)}
+  AND valid_to_offset IS NULL"""
 
 
-def state_at(cluster: str, end_offset: int) -> str:
+def state_at(cluster: str, end_offset: int) -> Sql:
     """The entities that the rules of health read in the state with this end offset, exclusive."""
     return f"""\
 SELECT entity, value, record_offset
 FROM {HISTORY}
-WHERE cluster_id = {literal(cluster)} AND entity IN {_in(JUDGED)}
+WHERE cluster_id = {DATA_FUSION.cluster(cluster)} AND entity IN {_in(JUDGED)}
   AND valid_from_offset < {end_offset}
   AND (valid_to_offset IS NULL OR valid_to_offset >= {end_offset})
 ORDER BY entity, key"""

@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from pipelines.capture.looks import CaptureOptions, Look, Looks, look_at, next_free, parse_replica
+from pipelines.capture.grouping import parse_replica
+from pipelines.capture.looks import CaptureOptions, Look, Looks, look_at, next_free
 from pipelines.capture.spool import Spool
 from pipelines.lake import Lake
 from replica.errors import UsageError

@@ -11,7 +11,7 @@ from pyspark.sql import Row as SparkRow
 
 from pipelines.cluster.rows import Row, nulls_first
 from pipelines.gold.inputs import Gold
-from pipelines.stages.whole import of_one, replayed_whole
+from pipelines.stages.whole import of_one, replayed_tables
 from pipelines.table_functions import GOLD_FUNCTIONS, SILVER_FUNCTIONS
 from pipelines.tables.contract import Contract
 from replica.format.control import LeaderChange, LeaderVoter, encode_control, voters_from_plain
@@ -27,7 +27,7 @@ def tables_of(looks: Iterable[Look]) -> Mapping[Contract, pa.Table]:
 
 def gold_of(tables: Mapping[Contract, pa.Table], cluster_id: str) -> Gold:
     """What gold's tables of a cluster are made from. tables: rows of bronze's tables."""
-    return replayed_whole(of_one(cluster_id, tables))[0]
+    return replayed_tables(of_one(cluster_id, tables))[0]
 
 
 def golds_of(looks: Iterable[Look]) -> dict[str, Gold]:

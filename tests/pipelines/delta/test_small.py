@@ -16,6 +16,7 @@ from pipelines import delta
 from pipelines.delta import Lake, Written, committing, small
 from pipelines.delta.failures import meaning_of
 from pipelines.delta.writing import replace_values
+from pipelines.dialects import DATA_FUSION
 from pipelines.spark.session import settings
 from pipelines.tables.contract import Column, Contract
 from replica.errors import BusyError, UnwritableFileError, UsageError
@@ -122,11 +123,11 @@ def test_rows_of_the_driver_are_added_and_found_by_a_condition(
     delta.add_values(lake, EVENTS, values(1, 2), "app")
     delta.add_values(lake, EVENTS, values(3), "app")
     assert delta.add_values(lake, EVENTS, [], "app").version is None
-    found = delta.values(lake, EVENTS, ("id", "at", "spans"), f"name = {delta.text('n')}")
+    found = delta.values(lake, EVENTS, ("id", "at", "spans"), f"name = {DATA_FUSION.literal('n')}")
     assert sorted(row["id"] for row in found) == [1, 2, 3]
     assert found[0]["at"] == values(1)[0]["at"]
     assert found[0]["spans"] == values(1)[0]["spans"]
-    assert delta.values(lake, EVENTS, ("id",), f"name = {delta.text(chr(39))}") == []
+    assert delta.values(lake, EVENTS, ("id",), f"name = {DATA_FUSION.literal(chr(39))}") == []
     assert delta.read(spark, lake, EVENTS).where("spans[0].start = 1").count() == 3
 
 

@@ -77,14 +77,13 @@ def test_files_of_versions_within_the_retention_stay(spark: SparkSession, lake: 
     assert {row["_change_type"] for row in told} == {"update_preimage", "update_postimage"}
 
     for contract, days in ((FED, feed), (PLAIN, plain)):
-        path = lake.path_of(contract)
         before = delta.size(lake, contract).version
-        meant = upkeep(spark, path, dry_run=True)
+        meant = upkeep(spark, lake, contract, dry_run=True)
         assert (meant.retention_days, meant.files, meant.deleted_files) == (days, 2, 1)
         assert delta.size(lake, contract).version == before
-        assert upkeep(spark, path, dry_run=False) == Upkeep(days, 2, 1, 1, 0)
+        assert upkeep(spark, lake, contract, dry_run=False) == Upkeep(days, 2, 1, 1, 0)
         again = delta.size(lake, contract).version
-        assert upkeep(spark, path, dry_run=False) == Upkeep(days, 1, 1, 0, 0)
+        assert upkeep(spark, lake, contract, dry_run=False) == Upkeep(days, 1, 1, 0, 0)
         assert delta.size(lake, contract).version == again, "nothing to do is no commit"
 
     assert [path.exists() for path in (*young, *old)] == [True, True, False, False]
@@ -99,14 +98,14 @@ def test_files_of_versions_within_the_retention_stay(spark: SparkSession, lake: 
 def test_more_is_kept_where_that_is_asked(spark: SparkSession, lake: Lake) -> None:
     file = _orphan(lake, PLAIN, 20)
     path = lake.path_of(PLAIN)
-    assert upkeep(spark, path, retain_days=21, dry_run=True).deleted_files is None
-    assert upkeep(spark, path, retain_days=21, dry_run=False).deleted_files == 0
+    assert upkeep(spark, lake, PLAIN, retain_days=21, dry_run=True).deleted_files is None
+    assert upkeep(spark, lake, PLAIN, retain_days=21, dry_run=False).deleted_files == 0
     assert file.exists()
     spark.sql(
         f"ALTER TABLE delta.`{path}` SET TBLPROPERTIES "
         "('delta.deletedFileRetentionDuration' = 'interval 500 hours')"
     )
-    assert upkeep(spark, path, dry_run=False).retention_days == 21
+    assert upkeep(spark, lake, PLAIN, dry_run=False).retention_days == 21
     assert file.exists()
 
 
@@ -116,7 +115,7 @@ def test_old_entries_of_the_log_go_and_the_table_stays(spark: SparkSession, lake
     for entry in log.glob("0*"):
         _aged(entry, FEED_RETENTION_DAYS + 2 - int(entry.name[:20]) / 100)
     before = sorted(path.name for path in log.glob("*.json"))
-    done = upkeep(spark, lake.path_of(FED), dry_run=False)
+    done = upkeep(spark, lake, FED, dry_run=False)
     left = sorted(path.name for path in log.glob("*.json"))
     assert done.deleted_log_entries == len(before) + 1 - len(left)
     assert left[0] > before[0]

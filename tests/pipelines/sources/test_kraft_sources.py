@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import shutil
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
@@ -14,7 +13,6 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Row, SparkSession
 
-from pipelines.sources import register
 from replica.format.batch import CONTROL_ATTRIBUTE
 from replica.format.file_names import METADATA_FOLDER
 from replica.format.record import Record, encode_records, records_of
@@ -30,16 +28,9 @@ LOG = f"{0:020d}.log"
 UNKNOWN = b"\x01\xff\x01\x00secret of the future"
 """Frame version 1, api key 255, version 0, a body nobody knows."""
 LATE, EARLY = 2**62, -(2**62)
-
-
-@pytest.fixture(scope="module")
-def source(spark: SparkSession) -> Callable[..., DataFrame]:
-    register(spark)
-
-    def load(path: object, name: str = "kraft_log", **options: str) -> DataFrame:
-        return spark.read.format(name).options(**options).load(str(path))
-
-    return load
+OWNER = ("cluster_id", "node_id", "directory_id", "directory")
+OF_BATCH = ("last_offset", "record_count", "size_bytes")
+NOT_READ_DIRECTLY = (*OWNER, *OF_BATCH)
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +82,7 @@ def read_directly(path: Path, redactor: Redactor | None) -> Iterator[dict[str, A
 
 def plain(row: Row) -> dict[str, Any]:
     """A row in the words of `read_directly`."""
-    cells = row.asDict()
+    cells = {name: value for name, value in row.asDict().items() if name not in NOT_READ_DIRECTLY}
     cells["timestamp"] = row["timestamp"] and round(row["timestamp"].timestamp() * 1000)
     cells["payload"] = row["payload"] and json.loads(row["payload"].toJson())
     cells["value"] = row["value"] and bytes(row["value"])
@@ -135,8 +126,8 @@ def test_secrets_are_fingerprints_that_agree_across_ranges_and_reads(
     assert KEY.hex() not in shown
 
 
-def test_without_a_key_one_read_agrees_with_itself_only(
-    source: Callable[..., DataFrame], data: Path, tmp_path: Path
+def test_without_a_key_reads_agree_where_register_was_called_and_each_with_itself_otherwise(
+    source: Callable[..., DataFrame], spark: SparkSession, data: Path, tmp_path: Path
 ) -> None:
     segment = data / "generated-all-types" / LOG
     for name in ("x", "y"):
@@ -144,15 +135,53 @@ def test_without_a_key_one_read_agrees_with_itself_only(
         (tmp_path / name / METADATA_FOLDER / LOG).write_bytes(segment.read_bytes())
     query = "record_type = 'USER_SCRAM_CREDENTIAL_RECORD'"
 
-    def fingerprints() -> set[str]:
-        rows = source(tmp_path).where(query).selectExpr("payload:salt::string AS salt").collect()
+    def fingerprints(frame: DataFrame) -> set[str]:
+        rows = frame.where(query).selectExpr("payload:salt::string AS salt").collect()
         assert len(rows) >= 2
         return {row.salt for row in rows}
 
-    first, second = fingerprints(), fingerprints()
-    assert len(first) == len(second), "equal secrets of two files have one fingerprint"
+    def redaction(frame: DataFrame) -> str:
+        return str(frame.schema["payload"].metadata["redaction"])
+
+    registered = [source(tmp_path) for _ in range(2)]
+    first, second = map(fingerprints, registered)
+    assert first == second
     assert all(text.startswith("***:") for text in first)
-    assert not first & second
+    assert len({*map(redaction, registered)}) == 1
+    found_by_spark = spark.newSession().read.format("kraft_log")
+    frames = [found_by_spark.load(str(tmp_path)) for _ in range(2)]
+    third, fourth = map(fingerprints, frames)
+    assert len(third) == len(first), "equal secrets of two files have one fingerprint"
+    assert not third & fourth
+    assert not third & first
+    assert len({*map(redaction, [*registered, *frames])}) == 3
+    shown = source(tmp_path, keepSecrets="true")
+    assert redaction(shown) == "none"
+
+
+def test_rows_say_whose_they_are_and_how_long_their_batch_is(
+    source: Callable[..., DataFrame], data: Path
+) -> None:
+    root = data / "kafka-4.1.1-dynamic" / "split"
+    for name in ("kraft_log", "kraft_snapshot", "kraft_replica"):
+        found = source(root, name).select(*OWNER).distinct().collect()
+        assert len(found) >= 4
+        for row in found:
+            folder = root / str(row.node_id) / METADATA_FOLDER
+            meta = (folder.parent / "meta.properties").read_text()
+            assert row.directory == str(folder)
+            assert f"cluster.id={row.cluster_id}" in meta
+            assert f"directory.id={row.directory_id}" in meta
+    batches = source(root, content="batches").select("file", "position", *OF_BATCH)
+    records = source(root, rangeBytes="20000").select("file", "position", *OF_BATCH)
+    assert {*records.distinct().collect()} == {*batches.collect()}
+
+
+def test_an_option_says_whose_files_are_where_no_file_does(
+    source: Callable[..., DataFrame], odd: Path
+) -> None:
+    (row,) = source(odd, replica="abc:7:dir").select(*OWNER).distinct().collect()
+    assert (*row,) == ("abc", 7, "dir", str(odd))
 
 
 def batch(offset: int, *records: Record, control: bool = False) -> bytes:
@@ -252,6 +281,8 @@ def test_batches_show_which_crc_is_wrong(source: Callable[..., DataFrame], odd: 
     for row, found in zip(rows, scan(content, expected_offset=0).batches, strict=True):
         header = found.header
         assert row.asDict() == {
+            **dict.fromkeys(OWNER),
+            "directory": str(odd),
             "file": str(odd / LOG),
             "position": found.position,
             "base_offset": header.base_offset,
@@ -307,32 +338,6 @@ def test_snapshot_records_are_those_of_the_reader_by_path_and_by_uri(
 
     rows = sorted((plain(row) for row in frame.collect()), key=place)
     assert rows == sorted(expected, key=place)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"content": "x"}, "option content=x: expected one of records, batches"),
-        ({"rangeBytes": "0"}, "option rangeBytes=0: expected a number"),
-        ({"rangeBytes": "many"}, "option rangeBytes=many: expected a number"),
-        ({"keepSecrets": "yes"}, "option keepSecrets=yes: expected true or false"),
-        ({"redactKeyFile": "/absent/key"}, "/absent/key: file is gone"),
-        ({"redactKeyFile": "/dev/null"}, "/dev/null: not a regular file"),
-        ({"files": "[1]"}, "option files: expected a JSON list"),
-        ({"path": "/absent"}, "/absent: no such file or directory"),
-    ],
-    ids=lambda value: str(value) if isinstance(value, dict) else "",
-)
-def test_a_wrong_option_says_what_to_do(
-    options: dict[str, str], message: str, source: Callable[..., DataFrame], odd: Path
-) -> None:
-    def planned() -> int:
-        path = options.get("path", odd)
-        rest = {name: value for name, value in options.items() if name != "path"}
-        return source(path, **rest).rdd.getNumPartitions()
-
-    with pytest.raises(Exception, match=re.escape(f"Error: {message}")):
-        planned()
 
 
 def test_a_folder_without_logs_is_an_error_and_one_with_empty_ones_is_empty(

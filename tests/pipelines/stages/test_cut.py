@@ -1,179 +1,158 @@
-"""Large clusters are replayed in parts, by tasks that read their records from the lake. The rows
-are those of a small cluster, which is replayed as a whole in memory."""
+"""A cluster that is derived in hundreds of pieces has the rows of one derived as a whole."""
 
 from __future__ import annotations
 
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from deltalake import DeltaTable
 
+from jobs.cli.commands.lake import IngestOptions
+from jobs.cli.lake.ingest import run as ingest
 from pipelines import delta
-from pipelines.cluster.bronze_rows import BronzeRows
-from pipelines.clusters.computing import table_of
+from pipelines.build import build
 from pipelines.delta import Lake
 from pipelines.delta.writing import replace_values
-from pipelines.gold.inputs import Silver, small_gold
-from pipelines.gold.metadata_changes import metadata_changes
-from pipelines.gold.metadata_history import metadata_history
-from pipelines.lake.delta_rs import newest_versions
-from pipelines.large import log as large_log
-from pipelines.large import replay as large_replay
-from pipelines.large.log import ClusterLog
-from pipelines.large.replay import planned as plans_of
-from pipelines.large.replay import replayed
-from pipelines.quality.admitted import Admitted
-from pipelines.tables import bronze, gold
+from pipelines.runners.local import LocalRunner
+from pipelines.tables import bronze
 from pipelines.tables.contract import Contract
-from pipelines.tasks import Here
+from pipelines.tables.gold import GOLD, METADATA_CHANGES, QUARANTINED_ROWS
+from pipelines.tables.silver import SILVER
 from replica.metadata.record import UnknownRecord, new_record
+from replica.simulate.scenarios.library import SCENARIOS_BY_NAME
+from tests.bench.same_tables import rows
 from tests.pipelines.cluster.record_rows import content
+from tests.pipelines.stages.lakes import add_scenarios, built, cut_in_pieces
 
 DYNAMIC, STATIC = "Lr3UIdBxT-GFPYE5uprmrg", "gT_wj4dEReaNt2vnLWy9Aw"
 
 Row = dict[str, Any]
 
 
-def _nothing_changed(rows: list[Row]) -> list[Row]:
-    return rows
+def assert_same(one: Path, other: Path) -> None:
+    for contract in (*SILVER, *GOLD):
+        found, wanted = rows(str(one), contract.name), rows(str(other), contract.name)
+        assert found == wanted, contract.name
 
 
-def _with_holes(rows: list[Row]) -> list[Row]:
+def staged(lake: Path, folder: Path) -> Path:
+    """Built in pieces. The stages that ran are those of large clusters."""
+    with pytest.MonkeyPatch.context() as patch, LocalRunner(at_once=1) as runner:
+        cut_in_pieces(patch)
+        built(lake, folder, runner)
+    assert {one.name for one in runner.ran} >= {"runs", "agree", "survey", "replay", "tell"}
+    assert not any(one.name == "derive" for one in runner.ran)
+    return folder
+
+
+def test_recorded_clusters_in_pieces_are_those_as_a_whole(
+    built_lake: Path, recorded_lake: Path, tmp_path: Path
+) -> None:
+    assert_same(staged(recorded_lake, tmp_path / "cut"), built_lake)
+
+
+def test_a_cluster_that_grows_is_derived_again_in_pieces_and_told_once(
+    data: Path, tmp_path: Path
+) -> None:
+    lake, node = tmp_path / "lake", data / "kafka-4.1.1-dynamic"
+    for number, name in enumerate(("live", "split", "final")):
+        captured_at = f"2026-11-21T0{number}:00Z"
+        options = IngestOptions([str(node / name / "1")], Lake(lake), captured_at=captured_at)
+        assert ingest(options) == 0
+        with pytest.MonkeyPatch.context() as patch:
+            cut_in_pieces(patch)
+            build(Lake(lake), LocalRunner(at_once=1), lambda _: None)
+    bare = Path(shutil.copytree(lake, tmp_path / "bare"))
+    for layer in ("silver", "gold"):
+        shutil.rmtree(bare / layer)
+    (bare / "_last_build").unlink()
+    assert_same(lake, built(bare, tmp_path / "whole"))
+    table = DeltaTable(str(lake / "gold" / "metadata_changes"))
+    feed = pa.table(table.load_cdf(starting_version=1).read_all()).to_pylist()
+    keys = Counter(
+        tuple(row[key] for key in METADATA_CHANGES.keys)
+        for row in feed
+        if row["_change_type"] == "insert"
+    )
+    assert max(keys.values()) == 1, "no change is told as new twice"
+    gone = sum(row["_change_type"] == "delete" for row in feed)
+    assert keys.total() - gone == rows(str(lake), METADATA_CHANGES.name).total()
+
+
+@pytest.mark.slow  # a minute
+def test_simulated_incidents_in_pieces_are_those_as_a_whole(tmp_path: Path) -> None:
+    lake = tmp_path / "lake"
+    add_scenarios(lake, SCENARIOS_BY_NAME)
+    assert_same(staged(lake, tmp_path / "cut"), built(lake, tmp_path / "whole"))
+
+
+def _with_holes(found: list[Row]) -> list[Row]:
     """From 300 on; of one cluster 600 to 620 are gone, of the other the record at 525 is redacted
     and of a type that nobody knows."""
     unknown = content(UnknownRecord(99, 0, b"\x01"), is_redacted=True)
     return [
         row | unknown if (row["cluster_id"], row["offset"]) == (STATIC, 525) else row
-        for row in rows
+        for row in found
         if row["offset"] >= 300
         and not (row["cluster_id"] == DYNAMIC and 600 <= row["offset"] <= 620)
     ]
 
 
-def _with_other_records(rows: list[Row]) -> list[Row]:
+def _with_other_records(found: list[Row]) -> list[Row]:
     """Of one cluster the first topic is never created, of the other the record at 525 is of a type
     that nobody knows."""
     unknown = content(UnknownRecord(99, 0, b"\x01"))
     no_op = content(new_record("NO_OP_RECORD", 0, {}))
     topic = min(
         row["offset"]
-        for row in rows
+        for row in found
         if row["cluster_id"] == DYNAMIC and row["record_type"] == "TOPIC_RECORD"
     )
     others = {(STATIC, 525): unknown, (DYNAMIC, topic): no_op}
-    return [row | others.get((row["cluster_id"], row["offset"]), {}) for row in rows]
+    return [row | others.get((row["cluster_id"], row["offset"]), {}) for row in found]
 
 
-def _without_a_whole_one_at_519(rows: list[Row]) -> list[Row]:
-    for row in rows:
-        if (row["cluster_id"], row["end_offset"]) == (STATIC, 519):
-            row["is_whole"] = False
-    return rows
+def _that_break_an_expectation(found: list[Row]) -> list[Row]:
+    """Some records lie outside of their batches, so nothing is derived from them."""
+    return [
+        row | {"base_offset": row["offset"] + 1} if row["offset"] in (700, 701) else row
+        for row in found
+    ]
 
 
 @pytest.mark.parametrize(
-    ("records", "snapshots", "buckets"),
+    "changed",
     [
-        (_with_holes, _without_a_whole_one_at_519, 3),
-        pytest.param(_nothing_changed, _nothing_changed, 1, marks=pytest.mark.slow),
-        pytest.param(_nothing_changed, _nothing_changed, 7, marks=pytest.mark.slow),
-        pytest.param(_with_other_records, _nothing_changed, 3, marks=pytest.mark.slow),
+        _with_holes,
+        pytest.param(_with_other_records, marks=pytest.mark.slow),
+        pytest.param(_that_break_an_expectation, marks=pytest.mark.slow),
     ],
 )
-def test_in_parts_by_tasks_it_tells_what_it_tells_as_a_whole_in_memory(
-    recorded_lake: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    records: Callable[[list[Row]], list[Row]],
-    snapshots: Callable[[list[Row]], list[Row]],
-    buckets: int,
+def test_records_with_holes_of_unknown_types_and_outside_of_batches(
+    recorded_lake: Path, tmp_path: Path, changed: Callable[[list[Row]], list[Row]]
 ) -> None:
-    monkeypatch.setattr(large_log, "_OFFSETS_AT_ONCE", 100)
-    monkeypatch.setattr(large_replay, "_RECORDS_OF_ONE", 0)
-    lake = Lake(tmp_path / "lake")
-    shutil.copytree(recorded_lake, tmp_path / "lake")
-    _change(lake, bronze.LOG_RECORDS, records)
-    _change(lake, bronze.SNAPSHOTS, snapshots)
-    clusters = _clusters(lake)
-    admitted = _admitted(lake)
-    logs = {
-        cluster_id: ClusterLog.of(admitted, one, one.committed)
-        for cluster_id, one in clusters.items()
-    }
-    assert sum(len(log.pieces) for log in logs.values()) > 20
-    assert sum(len(log.tails) for log in logs.values()) == 2
-    for table in (gold.METADATA_HISTORY, gold.METADATA_CHANGES):
-        delta.ensure_table(lake, table)
-
-    told = replayed(Here(buckets), lake, logs)
-
-    delta.commit(lake, gold.METADATA_HISTORY, told.history, "overwrite")
-    delta.commit(lake, gold.METADATA_CHANGES, told.changes, "overwrite")
-    whole = [small_gold(one) for one in clusters.values()]
-    for table, made in (
-        (gold.METADATA_HISTORY, metadata_history),
-        (gold.METADATA_CHANGES, metadata_changes),
-    ):
-        expected = pa.concat_tables([table_of(table, made(written)) for _, written in whole])
-        assert _counted(_rows(lake, table)) == _counted(expected.to_pylist())
-    records = [of.records for of, _ in whole]
-    assert _counted(told.compared) == _counted(row for one in records for row in one.compared)
-    assert _counted(told.ranges) == _counted(row for one in records for row in one.ranges)
-
-
-def test_a_piece_is_read_from_replicas_that_hold_all_of_it(
-    recorded_lake: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(large_log, "_OFFSETS_AT_ONCE", 100)
-    admitted = _admitted(Lake(recorded_lake))
-    for cluster_id, one in _clusters(Lake(recorded_lake)).items():
-        log = ClusterLog.of(admitted, one, one.committed)
-        assert {piece.replicas is not None and len(piece.replicas) for piece in log.pieces} == {1}
-        offsets = [
-            offset
-            for piece in log.pieces
-            for offset in log.branch(piece).rows["offset"].to_pylist()
+    lake = Path(shutil.copytree(recorded_lake, tmp_path / "lake"))
+    _change(Lake(lake), bronze.LOG_RECORDS, changed)
+    whole, cut = built(lake, tmp_path / "whole"), staged(lake, tmp_path / "cut")
+    assert_same(cut, whole)
+    left_out = (whole / "gold" / QUARANTINED_ROWS.table_name).exists()
+    assert left_out == (changed is _that_break_an_expectation)
+    if left_out:
+        names = [name for name in QUARANTINED_ROWS.column_names if name not in ("run_id", "at")]
+        found = [
+            sorted(map(str, delta.values(Lake(one), QUARANTINED_ROWS, names)))
+            for one in (whole, cut)
         ]
-        assert offsets == one.committed.table()["offset"].to_pylist(), cluster_id
-
-
-def test_rows_that_the_gate_leaves_out_are_no_records_of_any_replica(recorded_lake: Path) -> None:
-    lake = Lake(recorded_lake)
-    query = 'SELECT * FROM bronze_log_records WHERE "offset" NOT IN (700, 701)'
-    admitted = replace(_admitted(lake), queries={bronze.LOG_RECORDS.name: query})
-    for one in _clusters(lake).values():
-        log = ClusterLog.of(admitted, one, one.committed)
-        assert {piece.replicas for piece in log.pieces} == {None}
-        planned = plans_of(Here(), {"one": log})["one"]
-        end = one.committed.entries
-        assert [run[:2] for run in planned.runs] == [(0, 700), (702, end)]
+        assert found[0] == found[1]
+        assert found[0]
 
 
 def _change(lake: Lake, contract: Contract, changed: Callable[[list[Row]], list[Row]]) -> None:
-    if changed is not _nothing_changed:
-        rows = changed(_rows(lake, contract))
-        replace_values(lake, contract, [pa.Table.from_pylist(rows, contract.arrow_schema)])
-
-
-def _rows(lake: Lake, contract: Contract) -> list[Row]:
-    versions = newest_versions(lake, [contract.name])
-    found: list[Row] = Admitted(lake, versions).rows_of(contract).to_pylist()
-    return found
-
-
-def _admitted(lake: Lake) -> Admitted:
-    return Admitted(lake, newest_versions(lake, (one.name for one in bronze.DERIVED_FROM)))
-
-
-def _clusters(lake: Lake) -> Mapping[str, Silver]:
-    rows = [_admitted(lake).rows_of(one) for one in bronze.DERIVED_FROM]
-    return {one: Silver(one, BronzeRows.of(one, rows)) for one in (DYNAMIC, STATIC)}
-
-
-def _counted(rows: Iterable[Row]) -> Counter[str]:
-    return Counter(str(sorted(row.items())) for row in rows)
+    version = delta.size(lake, contract).version
+    found = changed(delta.rows_where(lake, contract, "true", version).to_pylist())
+    replace_values(lake, contract, [pa.Table.from_pylist(found, contract.arrow_schema)])

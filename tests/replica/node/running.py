@@ -41,8 +41,9 @@ def free_port():
 
 
 @asynccontextmanager
-async def running(tmp_path, node_id=1, port=None, **changed):
-    """A node, alone in its static quorum unless told otherwise, and its task."""
+async def running(tmp_path, node_id=1, port=None, said=None, **changed):
+    """A node, alone in its static quorum unless told otherwise, and its task. said: where its
+    notices go."""
     port = port or free_port()
     values = {
         **FAST,
@@ -55,7 +56,7 @@ async def running(tmp_path, node_id=1, port=None, **changed):
     }
     found = settings(tmp_path, **values)
     format_node(LocalDisk(), found, CLUSTER, ignore_formatted=True)
-    said = []
+    said = [] if said is None else said
     node, lock = opened(found, said.append)
     with lock:
         task = asyncio.create_task(node.run())

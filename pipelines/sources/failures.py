@@ -1,0 +1,24 @@
+"""Errors of a source as the one line that they are."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from replica.errors import KraftlakeError
+
+_HIDE = "SPARK_HIDE_TRACEBACK"
+"""The variable by which a Python worker of Spark leaves out the traceback of its error."""
+
+
+@contextmanager
+def one_line() -> Iterator[None]:
+    """Runs a part of a source or of a function on DataFrames, in a worker of Spark: PySpark shows
+    an error of ours without its traceback. The worker ends with the error, so the variable that is
+    set here holds for nothing else. Errors that nobody raised on purpose keep their traceback."""
+    try:
+        yield
+    except KraftlakeError:
+        os.environ[_HIDE] = "1"
+        raise

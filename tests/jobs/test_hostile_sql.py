@@ -1,0 +1,252 @@
+"""What a stranger's lake, folder or query makes the SQL engines do: no file is written, none
+outside of the lake is read, and memory has a bound."""
+
+from __future__ import annotations
+
+import json
+import resource
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from jobs.cli.asking.sql_views import DUCK_DB, SPARK_SQL, VIEWS, statements
+from pipelines.lake.tables import NAMES
+from pipelines.tables.of_a_lake import TABLES
+from replica.errors import UsageError
+from tests.jobs.conftest import Kraftlake
+from tests.kraftlake_process import command_line
+
+COUNT = "SELECT count(*) AS n FROM gold.findings"
+STRANGER = "Zz\\' OR reflect('java.lang.System', 'exit', 1) IS NULL)) --"
+"""A cluster id that would end a literal in which only quotes are doubled, as Spark reads it."""
+
+
+@pytest.fixture
+def lake(built_lake: Path, tmp_path: Path) -> Path:
+    """A lake of the stranger's own, to be made hostile."""
+    place = tmp_path / "lake"
+    shutil.copytree(built_lake, place)
+    return place
+
+
+@pytest.fixture
+def canary(tmp_path: Path) -> Path:
+    """A place where nothing may be written."""
+    return tmp_path / "canary"
+
+
+def add_columns(lake: Path, table: str, *names: str) -> None:
+    """A commit that gives the table further columns, each a VARIANT for whoever looks at types."""
+    log = lake.joinpath(*table.split(".")) / "_delta_log"
+    last = max(int(file.stem) for file in log.glob("*.json"))
+    actions = [json.loads(line) for n in range(last + 1) for line in (log / f"{n:020}.json").open()]
+    metadata = [action for action in actions if "metaData" in action][-1]
+    schema = json.loads(metadata["metaData"]["schemaString"])
+    parts = [
+        {"name": part, "type": "binary", "nullable": True, "metadata": {}}
+        for part in ("metadata", "value")
+    ]
+    schema["fields"] += [
+        {
+            "name": name,
+            "type": {"type": "struct", "fields": parts},
+            "nullable": True,
+            "metadata": {},
+        }
+        for name in names
+    ]
+    metadata["metaData"]["schemaString"] = json.dumps(schema)
+    (log / f"{last + 1:020}.json").write_text(json.dumps(metadata) + "\n")
+
+
+def test_the_name_of_a_variant_column_is_no_sql_for_duckdb(
+    kraftlake: Kraftlake, lake: Path, canary: Path
+) -> None:
+    sql = f"COPY (SELECT 1) TO '{canary}'"
+    add_columns(lake, "gold.findings", f'x") AS JSON) AS "x") FROM lake_0; {sql}; --', "x")
+    ended = kraftlake("sql", "--lake", lake, "--engine", "duckdb", "--json", COUNT)
+    assert not canary.exists()
+    assert ended.code == 0
+    assert ended.rows[0]["n"] > 0
+
+
+@pytest.mark.parametrize("engine", ["delta-rs", "duckdb"])
+def test_a_folder_that_is_no_table_of_kraftlake_s_is_none_whatever_its_name(
+    kraftlake: Kraftlake, lake: Path, canary: Path, engine: str
+) -> None:
+    name = f"x\" AS SELECT 1; COPY (SELECT 1) TO '{canary.name}'; --"
+    shutil.copytree(lake / "gold/votes", lake / "gold" / name)
+    ended = kraftlake("sql", "--lake", lake, "--engine", engine, "--json", "SHOW TABLES")
+    assert ended.code == 0
+    assert name not in ended.out
+    assert not Path(canary.name).exists()
+    assert name not in kraftlake("sql", "--lake", lake, "--tables", "--json").out
+
+
+def test_a_lake_may_have_the_tables_of_the_contracts_and_no_others() -> None:
+    assert {one.name for one in TABLES} == NAMES
+
+
+def test_a_script_of_views_runs_no_name_of_a_stranger_s_column(
+    kraftlake: Kraftlake, lake: Path, canary: Path
+) -> None:
+    name = f"x\" FROM t;\nCOPY (SELECT 1) TO '{canary}';\n.shell touch {canary}\nSELECT 1 AS \"y"
+    add_columns(lake, "gold.findings", name)
+    add_columns(lake, "gold.votes", name)
+    script = lake.parent / "lake.sql"
+    assert kraftlake("export", "--lake", lake, "-o", script).code == 0
+    text = script.read_text()
+    assert not [line for line in text.splitlines() if line.startswith((".shell", "COPY"))]
+    with duckdb.connect() as database:
+        database.execute(text)
+        assert database.execute("SELECT count(*) FROM gold.findings").fetchone() != (0,)
+    assert not canary.exists()
+
+
+WRITING = [
+    "COPY (SELECT 1 AS a) TO '{}' STORED AS CSV",
+    "EXPLAIN ANALYZE COPY (SELECT 1 AS a) TO '{}' STORED AS CSV",
+    "EXPLAIN ANALYZE FORMAT indent COPY (SELECT 1 AS a) TO '{}' STORED AS CSV",
+    "EXPLAIN FORMAT indent ANALYZE COPY (SELECT 1 AS a) TO '{}' STORED AS CSV",
+    "EXPLAIN ANALYZE EXPLAIN ANALYZE COPY (SELECT 1 AS a) TO '{}' STORED AS CSV",
+    "/**/ explain/**/analyze verbose copy (SELECT 1 AS a) TO '{}' STORED AS CSV",
+    "ANALYZE COPY (SELECT 1 AS a) TO '{}' STORED AS CSV",
+    "SELECT 1; COPY (SELECT 1 AS a) TO '{}' STORED AS CSV",
+    "PREPARE a AS COPY (SELECT 1 AS a) TO '{}' STORED AS CSV",
+    "SELECT 1 AS a INTO gold.b",
+    "CREATE EXTERNAL TABLE a STORED AS CSV LOCATION '{}'",
+    "SET datafusion.execution.batch_size = 1",
+    "DELETE FROM gold.findings",
+]
+"""Statements that do more than a query, by some word in front of them."""
+
+
+@pytest.mark.parametrize("query", WRITING)
+@pytest.mark.parametrize("engine", ["delta-rs", "duckdb"])
+def test_no_word_in_front_of_a_statement_makes_it_a_query(
+    kraftlake: Kraftlake, built_lake: Path, canary: Path, engine: str, query: str
+) -> None:
+    before = kraftlake("sql", "--lake", built_lake, "--json", COUNT).rows
+    ended = kraftlake("sql", "--lake", built_lake, "--engine", engine, query.format(canary))
+    assert ended.code in (1, 2)
+    assert ended.error
+    assert not canary.exists()
+    assert kraftlake("sql", "--lake", built_lake, "--json", COUNT).rows == before
+
+
+@pytest.mark.parametrize("query", WRITING)
+def test_an_export_of_a_statement_that_is_no_query_is_refused(
+    kraftlake: Kraftlake, built_lake: Path, canary: Path, query: str
+) -> None:
+    place = canary.with_name("answer.csv")
+    told = ("--query", query.format(canary))
+    ended = kraftlake("export", "--lake", built_lake, "-o", place, *told)
+    assert ended.code in (1, 2)
+    assert ended.error
+    assert [*canary.parent.glob("*")] == []
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "EXPLAIN ANALYZE SELECT 1",
+        "EXPLAIN SELECT 'COPY'",
+        "-- a note\nSELECT 'Explain\nCopyTo'",
+        "DESCRIBE gold.findings",
+        "SHOW COLUMNS FROM gold.findings",
+        "VALUES (1), (2)",
+        "(SELECT 1 AS a) UNION ALL (SELECT 2) ORDER BY a LIMIT 1",
+        "WITH RECURSIVE a AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM a WHERE n < 3) "
+        "SELECT * FROM a JOIN gold.findings ON a.n = 0",
+        "SELECT DISTINCT rule FROM gold.findings WHERE severity = 'nothing';",
+    ],
+)
+def test_what_only_reads_is_answered(kraftlake: Kraftlake, built_lake: Path, query: str) -> None:
+    ended = kraftlake("sql", "--lake", built_lake, "--", query)
+    assert (ended.code, ended.err) == (0, "")
+
+
+@pytest.mark.parametrize("dialect", [SPARK_SQL, DUCK_DB])
+def test_no_view_is_made_for_a_cluster_whose_id_is_not_of_kafka_s_form(dialect: object) -> None:
+    with pytest.raises(UsageError, match="Kafka's ids have letters"):
+        next(statements(VIEWS, dialect, {STRANGER: 5}))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ["delta-rs", "spark"])
+def test_a_stranger_s_cluster_id_is_no_sql(
+    kraftlake: Kraftlake, data: Path, tmp_path: Path, engine: str
+) -> None:
+    lake, folders = tmp_path / "lake", tmp_path / "folders"
+    shutil.copytree(data / "kafka-4.4.0-dynamic" / "final", folders)
+    for file in folders.glob("*/meta.properties"):
+        kept = [line for line in file.read_text().splitlines() if "cluster.id" not in line]
+        escaped = STRANGER.replace("\\", "\\\\")
+        file.write_text("\n".join([*kept, f"cluster.id={escaped}", ""]))
+    assert kraftlake("ingest", "--lake", lake, "--build", folders).code == 0
+    ids = kraftlake("sql", "--lake", lake, "--json", "SELECT cluster_id FROM bronze.captures").rows
+    assert {row["cluster_id"] for row in ids} == {STRANGER}
+    query = "SELECT count(*) FROM gold.topics_at"
+    ended = kraftlake("sql", "--lake", lake, "--engine", engine, query)
+    assert "Kafka's ids have letters" in ended.error
+    ended = kraftlake("forget", "--lake", lake, "--cluster", STRANGER, "--yes")
+    assert ended.code == 0
+    assert kraftlake("sql", "--lake", lake, "--json", "SELECT * FROM bronze.captures").rows == []
+
+
+LARGE = (
+    "SELECT max(m) FROM (SELECT value % 90000000 AS v, max(value::varchar || repeat('x', 90)) AS m "
+    "FROM generate_series(1, 90000000) AS s(value) GROUP BY 1)"
+)
+"""A query that would take some GB."""
+
+
+@pytest.mark.parametrize("engine", ["delta-rs", "duckdb"])
+def test_a_query_has_a_bound_of_memory(built_lake: Path, engine: str) -> None:
+    words = command_line("sql", "--lake", built_lake, "--engine", engine, "--memory", "300m", LARGE)
+    began = time.monotonic()
+    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=120)
+    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss >> 10
+    assert (done.returncode, done.stdout) == (1, "")
+    assert len(done.stderr.splitlines()) == 1, done.stderr
+    assert done.stderr.startswith("kraftlake: error: ")
+    assert "memory" in done.stderr.lower()
+    assert time.monotonic() - began < 90
+    assert peak < 1024, f"{peak} MiB"
+
+
+def test_what_is_killed_from_outside_leaves_no_query_behind(built_lake: Path) -> None:
+    endless = "SELECT count(*) FROM generate_series(1, 9000000000000) AS s(value) WHERE value < 0"
+    words = command_line("sql", "--lake", built_lake, endless)
+    asked = subprocess.Popen(words, stdout=subprocess.DEVNULL)
+    time.sleep(1.5)
+    children = Path(f"/proc/{asked.pid}/task/{asked.pid}/children").read_text().split()
+    assert len(children) == 1
+    asked.kill()
+    asked.wait()
+    gone = time.monotonic() + 10
+    while Path(f"/proc/{children[0]}").exists() and time.monotonic() < gone:
+        time.sleep(0.05)
+    assert not Path(f"/proc/{children[0]}").exists()
+
+
+@pytest.mark.parametrize("text", ["0", "4", "4x", "-1g", "10m", "99999999999g", ""])
+def test_a_bound_that_is_none_is_refused(kraftlake: Kraftlake, lake: Path, text: str) -> None:
+    ended = kraftlake("sql", "--lake", lake, f"--memory={text}", "SELECT 1")
+    assert ended.code == 2
+    assert "--memory" in ended.error
+
+
+def test_the_bound_of_the_environment_holds_for_any_command(built_lake: Path) -> None:
+    code = "import sys; from jobs.cli import main; bytearray(10 << 20); main.main(sys.argv[1:])"
+    words = [sys.executable, "-c", code, "lake", "--lake", str(built_lake)]
+    done = subprocess.run(
+        words, capture_output=True, text=True, check=False, env={"KRAFTLAKE_MEMORY": "1k"}
+    )
+    assert done.returncode == 2
+    assert "KRAFTLAKE_MEMORY 1k" in done.stderr
