@@ -31,8 +31,11 @@ from pipelines.tables import bronze, gold
 
 _MOST_RECORDS = 200_000
 """The most records of a cluster that is derived in one unit: a record takes a kilobyte or two."""
-_MOST_BYTES = 64 * 1024 * 1024
-"""The most bytes of such a cluster's data files."""
+_MOST_VALUE_BYTES = 128 * 1024 * 1024
+"""The most bytes of such a cluster's records: what is made of them takes several times as much
+memory."""
+_SNAPPY_FACTOR = 22
+"""Snappy, which compresses bronze's data files, makes bytes at most 21 times as few."""
 _RECORDS_OF_A_UNIT = 20_000
 """How many records of small clusters are derived together."""
 _MEMBERS_OF_A_UNIT = 50
@@ -88,7 +91,12 @@ def _shares(clusters: ChangedClusters, share: Callable[[float], None]) -> Callab
 def _derive(stages: BuildStages, clusters: ChangedClusters) -> None:
     """Derives the clusters that have changed, and takes the rows of those that are gone out."""
     sizes = clusters.sizes
-    large = {one: size.records for one, size in sizes.items() if _is_large(size)}
+    value_bytes = clusters.value_bytes([one for one in sizes if _may_be_large(sizes[one])])
+    large = {
+        one: size.records
+        for one, size in sizes.items()
+        if size.records > _MOST_RECORDS or value_bytes.get(one, 0) > _MOST_VALUE_BYTES
+    }
     small = {one: size.records for one, size in sizes.items() if one not in large}
     groups = packed(small, _RECORDS_OF_A_UNIT)
     gone = [tuple(clusters.gone)] if clusters.gone else []
@@ -105,8 +113,8 @@ def _derive(stages: BuildStages, clusters: ChangedClusters) -> None:
         LargeClusters(stages, large, replaced, clusters.new_rounds).run()
 
 
-def _is_large(size: ClusterSize) -> bool:
-    return size.records > _MOST_RECORDS or size.size_bytes > _MOST_BYTES
+def _may_be_large(size: ClusterSize) -> bool:
+    return size.file_bytes * _SNAPPY_FACTOR > _MOST_VALUE_BYTES
 
 
 def _compare_clusters(stages: BuildStages, clusters: ChangedClusters) -> None:

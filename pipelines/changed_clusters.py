@@ -78,11 +78,11 @@ def files_of(pins: Pins, contract: Contract) -> list[DataFile]:
 
 @dataclass(frozen=True)
 class ClusterSize:
-    """How large a cluster is in bronze, about. records: of its logs and snapshots. size_bytes: of
+    """How large a cluster is in bronze, about. records: of its logs and snapshots. file_bytes: of
     the data files with them."""
 
     records: int
-    size_bytes: int
+    file_bytes: int
 
 
 @dataclass(frozen=True)
@@ -151,6 +151,21 @@ class ChangedClusters:
             for one, count in counts.items():
                 records[one] = max(records[one], count)
         return {one: ClusterSize(records[one], size[one]) for one in self.changed}
+
+    def value_bytes(self, clusters: Sequence[str]) -> dict[str, int]:
+        """The bytes of the values of all records of these clusters, decompressed."""
+        found: defaultdict[str, int] = defaultdict(int)
+        for contract in (bronze.LOG_RECORDS, bronze.SNAPSHOT_RECORDS) if clusters else ():
+            name = DATA_FUSION.identifier(contract.name.replace(".", "_"))
+            # two hex digits for a byte
+            query = (
+                f"SELECT cluster_id, sum(octet_length(encode(value, 'hex'))) / 2 AS n FROM {name} "
+                f"WHERE {DATA_FUSION.of_clusters(clusters)} GROUP BY cluster_id"
+            )
+            rows = self.pins.answer([contract.name], query)
+            for row in (row for batch in rows for row in batch.to_pylist()):
+                found[row["cluster_id"]] += int(row["n"] or 0)
+        return found
 
     def _counts(self, contract: Contract) -> dict[str, int]:
         name = DATA_FUSION.identifier(contract.name.replace(".", "_"))

@@ -72,12 +72,8 @@ def _invoke(app: typer.Typer, arguments: list[str]) -> int:
         return _fail(_os_text(error), FAILED, error)
     except MemoryError as error:
         return _fail(_NO_MEMORY, FAILED, error)
-    except Exception as error:  # noqa: BLE001 - users get a line, developers KRAFTLAKE_DEBUG
+    except BaseException as error:  # noqa: BLE001 - users get a line, developers KRAFTLAKE_DEBUG
         return _unexpected(app, error, arguments)
-    except BaseException as error:
-        if not _is_of_an_engine(error):
-            raise
-        return _fail(f"{_OF_A_LAKE}: {_in_one_line(str(error))}", FAILED, error)
 
 
 def _ran(app: typer.Typer, arguments: list[str]) -> int:
@@ -103,11 +99,13 @@ def _code_of(error: KraftlakeError) -> int:
     return USAGE if isinstance(error, UsageError) else FAILED
 
 
-def _unexpected(app: typer.Typer, error: Exception, arguments: list[str]) -> int:
-    """Print the line of a wrong option, of a package that isn't installed, or of a bug. Returns the
-    exit code."""
+def _unexpected(app: typer.Typer, error: BaseException, arguments: list[str]) -> int:
+    """Print the line of a wrong option, of a lake that an engine can't read, of a package that
+    isn't installed, or of a bug. Returns the exit code."""
     if _is_of_an_engine(error):
         return _fail(f"{_OF_A_LAKE}: {_in_one_line(str(error))}", FAILED, error)
+    if not isinstance(error, Exception):
+        raise error
     if hasattr(error, "format_message"):  # typer's - typer's errors have no public base class.
         asked = " ".join(("kraftlake", *_command(app, arguments)))
         message = " ".join(str(error.format_message()).split()).rstrip(".")

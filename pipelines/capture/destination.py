@@ -51,6 +51,9 @@ class CaptureDestination(Protocol):
     def delete(self, path: str) -> None:
         """Delete the file, if it exists."""
 
+    def refuse_links(self, path: str) -> None:
+        """Raises UnwritableFileError where `delete` would refuse the path because of a link."""
+
     def holds(self, file: CapturedFile) -> bool:
         """Whether the file is there with its content. An object store tells only the size; its
         content is compared by hash when the capture is read."""
@@ -165,11 +168,18 @@ class _Folder(CaptureDestination):
         with self._refusals(""):
             return all(not files for _, _, files, _ in os.fwalk(".", dir_fd=self._root))
 
+    def refuse_links(self, path: str) -> None:
+        with suppress(FileNotFoundError), self._inside(path) as (folder, name):
+            self._refuse_link(path, folder, name)
+
     def _remove(self, path: str, folder: int, name: str) -> None:
         with suppress(FileNotFoundError):
-            if stat.S_ISLNK(os.lstat(name, dir_fd=folder).st_mode):
-                raise _is_link(f"{self._shown}/{path}")
+            self._refuse_link(path, folder, name)
             os.unlink(name, dir_fd=folder)
+
+    def _refuse_link(self, path: str, folder: int, name: str) -> None:
+        if stat.S_ISLNK(os.lstat(name, dir_fd=folder).st_mode):
+            raise _is_link(f"{self._shown}/{path}")
 
     @contextmanager
     def _inside(self, path: str, *, make: bool = False) -> Iterator[tuple[int, str]]:
@@ -255,6 +265,9 @@ class _Store(CaptureDestination):
         selector = fs.FileSelector(self._root, allow_not_found=True, recursive=True)
         with self._refusals(""):
             return not any(info.is_file for info in self._store.get_file_info(selector))
+
+    def refuse_links(self, path: str) -> None:
+        return  # An object store has none.
 
     @contextmanager
     def _refusals(self, path: str) -> Iterator[None]:

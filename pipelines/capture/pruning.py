@@ -55,11 +55,14 @@ def old_captures(folder: str, before: datetime) -> Iterator[OldCapture]:
 def remove(old: OldCapture) -> None:
     """Remove a capture. An ingest at the same time takes the capture for an unfinished one. After a
     crash, the next `old_captures` finds the rest of the capture. A folder with files that the
-    capture doesn't name stays, with these files. Raises UnwritableFileError."""
+    capture doesn't name stays, with these files. Raises UnwritableFileError, before anything is
+    removed where a link is in the way."""
     with destination_at(old.path) as place:
         info = _info(place)
         if info is None:
             return
+        for file in info.files:
+            place.refuse_links(file.path)
         place.replace(capture.PART_NAME, capture.encode(info))
         place.delete(capture.FILE_NAME)
         for file in info.files:

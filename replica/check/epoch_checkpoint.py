@@ -16,6 +16,10 @@ from replica.format.leader_epoch_checkpoint import encode
 from replica.history.epochs import truncate_from_start
 from replica.model.epochs import EpochStart
 
+_MOST_ENTRIES = 100
+"""How many wrong entries of a file get a finding each. A file may have 300,000, and a finding takes
+more memory than a line."""
+
 
 def judge_epoch_checkpoint(examined: Examined, runs: Sequence[EpochRun]) -> Iterator[Finding]:
     """Findings about the order of the file's entries, and about entries that differ from the log's
@@ -72,14 +76,21 @@ def _differences(
     starts = {other.epoch: other.start_offset for other in reversed(expected)}
     newest = max(starts, default=-1)
     hidden = _Gaps(runs, directory.log_start_offset)
-    for number, entry in enumerate(entries):
-        if starts.get(entry.epoch) == entry.start_offset or hidden.hold(entry.start_offset):
-            continue
+    wrong = [
+        (number, entry)
+        for number, entry in enumerate(entries)
+        if starts.get(entry.epoch) != entry.start_offset and not hidden.hold(entry.start_offset)
+    ]
+    for number, entry in wrong[:_MOST_ENTRIES]:
         rule, message = files.EPOCH_CHECKPOINT_MISMATCH, _contradiction(entry, starts)
         if entry.start_offset >= end and entry.epoch > newest:
             rule = files.EPOCH_CHECKPOINT_AHEAD
             message = f"{_text(entry)}; the log ends at {end}"
         yield _at_entry(rule, message, file, entry, positions[number])
+    if len(wrong) > _MOST_ENTRIES:
+        number, entry = wrong[_MOST_ENTRIES]
+        message = f"{len(wrong) - _MOST_ENTRIES} more entries differ from the log, from this one on"
+        yield _at_entry(files.EPOCH_CHECKPOINT_MISMATCH, message, file, entry, positions[number])
     known = {entry.epoch for entry in entries}
     for missing in expected:
         if missing.epoch not in known:

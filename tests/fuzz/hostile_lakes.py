@@ -94,7 +94,8 @@ BY_SPARK = [
 
 def make_base(place: Path) -> None:
     """A sound lake of a recorded cluster."""
-    ended, said = _run(["ingest", "--lake", str(place), "--build", str(DATA)], place.parent)[:2]
+    words = ["ingest", "--lake", str(place), "--build", str(DATA)]
+    ended, said, _ = _run(words, place.parent, 900)  # It may compile the bulk reader first.
     assert ended == 0, said
 
 
@@ -157,15 +158,15 @@ def _watching(folder: Path) -> Iterator[list[str]]:
         os.close(watch)
 
 
-def _run(words: Sequence[str], folder: Path) -> tuple[int, str, int]:
+def _run(words: Sequence[str], folder: Path, seconds: float = MAX_SECONDS) -> tuple[int, str, int]:
     """(exit code, what it said on stderr, peak MiB) of a command in a forked process. -1: it was
-    ended after MAX_SECONDS."""
+    ended after these seconds."""
     with tempfile.TemporaryFile() as said, tempfile.TemporaryFile() as out:
         child = os.fork()
         if child == 0:
             _as_command(words, folder, said.fileno(), out.fileno())
         end = os.pidfd_open(child)
-        ended = select.select([end], [], [], MAX_SECONDS)[0]
+        ended = select.select([end], [], [], seconds)[0]
         if not ended:
             os.kill(child, signal.SIGKILL)
         _, status, used = os.wait4(child, 0)

@@ -153,13 +153,15 @@ def test_an_interrupt_ends_the_command_quietly(tmp_path: Path) -> None:
 
 
 def wait_until_reading(pid: int) -> None:
-    """Until the process sleeps in a read of its stdin."""
+    """Until the process, or the child in which it goes on, sleeps in a read of its stdin."""
     import time
 
     for _ in range(600):
-        state = Path(f"/proc/{pid}/wchan")
-        if state.exists() and "pipe" in state.read_text():
-            return
+        children = Path(f"/proc/{pid}/task/{pid}/children")
+        for one in (pid, *(children.read_text().split() if children.exists() else ())):
+            state = Path(f"/proc/{one}/wchan")
+            if state.exists() and "pipe" in state.read_text():
+                return
         time.sleep(0.05)
     time.sleep(2)  # where the kernel doesn't tell
 

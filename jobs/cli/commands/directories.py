@@ -311,7 +311,7 @@ class PruneOptions:
       kraftlake ingest --lake lake --build /backup/captures && \\
         kraftlake prune /backup/captures --older-than 24h
 
-    Exit codes: 0, 2 usage.
+    Exit codes: 0, 1 when a capture can't be deleted (the others are), 2 usage.
     """
 
     folder: str = argument("FOLDER", "The folder that holds the captures' folders.")

@@ -6,27 +6,32 @@ import re
 from datetime import UTC, datetime, timedelta
 
 from jobs.cli.commands.directories import PruneOptions
-from jobs.cli.output import counted, ms_of, time_text, write_json, write_line
+from jobs.cli.output import complain, counted, ms_of, time_text, write_json, write_line
 from pipelines.capture.pruning import OldCapture, old_captures, remove
-from replica.errors import UsageError
+from replica.errors import UnwritableFileError, UsageError
 
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
 def run(options: PruneOptions) -> int:
-    """Remove the old captures in the folder, or only name them. Returns 0. Raises
-    KraftlakeError."""
+    """Remove the old captures in the folder, or only name them. Returns 0, or 1 where one can't be
+    removed. Raises KraftlakeError."""
     before = datetime.now(UTC) - age_of(options.older_than)
-    count = 0
+    count = left = 0
     for old in old_captures(options.folder, before):
-        if not options.dry_run:
-            remove(old)
+        try:
+            if not options.dry_run:
+                remove(old)
+        except UnwritableFileError as error:
+            complain(f"prune: {old.path} stays: {error}")
+            left += 1
+            continue
         count += 1
         _show(old, options)
     if not options.json_output:
         done = "would be removed" if options.dry_run else "removed"
         write_line(f"{counted(count, 'capture')} {done}, taken before {time_text(before)}")
-    return 0
+    return int(left > 0)
 
 
 def age_of(text: str) -> timedelta:

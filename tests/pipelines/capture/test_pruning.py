@@ -72,6 +72,27 @@ def test_a_link_is_not_followed(tmp_path: Path) -> None:
     assert (elsewhere / "node-1" / "meta.properties").exists()
 
 
+@pytest.mark.parametrize("linked", ["node-1", "node-1/meta.properties"])
+def test_a_capture_with_a_link_in_a_named_path_stays_whole_and_the_others_go(
+    tmp_path: Path, linked: str
+) -> None:
+    elsewhere = captured(tmp_path / "elsewhere", 3 * DAY)
+    folder = tmp_path / "captures"
+    folder.mkdir()
+    strange = captured(folder / "a-strange", 4 * DAY)
+    place = strange / linked
+    shutil.rmtree(place) if place.is_dir() else place.unlink()
+    place.symlink_to(elsewhere / linked)
+    captured(folder / "old", 3 * DAY)
+    before = sorted(strange.rglob("*"))
+    said = kraftlake("prune", str(folder), "--older-than", "36h")
+    assert said.returncode == 1
+    assert f"prune: {strange} stays: {strange}/node-1" in said.stderr
+    assert sorted(strange.rglob("*")) == before
+    assert (elsewhere / "node-1/meta.properties").exists()
+    assert not (folder / "old").exists()
+
+
 def test_the_next_pruning_removes_what_an_interrupted_one_left(tmp_path: Path) -> None:
     left = captured(tmp_path / "left", 3 * DAY, name=capture.PART_NAME)
     assert pruned(tmp_path) == ["left"]

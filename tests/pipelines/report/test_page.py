@@ -94,8 +94,17 @@ def test_every_sql_on_the_page_runs_as_it_stands_there(tmp_path: Path) -> None:
 HOSTILE = "<script>alert('x')</script><img src=x onerror=alert(1)>\u202egnp.exe\x1b[31m\"'&"
 
 
+def test_a_cluster_whose_id_somebody_made_up_is_refused(reported: Reported) -> None:
+    rows = together(split(healed=True))
+    for row in (row for table in rows.values() for row in table):
+        assert isinstance(row, dict)
+        if row.get("cluster_id") == CLUSTER:
+            row["cluster_id"] = "c'; DROP TABLE x; --<b>\"\u202e"
+    with pytest.raises(UsageError, match="Kafka's ids have letters"):
+        reported(rows)
+
+
 def test_hostile_names_are_shown_and_never_run(reported: Reported) -> None:
-    cluster = "c'; DROP TABLE x; --<b>\"\u202e"
     rows = together(
         split(topic={"name": HOSTILE, "topicId": "AAAAAAAAAAAAAAAAAAAAAg"}, healed=True),
         {
@@ -115,14 +124,12 @@ def test_hostile_names_are_shown_and_never_run(reported: Reported) -> None:
     for table in rows.values():
         for row in table:
             assert isinstance(row, dict)
-            if row.get("cluster_id") == CLUSTER:
-                row["cluster_id"] = cluster
             if "source" in row:
                 row["source"] = HOSTILE
             if row.get("directory_id") == replica(3)["directory_id"]:
                 row["directory_id"] = "'</pre>"
     report, page = reported(rows)
-    assert report.clusters[0].cluster_id == cluster
+    assert report.clusters[0].cluster_id == CLUSTER
     assert {"img", "b", "i"}.isdisjoint(tag for tag, _ in page.tags)
     assert len(page.named("script")) == 2  # the journey is data in one of them
     assert page.text.count("<script>alert('x')</script>") >= 6
