@@ -10,9 +10,9 @@ import pytest
 
 from pipelines.delta import Lake
 from pipelines.lake.delta_rs import newest_versions
-from pipelines.quality.admitted import Admitted
 from pipelines.replay.columns import RECORDS, RecordPlace, is_unknown, spread
 from pipelines.replay.entries import bucket_of, stored_record
+from pipelines.stages.pins import Pins
 from pipelines.tables import bronze
 from replica.metadata.codec import encode
 from replica.metadata.image.partitioning import BROADCAST, KEY_FIELDS, key_of
@@ -44,11 +44,10 @@ def _seen(rows: pa.Table, bucket: int, buckets: int = BUCKETS) -> list[int]:
 
 @pytest.fixture(scope="module")
 def recorded(recorded_lake: Path) -> pa.Table:
-    lake = Lake(recorded_lake)
     table = bronze.LOG_RECORDS
-    rows = Admitted(lake, newest_versions(lake, [table.name])).columns_where(
-        table, [name for name in RECORDS.names if name != "payload"], "value IS NOT NULL"
-    )
+    names = [name for name in RECORDS.names if name != "payload"]
+    pins = Pins(Lake(recorded_lake), newest_versions(Lake(recorded_lake), [table.name]))
+    rows = pins.columns(table, names, "value IS NOT NULL")
     rows = rows.append_column("payload", pa.nulls(rows.num_rows, pa.string()))
     places = pa.array(np.arange(rows.num_rows))
     return rows.set_column(0, "offset", places).select(RECORDS.names)
