@@ -20,6 +20,7 @@ from pipelines.lake.lock import between_ingests
 from pipelines.large_clusters import LargeClusters
 from pipelines.last_build import last_build
 from pipelines.publishing import Publishing
+from pipelines.quality.data_docs import start_great_expectations
 from pipelines.runners.runner import Runner
 from pipelines.runners.stage import Grain
 from pipelines.stages import rounds
@@ -63,6 +64,7 @@ def build(
             f"{lake.root} has no bronze tables: run "
             f"`{lake.command('ingest', 'PATH...')}` first, or name another lake"
         )
+    start_great_expectations()
     with between_ingests(lake, progress):
         versions = {one.name: delta.size(lake, one).version for one in bronze.BRONZE}
     for contract in DERIVED:
