@@ -20,6 +20,7 @@ from pipelines.lake.lock import between_ingests
 from pipelines.large_clusters import LargeClusters
 from pipelines.last_build import last_build
 from pipelines.publishing import Publishing
+from pipelines.quality.data_docs import start_great_expectations
 from pipelines.runners.runner import Runner
 from pipelines.runners.stage import Grain
 from pipelines.stages import rounds
@@ -58,6 +59,7 @@ def build(
     expectation that stops a build (then nothing is committed), and what delta-rs raises.
     """
     check_ingested(lake)
+    start_great_expectations()
     with between_ingests(lake, progress):
         versions = {one.name: delta.size(lake, one).version for one in bronze.BRONZE}
     for contract in DERIVED:

@@ -13,8 +13,9 @@ from pipelines.dialects import DATA_FUSION
 from pipelines.lake import Lake
 from pipelines.lake.delta_rs import newest_versions
 from pipelines.lake.lock import between_ingests
+from pipelines.quality.data_docs import start_great_expectations
 from pipelines.quality.judge import judge_stored
-from pipelines.quality.results import write_results
+from pipelines.quality.results import QualityRun
 from pipelines.quality.suite_sql import table_name
 from pipelines.quality.suites import SUITES
 from pipelines.quality.verdicts import TableResult, broken_text, summed
@@ -59,6 +60,7 @@ def judge_lake(
     derived or left out. progress, run_id: as in pipelines.build.build. Raises UsageError where the
     lake has no bronze tables."""
     check_ingested(lake)
+    start_great_expectations()
     with between_ingests(lake, progress):
         pins = Pins(lake, newest_versions(lake, SUITES))
     clusters = ChangedClusters(pins, None)
@@ -85,5 +87,6 @@ def judge_lake(
         for verdict in one.verdicts:
             if not verdict.success:
                 progress(f"{one.suite.name}: {broken_text(verdict)}")
-    write_results(lake, run_id or str(uuid.uuid4()), datetime.now(UTC), found)
+    run = QualityRun(lake, "quality", run_id or str(uuid.uuid4()), datetime.now(UTC), progress)
+    run.write(found, run.begin_docs(found))
     return found

@@ -12,11 +12,13 @@ from pipelines import delta
 from pipelines.changed_clusters import DERIVED, ChangedClusters
 from pipelines.delta.publish import Made, publish
 from pipelines.last_build import note_build
-from pipelines.quality.judge import Judgement, LeftOut
-from pipelines.quality.results import write_left_out, write_results
+from pipelines.quality.data_docs import PendingDocs
+from pipelines.quality.judge import Judgement
+from pipelines.quality.results import QualityRun, write_left_out
 from pipelines.quality.suites import SUITES
 from pipelines.quality.verdicts import TableResult, broken_text, stop_if_broken, summed
 from pipelines.stages.run import BuildStages
+from replica.errors import CorruptDataError
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,7 @@ class Publishing:
     def run(self) -> dict[str, int]:
         """Adds the judgements up; where none of them stops the build, commits what the units made.
         Gives row counts by table. Raises CorruptDataError, and deltalake's errors."""
-        pins, results = self.stages.pins, self.stages.results
+        pins = self.stages.pins
         judgements = self._judgements()
         found = [summed(suite, pins.versions[name], judgements) for name, suite in SUITES.items()]
         for one in found:
@@ -42,34 +44,41 @@ class Publishing:
                     self.stages.progress(f"{one.suite.name}: {broken_text(verdict)}")
         try:
             stop_if_broken(pins.lake, found)
-        except BaseException:
-            write_results(pins.lake, self.run_id, self.at, found)
+        except CorruptDataError as error:
+            self._quality.write(found, self._quality.begin_docs(found, stopped=str(error)))
             raise
+        docs = self._quality.begin_docs(found)
         self.stages.progress("commit")
         made: defaultdict[str, list[Made]] = defaultdict(list)
-        for result in results:
+        for result in self.stages.results:
             for part in result.made:
                 made[part.table].append(part)
         for contract in DERIVED:
             name = contract.name
             publish(pins.lake, contract, made[name], pins.versions[name], self.number)
-        return self._noted(found, judgements, [row for one in results for row in one.left_out])
+        return self._noted(found, docs, judgements)
+
+    @property
+    def _quality(self) -> QualityRun:
+        lake, progress = self.stages.pins.lake, self.stages.progress
+        return QualityRun(lake, "build", self.run_id, self.at, progress)
 
     def _noted(
         self,
         found: Sequence[TableResult],
+        docs: PendingDocs,
         judgements: Sequence[Judgement],
-        left_out: Sequence[LeftOut],
     ) -> dict[str, int]:
         """Writes what the build found, and last the note that it has ended."""
         pins, clusters = self.stages.pins, self.clusters
         sizes = {one.name: delta.size(pins.lake, one) for one in DERIVED}
         versions = {**pins.versions, **{name: one.version for name, one in sizes.items()}}
         counts = {name: one.row_count or 0 for name, one in sizes.items()}
-        told = [replace(one, version=versions[one.suite.name]) for one in found]
+        left_out = [row for one in self.stages.results for row in one.left_out]
         unchanged = {*clusters.all} - {*clusters.changed}
         write_left_out(pins.lake, self.run_id, self.at, versions, left_out, unchanged)
-        write_results(pins.lake, self.run_id, self.at, told)
+        told = [replace(one, version=versions[one.suite.name]) for one in found]
+        self._quality.write(told, docs)
         note_build(pins.lake, versions, counts, clusters.all, judgements)
         return counts
 

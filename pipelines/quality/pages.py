@@ -1,9 +1,8 @@
 """Great Expectations' Data Docs, as pages that need no network.
 
 Its own site loads styles and scripts from elsewhere, and without them its index stays empty. So its
-renderers make only the content of the page of a table that breaks an expectation, and this module
-makes the frame around it. This module also makes the whole page of any other table, because Great
-Expectations takes seconds to import.
+renderers make the content of a table's page, and this module makes the frame around it, and the
+index. Only the process of pipelines.quality.checkpoint imports this module.
 """
 
 from __future__ import annotations
@@ -11,13 +10,13 @@ from __future__ import annotations
 import html
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
-from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from pipelines.quality.verdicts import ExpectationResult, TableResult
+from great_expectations.core import ExpectationSuiteValidationResult
+from great_expectations.render.renderer.page_renderer import ValidationResultsPageRenderer
+from great_expectations.render.view import DefaultJinjaSectionView
 
-if TYPE_CHECKING:
-    from great_expectations.core import ExpectationSuiteValidationResult
+from pipelines.quality.counted_run import CountedRun
 
 _STYLE = """
 :root { color-scheme: light dark; }
@@ -25,7 +24,9 @@ body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 72rem
 table { border-collapse: collapse; width: 100%; margin: .5rem 0 1.5rem; }
 th, td { border-bottom: 1px solid #8886; padding: .35rem .6rem; text-align: left;
   vertical-align: top; overflow-wrap: anywhere; }
-td.number { text-align: right; font-variant-numeric: tabular-nums; }
+.number { text-align: right; font-variant-numeric: tabular-nums; }
+.verdict { border-left: .4rem solid #27864a; padding: .2rem .8rem; }
+.verdict.is-broken { border-color: #c0392b; }
 .broken, .text-danger { color: #c0392b; font-weight: 600; }
 .badge { border: 1px solid #8886; border-radius: .3rem; padding: 0 .3rem; margin-right: .2rem; }
 .fa-check-circle::before { content: "\\2713"; color: #27864a; }
@@ -33,46 +34,33 @@ td.number { text-align: right; font-variant-numeric: tabular-nums; }
 .fa-exclamation-triangle::before { content: "!"; color: #b9770e; }
 """
 
-
-def pages(judged: Sequence[TableResult], at: datetime) -> dict[str, bytes]:
-    """index.html and a page for each table of one run, by file name.
-
-    at: the time of the run, in UTC.
-    """
-    found = {f"{one.suite.name}.html": _page(one.suite.name, _table_page(one)) for one in judged}
-    return found | {"index.html": _page("Quality of the lake", _index(judged, at))}
+_VIEW: Any = DefaultJinjaSectionView()  # compiles each template once
+Results = Mapping[str, ExpectationSuiteValidationResult]
+"""Great Expectations' result for each table, by the table's name."""
 
 
-def _table_page(judged: TableResult) -> str:
-    rows = judged.verdicts[0].evaluated_rows
-    content = _kept(judged.verdicts) if judged.result is None else _data_docs(judged.result)
-    return f'<p>{rows} rows. <a href="index.html">All tables</a></p>{content}'
+def pages(run: CountedRun, results: Results) -> dict[str, str]:
+    """index.html and a page for each table of one run, by file name."""
+    rows = {table["name"]: table["rows"] for table in run["tables"]}
+    found = {
+        f"{name}.html": _page(name, _table_page(rows[name], result))
+        for name, result in results.items()
+    }
+    return found | {"index.html": _page("Quality of the lake", _index(run, rows, results))}
 
 
-def _kept(verdicts: Sequence[ExpectationResult]) -> str:
-    rows = "".join(
-        f'<tr><td><i class="fa-check-circle"></i></td><td>{html.escape(one.expectation.meaning)}'
-        f"</td><td>{html.escape(', '.join(one.expectation.columns))}</td></tr>"
-        for one in verdicts
-    )
-    return (
-        "<table><thead><tr><th>Status</th><th>Expectation</th><th>Columns</th></tr></thead>"
-        f"<tbody>{rows}</tbody></table>"
-    )
+def _table_page(rows: int, result: ExpectationSuiteValidationResult) -> str:
+    return f'<p>{rows} rows. <a href="index.html">All tables</a></p>{_data_docs(result)}'
 
 
 def _data_docs(judged: ExpectationSuiteValidationResult) -> str:
-    from great_expectations.render.renderer.page_renderer import ValidationResultsPageRenderer
-    from great_expectations.render.view import DefaultJinjaSectionView
-
     result = deepcopy(judged)
     for one in result.results:
         # the templates show values as they are, and a log may hold any text
         one.result = _escaped(one.result)
     document = ValidationResultsPageRenderer().render(result)
-    view: Any = DefaultJinjaSectionView()
     sections = [
-        view.render({"section": section.to_json_dict(), "section_loop": {"index": number}})
+        _VIEW.render({"section": section.to_json_dict(), "section_loop": {"index": number}})
         for number, section in enumerate(document.sections[1:], start=1)  # the first: an overview
     ]
     return "".join(sections)
@@ -89,35 +77,70 @@ def _escaped(value: Any) -> Any:
     return value
 
 
-def _index(judged: Sequence[TableResult], at: datetime) -> str:
-    rows = "".join(_index_row(one) for one in judged)
+def _index(run: CountedRun, rows: Mapping[str, int], results: Results) -> str:
+    lines = "".join(_index_row(name, rows[name], result) for name, result in results.items())
+    heads = "".join(
+        f'<th class="number">{head}</th>' for head in ("rows", "expectations", "broken")
+    )
     return (
-        f"<p>Judged at {at:%Y-%m-%d %H:%M:%S} UTC.</p>"
-        "<table><thead><tr><th>table</th><th>rows</th><th>expectations</th><th>broken</th></tr>"
-        f"</thead><tbody>{rows}</tbody></table>"
+        f"{_verdict(run, results)}<p>Run {html.escape(run['run_id'])} of {run['job']}, judged at "
+        f"{run['at']} UTC by Great Expectations.</p><table><thead><tr><th>table</th>{heads}"
+        f"<th>what is broken</th></tr></thead><tbody>{lines}</tbody></table>"
     )
 
 
-def _index_row(judged: TableResult) -> str:
-    broken = [
-        f"{one.expectation.action}: {one.expectation.meaning} ({one.unexpected_rows} rows)"
-        for one in judged.verdicts
-        if not one.success
-    ]
-    told = "<br>".join(html.escape(text) for text in broken)
-    name = html.escape(judged.suite.name)
+def _verdict(run: CountedRun, results: Results) -> str:
+    """How the run ended, in a few sentences."""
+    expected = sum(len(one.results) for one in results.values())
+    broken = sum(len(_broken(one)) for one in results.values())
+    told = [f"{expected - broken} of {expected} expectations of {len(results)} tables hold."]
+    if run["stopped"]:
+        told.append(f"The build was stopped and committed nothing: {run['stopped']}")
+    elif run["job"] == "build":
+        told.append(f"The build was not stopped. {_quarantined(results)}")
+    kind = "verdict is-broken" if broken else "verdict"
+    return f'<p class="{kind}">{"<br>".join(map(html.escape, told))}</p>'
+
+
+def _quarantined(results: Results) -> str:
+    rows = {
+        name: sum(
+            one.result["unexpected_count"]
+            for one in _broken(result)
+            if one.expectation_config.meta["action"] == "quarantine"
+        )
+        for name, result in results.items()
+    }
+    told = ", ".join(f"{number} of {name}" for name, number in rows.items() if number)
+    if not told:
+        return "No row was quarantined."
+    return f"Rows were quarantined, and are in gold.quarantined_rows: {told}."
+
+
+def _broken(result: ExpectationSuiteValidationResult) -> Sequence[Any]:
+    return [one for one in result.results if not one.success]
+
+
+def _index_row(name: str, rows: int, result: ExpectationSuiteValidationResult) -> str:
+    broken = _broken(result)
+    told = "<br>".join(html.escape(_broken_text(one)) for one in broken)
+    numbers = (rows, len(result.results), len(broken))
+    cells = "".join(f'<td class="number">{number}</td>' for number in numbers)
+    link = f'<a href="{html.escape(name)}.html">{html.escape(name)}</a>'
+    return f'<tr><td>{link}</td>{cells}<td class="broken">{told}</td></tr>'
+
+
+def _broken_text(found: Any) -> str:
+    config = found.expectation_config
+    rows = found.result.get("unexpected_count")
+    count = "" if rows is None else f" ({rows} rows)"
+    return f"{config.meta['action']}: {config.description}{count}"
+
+
+def _page(title: str, body: str) -> str:
     return (
-        f'<tr><td><a href="{name}.html">{name}</a></td>'
-        f'<td class="number">{judged.verdicts[0].evaluated_rows}</td>'
-        f'<td class="number">{len(judged.verdicts)}</td><td class="broken">{told}</td></tr>'
-    )
-
-
-def _page(title: str, body: str) -> bytes:
-    text = (
         '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{html.escape(title)}</title><style>{_STYLE}</style></head>"
         f"<body><h1>{html.escape(title)}</h1>{body}</body></html>"
     )
-    return text.encode()

@@ -1,10 +1,11 @@
-"""The results of a run's gates, and how they are written into the lake: gold.quality_results,
-gold.quarantined_rows and the pages."""
+"""What a run has found, and how it is written into the lake: gold.quality_results,
+gold.quarantined_rows and Great Expectations' Data Docs."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
+from dataclasses import dataclass
 from datetime import datetime
 
 import pyarrow as pa
@@ -14,38 +15,87 @@ from pipelines.delta.conforming import open_conforming
 from pipelines.delta.writing import replace_values
 from pipelines.dialects import DATA_FUSION
 from pipelines.lake.delta_rs import WRITER, open_if_there
+from pipelines.quality.counted_run import CountedExpectation, CountedRun, CountedTable
+from pipelines.quality.data_docs import NoDataDocsError, PendingDocs, begin_docs
 from pipelines.quality.judge import LeftOut
-from pipelines.quality.pages import pages
-from pipelines.quality.verdicts import TableResult
+from pipelines.quality.verdicts import ExpectationResult, TableResult
 from pipelines.tables.gold import QUALITY_RESULTS, QUARANTINED_ROWS
 
 PAGES = "_quality"
 """The folder of the pages, in the lake's folder."""
 
 
-def write_results(
-    lake: delta.Lake, run_id: str, at: datetime, results: Sequence[TableResult]
-) -> None:
-    """Writes the rows and the pages of a run. They replace the rows of an earlier attempt with the
-    same run_id, and the pages of the run before.
+@dataclass(frozen=True)
+class QualityRun:
+    """A run of a job, `build` or `quality`. at: its time, in UTC. progress: is called with a line
+    of text where there are no Data Docs."""
 
-    at: the time of the run, in UTC.
-    """
-    rows = [
-        {
-            "run_id": run_id,
-            "at": at,
-            "table_name": one.table.name,
-            "table_version": one.version,
-            **verdict.fields,
-        }
-        for one in results
-        for verdict in one.verdicts
-    ]
-    delta.ensure_table(lake, QUALITY_RESULTS)
-    open_conforming(lake, QUALITY_RESULTS).delete(f"run_id = {DATA_FUSION.literal(run_id)}", WRITER)
-    delta.add_values(lake, QUALITY_RESULTS, rows)
-    lake.replace_folder(PAGES, pages(results, at))
+    lake: delta.Lake
+    job: str
+    run_id: str
+    at: datetime
+    progress: Callable[[str], None]
+
+    def begin_docs(self, results: Sequence[TableResult], stopped: str = "") -> PendingDocs:
+        """Great Expectations begins to validate the counts, while this process goes on. stopped: as
+        in CountedRun."""
+        return begin_docs(self.counted(results, stopped))
+
+    def counted(self, results: Sequence[TableResult], stopped: str = "") -> CountedRun:
+        """What Great Expectations is told."""
+        return CountedRun(
+            job=self.job,
+            run_id=self.run_id,
+            at=f"{self.at:%Y-%m-%d %H:%M:%S}",
+            stopped=stopped,
+            tables=[*map(_counted, results)],
+        )
+
+    def write(self, results: Sequence[TableResult], docs: PendingDocs) -> None:
+        """Writes the rows and the pages. They replace the rows of an earlier attempt with the same
+        run_id, and the pages of the run before."""
+        rows = [
+            {
+                "run_id": self.run_id,
+                "at": self.at,
+                "table_name": one.table.name,
+                "table_version": one.version,
+                **verdict.fields,
+            }
+            for one in results
+            for verdict in one.verdicts
+        ]
+        delta.ensure_table(self.lake, QUALITY_RESULTS)
+        same = f"run_id = {DATA_FUSION.literal(self.run_id)}"
+        open_conforming(self.lake, QUALITY_RESULTS).delete(same, WRITER)
+        delta.add_values(self.lake, QUALITY_RESULTS, rows)
+        try:
+            pages = docs.pages()
+        except NoDataDocsError as error:
+            self.progress(f"{error}; {QUALITY_RESULTS.name} has the results")
+        else:
+            self.lake.replace_folder(PAGES, pages)
+
+
+def _counted(result: TableResult) -> CountedTable:
+    rows = result.verdicts[0].evaluated_rows
+    return CountedTable(
+        name=result.suite.name, rows=rows, expectations=[*map(_one, result.verdicts)]
+    )
+
+
+def _one(verdict: ExpectationResult) -> CountedExpectation:
+    expectation = verdict.expectation
+    return CountedExpectation(
+        expectation=expectation.type,
+        columns=[*expectation.columns],
+        kwargs={**expectation.kwargs},
+        meaning=expectation.meaning,
+        action=expectation.action.value,
+        evaluated_rows=verdict.evaluated_rows,
+        unexpected_rows=verdict.unexpected_rows,
+        sample_keys=[*verdict.sample],
+    )
 
 
 def write_left_out(

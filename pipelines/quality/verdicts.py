@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pipelines.lake import Lake
 from pipelines.quality.expectation import ROW_COUNT, Action, Expectation, Suite
@@ -13,9 +13,6 @@ from pipelines.quality.judge import SAMPLE, Judgement
 from pipelines.tables.contract import Contract
 from pipelines.tables.gold import QUALITY_RESULTS
 from replica.errors import CorruptDataError
-
-if TYPE_CHECKING:
-    from great_expectations.core import ExpectationSuiteValidationResult
 
 
 @dataclass(frozen=True)
@@ -47,14 +44,11 @@ class ExpectationResult:
 
 @dataclass(frozen=True)
 class TableResult:
-    """The verdicts on a table at one version, in the order of its suite. result: Great
-    Expectations' own result, for the page; None where Great Expectations did not judge the table,
-    because no row breaks the suite."""
+    """The verdicts on a table at one version, in the order of its suite."""
 
     suite: Suite
     version: int
     verdicts: tuple[ExpectationResult, ...]
-    result: ExpectationSuiteValidationResult | None = None
 
     @property
     def table(self) -> Contract:

@@ -15,6 +15,7 @@ MAY_NAME_THE_INTERPRETER = {
 }
 MAY_START_A_PROCESS = {
     "replica/scan/compiler.py": "python_of",
+    "pipelines/quality/data_docs.py": "python_of",
     "pipelines/spark/java.py": "the user's Java",
     "pipelines/spark/jars.py": "the user's Java",
     "pipelines/spark/jvm.py": "Spark's JVM",

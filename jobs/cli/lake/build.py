@@ -85,6 +85,7 @@ def build_tables(
     from pipelines.lake.lock import locked_in_store
     from pipelines.last_build import last_build
     from pipelines.lineage.job_events import job_events
+    from pipelines.quality.data_docs import start_great_expectations
 
     progress = progress or CommandProgress("build", is_shown=False)
     chosen_engine(engine)
@@ -98,6 +99,7 @@ def build_tables(
             if last is not None and last.still_holds(lake):
                 complain("build: nothing has changed since the last build")
                 return dict(last.rows)
+            start_great_expectations()
             with runner_of("build", lake, engine) as runner, progress.shown():
                 return _build(lake, runner, named, progress)
 

@@ -96,7 +96,7 @@ def run(options: IngestOptions) -> int:
     progress = CommandProgress("ingest", is_shown=not options.json_output)
     captures = _capture_options(options)
     about = captures, hiding, progress, options.verify, options.run_id, options.engine
-    work = _Work(tuple(paths), lake, *about)
+    work = _Work(tuple(paths), lake, *about, options.then_build)
     refuse_foreign(lake)
     check_there(paths)
     if options.dry_run:
@@ -159,11 +159,13 @@ class _Work:
     verify: bool = False
     run_id: str | None = None
     engine: str | None = None
+    then_build: bool = False
 
     def run(self) -> dict[str, int]:
         """Rows added or changed, by table."""
         from pipelines.bronze.captured import holds_all
         from pipelines.lineage.job_events import job_events
+        from pipelines.quality.data_docs import start_great_expectations
 
         with locked(self.lake, waiting("ingest", self.lake)):
             check_whole(self.lake)
@@ -177,6 +179,8 @@ class _Work:
                         complain("ingest: nothing new: the lake has all of it")
                         counts = self.no_rows()
                     else:
+                        if self.then_build:
+                            start_great_expectations()
                         # first, so that nothing is left behind where Spark can't start
                         with (
                             runner_of("ingest", self.lake, self.engine) as runner,

@@ -15,7 +15,7 @@ _ASKED = """
 import os, sys
 asked = []
 sys.addaudithook(lambda event, about: asked.append(event) if event.startswith("socket.") else None)
-import pipelines.quality.validation
+import pipelines.quality.checkpoint
 import great_expectations
 great_expectations.get_context(mode="ephemeral")
 hosts = [event for event in asked if event in ("socket.connect", "socket.getaddrinfo")]

@@ -1,0 +1,42 @@
+"""What a run has counted, as a job tells it to the process of Great Expectations, in JSON.
+
+This module imports nothing, so that this process needs no Spark.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypedDict
+
+
+class CountedExpectation(TypedDict):
+    """How many rows of a table break one expectation. expectation, columns, kwargs, meaning,
+    action: as in pipelines.quality.expectation.Expectation. unexpected_rows: 0 for an expectation
+    about the table as a whole. sample_keys: keys of some of these rows, each as a JSON object."""
+
+    expectation: str
+    columns: list[str]
+    kwargs: dict[str, Any]
+    meaning: str
+    action: str
+    evaluated_rows: int
+    unexpected_rows: int
+    sample_keys: list[str]
+
+
+class CountedTable(TypedDict):
+    """rows: how many rows of the table were judged. expectations: its suite, in order."""
+
+    name: str
+    rows: int
+    expectations: list[CountedExpectation]
+
+
+class CountedRun(TypedDict):
+    """A run of a job. at: its time in UTC, as text. stopped: why it committed nothing, empty where
+    it committed."""
+
+    job: str
+    run_id: str
+    at: str
+    stopped: str
+    tables: list[CountedTable]
