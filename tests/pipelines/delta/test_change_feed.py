@@ -7,15 +7,15 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
-from pyspark.sql import SparkSession
 
 from pipelines import delta
 from pipelines.delta import Lake
+from pipelines.delta.publish import publish
 from pipelines.feeds.change_feed import ChangeFeed
 from pipelines.feeds.values import Feed
+from pipelines.stages.output import Output, Replaced
+from pipelines.stages.pins import Pins
 from pipelines.tables.contract import Column, Contract
-
-pytestmark = pytest.mark.spark
 
 COLUMNS = (
     Column("topic", "string", "The topic.", nullable=False),
@@ -49,78 +49,44 @@ def changes(lake: Lake, version: int) -> set[tuple[str, str, int | None, int | N
     return found
 
 
-def _files(lake: Lake, *rows: tuple[str, int | None, int | None]) -> list[delta.NewFile]:
-    """Data files of these rows in the table's folder, one for each, which no commit names."""
-    files = []
-    for row in rows:
-        columns = dict(zip(LEADERS.column_names, ([value] for value in row), strict=True))
-        table = pa.table(columns, LEADERS.arrow_schema)
-        file = delta.WriteTarget.of(lake, LEADERS).write(table.to_batches())
-        assert file is not None
-        files.append(file)
-    return files
+def rows_of(*rows: tuple[str, int | None, int | None]) -> pa.Table:
+    cells = [dict(zip(LEADERS.column_names, row, strict=True)) for row in rows]
+    return pa.Table.from_pylist(cells, LEADERS.arrow_schema)
 
 
-def test_a_tables_content_is_replaced_by_what_changed_of_it(
-    spark: SparkSession, lake: Lake
-) -> None:
+def test_a_reader_of_the_feed_is_told_what_a_build_changed(lake: Lake) -> None:
     delta.ensure_table(lake, LEADERS)
-    first = _files(lake, ("kept", 1, None), ("moved", None, 1), ("gone", 3, 1))
-
-    delta.replace_by_files(spark, lake, LEADERS, first)
-    version = opened(lake).version()
-    assert changes(lake, version) == {
+    before = rows_of()
+    for build, after in enumerate(
+        (
+            rows_of(("kept", 1, None), ("moved", None, 1), ("gone", 3, 1)),
+            rows_of(("kept", 1, None), ("moved", None, None), ("new", 1, 2)),
+        )
+    ):
+        out = Output(Pins(lake, {}), Replaced(()))
+        out.put_changes(LEADERS, before, after)
+        publish(lake, LEADERS, out.made, build, build)
+        before = after
+    assert changes(lake, 1) == {
         ("insert", "kept", 1, None),
         ("insert", "moved", None, 1),
         ("insert", "gone", 3, 1),
     }
-
-    again = _files(lake, ("gone", 3, 1), ("moved", None, 1), ("kept", 1, None))
-    delta.replace_by_files(spark, lake, LEADERS, again)
-    assert opened(lake).version() == version, "a commit in which nothing changed"
-
-    news = _files(lake, ("kept", 1, None), ("moved", None, None), ("new", 1, 2))
-    delta.replace_by_files(spark, lake, LEADERS, news)
-    assert changes(lake, version + 1) == {
+    assert changes(lake, 2) == {
         ("update_preimage", "moved", None, 1),
         ("update_postimage", "moved", None, None),
         ("delete", "gone", 3, 1),
         ("insert", "new", 1, 2),
     }
     feed = ChangeFeed(lake.path_of(LEADERS), Feed(LEADERS, key=("topic",)))
-    assert [(c.op, c.row["topic"]) for c in feed.changes(version + 1)] == [
+    assert [(c.op, c.row["topic"]) for c in feed.changes(2)] == [
         ("insert", "new"),
         ("delete", "gone"),
         ("update", "moved"),
     ]
-    rows = {tuple(row) for row in delta.read(spark, lake, LEADERS).collect()}
-    assert rows == {("kept", 1, None), ("moved", None, None), ("new", 1, 2)}
 
 
-@pytest.mark.slow
-def test_files_that_tasks_wrote_become_an_empty_tables_and_later_only_what_they_change(
-    spark: SparkSession, lake: Lake
-) -> None:
-    delta.ensure_table(lake, LEADERS)
-    folder = Path(lake.path_of(LEADERS))
-    first = _files(lake, ("kept", 1, None), ("gone", 3, 1))
-    delta.replace_by_files(spark, lake, LEADERS, first)
-    version = opened(lake).version()
-    assert changes(lake, version) == {("insert", "kept", 1, None), ("insert", "gone", 3, 1)}
-    assert {one.name for one in first} == {path.name for path in folder.glob("*.parquet")}
-
-    news = _files(lake, ("kept", 1, None), ("new", 1, 2))
-    delta.replace_by_files(spark, lake, LEADERS, news)
-    assert changes(lake, version + 1) == {("delete", "gone", 3, 1), ("insert", "new", 1, 2)}
-    assert not any((folder / one.name).exists() for one in news)
-
-    delta.replace_by_files(spark, lake, LEADERS, [])
-    assert opened(lake).to_pyarrow_table().num_rows == 0
-
-
-def test_a_table_of_an_older_release_gets_its_change_feed_and_retention(
-    spark: SparkSession, lake: Lake
-) -> None:
+def test_a_table_of_an_older_release_gets_its_change_feed_and_retention(lake: Lake) -> None:
     delta.ensure_table(lake, PLAIN)
     assert opened(lake).metadata().configuration == {"delta.checkpointInterval": "10"}
 

@@ -134,15 +134,15 @@ def test_rows_of_the_driver_are_added_and_found_by_a_condition(
 def test_of_two_writers_that_saw_the_same_version_the_second_fails(
     lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    opened = committing.open_table
+    opened = committing.open_conforming
 
-    def opened_before_another_write(uri: str, version: int | None) -> Any:
-        table = opened(uri, version)
-        monkeypatch.setattr(committing, "open_table", opened)
+    def opened_before_another_write(*arguments: Any) -> Any:
+        table = opened(*arguments)
+        monkeypatch.setattr(committing, "open_conforming", opened)
         delta.add_values(lake, EVENTS, values(1), "app")
         return table
 
-    monkeypatch.setattr(committing, "open_table", opened_before_another_write)
+    monkeypatch.setattr(committing, "open_conforming", opened_before_another_write)
     with pytest.raises(CommitFailedError) as error:
         delta.add_values(lake, EVENTS, values(1), "app")
     assert isinstance(meaning_of(str(error.value), lake), BusyError)
