@@ -40,14 +40,15 @@ class Action(StrEnum):
     def unless(
         self,
         meaning: str,
-        condition: str,
+        condition: str | Callable[..., bool],
         columns: tuple[str, ...],
-        predicate: Callable[..., bool] | None = None,
     ) -> Expectation:
         """An expectation of type ROW with this action. condition: SQL that Spark and DataFusion
-        understand alike; a row for which it is NULL breaks it. predicate: as in Expectation; with
-        it the condition is Spark's SQL."""
-        return Expectation(ROW, columns, {"condition": condition}, self, meaning, predicate)
+        understand alike, and a row for which it is NULL breaks it; or what SQL can't say, as in
+        Expectation.predicate."""
+        predicate = None if isinstance(condition, str) else condition
+        told = condition if isinstance(condition, str) else condition.__name__
+        return Expectation(ROW, columns, {"condition": told}, self, meaning, predicate)
 
 
 @dataclass(frozen=True)
@@ -56,8 +57,8 @@ class Expectation:
     arguments except the columns.
 
     columns: the columns that the expectation is about; none for the table as a whole. meaning: a
-    sentence that holds for every good row. predicate: set for a condition that only Spark's SQL can
-    express: the same condition as a Python function of the values of `columns`.
+    sentence that holds for every good row. predicate: set for a condition that SQL can't express: a
+    function of the values of `columns`.
     """
 
     type: str
@@ -69,8 +70,9 @@ class Expectation:
 
     def __post_init__(self) -> None:
         # we write the expectations: a mistake in one is a bug, which the import shows
-        # only a condition tells which rows break it
-        assert self.type == ROW or self.action is not Action.QUARANTINE, self.meaning
+        # only a condition in SQL tells which rows break it
+        has_sql = self.type == ROW and self.predicate is None
+        assert has_sql or self.action is not Action.QUARANTINE, self.meaning
         assert self.columns or self.type == ROW_COUNT, self.meaning
         assert self.meaning, self.type
 

@@ -202,7 +202,8 @@ class _Counts:
 
     @property
     def _cluster(self) -> str:
-        return "cluster_id" if "cluster_id" in self.suite.contract.column_names else "''"
+        there = "cluster_id" in self.suite.contract.column_names
+        return "coalesce(cluster_id, '')" if there else "''"
 
     def _judgement(
         self, row: Mapping[str, Any], by_predicate: Mapping[int, Mapping[str, list[str]]]

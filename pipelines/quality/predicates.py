@@ -1,8 +1,5 @@
-"""Conditions on one value that delta-rs's SQL can't express, as functions of the value.
-
-Each function gives the same result as the Spark SQL that stands beside it in a suite: True where
-the value satisfies the condition, False where the condition is false or NULL.
-"""
+"""Conditions on one value that SQL can't express alike for Spark and DataFusion, as functions of
+the value: True where the value satisfies the condition."""
 
 from __future__ import annotations
 

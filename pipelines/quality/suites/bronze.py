@@ -152,11 +152,8 @@ REPLICA_STATE = suite(
     bronze.REPLICA_STATE,
     WARN.unless(
         "epochs and offsets of leader-epoch-checkpoint ascend",
-        "coalesce(size(leader_epochs), 0) < 2 OR forall(sequence(1, size(leader_epochs) - 1), "
-        "i -> get(leader_epochs, i).epoch > get(leader_epochs, i - 1).epoch AND "
-        "get(leader_epochs, i).start_offset >= get(leader_epochs, i - 1).start_offset)",
+        epochs_ascend,
         ("leader_epochs",),
-        predicate=epochs_ascend,
     ),
     STOP.unless(
         "no more index entries are wrong than there are",

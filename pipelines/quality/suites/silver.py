@@ -43,10 +43,8 @@ VOTER_SETS = suite(
     one_of("source", ("kraft_voters", "snapshot", "leader_change", "quorum_state")),
     WARN.unless(
         "a voter set has voters, each of them once",
-        "size(voters) > 0 AND size(array_distinct(transform(voters, "
-        "v -> struct(v.voter_id, v.directory_id)))) = size(voters)",
+        voters_once,
         ("voters",),
-        predicate=voters_once,
     ),
     STOP.unless(
         "only quorum-state names voters without an offset",

@@ -9,10 +9,12 @@ from typing import Any
 
 from pipelines.quality.expectation import ROW, Suite
 from pipelines.quality.suites import SUITES
+from pipelines.tables.silver import LOG_RUNS
 
 T0 = datetime(2026, 1, 1, tzinfo=UTC)
 T1 = T0 + timedelta(hours=1)
 
+_HOLDER_FIELDS = LOG_RUNS.arrow_schema.field("holders").type.value_type.num_fields
 _REPLICA = {"cluster_id": "c", "node_id": 1, "directory_id": "d"}
 _BATCH = {**_REPLICA, "base_offset": 10, "leader_epoch": 2, "crc": 7}
 _SNAPSHOT = {**_REPLICA, "end_offset": 10, "epoch": 2, "content_sha256": "s"}
@@ -106,6 +108,24 @@ _LAYERS: Mapping[str, Example] = {
             {
                 **{"capture_id": "i", **_REPLICA, "rule": "leftover", "severity": "info"},
                 **{"file": "f", "message": "m"},
+            },
+        )
+    ),
+    "silver.log_runs": Example(
+        (
+            {
+                **{"cluster_id": "c", "base_offset": 5, "last_offset": 9, "leader_epoch": 1},
+                **{"crc": 7, "is_control": False, "batches": 2, "record_count": 5},
+                **{"size_bytes": 99, "holders": [(None,) * _HOLDER_FIELDS]},
+            },
+        )
+    ),
+    "silver.capture_groups": Example(
+        (
+            {
+                **{"cluster_id": "c", "capture_group": "g", "captured_at": T0, "ingest_seq": 1},
+                **{"branch_start": 5, "branch_end": 9, "branch": [], "branch_parts": []},
+                **{"overruled": [], "contested": [], "epochs": [], "pairs": [], "progress": []},
             },
         )
     ),
@@ -295,6 +315,10 @@ BROKEN: tuple[tuple[str, str, Example], ...] = (
     _of("bronze.replica_state", "epochs and offsets", leader_epochs=[(2, 0), (1, 5)]),
     _of("bronze.replica_state", "epochs and offsets", leader_epochs=[(1, 5), (2, 0)]),
     _of("bronze.replica_state", "no more index entries", index_mismatches=4),
+    _of("silver.log_runs", "a run has offsets", last_offset=4),
+    _of("silver.log_runs", "a run has offsets", base_offset=-1),
+    _of("silver.log_runs", "a replica holds it", holders=[]),
+    _of("silver.capture_groups", "a branch ends", branch_end=4),
     _of("silver.leader_epochs", "an epoch is known", in_batches=False),
     _of("silver.leader_epochs", "an epoch ends", end_offset=-1),
     _of("silver.leader_epochs", "a later epoch starts", 1, start_offset=0),

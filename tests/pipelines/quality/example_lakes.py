@@ -45,6 +45,22 @@ def lake_of_example(folder: Path, suite: Suite, example: Example) -> tuple[Lake,
     return lake_of(folder, tables), list(tables)
 
 
+def tables_of_example(suite: Suite, example: Example) -> dict[Contract, pa.Table]:
+    """The rows of the suite's table, and of the one that it joins, in types that may all be NULL.
+    Rows of the latter have what an example doesn't say of the table's own good row."""
+    rows = {suite.contract: _table(suite.contract, example.rows)}
+    if suite.joined is not None:
+        other = suite.joined.contract
+        good = GOOD[other.name].rows[0]
+        rows[other] = _table(other, [good | row for row in example.other])
+    return rows
+
+
+def _table(contract: Contract, rows: Iterable[Row]) -> pa.Table:
+    schema = loose(contract).arrow_schema
+    return pa.Table.from_pylist([values_of(row, schema) for row in rows], schema)
+
+
 def lake_of_bronze(folder: Path, **changed: Mapping[str, Any]) -> Lake:
     """All tables of bronze with rows that hold to every suite, but for the columns that are changed
     in the first row of a table, which is named without the schema."""

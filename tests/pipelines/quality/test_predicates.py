@@ -1,8 +1,7 @@
-"""A condition in Python is true where the Spark SQL beside it in its suite is true."""
+"""Conditions that are functions: which values satisfy them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -11,33 +10,24 @@ from pyspark.sql import SparkSession
 from pipelines.quality.predicates import epochs_ascend, is_json_or_null, voters_once
 from pipelines.quality.suites import SUITES
 
-_EPOCHS = [
+_Entry = tuple[int | None, int | None]
+"""An epoch and its start_offset."""
+_ASCENDING: list[list[_Entry | None] | None] = [
     None,
     [],
     [(1, 0)],
     [(1, None)],
     [None],
     [(1, 0), (2, 0)],
+    [(1, 0), (2, 5), (3, 5)],
+]
+_NOT_ASCENDING: list[list[_Entry | None]] = [
     [(1, 0), (1, 5)],
     [(1, 5), (2, 4)],
     [(1, 0), (None, 5)],
     [(1, None), (2, 5)],
     [(1, 0), None],
-    [(1, 0), (2, 5), (3, 5)],
     [(1, 0), (3, 5), (2, 6)],
-]
-_VOTERS = [
-    None,
-    [],
-    [None],
-    [None, None],
-    [None, (None, None, 1)],
-    [(1, "d", 0)],
-    [(1, None, 0)] * 2,
-    [(1, "d", 0), (1, "e", 0)],
-    [(1, "d", 0), (2, "d", 0)],
-    [(1, "d", 0), (1, "d", 1)],
-    [(1, None, 0), (1, None, 1)],
 ]
 _TEXTS = [
     None,
@@ -88,19 +78,32 @@ _BEHIND = ["1 2", "{} x", "{}}"]
 """Text behind JSON, of which Spark takes no notice."""
 
 
-@pytest.mark.parametrize("entries", [None, [], [{"epoch": 1, "start_offset": None}]])
-def test_fewer_than_two_epochs_ascend(entries: list[dict[str, Any]] | None) -> None:
-    assert epochs_ascend(entries)
+def _entries(values: list[_Entry | None] | None) -> list[dict[str, Any] | None] | None:
+    if values is None:
+        return None
+    names = ("epoch", "start_offset")
+    return [None if one is None else dict(zip(names, one, strict=True)) for one in values]
 
 
-def test_an_epoch_without_a_value_does_not_ascend() -> None:
-    assert not epochs_ascend([{"epoch": 1, "start_offset": 0}, None])
+@pytest.mark.parametrize("values", _ASCENDING)
+def test_epochs_ascend_where_each_is_larger_and_starts_no_earlier(
+    values: list[_Entry | None] | None,
+) -> None:
+    assert epochs_ascend(_entries(values))
+
+
+@pytest.mark.parametrize("values", _NOT_ASCENDING)
+def test_epochs_that_go_back_or_lack_a_value_do_not_ascend(values: list[_Entry | None]) -> None:
+    assert not epochs_ascend(_entries(values))
 
 
 def test_the_same_id_in_two_directories_is_two_voters() -> None:
     assert voters_once([{"voter_id": 1, "directory_id": name} for name in ("d", "e")])
     assert not voters_once([{"voter_id": 1, "directory_id": None}] * 2)
     assert not voters_once([])
+    assert not voters_once(None)
+    assert voters_once([None])
+    assert not voters_once([None, {"voter_id": None, "directory_id": None}])
 
 
 @pytest.mark.parametrize("text", _BEHIND)
@@ -108,7 +111,7 @@ def test_text_behind_json_is_no_json(text: str) -> None:
     assert not is_json_or_null(text)
 
 
-def test_every_condition_that_only_spark_can_say_has_a_predicate_of_this_module() -> None:
+def test_every_condition_that_sql_cannot_say_is_tested_here() -> None:
     found = {
         one.predicate
         for suite in SUITES.values()
@@ -119,43 +122,9 @@ def test_every_condition_that_only_spark_can_say_has_a_predicate_of_this_module(
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize(
-    ("table", "column", "ddl", "values"),
-    [
-        (
-            "bronze.replica_state",
-            "leader_epochs",
-            "array<struct<epoch:int,start_offset:bigint>>",
-            _EPOCHS,
-        ),
-        (
-            "silver.voter_sets",
-            "voters",
-            "array<struct<voter_id:int,directory_id:string,other:int>>",
-            _VOTERS,
-        ),
-        ("gold.metadata_history", "value", "string", _TEXTS),
-    ],
-)
-def test_a_predicate_says_what_spark_says(
-    spark: SparkSession, table: str, column: str, ddl: str, values: Sequence[Any]
-) -> None:
-    (one,) = (
-        one
-        for one in SUITES[table].expectations
-        if one.predicate is not None and one.columns == (column,)
-    )
-    predicate: Callable[[Any], bool] = one.predicate
-    rows = spark.createDataFrame([(value,) for value in values], f"{column} {ddl}")
-    condition = f"coalesce({one.kwargs['condition']}, false) AS satisfied"
-    told = rows.selectExpr(column, condition).collect()
-    found = [predicate(_plain(row[column])) for row in told]
-    differing = [(row, own) for row, own in zip(told, found, strict=True) if row.satisfied != own]
-    assert differing == []
-    assert {True, False} == set(found)
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, list):
-        return [None if one is None else one.asDict() for one in value]
-    return value
+def test_what_is_json_is_what_spark_makes_a_variant_of(spark: SparkSession) -> None:
+    rows = spark.createDataFrame([(value,) for value in _TEXTS], "value string")
+    told = rows.selectExpr("value", "value IS NULL OR try_parse_json(value) IS NOT NULL AS is_json")
+    found = {row.value: row.is_json for row in told.collect()}
+    assert {value: is_json_or_null(value) for value in _TEXTS} == found
+    assert {True, False} == set(found.values())

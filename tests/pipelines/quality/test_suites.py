@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
+import pyarrow as pa
 import pytest
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+from datafusion import SessionContext
+from pyspark.sql import SparkSession
 
-from pipelines.quality.expectation import BETWEEN, IN_SET, ROW, Action, Expectation, Suite
-from pipelines.quality.gate import broken_rows, is_satisfied, judged_rows
+from pipelines.quality.expectation import (
+    BETWEEN,
+    IN_SET,
+    ROW_COUNT,
+    Action,
+    Expectation,
+    Suite,
+)
+from pipelines.quality.judge import Answer, judge_layer, judge_stored
+from pipelines.quality.suite_sql import broken_count, judged_rows, table_name
 from pipelines.quality.suites import SUITES
+from pipelines.quality.verdicts import summed
 from pipelines.tables.bronze import BRONZE
 from pipelines.tables.contract import Contract
 from pipelines.tables.gold import GOLD
 from pipelines.tables.silver import SILVER
 from tests.pipelines.quality.broken_rows import BROKEN, GOOD, Example, all_examples, conditions
-from tests.pipelines.quorums import frame
-
-_MARKED = ("cluster_id", "capture_id")
+from tests.pipelines.quality.example_lakes import tables_of_example, whole_example
 
 
 def test_every_table_of_a_build_has_a_suite() -> None:
@@ -64,77 +70,83 @@ def test_only_conditions_can_leave_rows_out() -> None:
         Expectation(IN_SET, ("kind",), {"value_set": ["a"]}, Action.QUARANTINE, "one of")
 
 
-@pytest.mark.spark
 @pytest.mark.parametrize("name", SUITES)
-def test_rows_break_the_conditions_that_they_are_made_to_break(
-    spark: SparkSession, name: str
-) -> None:
+def test_rows_break_the_expectations_that_they_are_made_to_break(name: str) -> None:
     suite = SUITES[name]
     required = [column.name for column in suite.contract.columns if not column.nullable]
     examples = [
         *all_examples(name),
-        ("no value is missing", GOOD[name].changed(**{required[-1]: None})),
+        *(("no value is missing", GOOD[name].changed(**{one: None})) for one in required),
         ("keys are unique", replace(GOOD[name], rows=(*GOOD[name].rows, GOOD[name].rows[0]))),
+        *(
+            (one.meaning, _breaking(suite, one))
+            for one in suite.own
+            if one.type in (IN_SET, BETWEEN)
+        ),
     ]
-    broken = _broken(spark, suite, [example for _, example in examples])
-    for number, (beginning, _) in enumerate(examples):
+    for beginning, example in examples:
+        rows = tables_of_example(suite, example)
+        judged = judge_layer(rows)[suite.contract]
+        found = summed(suite, 0, judged.judgements).verdicts
+        broken = {one.expectation.meaning: one for one in found if not one.success}
         if beginning is None:
-            assert broken[number] == set()
-        else:
-            assert any(one.startswith(beginning) for one in broken[number]), (beginning, number)
+            assert broken == {}
+            assert judged.admitted.num_rows == len(example.rows)
+            assert sum(one.row_count for one in judged.judgements) == len(example.rows)
+            continue
+        (one,) = (one for meaning, one in broken.items() if meaning.startswith(beginning))
+        assert 1 <= one.unexpected_rows <= len(example.rows)
+        assert 1 <= len(one.sample) <= one.unexpected_rows
+        leaves_out = {r for r, v in broken.items() if v.expectation.action is Action.QUARANTINE}
+        assert {row.reason for row in judged.left_out} == leaves_out
+        assert (judged.admitted.num_rows < len(example.rows)) == bool(leaves_out)
+
+
+def test_a_table_with_too_few_rows_breaks_its_suite() -> None:
+    suite = SUITES["bronze.captures"]
+    found = summed(
+        suite, 0, judge_layer(tables_of_example(suite, Example((), ())))[suite.contract].judgements
+    )
+    assert [one.expectation.type for one in found.broken(Action.STOP)] == [ROW_COUNT]
+
+
+def test_a_derived_column_says_where_rows_without_a_value_are_in_an_order() -> None:
+    """Spark has NULL first where nothing is said, DataFusion last."""
+    for suite in SUITES.values():
+        joined = {} if suite.joined is None else suite.joined.columns
+        for sql in (*suite.derived.values(), *joined.values()):
+            assert sql.count("ORDER BY") == sql.count(" NULLS FIRST"), sql
+
+
+def _breaking(suite: Suite, expectation: Expectation) -> Example:
+    (column,) = expectation.columns
+    least = expectation.kwargs.get("min_value", 0)
+    bad = "no known value" if expectation.type == IN_SET else least - 1
+    return GOOD[suite.name].changed(**{column: bad})
 
 
 @pytest.mark.spark
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SUITES)
-def test_the_one_query_of_a_layer_misses_nothing_that_great_expectations_finds(
+def test_spark_understands_the_sql_of_a_suite_and_counts_the_same(
     spark: SparkSession, name: str
 ) -> None:
-    from pipelines.quality.validation import Validation
-
     suite = SUITES[name]
-    for _, example in all_examples(name):
-        tables = {suite.contract.table_name: frame(spark, suite.contract, [*example.rows])}
-        if suite.joined is not None:
-            other = frame(spark, suite.joined.contract, [*example.other])
-            tables[suite.joined.contract.table_name] = other
-        rows = judged_rows(spark, suite, tables)
-        counts = broken_rows([(suite, rows)])[name]
-        verdicts = Validation().judge(suite, rows, 0, len(example.rows)).verdicts
-        missed = [
-            one.expectation.meaning
-            for count, one in zip(counts, verdicts, strict=True)
-            if count == 0 and not one.success
-        ]
-        # not the other way round: it takes a condition on a column of NULLs alone for kept
-        assert missed == []
+    rows = tables_of_example(suite, whole_example(name))
+    for contract, some in rows.items():
+        spark.createDataFrame(some).createOrReplaceTempView(table_name(contract.name))
+    in_sql = [n for n, one in enumerate(suite.expectations) if one.predicate is None]
+    counts = ", ".join(f"{broken_count(suite.expectations[n])} AS c{n}" for n in in_sql)
+    (told,) = spark.sql(f"SELECT {counts} FROM ({judged_rows(suite)})").collect()
+    judgements, _ = judge_stored(_answers(rows), [suite.contract], {})
+    found = summed(suite, 0, judgements).verdicts
+    assert {n: told[f"c{n}"] for n in in_sql if suite.expectations[n].columns} == {
+        n: found[n].unexpected_rows for n in in_sql if suite.expectations[n].columns
+    }
 
 
-def _broken(spark: SparkSession, suite: Suite, examples: list[Example]) -> Mapping[int, set[str]]:
-    """What each example breaks, by its number: all of them judged by one query."""
-    rows = [_marked(row, n) for n, one in enumerate(examples) for row in one.rows]
-    tables = {suite.contract.table_name: _numbered(spark, suite.contract, rows)}
-    if suite.joined is not None:
-        other = [_marked(row, n) for n, one in enumerate(examples) for row in one.other]
-        tables[suite.joined.contract.table_name] = frame(spark, suite.joined.contract, other)
-    judged = judged_rows(spark, suite, tables)
-    expected = [one for one in suite.expectations if one.type == ROW]
-    told = judged.select(
-        "number", *(is_satisfied(one).alias(str(i)) for i, one in enumerate(expected))
-    ).collect()
-    broken: dict[int, set[str]] = defaultdict(set)
-    for row in told:
-        broken[row.number] |= {one.meaning for i, one in enumerate(expected) if not row[str(i)]}
-    return broken
-
-
-def _marked(row: dict[str, Any], number: int) -> dict[str, Any]:
-    """The row in a cluster, or a capture, of its example's own."""
-    return row | {name: f"{number}" for name in _MARKED if row.get(name)} | {"number": number}
-
-
-def _numbered(spark: SparkSession, contract: Contract, rows: list[dict[str, Any]]) -> DataFrame:
-    """With the number of the example: windows and joins go by keys, so each has its own."""
-    return frame(spark, contract, rows).withColumn(
-        "number", F.coalesce(*(F.col(n) for n in _MARKED if n in contract.column_names)).cast("int")
-    )
+def _answers(rows: Mapping[Contract, pa.Table]) -> Answer:
+    context = SessionContext()
+    for contract, some in rows.items():
+        context.register_record_batches(table_name(contract.name), [some.to_batches()])
+    return lambda query: (one.to_pyarrow() for one in context.sql(query).execute_stream())

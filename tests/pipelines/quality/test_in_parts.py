@@ -1,0 +1,117 @@
+"""Rows judged in parts, by each way in which tasks read them: the same as judged at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import partial
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+import pytest
+
+from pipelines.lake.delta_rs import newest_versions
+from pipelines.quality.judge import Judgement, judge, judge_files, judge_layer, judge_stored
+from pipelines.quality.suites import SUITES
+from pipelines.quality.verdicts import TableResult, summed
+from pipelines.stages.pins import Pins
+from pipelines.tables.silver import COMMITTED_LOG
+from tests.pipelines.quality.broken_rows import Example
+from tests.pipelines.quality.example_lakes import (
+    lake_of_example,
+    tables_of_example,
+    whole_example,
+)
+
+_WITHOUT_CLUSTER = {name for name, one in SUITES.items() if "cluster_id" not in one.contract.keys}
+
+
+def _known(name: str) -> Example:
+    """Good and broken rows, each of a cluster."""
+    found = whole_example(name)
+    rows = tuple(row for row in found.rows if row.get("cluster_id") is not None)
+    return Example(rows if name not in _WITHOUT_CLUSTER else found.rows, found.other)
+
+
+def _halves(rows: pa.Table) -> Iterator[pa.Table]:
+    """The rows of every other cluster, and those of the others."""
+    clusters = rows["cluster_id"].unique()
+    for some in (clusters[::2], clusters[1::2]):
+        yield rows.filter(pc.is_in(rows["cluster_id"], some))
+
+
+def _sorted(judgements: Iterable[Judgement]) -> list[Judgement]:
+    return sorted(judgements, key=lambda one: one.cluster_id)
+
+
+def _counts(result: TableResult) -> list[tuple[int, int]]:
+    return [(one.evaluated_rows, one.unexpected_rows) for one in result.verdicts]
+
+
+@pytest.mark.parametrize("name", [name for name in SUITES if name not in _WITHOUT_CLUSTER])
+def test_clusters_judged_apart_are_judged_as_together(name: str) -> None:
+    suite = SUITES[name]
+    tables = tables_of_example(suite, _known(name))
+    at_once = judge_layer(tables)[suite.contract]
+    assert any(not one.is_unbroken for one in at_once.judgements)
+    found: list[Judgement] = []
+    left_out = []
+    for rows in _halves(tables[suite.contract]):
+        one = judge_layer({**tables, suite.contract: rows})[suite.contract]
+        found += one.judgements
+        left_out += one.left_out
+    assert _sorted(found) == _sorted(at_once.judgements)
+    assert sorted(map(repr, left_out)) == sorted(map(repr, at_once.left_out))
+    assert _counts(summed(suite, 0, found)) == _counts(summed(suite, 0, at_once.judgements))
+
+
+@pytest.mark.parametrize("name", SUITES)
+def test_rows_of_a_lake_and_of_data_files_are_judged_as_those_in_memory(
+    name: str, tmp_path: Path
+) -> None:
+    suite = SUITES[name]
+    example = _known(name)
+    in_memory = _sorted(judge_layer(tables_of_example(suite, example))[suite.contract].judgements)
+    lake, tables = lake_of_example(tmp_path / "lake", suite, example)
+    names = [one.name for one in tables]
+    pins = Pins(lake, newest_versions(lake, names))
+    stored, _ = judge_stored(partial(pins.answer, names), [suite.contract], {})
+    counts = [(one.cluster_id, one.row_count, one.broken) for one in in_memory]
+    if suite.joined is None:
+        assert [(one.cluster_id, one.row_count, one.broken) for one in _sorted(stored)] == counts
+        files = judge_files(suite.contract, ds.dataset(pins.table(name).file_uris()))
+        told = [(one.cluster_id, one.row_count, one.broken) for one in _sorted(files.judgements)]
+        assert told == counts
+    else:
+        assert sum(one.row_count for one in stored) == sum(one[1] for one in counts)
+
+
+def test_rows_before_those_of_a_part_are_neighbours_but_are_not_judged() -> None:
+    rows = tables_of_example(SUITES[COMMITTED_LOG.name], _chain())[COMMITTED_LOG]
+    whole = judge(COMMITTED_LOG, rows).judgements
+    for at in range(1, rows.num_rows):
+        parts = (judge(COMMITTED_LOG, rows[:at]), judge(COMMITTED_LOG, rows[at - 1 :], 1))
+        assert parts[1].admitted.num_rows == rows.num_rows - at
+        found = [one for part in parts for one in part.judgements]
+        suite = SUITES[COMMITTED_LOG.name]
+        assert summed(suite, 0, found) == summed(suite, 0, whole)
+    alone = [
+        one
+        for at in range(rows.num_rows)
+        for one in judge(COMMITTED_LOG, rows[at : at + 1]).judgements
+    ]
+    assert not any(sum(one.broken) for one in alone), "what is broken is between rows"
+    assert sum(whole[0].broken) == 2
+
+
+def _chain() -> Example:
+    """A gap in a branch, and an epoch that goes back."""
+    told = ((0, 1), (1, 1), (3, 2), (4, 1), (5, 2))
+    return Example(
+        tuple(
+            {"cluster_id": "c", "offset": offset, "leader_epoch": epoch, "crc": 1}
+            | {"commitment": "proven"}
+            for offset, epoch in told
+        )
+    )
