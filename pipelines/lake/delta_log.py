@@ -33,7 +33,8 @@ def refuse_odd_log(folder: str) -> None:
         name = entry.name
         if name.startswith("."):  # Readers pass over these.
             continue
-        if entry.is_dir() or (name[0].isdigit() and not _NUMBERED.fullmatch(name)):
+        is_filled = entry.is_dir() and bool(_entries(entry.path))  # Spark makes empty folders
+        if is_filled or (name[0].isdigit() and not _NUMBERED.fullmatch(name)):
             raise UnreadableFileError(
                 os.path.join(log, name), "kraftlake writes no such thing into a table's log"
             )

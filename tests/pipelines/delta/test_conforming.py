@@ -180,15 +180,17 @@ def test_a_log_with_what_only_some_engines_read_is_refused(lake: Lake) -> None:
         f"{1:020}.checkpoint.{1:010}.{2:010}.parquet",
         f"{1:020}.checkpoint.80a083e8-7026-4e79-81be-64bd76c43a11.json",
         f"{9:020}.x.json",
-        "_sidecars/",
+        "_sidecars/x.parquet",
     ):
         if name:
             place = log_of(lake) / name
-            place.mkdir() if name.endswith("/") else place.write_text("")
+            place.parent.mkdir(exist_ok=True)
+            place.write_text("")
         with pytest.raises(KraftlakeError, match="kraftlake writes no such thing"):
             open_table(uri)
         for place in (log_of(lake) / name,) if name else log_of(lake).glob("*.compacted.json"):
-            place.rmdir() if place.is_dir() else place.unlink()
+            place.unlink()
+    (log_of(lake) / "_staged_commits").mkdir()  # as Spark does
     assert open_table(uri).version() == 1
 
 
