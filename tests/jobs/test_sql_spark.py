@@ -120,7 +120,6 @@ def test_spark_s_own_plan_says_whether_a_query_only_reads(
     "query",
     [
         "SELECT 'INSERT' AS a",
-        "SHOW TABLES IN gold",
         "DESCRIBE gold.divergence_points",
         "EXPLAIN SELECT 1",
         "WITH a AS (SELECT 1 AS n) SELECT (SELECT max(n) FROM a) AS m, '${{env:HOME}}' AS home",
