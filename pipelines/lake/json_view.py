@@ -42,7 +42,7 @@ def json_view(
     uri = lake.table_uri(table)
     try:
         rows = open_table(uri).to_pyarrow_dataset()
-    except (DeltaError, TableNotFoundError, OSError) as error:
+    except (DeltaError, TableNotFoundError, OSError, ValueError) as error:
         raise UnreadableFileError(uri, " ".join(str(error).split())) from error
     absent = [name for name in columns or () if name not in rows.schema.names]
     if absent:

@@ -92,6 +92,16 @@ def test_a_lake_may_have_the_tables_of_the_contracts_and_no_others() -> None:
     assert {one.name for one in TABLES} == NAMES
 
 
+def test_a_data_file_that_is_none_is_told_in_one_line(kraftlake: Kraftlake, lake: Path) -> None:
+    for file in (lake / "gold/findings").glob("*.parquet"):
+        file.write_bytes(b"PAR1" * 5)
+    for words in (("export", "-o", lake.parent / "lake.sql"), ("sql", COUNT)):
+        ended = kraftlake(words[0], "--lake", lake, *words[1:])
+        assert ended.code in (0, 1)  # a count takes the log's word for it
+        assert "internal error" not in ended.err
+        assert len(ended.complaints) == ended.code
+
+
 def test_a_script_of_views_runs_no_name_of_a_stranger_s_column(
     kraftlake: Kraftlake, lake: Path, canary: Path
 ) -> None:

@@ -124,12 +124,13 @@ def query_failures() -> Iterator[None]:
 
 @contextmanager
 def opened_table(lake: Lake, table: str) -> Iterator[DeltaTable]:
-    """Open the lake's table of this name for the block below `with`. Errors of delta-rs when the
-    table is opened, and within the block, become an UnreadableFileError."""
+    """Open the lake's table of this name for the block below `with`. Errors of delta-rs and of
+    Arrow, whose own are ValueErrors, when the table is opened, and within the block, become an
+    UnreadableFileError."""
     uri = lake.table_uri(table)
     try:
         yield open_table(uri)
-    except (DeltaError, TableNotFoundError, OSError) as error:
+    except (DeltaError, TableNotFoundError, OSError, ValueError, NotImplementedError) as error:
         raise UnreadableFileError(uri, line_of(error)) from error
 
 
