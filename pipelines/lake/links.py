@@ -8,8 +8,8 @@ would name a file elsewhere. kraftlake writes none of these.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator
-from urllib.parse import unquote
 
 from pipelines.lake.lake import SCHEMAS, Lake
 from replica.errors import UnreadableFileError, UsageError
@@ -29,15 +29,19 @@ def refuse_links(lake: Lake) -> None:
                 _refuse_odd(lake, inner)
 
 
+_PLAIN = re.compile(r"(_change_data/)?[A-Za-z0-9_][A-Za-z0-9_=.-]*")
+"""The paths that Spark and delta-rs write. Others may be read in several ways: delta-rs takes a
+backslash for a slash."""
+
+
 def refuse_paths_elsewhere(uri: str, paths: Iterable[str]) -> None:
-    """Raises UnreadableFileError where a path in a table's commits leads outside the table's
-    folder. paths: as Delta writes them, a URI relative to that folder, or an absolute one.
+    """Raises UnreadableFileError where a path in a table's commits isn't the plain name of a file
+    in the table's folder.
 
     uri: the table's place, for the message.
     """
     for path in paths:
-        plain = unquote(path)
-        if plain.startswith("/") or ":" in plain or ".." in plain.split("/"):
+        if not _PLAIN.fullmatch(path):
             raise UnreadableFileError(
                 uri, f"its log names the file {path!a}, which is not in the table's folder"
             )

@@ -46,6 +46,8 @@ def commit(lake: Path, path: str) -> None:
         "../../../other.parquet",
         "%2e%2e/%2e%2e/../other.parquet",
         "a/%2E./../../../../other.parquet",
+        "..\\..\\..\\other.parquet",
+        "..%5c..%5C..%5cother.parquet",
         "s3://bucket/other.parquet",
         "http://127.0.0.1:9/other.parquet",
     ],
