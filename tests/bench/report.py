@@ -59,7 +59,7 @@ def _contenders(figures: Figures) -> Iterator[str]:
 
 
 def _into_delta(figures: Figures) -> Iterator[str]:
-    yield from ("", "The same segment into a Delta table, in one warm Spark session, local[2]:")
+    yield from ("", "The same segment by Spark, in one warm session, local[2]:")
     yield from _table(figures, figures.into_delta)
 
 
