@@ -22,6 +22,7 @@ from jobs.cli.asking.sql_views import SPARK_SQL, statements
 from jobs.cli.interrupts import started_spark
 from pipelines.catalog.metastore import IMPLEMENTATION
 from pipelines.delta import register
+from pipelines.spark.connect import refuse_remote
 from pipelines.spark.settings import WAREHOUSE, scratch_warehouse
 from pipelines.tables.of_a_lake import TABLES
 
@@ -50,6 +51,7 @@ def answer(query: LakeQuery) -> QueryResult:
     own = {IMPLEMENTATION: "in-memory", WAREHOUSE: scratch_warehouse()}
     if query.memory is not None:
         own["spark.driver.memory"] = f"{query.memory >> 20}m"
+    refuse_remote("sql --engine spark")  # where its query may do nothing but read
     spark = started_spark("sql", query.lake, own).newSession()
     for name, value in _OWN_SETTINGS.items():
         spark.conf.set(name, value)
