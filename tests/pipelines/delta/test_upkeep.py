@@ -20,7 +20,7 @@ from pipelines.delta.upkeep import LEAST_RETENTION_DAYS, Upkeep, upkeep
 from pipelines.lake.schema_version import write_schema_version
 from pipelines.tables.bronze import DAMAGE
 from pipelines.tables.contract import FEED_RETENTION_DAYS, Column, Contract
-from pipelines.tables.gold import TRUNCATIONS
+from pipelines.tables.gold import LOG_GROWTH
 from tests.jobs.conftest import Ended
 from tests.pipelines.spark_writes import append
 
@@ -133,9 +133,11 @@ def test_the_command_tells_what_it_did_to_each_table(
     lake = Lake(tmp_path / "lake")
     (tmp_path / "lake").mkdir()
     write_schema_version(lake)
-    for contract in (DAMAGE, TRUNCATIONS):
+    for contract in (DAMAGE, LOG_GROWTH):
         delta.ensure_table(lake, contract)
-        rows = spark.range(1).selectExpr(*[f"NULL AS `{one.name}`" for one in contract.columns])
+        rows = spark.range(1).selectExpr(
+            *[f"{'NULL' if one.nullable else 0} AS `{one.name}`" for one in contract.columns]
+        )
         for _ in range(2):
             append(lake, contract, rows)
     capsys.readouterr()
@@ -144,6 +146,6 @@ def test_the_command_tells_what_it_did_to_each_table(
     assert code == 0, ended.err
     assert [(row["table"], row["files"], row["files_after"]) for row in ended.rows] == [
         ("bronze.damage", 2, 1),
-        ("gold.truncations", 2, 1),
+        ("gold.log_growth", 2, 1),
     ]
     assert Path(lake.root, "_ingest.lock").exists(), "an ingest would have waited"
