@@ -20,7 +20,7 @@ from pipelines.delta.upkeep import LEAST_RETENTION_DAYS, Upkeep, upkeep
 from pipelines.lake.schema_version import write_schema_version
 from pipelines.tables.bronze import DAMAGE
 from pipelines.tables.contract import FEED_RETENTION_DAYS, Column, Contract
-from pipelines.tables.gold import LOG_GROWTH
+from pipelines.tables.quorum import LOG_GROWTH
 from tests.jobs.conftest import Ended
 from tests.pipelines.spark_writes import append
 
@@ -135,9 +135,11 @@ def test_the_command_tells_what_it_did_to_each_table(
     write_schema_version(lake)
     for contract in (DAMAGE, LOG_GROWTH):
         delta.ensure_table(lake, contract)
-        rows = spark.range(1).selectExpr(
-            *[f"{'NULL' if one.nullable else 0} AS `{one.name}`" for one in contract.columns]
+        values = (
+            f"CAST({'NULL' if one.nullable else 0} AS {one.type}) AS {one.name}"
+            for one in contract.columns
         )
+        rows = spark.range(1).selectExpr(*values)
         for _ in range(2):
             append(lake, contract, rows)
     capsys.readouterr()
