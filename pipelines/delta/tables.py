@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 import deltalake
-from delta.tables import DeltaTable
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 
 from pipelines.catalog.statements import create_table
 from pipelines.delta.by_spark import check_for_spark
@@ -102,24 +101,38 @@ def merge(
     update: the columns that rows with equal keys get from the source. insert: whether source rows
     whose keys the table lacks are added.
     """
-    check_for_spark(spark, lake, contract)
-    table = DeltaTable.forPath(spark, lake.path_of(contract)).alias("t")
-    builder = table.merge(contract.select(source).alias("s"), keys_equal(contract.keys))
-    changes: dict[str, str | Column] = {name: f"s.{name}" for name in update}
-    if changes:
-        builder = builder.whenMatchedUpdate(set=changes)
+    matched = ", ".join(f"t.{name} = s.{name}" for name in map(SPARK.identifier, update))
+    clauses = [f"WHEN MATCHED THEN UPDATE SET {matched}"] if matched else []
     if insert:
-        builder = builder.whenNotMatchedInsertAll()
-    builder.execute()
+        clauses.append("WHEN NOT MATCHED THEN INSERT *")
+    _merged(spark, lake, contract, contract.select(source), contract.keys, " ".join(clauses))
 
 
 def remove(spark: SparkSession, lake: Lake, contract: Contract, keys: DataFrame) -> int:
     """Deletes the rows that equal some row of `keys` in all its columns. Gives their number."""
-    check_for_spark(spark, lake, contract)
-    table = DeltaTable.forPath(spark, lake.path_of(contract)).alias("t")
-    merging = table.merge(keys.distinct().alias("s"), keys_equal(keys.columns))
-    row = merging.whenMatchedDelete().execute().collect()[0]
+    clause = "WHEN MATCHED THEN DELETE"
+    row = _merged(spark, lake, contract, keys.distinct(), keys.columns, clause)
     return int(row["num_deleted_rows"])
+
+
+def _merged(
+    spark: SparkSession,
+    lake: Lake,
+    contract: Contract,
+    source: DataFrame,
+    keys: Iterable[str],
+    clauses: Sql,
+) -> Row:
+    """Merges by SQL, which every kind of session has. Gives the numbers of changed rows."""
+    check_for_spark(spark, lake, contract)
+    source.createOrReplaceTempView("kraftlake_merged")
+    try:
+        return spark.sql(
+            f"MERGE INTO {identifier(lake.path_of(contract))} AS t USING kraftlake_merged AS s "
+            f"ON {keys_equal(keys)} {clauses}"
+        ).collect()[0]
+    finally:
+        spark.catalog.dropTempView("kraftlake_merged")
 
 
 def vacuum(spark: SparkSession, lake: Lake, contract: Contract) -> None:
@@ -129,7 +142,7 @@ def vacuum(spark: SparkSession, lake: Lake, contract: Contract) -> None:
     """
     check_for_spark(spark, lake, contract)
     with settings(spark, {"spark.databricks.delta.retentionDurationCheck.enabled": "false"}):
-        DeltaTable.forPath(spark, lake.path_of(contract)).vacuum(0)
+        spark.sql(f"VACUUM {identifier(lake.path_of(contract))} RETAIN 0 HOURS")
 
 
 def keys_equal(names: Iterable[str]) -> Sql:

@@ -6,23 +6,26 @@ are deleted after the times of delta.deletedFileRetentionDuration and delta.logR
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import timedelta
-from time import time
+from datetime import UTC, datetime, timedelta
 
-from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 
-from pipelines.delta.by_spark import SparkLog, check_for_spark
+from pipelines.delta.by_spark import check_for_spark
+from pipelines.delta.conforming import open_conforming
 from pipelines.delta.tables import identifier, set_properties
+from pipelines.dialects import Sql
 from pipelines.lake import Lake
 from pipelines.tables.contract import FEED_RETENTION_DAYS, Contract
+from replica.errors import UsageError
 
 LEAST_RETENTION_DAYS = 7
 """Delta's own default: younger files may still be read, or be about to be committed."""
 _FILE_RETENTION = "delta.deletedFileRetentionDuration"
 _CHANGE_FEED = "delta.enableChangeDataFeed"
-_DAY_MS = timedelta(days=1) // timedelta(milliseconds=1)
+_LOG_RETENTION = "delta.logRetentionDuration"
+_DEFAULTS = {_FILE_RETENTION: "interval 1 week", _LOG_RETENTION: "interval 30 days"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,59 +55,59 @@ def upkeep(
     nothing.
     """
     check_for_spark(spark, lake, contract)
-    path = lake.path_of(contract)
-    table = DeltaTable.forPath(spark, path)
-    log = _Log(spark, path)
-    detail = table.detail().collect()[0]
-    feed = detail["properties"].get(_CHANGE_FEED) == "true"
+    table = identifier(lake.path_of(contract))
+    detail = spark.sql(f"DESCRIBE DETAIL {table}").collect()[0]
+    properties = detail["properties"]
+    feed = properties.get(_CHANGE_FEED) == "true"
     least = FEED_RETENTION_DAYS if feed else LEAST_RETENTION_DAYS
-    promised = log.file_retention_days()
+    promised = -(-_span(properties, _FILE_RETENTION) // timedelta(days=1))
     days = max(least, retain_days, promised)
     if dry_run:
-        unneeded = None if days > promised else _unneeded(spark, path)
+        unneeded = None if days > promised else _unneeded(spark, table)
         return Upkeep(days, detail["numFiles"], None, unneeded, None)
     if days > promised:
-        set_properties(spark, path, {_FILE_RETENTION: f"interval {days} days"})
-    compacted = table.optimize().executeCompaction().collect()[0]["metrics"]
+        set_properties(spark, lake.path_of(contract), {_FILE_RETENTION: f"interval {days} days"})
+    compacted = spark.sql(f"OPTIMIZE {table}").collect()[0]["metrics"]
     change = compacted["numFilesAdded"] - compacted["numFilesRemoved"]
-    unneeded = _unneeded(spark, path)
+    unneeded = _unneeded(spark, table)
     if unneeded:  # VACUUM writes two entries to the log even where there is nothing to delete
-        spark.sql(f"VACUUM {identifier(path)}")
-    return Upkeep(days, detail["numFiles"], detail["numFiles"] + change, unneeded, log.clean_up())
+        spark.sql(f"VACUUM {table}")
+    deleted = _clean_log(spark, lake, contract, _span(properties, _LOG_RETENTION))
+    return Upkeep(days, detail["numFiles"], detail["numFiles"] + change, unneeded, deleted)
 
 
-def _unneeded(spark: SparkSession, path: str) -> int:
-    found = spark.sql(f"VACUUM {identifier(path)} DRY RUN")
+def _span(properties: Mapping[str, str], name: str) -> timedelta:
+    """A span of time of the table's properties, or Delta's default. Raises UsageError for a unit
+    that Delta doesn't take."""
+    text = properties.get(name, _DEFAULTS[name])
+    _, number, unit = text.split()
+    try:
+        return timedelta(**{unit.removesuffix("s") + "s": int(number)})
+    except TypeError:
+        raise UsageError(f"{name} = {text!a}: no span of weeks, days, hours, ...") from None
+
+
+def _unneeded(spark: SparkSession, table: Sql) -> int:
+    found = spark.sql(f"VACUUM {table} DRY RUN")
     return found.where("path LIKE '%.parquet'").count()  # VACUUM names folders, too
 
 
-class _Log(SparkLog):
-    """The log, for what VACUUM and OPTIMIZE do not do."""
+def _clean_log(spark: SparkSession, lake: Lake, contract: Contract, retention: timedelta) -> int:
+    """Deletes expired entries, as Delta does at every tenth commit, which some tables never
+    reach. Gives their number.
 
-    def __init__(self, spark: SparkSession, path: str) -> None:
-        super().__init__(spark, path)
-        self._table = DeltaTable.forPath(spark, path)
+    Entries from which newer versions are made stay, whatever their age.
+    """
+    before = _commit_times(spark, lake, contract)
+    if datetime.now(UTC) - datetime.fromtimestamp(min(before) / 1000, UTC) <= retention:
+        return 0
+    table = open_conforming(lake, contract)
+    table.create_checkpoint()
+    table.cleanup_metadata()
+    return len(before) - len(_commit_times(spark, lake, contract))
 
-    def file_retention_days(self) -> int:
-        """The days of the table's properties, or Delta's default, rounded up to whole days."""
-        retention = self.delta_log.tombstoneRetentionMillis(self.snapshot().metadata())
-        return -(-int(retention) // _DAY_MS)
 
-    def clean_up(self) -> int:
-        """Deletes expired entries, as Delta does at every tenth commit, which some tables never
-        reach. Gives their number.
-
-        Entries from which newer versions are made stay, whatever their age.
-        """
-        snapshot = self.snapshot()
-        retention = int(self.log.deltaRetentionMillis(snapshot.metadata()))
-        before = self._commit_times()
-        if 1000 * time() - min(before) <= retention:
-            return 0
-        self.log.checkpointAndCleanUpDeltaLog(snapshot, self.jvm.scala.Option.empty())
-        return len(before) - len(self._commit_times())
-
-    def _commit_times(self) -> list[int]:
-        """The times (ms since the epoch) of the commits whose entries still exist."""
-        times = self._table.history().selectExpr("unix_millis(timestamp) AS at").collect()
-        return [row["at"] for row in times]
+def _commit_times(spark: SparkSession, lake: Lake, contract: Contract) -> list[int]:
+    """The times (ms since the epoch) of the commits whose entries still exist."""
+    history = spark.sql(f"DESCRIBE HISTORY {identifier(lake.path_of(contract))}")
+    return [row["at"] for row in history.selectExpr("unix_millis(timestamp) AS at").collect()]

@@ -11,7 +11,6 @@ from __future__ import annotations
 import pickle
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby, pairwise
@@ -24,6 +23,7 @@ import pyarrow as pa
 from pipelines.runners.attempt import Attempted, attempt
 from pipelines.runners.runner import Runner
 from pipelines.runners.stage import Result, Stage, Unit
+from pipelines.spark.classic import described, parallelism
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -45,7 +45,7 @@ class SparkRunner(Runner):
     @staticmethod
     def of(spark: SparkSession) -> SparkRunner:
         """The runner of a session."""
-        cores = _parallelism(spark)
+        cores = parallelism(spark)
         return SparkRunner(f"Spark {spark.version}, {cores} cores", cores, spark)
 
     def tasks_of(self, stage: Stage[Unit, Result], units: Sequence[Unit]) -> int:
@@ -55,7 +55,7 @@ class SparkRunner(Runner):
         packs = self._packed(stage, units)
         work = partial(_work, function=stage.function, packs=packs)
         tasks = self.spark.range(0, len(packs), 1, len(packs))
-        with _described(self.spark, f"{stage.name}: {len(units)} units ({stage.grain})"):
+        with described(self.spark, f"{stage.name}: {len(units)} units ({stage.grain})"):
             rows = tasks.mapInArrow(work, _ATTEMPTED_DDL).toArrow()
         found = sorted(zip(rows["number"].to_pylist(), rows["attempted"].to_pylist(), strict=True))
         for _, attempted in found:
@@ -88,7 +88,7 @@ class SparkRunner(Runner):
         tasks = self.spark.range(0, len(packs), 1, len(packs)).mapInArrow(spreading, ddl)
         tasks = tasks.repartition(len(groups), "group").sortWithinPartitions("group", *order)
         started = time.monotonic()
-        with _described(self.spark, f"{walk.name}: {len(groups)} units ({walk.grain})"):
+        with described(self.spark, f"{walk.name}: {len(groups)} units ({walk.grain})"):
             found = tasks.mapInArrow(walking, _ATTEMPTED_DDL).toArrow()
         results = self._results(found, len(groups))
         for one in results:
@@ -215,30 +215,3 @@ def _of_one_group(
         for start, end in pairwise(cuts):
             if start < end:
                 yield int(groups[start]), batch.slice(start, end - start)
-
-
-def _parallelism(spark: SparkSession) -> int:
-    """How many tasks run side by side."""
-    told = spark.conf.get("spark.kraftlake.parallelism", None)
-    if told is not None:
-        return int(told)
-    with suppress(Exception):  # Spark Connect has no context
-        return int(spark.sparkContext.defaultParallelism)
-    return int(spark.conf.get("spark.default.parallelism", "2") or 2)
-
-
-@contextmanager
-def _described(spark: SparkSession, text: str) -> Iterator[None]:
-    """The Spark jobs of this context have a description in Spark's UI and event log."""
-    try:
-        context = spark.sparkContext
-    except Exception:  # noqa: BLE001 - Spark Connect has no context
-        spark.addTag("kraftlake")
-        yield
-        spark.removeTag("kraftlake")
-        return
-    context.setJobDescription(text)
-    try:
-        yield
-    finally:
-        context.setJobDescription(None)  # type: ignore[arg-type]

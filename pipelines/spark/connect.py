@@ -29,6 +29,18 @@ def remote_address(asked: Mapping[str, str]) -> str | None:
     return address
 
 
+def is_connect(spark: SparkSession) -> bool:
+    """Whether the session is one of Spark Connect, which has no JVM in reach."""
+    return type(spark).__module__.startswith("pyspark.sql.connect")
+
+
+def refuse_remote(command: str) -> None:
+    """Raises UsageError where Spark would be a server's, for a command that must have a Spark of
+    its own."""
+    if remote_address({}) is not None:
+        raise UsageError(f"{command} needs a Spark of its own: unset SPARK_REMOTE.")
+
+
 def connected(address: str, app_name: str) -> SparkSession:
     """A session of the server; the one that this process has already, where it has one.
 

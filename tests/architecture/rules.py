@@ -255,6 +255,11 @@ def _forbidden_calls(module: str, nodes: list[ast.AST]) -> Iterator[tuple[int, s
     for node in nodes:
         if not _within(module, SPARK_FOLDER) and _builds_session(node):
             yield node.lineno, f"builds a Spark session: call {SPARK_FOLDER}.session.spark_session"
+        if not _within(module, SPARK_FOLDER) and _asks_the_jvm(node):
+            yield (
+                node.lineno,
+                f"asks Spark's JVM, which Connect lacks: only {SPARK_FOLDER} does",
+            )
         if not _within(module, DELTA_FOLDER) and _writes_table(node):
             yield node.lineno, f"writes a table: only {DELTA_FOLDER} does"
 
@@ -267,6 +272,13 @@ def _builds_session(node: ast.AST) -> bool:
         and isinstance(node.func, ast.Name)
         and node.func.id == "SparkContext"
     )
+
+
+_OF_THE_JVM = ("sparkContext", "_jvm", "_jsparkSession", "_jdf", "_sc", "rdd")
+
+
+def _asks_the_jvm(node: ast.AST) -> bool:
+    return isinstance(node, ast.Attribute) and node.attr in _OF_THE_JVM
 
 
 def _writes_table(node: ast.AST) -> bool:

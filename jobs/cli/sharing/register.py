@@ -45,9 +45,11 @@ def run(options: RegisterOptions) -> int:
     settings = {} if catalog is None else metastore_settings(catalog)
     # The names of a lake that is gone can be removed too.
     in_lake = () if drop else tables_of(lake)
+    from pipelines.spark.connect import refuse_remote
     from pipelines.spark.session import check_startable
     from pipelines.spark.settings import client_settings
 
+    refuse_remote("register")  # a catalog is a setting of the whole Spark
     check_startable()
     if catalog is not None and is_folder(catalog):
         check_catalog_folder(catalog)

@@ -17,7 +17,10 @@ from jobs.cli.outcome import run as run_command
 from pipelines import delta
 from pipelines.delta import Lake
 from pipelines.delta.upkeep import LEAST_RETENTION_DAYS, Upkeep, upkeep
+from pipelines.lake.schema_version import write_schema_version
+from pipelines.tables.bronze import DAMAGE
 from pipelines.tables.contract import FEED_RETENTION_DAYS, Column, Contract
+from pipelines.tables.quorum import LOG_GROWTH
 from tests.jobs.conftest import Ended
 from tests.pipelines.spark_writes import append
 
@@ -125,14 +128,26 @@ def test_old_entries_of_the_log_go_and_the_table_stays(spark: SparkSession, lake
 
 @pytest.mark.slow
 def test_the_command_tells_what_it_did_to_each_table(
-    lake: Lake, capsys: pytest.CaptureFixture[str]
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    lake = Lake(tmp_path / "lake")
+    (tmp_path / "lake").mkdir()
+    write_schema_version(lake)
+    for contract in (DAMAGE, LOG_GROWTH):
+        delta.ensure_table(lake, contract)
+        values = (
+            f"CAST({'NULL' if one.nullable else 0} AS {one.type}) AS {one.name}"
+            for one in contract.columns
+        )
+        rows = spark.range(1).selectExpr(*values)
+        for _ in range(2):
+            append(lake, contract, rows)
     capsys.readouterr()
     code = run_command(app, ["maintain", "--lake", lake.root, "--json"])
     ended = Ended(code, *capsys.readouterr())
     assert code == 0, ended.err
     assert [(row["table"], row["files"], row["files_after"]) for row in ended.rows] == [
-        ("gold.fed", 2, 1),
-        ("gold.plain", 2, 1),
+        ("bronze.damage", 2, 1),
+        ("gold.log_growth", 2, 1),
     ]
     assert Path(lake.root, "_ingest.lock").exists(), "an ingest would have waited"

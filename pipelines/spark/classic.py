@@ -1,0 +1,77 @@
+"""What is asked of a session's JVM, and what is asked of a server of Spark Connect in its place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, cast
+
+from py4j.java_gateway import is_instance_of
+from pyspark.sql import SparkSession
+
+from pipelines.spark.connect import is_connect
+
+_PLANS = "org.apache.spark.sql.catalyst.plans.logical."
+_PLAN = f"{_PLANS}LogicalPlan"
+_COMMANDS = (f"{_PLANS}Command", f"{_PLANS}ParsedStatement")
+_LOOKING = ("Show", "Describe", "Explain")
+"""Beginnings of the names of commands that change nothing."""
+_OTHER_WORK = ("ScriptTransformation", "Call", "UnresolvedExecuteImmediate", "InsertIntoDir")
+"""Plans that run programs, procedures or a text as SQL, or write, and are no commands for Spark."""
+
+
+def parallelism(spark: SparkSession) -> int:
+    """How many tasks run side by side. By Spark Connect that takes a Spark job."""
+    if not is_connect(spark):
+        return int(spark.sparkContext.defaultParallelism)
+    parts = spark.range(1 << 16).selectExpr("spark_partition_id() AS part").distinct()
+    return max(1, parts.count())
+
+
+@contextmanager
+def described(spark: SparkSession, text: str) -> Iterator[None]:
+    """The Spark jobs of this context have a description in Spark's UI and event log. By Spark
+    Connect they have a tag instead, without the signs that no tag may have."""
+    if is_connect(spark):
+        tag = text.replace(",", ";")
+        spark.addTag(tag)
+        try:
+            yield
+        finally:
+            spark.removeTag(tag)
+        return
+    context = spark.sparkContext
+    context.setJobDescription(text)
+    try:
+        yield
+    finally:
+        context.setJobDescription(None)  # type: ignore[arg-type]
+
+
+def forget_java(spark: SparkSession) -> None:
+    """Takes the functions out of the session that call any static method of Java by its name. Not
+    by Spark Connect."""
+    jvm = cast(Any, spark._jvm)
+    schema, catalog = map(jvm.scala.Option.apply, ("builtin", "system"))
+    registry = spark._jsparkSession.sessionState().functionRegistry()
+    for name in ("reflect", "java_method", "try_reflect"):
+        identifier = jvm.org.apache.spark.sql.catalyst.FunctionIdentifier(name, schema, catalog)
+        registry.dropFunction(identifier)
+
+
+def other_plan(spark: SparkSession, query: str) -> str | None:
+    """The name of the plan by which a query does more than to read, by Spark's own parse of it.
+    None where it only reads. Not by Spark Connect."""
+    state = spark._jsparkSession.sessionState()
+    plans = [state.sqlParser().parsePlan(query)]
+    gateway = cast(Any, spark.sparkContext._gateway)
+    while plans:
+        plan = plans.pop()
+        name = str(plan.getClass().getSimpleName())
+        is_command = any(is_instance_of(gateway, plan, kind) for kind in _COMMANDS)
+        if name in _OTHER_WORK or (is_command and not name.startswith(_LOOKING)):
+            return name
+        for held in (plan.children(), plan.innerChildren(), plan.subqueries()):
+            inner = [held.apply(place) for place in range(held.size())]
+            plans += [one for one in inner if is_instance_of(gateway, one, _PLAN)]
+    return None

@@ -1,0 +1,87 @@
+"""What Spark itself sees of a Delta table: of a session with its JVM, Delta's own log; by Spark
+Connect, what SQL says of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from pyspark.sql import DataFrame, SparkSession
+
+from pipelines.dialects import SPARK
+from pipelines.spark.connect import is_connect
+
+_ODD_FILE = "deletionVector IS NOT NULL OR NOT path RLIKE '^[A-Za-z0-9_][A-Za-z0-9_=.-]*$'"
+"""Condition on Delta's add actions: what kraftlake writes has plain names of files."""
+
+
+@dataclass(frozen=True)
+class SeenTable:
+    """A table's newest version. schema, configuration and partition_columns are those of Delta's
+    metaData action, the others those of its protocol action."""
+
+    schema: str
+    configuration: Mapping[str, str | None]
+    partition_columns: Sequence[str]
+    least_reader: int
+    reader_features: list[str]
+    least_writer: int
+    writer_features: list[str]
+
+
+def seen_table(spark: SparkSession, path: str) -> SeenTable:
+    """The table at a path.
+
+    By Spark Connect the schema lacks the metadata of columns that Delta keeps to itself, and the
+    features of writers are those of readers too.
+    """
+    if is_connect(spark):
+        detail = spark.sql(f"DESCRIBE DETAIL delta.{SPARK.identifier(path)}").collect()[0]
+        return SeenTable(
+            spark.read.format("delta").load(path).schema.json(),
+            detail["properties"],
+            detail["partitionColumns"],
+            detail["minReaderVersion"],
+            [],
+            detail["minWriterVersion"],
+            detail["tableFeatures"] or [],
+        )
+    snapshot = _snapshot(spark, path)
+    metadata, protocol = snapshot.metadata(), snapshot.protocol()
+    converters = cast(Any, spark._jvm).scala.jdk.javaapi.CollectionConverters
+    return SeenTable(
+        metadata.schemaString(),
+        dict(converters.asJava(metadata.configuration())),
+        _listed(metadata.partitionColumns()),
+        protocol.minReaderVersion(),
+        _features(protocol.readerFeatures()),
+        protocol.minWriterVersion(),
+        _features(protocol.writerFeatures()),
+    )
+
+
+def odd_files(spark: SparkSession, path: str) -> list[str]:
+    """Paths of data files that lie elsewhere or have a deletion vector; one at most."""
+    if is_connect(spark):  # a deletion vector is a feature of the table
+        files = spark.read.format("delta").load(path).inputFiles()
+        return [one for one in files if "/" in one.rpartition(f"{path.rstrip('/')}/")[2]][:1]
+    adds = DataFrame(_snapshot(spark, path).allFiles().toDF(), spark)
+    return [row["path"] for row in adds.where(_ODD_FILE).select("path").limit(1).collect()]
+
+
+def _snapshot(spark: SparkSession, path: str) -> Any:
+    """The newest snapshot, an object of Java's, of no public API of Delta's."""
+    jvm = cast(Any, spark._jvm)
+    log = jvm.org.apache.spark.sql.delta.DeltaLog.forTable(spark._jsparkSession, path)
+    empty = jvm.scala.Option.empty
+    return log.update(False, empty(), empty())
+
+
+def _features(found: Any) -> list[str]:
+    """An Option of a Set of Scala's; empty where there is none."""
+    return _listed(found.get().toSeq()) if found.isDefined() else []
+
+
+def _listed(found: Any) -> list[str]:
+    return [str(found.apply(place)) for place in range(found.size())]
