@@ -6,11 +6,13 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pipelines.data_files import NewFile
 from pipelines.runners.attempt import Attempted
 from pipelines.runners.stage import Result, Stage, Unit
+
+if TYPE_CHECKING:  # it loads pyarrow, which an installation for `simulate` alone lacks
+    from pipelines.data_files import NewFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +33,7 @@ class StageRun:
 
 def files_in(result: Any) -> Sequence[NewFile]:
     """The data files that a unit wrote."""
-    if isinstance(result, NewFile):
+    if hasattr(result, "row_count"):
         return [result]
     files: Sequence[NewFile] = getattr(result, "files", ())
     return files

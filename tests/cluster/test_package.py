@@ -102,8 +102,9 @@ def test_the_report_s_templates_are_found_in_the_zip(archive: Path) -> None:
         "from datetime import UTC, datetime\n"
         "from pipelines.report.page import Report, render\n"
         "from pipelines.report.source import Figure\n"
+        "from pipelines.lake import Lake\n"
         "at = datetime(2026, 1, 1, tzinfo=UTC)\n"
-        "print(render(Report('a-lake', '1', at, (), 0, Figure('SELECT 1', ()))))\n"
+        "print(render(Report(Lake('a-lake'), '1', at, (), 0, Figure('SELECT 1', ()))))\n"
     )
     ended = run(archive, "-c", code)
     assert ended.returncode == 0, ended.stderr

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from jobs.cli.lake import ingest
+from jobs.cli.lake import engines
 from tests.jobs.conftest import Ended, Kraftlake
 
 LIVE_AT, SPLIT_AT = "2026-11-21T01:00Z", "2026-11-21T02:00Z"
@@ -24,7 +24,7 @@ def _without_spark(monkeypatch: pytest.MonkeyPatch) -> None:
     def started(*_: object) -> None:
         raise AssertionError("Spark was started")
 
-    monkeypatch.setattr(ingest, "started_spark", started)
+    monkeypatch.setattr(engines, "started_spark", started)
 
 
 def contents(folder: Path) -> dict[str, bytes]:

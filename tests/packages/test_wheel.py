@@ -64,7 +64,7 @@ def test_the_wheel_names_its_command_and_its_extras(wheel: Path) -> None:
             "jobs.cli.main:main",
         ]
     metadata = message_from_string(metadata_of(wheel))
-    extras = {"scan", "s3", "duckdb", "mcp", "lake", "dev"}
+    extras = {"connect", "scan", "s3", "duckdb", "mcp", "lake", "dev"}
     assert set(metadata.get_all("Provides-Extra", [])) == extras
     assert metadata["Requires-Python"] == ">=3.11"
     assert metadata["License-Expression"] == "Apache-2.0"
