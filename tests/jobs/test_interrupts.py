@@ -160,7 +160,8 @@ def lake(recorded_lake: Path, tmp_path: Path) -> Path:
 @pytest.mark.parametrize("seconds", [0.5, 5, pytest.param(3, marks=pytest.mark.slow)])
 def test_while_spark_starts_and_works(lake: Path, seconds: float) -> None:
     said = interrupted("starting Spark", seconds, "quality", "--engine", "spark", "--lake", lake)
-    assert [line for line in said if not line.startswith("quality: bronze")] == [
+    progress = "quality: by Spark", "quality: judge"
+    assert [line for line in said if not line.startswith(progress)] == [
         f"quality: interrupted: run `kraftlake quality --lake {lake}` again"
     ]
 
