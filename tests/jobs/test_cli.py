@@ -153,12 +153,13 @@ def test_an_interrupt_ends_the_command_quietly(tmp_path: Path) -> None:
 
 
 def wait_until_reading(pid: int) -> None:
-    """Until the process, or the child in which it goes on, sleeps in a read of its stdin."""
+    """Until the child, in which the command goes on, sleeps in a read of its stdin. The command's
+    own process may sleep in a read of another pipe."""
     import time
 
     for _ in range(600):
         children = Path(f"/proc/{pid}/task/{pid}/children")
-        for one in (pid, *(children.read_text().split() if children.exists() else ())):
+        for one in children.read_text().split() if children.exists() else ():
             state = Path(f"/proc/{one}/wchan")
             if state.exists() and "pipe" in state.read_text():
                 return
