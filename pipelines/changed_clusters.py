@@ -11,7 +11,7 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 
-from pipelines.dialects import DATA_FUSION
+from pipelines.dialects import DATA_FUSION, Sql
 from pipelines.lake import Lake
 from pipelines.lake.delta_rs import open_if_there
 from pipelines.last_build import ClusterState, LastBuild
@@ -78,8 +78,8 @@ def files_of(pins: Pins, contract: Contract) -> list[DataFile]:
 
 @dataclass(frozen=True)
 class ClusterSize:
-    """How large a cluster is in bronze, about. records: of its logs and snapshots. file_bytes: of
-    the data files with them."""
+    """How large a cluster is in bronze. records: of its logs and snapshots, about. file_bytes: of
+    the data files that have some of them."""
 
     records: int
     file_bytes: int
@@ -132,22 +132,22 @@ class ChangedClusters:
 
     @cached_property
     def sizes(self) -> dict[str, ClusterSize]:
-        """The size of each changed cluster. Rows of a file with several clusters count for each of
-        them alike, after `maintain` has put them together."""
+        """The size of each changed cluster. After `maintain` a file has the rows of several
+        clusters, and counts for each of them."""
         records: defaultdict[str, int] = defaultdict(int)
         size: defaultdict[str, int] = defaultdict(int)
         ids = np.array([*self.all], dtype=object)
         for contract in (bronze.LOG_RECORDS, bronze.SNAPSHOT_RECORDS):
             files = files_of(self.pins, contract)
             shared = [one for one in files if one.low != one.high]
-            counts = self._counts(contract) if shared else {}
+            counts = self._by_cluster(contract, "count(*)", "true") if shared else {}
             for file in files:
                 low, high = np.searchsorted(ids, [file.low, file.high])
                 here = ids[low : high + 1].tolist()
                 for one in here if file.low == file.high else ():
                     records[one] += file.rows
                 for one in here:
-                    size[one] += file.size_bytes // len(here)
+                    size[one] += file.size_bytes
             for one, count in counts.items():
                 records[one] = max(records[one], count)
         return {one: ClusterSize(records[one], size[one]) for one in self.changed}
@@ -155,23 +155,20 @@ class ChangedClusters:
     def value_bytes(self, clusters: Sequence[str]) -> dict[str, int]:
         """The bytes of the values of all records of these clusters, decompressed."""
         found: defaultdict[str, int] = defaultdict(int)
+        number: Sql = "sum(octet_length(encode(value, 'hex'))) / 2"  # two hex digits for a byte
         for contract in (bronze.LOG_RECORDS, bronze.SNAPSHOT_RECORDS) if clusters else ():
-            name = DATA_FUSION.identifier(contract.name.replace(".", "_"))
-            # two hex digits for a byte
-            query = (
-                f"SELECT cluster_id, sum(octet_length(encode(value, 'hex'))) / 2 AS n FROM {name} "
-                f"WHERE {DATA_FUSION.of_clusters(clusters)} GROUP BY cluster_id"
-            )
-            rows = self.pins.answer([contract.name], query)
-            for row in (row for batch in rows for row in batch.to_pylist()):
-                found[row["cluster_id"]] += int(row["n"] or 0)
+            where = DATA_FUSION.of_clusters(clusters)
+            for one, size in self._by_cluster(contract, number, where).items():
+                found[one] += size
         return found
 
-    def _counts(self, contract: Contract) -> dict[str, int]:
+    def _by_cluster(self, contract: Contract, number: Sql, where: Sql) -> dict[str, int]:
+        """A number for each cluster of a table, which an aggregate gives of the rows of `where`."""
         name = DATA_FUSION.identifier(contract.name.replace(".", "_"))
-        query = f"SELECT cluster_id, count(*) AS n FROM {name} GROUP BY cluster_id"
+        query = f"SELECT cluster_id, {number} AS n FROM {name} WHERE {where} GROUP BY cluster_id"
         rows = self.pins.answer([contract.name], query)
-        return {row["cluster_id"]: row["n"] for batch in rows for row in batch.to_pylist()}
+        found = (row for batch in rows for row in batch.to_pylist())
+        return {row["cluster_id"]: int(row["n"] or 0) for row in found}
 
     def replaced(self, groups: Sequence[tuple[str, ...]]) -> list[Replaced]:
         """For each group of clusters, what its new rows take the place of: each file that goes is

@@ -10,8 +10,12 @@ from deltalake import DeltaTable, QueryBuilder
 from jobs.cli.commands.lake import IngestOptions
 from jobs.cli.lake import ingest
 from pipelines import build
+from pipelines.changed_clusters import ChangedClusters
 from pipelines.delta import Lake
+from pipelines.lake.delta_rs import newest_versions
 from pipelines.runners.local import LocalRunner
+from pipelines.stages.pins import Pins
+from pipelines.tables.bronze import BRONZE
 
 
 @pytest.fixture(scope="module")
@@ -43,3 +47,23 @@ def test_records_of_many_bytes_are_derived_in_pieces_however_few_they_are(
     with LocalRunner() as runner:
         build.build(Lake(lake), runner, told.append)
     assert any(line.startswith("survey") for line in told) == is_cut, told
+
+
+def test_a_file_with_several_clusters_counts_whole_for_each_of_them(
+    data: Path, tmp_path: Path
+) -> None:
+    lake = Lake(tmp_path / "lake")
+    nodes = [
+        str(data / "kafka-3.7.2-static" / "final" / "12"),
+        str(data / "kafka-4.1.1-dynamic" / "final" / "1"),
+    ]
+    assert ingest.run(IngestOptions(nodes, lake)) == 0
+    size = 0
+    for name in ("bronze.log_records", "bronze.snapshot_records"):
+        table = DeltaTable(lake.table_uri(name))
+        table.optimize.compact()
+        (file_bytes,) = table.get_add_actions(flatten=True)["size_bytes"].to_pylist()
+        size += file_bytes
+    versions = newest_versions(lake, [one.name for one in BRONZE])
+    found = ChangedClusters(Pins(lake, versions), None).sizes
+    assert [one.file_bytes for one in found.values()] == [size, size]
