@@ -13,7 +13,7 @@ from pipelines.tables.contract import Contract
 from pipelines.tables.gold import QUALITY
 from pipelines.tables.of_a_lake import TABLES
 
-_OF_A_RUN = (LAKE_VERSIONS, *QUALITY)
+OF_A_RUN = (LAKE_VERSIONS, *QUALITY)
 """Tables that tell of runs, not of clusters."""
 
 
@@ -21,7 +21,7 @@ def differing_tables(one: Lake, other: Lake) -> tuple[int, list[str]]:
     """The number of tables that both lakes should have alike, and the names of those that differ.
     Raises what delta-rs raises."""
     names = {*tables_of(one), *tables_of(other)}
-    compared = [table for table in TABLES if table.name in names and table not in _OF_A_RUN]
+    compared = [table for table in TABLES if table.name in names and table not in OF_A_RUN]
     return len(compared), [table.name for table in compared if not _is_same(one, other, table)]
 
 

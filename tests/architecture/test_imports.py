@@ -2,30 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
+from tests.architecture import rules
+
 REPOSITORY = Path(__file__).parents[2]
-
-
-def _load_rules() -> ModuleType:
-    # tests are no packages (importlib mode), so a sibling is loaded by its path
-    spec = importlib.util.spec_from_file_location(
-        "architecture_rules", Path(__file__).with_name("rules.py")
-    )
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-rules = _load_rules()
 
 
 def test_the_tree_keeps_the_rules() -> None:

@@ -2,30 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
+from tests.architecture import sql_text
+
 REPOSITORY = Path(__file__).parents[2]
 HEAD = "from pipelines.dialects import DATA_FUSION, Sql\n"
-
-
-def _load() -> ModuleType:
-    # tests are no packages (importlib mode), so a sibling is loaded by its path
-    path = Path(__file__).with_name("sql_text.py")
-    spec = importlib.util.spec_from_file_location("architecture_sql_text", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-sql_text = _load()
 
 
 def test_all_sql_is_made_of_constants_numbers_and_what_a_dialect_wrote() -> None:

@@ -16,11 +16,10 @@ from deltalake import QueryBuilder
 
 from pipelines.lake import Lake
 from pipelines.lake.delta_rs import open_if_there
+from pipelines.lake.equality import OF_A_RUN
 from pipelines.lake.tables import tables_of
 
 tell = partial(print, file=sys.stdout)
-_OF_A_RUN = {"bronze.lake_versions", "gold.quality_results", "gold.quarantined_rows"}
-"""Tables that tell of runs, not of clusters."""
 
 
 def rows(lake: str, table: str) -> Counter[str]:
@@ -33,7 +32,8 @@ def rows(lake: str, table: str) -> Counter[str]:
 
 def main(one: str, other: str) -> int:
     """Tells how the tables differ; 1 where any does."""
-    names = {lake: set(tables_of(Lake(lake))) - _OF_A_RUN for lake in (one, other)}
+    of_a_run = {contract.name for contract in OF_A_RUN}
+    names = {lake: set(tables_of(Lake(lake))) - of_a_run for lake in (one, other)}
     for lake, missing in ((one, names[other] - names[one]), (other, names[one] - names[other])):
         if missing:
             tell(f"{lake} has no {', '.join(sorted(missing))}")

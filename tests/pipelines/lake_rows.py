@@ -12,6 +12,9 @@ from jobs.cli.asking.sql_delta_rs import named_rows
 from pipelines.lake import Lake
 from pipelines.tables import bronze
 from pipelines.tables.contract import Contract
+from pipelines.tables.gold import GOLD
+from pipelines.tables.silver import SILVER
+from tests.bench import same_tables
 
 
 def rows(lake: Path, query: str) -> list[Any]:
@@ -24,6 +27,13 @@ def rows_of(lake: Path, contract: Contract, where: str = "true") -> list[Any]:
     """A table's rows in the order of its keys."""
     order = ", ".join(f'"{key}" NULLS FIRST' for key in contract.keys)
     return rows(lake, f"SELECT * FROM {contract.name} WHERE {where} ORDER BY {order}")
+
+
+def assert_same(one: Path, other: Path) -> None:
+    """Both lakes have the same rows in each table of silver and gold."""
+    for contract in (*SILVER, *GOLD):
+        found, wanted = (same_tables.rows(str(lake), contract.name) for lake in (one, other))
+        assert found == wanted, contract.name
 
 
 def names_of_captures(lake: Path) -> dict[str, str]:

@@ -19,7 +19,7 @@ from pipelines.runners.local import LocalRunner
 from pipelines.tables.gold import GOLD
 from pipelines.tables.silver import SILVER
 from replica.errors import BusyError, UsageError
-from tests.bench.same_tables import rows
+from tests.pipelines.lake_rows import assert_same
 
 
 @pytest.fixture(scope="module")
@@ -78,5 +78,4 @@ def test_of_two_builds_at_once_one_is_made_and_the_other_is_told_to_run_again(
     with pytest.raises(BusyError) as caught:
         run_build(BuildOptions(Lake(lake)))
     assert caught.value.is_temporary
-    for contract in (*SILVER, *GOLD):
-        assert rows(str(lake), contract.name) == rows(str(alone), contract.name), contract.name
+    assert_same(lake, alone)

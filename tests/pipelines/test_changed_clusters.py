@@ -30,6 +30,7 @@ from pipelines.tables.bronze import BRONZE, CAPTURES
 from pipelines.tables.gold import FINDINGS, GOLD, METADATA_CHANGES, METADATA_HISTORY
 from pipelines.tables.silver import COMMITTED_LOG, SILVER
 from tests.bench.same_tables import rows
+from tests.pipelines.lake_rows import assert_same
 
 DERIVED = [contract.name for contract in (*SILVER, *GOLD)]
 DYNAMIC, STATIC, TWIN = "Lr3UIdBxT-GFPYE5uprmrg", "gT_wj4dEReaNt2vnLWy9Aw", "AAAAAAAAAAAAAAAAAAAAAQ"
@@ -55,11 +56,6 @@ def built_anew(lake: Path, folder: Path) -> Path:
         shutil.rmtree(folder / layer, ignore_errors=True)
     built(folder)
     return folder
-
-
-def assert_same(one: Path, other: Path) -> None:
-    for table in DERIVED:
-        assert rows(str(one), table) == rows(str(other), table), table
 
 
 def versions(lake: Path) -> dict[str, int]:

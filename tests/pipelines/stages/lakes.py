@@ -23,14 +23,14 @@ from replica.simulate.scenarios.writing import write_capture
 from tests.pipelines.scenarios.played import ORDER, play
 
 
-def add_scenarios(lake: Path, names: Iterable[str]) -> None:
-    """Ingests named incidents into a lake, moment by moment."""
+def add_scenarios(lake: Path, names: Iterable[str], code: int = 0) -> None:
+    """Ingests named incidents into a lake, moment by moment. code: how the ingest ends, with 1
+    where files of an incident are damaged."""
     folder = lake.parent / "captures"
     for name in names:
         for moment in play(SCENARIOS_BY_NAME[name]).moments:
             write_capture(moment.capture, str(folder / moment.name / name))
-    # 1 where the files of an incident are damaged, which is told
-    assert ingest(IngestOptions([str(folder)], Lake(lake), order=",".join(ORDER))) in (0, 1)
+    assert ingest(IngestOptions([str(folder)], Lake(lake), order=",".join(ORDER))) == code
 
 
 def built(lake: Path, folder: Path, runner: Runner | None = None) -> Path:
