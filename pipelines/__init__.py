@@ -2,8 +2,8 @@
 it, with Spark or without it. docs/reference/the-lake.md lists the tables.
 
 - In: `capture`, `capture_rounds`, `own_folder`; `sources` are Spark's data sources of logs.
-- The lake: `lake`, `object_store`, `tables` (contracts), `delta` and `data_files` (writing),
-  `catalog` (names), `dialects` (text that goes into SQL).
+- The lake: `lake`, `object_store`, `tables` (contracts); `delta`, `data_files` and `new_file`
+  (writing); `catalog` (names), `dialects` (text that goes into SQL).
 - Bronze: `bronze`, `finding_rows`. Silver and gold: `build` is the stages in their order, with
   `large_clusters` and `publishing`; `stages` has their functions, `runners` the two engines.
   `changed_clusters`, `last_build`: what is derived anew. `table_functions`: which function makes

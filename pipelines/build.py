@@ -50,7 +50,8 @@ def build(
     run_id: str | None = None,
     share: Callable[[float], None] = lambda _: None,
 ) -> dict[str, int]:
-    """Brings all silver and gold tables of the lake up to date. Gives their row counts by name.
+    """Brings all silver and gold tables of the lake up to date. Gives how many rows each table has,
+    by its name.
 
     The same bronze gives the same rows. progress: is called with a line of text before each stage,
     and for each expectation that rows break. run_id: the run_id of the rows in

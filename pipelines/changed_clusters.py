@@ -222,8 +222,10 @@ def packed(records: Mapping[str, int], at_once: int) -> list[tuple[str, ...]]:
 def offset_ranges(
     files: Iterable[DataFile], cluster_id: str, at_once: int
 ) -> Iterator[tuple[int, int, int]]:
-    """The base offsets of a cluster's records in ranges: low (inclusive), high (exclusive), and how
-    many records are in it, about `at_once`. files: of bronze.log_records."""
+    """Divides a cluster's records into ranges of base offsets, of about `at_once` records each.
+
+    files: the data files of bronze.log_records. Gives for each range its first base offset
+    (inclusive), its last one (exclusive), and about how many records it has."""
     mine = [one for one in files if one.may_hold(cluster_id)]
     total = sum(one.rows for one in mine)
     if not mine:

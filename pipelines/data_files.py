@@ -4,7 +4,7 @@ needs about the file.
 This module runs in Spark's tasks, and uses neither Spark nor Delta. A file belongs to the table
 only when a commit names it: files of failed, repeated or speculative tasks are left to VACUUM.
 
-Columns are encoded by type, as tests/bench/spark_ways.py measured: texts and ints by dictionary,
+Columns are encoded by type, which measurements decided: texts and ints by dictionary,
 bigints and times by differences, bytes plainly. In a VARIANT the dictionaries repeat, and the
 values don't.
 """
@@ -13,10 +13,8 @@ from __future__ import annotations
 
 import uuid
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from datetime import datetime
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -26,6 +24,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from pyarrow import fs
 
+from pipelines.new_file import Bound, NewFile
 from pipelines.object_store import is_uri, opened
 from replica.errors import UnwritableFileError
 
@@ -35,25 +34,6 @@ ROW_GROUP_BYTES = 32 * 1024 * 1024
 """The bytes of Arrow at which a row group is written. The size hardly changes the speed: it is
 small enough to keep tasks small and let readers skip, and large enough to make dictionaries useful.
 """
-
-Bound = int | str | datetime
-
-
-@dataclass(frozen=True, slots=True)
-class NewFile:
-    """A closed file that no commit names yet.
-
-    name: its name in the table's folder. modified: ms since the epoch. null_counts: the number of
-    rows without a value, for each column. bounds: the least and the greatest value of each column
-    for which they are known.
-    """
-
-    name: str
-    size_bytes: int
-    modified: int
-    row_count: int
-    null_counts: Mapping[str, int]
-    bounds: Mapping[str, tuple[Bound, Bound]]
 
 
 def write_data_file(

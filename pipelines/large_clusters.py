@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from pipelines.changed_clusters import files_of, offset_ranges
 from pipelines.cluster.branch_facts import added
-from pipelines.data_files import NewFile
 from pipelines.dialects import DATA_FUSION
+from pipelines.new_file import NewFile
 from pipelines.replay.compared import folded
 from pipelines.replay.plan import PlannedSnapshot, ReplayPlan
 from pipelines.replay.planning import planned

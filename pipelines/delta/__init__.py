@@ -15,7 +15,6 @@ upkeep       OPTIMIZE, VACUUM and old log entries, within what a table promises
 
 from __future__ import annotations
 
-from pipelines.data_files import NewFile
 from pipelines.delta.committing import WriteTarget, Written, commit
 from pipelines.delta.direct import PendingAppend
 from pipelines.delta.small import (
@@ -39,3 +38,4 @@ from pipelines.delta.tables import (
 )
 from pipelines.delta.writing import add_values, merge_values
 from pipelines.lake import Lake
+from pipelines.new_file import NewFile

@@ -18,9 +18,10 @@ from deltalake import CommitProperties, DeltaTable, Transaction
 from deltalake.transaction import AddAction
 from pyspark.sql.types import DataType, StructType
 
-from pipelines.data_files import Bound, NewFile, write_data_file
+from pipelines.data_files import write_data_file
 from pipelines.delta.conforming import open_conforming
 from pipelines.lake import Lake
+from pipelines.new_file import Bound, NewFile
 from pipelines.tables.contract import Contract
 
 _BOUNDED_TYPES = ("byte", "short", "integer", "long", "string", "timestamp")

@@ -14,10 +14,10 @@ from typing import Generic
 
 from deltalake.exceptions import TableNotFoundError
 
-from pipelines.data_files import NewFile
 from pipelines.delta.committing import WriteTarget, Written, commit
 from pipelines.delta.conforming import open_conforming
 from pipelines.lake import Lake
+from pipelines.new_file import NewFile
 from pipelines.runners.runner import Runner, nothing
 from pipelines.runners.stage import Grain, Result, Stage, Unit
 from pipelines.tables.contract import Contract

@@ -11,13 +11,14 @@ import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, Transaction
 from deltalake.transaction import AddAction, RemoveAction
 
-from pipelines.data_files import NewFile, data_set, remove_data_files
+from pipelines.data_files import data_set, remove_data_files
 from pipelines.delta.committing import StatisticsColumns, action
 from pipelines.delta.conforming import open_conforming
 from pipelines.delta.small import in_types
 from pipelines.delta.writing import merger
 from pipelines.dialects import DATA_FUSION
 from pipelines.lake import Lake
+from pipelines.new_file import NewFile
 from pipelines.tables.contract import Contract
 
 APPLICATION = "kraftlake-build"

@@ -13,12 +13,12 @@ import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable
 from deltalake.table import TableMerger
 
-from pipelines.data_files import NewFile
 from pipelines.delta.committing import INGEST, WriteTarget, Written, commit
 from pipelines.delta.conforming import open_conforming
 from pipelines.dialects import DATA_FUSION, Sql
 from pipelines.lake import Lake
 from pipelines.lake.delta_rs import WRITER
+from pipelines.new_file import NewFile
 from pipelines.tables.contract import Contract
 from replica.errors import writing
 

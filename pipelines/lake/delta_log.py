@@ -81,7 +81,10 @@ def _named(actions: list[Any]) -> Iterator[dict[str, Any]]:
 
 @lru_cache(maxsize=4096)
 def _refuse_sidecars(path: str, modified_ns: int, size: int) -> None:
-    """modified_ns, size: of the file, so that a new one is looked at again."""
+    """Raises UnreadableFileError where a checkpoint can't be read, or names further files.
+
+    The function remembers its answers. modified_ns and size are those of the file, so that a
+    changed file is read again."""
     from pipelines.data_files import values_of  # This loads pyarrow; few tables have checkpoints.
 
     try:

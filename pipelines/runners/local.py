@@ -30,7 +30,7 @@ class LostProcessError(KraftlakeError):
 
 
 def cores() -> int:
-    """The number of cores that this process may use."""
+    """The number of cores of this machine that the system lets this process use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

@@ -6,13 +6,11 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from pipelines.new_file import NewFile
 from pipelines.runners.attempt import Attempted
 from pipelines.runners.stage import Result, Stage, Unit
-
-if TYPE_CHECKING:  # it loads pyarrow, which an installation for `simulate` alone lacks
-    from pipelines.data_files import NewFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +31,7 @@ class StageRun:
 
 def files_in(result: Any) -> Sequence[NewFile]:
     """The data files that a unit wrote."""
-    if hasattr(result, "row_count"):
+    if isinstance(result, NewFile):
         return [result]
     files: Sequence[NewFile] = getattr(result, "files", ())
     return files

@@ -9,7 +9,8 @@ from itertools import pairwise
 
 import pyarrow.compute as pc
 
-from pipelines.data_files import NewFile, data_set
+from pipelines.data_files import data_set
+from pipelines.new_file import NewFile
 from pipelines.stages.output import Output, Replaced, UnitResult
 from pipelines.stages.pins import Pins
 from pipelines.tables import gold

@@ -11,11 +11,12 @@ import pyarrow.compute as pc
 from datafusion import SessionContext
 
 from pipelines.cluster.rows import Row
-from pipelines.data_files import NewFile, read_data_file
+from pipelines.data_files import read_data_file
 from pipelines.delta.committing import WriteTarget
 from pipelines.delta.publish import IS_GONE, Made
 from pipelines.delta.small import in_types
 from pipelines.dialects import DATA_FUSION, Sql
+from pipelines.new_file import NewFile
 from pipelines.quality.judge import Judged, Judgement, LeftOut, judge
 from pipelines.quality.suite_sql import quoted
 from pipelines.stages.pins import Pins

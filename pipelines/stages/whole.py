@@ -86,8 +86,8 @@ def _tables(of: Silver) -> dict[Contract, pa.Table]:
 
 
 def replayed_tables(of: Silver) -> tuple[Gold, dict[Contract, pa.Table]]:
-    """What gold's tables are made from; and the rows of the tables that the passes over the records
-    make."""
+    """Replays a cluster that one unit holds. Gives the inputs of gold's functions, and the rows of
+    those tables that the replay itself makes."""
     reader = BranchReader(of.tables)
     surveyed, found = replayed_whole(reader, of.log, of.agreed, of.asked)
     history = metadata_history(found.written)

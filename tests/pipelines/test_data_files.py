@@ -10,7 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.data_files import NewFile, write_data_file
+from pipelines.data_files import write_data_file
+from pipelines.new_file import NewFile
 
 TIME = datetime(2026, 11, 21, 1, 2, 3, 456_789, tzinfo=UTC)
 VARIANT = pa.struct(

@@ -124,9 +124,10 @@ def query_failures() -> Iterator[None]:
 
 @contextmanager
 def opened_table(lake: Lake, table: str) -> Iterator[DeltaTable]:
-    """Open the lake's table of this name for the block below `with`. Errors of delta-rs and of
-    Arrow, whose own are ValueErrors, when the table is opened, and within the block, become an
-    UnreadableFileError."""
+    """Opens a table of the lake for the block below `with`.
+
+    Raises UnreadableFileError where delta-rs or Arrow raises an error, while it opens the table or
+    in the block. Arrow's own errors are ValueErrors."""
     uri = lake.table_uri(table)
     try:
         yield open_table(uri)

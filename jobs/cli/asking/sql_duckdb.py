@@ -40,7 +40,7 @@ def answer(query: LakeQuery) -> QueryResult:
     """Run the query. Raises QueryError where it fails, also while rows are read."""
     database = duckdb.connect(
         config={
-            # First of all: no SQL of this connection, ours included, reaches files or networks.
+            # This setting comes first, so that no SQL of this connection reaches files or networks.
             "enable_external_access": False,
             "temp_directory": "",  # by default .tmp in the user's current folder
             "memory_limit": f"{int((query.memory or default_bound()) * _SHARE)}B",

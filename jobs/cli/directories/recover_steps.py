@@ -231,7 +231,7 @@ class _Quorum:
             yield _BROKERS
 
     def _place(self, voter: ReplicaKey) -> Shell:
-        """The log directory of a voter's host, as scp takes it."""
+        """The host and the log directory of a voter, in the form host:path that scp takes."""
         host = self.hosts.get(voter.node_id)
         return word(f"node{voter.node_id}" if host is None else host[0], Shell(':"$LOG_DIR"/'))
 

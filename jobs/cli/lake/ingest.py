@@ -181,7 +181,7 @@ class _Work:
                     else:
                         if self.then_build:
                             start_great_expectations()
-                        # first, so that nothing is left behind where Spark can't start
+                        # The runner comes first: where Spark can't start, the lake stays as it was.
                         with (
                             runner_of("ingest", self.lake, self.engine) as runner,
                             self.progress.shown(),

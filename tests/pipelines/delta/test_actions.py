@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql.types import BinaryType, LongType, StructField, StructType
 
-from pipelines.data_files import Bound, NewFile
 from pipelines.delta.committing import StatisticsColumns, statistics
+from pipelines.new_file import Bound, NewFile
 
 COLUMNS = StatisticsColumns(frozenset({"a", "b"}), frozenset({"a", "b", "payload"}))
 

@@ -10,9 +10,9 @@ import pytest
 from deltalake import DeltaTable
 from deltalake.exceptions import CommitFailedError
 
-from pipelines.data_files import NewFile
 from pipelines.delta import Lake, WriteTarget, ensure_table
 from pipelines.delta.publish import APPLICATION, Made, publish
+from pipelines.new_file import NewFile
 from pipelines.stages.output import Output, Replaced
 from pipelines.stages.pins import Pins
 from pipelines.tables.contract import Column, Contract

@@ -47,8 +47,8 @@ MAY = {
     "IncrementalAlterConfigs": {"administrator"},
     "UnregisterController": {"administrator"},
 }
-"""The roles whose principals may send each request. A user without a role may send none of them,
-and neither may a client that has not logged in."""
+"""Which roles may send each request. A user without a role may send none of these requests, and
+neither may a client that has not logged in."""
 REFUSED = {
     ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
     ErrorCode.TOPIC_AUTHORIZATION_FAILED,
