@@ -1,6 +1,137 @@
-"""`kraftlake build`, started by `spark-submit jobs/build.py --lake /data/lake`."""
+"""The job that makes a lake's silver and gold tables from its bronze tables.
 
-from jobs.cli.main import submitted
+spark-submit starts it, and so does the command `kraftlake build`:
+
+    spark-submit jobs/build.py --lake /data/lake
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from jobs.cli.commands.lake import BuildOptions
+from jobs.cli.interrupts import interruptible, told_to_stop
+from jobs.cli.lake.engines import runner_of
+from jobs.cli.lake.progress import CommandProgress
+from jobs.cli.lake.waiting import check_whole, waiting
+from jobs.cli.output import complain, write_counts
+from pipelines.lake import Lake
+from pipelines.lake.folder import check_writable
+from pipelines.lake.tables import check_lake
+from pipelines.runners.chosen import chosen_engine
+from replica.errors import KraftlakeError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def main(spark: SparkSession | None, arguments: BuildOptions) -> int:
+    """Bring the lake's tables up to date, and print the number of rows of each. With --follow this
+    is repeated after each ingest, until SIGTERM or Ctrl-C.
+
+    spark: the session whose executors derive the tables. Where it is None, the job starts the
+    engine that --engine names, and only if there is something to build. Returns 0. Raises
+    KraftlakeError.
+    """
+    if arguments.follow_s is not None:
+        return _follow(spark, arguments, arguments.follow_s)
+    progress = CommandProgress("build", is_shown=not arguments.json_output)
+    write_counts(bring_up_to_date(spark, arguments, progress), json_output=arguments.json_output)
+    tell_next(progress, arguments.lake)
+    return 0
+
+
+run = partial(main, None)
+
+
+def bring_up_to_date(
+    spark: SparkSession | None, arguments: BuildOptions, progress: CommandProgress | None = None
+) -> dict[str, int]:
+    """Does what `build_tables` does. Ctrl-C ends it with one line."""
+    with interruptible("build", lambda: _again(arguments.lake)):
+        return build_tables(spark, arguments, progress)
+
+
+def build_tables(
+    spark: SparkSession | None, arguments: BuildOptions, progress: CommandProgress | None = None
+) -> dict[str, int]:
+    """The number of rows of each silver and gold table, once these are up to date.
+
+    spark: as for `main`. progress: None for one without a line of its own on a terminal. Raises
+    KraftlakeError.
+    """
+    from pipelines.build import build
+    from pipelines.delta.failures import told
+    from pipelines.lake.lock import locked_in_store
+    from pipelines.last_build import last_build
+    from pipelines.lineage.job_events import job_events
+    from pipelines.quality.data_docs import start_great_expectations
+
+    lake, engine = arguments.lake, arguments.engine
+    shown = progress or CommandProgress("build", is_shown=False)
+    chosen_engine(engine)
+    check_lake(lake)
+    check_whole(lake)
+    check_writable(lake, ("silver", "gold"))
+    with locked_in_store(lake, waiting("build", lake)):
+        check_whole(lake)
+        events = job_events("build", lake, complain, tables="bronze", run_id=arguments.run_id)
+        with events as run_id:
+            last = last_build(lake)
+            if last is not None and last.still_holds(lake):
+                complain("build: nothing has changed since the last build")
+                return dict(last.rows)
+            start_great_expectations()
+            with runner_of("build", lake, engine, spark) as runner, shown.shown(), told(lake):
+                say = partial(_say, shown)
+                return build(lake, runner, say, run_id, shown.share)
+
+
+def tell_next(progress: CommandProgress, lake: Lake) -> None:
+    """Say which commands read a built lake."""
+    findings = lake.command("sql", "--question", "findings")
+    progress.end(f"{findings}, or {lake.command('report', '-o', 'incident.html')}")
+
+
+def _say(progress: CommandProgress, line: str) -> None:
+    progress.line(f"build: {line}")
+
+
+def _again(lake: Lake) -> str:
+    return f"what was committed stays: run `{lake.command('build')}` again"
+
+
+def _follow(spark: SparkSession | None, arguments: BuildOptions, every_s: float) -> int:
+    with told_to_stop() as stop:
+        while not stop.is_set():
+            if _has_changed(arguments.lake):
+                _build_if_free(spark, arguments)
+            stop.wait(every_s)
+    return 0
+
+
+def _has_changed(lake: Lake) -> bool:
+    from pipelines.last_build import last_build
+
+    check_lake(lake)
+    last = last_build(lake)
+    return last is None or not last.still_holds(lake)
+
+
+def _build_if_free(spark: SparkSession | None, arguments: BuildOptions) -> None:
+    """Build, if no other writer is at work; otherwise the next look builds."""
+    try:
+        counts = bring_up_to_date(spark, arguments)
+    except KraftlakeError as error:
+        if not error.is_temporary:
+            raise
+        complain(f"build: {error}; trying again")
+        return
+    write_counts(counts, json_output=arguments.json_output)
+
 
 if __name__ == "__main__":
-    submitted("build")
+    from jobs.cli.main import submitted
+
+    submitted("build", main)

@@ -1,6 +1,252 @@
-"""`kraftlake ingest`, started by `spark-submit jobs/ingest.py --lake /data/lake node1/ node2/`."""
+"""The job that copies metadata directories, captures and bundles into a lake's bronze tables.
 
-from jobs.cli.main import submitted
+spark-submit starts it, and so does the command `kraftlake ingest`:
+
+    spark-submit jobs/ingest.py --lake /data/lake node1/ node2/ node3/
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from jobs import build
+from jobs.cli.commands.lake import BuildOptions, IngestOptions
+from jobs.cli.commands.options import names_in
+from jobs.cli.interrupts import interruptible, told_to_stop
+from jobs.cli.lake.engines import runner_of
+from jobs.cli.lake.hiding import Hiding
+from jobs.cli.lake.progress import CommandProgress, DecodedBytes
+from jobs.cli.lake.waiting import check_whole, waiting
+from jobs.cli.moments import capture_moment_of
+from jobs.cli.option_files import check_there
+from jobs.cli.output import complain, write_counts
+from pipelines.capture.grouping import parse_replica
+from pipelines.capture.known import NOTHING_KNOWN, KnownCaptures
+from pipelines.capture.looks import CaptureOptions, Looks, look_at
+from pipelines.capture.spool import Spool
+from pipelines.lake import Lake
+from pipelines.lake.folder import check_writable, refuse_foreign
+from pipelines.lake.lock import locked
+from pipelines.lake.redaction import keep_to_owner
+from pipelines.lake.schema_version import VERSION, schema_version, write_schema_version
+from replica.format.damage import Damage
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from pipelines.runners.runner import Runner
+
+_AGAIN = (
+    "what was committed stays: run the same command again, which goes on and stores nothing twice"
+)
+
+
+def main(spark: SparkSession | None, arguments: IngestOptions) -> int:
+    """Ingest the paths, and print how many rows each bronze table got. With --build, then build the
+    other tables.
+
+    spark: the session whose executors decode the logs. Where it is None, the job starts the engine
+    that --engine names, and only if there is something new. Returns 0 where everything was read, 1
+    where a row of bronze.damage was written, or where a dry run finds a damaged place without
+    decoding. Raises KraftlakeError.
+    """
+    lake, is_shown = arguments.lake, not arguments.json_output
+    hiding = Hiding.of(arguments)
+    captures = _captures(arguments)
+    refuse_foreign(lake)
+    check_there(arguments.paths)
+    if arguments.dry_run:
+        return _dry_run(arguments, captures, hiding)
+    check_writable(lake, ("bronze",))
+    progress = CommandProgress("ingest", is_shown=is_shown)
+    bring_in = partial(_bring_in, spark, arguments, captures, hiding, progress)
+    with interruptible("ingest", lambda: _AGAIN):
+        counts = bring_in() if arguments.follow_s is None else _followed(arguments, bring_in)
+    is_damaged = counts["bronze.damage"] > 0 and not arguments.accept_damage
+    if arguments.then_build:
+        progress = CommandProgress("build", is_shown=is_shown)
+        counts |= build.bring_up_to_date(
+            spark, BuildOptions(lake, engine=arguments.engine), progress
+        )
+    write_counts(counts, json_output=arguments.json_output)
+    if arguments.then_build:
+        build.tell_next(progress, lake)
+    elif not arguments.is_stream:
+        progress.end(lake.command("build"))
+    return int(is_damaged)
+
+
+run = partial(main, None)
+
+
+def fill(paths: Sequence[str], lake: Lake, order: str | None = None) -> None:
+    """Ingest the paths and build the tables, for a command that asks the lake next. Lines on
+    stderr say what was done. order: as the option. Raises KraftlakeError."""
+    arguments = IngestOptions([*paths], lake, order=order)
+    refuse_foreign(lake)
+    check_there(paths)
+    check_writable(lake, ("bronze",))
+    progress = CommandProgress("ingest", is_shown=False)
+    with interruptible("ingest", lambda: _AGAIN):
+        _bring_in(None, arguments, _captures(arguments), Hiding(), progress)
+    build.bring_up_to_date(None, BuildOptions(lake))
+
+
+def _captures(arguments: IngestOptions) -> CaptureOptions:
+    """What the user says about the captures. Raises UsageError."""
+    return CaptureOptions(
+        captured_at=capture_moment_of("--captured-at", arguments.captured_at),
+        order=names_in(arguments.order),
+        replica=None if arguments.as_replica is None else parse_replica(arguments.as_replica),
+    )
+
+
+def _bring_in(
+    spark: SparkSession | None,
+    arguments: IngestOptions,
+    captures: CaptureOptions,
+    hiding: Hiding,
+    progress: CommandProgress,
+) -> dict[str, int]:
+    """Brings in once what is new. Gives the rows that were added or changed, by table."""
+    from pipelines.bronze.captured import holds_all
+    from pipelines.lineage.job_events import job_events
+    from pipelines.quality.data_docs import start_great_expectations
+
+    lake, paths = arguments.lake, arguments.paths
+    with locked(lake, waiting("ingest", lake)):
+        check_whole(lake)
+        of_lake = hiding.of_lake(lake)
+        with Spool.below(lake) as spool:
+            looks = _look(arguments, captures, of_lake, spool)
+            with job_events("ingest", lake, complain, paths=paths, run_id=arguments.run_id):
+                if holds_all(lake, looks):
+                    complain("ingest: nothing new: the lake has all of it")
+                    counts = _no_rows()
+                else:
+                    if arguments.then_build:
+                        start_great_expectations()
+                    # The runner comes first: where Spark can't start, the lake stays as it was.
+                    runner_in = runner_of("ingest", lake, arguments.engine, spark)
+                    with runner_in as runner, progress.shown():
+                        counts = _write(looks, lake, of_lake, spool.root, runner, progress)
+            read = spool.bytes_read
+            complain(f"ingest: read {_shown(read.read)} of {_shown(read.held)}")
+    return counts
+
+
+def _followed(arguments: IngestOptions, bring_in: Callable[[], dict[str, int]]) -> dict[str, int]:
+    """Brings in what is new whenever a log has changed, until SIGTERM or Ctrl-C. Gives the sums of
+    the rows."""
+    from jobs.cli.lake.following import follow
+
+    assert arguments.follow_s is not None
+    total = Counter(_no_rows())
+    with told_to_stop() as stop:
+        follow(arguments.paths, lambda: total.update(bring_in()), arguments.follow_s, stop)
+    complain("ingest: stopped: run the same command again, which goes on")
+    return dict(total)
+
+
+def _dry_run(arguments: IngestOptions, captures: CaptureOptions, hiding: Hiding) -> int:
+    """Prints what an ingest would bring in. Gives the exit code: 1 where there is known damage."""
+    from jobs.cli.lake.ingest_plan import planned
+
+    lake = arguments.lake
+    check_whole(lake)
+    of_lake = hiding.of_lake(lake)
+    plan = planned(
+        lake,
+        partial(_look, arguments, captures, of_lake),
+        of_lake.redactor(),
+        json_output=arguments.json_output,
+    )
+    is_damaged = bool(plan.damages or any(capture.damages for capture in plan.captures))
+    return int(is_damaged and not arguments.accept_damage)
+
+
+def _look(
+    arguments: IngestOptions, captures: CaptureOptions, hiding: Hiding, spool: Spool
+) -> Looks:
+    """What lies below the paths. A line on stderr names each thing that can't be read."""
+    known = NOTHING_KNOWN if arguments.verify else KnownCaptures(arguments.lake, hiding.seal)
+    asked = replace(captures, known=known, seal=hiding.seal)
+    looks = look_at(arguments.paths, asked, spool)
+    for left_out in looks.left_out:
+        complain(f"ingest: left out: {left_out}")
+    for damage in _all_damages(looks):
+        complain(str(damage))
+    return looks
+
+
+def _no_rows() -> dict[str, int]:
+    """The counts of an ingest that found nothing new."""
+    from pipelines.tables.bronze import BRONZE
+
+    return {contract.name: 0 for contract in BRONZE}
+
+
+def _shown(size: int) -> str:
+    return f"{size / 1e6:.1f} MB"
+
+
+def _all_damages(looks: Looks) -> list[Damage]:
+    of_replicas = [
+        damage.in_file(look.shown_file(damage.file))
+        for groups in looks.rounds
+        for group in groups
+        for look in group.looks
+        for damage in look.directory.damages
+    ]
+    return [*looks.damages, *of_replicas]
+
+
+def _write(
+    looks: Looks, lake: Lake, hiding: Hiding, spool: Path, runner: Runner, progress: CommandProgress
+) -> dict[str, int]:
+    """Rows added or changed, by table."""
+    from pipelines.bronze.files import new_bytes
+    from pipelines.bronze.ingest import Ingest
+    from pipelines.delta.failures import told
+    from pipelines.lake.versions import note_written
+
+    redaction = hiding.redaction(lake, spool)
+    is_new = schema_version(lake) is None
+    write_schema_version(lake)
+    note_written(lake, VERSION, is_new=is_new)
+    if hiding.keeps_secrets and keep_to_owner(lake):
+        complain(f"ingest: {lake}: its owner's only from here on, as it will hold secrets")
+    ingest = Ingest(runner, lake, redaction)
+    counts = Counter(_no_rows())
+    now = datetime.now(UTC)
+    with told(lake):
+        ingest.create_tables()
+        decoded = DecodedBytes(progress, [new_bytes(groups) for groups in looks.rounds])
+        for number, groups in enumerate(looks.rounds, start=1):
+            name = groups[0].looks[0].round_name
+            tell = _teller(progress, number, len(looks.rounds), name)
+            counts.update(ingest.run_round(groups, now, tell, decoded.more))
+            decoded.end_round()
+        counts.update(ingest.add_damage(looks.damages))
+    return counts
+
+
+def _teller(
+    progress: CommandProgress, number: int, of: int, name: str | None
+) -> Callable[[str], None]:
+    head = "ingest" if of == 1 else f"ingest: round {number} of {of}"
+    if name is not None:
+        head = f"{head} ({name})" if of > 1 else f"{head}: {name}"
+    return lambda text: progress.line(f"{head}: {text}")
+
 
 if __name__ == "__main__":
-    submitted("ingest")
+    from jobs.cli.main import submitted
+
+    submitted("ingest", main)

@@ -107,7 +107,7 @@ def spark(
 def recorded_lake(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Bronze tables of both recorded clusters, their captures ingested in order. Read only."""
     from jobs.cli.commands.lake import IngestOptions
-    from jobs.cli.lake.ingest import run
+    from jobs.ingest import run
 
     lake = tmp_path_factory.mktemp("recorded") / "lake"
     clusters = [str(data / name) for name in ("kafka-3.7.2-static", "kafka-4.1.1-dynamic")]
@@ -118,8 +118,8 @@ def recorded_lake(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def built_lake(recorded_lake: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same with silver and gold tables: the lake of the demo. Read only."""
+    from jobs.build import run
     from jobs.cli.commands.lake import BuildOptions
-    from jobs.cli.lake.build import run
 
     lake = tmp_path_factory.mktemp("built") / "lake"
     shutil.copytree(recorded_lake, lake)

@@ -34,8 +34,8 @@ _MODULES = (
     "jobs.cli.directories.timeline",
     "jobs.cli.engine.replica_observe",
     "jobs.cli.engine.replica_run",
-    "jobs.cli.lake.build",
-    "jobs.cli.lake.ingest",
+    "jobs.build",
+    "jobs.ingest",
 )
 _CAPABILITY_VERSION_3 = 0x20080522
 _RIGHTS_OF_ROOT = 0b1110

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Annotated, NoReturn
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
@@ -27,12 +28,17 @@ from jobs.cli.commands import (
     simulating,
 )
 from jobs.cli.commands.help_pages import GroupedCommands
-from jobs.cli.commands.parameters import add
+from jobs.cli.commands.parameters import add, run_command
+from jobs.cli.interrupts import started_spark
 from jobs.cli.memory_bound import run_one_command
 from jobs.cli.outcome import run
 from jobs.cli.output import use_utf8, write_line
 from pipelines.capture import patience
+from pipelines.runners.chosen import Engine, chosen_engine
 from replica.import_path import leave_out_current_folder
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 app = typer.Typer(
     name="kraftlake",
@@ -134,13 +140,13 @@ for _heading, _commands in _GROUPS.items():
 app.add_typer(engine.replica, rich_help_panel="Replicas")
 
 
-def main(arguments: list[str] | None = None) -> NoReturn:
-    """The console script."""
+def main(arguments: list[str] | None = None, work: Callable[[Any], int] = run_command) -> NoReturn:
+    """The console script. work: as for jobs.cli.outcome.run."""
     leave_out_current_folder()
     use_utf8()
     shell.answer_shells()
     run_one_command()
-    code = run(app, sys.argv[1:] if arguments is None else arguments)
+    code = run(app, sys.argv[1:] if arguments is None else arguments, work)
     if patience.goes_on():
         sys.stdout.flush()
         sys.stderr.flush()
@@ -148,9 +154,25 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     sys.exit(code)
 
 
-def submitted(command: str) -> NoReturn:
-    """Run the command of a file that spark-submit started."""
-    main([command, *sys.argv[1:]])
+def submitted(
+    command: str, job: Callable[[SparkSession | None, Any], int] | None = None
+) -> NoReturn:
+    """Run the command of a file that spark-submit started.
+
+    job: the job of the file, which gets the session and the options. The session is there before
+    the job begins, because a cluster's manager waits for it; with --engine local there is none.
+    Where `job` is None, the command starts the session when it needs one.
+    """
+
+    def work(options: Any) -> int:
+        if job is None:
+            return run_command(options)
+        engine = getattr(options, "engine", None)
+        if chosen_engine(engine) is Engine.LOCAL:
+            return job(None, options)
+        return job(started_spark(command, options.lake), options)
+
+    main([command, *sys.argv[1:]], work)
 
 
 if __name__ == "__main__":

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 from importlib.util import find_spec
+from typing import Any
 
 import typer
 from typer.models import CommandInfo
@@ -43,11 +44,11 @@ _WITHOUT_A_LAKE = ("capture", "check", "diff", "dump", "recover", "redact", "tim
 _RAISED = re.compile(r"^[A-Za-z_][\w.]*: .+$", re.MULTILINE)
 
 
-def run(app: typer.Typer, arguments: list[str]) -> int:
-    """Run `app` with these arguments. Returns the exit code. Every error becomes a line on
-    stderr."""
+def run(app: typer.Typer, arguments: list[str], work: Callable[[Any], int] = run_command) -> int:
+    """Run `app` with these arguments. work: does what the options of a command ask for, and gives
+    the exit code. Returns the exit code. Every error becomes a line on stderr."""
     try:
-        code = _invoke(app, arguments)
+        code = _invoke(app, arguments, work)
         sys.stdout.flush()
     except BrokenPipeError:
         _abandon_stdout()
@@ -57,9 +58,9 @@ def run(app: typer.Typer, arguments: list[str]) -> int:
     return code
 
 
-def _invoke(app: typer.Typer, arguments: list[str]) -> int:
+def _invoke(app: typer.Typer, arguments: list[str], work: Callable[[Any], int]) -> int:
     try:
-        return _ran(app, arguments)
+        return _ran(app, arguments, work)
     except (BrokenPipeError, KeyboardInterrupt):
         raise
     except SystemExit as ending:  # typer - typer turns a closed pipe into this.
@@ -76,14 +77,14 @@ def _invoke(app: typer.Typer, arguments: list[str]) -> int:
         return _unexpected(app, error, arguments)
 
 
-def _ran(app: typer.Typer, arguments: list[str]) -> int:
+def _ran(app: typer.Typer, arguments: list[str], work: Callable[[Any], int]) -> int:
     if VARIABLE in os.environ:
         keep_within(default_bound())
     asked = _narrowed(app, _command(app, arguments))
     found = asked(args=arguments or ["--help"], prog_name="kraftlake", standalone_mode=False)
     if found is None or isinstance(found, int):  # --help and --version run no command.
         return found or 0
-    return run_command(found)
+    return work(found)
 
 
 def _is_of_an_engine(error: BaseException) -> bool:

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from jobs.cli.commands.lake import IngestOptions
 from jobs.cli.lake.engines import runner_of
-from jobs.cli.lake.ingest import run as ingest
+from jobs.ingest import run as ingest
 from pipelines.build import build
 from pipelines.lake import Lake
 from pipelines.large_clusters import buckets_for

@@ -15,7 +15,7 @@ import pytest
 from deltalake import DeltaTable
 
 from jobs.cli.commands.lake import IngestOptions
-from jobs.cli.lake.ingest import run as ingest
+from jobs.ingest import run as ingest
 from pipelines import build as building
 from pipelines.bronze.log_ranges import log_ranges, log_record_batches
 from pipelines.capture.spool import FOLDER as SPOOL

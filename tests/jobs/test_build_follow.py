@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from jobs import build
 from jobs.cli.commands.lake import BuildOptions
-from jobs.cli.lake import build
 from pipelines.lake import Lake
 from replica.errors import BusyError
 from tests.kraftlake_process import kraftlake
@@ -48,13 +48,13 @@ def test_a_build_follows_each_ingest_and_nothing_else(
     lake, built = tmp_path / "lake", []
     nodes = data / "kafka-3.7.2-static" / "final"
     ingested(lake, nodes / "1")
-    run_build = build.run_build
+    build_tables = build.build_tables
 
-    def counted(lake: Lake, *, engine: str | None) -> dict[str, int]:
-        built.append(run_build(lake, engine=engine))
+    def counted(spark: None, arguments: BuildOptions, progress: None) -> dict[str, int]:
+        built.append(build_tables(spark, arguments, progress))
         return built[-1]
 
-    monkeypatch.setattr(build, "run_build", counted)
+    monkeypatch.setattr(build, "build_tables", counted)
     looked(monkeypatch, lambda: None, lambda: ingested(lake, nodes / "2"), lambda: None)
     assert build.run(BuildOptions(Lake(str(lake)), follow_s=9)) == 0
     assert len(built) == 2
@@ -67,13 +67,13 @@ def test_another_writer_is_waited_for_until_the_next_look(
     lake, calls = tmp_path / "lake", []
     ingested(lake, data / "kafka-3.7.2-static" / "final" / "1")
 
-    def busy(lake: Lake, *, engine: str | None) -> dict[str, int]:
-        calls.append(lake)
+    def busy(spark: None, arguments: BuildOptions, progress: None) -> dict[str, int]:
+        calls.append(arguments.lake)
         if len(calls) == 1:
             raise BusyError("another writer is at work")
         return {"silver.leader_epochs": 1}
 
-    monkeypatch.setattr(build, "run_build", busy)
+    monkeypatch.setattr(build, "build_tables", busy)
     looked(monkeypatch, lambda: None)
     assert build.run(BuildOptions(Lake(str(lake)), follow_s=9)) == 0
     assert len(calls) == 2

@@ -12,7 +12,7 @@ from deltalake import DeltaTable, QueryBuilder
 from pyspark.sql import SparkSession
 
 from jobs.cli.commands.lake import BuildOptions, IngestOptions
-from jobs.cli.lake.ingest import run
+from jobs.ingest import run
 from pipelines.lake import Lake
 from replica.errors import UsageError
 from tests.fuzz.ingest_kills import TABLES
@@ -154,7 +154,7 @@ def test_two_clusters_under_one_cluster_id_are_both_kept_and_told_apart(
     spark: SparkSession, data: Path, tmp_path: Path
 ) -> None:
     """A cluster that was set up anew with the old one's id: same offsets and epochs, other logs."""
-    from jobs.cli.lake.build import run as build
+    from jobs.build import run as build
 
     lake = tmp_path / "lake"
     for name, source in (("1", CLUSTERS[0]), ("2", CLUSTERS[1])):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from jobs.cli.commands.lake import IngestOptions
-from jobs.cli.lake.ingest import run
+from jobs.ingest import run
 from pipelines.lake import Lake
 from tests.fuzz import ingest_kills
 

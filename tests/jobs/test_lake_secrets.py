@@ -15,7 +15,7 @@ from deltalake import DeltaTable, QueryBuilder
 from pyspark.sql import SparkSession
 
 from jobs.cli.commands.lake import IngestOptions
-from jobs.cli.lake.ingest import run
+from jobs.ingest import run
 from pipelines.lake import Lake
 from pipelines.lake.seal import is_sealed
 from replica.format.capture import capture_id

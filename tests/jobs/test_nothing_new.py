@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable
 
+from jobs import build, ingest
 from jobs.cli.commands.lake import BuildOptions, IngestOptions
-from jobs.cli.lake import build, ingest
 from pipelines.lake import Lake
 from pipelines.last_build import FILE_NAME, last_build
 from tests.jobs.conftest import Kraftlake
@@ -106,4 +106,4 @@ def test_a_build_begins_where_anything_has_changed(
         (lake / FILE_NAME).write_text("{")
     monkeypatch.setattr("pipelines.build.build", begun)
     with pytest.raises(AssertionError, match="it began"):
-        build.build_tables(Lake(lake))
+        build.build_tables(None, BuildOptions(Lake(lake)))

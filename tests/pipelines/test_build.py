@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from deltalake import DeltaTable
 
+from jobs import ingest
+from jobs.build import run as run_build
 from jobs.cli.commands.lake import BuildOptions, IngestOptions
-from jobs.cli.lake import ingest
-from jobs.cli.lake.build import run as run_build
 from pipelines import build as building
 from pipelines.build import build
 from pipelines.delta import Lake

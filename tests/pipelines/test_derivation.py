@@ -12,7 +12,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from jobs.cli.commands.lake import IngestOptions
-from jobs.cli.lake.ingest import run as ingest
+from jobs.ingest import run as ingest
 from pipelines.build import build
 from pipelines.delta import Lake
 from pipelines.lake.redaction import FILE_NAME as REDACTION_KEY

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable, QueryBuilder
 
+from jobs import ingest
 from jobs.cli.commands.lake import IngestOptions
-from jobs.cli.lake import ingest
 from pipelines import build
 from pipelines.changed_clusters import ChangedClusters
 from pipelines.delta import Lake

@@ -10,7 +10,7 @@ from replica.errors import UsageError
 DELTA_RS, DUCKDB, SPARK = ENGINES = ("delta-rs", "duckdb", "spark")
 
 
-@command("asking.sql:ask", "Query the tables with SQL.")
+@command("cli.asking.sql:ask", "Query the tables with SQL.")
 class SqlOptions:
     """Query the lake with SQL. Its tables are named bronze.x, silver.x and gold.x.
 
@@ -77,7 +77,7 @@ class SqlOptions:
         return asked_moment(self.at_offset, self.at_time)
 
 
-@command("asking.state:run", "Show a cluster's metadata at an offset or a moment.")
+@command("cli.asking.state:run", "Show a cluster's metadata at an offset or a moment.")
 class StateOptions:
     """Show a cluster's metadata at a moment: topics, partitions, configs, brokers, ACLs and so on.
 

@@ -7,7 +7,7 @@ from pipelines.object_store import check_local
 from replica.errors import UsageError
 
 
-@command("directories.dump:run", "Print the records of segments, snapshots or directories.")
+@command("cli.directories.dump:run", "Print the records of segments, snapshots or directories.")
 class DumpOptions:
     """Print the records of segments, snapshots or whole directories, offline.
 
@@ -74,7 +74,7 @@ class DumpOptions:
             raise UsageError("--type selects records, --batches shows none: drop one")
 
 
-@command("directories.diff:run", "Compare two directories: where they diverge, what is lost.")
+@command("cli.directories.diff:run", "Compare two directories: where they diverge, what is lost.")
 class DiffOptions:
     """Compare two replicas' directories: where their logs diverge, which replica truncates, what is
     lost.
@@ -108,7 +108,9 @@ class DiffOptions:
     show_config: options.ShowConfig = None
 
 
-@command("directories.check:run", "Check directories: what is wrong, in which file, what to do.")
+@command(
+    "cli.directories.check:run", "Check directories: what is wrong, in which file, what to do."
+)
 class CheckOptions:
     """Check whether directories are sound, and whether the cluster that they describe is well.
 
@@ -188,7 +190,7 @@ class CheckOptions:
     )
 
 
-@command("directories.recover:run", "Plan which replica a broken quorum should continue from.")
+@command("cli.directories.recover:run", "Plan which replica a broken quorum should continue from.")
 class RecoverOptions:
     """Plan which of the remaining replicas a broken quorum should continue from, and what is lost.
 
@@ -252,7 +254,7 @@ class RecoverOptions:
         needs("--rehearse", self.rehearse, given(self, "seeds"))
 
 
-@command("directories.capture:run", "Copy the directories of running nodes, with hashes.")
+@command("cli.directories.capture:run", "Copy the directories of running nodes, with hashes.")
 class CaptureOptions:
     """Copy the metadata directories of running nodes, with their hashes, to a folder or a URI.
 
@@ -293,7 +295,7 @@ class CaptureOptions:
         needs("--redacted", self.redacted, of_copies)
 
 
-@command("directories.prune:run", "Delete captures that are older than a given age.")
+@command("cli.directories.prune:run", "Delete captures that are older than a given age.")
 class PruneOptions:
     """Delete captures that are older than a given age, by the time in their capture.json.
 
@@ -324,7 +326,7 @@ class PruneOptions:
     json_output: options.Json = False
 
 
-@command("directories.capture:run_redact", "Copy directories without their secrets.")
+@command("cli.directories.capture:run_redact", "Copy directories without their secrets.")
 class RedactOptions:
     """Copy metadata directories without their secrets, for a vendor or an issue.
 
@@ -356,7 +358,7 @@ class RedactOptions:
     json_output: options.Json = False
 
 
-@command("directories.explain:run", "Explain a finding of check, and what to do about it.")
+@command("cli.directories.explain:run", "Explain a finding of check, and what to do about it.")
 class ExplainOptions:
     """Explain a rule of `kraftlake check`: its meaning, what Kafka does, and what to do.
 

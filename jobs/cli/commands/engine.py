@@ -22,7 +22,7 @@ def _replica(context: typer.Context) -> None:
         write_text(context.get_help() + "\n")
 
 
-@command("engine.replica_format:run", "Name a directory, as kafka-storage format does.")
+@command("cli.engine.replica_format:run", "Name a directory, as kafka-storage format does.")
 class FormatOptions:
     """Format a node's log directory: write its ids, and the first voters of its quorum.
 
@@ -59,7 +59,7 @@ class FormatOptions:
     json_output: options.Json = False
 
 
-@command("engine.replica_run:run", "Run a voter or an observer.")
+@command("cli.engine.replica_run:run", "Run a voter or an observer.")
 class RunOptions:
     """Run a replica that takes part in a quorum over TCP, in Kafka's protocol, until SIGTERM or
     ctrl-C.
@@ -121,7 +121,7 @@ class RunOptions:
     log_format: node_options.LogFormat = "text"
 
 
-@command("engine.replica_scram:run", "Make a line of the file of SCRAM credentials.")
+@command("cli.engine.replica_scram:run", "Make a line of the file of SCRAM credentials.")
 class ScramOptions:
     """Print the SCRAM credential of a user, a line of kraftlake.scram.credentials.file.
 
@@ -146,7 +146,7 @@ class ScramOptions:
     )
 
 
-@command("engine.replica_describe:run", "Show how far every replica of a quorum is.")
+@command("cli.engine.replica_describe:run", "Show how far every replica of a quorum is.")
 class DescribeOptions:
     """Show what the leader of a quorum, of kraftlake or of Kafka, says of its replicas, with a
     verdict.
@@ -182,7 +182,7 @@ class DescribeOptions:
     command_config: node_options.CommandConfig = None
 
 
-@command("engine.replica_append:run", "Append records to a kraftlake quorum's log.")
+@command("cli.engine.replica_append:run", "Append records to a kraftlake quorum's log.")
 class AppendOptions:
     """Append the lines of FILE or stdin as records, and report them once they are committed.
 
@@ -231,7 +231,7 @@ class AppendOptions:
         exclusive(given(self, "raw", "as_json"))
 
 
-@command("engine.replica_observe:run", "Record the metadata log of a real quorum.")
+@command("cli.engine.replica_observe:run", "Record the metadata log of a real quorum.")
 class ObserveOptions:
     """Record the metadata log of a running quorum, as an observer, until SIGTERM or ctrl-C.
 

@@ -14,7 +14,9 @@ Zone = Annotated[
 ]
 
 
-@command("directories.timeline:run", "List events by clock time; elections with probable causes.")
+@command(
+    "cli.directories.timeline:run", "List events by clock time; elections with probable causes."
+)
 class TimelineOptions:
     """List events by clock time: elections and their probable causes, voters, brokers.
 
@@ -62,7 +64,7 @@ class TimelineOptions:
     plain_csv: options.PlainCsv = False
 
 
-@command("asking.history:run", "List the changes of a topic, broker, principal or config.")
+@command("cli.asking.history:run", "List the changes of a topic, broker, principal or config.")
 class HistoryOptions:
     """List the changes of a topic, broker, principal or config, one by one.
 

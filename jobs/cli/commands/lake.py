@@ -6,7 +6,7 @@ from jobs.cli.commands.parameters import Text, Texts, command, option
 from replica.errors import UsageError
 
 
-@command("lake.ingest:run", "Copy metadata directories into bronze tables.")
+@command("ingest:run", "Copy metadata directories into bronze tables.")
 class IngestOptions:
     """Copy metadata directories and captures of them into the lake's bronze tables.
 
@@ -98,7 +98,7 @@ class IngestOptions:
         return self.follow_s is not None or self.available_now
 
 
-@command("lake.build:run", "Derive the silver and gold tables from bronze.")
+@command("build:run", "Derive the silver and gold tables from bronze.")
 class BuildOptions:
     """Derive the silver and gold tables from bronze: epochs, divergence, history, validity.
 
@@ -135,7 +135,7 @@ class BuildOptions:
         alone("--follow", self.follow_s is not None, given(self, "run_id"))
 
 
-@command("lake.quality:run", "Check every table against its expectations.")
+@command("quality:run", "Check every table against its expectations.")
 class QualityOptions:
     """Check every table of the lake against its expectations, with Great Expectations.
 
@@ -157,7 +157,7 @@ class QualityOptions:
     json_output: options.Json = False
 
 
-@command("lake.contents:run", "Show what a lake holds: captures, offsets, gaps, sizes.")
+@command("cli.lake.contents:run", "Show what a lake holds: captures, offsets, gaps, sizes.")
 class LakeOptions:
     """Show what a lake holds: clusters, replicas, rounds, captures, the tables with their sizes,
     and which releases of kraftlake wrote it; and the Java on which Spark would run here.
@@ -181,7 +181,7 @@ class LakeOptions:
     json_output: options.Json = False
 
 
-@command("lake.maintain:run", "Compact the tables, delete files of expired versions.")
+@command("maintain:run", "Compact the tables, delete files of expired versions.")
 class MaintainOptions:
     """Compact the lake's tables, and delete files that no kept version needs.
 
@@ -216,7 +216,7 @@ class MaintainOptions:
     json_output: options.Json = False
 
 
-@command("lake.forget:run", "Remove captures from a lake, as if never ingested.")
+@command("cli.lake.forget:run", "Remove captures from a lake, as if never ingested.")
 class ForgetOptions:
     """Remove captures from a lake, as if they had never been ingested.
 
@@ -265,7 +265,7 @@ class ForgetOptions:
             raise UsageError("--vacuum can't be undone: add --yes")
 
 
-@command("lake.demo:run", "Ingest recorded logs, build the tables, ask some questions.")
+@command("cli.lake.demo:run", "Ingest recorded logs, build the tables, ask some questions.")
 class DemoOptions:
     """Try kraftlake on metadata logs recorded from real Kafka: ingest them, build, ask questions.
 

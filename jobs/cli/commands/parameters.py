@@ -100,7 +100,7 @@ def add(app: typer.Typer, options: type, heading: str | None = None) -> None:
 
 def function_of(options: type) -> Callable[[Any], int]:
     """The function of the command with these options."""
-    found: Callable[[Any], int] = resolve_name(f"jobs.cli.{COMMANDS[options][0]}")
+    found: Callable[[Any], int] = resolve_name(f"jobs.{COMMANDS[options][0]}")
     return found
 
 

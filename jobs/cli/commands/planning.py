@@ -6,7 +6,7 @@ from jobs.cli.commands.parameters import Number, Text, command, option
 from replica.errors import UsageError
 
 
-@command("asking.preflight:run", "Is a change safe? Brokers, voters, partitions, upgrades.")
+@command("cli.asking.preflight:run", "Is a change safe? Brokers, voters, partitions, upgrades.")
 class PlanOptions:
     """Judge whether a planned change of a cluster is safe: safe, unsafe or unknown.
 

@@ -5,7 +5,7 @@ from jobs.cli.commands.parameters import command, option
 from replica.model.topic import METADATA_TOPIC
 
 
-@command("engine.consume:run", "Print the records of a partition, read from any replica.")
+@command("cli.engine.consume:run", "Print the records of a partition, read from any replica.")
 class ConsumeOptions:
     """Print the committed records of a partition, read from its leader or from a follower.
 

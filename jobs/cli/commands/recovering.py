@@ -7,7 +7,9 @@ from jobs.cli.commands.parameters import Text, Texts, argument, command, option
 from replica.errors import UsageError
 
 
-@command("directories.rehearse:run", "Simulate a start of captured directories: leader, losses.")
+@command(
+    "cli.directories.rehearse:run", "Simulate a start of captured directories: leader, losses."
+)
 class RehearseOptions:
     """Rehearse what a quorum's controllers will do with the directories that are left.
 
@@ -83,7 +85,9 @@ class RehearseOptions:
     json_output: options.Json = False
 
 
-@command("directories.restore:run", "Make a checkpoint that boots a new cluster as the old one.")
+@command(
+    "cli.directories.restore:run", "Make a checkpoint that boots a new cluster as the old one."
+)
 class RestoreOptions:
     """Make the checkpoint from which a new cluster boots with the metadata of an old one.
 

@@ -7,7 +7,7 @@ from jobs.cli.commands.parameters import Text, Texts, argument, command, option
 from pipelines.object_store import check_local, check_place
 
 
-@command("sharing.report:run", "Write an incident as one HTML file, the verdict first.")
+@command("cli.sharing.report:run", "Write an incident as one HTML file, the verdict first.")
 class ReportOptions:
     """Write an incident as one HTML file, and print the verdict.
 
@@ -49,7 +49,7 @@ class ReportOptions:
         needs("PATH", self.paths, given(self, "order"))
 
 
-@command("sharing.export:run", "Write tables or answers as DuckDB, SQLite, Parquet or CSV.")
+@command("cli.sharing.export:run", "Write tables or answers as DuckDB, SQLite, Parquet or CSV.")
 class ExportOptions:
     """Write tables of a lake, or the answer to a query, as DuckDB, SQLite, Parquet or CSV.
 
@@ -109,7 +109,7 @@ class ExportOptions:
         exclusive(given(self, "tables", "query", "question"))
 
 
-@command("sharing.mcp:run", "Serve a lake or directories to assistants and editors (MCP).")
+@command("cli.sharing.mcp:run", "Serve a lake or directories to assistants and editors (MCP).")
 class McpOptions:
     """Serve a lake or directories to programs that speak the Model Context Protocol.
 
@@ -145,7 +145,7 @@ class McpOptions:
         exclusive(given(self, "paths", "lake"))
 
 
-@command("sharing.register:run", "Give a lake's tables names in a Hive metastore.")
+@command("cli.sharing.register:run", "Give a lake's tables names in a Hive metastore.")
 class RegisterOptions:
     """Give a lake's tables and views names in a Hive metastore, for other programs that read it.
 
@@ -191,7 +191,7 @@ class RegisterOptions:
         exclusive(given(self, "drop", "client_file"))
 
 
-@command("sharing.publish:run", "Publish a table's changes: Kafka, files, a webhook.")
+@command("cli.sharing.publish:run", "Publish a table's changes: Kafka, files, a webhook.")
 class PublishOptions:
     """Publish the changes of a table: to a Kafka topic, to files, or new errors to a webhook.
 

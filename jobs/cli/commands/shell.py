@@ -25,7 +25,7 @@ def answer_shells() -> None:
         get_completion_inspect_parameters()
 
 
-@command("commands.shell:run", "Complete commands in bash, zsh or fish.")
+@command("cli.commands.shell:run", "Complete commands in bash, zsh or fish.")
 class CompletionOptions:
     """Print a script that makes a shell complete kraftlake's commands and options.
 

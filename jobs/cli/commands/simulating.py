@@ -7,7 +7,7 @@ from jobs.cli.commands.parameters import Text, argument, command, option
 from replica.errors import UsageError
 
 
-@command("engine.simulate:run", "Write logs of named incidents; run the engine under faults.")
+@command("cli.engine.simulate:run", "Write logs of named incidents; run the engine under faults.")
 class SimulateOptions:
     """Write the log directories of a named scenario; or run the replica engine under random faults.
 

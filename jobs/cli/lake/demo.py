@@ -16,11 +16,11 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from jobs import ingest
 from jobs.cli.asking import sql
 from jobs.cli.asking.questions import DEMO
 from jobs.cli.commands.asking import SqlOptions
 from jobs.cli.commands.lake import DemoOptions, IngestOptions
-from jobs.cli.lake import ingest
 from jobs.cli.lake.engines import stage_runs
 from jobs.cli.output import complain, write_line, write_table, write_text
 from pipelines.lake import Lake

@@ -13,6 +13,8 @@ from pipelines.lake import Lake
 from pipelines.runners.chosen import Engine, chosen_engine
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from pipelines.runners.runner import Runner, StageRun
 
 
@@ -31,16 +33,20 @@ def stage_runs() -> Iterator[list[StageRun]]:
 
 
 @contextmanager
-def runner_of(job: str, lake: Lake, option: str | None) -> Iterator[Runner]:
-    """The runner that the option --engine, the variable KRAFTLAKE_ENGINE or spark-submit asks for.
-    A line on stderr names it. Raises UsageError for another engine, and where Spark can't start."""
+def runner_of(
+    job: str, lake: Lake, option: str | None, spark: SparkSession | None = None
+) -> Iterator[Runner]:
+    """The runner of a session. Without a session it is the one that the option --engine, the
+    variable KRAFTLAKE_ENGINE or spark-submit asks for. A line on stderr names it.
+
+    Raises UsageError for another engine, and where Spark can't start.
+    """
     from pipelines.runners.local import LocalRunner
 
-    engine = chosen_engine(option)
-    if engine is Engine.SPARK:
+    if spark is not None or chosen_engine(option) is Engine.SPARK:
         from pipelines.runners.spark import SparkRunner
 
-        runner = SparkRunner.of(started_spark(job, lake))
+        runner = SparkRunner.of(spark or started_spark(job, lake))
         complain(f"{job}: by {runner.name}")
         yield runner
         _keep(runner)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from jobs.cli.commands.lake import ForgetOptions
+from jobs.cli.commands.lake import BuildOptions, ForgetOptions
 from jobs.cli.interrupts import interruptible, started_spark
 from jobs.cli.lake import held as lake_content
 from jobs.cli.lake.waiting import check_ready, waiting
@@ -99,11 +99,11 @@ def _forget(lake: Lake, targets: Targets) -> dict[str, int]:
 
 
 def _leave_no_earlier_version(lake: Lake, json_output: bool) -> int:
-    from jobs.cli.lake.build import build_tables
+    from jobs.build import build_tables
     from pipelines import delta
     from pipelines.tables.of_a_lake import named
 
-    write_counts(build_tables(lake), json_output=json_output)
+    write_counts(build_tables(None, BuildOptions(lake)), json_output=json_output)
     spark = started_spark("forget", lake)
     # Files of an ingest are young, and no version needs them yet.
     with locked(lake, waiting("forget", lake)):

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jobs.cli.asking.sql_text import tables_named
-from jobs.cli.commands.options import lake_unless, names_in
+from jobs.cli.commands.options import lake_unless
 from jobs.cli.commands.sharing import ReportOptions
 from jobs.cli.output import (
     complain,
@@ -50,9 +50,9 @@ def run(options: ReportOptions) -> int:
         else:
             place = lake
         if paths:
-            from jobs.cli.lake import ingest
+            from jobs import ingest
 
-            ingest.fill(paths, place, names_in(options.order))
+            ingest.fill(paths, place, options.order)
         report = make_report(
             source(place),
             cluster=options.cluster,

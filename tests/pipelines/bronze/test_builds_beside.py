@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from jobs import ingest
 from jobs.cli.commands.lake import IngestOptions
-from jobs.cli.lake import ingest
 from pipelines.bronze import ingest as rounds
 from pipelines.build import build
 from pipelines.lake import Lake

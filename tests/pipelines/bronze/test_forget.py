@@ -10,8 +10,8 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 
+from jobs import build, ingest
 from jobs.cli.commands.lake import BuildOptions, ForgetOptions, IngestOptions
-from jobs.cli.lake import build, ingest
 from jobs.cli.lake import forget as job
 from pipelines.bronze.forget import forget
 from pipelines.delta import Lake, read

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from jobs import build, ingest
 from jobs.cli.commands.lake import BuildOptions, IngestOptions
-from jobs.cli.lake import build, ingest
 from pipelines.lake import Lake
 from pipelines.tables import bronze, gold, quorum
 from replica.storage.archive import Archive

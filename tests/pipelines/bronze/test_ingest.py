@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from jobs.cli.commands.lake import IngestOptions
-from jobs.cli.lake.ingest import run
+from jobs.ingest import run
 from pipelines.lake import Lake
 from pipelines.lake.delta_rs import newest_versions, open_table, rows_of
 from pipelines.tables import bronze

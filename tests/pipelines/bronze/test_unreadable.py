@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from jobs import ingest
 from jobs.cli.commands.lake import IngestOptions
-from jobs.cli.lake import ingest
 from pipelines.capture.looks import Look
 from pipelines.lake import Lake
 from pipelines.tables import bronze

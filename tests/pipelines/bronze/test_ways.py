@@ -10,8 +10,8 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
+from jobs import ingest
 from jobs.cli.commands.lake import IngestOptions
-from jobs.cli.lake import ingest
 from pipelines.bronze import batch_windows, log_ranges, new_records
 from pipelines.lake import Lake
 from pipelines.runners.local import LocalRunner

@@ -54,9 +54,9 @@ class Sources:
 
 def built_lake_of(path: Path, lake: Path) -> Path:
     """A lake of all directories below a path, in one round."""
+    from jobs.build import run as build
     from jobs.cli.commands.lake import BuildOptions, IngestOptions
-    from jobs.cli.lake.build import run as build
-    from jobs.cli.lake.ingest import run as ingest
+    from jobs.ingest import run as ingest
 
     ingest(IngestOptions([str(path)], Lake(lake)))  # says by its code that it found damage
     assert build(BuildOptions(Lake(lake))) == 0

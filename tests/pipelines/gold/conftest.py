@@ -24,9 +24,9 @@ class Edited:
 
 @pytest.fixture(scope="session")
 def edited(spark: SparkSession, data: Path, tmp_path_factory: pytest.TempPathFactory) -> Edited:
+    from jobs.build import run as build
     from jobs.cli.commands.lake import BuildOptions, IngestOptions
-    from jobs.cli.lake.build import run as build
-    from jobs.cli.lake.ingest import run as ingest
+    from jobs.ingest import run as ingest
 
     folder = tmp_path_factory.mktemp("edited")
     damaged, disagreeing = folder / "damaged", folder / "disagreeing"

@@ -10,7 +10,7 @@ from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F
 
 from jobs.cli.commands.lake import IngestOptions
-from jobs.cli.lake.ingest import run as ingest
+from jobs.ingest import run as ingest
 from pipelines.delta import Lake, read
 from pipelines.tables import bronze, gold
 from replica.check.group import JudgedDirectory

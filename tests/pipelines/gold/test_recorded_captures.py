@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from jobs.build import run
 from jobs.cli.commands.lake import BuildOptions
-from jobs.cli.lake.build import run
-from jobs.cli.lake.ingest import fill
+from jobs.ingest import fill
 from pipelines.delta import Lake, size
 from pipelines.tables import bronze, gold, silver
 from tests.pipelines.lake_rows import names_of_captures, rows, rows_of

@@ -12,9 +12,9 @@ import pytest
 from deltalake import DeltaTable
 
 from jobs.cli.commands.lake import IngestOptions
-from jobs.cli.lake.ingest import run as ingest
 from jobs.cli.main import app
 from jobs.cli.outcome import run as run_command
+from jobs.ingest import run as ingest
 from pipelines import delta
 from pipelines.changed_clusters import DERIVED
 from pipelines.lake import Lake

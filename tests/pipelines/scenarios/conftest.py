@@ -86,9 +86,9 @@ def lake(
 
 
 def built(plays: list[Played], folder: Path) -> ScenarioLake:
+    from jobs.build import run as build
     from jobs.cli.commands.lake import BuildOptions, IngestOptions
-    from jobs.cli.lake.build import run as build
-    from jobs.cli.lake.ingest import run as ingest
+    from jobs.ingest import run as ingest
 
     names = set()
     for played in plays:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from jobs.cli.commands.lake import IngestOptions
-from jobs.cli.lake.ingest import run as ingest
+from jobs.ingest import run as ingest
 from pipelines import build as building
 from pipelines import large_clusters
 from pipelines.build import build

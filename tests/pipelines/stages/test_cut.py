@@ -13,7 +13,7 @@ import pytest
 from deltalake import DeltaTable
 
 from jobs.cli.commands.lake import IngestOptions
-from jobs.cli.lake.ingest import run as ingest
+from jobs.ingest import run as ingest
 from pipelines import delta
 from pipelines.build import build
 from pipelines.delta import Lake
