@@ -8,7 +8,7 @@ that is put together from anything else.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -63,6 +63,14 @@ class Dialect:
     def columns(self, names: Iterable[str]) -> Sql:
         """Names with commas between them."""
         return ", ".join(map(self.identifier, names))
+
+    def relation(
+        self, name: str, columns: Sequence[str], rows: Iterable[Sequence[str | int]]
+    ) -> Sql:
+        """Rows as a relation with this name, which stands behind FROM or JOIN. There is a row, and
+        each row has a value for each column."""
+        each = ", ".join(f"({self.literals(row)})" for row in rows)
+        return f"(VALUES {each}) AS {self.identifier(name)} ({self.columns(columns)})"
 
     def cluster(self, cluster_id: str) -> Sql:
         """The id of a cluster as a literal. Raises UsageError for an id that isn't of Kafka's form:

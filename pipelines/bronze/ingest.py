@@ -75,7 +75,8 @@ class Ingest:
         text before each step. decoded: is called with the number of bytes of logs that were decoded
         since the last call.
         """
-        captured = place(groups, known_captures(self.lake), now)
+        groups = list(groups)
+        captured = place(groups, known_captures(self.lake, groups, now), now)
         if not captured:
             return Counter()
         for one in captured:
@@ -169,9 +170,10 @@ class _Round:
     def _findings(self) -> None:
         """Writes the findings of new captures. An unchanged directory in a new group was judged
         before."""
-        seen = delta.values(self.lake, bronze.CAPTURES, ("capture_id",))
-        known = {row["capture_id"] for row in seen}
         looks = {one.look.capture_id: one.look for one in self.captured}
+        ids = DATA_FUSION.literals(looks)
+        seen = delta.values(self.lake, bronze.CAPTURES, ("capture_id",), f"capture_id IN ({ids})")
+        known = {row["capture_id"] for row in seen}
         new = [look for capture_id, look in looks.items() if capture_id not in known]
         judged = judge_looks(self.runner, new)
         self.known.update({one.capture_id: one.known for one in judged})

@@ -3,7 +3,7 @@ driver itself updates bronze.snapshots, which has few rows."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from functools import partial
 from typing import Any
@@ -25,7 +25,7 @@ from pipelines.bronze.new_records import (
 )
 from pipelines.delta import PendingAppend
 from pipelines.delta.direct import Writing
-from pipelines.dialects import DATA_FUSION
+from pipelines.dialects import DATA_FUSION, Sql
 from pipelines.runners.runner import Runner
 from pipelines.runners.stage import Grain
 from pipelines.sources import rows
@@ -147,9 +147,15 @@ def new_snapshots(
             unknown.setdefault(key, (one, snapshot))
     if not unknown or lake is None:
         return list(unknown.values())
-    for row in delta.values(lake, SNAPSHOTS, SNAPSHOT_KEYS):
+    for row in delta.values(lake, SNAPSHOTS, SNAPSHOT_KEYS, _with_hashes_of(unknown)):
         unknown.pop(tuple(row.values()), None)
     return list(unknown.values())
+
+
+def _with_hashes_of(keys: Iterable[_Key]) -> Sql:
+    """The rows of bronze.snapshots with a content of these keys. There is a key."""
+    at = SNAPSHOT_KEYS.index("content_sha256")
+    return f"content_sha256 IN ({DATA_FUSION.literals(sorted({str(key[at]) for key in keys}))})"
 
 
 def write_snapshots(lake: delta.Lake, captured: Sequence[Captured]) -> int:
@@ -164,7 +170,7 @@ def write_snapshots(lake: delta.Lake, captured: Sequence[Captured]) -> int:
     seen = delta.size(lake, SNAPSHOTS).version
     known = {
         key: row
-        for row in delta.values(lake, SNAPSHOTS, SNAPSHOTS.column_names)
+        for row in delta.values(lake, SNAPSHOTS, SNAPSHOTS.column_names, _with_hashes_of(rows))
         if (key := snapshot_key(row)) in rows
     }
     if not known:

@@ -188,6 +188,8 @@ class _Looking:
     seen: set[str] = field(default_factory=set)
     """Real paths of directories: several of the user's paths may lead to the same one."""
     left_out: list[str] = field(default_factory=list)
+    of_manifests: set[Damage] = field(default_factory=set)
+    """Damages of a capture.json, which may stand beside several directories."""
 
     def looks(self, paths: Sequence[str]) -> Iterator[tuple[Look, Input]]:
         single: list[FilePath] = []
@@ -218,7 +220,8 @@ class _Looking:
     ) -> Iterator[tuple[Look, Input]]:
         """The look at a directory. Where there is none, the reason is noted among the damages."""
         manifest = manifest_of(location)
-        self.damages.extend(one for one in manifest.damages if one not in self.damages)
+        self.damages.extend(one for one in manifest.damages if one not in self.of_manifests)
+        self.of_manifests.update(manifest.damages)
         if manifest.is_unfinished:
             return
         node_folder = os.path.dirname(os.path.abspath(location.path))
