@@ -4,9 +4,11 @@ works with them, or refuses them in a line. None reads or writes at another plac
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from pathlib import Path
 
+import duckdb
 import pytest
 
 from jobs.cli.main import app
@@ -22,6 +24,7 @@ REFUSED = {
     "\\": "'\\\\'", "%": "'%'", "%20": "'%'", "[": "'['", "]": "']'", "|": "'|'", "^": "'^'",
     "\n": "'\\n'", "\t": "'\\t'", "\x1b[31m": "'\\x1b'", "\x7f": "'\\x7f'", "\udcff": "'\\xff'",
 }  # fmt: skip
+OUTPUTS = ("x.sqlite", "x.duckdb", "x.sql", "x.tables")
 COUNT = "SELECT count(*) AS n FROM bronze.log_records"
 
 
@@ -64,21 +67,29 @@ def use(kraftlake: Kraftlake, source: Path, lake: Path, out: Path) -> None:
         counted = kraftlake("sql", "--engine", engine, "--lake", lake, "--json", COUNT)
         assert counted.rows == [{"n": 772}], counted.err
     assert kraftlake("build", "--lake", lake).code == 0
-    for name in ("x.sqlite", "x.duckdb", "x.sql"):
-        exported = kraftlake("export", "--lake", lake, "-o", out / name)
-        assert exported.code == 0, exported.err
+    for name in OUTPUTS:
+        form = ("--to", "parquet") if name == "x.tables" else ()
+        exported = kraftlake("export", "--lake", lake, "-o", out / name, *form)
+        if name == "x.duckdb" and re.search(r"[\\?\udcff]", str(out)):
+            assert exported.code == 2
+            assert "DuckDB opens no file with" in exported.error
+        else:
+            assert exported.code == 0, exported.err
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("sign", [*TAKEN, *REFUSED], ids=ascii)
-def test_a_directory_may_have_any_character_in_its_path(
+def test_a_directory_and_an_output_may_have_any_character_in_its_path(
     kraftlake: Kraftlake, data: Path, place: Path, sign: str
 ) -> None:
     source = captured(data, place / f"a{sign}b")
     before = files_below(place)
-    (place.parent / "out").mkdir()
-    use(kraftlake, source, place.parent / "lake", place.parent / "out")
+    out = place.parent / "out" / f"a{sign}b"
+    out.mkdir(parents=True)
+    use(kraftlake, source, place.parent / "lake", out)
     assert files_below(place) == before
+    assert list((place.parent / "out").iterdir()) == [out]
+    assert {path.name for path in out.iterdir()} <= set(OUTPUTS)
     assert not list((place.parent / "current").iterdir())
 
 
@@ -103,6 +114,22 @@ def test_a_lake_and_a_directory_with_all_of_them_are_read_and_written(
     assert ended.code == 0, ended.err
     assert kraftlake("sql", "--lake", place / name, "--json", COUNT).rows == [{"n": 772}]
     assert sorted(path.name for path in place.iterdir()) == [name, "sources"]
+
+
+@pytest.mark.parametrize("name", ["st*r", "st?r", "cluster_id=other", "s{t,x}r"])
+def test_views_for_duckdb_read_the_files_of_their_lake_alone(
+    kraftlake: Kraftlake, data: Path, place: Path, name: str
+) -> None:
+    source = captured(data, place.parent / "source")
+    lake, other = place / name, place / "star"
+    assert kraftlake("ingest", "--lake", lake, source).code == 0
+    shutil.copytree(lake, other)  # What a pattern would find, too.
+    assert kraftlake("export", "--lake", lake, "-o", place / "x.sql").code == 0
+    database = duckdb.connect()
+    database.execute((place / "x.sql").read_text())
+    asked = "SELECT count(*), min(cluster_id) FROM bronze.log_records"
+    (row,) = kraftlake("sql", "--lake", lake, "--json", asked).rows
+    assert database.execute(asked).fetchone() == tuple(row.values())
 
 
 @pytest.mark.slow
