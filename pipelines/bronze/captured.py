@@ -17,7 +17,8 @@ import numpy as np
 from deltalake import DeltaTable
 
 from pipelines import delta
-from pipelines.capture.looks import CaptureGroup, Look, Looks, next_free
+from pipelines.capture.look import Look
+from pipelines.capture.looks import CaptureGroup, Looks, next_free
 from pipelines.delta.small import joined_to
 from pipelines.dialects import DATA_FUSION
 from pipelines.lake import Lake

@@ -14,7 +14,7 @@ import pyarrow as pa
 from pipelines import delta
 from pipelines.bronze import small_tables
 from pipelines.bronze.captured import Captured
-from pipelines.bronze.files import snapshots
+from pipelines.bronze.files import snapshots, source_of
 from pipelines.bronze.log_ranges import Row, owned, split
 from pipelines.bronze.new_records import (
     APPLICATION,
@@ -88,16 +88,17 @@ def _record_batches(
     seen = np.zeros(0, np.int64)
     name = (part.id.offset, part.id.epoch)
     for piece in plan([part.file], DEFAULT_RANGE_BYTES):
-        data = range_source(piece.path, piece.start, piece.end)
-        for batch in rows.snapshot_records(data, piece, redactor, name, SNAPSHOT_COLUMNS):
-            readable, bad = split(batch)
-            unreadable.extend(owned(bad.select(_UNREADABLE), part.replica).to_pylist())
-            indexes = readable.column("index").to_numpy()
-            is_first = _first_ones(indexes, seen)
-            seen = np.concatenate([seen, indexes])
-            mine = owned(readable.filter(pa.array(is_first)), part.replica)
-            hashes = pa.repeat(pa.scalar(part.content_sha256, pa.string()), mine.num_rows)
-            yield mine.append_column("content_sha256", hashes).select(SNAPSHOT_RECORDS.column_names)
+        with range_source(piece) as data:
+            for batch in rows.snapshot_records(data, piece, redactor, name, SNAPSHOT_COLUMNS):
+                readable, bad = split(batch)
+                unreadable.extend(owned(bad.select(_UNREADABLE), part.replica).to_pylist())
+                indexes = readable.column("index").to_numpy()
+                is_first = _first_ones(indexes, seen)
+                seen = np.concatenate([seen, indexes])
+                mine = owned(readable.filter(pa.array(is_first)), part.replica)
+                hashes = pa.repeat(pa.scalar(part.content_sha256, pa.string()), mine.num_rows)
+                mine = mine.append_column("content_sha256", hashes)
+                yield mine.select(SNAPSHOT_RECORDS.column_names)
 
 
 def _first_ones(indexes: np.ndarray, seen: np.ndarray) -> np.ndarray:
@@ -113,7 +114,7 @@ def _first_ones(indexes: np.ndarray, seen: np.ndarray) -> np.ndarray:
 def _part(one: Captured, snapshot: SnapshotFile) -> SnapshotCopy:
     assert snapshot.id is not None, "bootstrap.checkpoint has no id and is no row"
     look = one.look
-    file = SourceFile(look.copy_of(snapshot.file), look.shown_file(snapshot.file))
+    file = source_of(look, snapshot.file)
     return SnapshotCopy(file, look.replica, snapshot.id, look.shown_hash(snapshot.file))
 
 

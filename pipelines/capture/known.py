@@ -52,6 +52,11 @@ class KnownCaptures:
         broken table."""
         return self._bases.get(replica)
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is no capture."""
+        return not self._bases
+
     @cached_property
     def _bases(self) -> dict[ReplicaId, Base]:
         rows = [] if self.lake is None else _captures(self.lake, _NEWEST)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,7 +23,8 @@ from jobs.cli.output import complain, write_counts
 from jobs.cli.redacting import check_shown
 from pipelines.capture.grouping import parse_replica
 from pipelines.capture.known import NOTHING_KNOWN, KnownCaptures, seal_of
-from pipelines.capture.looks import CaptureOptions, Looks, look_at
+from pipelines.capture.look import CaptureOptions
+from pipelines.capture.looks import Looks, look_at
 from pipelines.capture.spool import Spool
 from pipelines.lake import Lake
 from pipelines.lake.folder import check_writable, refuse_foreign
@@ -34,6 +36,7 @@ from replica.format.damage import Damage
 from replica.metadata.redact import Redactor
 
 if TYPE_CHECKING:
+    from pipelines.capture.shared import Sharing
     from pipelines.runners.runner import Runner
 
 _AGAIN = (
@@ -96,7 +99,7 @@ def run(options: IngestOptions) -> int:
     progress = CommandProgress("ingest", is_shown=not options.json_output)
     captures = _capture_options(options)
     about = captures, hiding, progress, options.verify, options.run_id, options.engine
-    work = _Work(tuple(paths), lake, *about, options.then_build)
+    work = _Work(tuple(paths), lake, *about, options.then_build, options.shared)
     refuse_foreign(lake)
     check_there(paths)
     if options.dry_run:
@@ -160,6 +163,7 @@ class _Work:
     run_id: str | None = None
     engine: str | None = None
     then_build: bool = False
+    shared: bool = False
 
     def run(self) -> dict[str, int]:
         """Rows added or changed, by table."""
@@ -170,8 +174,9 @@ class _Work:
         with locked(self.lake, waiting("ingest", self.lake)):
             check_whole(self.lake)
             hiding = self.hiding.of_lake(self.lake)
-            with Spool.below(self.lake) as spool:
-                looks = self._look(hiding, spool)
+            with Spool.below(self.lake) as spool, ExitStack() as stack:
+                early = stack.enter_context(self._runner()) if self.shared else None
+                looks = self._look(hiding, spool, early)
                 with job_events(
                     "ingest", self.lake, complain, paths=self.paths, run_id=self.run_id
                 ):
@@ -182,15 +187,16 @@ class _Work:
                         if self.then_build:
                             start_great_expectations()
                         # The runner comes first: where Spark can't start, the lake stays as it was.
-                        with (
-                            runner_of("ingest", self.lake, self.engine) as runner,
-                            self.progress.shown(),
-                        ):
+                        runner = early or stack.enter_context(self._runner())
+                        with self.progress.shown():
                             about = hiding, spool.root, runner
                             counts = _write(looks, self.lake, *about, self.progress)
                 read = spool.bytes_read
                 complain(f"ingest: read {_shown(read.read)} of {_shown(read.held)}")
         return counts
+
+    def _runner(self) -> AbstractContextManager[Runner]:
+        return runner_of("ingest", self.lake, self.engine)
 
     def tell_plan(self, *, json_output: bool) -> bool:
         """Print what `run` would bring in. Returns whether there is known damage."""
@@ -198,18 +204,22 @@ class _Work:
 
         check_whole(self.lake)
         hiding = self.hiding.of_lake(self.lake)
-        plan = planned(
-            self.lake,
-            lambda spool: self._look(hiding, spool),
-            hiding.redactor(),
-            json_output=json_output,
-        )
+        with ExitStack() as stack:
+            runner = stack.enter_context(self._runner()) if self.shared else None
+            plan = planned(
+                self.lake,
+                lambda spool: self._look(hiding, spool, runner),
+                hiding.redactor(),
+                json_output=json_output,
+            )
         return bool(plan.damages or any(capture.damages for capture in plan.captures))
 
-    def _look(self, hiding: Hiding, spool: Spool) -> Looks:
-        """What lies below the paths. A line on stderr names each thing that can't be read."""
+    def _look(self, hiding: Hiding, spool: Spool, runner: Runner | None) -> Looks:
+        """What lies below the paths. A line on stderr names each thing that can't be read. runner:
+        looks at directories in their place; None where they are copied."""
         known = NOTHING_KNOWN if self.verify else KnownCaptures(self.lake, hiding.seal)
-        looks = look_at(self.paths, replace(self.options, known=known, seal=hiding.seal), spool)
+        options = replace(self.options, known=known, seal=hiding.seal)
+        looks = look_at(self.paths, options, spool, _sharing(runner))
         for left_out in looks.left_out:
             complain(f"ingest: left out: {left_out}")
         for damage in _all_damages(looks):
@@ -221,6 +231,13 @@ class _Work:
         from pipelines.tables.bronze import BRONZE
 
         return {contract.name: 0 for contract in BRONZE}
+
+
+def _sharing(runner: Runner | None) -> Sharing | None:
+    from pipelines.bronze.findings import judge_look
+    from pipelines.capture.shared import Sharing
+
+    return None if runner is None else Sharing(runner, judge_look)
 
 
 def _shown(size: int) -> str:
@@ -254,7 +271,7 @@ def _write(
     note_written(lake, VERSION, is_new=is_new)
     if hiding.keeps_secrets and keep_to_owner(lake):
         complain(f"ingest: {lake}: its owner's only from here on, as it will hold secrets")
-    ingest = Ingest(runner, lake, redaction)
+    ingest = Ingest(runner, lake, redaction, lambda damage: complain(str(damage)))
     counts = Counter({contract.name: 0 for contract in BRONZE})
     now = datetime.now(UTC)
     with told(lake):

@@ -10,7 +10,8 @@ import pytest
 
 from pipelines.bronze.captured import KnownCapture, PlacedCaptures, place
 from pipelines.bronze.small_tables import capture_row
-from pipelines.capture.looks import CaptureGroup, CaptureOptions, look_at
+from pipelines.capture.look import CaptureOptions
+from pipelines.capture.looks import CaptureGroup, look_at
 from pipelines.capture.spool import Spool
 from pipelines.lake import Lake
 

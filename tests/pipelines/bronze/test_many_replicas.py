@@ -21,7 +21,8 @@ from pipelines.bronze import batch_windows, log_batches, seen_batches
 from pipelines.bronze.batch_spans import FoldedCapture
 from pipelines.bronze.batch_windows import FoldWindow, LogStretch, Touched
 from pipelines.bronze.captured import KnownCapture, PlacedCaptures, known_captures, place
-from pipelines.capture.looks import CaptureGroup, CaptureOptions, Look, look_at
+from pipelines.capture.look import CaptureOptions, Look
+from pipelines.capture.looks import CaptureGroup, look_at
 from pipelines.capture.spool import Spool
 from pipelines.lake import Lake
 from pipelines.tables.bronze import CAPTURES, LOG_BATCHES

@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from pipelines.capture.grouping import parse_replica
-from pipelines.capture.looks import CaptureOptions, Look, Looks, look_at, next_free
+from pipelines.capture.look import CaptureOptions, Look
+from pipelines.capture.looks import Looks, look_at, next_free
 from pipelines.capture.spool import Spool
 from pipelines.lake import Lake
 from replica.errors import UsageError
