@@ -186,7 +186,7 @@ def test_a_directory_that_changes_is_read_once_however_often_it_is_named(
     data: Path, tmp_path: Path, spool: Spool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     copied(data / STATIC / "live", tmp_path, "1")
-    from pipelines.capture import looks as module
+    from pipelines.capture import look as module
 
     real = module.read_directory
 
