@@ -16,6 +16,13 @@ STAMP := $(VENV)/.made-from
 .PHONY: help setup jars package wheel zipapp man airflow demo test test-all lint bench kafka-drift format lock audit \
 	fuzz-tool simulator clean
 
+# For an environment that is to be made anew. One that a link leads to is somebody's, and is not emptied.
+keep_linked = if test -L $(1) && test -n "$$(ls -A $(1)/ 2>/dev/null)"; then \
+		echo "$(1) is a link to $$(readlink $(1)), which was not made here and would be emptied:" \
+			"remove the link (rm $(1)), and an environment is made in its place" >&2; \
+		exit 1; \
+	fi
+
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
 
@@ -30,6 +37,12 @@ setup: ## make .venv, with everything pinned (the first time takes some minutes)
 	if test "$$(cat $(STAMP) 2>/dev/null)" = "$$key" && $(BIN)/python -c '' 2>/dev/null; then \
 		exit 0; \
 	fi; \
+	ours=; \
+	if { grep -qF "$$(pwd)/$(VENV)/" $(BIN)/pip && $(BIN)/pip --version; } >/dev/null 2>&1; then \
+		ours=yes; \
+	else \
+		$(call keep_linked,$(VENV)); \
+	fi; \
 	rm -f $(STAMP); \
 	found=; \
 	for python in $(or $(PYTHON),python3 python3.14 python3.13 python3.12 python3.11); do \
@@ -42,7 +55,7 @@ setup: ## make .venv, with everything pinned (the first time takes some minutes)
 			"install one, or name it: make setup PYTHON=/path/to/python3.12" >&2; \
 		exit 1; \
 	fi; \
-	if ! { grep -qF "$$(pwd)/" $(BIN)/pip && $(BIN)/pip --version; } >/dev/null 2>&1; then \
+	if test -z "$$ours"; then \
 		if ! said=$$($$found -m venv --clear $(VENV) 2>&1); then \
 			echo "$$found cannot make $(VENV) ($$(echo "$$said" | head -n 1)):" \
 				"on Debian and Ubuntu, apt-get install python3-venv" >&2; \
@@ -78,6 +91,7 @@ airflow: ## make .venv-airflow, which the DAGs in airflow/dags run in (500 MB)
 		exit 0; \
 	fi; \
 	echo "kraftlake: installing Airflow into .venv-airflow (500 MB, a minute or two)" >&2; \
+	$(call keep_linked,.venv-airflow); \
 	$(or $(PYTHON),$(wildcard $(BIN)/python),python3) -m venv --clear .venv-airflow; \
 	.venv-airflow/bin/python -m pip install --quiet --disable-pip-version-check \
 		--require-hashes -r airflow/requirements.lock; \
@@ -132,6 +146,7 @@ audit: ## ask PyPI for known vulnerabilities of the pinned packages: packaging/a
 	@set -e; \
 	key=$$({ cat packaging/audit/requirements.lock; pwd; } | cksum); \
 	if ! test "$$(cat .venv-audit/.made-from 2>/dev/null)" = "$$key"; then \
+		$(call keep_linked,.venv-audit); \
 		$(or $(PYTHON),$(wildcard $(BIN)/python),python3) -m venv --clear .venv-audit; \
 		.venv-audit/bin/python -m pip install --quiet --disable-pip-version-check \
 			--require-hashes -r packaging/audit/requirements.lock; \

@@ -1,5 +1,8 @@
 """What spark-submit starts, and below `cli` the `kraftlake` command.
 
-`ingest`, `build`, `quality`, `report`, `publish`, `register`, `maintain` and `forget` are Spark
-applications: each starts the command of its name, with the same options.
+- The pipeline's jobs: `ingest`, `build`, `quality`, `maintain`. Each has a function
+  `main(spark, arguments)`; the command of the same name runs it, too.
+- `publish`, `register`, `report`, `forget` start the command of their name.
+
+The options are those of the commands; jobs.cli.commands has them.
 """

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -28,7 +29,8 @@ from jobs.cli.option_files import check_there
 from jobs.cli.output import complain, write_counts
 from pipelines.capture.grouping import parse_replica
 from pipelines.capture.known import NOTHING_KNOWN, KnownCaptures
-from pipelines.capture.looks import CaptureOptions, Looks, look_at
+from pipelines.capture.look import CaptureOptions
+from pipelines.capture.looks import Looks, look_at
 from pipelines.capture.spool import Spool
 from pipelines.lake import Lake
 from pipelines.lake.folder import check_writable, refuse_foreign
@@ -40,6 +42,7 @@ from replica.format.damage import Damage
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from pipelines.capture.shared import Sharing
     from pipelines.runners.runner import Runner
 
 _AGAIN = (
@@ -62,7 +65,7 @@ def main(spark: SparkSession | None, arguments: IngestOptions) -> int:
     refuse_foreign(lake)
     check_there(arguments.paths)
     if arguments.dry_run:
-        return _dry_run(arguments, captures, hiding)
+        return _dry_run(spark, arguments, captures, hiding)
     check_writable(lake, ("bronze",))
     progress = CommandProgress("ingest", is_shown=is_shown)
     bring_in = partial(_bring_in, spark, arguments, captures, hiding, progress)
@@ -123,8 +126,11 @@ def _bring_in(
     with locked(lake, waiting("ingest", lake)):
         check_whole(lake)
         of_lake = hiding.of_lake(lake)
-        with Spool.below(lake) as spool:
-            looks = _look(arguments, captures, of_lake, spool)
+        with Spool.below(lake) as spool, ExitStack() as stack:
+            # The runner comes before any row: where Spark can't start, the lake stays as it was.
+            runner_in = partial(_runner, stack, spark, arguments)
+            looker = runner_in() if arguments.shared else None
+            looks = _look(arguments, captures, of_lake, looker, spool)
             with job_events("ingest", lake, complain, paths=paths, run_id=arguments.run_id):
                 if holds_all(lake, looks):
                     complain("ingest: nothing new: the lake has all of it")
@@ -132,13 +138,16 @@ def _bring_in(
                 else:
                     if arguments.then_build:
                         start_great_expectations()
-                    # The runner comes first: where Spark can't start, the lake stays as it was.
-                    runner_in = runner_of("ingest", lake, arguments.engine, spark)
-                    with runner_in as runner, progress.shown():
+                    runner = looker or runner_in()
+                    with progress.shown():
                         counts = _write(looks, lake, of_lake, spool.root, runner, progress)
             read = spool.bytes_read
             complain(f"ingest: read {_shown(read.read)} of {_shown(read.held)}")
     return counts
+
+
+def _runner(stack: ExitStack, spark: SparkSession | None, arguments: IngestOptions) -> Runner:
+    return stack.enter_context(runner_of("ingest", arguments.lake, arguments.engine, spark))
 
 
 def _followed(arguments: IngestOptions, bring_in: Callable[[], dict[str, int]]) -> dict[str, int]:
@@ -154,35 +163,54 @@ def _followed(arguments: IngestOptions, bring_in: Callable[[], dict[str, int]]) 
     return dict(total)
 
 
-def _dry_run(arguments: IngestOptions, captures: CaptureOptions, hiding: Hiding) -> int:
+def _dry_run(
+    spark: SparkSession | None,
+    arguments: IngestOptions,
+    captures: CaptureOptions,
+    hiding: Hiding,
+) -> int:
     """Prints what an ingest would bring in. Gives the exit code: 1 where there is known damage."""
     from jobs.cli.lake.ingest_plan import planned
 
     lake = arguments.lake
     check_whole(lake)
     of_lake = hiding.of_lake(lake)
-    plan = planned(
-        lake,
-        partial(_look, arguments, captures, of_lake),
-        of_lake.redactor(),
-        json_output=arguments.json_output,
-    )
+    with ExitStack() as stack:
+        looker = _runner(stack, spark, arguments) if arguments.shared else None
+        plan = planned(
+            lake,
+            partial(_look, arguments, captures, of_lake, looker),
+            of_lake.redactor(),
+            json_output=arguments.json_output,
+        )
     is_damaged = bool(plan.damages or any(capture.damages for capture in plan.captures))
     return int(is_damaged and not arguments.accept_damage)
 
 
 def _look(
-    arguments: IngestOptions, captures: CaptureOptions, hiding: Hiding, spool: Spool
+    arguments: IngestOptions,
+    captures: CaptureOptions,
+    hiding: Hiding,
+    looker: Runner | None,
+    spool: Spool,
 ) -> Looks:
-    """What lies below the paths. A line on stderr names each thing that can't be read."""
+    """What lies below the paths. A line on stderr names each thing that can't be read. looker:
+    looks at directories in their place; None where they are copied."""
     known = NOTHING_KNOWN if arguments.verify else KnownCaptures(arguments.lake, hiding.seal)
     asked = replace(captures, known=known, seal=hiding.seal)
-    looks = look_at(arguments.paths, asked, spool)
+    looks = look_at(arguments.paths, asked, spool, _sharing(looker))
     for left_out in looks.left_out:
         complain(f"ingest: left out: {left_out}")
     for damage in _all_damages(looks):
         complain(str(damage))
     return looks
+
+
+def _sharing(looker: Runner | None) -> Sharing | None:
+    from pipelines.bronze.findings import judge_look
+    from pipelines.capture.shared import Sharing
+
+    return None if looker is None else Sharing(looker, judge_look)
 
 
 def _no_rows() -> dict[str, int]:
@@ -222,7 +250,7 @@ def _write(
     note_written(lake, VERSION, is_new=is_new)
     if hiding.keeps_secrets and keep_to_owner(lake):
         complain(f"ingest: {lake}: its owner's only from here on, as it will hold secrets")
-    ingest = Ingest(runner, lake, redaction)
+    ingest = Ingest(runner, lake, redaction, lambda damage: complain(str(damage)))
     counts = Counter(_no_rows())
     now = datetime.now(UTC)
     with told(lake):

@@ -10,6 +10,6 @@ it, with Spark or without it. docs/reference/the-lake.md lists the tables.
   which table; `cluster`, `silver`, `gold`, `replay`: these functions. `judge_lake`: all tables
   judged by `quality`.
 - Without a lake: `frames`, the same functions for DataFrames of `sources`.
-- Out: `report`, `feeds`, `lineage`.
+- Out: `report`, `feeds`, `lineage`; `html_text` (all markup).
 - Spark: `spark` (session, jars, Java). `conf_files`: settings. `cyclic_garbage`: the collector.
 """

@@ -102,7 +102,10 @@ def write_parquet(path: Path, batches: pa.RecordBatchReader) -> int:
     the number of rows. The compression is zstd, because such a file is written once and then kept.
     """
     count = 0
-    with pq.ParquetWriter(path, batches.schema, compression="zstd", store_schema=False) as writer:
+    with (
+        path.open("wb") as file,  # pyarrow opens no path that is no UTF-8
+        pq.ParquetWriter(file, batches.schema, compression="zstd", store_schema=False) as writer,
+    ):
         for group in _row_groups(batches):
             writer.write_table(group, row_group_size=group.num_rows)
             count += group.num_rows

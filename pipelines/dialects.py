@@ -8,7 +8,7 @@ that is put together from anything else.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -19,6 +19,7 @@ Sql: TypeAlias = str
 
 _CLUSTER_ID = re.compile(r"[A-Za-z0-9._=+-]{1,100}")
 """Kafka makes 16 random bytes in Base64 for URLs; `kafka-storage format` also takes words."""
+_PATTERN = re.compile(r"[*?\[]")
 _NO_TEXT = re.compile("[\0\ud800-\udfff]")
 
 
@@ -64,6 +65,14 @@ class Dialect:
         """Names with commas between them."""
         return ", ".join(map(self.identifier, names))
 
+    def relation(
+        self, name: str, columns: Sequence[str], rows: Iterable[Sequence[str | int]]
+    ) -> Sql:
+        """Rows as a relation with this name, which stands behind FROM or JOIN. There is a row, and
+        each row has a value for each column."""
+        each = ", ".join(f"({self.literals(row)})" for row in rows)
+        return f"(VALUES {each}) AS {self.identifier(name)} ({self.columns(columns)})"
+
     def cluster(self, cluster_id: str) -> Sql:
         """The id of a cluster as a literal. Raises UsageError for an id that isn't of Kafka's form:
         somebody has made it for what reads it."""
@@ -73,6 +82,12 @@ class Dialect:
                 "kraftlake asks nothing about this one; `kraftlake forget --cluster` removes it"
             )
         return self.literal(cluster_id)
+
+    def parquet(self, paths: Iterable[str]) -> Sql:
+        """DuckDB's function that reads these Parquet files and no others, with their own columns.
+        It would take * and ? in a path for patterns, and `column=value` for a column."""
+        exact = (_PATTERN.sub(r"[\g<0>]", path) for path in paths)
+        return f"read_parquet([{self.literals(exact)}], hive_partitioning = false)"
 
     def of_clusters(self, clusters: Iterable[str]) -> Sql:
         """Condition: the rows of these clusters, whatever their ids are, so that any can be

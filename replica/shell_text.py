@@ -17,8 +17,10 @@ from replica.errors import DataError
 _ID = re.compile(r"[A-Za-z0-9._-]+")
 _HOST = re.compile(r"[A-Za-z0-9:][A-Za-z0-9.:_-]*")
 _UNSAFE_IN_NOTE = re.compile(r"[^A-Za-z0-9 .,:_-]")
-_FROM_BYTES = range(0xDC80, 0xDD00)
-"""Stand for bytes of a file name that are no UTF-8."""
+_FROM_BYTES = range(0xDCA0, 0xDD00)
+"""Stand for bytes of a file name that are no UTF-8. Those below, which some terminals obey, are
+escaped."""
+_CONTROL_BYTES = range(0xDC80, 0xDCA0)
 
 
 class Shell(str):
@@ -86,4 +88,7 @@ def _in_dollar_quotes(char: str) -> str:
     if char.isprintable() or ord(char) in _FROM_BYTES:
         return char
     code = ord(char)
+    if code in _CONTROL_BYTES:
+        code -= 0xDC00
+        return f"\\x{code:02x}"
     return f"\\x{code:02x}" if code < 0x80 else f"\\U{code:08x}"

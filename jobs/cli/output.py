@@ -7,6 +7,7 @@ command must print its first line within a tenth of a second.
 from __future__ import annotations
 
 import base64
+import csv
 import itertools
 import json
 import math
@@ -21,6 +22,7 @@ from decimal import Decimal
 from typing import Any, TextIO
 
 from jobs.cli.table_text import row_lines, widths_of, wrapped
+from replica.terminal_text import one_line, safe_json, safe_json_bytes, tell
 
 MEASURED_ROWS = 500
 """How many rows are read before a table's column widths are fixed. Further rows are printed as they
@@ -33,23 +35,6 @@ _COLOURS = {"red": 31, "green": 32, "yellow": 33, "cyan": 36}
 _COLOUR_CODE = re.compile(f"(\x1b\\[(?:0|{'|'.join(map(str, _COLOURS.values()))})m)")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
-_CONTROL_CODES = {
-    code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\t"
-}
-_CONTROL_CODES |= {ord("\n"): "\\n", ord("\r"): "\\r"}
-# Line and paragraph separators, and characters that change the direction of the text behind them.
-_TURNING = (0x061C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A))
-_CONTROL_CODES |= {code: f"\\u{code:04x}" for code in _TURNING}
-# Halves of surrogate pairs, which UTF-8 doesn't have. Those that stand for bytes of odd file names
-# stay.
-_HALVES = (*range(0xD800, 0xDC80), *range(0xDD00, 0xE000))
-_HALF_CODES = {code: f"\\u{code:04x}" for code in _HALVES}
-_CONTROL_CODES |= _HALF_CODES
-_UNSAFE_JSON = re.compile(f"[\x7f-\x9f{''.join(map(chr, _TURNING + _HALVES))}]")
-_UNSAFE_JSON_BYTES = re.compile(
-    rb"\x7f|\xc2[\x80-\x9f]|\xd8\x9c|\xe2\x80[\x8e\x8f\xa8-\xae]|\xe2\x81[\xa6-\xa9]"
-)
-"""The same characters as bytes of UTF-8."""
 
 
 def use_utf8() -> None:
@@ -57,23 +42,6 @@ def use_utf8() -> None:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding="utf-8", errors="surrogateescape")
-
-
-def one_line(text: str) -> str:
-    """The text without anything that moves a terminal's cursor or starts another line."""
-    return text.translate(_CONTROL_CODES)
-
-
-def encodable(text: str) -> str:
-    """The text with escapes for halves of surrogate pairs, which UTF-8 doesn't have."""
-    return text.translate(_HALF_CODES)
-
-
-def safe_json(text: str) -> str:
-    """The same JSON, with escapes for characters that a terminal would obey."""
-    if text.isascii() and "\x7f" not in text:
-        return text
-    return _UNSAFE_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def coloured(text: str, colour: str) -> str:
@@ -87,8 +55,8 @@ def coloured(text: str, colour: str) -> str:
 def write_line(text: str) -> None:
     """Print one line on stdout.
 
-    Characters that move a terminal's cursor are escaped, as by one_line, so that no name in a
-    record changes what is shown. The colours of `coloured` stay.
+    It is escaped as by terminal_text.one_line, so that no name in a record changes what is shown.
+    The colours of `coloured` stay.
     """
     parts = _COLOUR_CODE.split(text) if sys.stdout.isatty() else [text]
     parts[::2] = map(one_line, parts[::2])
@@ -117,6 +85,11 @@ def write_text(text: str) -> None:
     sys.stdout.write(text)
 
 
+def csv_writer() -> Any:
+    """A writer of the module csv to stdout. Nothing that it writes is escaped."""
+    return csv.writer(sys.stdout, lineterminator="\n")
+
+
 def is_standard_output(path: str) -> bool:
     """Whether an option's value means stdout: `-`, or the file to which stdout goes."""
     if path == "-":
@@ -131,15 +104,9 @@ def write_bytes(lines: memoryview) -> None:
     """Print whole lines of JSON in UTF-8, escaped as by safe_json, after the text that was printed
     before."""
     sys.stdout.flush()
-    raw = bytes(lines)
-    if not raw.isascii() or b"\x7f" in raw:
-        lines = memoryview(_UNSAFE_JSON_BYTES.sub(_escaped, raw))
+    lines = memoryview(safe_json_bytes(bytes(lines)))
     while lines:  # With PYTHONUNBUFFERED a write may take only a part.
         lines = lines[sys.stdout.buffer.write(lines) :]
-
-
-def _escaped(found: re.Match[bytes]) -> bytes:
-    return b"\\u%04x" % ord(found[0].decode())
 
 
 def write_json(value: Mapping[str, Any]) -> None:
@@ -323,7 +290,7 @@ def complain(text: str) -> None:
     sys.stdout.flush()
     for progress in list(_SHOWN):
         progress.clear()
-    sys.stderr.write(one_line(text) + "\n")
+    tell(text)
 
 
 def error_line(text: str) -> None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from jobs.cli.output import json_text, ms_text, one_line, safe_json
+from jobs.cli.output import json_text, ms_text
 from replica.format.record import Record
 from replica.metadata.log_record import LogRecord
 from replica.metadata.redact import Redactor
+from replica.terminal_text import one_line, safe_json
 
 
 def record_line(record: Record, epoch: int, read: LogRecord, json_start: str | None) -> str:

@@ -8,6 +8,7 @@ logs are.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -20,10 +21,9 @@ from pipelines import delta
 from pipelines.bronze.captured import Captured
 from pipelines.bronze.files import new_segments
 from pipelines.bronze.log_ranges import LogRange
-from pipelines.delta.small import of_replica
+from pipelines.delta.small import joined_to
 from pipelines.dialects import Sql
 from pipelines.tables.bronze import LOG_BATCHES
-from pipelines.tables.keys import REPLICA_KEYS, replica_of
 from replica.format.directory import SegmentFile
 from replica.model.keys import ReplicaId
 from replica.scan.compact import column_of
@@ -34,21 +34,42 @@ MOST_ROWS = 100_000
 fold has four windows at a time."""
 
 
+_LEAST, _MOST = -(2**63), 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Touched:
+    """The rows of LOG_BATCHES of a replica that a capture may change.
+
+    ranges: their base offsets, by the first and the last one of each range. closed_from: the lowest
+    base offset at which a row with last_seen may change.
+    """
+
+    ranges: tuple[tuple[int, int], ...] = ((_LEAST, _MOST),)
+    closed_from: int = _LEAST
+
+    def within(self, start: int | None, end: int | None) -> Touched:
+        """Those from `start` (inclusive) to `end` (exclusive)."""
+        least, most = _LEAST if start is None else start, _MOST if end is None else end - 1
+        cut = [(max(first, least), min(last, most)) for first, last in self.ranges]
+        return Touched(tuple(one for one in cut if one[0] <= one[1]), self.closed_from)
+
+
 @dataclass(frozen=True, slots=True)
 class LogStretch:
     """Offsets of a replica's log from `start` (inclusive) to `end` (exclusive), None where there is
     no bound.
 
-    parts: all bytes of the round that may hold a batch with these offsets. touched: SQL of delta-rs
-    for the replica's rows that the round may change. known: how many of these rows have the
-    offsets. new: how many of the round's batches have them.
+    parts: all bytes of the round that may hold a batch with these offsets. touched: the rows of the
+    stretch that the round may change. known: how many there are. new: how many of the round's
+    batches have these offsets.
     """
 
     replica: ReplicaId
     start: int | None
     end: int | None
     parts: tuple[LogRange, ...]
-    touched: str
+    touched: Touched
     known: int
     new: int
 
@@ -56,15 +77,6 @@ class LogStretch:
     def size(self) -> int:
         """The number of the table's rows and of the round's batches together."""
         return self.known + self.new
-
-    @property
-    def where(self) -> str:
-        """The condition, in the SQL of delta-rs, that selects the rows of the stretch that the
-        round may change."""
-        bounds = [f"({self.touched})"]
-        bounds += [] if self.start is None else [f"base_offset >= {self.start}"]
-        bounds += [] if self.end is None else [f"base_offset < {self.end}"]
-        return " AND ".join(bounds)
 
     def of(self, batches: pa.RecordBatch) -> pa.RecordBatch:
         """Those rows of the replica's batches that belong to the stretch."""
@@ -85,10 +97,11 @@ class FoldWindow:
         """Whether the table has no row that the window might change."""
         return not any(stretch.known for stretch in self.stretches)
 
-    @property
-    def where(self) -> str:
-        """SQL of delta-rs for the rows of the table that the window may change."""
-        return " OR ".join(f"({stretch.where})" for stretch in self.stretches)
+    def rows(self, lake: delta.Lake, version: int) -> pa.Table:
+        """The rows of a version of the table that the window may change."""
+        touched = [(stretch.replica, stretch.touched) for stretch in self.stretches]
+        asked = _asked_for(touched)
+        return delta.rows_where(lake, LOG_BATCHES, asked.changing, version, asked.to_bounds)
 
 
 def windows(
@@ -100,15 +113,21 @@ def windows(
     parts: all new bytes of their segments. Raises UsageError where the lake has no such table.
     """
     touched = {one.look.replica: touched_by(one) for one in captured}
-    known = _known_counts(lake, version, touched)
+    counts = _known_counts(lake, version, touched)
     batches = _batches(captured, parts)
+    many = {
+        replica: rows
+        for replica, rows in touched.items()
+        if counts.get(replica)
+        and counts[replica] + batches.get(replica, _NO_BATCHES).offsets.size > MOST_ROWS
+    }
+    offsets = _known_offsets(lake, version, many)
     stretches: list[LogStretch] = []
-    for replica, where in touched.items():
-        count, new = known.get(replica, 0), batches.get(replica, _NO_BATCHES)
-        if count and count + new.offsets.size > MOST_ROWS:
-            stretches += _cut(replica, where, _known_offsets(lake, version, where), new)
-        elif count or new.offsets.size:
-            stretches += _cut(replica, where, np.zeros(count, np.int64), new)
+    for replica, rows in touched.items():
+        known = offsets.get(replica, np.zeros(counts.get(replica, 0), np.int64))
+        new = batches.get(replica, _NO_BATCHES)
+        if known.size or new.offsets.size:
+            stretches += _cut(replica, rows, known, new)
     return list(_joined(stretches))
 
 
@@ -144,7 +163,7 @@ def _batches(captured: Sequence[Captured], parts: Sequence[LogRange]) -> dict[Re
     return found
 
 
-def _cut(replica: ReplicaId, touched: str, known: Longs, new: _Batches) -> Iterator[LogStretch]:
+def _cut(replica: ReplicaId, touched: Touched, known: Longs, new: _Batches) -> Iterator[LogStretch]:
     """The replica's stretches. known: base offsets of the rows that may change."""
     both = np.sort(np.concatenate([known, new.offsets]))
     cuts = _cuts(both, np.array(sorted(least for _, least, _ in new.parts), np.int64))
@@ -155,7 +174,7 @@ def _cut(replica: ReplicaId, touched: str, known: Longs, new: _Batches) -> Itera
             if (end is None or least < end) and (start is None or most >= start)
         ]
         counts = [_within(offsets, start, end) for offsets in (known, new.offsets)]
-        yield LogStretch(replica, start, end, tuple(parts), touched, *counts)
+        yield LogStretch(replica, start, end, tuple(parts), touched.within(start, end), *counts)
 
 
 def _cuts(offsets: Longs, wanted: Longs) -> Iterator[int]:
@@ -185,50 +204,100 @@ def _within(offsets: Longs, start: int | None, end: int | None) -> int:
 def _joined(stretches: Sequence[LogStretch]) -> Iterator[FoldWindow]:
     """Small stretches of several replicas, joined into windows."""
     together: list[LogStretch] = []
+    size = 0
     for stretch in stretches:
-        if together and sum(one.size for one in together) + stretch.size > MOST_ROWS:
+        if together and size + stretch.size > MOST_ROWS:
             yield FoldWindow(tuple(together))
-            together = []
+            together, size = [], 0
         together.append(stretch)
+        size += stretch.size
     if together:
         yield FoldWindow(tuple(together))
 
 
 def _known_counts(
-    lake: delta.Lake, version: int, touched: Mapping[ReplicaId, Sql]
+    lake: delta.Lake, version: int, touched: Mapping[ReplicaId, Touched]
 ) -> dict[ReplicaId, int]:
-    keys = ", ".join(REPLICA_KEYS)
-    conditions: Iterable[Sql] = touched.values()
-    where = " OR ".join(f"({one})" for one in conditions)
-    query = f"SELECT {keys}, count(*) AS n FROM t WHERE {where} GROUP BY {keys}"
-    rows = delta.answer(lake, LOG_BATCHES, query, version).to_pylist()
-    return {replica_of(row): row["n"] for row in rows}
-
-
-def _known_offsets(lake: delta.Lake, version: int, touched: Sql) -> Longs:
-    query = f"SELECT base_offset FROM t WHERE {touched}"
-    found: Longs = delta.answer(lake, LOG_BATCHES, query, version)["base_offset"].to_numpy()
+    asked = _asked_for(touched.items())
+    if not asked.replicas:
+        return {}
+    query = (
+        f"SELECT number, count(*) AS n FROM t {asked.to_bounds} WHERE {asked.changing} "
+        "GROUP BY number"
+    )
+    found: Counter[ReplicaId] = Counter()
+    for row in delta.answer(lake, LOG_BATCHES, query, version).to_pylist():
+        found[asked.replicas[row["number"]]] += row["n"]
     return found
 
 
-def touched_by(one: Captured) -> Sql:
-    """SQL of delta-rs for the rows of LOG_BATCHES that a capture may change.
+def _known_offsets(
+    lake: delta.Lake, version: int, touched: Mapping[ReplicaId, Touched]
+) -> dict[ReplicaId, Longs]:
+    asked = _asked_for(touched.items())
+    if not asked.replicas:
+        return {}
+    query = f"SELECT number, base_offset FROM t {asked.to_bounds} WHERE {asked.changing}"
+    rows = delta.answer(lake, LOG_BATCHES, query, version).sort_by("number")
+    cuts = np.searchsorted(rows["number"].to_numpy(), np.arange(len(asked.replicas) + 1)).tolist()
+    found: dict[ReplicaId, Longs] = {}
+    for replica, (begin, end) in zip(asked.replicas, pairwise(cuts), strict=True):
+        offsets = rows["base_offset"].slice(begin, end - begin).to_numpy()
+        found[replica] = np.concatenate([found.get(replica, np.zeros(0, np.int64)), offsets])
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """How the rows of the table t that may change are asked for, in the SQL of delta-rs. replicas:
+    the replica of each `number`."""
+
+    replicas: Sequence[ReplicaId] = ()
+    to_bounds: Sql = ""
+    changing: Sql = "false"
+
+
+def _asked_for(touched: Iterable[tuple[ReplicaId, Touched]]) -> _Asked:
+    each = [(replica, rows, low, high) for replica, rows in touched for low, high in rows.ranges]
+    if not each:
+        return _Asked()
+    replicas = [replica for replica, *_ in each]
+    lows, highs = [low for _, _, low, _ in each], [high for *_, high in each]
+    bounds = {"low": lows, "high": highs, "closed_from": [rows.closed_from for _, rows, *_ in each]}
+    condition = (
+        f"base_offset BETWEEN {min(lows):d} AND {max(highs):d} AND base_offset BETWEEN low AND high"
+        " AND (last_seen IS NULL OR base_offset >= closed_from)"
+    )
+    return _Asked(replicas, joined_to(replicas, bounds), condition)
+
+
+def touched_by(one: Captured) -> Touched:
+    """The rows of LOG_BATCHES that a capture may change.
 
     Bytes of the log that are known from the newest capture are in this capture too, so the rows of
     their batches stay as they are. A closed row changes only if its batch comes again, among the
     new batches. A .log.deleted file may hold the batch of any row.
     """
-    replica, held = of_replica(one.look.replica), held_by(one)
+    held = held_by(one)
     if not held or has_deleted(one):
-        return replica
+        return Touched()
     new = [
         int(column_of(segment.scan.new_batches, "base_offset").min())
         for segment in one.look.directory.segments
         if segment.scan.new_batches
     ]
-    may_return = f" OR base_offset >= {min(new)}" if new else ""
-    is_known = " OR ".join(f"base_offset BETWEEN {start:d} AND {end - 1:d}" for start, end in held)
-    return f"{replica} AND NOT ({is_known}) AND (last_seen IS NULL{may_return})"
+    return Touched(_without(held), min(new, default=_MOST))
+
+
+def _without(held: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    """All offsets but those in the ranges (end exclusive), by the first and the last one of each
+    range."""
+    found, first = [], _LEAST
+    for start, end in sorted(held):
+        if first < start:
+            found.append((first, start - 1))
+        first = max(first, end)
+    return (*found, (first, _MOST))
 
 
 def held_by(one: Captured) -> list[tuple[int, int]]:

@@ -7,16 +7,20 @@ without Spark whether a lake has all that an ingest has looked at.
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import numpy as np
 from deltalake import DeltaTable
 
 from pipelines import delta
-from pipelines.capture.looks import CaptureGroup, Look, Looks, next_free
+from pipelines.capture.look import Look
+from pipelines.capture.looks import CaptureGroup, Looks, next_free
+from pipelines.delta.small import joined_to
+from pipelines.dialects import DATA_FUSION
 from pipelines.lake import Lake
 from pipelines.lake.delta_rs import open_if_there, rows_of
 from pipelines.tables.bronze import BRONZE, CAPTURES, DAMAGE
@@ -28,6 +32,7 @@ from replica.format.file_names import FileKind, classify
 from replica.model.keys import ReplicaId
 from replica.scan.compact import column_of, next_offsets
 
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _HIDING_FILES = (DamageKind.UNREADABLE, DamageKind.CHANGED)
 
 
@@ -145,27 +150,82 @@ class Captured:
         return self.look.captured_at is None and self.at - self.now > _CLOCK_STEP
 
 
-def known_captures(lake: delta.Lake) -> list[KnownCapture]:
-    """The captures that the lake has: a row for each replica of each group."""
-    columns = (
-        "capture_group", *REPLICA_KEYS, "captured_at", "ingest_seq",
-        "log_start_offset", "uncovered",
-    )  # fmt: skip
-    return [
-        KnownCapture(
-            row["capture_group"],
-            replica_of(row),
-            row["captured_at"],
-            row["ingest_seq"],
-            row["log_start_offset"],
-            ranges_of(row),
-        )
-        for row in delta.values(lake, CAPTURES, columns)
-    ]
+@dataclass(frozen=True)
+class PlacedCaptures:
+    """The captures of a lake beside which looks are placed. captures: by replica, ascending by
+    time; of those before the earliest look at a replica only the newest. groups: the looks' groups
+    that the lake has. ingest_seq: the number of the lake's newest round; 0 where it has none."""
+
+    captures: Mapping[ReplicaId, Sequence[KnownCapture]] = field(default_factory=dict)
+    groups: frozenset[str] = frozenset()
+    ingest_seq: int = 0
+
+    def of(self, replica: ReplicaId) -> Sequence[KnownCapture]:
+        """The replica's captures, ascending by time."""
+        return self.captures.get(replica, ())
+
+    def with_round(self, captures: Iterable[KnownCapture]) -> PlacedCaptures:
+        """These and the captures of a further round."""
+        found = {replica: [*some] for replica, some in self.captures.items()}
+        new = [*captures]
+        for one in new:
+            insort(found.setdefault(one.replica, []), one, key=_at)
+        groups = self.groups | {one.capture_group for one in new}
+        return PlacedCaptures(found, groups, max((one.ingest_seq for one in new), default=0))
+
+
+_KNOWN = (
+    "capture_group", *REPLICA_KEYS, "captured_at", "ingest_seq", "log_start_offset", "uncovered",
+)  # fmt: skip
+_NEWEST_SEQ = "SELECT max(ingest_seq) AS newest FROM t"
+
+
+def known_captures(
+    lake: delta.Lake, groups: Iterable[CaptureGroup], now: datetime
+) -> PlacedCaptures:
+    """The captures of the lake that matter for the place of the groups' looks. now: as in
+    `place`."""
+    groups = list(groups)
+    earliest: dict[ReplicaId, datetime] = {}
+    for look in (look for group in groups for look in group.looks):
+        at = min(now, look.captured_at or now)
+        earliest[look.replica] = min(at, earliest.get(look.replica, at))
+    if not earliest:
+        return PlacedCaptures()
+    join = joined_to([*earliest], {"begin": [_micros(at) for at in earliest.values()]})
+    since = "arrow_cast(begin, 'Timestamp(Microsecond, Some(\"UTC\"))')"
+    names = DATA_FUSION.columns(_KNOWN)
+    query = (
+        f"SELECT {names} FROM (SELECT {names}, captured_at >= {since} AS is_since, "
+        f"row_number() OVER (PARTITION BY number, captured_at >= {since} ORDER BY captured_at DESC)"
+        f" AS age FROM t {join}) WHERE is_since OR age = 1 ORDER BY captured_at"
+    )
+    found: dict[ReplicaId, list[KnownCapture]] = {}
+    for row in delta.answer(lake, CAPTURES, query).to_pylist():
+        found.setdefault(replica_of(row), []).append(_known_capture(row))
+    ids = DATA_FUSION.literals(group.group_id for group in groups)
+    held = delta.values(lake, CAPTURES, ("capture_group",), f"capture_group IN ({ids})")
+    newest = delta.answer(lake, CAPTURES, _NEWEST_SEQ).to_pylist()[0]["newest"]
+    return PlacedCaptures(found, frozenset(row["capture_group"] for row in held), newest or 0)
+
+
+def _micros(at: datetime) -> int:
+    return (at - _EPOCH) // timedelta(microseconds=1)
+
+
+def _known_capture(row: Mapping[str, Any]) -> KnownCapture:
+    return KnownCapture(
+        row["capture_group"],
+        replica_of(row),
+        row["captured_at"],
+        row["ingest_seq"],
+        row["log_start_offset"],
+        ranges_of(row),
+    )
 
 
 def place(
-    groups: Iterable[CaptureGroup], known: Iterable[KnownCapture], now: datetime
+    groups: Iterable[CaptureGroup], known: PlacedCaptures, now: datetime
 ) -> tuple[Captured, ...]:
     """The looks of groups that the lake doesn't have yet, each with its time.
 
@@ -174,46 +234,46 @@ def place(
     now is newer than an earlier capture of it. All such looks of a group get one time. Raises
     UsageError where a look was made against a capture that is not the newest any more.
     """
-    known = list(known)
-    groups_known = {row.capture_group for row in known}
-    ingest_seq = max((row.ingest_seq for row in known), default=0) + 1
     placed: list[Captured] = []
     for group in groups:
-        if group.group_id in groups_known:
+        if group.group_id in known.groups:
             continue
         together = _moment_of(group, known, now)
         for look in group.looks:
-            others = [row for row in known if row.replica == look.replica]
-            newest = max((row.at for row in others), default=now)
+            others = known.of(look.replica)
+            newest = others[-1].at if others else now
             at = next_free(look.captured_at or together, {row.at for row in others})
             if look.base is not None and (look.base.at != newest or at < newest):
                 raise UsageError(
                     f"{look.location.shown}: another ingest of it has ended meanwhile: "
                     "run this one again"
                 )
-            later = sorted((row for row in others if row.at > at), key=lambda row: row.at)
+            before = bisect_left(others, at, key=_at)
             placed.append(
                 Captured(
                     look,
                     group.group_id,
                     at,
-                    ingest_seq,
-                    max((row.at for row in others if row.at < at), default=None),
+                    known.ingest_seq + 1,
+                    others[before - 1].at if before else None,
                     now,
-                    tuple(later),
+                    tuple(others[before:]),
                 )
             )
     return tuple(placed)
 
 
-def _moment_of(group: CaptureGroup, known: Iterable[KnownCapture], now: datetime) -> datetime:
+def _at(capture: KnownCapture) -> datetime:
+    return capture.at
+
+
+def _moment_of(group: CaptureGroup, known: PlacedCaptures, now: datetime) -> datetime:
     """The time of the looks without a time of their own: after all captures of their replicas."""
-    replicas = {look.replica for look in group.looks if look.captured_at is None}
-    taken = {row.at for row in known if row.replica in replicas}
+    looks = [look for look in group.looks if look.captured_at is None]
+    taken = {row.at for look in looks for row in known.of(look.replica)}
     return next_free(max([now, *taken]), taken)
 
 
-_GROUPS = "SELECT DISTINCT capture_group FROM t"
 _DAMAGES = "SELECT file, position, kind FROM t WHERE capture_id IS NULL"
 
 
@@ -226,7 +286,9 @@ def holds_all(lake: Lake, looks: Looks) -> bool:
         captures, damage = tables[CAPTURES], tables[DAMAGE]
         if captures is None or damage is None or None in tables.values():
             return False
-        known = {row["capture_group"] for row in rows_of(captures, _GROUPS)}
+        ids = DATA_FUSION.literals(groups) or "NULL"
+        query = f"SELECT DISTINCT capture_group FROM t WHERE capture_group IN ({ids})"
+        known = {row["capture_group"] for row in rows_of(captures, query)}
         new = _not_told(damage, looks.damages)
     except Exception:  # noqa: BLE001 - delta-rs raises just that where a data file is gone
         return False

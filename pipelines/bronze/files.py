@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from pipelines.bronze.captured import Captured
+from pipelines.capture.look import Look
 from pipelines.capture.looks import CaptureGroup
 from pipelines.sources.files import SourceFile
-from replica.format.directory import SegmentFile, SnapshotFile
+from replica.format.directory import FoundFile, SegmentFile, SnapshotFile
 
 
 def new_segments(captured: Sequence[Captured]) -> Iterator[tuple[Captured, SegmentFile]]:
@@ -19,13 +21,19 @@ def new_segments(captured: Sequence[Captured]) -> Iterator[tuple[Captured, Segme
                 yield one, segment
 
 
+def source_of(look: Look, file: FoundFile) -> SourceFile:
+    """The bytes of a file that the look has seen: in its copy, or in its place."""
+    return SourceFile(
+        look.copy_of(file), look.shown_file(file), end=file.size_bytes, stamp=look.stamp_of(file)
+    )
+
+
 def source_file(one: Captured, segment: SegmentFile) -> SourceFile:
-    """The new bytes of a segment, in its copy."""
-    path, shown = one.look.copy_of(segment.file), one.look.shown_file(segment.file)
-    start = segment.scan.sparse_until
+    """The new bytes of a segment."""
+    whole, start = source_of(one.look, segment.file), segment.scan.sparse_until
     if not start:
-        return SourceFile(path, shown)
-    return SourceFile(path, shown, start, segment.scan.next_offset_of_known)
+        return whole
+    return replace(whole, start=start, next_offset=segment.scan.next_offset_of_known)
 
 
 def new_bytes(groups: Iterable[CaptureGroup]) -> int:

@@ -6,11 +6,11 @@ whether every record can be applied.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from pipelines.capture.looks import Look
+from pipelines.capture.look import JudgedLook, Look
 from pipelines.finding_rows import finding_row
 from pipelines.runners.runner import Runner
 from pipelines.runners.stage import Grain, Stage
@@ -24,23 +24,12 @@ from replica.check.rule import Finding
 from replica.format.content import FileContent
 from replica.format.directory import MetadataDirectory, SegmentFile
 from replica.format.file_names import LOG_KINDS
-from replica.format.known_file import KnownFile
 from replica.format.reading import MAX_LOG_BYTES, open_file
 from replica.model.epochs import OffsetAndEpoch
 from replica.scan.compact import CompactBatches
 from replica.scan.segments import scan
 
 Row = dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class JudgedLook:
-    """The findings of one look. rows: rows of bronze.findings. known: the files that the next
-    ingest need not read again, by path."""
-
-    capture_id: str
-    rows: tuple[Row, ...]
-    known: Mapping[str, KnownFile]
 
 
 def judge_looks(runner: Runner, looks: Sequence[Look]) -> list[JudgedLook]:

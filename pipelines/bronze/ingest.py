@@ -15,18 +15,21 @@ from datetime import datetime
 from pipelines import delta
 from pipelines.bronze import small_tables
 from pipelines.bronze.captured import Captured, known_captures, place
+from pipelines.bronze.changed import changed_since, left_out_damage
+from pipelines.bronze.damage import RawBytes, damage_row, damage_rows, unreadable
 from pipelines.bronze.findings import judge_looks
 from pipelines.bronze.log_ranges import Row
 from pipelines.bronze.new_records import APPLICATION, write_new_records
 from pipelines.bronze.seen_batches import write_seen_batches
-from pipelines.bronze.small_tables import RawBytes, unreadable
 from pipelines.bronze.snapshot_records import new_snapshots, write_snapshot_records, write_snapshots
+from pipelines.capture.in_place import ChangedFileError
 from pipelines.capture.looks import CaptureGroup
 from pipelines.delta import Lake, ensure_table
 from pipelines.dialects import DATA_FUSION
 from pipelines.lake.delta_rs import open_if_there
 from pipelines.lake.redaction import Redaction, redactor_of
-from pipelines.runners.runner import Runner
+from pipelines.runners.runner import Runner, nothing
+from pipelines.runners.stage import Grain, Stage
 from pipelines.tables import bronze
 from pipelines.tables.contract import Contract
 from replica.errors import UsageError
@@ -40,12 +43,13 @@ Counts = Counter[str]
 
 @dataclass(frozen=True)
 class Ingest:
-    """An ingest into a lake. runner: runs its stages. redaction: None keeps
-    secrets."""
+    """An ingest into a lake. runner: runs its stages. redaction: None keeps secrets. tell: is told
+    of each damage that is found after the looks, with the user's names."""
 
     runner: Runner
     lake: Lake
     redaction: Redaction | None
+    tell: Callable[[Damage], None] = nothing
 
     def create_tables(self) -> None:
         """Create the tables that are absent.
@@ -75,7 +79,8 @@ class Ingest:
         text before each step. decoded: is called with the number of bytes of logs that were decoded
         since the last call.
         """
-        captured = place(groups, known_captures(self.lake), now)
+        groups = list(groups)
+        captured = place(groups, known_captures(self.lake, groups, now), now)
         if not captured:
             return Counter()
         for one in captured:
@@ -83,11 +88,41 @@ class Ingest:
                 shown, at = one.look.location.shown, one.at.isoformat(timespec="seconds")
                 progress(f"{shown}: the clock is behind its newest capture: placed at {at}")
         redactor = redactor_of(self.redaction)
-        return _Round(self.lake, captured, redactor, self.runner, decoded).run(progress)
+        left_out: Counts = Counter()
+        while captured:
+            try:
+                round_ = _Round(self.lake, captured, redactor, self.runner, decoded)
+                return left_out + round_.run(progress)
+            except ChangedFileError as error:
+                captured, changed = self._unchanged(captured, error)
+                left_out.update(self.add_damage(changed))
+        return left_out
+
+    def _unchanged(
+        self, captured: tuple[Captured, ...], error: ChangedFileError
+    ) -> tuple[tuple[Captured, ...], list[Damage]]:
+        """The captures without the groups in which a file was changed since its look, and a damage
+        for each replica with such a file. The round begins again with these captures: all that it
+        has written stays, and is not written twice. The next ingest looks at the others anew.
+
+        Raises the error where no file of a look was changed.
+        """
+        stage: Stage[Captured, ChangedFileError | None] = Stage(
+            "compare with the look", Grain.DIRECTORY, changed_since, in_threads=True
+        )
+        found = zip(captured, self.runner.run(stage, captured), strict=True)
+        changed = [(one, why) for one, why in found if why is not None]
+        if not changed:
+            raise error
+        gone = {one.group_id for one, _ in changed}
+        damages = [left_out_damage(one, why) for one, why in changed]
+        for damage in damages:
+            self.tell(damage)
+        return tuple(one for one in captured if one.group_id not in gone), damages
 
     def add_damage(self, damages: Sequence[Damage]) -> Counts:
         """Add the damages that belong to no replica and that the lake doesn't have."""
-        rows = [small_tables.damage_row(None, damage) for damage in damages]
+        rows = [damage_row(None, damage) for damage in damages]
         return add_missing(self.lake, bronze.DAMAGE, rows)
 
 
@@ -131,7 +166,7 @@ class _Round:
     def _damage(self) -> None:
         """Writes the damage that the looks found: places from which no record can be read."""
         raw = RawBytes(self.redactor)
-        rows = [row for one in self.captured for row in small_tables.damage_rows(one, raw.hide)]
+        rows = [row for one in self.captured for row in damage_rows(one, raw.hide)]
         self._add(bronze.DAMAGE, rows)
 
     def _records(self) -> None:
@@ -169,11 +204,13 @@ class _Round:
     def _findings(self) -> None:
         """Writes the findings of new captures. An unchanged directory in a new group was judged
         before."""
-        seen = delta.values(self.lake, bronze.CAPTURES, ("capture_id",))
-        known = {row["capture_id"] for row in seen}
         looks = {one.look.capture_id: one.look for one in self.captured}
+        ids = DATA_FUSION.literals(looks)
+        seen = delta.values(self.lake, bronze.CAPTURES, ("capture_id",), f"capture_id IN ({ids})")
+        known = {row["capture_id"] for row in seen}
         new = [look for capture_id, look in looks.items() if capture_id not in known]
-        judged = judge_looks(self.runner, new)
+        judged = [look.judged for look in new if look.judged is not None]
+        judged += judge_looks(self.runner, [look for look in new if look.judged is None])
         self.known.update({one.capture_id: one.known for one in judged})
         for look in looks.values():
             self.known.setdefault(look.capture_id, look.known())

@@ -9,7 +9,6 @@ while each new capture has the batch.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -125,26 +124,31 @@ def _is_open(spans: pa.ListArray) -> np.ndarray:
 
 def _newest(seen: pa.Table, moments: Moments) -> np.ndarray:
     """Which rows a replica's newest capture has. One more item, False, stands for no row."""
-    newest = np.zeros(seen.num_rows + 1, np.bool_)
-    for replica, moment in moments.items():
-        if moment.next_at is None:
-            newest[:-1] |= _of_replica(seen, replica)
-    return newest
+    is_newest = {replica: moment.next_at is None for replica, moment in moments.items()}
+    return np.append(_by_replica(seen, is_newest, False), False)
 
 
-def _of_replica(rows: pa.Table, replica: ReplicaId) -> np.ndarray:
-    found = np.ones(rows.num_rows, np.bool_)
-    for name, value in asdict(replica).items():
-        found &= pc.equal(rows[name], pa.scalar(value, rows.schema.field(name).type)).to_numpy()
+def _by_replica(rows: pa.Table, values: Mapping[ReplicaId, Any], default: Any) -> np.ndarray:
+    """The value of each row's replica. Each row is looked at once, however many replicas there
+    are."""
+    if not rows.num_rows:
+        return np.zeros(0, np.array([default]).dtype)
+    codes = np.zeros(rows.num_rows, np.int64)
+    for name in REPLICA_KEYS:
+        column = rows[name].combine_chunks().dictionary_encode()
+        codes = codes * len(column.dictionary) + column.indices.to_numpy()
+        codes = np.unique(codes, return_inverse=True)[1]
+    first = np.unique(codes, return_index=True)[1]
+    replicas = rows.select(REPLICA_KEYS).take(pa.array(first)).to_pylist()
+    found: np.ndarray = np.array([values.get(replica_of(row), default) for row in replicas])[codes]
     return found
 
 
 def _first_rows(seen: pa.Table, moments: Moments) -> pa.Table:
     """The rows of batches that no capture has shown, where no later capture is known. They are
     equal to the rows of `folded`. A large log has millions, so they are made by columns."""
-    at = np.zeros(seen.num_rows, np.int64)
-    for replica, moment in moments.items():
-        at[_of_replica(seen, replica)] = pa.scalar(moment.at, _TIME).value
+    micros = {replica: pa.scalar(moment.at, _TIME).value for replica, moment in moments.items()}
+    at = _by_replica(seen, micros, 0)
     schema = LOG_BATCHES.arrow_schema
     times = pa.array(at, _TIME)
     cells = {name: seen[name] for name in (*BATCH_KEYS, *_FACTS, "crc_valid")}

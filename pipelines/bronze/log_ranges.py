@@ -16,9 +16,9 @@ from pipelines.sources.kraft_log import BATCH_COLUMNS, RECORD_COLUMNS
 from pipelines.sources.ranges import (
     DEFAULT_RANGE_BYTES,
     RangePartition,
+    end_of,
     plan_file,
     range_source,
-    size_of_file,
 )
 from pipelines.tables.bronze import LOG_RECORDS
 from pipelines.tables.keys import REPLICA_KEYS
@@ -59,7 +59,7 @@ def log_ranges(
     read. at_once: the number of tasks that run side by side. Their work is about equal, so that no
     task runs alone at the end.
     """
-    total = sum(size_of_file(file) - file.start for file, _ in files)
+    total = sum(end_of(file) - file.start for file, _ in files)
     rounds = -(-total // (MOST_RANGE_BYTES * at_once))
     even = -(-total // max(1, rounds * at_once))
     least = min(MOST_RANGE_BYTES, _WORTH_A_TASK_BYTES)
@@ -80,20 +80,20 @@ def log_record_batches(
     file, position, base_offset, leader_epoch, crc, error and value (the batch's bytes, NULL where
     they may hold a secret). There are few.
     """
-    data = range_source(part.range.path, part.range.start, part.range.end)
-    for batch in rows.records(data, part.range, redactor, RECORD_COLUMNS):
-        new = _new(batch, part.known)
-        readable, bad = split(new)
-        if unreadable is not None:
-            unreadable.extend(owned(bad.select(_UNREADABLE), part.replica).to_pylist())
-        yield owned(readable.select(_OWN_COLUMNS), part.replica)
+    with range_source(part.range) as data:
+        for batch in rows.records(data, part.range, redactor, RECORD_COLUMNS):
+            new = _new(batch, part.known)
+            readable, bad = split(new)
+            if unreadable is not None:
+                unreadable.extend(owned(bad.select(_UNREADABLE), part.replica).to_pylist())
+            yield owned(readable.select(_OWN_COLUMNS), part.replica)
 
 
 def log_batch_rows(part: LogRange, redactor: Redactor | None) -> Iterator[pa.RecordBatch]:
     """A row for each batch of the range, with BATCH_COLUMNS and the replica of the log."""
-    data = range_source(part.range.path, part.range.start, part.range.end)
-    for batch in rows.batches(data, part.range, redactor, BATCH_COLUMNS):
-        yield owned(batch, part.replica)
+    with range_source(part.range) as data:
+        for batch in rows.batches(data, part.range, redactor, BATCH_COLUMNS):
+            yield owned(batch, part.replica)
 
 
 def owned(batch: pa.RecordBatch, replica: ReplicaId) -> pa.RecordBatch:

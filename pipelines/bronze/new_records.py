@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import pairwise
 from typing import TypeVar
 
 import numpy as np
@@ -22,7 +23,7 @@ from pipelines.bronze.files import new_segments, source_file
 from pipelines.bronze.log_ranges import LogRange, Row, log_ranges, log_record_batches
 from pipelines.delta import NewFile, PendingAppend, WriteTarget, Written
 from pipelines.delta.direct import Writing
-from pipelines.delta.small import of_replica
+from pipelines.delta.small import joined_to
 from pipelines.runners.runner import Runner, nothing
 from pipelines.runners.stage import Grain
 from pipelines.tables.bronze import LOG_RECORDS
@@ -249,15 +250,20 @@ def wanted_segments(
 def known_batches(lake: delta.Lake, captured: Sequence[Captured], version: int) -> Keys:
     """The batches whose records a version of the table has, for each replica. Batches below the
     replica's lowest new offset are left out."""
-    known: Keys = {}
-    names = ", ".join(_HEADER_KEYS)
-    for replica, lowest in _lowest_offsets(captured).items():
-        where = f"{of_replica(replica)} AND base_offset >= {lowest:d}"
-        query = f"SELECT DISTINCT {names} FROM t WHERE {where}"
-        found = delta.answer(lake, LOG_RECORDS, query, version)
-        columns = [found[name].cast(pa.int64()).to_numpy() for name in _HEADER_KEYS]
-        known[replica] = KnownKeys(np.array(columns))
-    return known
+    lowest = _lowest_offsets(captured)
+    if not lowest:
+        return {}
+    names, join = ", ".join(_HEADER_KEYS), joined_to([*lowest], {"lowest": [*lowest.values()]})
+    where = f"base_offset >= lowest AND base_offset >= {min(lowest.values()):d}"
+    query = f"SELECT DISTINCT number, {names} FROM t {join} WHERE {where}"
+    found = delta.answer(lake, LOG_RECORDS, query, version).sort_by("number")
+    columns = [found[name].cast(pa.int64()).to_numpy() for name in ("number", *_HEADER_KEYS)]
+    keys = np.array(columns[1:])
+    cuts = np.searchsorted(columns[0], np.arange(len(lowest) + 1)).tolist()
+    return {
+        replica: KnownKeys(keys[:, begin:end])
+        for replica, (begin, end) in zip(lowest, pairwise(cuts), strict=True)
+    }
 
 
 def _keys_of(batches: Sequence[LocatedBatch]) -> Longs:

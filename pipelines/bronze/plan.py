@@ -15,6 +15,7 @@ from pipelines import delta
 from pipelines.bronze.captured import (
     Captured,
     KnownCapture,
+    PlacedCaptures,
     known_captures,
     new_damages,
     place,
@@ -101,14 +102,15 @@ def plan_of(lake: Lake, looks: Looks, now: datetime, redactor: Redactor | None) 
     """The plan. now: captured_at of looks without a time of their own. redactor: the lake's; None
     where it keeps secrets. Raises UsageError where a table of bronze can't be read."""
     is_new = any(open_if_there(lake, contract.name) is None for contract in BRONZE)
-    known = [] if is_new else known_captures(lake)
+    everything = [group for groups in looks.rounds for group in groups]
+    known = PlacedCaptures() if is_new else known_captures(lake, everything, now)
     batches: Keys = {}
     captures: list[NewCapture] = []
     for number, groups in enumerate(looks.rounds, start=1):
         captured = place(groups, known, now)
         if not captured:
             continue
-        known += [_known(one) for one in captured]
+        known = known.with_round(map(_known, captured))
         if not is_new:
             _add(batches, lake, captured)
         wanted = wanted_segments(captured, batches, redactor)

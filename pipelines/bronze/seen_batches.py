@@ -51,61 +51,74 @@ def write_seen_batches(
     """
     append = PendingAppend.begun(lake, LOG_BATCHES)
     parts = ranges_of(new_segments(captured), runner.at_once)
-    folding = _Folding(
-        lake,
-        redactor,
-        own_crcs(lake, captured, parts, redactor, runner),
-        {one.look.replica: _moment(one) for one in captured},
-    )
-    found = windows(lake, append.version, captured, parts)
-    new = [window for window in found if window.is_new]
-    stage: Writing[FoldWindow, NewFile | None] = Writing(
+    own = own_crcs(lake, captured, parts, redactor, runner)
+    moments = {one.look.replica: _moment(one) for one in captured}
+    found = [
+        _Unit.of(window, moments, own) for window in windows(lake, append.version, captured, parts)
+    ]
+    folding = _Folding(lake, redactor)
+    new = [one for one in found if one.window.is_new]
+    stage: Writing[_Unit, NewFile | None] = Writing(
         "fold", Grain.OFFSETS, folding.write, LOG_BATCHES.name
     )
     files = append.written_by(runner, stage, new)
     added = append.commit([one for one in files if one is not None], APPLICATION).rows
-    known = [window for window in found if not window.is_new]
+    known = [one for one in found if not one.window.is_new]
     for begin in range(0, len(known), runner.at_once):
         added += _merge(lake, folding, known[begin : begin + runner.at_once], runner)
     return added
 
 
+@dataclass(frozen=True, slots=True)
+class _Unit:
+    """A window, with what the fold needs of its replicas and clusters alone. moments: the captures
+    of its replicas. own: those results of own_crcs that are of its clusters."""
+
+    window: FoldWindow
+    moments: log_batches.Moments
+    own: OwnCrcs
+
+    @staticmethod
+    def of(window: FoldWindow, moments: log_batches.Moments, own: OwnCrcs) -> _Unit:
+        """The unit of a window. moments, own: those of the round."""
+        replicas = {stretch.replica for stretch in window.stretches}
+        clusters = {replica.cluster_id for replica in replicas}
+        mine = {key: crc for key, crc in own.items() if key[0] in clusters}
+        return _Unit(window, {replica: moments[replica] for replica in replicas}, mine)
+
+
 @dataclass(frozen=True)
 class _Folding:
-    """Values that all windows of a round share. own: the result of own_crcs."""
+    """What all windows of a round share."""
 
     lake: delta.Lake
     redactor: Redactor | None
-    own: OwnCrcs
-    moments: log_batches.Moments
 
-    def write(self, window: FoldWindow, *, target: WriteTarget) -> NewFile | None:
+    def write(self, unit: _Unit, *, target: WriteTarget) -> NewFile | None:
         """Runs in a task. Writes the rows of batches without a known row into a file of
         the table."""
         nothing = LOG_BATCHES.arrow_schema.empty_table()
-        return target.write(self._fold(nothing, window).to_batches())
+        return target.write(self._fold(nothing, unit).to_batches())
 
-    def changed(self, window: FoldWindow, version: int) -> pa.Table:
+    def changed(self, unit: _Unit, version: int) -> pa.Table:
         """Runs in a task. Gives the rows that the window adds to a version of the table, or
         changes."""
-        known = delta.rows_where(self.lake, LOG_BATCHES, window.where, version)
-        return self._fold(known, window)
+        return self._fold(unit.window.rows(self.lake, version), unit)
 
-    def _fold(self, known: pa.Table, window: FoldWindow) -> pa.Table:
+    def _fold(self, known: pa.Table, unit: _Unit) -> pa.Table:
         read = [
             stretch.of(batch)
-            for stretch in window.stretches
+            for stretch in unit.window.stretches
             for part in stretch.parts
-            for batch in _read(part, self.redactor, self.own)
+            for batch in _read(part, self.redactor, unit.own)
         ]
-        moments = {one.replica: self.moments[one.replica] for one in window.stretches}
-        return log_batches.fold(known, pa.Table.from_batches(read, _READ), moments)
+        return log_batches.fold(known, pa.Table.from_batches(read, _READ), unit.moments)
 
 
-def _merge(lake: delta.Lake, folding: _Folding, some: Sequence[FoldWindow], runner: Runner) -> int:
+def _merge(lake: delta.Lake, folding: _Folding, some: Sequence[_Unit], runner: Runner) -> int:
     """Merges the rows of the windows into the table. Gives the number of added rows."""
     version = delta.size(lake, LOG_BATCHES).version
-    stage: Stage[FoldWindow, pa.Table] = Stage(
+    stage: Stage[_Unit, pa.Table] = Stage(
         "fold known", Grain.OFFSETS, partial(folding.changed, version=version), in_threads=True
     )
     rows = pa.concat_tables(runner.run(stage, some))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -10,27 +10,20 @@ import numpy as np
 
 from pipelines.bronze.captured import Captured, uncovered
 from pipelines.capture.known import known_column
-from pipelines.tables.keys import replica_of
-from replica.errors import DataError
-from replica.format.batch import decode_header
 from replica.format.capture import canonical
-from replica.format.damage import MAX_RAW_BYTES, Damage, DamageKind
-from replica.format.directory import IndexFile, MetadataDirectory, SegmentFile, SnapshotFile
-from replica.format.file_names import LOG_KINDS, classify
+from replica.format.directory import (
+    IndexFile,
+    MetadataDirectory,
+    SegmentFile,
+    SnapshotFile,
+)
 from replica.format.index import OffsetIndex, OffsetIndexEntry
 from replica.format.known_file import KnownFile
-from replica.format.reading import MAX_LOG_BYTES, open_file
-from replica.format.record import records_of
 from replica.format.snapshot import SnapshotState
 from replica.format.timestamps import moment
-from replica.metadata.log_record import LogRecordReader
-from replica.metadata.redact import Redactor
-from replica.model.keys import ReplicaId
 from replica.scan.compact import column_of, next_offsets
 
 Row = dict[str, Any]
-HideRaw = Callable[[str, bytes], bytes]
-"""(file name, damaged bytes) -> the bytes to store: a fingerprint where they may hold a secret."""
 
 
 def capture_row(captured: Captured, known: Mapping[str, KnownFile]) -> Row:
@@ -158,74 +151,3 @@ def snapshot_values(snapshot: SnapshotFile) -> Row:
         "last_contained_log_timestamp": moment(snapshot.content.last_contained_log_timestamp),
         "record_count": snapshot.content.record_count,
     }
-
-
-def damage_rows(captured: Captured, hide: HideRaw) -> Iterator[Row]:
-    """The rows of bronze.damage for the damage that reading the directory found."""
-    look = captured.look
-    copies = {file.path: look.copy_of(file) for file in look.directory.files}
-    for damage in look.directory.damages:
-        raw = None
-        if damage.length and damage.file in copies:
-            with open_file(copies[damage.file], MAX_LOG_BYTES) as copy:
-                length = min(damage.length, MAX_RAW_BYTES, copy.size - damage.position)
-                raw = hide(damage.file, bytes(copy.read(damage.position, length)))
-        yield damage_row(look.capture_id, damage.in_file(look.shown_file(damage.file)), raw)
-
-
-def damage_row(capture_id: str | None, damage: Damage, raw: bytes | None = None) -> Row:
-    """A row of bronze.damage. The damage already has the file's name in the user's words."""
-    return {
-        "capture_id": capture_id,
-        "file": damage.file,
-        "position": damage.position,
-        "length": damage.length,
-        "kind": damage.kind.value,
-        "detail": damage.detail,
-        "raw": raw,
-    }
-
-
-def unreadable(
-    records: Iterable[Mapping[str, Any]], captures: Mapping[ReplicaId, str]
-) -> list[Row]:
-    """Rows of bronze.damage for records that did not decode. There are few, so the driver makes
-    them. records: rows with REPLICA_KEYS, file, position, error and value. captures: the capture_id
-    of each replica; two replicas may have files of the same name, because a URI is shown without
-    its query."""
-    found = []
-    for row in records:
-        raw = None if row["value"] is None else bytes(row["value"])[:MAX_RAW_BYTES]
-        damage = Damage(row["position"], 0, DamageKind.RECORD, row["error"], row["file"])
-        found.append(damage_row(captures[replica_of(row)], damage, raw))
-    return found
-
-
-class RawBytes:
-    """Decides which damaged bytes are stored. redactor: None stores all bytes."""
-
-    def __init__(self, redactor: Redactor | None) -> None:
-        self._redactor = redactor
-        self._reader = LogRecordReader(self._redactor)
-
-    def hide(self, file: str, raw: bytes) -> bytes:
-        """The bytes, or a fingerprint where they are bytes of a log and may hold a secret."""
-        kind = classify(file.rsplit("/", 1)[-1]).kind
-        if self._redactor is None or kind not in LOG_KINDS or self._is_harmless(raw):
-            return raw
-        return self._redactor.fingerprint("damaged", raw).encode("ascii")
-
-    def _is_harmless(self, raw: bytes) -> bool:
-        """Whether the bytes are a whole batch whose records all decode, and none is of a secret
-        type."""
-        try:
-            header = decode_header(raw)
-            if header.size_bytes != len(raw):
-                return False
-            records = list(records_of(header, raw))
-        except DataError:
-            return False
-        return all(
-            self._reader.read(record, is_control=header.is_control).is_harmless
-            for record in records
-        )

@@ -3,7 +3,7 @@ driver itself updates bronze.snapshots, which has few rows."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from functools import partial
 from typing import Any
@@ -14,7 +14,7 @@ import pyarrow as pa
 from pipelines import delta
 from pipelines.bronze import small_tables
 from pipelines.bronze.captured import Captured
-from pipelines.bronze.files import snapshots
+from pipelines.bronze.files import snapshots, source_of
 from pipelines.bronze.log_ranges import Row, owned, split
 from pipelines.bronze.new_records import (
     APPLICATION,
@@ -25,7 +25,7 @@ from pipelines.bronze.new_records import (
 )
 from pipelines.delta import PendingAppend
 from pipelines.delta.direct import Writing
-from pipelines.dialects import DATA_FUSION
+from pipelines.dialects import DATA_FUSION, Sql
 from pipelines.runners.runner import Runner
 from pipelines.runners.stage import Grain
 from pipelines.sources import rows
@@ -88,16 +88,17 @@ def _record_batches(
     seen = np.zeros(0, np.int64)
     name = (part.id.offset, part.id.epoch)
     for piece in plan([part.file], DEFAULT_RANGE_BYTES):
-        data = range_source(piece.path, piece.start, piece.end)
-        for batch in rows.snapshot_records(data, piece, redactor, name, SNAPSHOT_COLUMNS):
-            readable, bad = split(batch)
-            unreadable.extend(owned(bad.select(_UNREADABLE), part.replica).to_pylist())
-            indexes = readable.column("index").to_numpy()
-            is_first = _first_ones(indexes, seen)
-            seen = np.concatenate([seen, indexes])
-            mine = owned(readable.filter(pa.array(is_first)), part.replica)
-            hashes = pa.repeat(pa.scalar(part.content_sha256, pa.string()), mine.num_rows)
-            yield mine.append_column("content_sha256", hashes).select(SNAPSHOT_RECORDS.column_names)
+        with range_source(piece) as data:
+            for batch in rows.snapshot_records(data, piece, redactor, name, SNAPSHOT_COLUMNS):
+                readable, bad = split(batch)
+                unreadable.extend(owned(bad.select(_UNREADABLE), part.replica).to_pylist())
+                indexes = readable.column("index").to_numpy()
+                is_first = _first_ones(indexes, seen)
+                seen = np.concatenate([seen, indexes])
+                mine = owned(readable.filter(pa.array(is_first)), part.replica)
+                hashes = pa.repeat(pa.scalar(part.content_sha256, pa.string()), mine.num_rows)
+                mine = mine.append_column("content_sha256", hashes)
+                yield mine.select(SNAPSHOT_RECORDS.column_names)
 
 
 def _first_ones(indexes: np.ndarray, seen: np.ndarray) -> np.ndarray:
@@ -113,7 +114,7 @@ def _first_ones(indexes: np.ndarray, seen: np.ndarray) -> np.ndarray:
 def _part(one: Captured, snapshot: SnapshotFile) -> SnapshotCopy:
     assert snapshot.id is not None, "bootstrap.checkpoint has no id and is no row"
     look = one.look
-    file = SourceFile(look.copy_of(snapshot.file), look.shown_file(snapshot.file))
+    file = source_of(look, snapshot.file)
     return SnapshotCopy(file, look.replica, snapshot.id, look.shown_hash(snapshot.file))
 
 
@@ -147,9 +148,15 @@ def new_snapshots(
             unknown.setdefault(key, (one, snapshot))
     if not unknown or lake is None:
         return list(unknown.values())
-    for row in delta.values(lake, SNAPSHOTS, SNAPSHOT_KEYS):
+    for row in delta.values(lake, SNAPSHOTS, SNAPSHOT_KEYS, _with_hashes_of(unknown)):
         unknown.pop(tuple(row.values()), None)
     return list(unknown.values())
+
+
+def _with_hashes_of(keys: Iterable[_Key]) -> Sql:
+    """The rows of bronze.snapshots with a content of these keys. There is a key."""
+    at = SNAPSHOT_KEYS.index("content_sha256")
+    return f"content_sha256 IN ({DATA_FUSION.literals(sorted({str(key[at]) for key in keys}))})"
 
 
 def write_snapshots(lake: delta.Lake, captured: Sequence[Captured]) -> int:
@@ -164,7 +171,7 @@ def write_snapshots(lake: delta.Lake, captured: Sequence[Captured]) -> int:
     seen = delta.size(lake, SNAPSHOTS).version
     known = {
         key: row
-        for row in delta.values(lake, SNAPSHOTS, SNAPSHOTS.column_names)
+        for row in delta.values(lake, SNAPSHOTS, SNAPSHOTS.column_names, _with_hashes_of(rows))
         if (key := snapshot_key(row)) in rows
     }
     if not known:

@@ -6,8 +6,9 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from pipelines.capture import private
 from pipelines.capture.bundle import is_bundle, unpack
-from pipelines.capture.remote import download
+from pipelines.capture.remote import RemoteFile, download, remote_files
 from pipelines.capture.spool import Spool
 from pipelines.object_store import is_uri, shown_uri
 from replica.errors import UnreadableFileError, UsageError
@@ -19,12 +20,14 @@ from replica.format.discovery import DirectoryPath, Found, discover
 @dataclass(frozen=True, slots=True)
 class Input:
     """A local path to search. `shown` stands for it in every message. is_ours: whether the path is
-    a copy that was made for this call. damages: those of the download or the bundle."""
+    a copy that was made for this call. damages: those of the download or the bundle. remote: the
+    files of a URI whose folder has only their names: empty files."""
 
     path: str
     shown: str
     is_ours: bool = False
     damages: tuple[Damage, ...] = ()
+    remote: tuple[RemoteFile, ...] = ()
 
     def find(self, spool: Spool, damages: list[Damage]) -> tuple[Found, ...]:
         """The directories and files to read, by the user's names. Folders that can't be listed
@@ -70,15 +73,31 @@ class Input:
 _WITHHOLDS = (DamageKind.CONTENT, DamageKind.UNREADABLE)
 
 
-def inputs(paths: Sequence[str], spool: Spool, damages: list[Damage]) -> Iterator[Input]:
-    """The local form of each path. Raises UsageError or UnreadableFileError for a bad URI."""
+def inputs(
+    paths: Sequence[str], spool: Spool, damages: list[Damage], *, in_place: bool = False
+) -> Iterator[Input]:
+    """The local form of each path. in_place: whether directories below a URI are read in their
+    place, so that only the names of their files are wanted. Raises UsageError or
+    UnreadableFileError for a bad URI."""
     for path in paths:
-        if is_uri(path):
+        files = remote_files(path) if in_place and is_uri(path) else []
+        if files and files[0].relative:
+            yield _named(path, tuple(files), spool)
+        elif is_uri(path):
             yield from _downloaded(path, spool, damages)
         elif is_bundle(path):
             yield from _unpacked(Input(path, path), spool, damages)
         else:
             yield Input(path, path)
+
+
+def _named(uri: str, files: tuple[RemoteFile, ...], spool: Spool) -> Input:
+    """A folder with empty files of the names below a URI."""
+    folder = spool.new_folder()
+    for file in files:
+        private.make_folder((folder / file.relative).parent)
+        (folder / file.relative).touch(private.FILE_MODE)
+    return Input(str(folder), shown_uri(uri), True, remote=files)
 
 
 def _downloaded(uri: str, spool: Spool, damages: list[Damage]) -> Iterator[Input]:

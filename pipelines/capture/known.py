@@ -18,9 +18,10 @@ from replica.model.keys import ReplicaId
 
 _NEWEST = """
 SELECT cluster_id, node_id, directory_id, capture_id, captured_at, files
-FROM (SELECT *, row_number() OVER (
-        PARTITION BY cluster_id, node_id, directory_id ORDER BY captured_at DESC) AS age FROM t)
-WHERE age = 1
+FROM t JOIN (
+  SELECT cluster_id AS cluster, node_id AS node, directory_id AS directory, max(captured_at) AS at
+  FROM t GROUP BY cluster_id, node_id, directory_id) AS w
+ON cluster_id = cluster AND node_id = node AND directory_id = directory AND captured_at = at
 """
 _ANY_FILES = "SELECT files FROM t WHERE array_length(files) > 0 LIMIT 1"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -50,6 +51,11 @@ class KnownCaptures:
         """The replica's newest capture. None where the lake has none. Raises UsageError for a
         broken table."""
         return self._bases.get(replica)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is no capture."""
+        return not self._bases
 
     @cached_property
     def _bases(self) -> dict[ReplicaId, Base]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -69,9 +69,19 @@ def download(uri: str, folder: str) -> Downloaded:
     files = remote_files(uri)
     if not files:
         raise UsageError(f"{shown_uri(uri)}: no Kafka metadata file below it")
+    damages = copy_files(uri, files, folder)
+    if len(damages) == len(files):
+        raise UnreadableFileError(damages[0].file, damages[0].detail)
+    single = None if files[0].relative else str(Path(folder, files[0].name))
+    return Downloaded(single, tuple(damages))
+
+
+def copy_files(uri: str, files: Sequence[RemoteFile], folder: str) -> list[Damage]:
+    """Copies the files, which lie at or below the URI, with their relative paths. Gives a damage
+    for each that can't be read. Raises UnreadableFileError as `download` does."""
     _check_room(uri, sum(file.size_bytes or 0 for file in files), folder)
     damages = []
-    with opened(uri) as (store, _):
+    with opened(files[0].uri) as (store, _):
         for file in files:
             shown = shown_uri(file.uri)
             try:
@@ -80,10 +90,7 @@ def download(uri: str, folder: str) -> Downloaded:
                 if is_unreachable(error):
                     raise
                 damages.append(Damage(0, 0, DamageKind.UNREADABLE, reason(error, uri), shown))
-    if len(damages) == len(files):
-        raise UnreadableFileError(damages[0].file, damages[0].detail)
-    single = None if files[0].relative else str(Path(folder, files[0].name))
-    return Downloaded(single, tuple(damages))
+    return damages
 
 
 def remote_files(uri: str) -> list[RemoteFile]:

@@ -19,16 +19,7 @@ from replica.errors import UnwritableFileError, UsageError
 from replica.format.byte_source import OpenFile, Source, blocks
 from replica.format.capture import canonical
 from replica.format.file_names import FileKind, FileName
-from replica.format.known_file import (
-    KnownFile,
-    Resumed,
-    Stretch,
-    batches_around,
-    resume_segment,
-    resume_snapshot,
-    wanted_of_segment,
-    wanted_of_snapshot,
-)
+from replica.format.known_file import KnownFile, Resumed, Resuming, Stretch
 from replica.format.reading import MAX_LOG_BYTES, in_memory_if_small, open_file, open_own_file
 from replica.scan.file_room import DEFAULT_ROOM, FileRoom
 
@@ -182,21 +173,14 @@ class Copying:
         known = self.known.get(canonical(relative))
         if known is None or name.deleted:
             return None
-        is_segment = name.kind is FileKind.SEGMENT
+        ends = self.snapshot_ends if name.kind is FileKind.SEGMENT else None
         with self._opened(path, MAX_LOG_BYTES) as file:
-            if file.size < known.sound_bytes:
+            resuming = Resuming.of(file, known, ends, self.room.scan)
+            if resuming is None:
                 return None
-            ends = self.snapshot_ends if is_segment else ()
-            around = batches_around(file, known, ends, self.room.scan)
-            wanted = wanted_of_snapshot(known)
-            if is_segment:
-                wanted = wanted_of_segment(known, around, file.size)
-            size = self._copy(relative, file, wanted)
+            size = self._copy(relative, file, resuming.stretches)
         with open_file(str(self.copy_of(relative)), MAX_LOG_BYTES) as copy:
-            if is_segment:
-                found = resume_segment(copy, known, self.room.scan, around)
-            else:
-                found = resume_snapshot(copy, known)
+            found = resuming.read(copy, self.room.scan)
         if found is not None:
             self.count.read += size
         return found
@@ -232,3 +216,7 @@ class Copying:
     def copy_of(self, relative: str) -> Path:
         """The path of a file's copy, by the file's path below the node's log directory."""
         return self.copies / relative
+
+    def stamp_of(self, relative: str) -> None:
+        """A copy has no stamp: nobody writes to it."""
+        return None

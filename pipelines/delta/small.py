@@ -6,8 +6,8 @@ it computes from several partitions: for some thousand rows this takes far longe
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, astuple, dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -20,8 +20,11 @@ from pipelines.delta.tables import open_newest, read
 from pipelines.dialects import DATA_FUSION, Dialect, Sql
 from pipelines.lake import Lake
 from pipelines.tables.contract import Contract
+from pipelines.tables.keys import REPLICA_KEYS
 from replica.model.keys import ReplicaId
 
+_MOST_PRUNED = 20
+"""By an IN with more values than this, DataFusion leaves no file out."""
 _SMALL_ROWS = 100_000
 _SMALL_BYTES = 16 * 1024 * 1024
 """A table with more bytes of Parquet files than this is not small. In memory the rows take a few
@@ -85,18 +88,25 @@ def values(
     return found
 
 
-def rows_where(lake: Lake, contract: Contract, where: Sql, version: int) -> pa.Table:
+def rows_where(
+    lake: Lake, contract: Contract, where: Sql, version: int, join: Sql = ""
+) -> pa.Table:
     """The rows of a version that fulfil a condition in SQL, in the contract's Arrow schema, read
-    without Spark. Raises UsageError where the lake has no such table."""
-    return content(_table_at(lake, contract, version), contract, where)
+    without Spark. join: as in columns_of. Raises UsageError where the lake has no such table."""
+    return content(_table_at(lake, contract, version), contract, where, join)
 
 
 def columns_of(
-    table: DeltaTable, contract: Contract, names: Sequence[str], where: Sql = "true"
+    table: DeltaTable,
+    contract: Contract,
+    names: Sequence[str],
+    where: Sql = "true",
+    join: Sql = "",
 ) -> pa.Table:
-    """Columns of the table's rows that fulfil a condition in SQL, in the contract's types. Raises
-    what delta-rs raises."""
-    query = f"SELECT {DATA_FUSION.columns(names)} FROM t WHERE {where}"
+    """Columns of the table's rows that fulfil a condition in SQL, in the contract's types. join:
+    what the table t is joined to, of whose columns none has a name of the table's. Raises what
+    delta-rs raises."""
+    query = f"SELECT {DATA_FUSION.columns(names)} FROM t {join} WHERE {where}"
     return in_types(_answer_of(table, query), contract.arrow_columns(names))
 
 
@@ -118,6 +128,30 @@ def _table_at(lake: Lake, contract: Contract, version: int | None) -> DeltaTable
     return table
 
 
+def joined_to(
+    replicas: Sequence[ReplicaId], bounds: Mapping[str, Sequence[int]] | None = None
+) -> Sql:
+    """SQL of delta-rs that joins the table t to a relation w, so that the rows of these replicas
+    are left: a row of the table for each row of w with its replica. There is a replica.
+
+    w has `number`, the place of the replica in the sequence, and a column for each name in
+    `bounds`, with a whole number for each replica. The work is a hash join. A condition with a term
+    for each replica would be asked of each row.
+    """
+    bounds = bounds or {}
+    keys = zip(*map(astuple, replicas), strict=True)
+    rows = zip(range(len(replicas)), *keys, *bounds.values(), strict=True)
+    own = [f"own_{name}" for name in REPLICA_KEYS]
+    relation = DATA_FUSION.relation("w", ["number", *own, *bounds], rows)
+    same = " AND ".join(
+        f"{DATA_FUSION.identifier('t', name)} = {DATA_FUSION.identifier('w', mine)}"
+        for name, mine in zip(REPLICA_KEYS, own, strict=True)
+    )
+    clusters = {replica.cluster_id for replica in replicas}
+    few = DATA_FUSION.of_clusters(sorted(clusters)) if len(clusters) <= _MOST_PRUNED else "true"
+    return f"JOIN {relation} ON {same} AND {few}"
+
+
 def of_replica(replica: ReplicaId, dialect: Dialect = DATA_FUSION) -> Sql:
     """SQL condition: the rows of one replica, by which Delta leaves files out."""
     each = asdict(replica).items()
@@ -137,12 +171,12 @@ def _read_small(spark: SparkSession, table: DeltaTable, contract: Contract) -> D
     return dataframe_of(spark, rows, contract.schema).coalesce(1)
 
 
-def content(table: DeltaTable, contract: Contract, where: Sql = "true") -> pa.Table:
-    """The table's rows that fulfil a condition in SQL, in the contract's types. Raises what
-    delta-rs raises."""
+def content(table: DeltaTable, contract: Contract, where: Sql = "true", join: Sql = "") -> pa.Table:
+    """The table's rows that fulfil a condition in SQL, in the contract's types. join: as in
+    columns_of. Raises what delta-rs raises."""
     if not table.file_uris():
         return contract.arrow_schema.empty_table()
-    return columns_of(table, contract, contract.column_names, where)
+    return columns_of(table, contract, contract.column_names, where, join)
 
 
 def in_types(found: pa.Table, schema: pa.Schema) -> pa.Table:

@@ -4,5 +4,6 @@ values       the tables that have a feed, what is published, and the progress
 change_feed  a table's changes, version by version
 message      a change as key and JSON, and the JSON Schema of that
 publishing   from a feed to a target, continuing where it stopped
-kafka, files, webhook   the targets
+kafka, kafka_topics, files, webhook   the targets
+alert_shapes, chat_text   findings in the forms of Slack, PagerDuty and Alertmanager; Slack's texts
 """

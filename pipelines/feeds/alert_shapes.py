@@ -8,26 +8,23 @@ the same alert. Pure functions of values; docs/how-to/feed-others.md has the for
 from __future__ import annotations
 
 import hashlib
-import html
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import partial
 from typing import Any
 
+from pipelines.feeds import chat_text
 from pipelines.feeds.message import compact
 from pipelines.feeds.values import Row
 from replica.shell_text import line
+from replica.terminal_text import one_line
 
 FIRING_MS = 30 * 24 * 60 * 60 * 1000
 """For how long Alertmanager takes an unresolved finding as firing: as long as the change feed could
 still report it."""
 _SUBJECTS = 5
-_SLACK_CHARACTERS = 2_900
 _SUMMARY_CHARACTERS = 1_024
-_escaped = partial(html.escape, quote=False)
-"""Escapes the three characters that Slack interprets."""
 _OF_FILES = ("node_id", "directory_id", "position", "offset", "epoch", "message")
 
 
@@ -64,19 +61,14 @@ def slack(alert: Alert) -> bytes:
     alerts."""
     row = alert.row
     state = "resolved" if alert.is_resolved else row["severity"]
-    rule, cluster = _escaped(row["rule"]), _escaped(row["cluster_id"])
+    rule, cluster = row["rule"], row["cluster_id"]
     sign = ":white_check_mark:" if alert.is_resolved else _SIGNS[row["severity"]]
-    lines = [
-        f"{sign} *{state}* `{rule}` in cluster `{cluster}`",
-        _escaped(_told(row)),
-    ]
-    subjects = _subjects(row)
-    if subjects and not alert.is_resolved:
-        lines += [f"• {_escaped(one)}" for one in subjects]
-    text = "\n".join(lines)[:_SLACK_CHARACTERS]
-    section = {"type": "section", "text": {"type": "mrkdwn", "text": text}}
-    fallback = f"{state}: {rule} in cluster {cluster}"
-    return compact({"text": fallback, "blocks": [section]})
+    head = f"{sign} *{state}* {chat_text.code(rule)} in cluster {chat_text.code(cluster)}"
+    subjects = [] if alert.is_resolved else [f"• {one}" for one in _subjects(row)]
+    sections = (chat_text.headline(head), chat_text.plain([_told(row), *subjects]))
+    fallback = chat_text.escaped(f"{state}: {rule} in cluster {cluster}")
+    blocks = [{"type": "section", "text": text} for text in sections]
+    return compact({"text": fallback, "mrkdwn": False, "blocks": blocks})
 
 
 def pagerduty(alert: Alert) -> bytes:
@@ -156,13 +148,15 @@ def _details(row: Row) -> dict[str, Any]:
 def _told(row: Row) -> str:
     """The finding in one line. A message may hold names that a stranger chose."""
     where = "" if row["family"] == "health" else f"node {row['node_id']}, {row['file']}: "
-    return " ".join(f"{where}{row['message']}".split())
+    return one_line(" ".join(f"{where}{row['message']}".split()))
 
 
 def _subjects(row: Row) -> list[str]:
     """The first few subjects of a finding of health, a line each."""
     found = json.loads(row["subjects"] or "[]")
-    shown = [" ".join(f"{one['name']}: {one['what']}".split()) for one in found[:_SUBJECTS]]
+    shown = [
+        one_line(" ".join(f"{one['name']}: {one['what']}".split())) for one in found[:_SUBJECTS]
+    ]
     rest = len(found) - len(shown)
     return [*shown, f"and {rest} more"] if rest else shown
 

@@ -7,6 +7,7 @@ small files begin with an underscore, which no table's name does.
 from __future__ import annotations
 
 import os
+import re
 import uuid
 from collections.abc import Mapping
 from contextlib import suppress
@@ -15,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipelines.object_store import opened, s3a_uri
-from replica.errors import UnwritableFileError
+from replica.errors import UnwritableFileError, UsageError
 from replica.format.reading import MAX_STATE_BYTES, VanishedFileError, read_file
 from replica.shell_text import Shell, line, path
 
@@ -24,13 +25,20 @@ if TYPE_CHECKING:
 
 SCHEMAS = ("bronze", "silver", "gold")
 """The folders of a lake that hold its tables."""
+_AUTHORITY = re.compile(r"[a-z][a-z0-9+.-]*://[^/]*", re.IGNORECASE)
+_UNSUPPORTED = re.compile(r"[\x00-\x1f\x7f\\%\[\]|^\ud800-\udfff]")
+"""What delta-rs takes for something else: it reads a path as a URL, and would open another folder,
+or none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lake:
     """A lake. place: a folder or a URI in its user's words, which messages repeat. root: the same
     place for Spark, whose JVM may have another working directory: an absolute path, or a URI that
-    Hadoop knows (s3:// becomes s3a://). Lakes with the same root are equal."""
+    Hadoop knows (s3:// becomes s3a://). Lakes with the same root are equal.
+
+    Raises UsageError for a place with a character that not all readers of tables take as it is.
+    """
 
     place: str = field(compare=False)
     root: str
@@ -40,6 +48,13 @@ class Lake:
         object.__setattr__(self, "place", text)
         if "://" not in text:
             text = str(Path(text.removeprefix("file:")).absolute())
+        found = _UNSUPPORTED.search(_AUTHORITY.sub("", text))
+        if found:
+            sign = ascii(found[0]).replace("udc", "x")  # a byte that is no UTF-8
+            raise UsageError(
+                f"{text}: no path of a lake can have {sign} in it: name a folder without "
+                r"\ % [ ] | ^, control characters and bytes that are no UTF-8"
+            )
         object.__setattr__(self, "root", s3a_uri(text).rstrip("/") or "/")
 
     def __str__(self) -> str:

@@ -7,7 +7,6 @@ index. Only the process of pipelines.quality.checkpoint imports this module.
 
 from __future__ import annotations
 
-import html
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from typing import Any
@@ -16,9 +15,10 @@ from great_expectations.core import ExpectationSuiteValidationResult
 from great_expectations.render.renderer.page_renderer import ValidationResultsPageRenderer
 from great_expectations.render.view import DefaultJinjaSectionView
 
+from pipelines.html_text import Html, element, joined
 from pipelines.quality.counted_run import CountedRun
 
-_STYLE = """
+_STYLE = Html("""
 :root { color-scheme: light dark; }
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 72rem; padding: 0 1rem; }
 table { border-collapse: collapse; width: 100%; margin: .5rem 0 1.5rem; }
@@ -32,7 +32,9 @@ th, td { border-bottom: 1px solid #8886; padding: .35rem .6rem; text-align: left
 .fa-check-circle::before { content: "\\2713"; color: #27864a; }
 .fa-times::before { content: "\\2717"; color: #c0392b; }
 .fa-exclamation-triangle::before { content: "!"; color: #b9770e; }
-"""
+""")
+_DOCTYPE, _CHARSET, _BREAK = Html("<!DOCTYPE html>"), Html('<meta charset="utf-8">'), Html("<br>")
+_VIEWPORT = Html('<meta name="viewport" content="width=device-width, initial-scale=1">')
 
 _VIEW: Any = DefaultJinjaSectionView()  # compiles each template once
 Results = Mapping[str, ExpectationSuiteValidationResult]
@@ -42,34 +44,34 @@ Results = Mapping[str, ExpectationSuiteValidationResult]
 def pages(run: CountedRun, results: Results) -> dict[str, str]:
     """index.html and a page for each table of one run, by file name."""
     rows = {table["name"]: table["rows"] for table in run["tables"]}
-    found = {
+    found: dict[str, str] = {
         f"{name}.html": _page(name, _table_page(rows[name], result))
         for name, result in results.items()
     }
     return found | {"index.html": _page("Quality of the lake", _index(run, rows, results))}
 
 
-def _table_page(rows: int, result: ExpectationSuiteValidationResult) -> str:
-    return f'<p>{rows} rows. <a href="index.html">All tables</a></p>{_data_docs(result)}'
+def _table_page(rows: int, result: ExpectationSuiteValidationResult) -> Html:
+    back = element("a", "All tables", href="index.html")
+    return joined([element("p", f"{rows} rows. ", back), _data_docs(result)])
 
 
-def _data_docs(judged: ExpectationSuiteValidationResult) -> str:
+def _data_docs(judged: ExpectationSuiteValidationResult) -> Html:
     result = deepcopy(judged)
     for one in result.results:
         # the templates show values as they are, and a log may hold any text
         one.result = _escaped(one.result)
     document = ValidationResultsPageRenderer().render(result)
-    sections = [
-        _VIEW.render({"section": section.to_json_dict(), "section_loop": {"index": number}})
+    return joined(
+        Html(_VIEW.render({"section": section.to_json_dict(), "section_loop": {"index": number}}))
         for number, section in enumerate(document.sections[1:], start=1)  # the first: an overview
-    ]
-    return "".join(sections)
+    )
 
 
 def _escaped(value: Any) -> Any:
     """The same value, with every text in it escaped for HTML."""
     if isinstance(value, str):
-        return html.escape(value)
+        return str(joined([value]))
     if isinstance(value, Mapping):
         return {name: _escaped(one) for name, one in value.items()}
     if isinstance(value, list | tuple):
@@ -77,19 +79,19 @@ def _escaped(value: Any) -> Any:
     return value
 
 
-def _index(run: CountedRun, rows: Mapping[str, int], results: Results) -> str:
-    lines = "".join(_index_row(name, rows[name], result) for name, result in results.items())
-    heads = "".join(
-        f'<th class="number">{head}</th>' for head in ("rows", "expectations", "broken")
+def _index(run: CountedRun, rows: Mapping[str, int], results: Results) -> Html:
+    lines = joined(_index_row(name, rows[name], result) for name, result in results.items())
+    heads = (
+        element("th", "table"),
+        *(element("th", head, class_="number") for head in ("rows", "expectations", "broken")),
+        element("th", "what is broken"),
     )
-    return (
-        f"{_verdict(run, results)}<p>Run {html.escape(run['run_id'])} of {run['job']}, judged at "
-        f"{run['at']} UTC by Great Expectations.</p><table><thead><tr><th>table</th>{heads}"
-        f"<th>what is broken</th></tr></thead><tbody>{lines}</tbody></table>"
-    )
+    table = element("table", element("thead", element("tr", *heads)), element("tbody", lines))
+    told = f"Run {run['run_id']} of {run['job']}, judged at {run['at']} UTC by Great Expectations."
+    return joined([_verdict(run, results), element("p", told), table])
 
 
-def _verdict(run: CountedRun, results: Results) -> str:
+def _verdict(run: CountedRun, results: Results) -> Html:
     """How the run ended, in a few sentences."""
     expected = sum(len(one.results) for one in results.values())
     broken = sum(len(_broken(one)) for one in results.values())
@@ -99,7 +101,7 @@ def _verdict(run: CountedRun, results: Results) -> str:
     elif run["job"] == "build":
         told.append(f"The build was not stopped. {_quarantined(results)}")
     kind = "verdict is-broken" if broken else "verdict"
-    return f'<p class="{kind}">{"<br>".join(map(html.escape, told))}</p>'
+    return element("p", joined(told, _BREAK), class_=kind)
 
 
 def _quarantined(results: Results) -> str:
@@ -121,13 +123,15 @@ def _broken(result: ExpectationSuiteValidationResult) -> Sequence[Any]:
     return [one for one in result.results if not one.success]
 
 
-def _index_row(name: str, rows: int, result: ExpectationSuiteValidationResult) -> str:
+def _index_row(name: str, rows: int, result: ExpectationSuiteValidationResult) -> Html:
     broken = _broken(result)
-    told = "<br>".join(html.escape(_broken_text(one)) for one in broken)
     numbers = (rows, len(result.results), len(broken))
-    cells = "".join(f'<td class="number">{number}</td>' for number in numbers)
-    link = f'<a href="{html.escape(name)}.html">{html.escape(name)}</a>'
-    return f'<tr><td>{link}</td>{cells}<td class="broken">{told}</td></tr>'
+    return element(
+        "tr",
+        element("td", element("a", name, href=f"{name}.html")),
+        *(element("td", str(number), class_="number") for number in numbers),
+        element("td", joined(map(_broken_text, broken), _BREAK), class_="broken"),
+    )
 
 
 def _broken_text(found: Any) -> str:
@@ -137,10 +141,8 @@ def _broken_text(found: Any) -> str:
     return f"{config.meta['action']}: {config.description}{count}"
 
 
-def _page(title: str, body: str) -> str:
-    return (
-        '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{html.escape(title)}</title><style>{_STYLE}</style></head>"
-        f"<body><h1>{html.escape(title)}</h1>{body}</body></html>"
-    )
+def _page(title: str, body: Html) -> Html:
+    style = element("style", _STYLE)
+    head = element("head", _CHARSET, _VIEWPORT, element("title", title), style)
+    page = element("html", head, element("body", element("h1", title), body), lang="en")
+    return joined([_DOCTYPE, page])

@@ -6,8 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from markupsafe import Markup
-
+from pipelines.html_text import Html, joined
 from pipelines.report import axis
 from pipelines.report.evidence import Activity
 from pipelines.report.source import Row
@@ -110,14 +109,14 @@ def groups(rows: Iterable[Row]) -> list[ActivityGroup]:
     return sorted(made, key=lambda group: (group.name == OTHER, -group.changes, group.name))
 
 
-def draw(identity: str, activity: Activity) -> Markup | None:
+def draw(identity: str, activity: Activity) -> Html | None:
     """The drawing with a lane for each group; None where no change has a time."""
     shown = [group for group in groups(activity.figure.rows) if group.buckets]
     if not shown:
         return None
     last = max(bucket for group in shown for bucket in group.buckets)
     scale = Scale(activity.start, activity.start + (last + 1) * activity.width)
-    parts: list[Markup] = []
+    parts: list[Html] = []
     y = 0
     for group in shown:
         parts.append(_lane(group, activity, scale, y))
@@ -128,7 +127,7 @@ def draw(identity: str, activity: Activity) -> Markup | None:
     return drawing(identity, title, f"{told}.", y + axis.HEIGHT, *parts)
 
 
-def _lane(group: ActivityGroup, activity: Activity, scale: Scale, y: float) -> Markup:
+def _lane(group: ActivityGroup, activity: Activity, scale: Scale, y: float) -> Html:
     buckets = group.buckets
     most = max(buckets.values())
     foot = y + _HEAD + _BAR
@@ -145,4 +144,4 @@ def _lane(group: ActivityGroup, activity: Activity, scale: Scale, y: float) -> M
         title = f"{group.name}: {count} in {duration_text(activity.width)} from {when} UTC"
         # the gap between bars: a bar a tenth narrower than its span
         parts.append(box(x, foot - height, (end - x) * 0.9, height, "bar", title))
-    return Markup("").join(parts)
+    return joined(parts)

@@ -6,8 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 
-from markupsafe import Markup
-
+from pipelines.html_text import Html, joined
 from pipelines.report.svg import Scale, line, text
 from pipelines.report.words import round_seconds
 
@@ -23,12 +22,12 @@ def round_step(extent: float, ticks: int = _TICKS) -> int:
     return int(next(times * power for times in (1, 2, 5, 10) if times * power >= wanted))
 
 
-def offset_axis(scale: Scale, y: float) -> Markup:
+def offset_axis(scale: Scale, y: float) -> Html:
     """An axis of offsets below a drawing whose lanes end at y pixels."""
     return _axis(scale, y, round_step(scale.high - scale.low), str)
 
 
-def time_axis(scale: Scale, y: float) -> Markup:
+def time_axis(scale: Scale, y: float) -> Html:
     """An axis of times in UTC below a drawing. The scale is in seconds since 1970."""
     step = round_seconds((scale.high - scale.low) / _TICKS)
     shape = "%H:%M:%S" if step < 60 else "%H:%M" if step < 86_400 else "%Y-%m-%d"
@@ -43,14 +42,14 @@ def time_label(seconds: float, shape: str) -> str:
         return f"{seconds:.0f} s"
 
 
-def _axis(scale: Scale, y: float, step: int, label: Callable[[int], str]) -> Markup:
+def _axis(scale: Scale, y: float, step: int, label: Callable[[int], str]) -> Html:
     first = math.ceil(scale.low / step) * step
     values = range(first, math.floor(scale.high) + 1, step)
     shown = [(scale.x(value), label(value)) for value in values]
-    return Markup("").join([line(0, y, 100, y, "axis"), *ticks(y, shown, edge=4)])
+    return joined([line(0, y, 100, y, "axis"), *ticks(y, shown, edge=4)])
 
 
-def ticks(y: float, shown: Iterable[tuple[float, str]], *, edge: float) -> Iterator[Markup]:
+def ticks(y: float, shown: Iterable[tuple[float, str]], *, edge: float) -> Iterator[Html]:
     """The ticks of an axis at y pixels. shown: for each tick its place, in percent of the width,
     and its text. edge: the text of a tick that is nearer to a side than this, in percent of the
     width, doesn't reach beyond the tick on that side; other texts are centred."""

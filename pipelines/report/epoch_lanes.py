@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from markupsafe import Markup
-
+from pipelines.html_text import Html, joined
 from pipelines.report import axis
 from pipelines.report.evidence import Evidence
 from pipelines.report.lanes import Block, Fills, draw_lane
@@ -80,12 +79,12 @@ def _snapshot(row: Row) -> tuple[int, str, bool]:
     return row["end_offset"], name, row["verdict"] == "invalid"
 
 
-def draw(identity: str, lanes: Sequence[Lane]) -> Markup:
+def draw(identity: str, lanes: Sequence[Lane]) -> Html:
     """All lanes on one axis of offsets."""
     shown = _shown(lanes)
     lost_ends = (loss.first + loss.records for one in shown for loss in one.losses)
     scale = Scale(0, max([1, *(one.end for one in shown), *lost_ends]))
-    parts: list[Markup] = []
+    parts: list[Html] = []
     y = 0
     for one in shown:
         parts.append(_draw(one, scale, y))
@@ -103,17 +102,17 @@ def _shown(lanes: Sequence[Lane]) -> list[Lane]:
     return [one for one in lanes if one in matter]
 
 
-def _draw(one: Lane, scale: Scale, y: float) -> Markup:
+def _draw(one: Lane, scale: Scale, y: float) -> Html:
     bar = y + _HEAD
     parts = [draw_lane(one.title, one.blocks, scale, y, bar, _BAR)]
     parts += [_loss(loss, scale, bar) for loss in one.losses]
     for end, name, invalid in one.snapshots:
         shape, class_ = (CROSS, "cross") if invalid else (DIAMOND, "snapshot")
         parts.append(marker(scale.x(end), bar + _BAR, shape, class_, name))
-    return Markup("").join(parts)
+    return joined(parts)
 
 
-def _loss(loss: LostRecordCount, scale: Scale, bar: float) -> Markup:
+def _loss(loss: LostRecordCount, scale: Scale, bar: float) -> Html:
     """The mark of a loss below the bar, with its own text."""
     x = scale.x(loss.first)
     width = max(scale.x(loss.first + loss.records) - x, 0.5)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from markupsafe import Markup
-
+from pipelines.html_text import Html, element
 from pipelines.report.partings import ForkBranch, Parting
-from pipelines.report.svg import CROSS, drawing, element, line, marker, percent, text
+from pipelines.report.svg import CROSS, drawing, line, marker, percent, text
 from pipelines.report.words import Names, counted
 
 MAX_BRANCHES = 6
@@ -15,7 +14,7 @@ of the width."""
 _ROW, _LINE = 62, 15
 
 
-def draw(identity: str, parting: Parting, names: Names, leaders: dict[int, int]) -> Markup:
+def draw(identity: str, parting: Parting, names: Names, leaders: dict[int, int]) -> Html:
     """The drawing. It shows the order of offsets, not their distances. leaders: epoch -> the
     leader's node id, where known."""
     branches = parting.branches[:MAX_BRANCHES]
@@ -41,7 +40,7 @@ def draw(identity: str, parting: Parting, names: Names, leaders: dict[int, int])
     return drawing(identity, title, f"{told}.", height, *parts)
 
 
-def _common(parting: Parting, middle: float) -> tuple[Markup, ...]:
+def _common(parting: Parting, middle: float) -> tuple[Html, ...]:
     if parting.offset == 0:
         return (text(0, middle + 5, "nothing shared", class_="told"),)
     return (

@@ -6,8 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from markupsafe import Markup
-
+from pipelines.html_text import Html, joined
 from pipelines.report.svg import Scale, box, label, line, text
 from pipelines.report.words import counted, named
 
@@ -58,7 +57,7 @@ def _joined(a: Block, b: Block) -> Block:
     )
 
 
-def draw_blocks(blocks: Iterable[Block], scale: Scale, y: float, height: float) -> Markup:
+def draw_blocks(blocks: Iterable[Block], scale: Scale, y: float, height: float) -> Html:
     """A box for each block from y (pixels) on, with the longest label that fits."""
     parts = []
     for block in blocks:
@@ -71,16 +70,16 @@ def draw_blocks(blocks: Iterable[Block], scale: Scale, y: float, height: float) 
         kind = f"block {block.fill}{' below' if block.is_below else ''}"
         parts.append(box(left, y, width, height, kind, block.title))
         parts.append(label(x, y + height / 2 + 4, end - x, block.texts))
-    return Markup("").join(parts)
+    return joined(parts)
 
 
 def draw_lane(
     title: str, blocks: Sequence[Block], scale: Scale, y: float, bar: float, height: float
-) -> Markup:
+) -> Html:
     """A lane: its title, and below it its blocks, on a line as long as the drawing. y, bar: where
     the title and the blocks begin, in pixels from the top. height: how high the blocks are."""
     middle = bar + height / 2
-    return Markup("").join(
+    return joined(
         (
             text(0, y + 12, title, class_="who"),
             line(0, middle, 100, middle, "track"),

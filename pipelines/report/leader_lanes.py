@@ -6,8 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from datetime import datetime
 
-from markupsafe import Markup
-
+from pipelines.html_text import Html
 from pipelines.report import axis
 from pipelines.report.lanes import Block, Fills, draw_lane
 from pipelines.report.queries import MAX_LANES
@@ -18,7 +17,7 @@ from pipelines.report.words import counted, duration_text, named, time_text
 _HEAD, _BAR, _GAP = 18, 22, 10
 
 
-def draw(identity: str, rows: Iterable[Row], fills: Fills) -> Markup | None:
+def draw(identity: str, rows: Iterable[Row], fills: Fills) -> Html | None:
     """The drawing of rows of queries.leaders; None where no epoch has a time and a leader.
 
     Blocks above each other in two lanes are two nodes that wrote at the same time, each in its
@@ -35,7 +34,7 @@ def draw(identity: str, rows: Iterable[Row], fills: Fills) -> Markup | None:
         return None
     shown = sorted(led)[:MAX_LANES]
     scale = _scale(block for leader in shown for block in led[leader])
-    parts: list[Markup] = []
+    parts: list[Html] = []
     y = 0
     for leader in shown:
         title = _title(leader, led[leader])

@@ -6,23 +6,16 @@ forbids all else. So a name in a log could not run as a script even if it were n
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
-from importlib.resources import files
 
-import jinja2
-from markupsafe import Markup
-
+from pipelines.html_text import Html, Templates, content_hash, element, joined, packaged, templates
 from pipelines.lake import Lake
 from pipelines.report import meaning, queries, view
 from pipelines.report.evidence import gather
 from pipelines.report.source import Figure, ReportSource, Row, moment
-from pipelines.report.svg import element
 from pipelines.report.travel.queries import MAX_CHANGES
 from pipelines.report.travel.trip import gather_trip
 from pipelines.report.view import ClusterView, cluster_view
@@ -34,14 +27,13 @@ from pipelines.report.words import (
     ms_range_text,
     ms_text,
     time_text,
-    visible,
 )
 from replica.errors import UsageError
 
 MAX_CLUSTERS = 10
 """The most clusters on one page; `--cluster` chooses one where there are more."""
 _TEMPLATES = "templates"
-"""The folder of the templates in this package, which may be in a zip."""
+"""The folder of the templates in this package."""
 _SCRIPTS = ("report.js", "travel_data.js", "travel_panels.js", "travel.js")
 
 
@@ -113,96 +105,41 @@ def _chosen(found: Sequence[Row], cluster: str | None) -> Sequence[Row]:
 
 def render(report: Report) -> str:
     """The page as UTF-8 that every codec accepts."""
-    style, script = _read("report.css"), "".join(map(_read, _SCRIPTS))
-    policy = f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}"
-    return (
-        _environment()
-        .get_template("report.html")
-        .render(
-            report=report,
-            policy=policy,
-            style=Markup(style),  # noqa: S704 - ours
-            script=Markup(script),  # noqa: S704 - ours
-        )
+    style = packaged(__package__, _TEMPLATES, "report.css")
+    script = joined(packaged(__package__, _TEMPLATES, name) for name in _SCRIPTS)
+    policy = (
+        f"default-src 'none'; style-src {content_hash(style)}; script-src {content_hash(script)}"
     )
-
-
-def _hash(text: str) -> str:
-    """The source expression of an inline element (Content Security Policy 3, section 2.3.1)."""
-    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+    page = _environment().get_template("report.html")
+    return page.render(report=report, policy=policy, style=style, script=script)
 
 
 @cache
-def _read(name: str) -> str:
-    return (files(__package__) / _TEMPLATES / name).read_text(encoding="utf-8")
-
-
-@cache
-def _environment() -> jinja2.Environment:
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader(__package__, _TEMPLATES),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        finalize=_shown,
+def _environment() -> Templates:
+    return templates(
+        __package__,
+        _TEMPLATES,
+        filters={
+            "bytes": bytes_text,
+            "time": time_text,
+            "ms": ms_text,
+            "ms_range": lambda times: ms_range_text(*times),
+            "moment": moment,
+            "ticks": _ticks,
+            "duration": duration_text,
+        },
+        names={
+            "counted": counted,
+            "listed": listed,
+            "parting_title": view.parting_title,
+            "limits": queries,
+            "limits_of": meaning.limits,
+        },
     )
-    environment.filters.update(
-        bytes=bytes_text,
-        time=time_text,
-        ms=ms_text,
-        ms_range=lambda times: ms_range_text(*times),
-        moment=moment,
-        ticks=_ticks,
-        duration=duration_text,
-        labelled=labelled,
-    )
-    environment.globals.update(
-        counted=counted,
-        listed=listed,
-        parting_title=view.parting_title,
-        limits=queries,
-        limits_of=meaning.limits,
-    )
-    return environment
 
 
-def _ticks(text: str) -> Markup:
+def _ticks(text: str) -> Html:
     """The text of a rule, with `code` for backticks."""
-    parts = [
+    return joined(
         element("code", one) if place % 2 else one for place, one in enumerate(text.split("`"))
-    ]
-    return Markup("").join(parts)
-
-
-def _shown(value: object) -> object:
-    """The output of a template's expression: nothing for NULL, codes for unusual characters."""
-    if value is None:
-        return ""
-    if isinstance(value, str) and not isinstance(value, Markup):
-        return visible(value)
-    return value
-
-
-_HEAD = re.compile(r'<th scope="col"[^>]*>(.*?)</th>', re.DOTALL)
-_CELL = re.compile(r"<tr\b|<(?:td|th)\b")
-
-
-def labelled(table: Markup) -> Markup:
-    """A template's table, whose cells in the body get the attribute data-label: the head of their
-    column. A phone shows tables as cards, in which each cell has this name. All values of a lake
-    are escaped in the table, so every tag is one of the template."""
-    head, body, rest = str(table).partition("<tbody>")
-    labels = [Markup(one).striptags() for one in _HEAD.findall(head)]  # noqa: S704 - the template's
-    place = 0
-
-    def with_label(found: re.Match[str]) -> str:
-        nonlocal place
-        if found[0] == "<tr":
-            place = 0
-            return found[0]
-        label = labels[place] if place < len(labels) else ""
-        place += 1
-        return f'{found[0]} data-label="{label}"'
-
-    return Markup(head + body + _CELL.sub(with_label, rest))  # noqa: S704 - as it came, with labels
+    )

@@ -9,9 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from markupsafe import Markup, escape
-
-from pipelines.report.words import visible
+from pipelines.html_text import EMPTY, Html, element, joined
 
 CHARACTER = 7.2
 """The width of a label's character in pixels, rounded up."""
@@ -35,26 +33,12 @@ class Scale:
         return 100 * (inside - self.low) / (self.high - self.low)
 
 
-def element(name: str, *children: str, **attributes: object) -> Markup:
-    """An element whose content is escaped, except Markup. `class_` is the attribute class; `_` in a
-    name stands for `-`; None leaves an attribute out."""
-    shown = "".join(
-        f' {key.rstrip("_").replace("_", "-")}="{escape(visible(str(value)))}"'
-        for key, value in attributes.items()
-        if value is not None
-    )
-    inner = Markup("").join(
-        one if isinstance(one, Markup) else escape(visible(one)) for one in children
-    )
-    return Markup(f"<{name}{shown}>{inner}</{name}>")  # noqa: S704 - its parts are escaped
-
-
 def percent(value: float) -> str:
     """The number as a short attribute."""
     return f"{value:.2f}".rstrip("0").rstrip(".") + "%"
 
 
-def drawing(identity: str, title: str, description: str, height: float, *parts: str) -> Markup:
+def drawing(identity: str, title: str, description: str, height: float, *parts: str) -> Html:
     """The root element: an image with a title and a description for readers who don't see it."""
     head = (
         element("title", title, id=f"{identity}-title"),
@@ -74,25 +58,25 @@ def drawing(identity: str, title: str, description: str, height: float, *parts: 
 
 def text(
     x: float, y: float, content: str, *, class_: str = "", anchor: str = "", dx: int | None = None
-) -> Markup:
+) -> Html:
     """One line of text at x percent and dx pixels more. anchor: middle or end."""
     place = {"x": percent(x), "dx": dx, "y": f"{y:g}"}
     return element("text", content, **place, class_=class_ or None, text_anchor=anchor or None)
 
 
-def line(x1: float, y1: float, x2: float, y2: float, class_: str) -> Markup:
+def line(x1: float, y1: float, x2: float, y2: float, class_: str) -> Html:
     ends = {"x1": percent(x1), "y1": f"{y1:g}", "x2": percent(x2), "y2": f"{y2:g}"}
     return element("line", class_=class_, **ends)
 
 
-def box(x: float, y: float, width: float, height: float, class_: str, title: str = "") -> Markup:
+def box(x: float, y: float, width: float, height: float, class_: str, title: str = "") -> Html:
     """A rectangle. title: its tooltip."""
     inner = (element("title", title),) if title else ()
     place = {"x": percent(x), "y": f"{y:g}", "width": percent(width), "height": f"{height:g}"}
     return element("rect", *inner, class_=class_, **place)
 
 
-def label(x: float, y: float, width: float, texts: Iterable[str]) -> Markup:
+def label(x: float, y: float, width: float, texts: Iterable[str]) -> Html:
     """The longest of `texts` that fits into `width` percent, for a phone and for a wide screen.
 
     texts: the longest first; none is shown where none fits. y: the baseline.
@@ -101,8 +85,8 @@ def label(x: float, y: float, width: float, texts: Iterable[str]) -> Markup:
     narrow = _fitting(texts, width * NARROW / 100)
     middle = x + width / 2
     if broad == narrow:
-        return text(middle, y, broad, class_="in", anchor="middle") if broad else Markup("")
-    return Markup("").join(
+        return text(middle, y, broad, class_="in", anchor="middle") if broad else EMPTY
+    return joined(
         text(middle, y, shown, class_=f"in {size}", anchor="middle")
         for shown, size in ((narrow, "narrow"), (broad, "broad"))
         if shown
@@ -113,7 +97,7 @@ def _fitting(texts: Iterable[str], pixels: float) -> str:
     return next((one for one in texts if len(one) * CHARACTER + 6 <= pixels), "")
 
 
-def beside(x: float, width: float, y: float, content: str, class_: str) -> Markup:
+def beside(x: float, width: float, y: float, content: str, class_: str) -> Html:
     """Text beside x: to the right of it, or to the left in the right half of the drawing."""
     if x + width / 2 > 50:
         return text(x, y, content, class_=class_, anchor="end", dx=-6)
@@ -124,7 +108,7 @@ DIAMOND, CROSS = "M0 -5L5 0L0 5L-5 0Z", "M-5 -5L5 5M-5 5L5 -5"
 """Shapes of markers: paths of 10 pixels around (0, 0)."""
 
 
-def marker(x: float, y: float, shape: str, class_: str, title: str = "") -> Markup:
+def marker(x: float, y: float, shape: str, class_: str, title: str = "") -> Html:
     """A shape at (x percent, y). title: its tooltip."""
     inner = (element("title", title),) if title else ()
     path = element("path", *inner, class_=class_, d=shape)

@@ -7,8 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from markupsafe import Markup
-
+from pipelines.html_text import Html
 from pipelines.report import activity, epoch_lanes, fork, leader_lanes
 from pipelines.report.evidence import DecodedBranches, Evidence
 from pipelines.report.lanes import Fills
@@ -34,7 +33,7 @@ class PartingView:
     branch. more: how many offsets follow."""
 
     decoded: DecodedBranches
-    drawing: Markup
+    drawing: Html
     records: tuple[RecordRow, ...]
     more: int
 
@@ -89,9 +88,9 @@ class ClusterView:
     next_steps: tuple[tuple[str, str], ...]
     voters: frozenset[int]
     fills: Fills
-    epoch_drawing: Markup
-    leader_drawing: Markup | None
-    activity_drawing: Markup | None
+    epoch_drawing: Html
+    leader_drawing: Html | None
+    activity_drawing: Html | None
     activity: tuple[activity.ActivityGroup, ...]
     partings: tuple[PartingView, ...]
     truncated: tuple[TruncatedView, ...]

@@ -16,20 +16,6 @@ _ROUND_SECONDS = (
 )  # fmt: skip
 
 
-def visible(text: str) -> str:
-    """`text` with everything that can't be seen, or changes how the rest is seen, as its code.
-
-    Names come from logs and file systems: they hold control characters, marks that turn the
-    direction of writing, and bytes that are no UTF-8.
-    """
-    if text.isprintable():
-        return text
-    return "".join(
-        char if char.isprintable() or char == "\n" else char.encode("unicode_escape").decode()
-        for char in text
-    )
-
-
 def counted(count: int, noun: str) -> str:
     """A number with its noun, such as 1 record, 2 records."""
     return f"{count} {noun}{'' if count == 1 else 's'}"

@@ -1,9 +1,10 @@
 """Runs stages in Spark's executors.
 
 The units of a stage are divided among tasks: a heavy unit has a task of its own, and light ones
-share one. Each task gets its number from a DataFrame, makes its units by the function that
-mapInArrow carries to it, and gives a row for each. So a stage is one Spark job, and only DataFrames
-are used: the runner works by Spark Connect, too.
+share one. A DataFrame has a row, and a partition, for each task: with the units of this task alone,
+so that what goes to executors grows with the units and not with units times tasks. Each task makes
+its units by the function that mapInArrow carries to it, and gives a row for each. So a stage is one
+Spark job, and only DataFrames are used: the runner works by Spark Connect, too.
 """
 
 from __future__ import annotations
@@ -11,11 +12,12 @@ from __future__ import annotations
 import pickle
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby, pairwise
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -24,10 +26,16 @@ from pipelines.runners.attempt import Attempted, attempt
 from pipelines.runners.runner import Runner
 from pipelines.runners.stage import Result, Stage, Unit
 from pipelines.spark.classic import described, parallelism
+from pipelines.spark.session import settings
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
+Pack: TypeAlias = "list[tuple[int, Any]]"
+"""The units of a task, with their numbers."""
+_PACKS = pa.schema([("pack", pa.binary())])
+_PARTITIONS = "spark.sql.leafNodeDefaultParallelism"
+"""Spark's setting for the partitions of rows that the driver gives."""
 _ATTEMPTED = pa.schema([("number", pa.int32()), ("attempted", pa.binary())])
 _ATTEMPTED_DDL = "number int, attempted binary"
 _LEAST_WEIGHT = 20_000
@@ -53,13 +61,20 @@ class SparkRunner(Runner):
 
     def _attempted(self, stage: Stage[Unit, Result], units: Sequence[Unit]) -> Iterator[Attempted]:
         packs = self._packed(stage, units)
-        work = partial(_work, function=stage.function, packs=packs)
-        tasks = self.spark.range(0, len(packs), 1, len(packs))
-        with described(self.spark, f"{stage.name}: {len(units)} units ({stage.grain})"):
+        work = partial(_work, function=stage.function)
+        about = f"{stage.name}: {len(units)} units ({stage.grain})"
+        with described(self.spark, about), self._tasks(packs) as tasks:
             rows = tasks.mapInArrow(work, _ATTEMPTED_DDL).toArrow()
         found = sorted(zip(rows["number"].to_pylist(), rows["attempted"].to_pylist(), strict=True))
         for _, attempted in found:
             yield pickle.loads(attempted)  # noqa: S301 - from our own tasks
+
+    @contextmanager
+    def _tasks(self, packs: Sequence[Pack]) -> Iterator[DataFrame]:
+        """A partition for each pack, which it holds, for a query within this context."""
+        held = pa.table({"pack": [pickle.dumps(pack) for pack in packs]}, _PACKS)
+        with settings(self.spark, {_PARTITIONS: str(len(packs))}):
+            yield self.spark.createDataFrame(held)
 
     def shuffle(
         self,
@@ -83,13 +98,14 @@ class SparkRunner(Runner):
         function: Callable[..., Result] = walk.function
         packs = self._packed(spread, units)
         ddl = from_arrow_schema(rows, prefer_timestamp_ntz=False)
-        spreading = partial(_spread, function=spread.function, packs=packs, schema=rows)
+        spreading = partial(_spread, function=spread.function, schema=rows)
         walking = partial(_walk, function=function, groups=groups)
-        tasks = self.spark.range(0, len(packs), 1, len(packs)).mapInArrow(spreading, ddl)
-        tasks = tasks.repartition(len(groups), "group").sortWithinPartitions("group", *order)
         started = time.monotonic()
-        with described(self.spark, f"{walk.name}: {len(groups)} units ({walk.grain})"):
-            found = tasks.mapInArrow(walking, _ATTEMPTED_DDL).toArrow()
+        about = f"{walk.name}: {len(groups)} units ({walk.grain})"
+        with described(self.spark, about), self._tasks(packs) as tasks:
+            spread_out = tasks.mapInArrow(spreading, ddl).repartition(len(groups), "group")
+            in_order = spread_out.sortWithinPartitions("group", *order)
+            found = in_order.mapInArrow(walking, _ATTEMPTED_DDL).toArrow()
         results = self._results(found, len(groups))
         for one in results:
             if one.error is not None:
@@ -113,16 +129,14 @@ class SparkRunner(Runner):
             known[one.number] = one
         return [known.get(number, Attempted(number, None, None, 0.0)) for number in range(count)]
 
-    def _packed(
-        self, stage: Stage[Unit, Result], units: Sequence[Unit]
-    ) -> list[list[tuple[int, Unit]]]:
-        """The units of each task, with their numbers."""
+    def _packed(self, stage: Stage[Unit, Result], units: Sequence[Unit]) -> list[Pack]:
+        """The units of each task."""
         weights = [*map(stage.weight, units)]
         if max(weights) <= 1:  # units that don't tell their weight
             least = max(1, len(units) // (self.at_once * _TASKS_OF_A_CORE))
         else:
             least = max(_LEAST_WEIGHT, sum(weights) // (self.at_once * _TASKS_OF_A_CORE))
-        packs: list[list[tuple[int, Unit]]] = [[]]
+        packs: list[Pack] = [[]]
         size = 0
         for number, (unit, weight) in enumerate(zip(units, weights, strict=True)):
             if packs[-1] and size + weight > least:
@@ -134,16 +148,17 @@ class SparkRunner(Runner):
 
 
 def _work(
-    batches: Iterator[pa.RecordBatch],
-    *,
-    function: Callable[[Any], Any],
-    packs: Sequence[Sequence[tuple[int, Any]]],
+    batches: Iterator[pa.RecordBatch], *, function: Callable[[Any], Any]
 ) -> Iterator[pa.RecordBatch]:
-    """Runs in a task: does the units of the packs whose numbers it gets."""
+    """Runs in a task: does the units of the packs that it gets."""
+    for number, unit in _units(batches):
+        yield _told(number, pickle.dumps(attempt(function, number, unit)))
+
+
+def _units(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, Any]]:
     for batch in batches:
         for pack in batch.column(0).to_pylist():
-            for number, unit in packs[pack]:
-                yield _told(number, pickle.dumps(attempt(function, number, unit)))
+            yield from pickle.loads(pack)  # noqa: S301 - from our own driver
 
 
 _FAILED = -1
@@ -154,18 +169,15 @@ def _spread(
     batches: Iterator[pa.RecordBatch],
     *,
     function: Callable[[Any], Iterator[pa.RecordBatch]],
-    packs: Sequence[Sequence[tuple[int, Any]]],
     schema: pa.Schema,
 ) -> Iterator[pa.RecordBatch]:
-    """Runs in a task: the rows of the units of the packs whose numbers it gets."""
-    for batch in batches:
-        for pack in batch.column(0).to_pylist():
-            for number, unit in packs[pack]:
-                tried = attempt(partial(_listed, function=function), number, unit)
-                if tried.error is None:
-                    yield from tried.result
-                else:
-                    yield _failed(tried, schema)
+    """Runs in a task: the rows of the units of the packs that it gets."""
+    for number, unit in _units(batches):
+        tried = attempt(partial(_listed, function=function), number, unit)
+        if tried.error is None:
+            yield from tried.result
+        else:
+            yield _failed(tried, schema)
 
 
 def _listed(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
+from pipelines.capture.in_place import FileStamp
 from pipelines.capture.remote import file_name, remote_files
 from pipelines.object_store import is_uri, shown_uri
 from replica.errors import UsageError, reading
@@ -31,7 +32,8 @@ class SourceFile:
 
     start: the first byte to read, where a batch begins. next_offset: that batch's base offset, for
     a start above 0. end: the byte to stop at (exclusive); None to read up to the file's end. owner:
-    None where nobody asks for it.
+    None where nobody asks for it. stamp: by what it shows whether the file was changed since; None
+    where nobody writes to it, or nobody asks.
     """
 
     path: str
@@ -40,6 +42,7 @@ class SourceFile:
     next_offset: int | None = None
     end: int | None = None
     owner: Owner | None = None
+    stamp: FileStamp | None = None
 
 
 def log_files(path: str) -> list[SourceFile]:

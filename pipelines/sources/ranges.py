@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
 
+from pipelines.capture.in_place import ChangedFileError, FileStamp
 from pipelines.capture.remote import file_name, read_remote, size_of
 from pipelines.object_store import is_uri
 from pipelines.sources.files import Owner, SourceFile
-from replica.errors import UnreadableFileError, UsageError, reading
+from replica.errors import DataError, UnreadableFileError, UsageError, reading
 from replica.format.batch import LENGTH_PREFIX
 from replica.format.byte_source import Source
 from replica.format.file_names import FileKind, classify
@@ -42,7 +44,7 @@ class RangePartition(InputPartition):
     extent the planner found.
 
     expected_offset: the base offset of the first batch if the log is sound; None where any offset
-    will do. owner: as in SourceFile.
+    will do. owner, stamp: as in SourceFile.
     """
 
     path: str
@@ -51,6 +53,7 @@ class RangePartition(InputPartition):
     end: int
     expected_offset: int | None
     owner: Owner | None = None
+    stamp: FileStamp | None = None
 
     def __hash__(self) -> int:
         return hash((self.path, self.start, self.end))
@@ -117,14 +120,15 @@ def plan_file(
     expected = 0 if name.kind is FileKind.SNAPSHOT else name.base_offset
     if file.start:
         expected = file.next_offset
-    start, end = file.start, size_of_file(file) if file.end is None else file.end
+    about = file.owner, file.stamp
+    start, end = file.start, end_of(file)
     if end - start > range_bytes:
         places = Places.read(file, start, end, expected) if batches is None else Places.of(batches)
         for cut in _cuts(places, start, expected, range_bytes):
-            yield RangePartition(file.path, file.shown, start, cut[0], expected, file.owner)
+            yield RangePartition(file.path, file.shown, start, cut[0], expected, *about)
             start, expected = cut
     if start < end:
-        yield RangePartition(file.path, file.shown, start, end, expected, file.owner)
+        yield RangePartition(file.path, file.shown, start, end, expected, *about)
 
 
 def _cuts(
@@ -153,6 +157,12 @@ def _cuts(
         yield start, int(base[cut])
 
 
+def end_of(file: SourceFile) -> int:
+    """The byte to stop at (exclusive). Raises UnreadableFileError where that is the file's size,
+    and the system or the object store refuses to tell it."""
+    return size_of_file(file) if file.end is None else file.end
+
+
 def size_of_file(file: SourceFile) -> int:
     """The file's size in bytes. Raises UnreadableFileError where the system or the object store
     refuses."""
@@ -173,13 +183,27 @@ def read_range(path: str, start: int, end: int) -> bytes:
     return data
 
 
-def range_source(path: str, start: int, end: int) -> Source:
-    """Bytes from start (inclusive) to end (exclusive) of a local file or URI. Of a local file only
-    a window is in memory at a time, so nobody may write to the file meanwhile. Raises
-    UnreadableFileError."""
-    if is_uri(path):
-        return read_range(path, start, end)
-    return open_file(path, MAX_LOG_BYTES).part(start, end - start)
+@contextmanager
+def range_source(part: RangePartition) -> Iterator[Source]:
+    """The bytes of a range of a local file or URI. Of a local file only a window is in memory at a
+    time, so nobody may write to the file meanwhile. Raises UnreadableFileError; at the end of the
+    context ChangedFileError where the file has another stamp than the range, so that nothing of
+    what was read counts."""
+    try:
+        yield _range_source(part)
+    except (UnreadableFileError, DataError) as error:
+        if part.stamp is None:
+            raise
+        part.stamp.check(part.path)
+        raise ChangedFileError(part.path, getattr(error, "reason", str(error))) from error
+    if part.stamp is not None:
+        part.stamp.check(part.path)
+
+
+def _range_source(part: RangePartition) -> Source:
+    if is_uri(part.path):
+        return read_range(part.path, part.start, part.end)
+    return open_file(part.path, MAX_LOG_BYTES).part(part.start, part.end - part.start)
 
 
 def _read_local(path: str, start: int, end: int) -> bytes:

@@ -36,6 +36,7 @@ from pipelines.spark.java import find_java
 from pipelines.spark.s3a_jars import S3A
 from replica.errors import KraftlakeError, UsageError
 from replica.installation import line_that_adds
+from replica.terminal_text import answer, tell
 
 DELTA_VERSION = "4.4.0"  # the jars' and the delta-spark package's: a test holds them together
 
@@ -111,9 +112,9 @@ def _fetch(wanted: JarSet) -> None:
         cache.mkdir(parents=True, exist_ok=True)
         # On the cache's own file system, or the rename would be a copy.
         with tempfile.TemporaryDirectory(prefix=".fetch-", dir=cache.parent) as work:
-            sys.stderr.write(
+            tell(
                 f"kraftlake: fetching {wanted.name} {len(wanted.jars)} jars ({wanted.size} MB, "
-                f"once) to {cache}\n"
+                f"once) to {cache}"
             )
             retrieved = _run_ivy(java.executable, Path(work), wanted)
             for jar in wanted.jars:
@@ -232,9 +233,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.s3:
             paths += jar_paths(S3A, options.jars_dir)
     except KraftlakeError as error:
-        sys.stderr.write(f"kraftlake: {error}\n")
+        tell(f"kraftlake: {error}")
         return 2
-    sys.stdout.write(",".join(map(str, paths)) + "\n")
+    answer(",".join(map(str, paths)))
     return 0
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from pyspark.errors import PySparkRuntimeError
 from pyspark.java_gateway import launch_gateway
 
 from replica.errors import UsageError
+from replica.terminal_text import one_line_bytes, tell
 
 # What the JVM prints before any logging is set up, and nobody can act on.
 _JVM_NOISE = (
@@ -91,14 +91,14 @@ def _forward(stream: IO[bytes]) -> None:
     with stream:
         for line in stream:
             if not (_muted.is_set() or line.startswith(unwanted) or _LARGE_TASK in line):
-                os.write(2, line)
+                os.write(2, one_line_bytes(line.rstrip(b"\r\n")) + b"\n")
 
 
 def say_java(jvm: Any) -> None:
     """With KRAFTLAKE_DEBUG, says which Java Spark runs on."""
     if os.environ.get("KRAFTLAKE_DEBUG"):
         version, home = map(jvm.java.lang.System.getProperty, ("java.version", "java.home"))
-        sys.stderr.write(f"kraftlake: Spark runs on Java {version} ({home})\n")
+        tell(f"kraftlake: Spark runs on Java {version} ({home})")
 
 
 def mute() -> None:

@@ -125,6 +125,35 @@ def wanted_of_snapshot(known: KnownFile) -> Iterator[Stretch]:
         yield place.position, place.size_bytes
 
 
+@dataclass(frozen=True, slots=True)
+class Resuming:
+    """What is read of a file to resume it. around: as in resume_segment; None for a snapshot.
+    stretches: all bytes. Some come twice."""
+
+    known: KnownFile
+    around: tuple[BatchPlace, ...] | None
+    stretches: tuple[Stretch, ...]
+
+    @staticmethod
+    def of(
+        file: OpenFile, known: KnownFile, ends: Iterable[int] | None, scan: segment.ScanLog
+    ) -> Resuming | None:
+        """ends: the end offsets of the directory's snapshots; None for a snapshot. None where the
+        file is shorter than what is known of it."""
+        if file.size < known.sound_bytes:
+            return None
+        if ends is None:
+            return Resuming(known, None, tuple(wanted_of_snapshot(known)))
+        around = batches_around(file, known, ends, scan)
+        return Resuming(known, around, tuple(wanted_of_segment(known, around, file.size)))
+
+    def read(self, file: OpenFile, scan: segment.ScanLog) -> Resumed | None:
+        """The file, or its copy with these bytes. None where it isn't the known one."""
+        if self.around is None:
+            return resume_snapshot(file, self.known)
+        return resume_segment(file, self.known, scan, self.around)
+
+
 def resume_segment(
     file: OpenFile, known: KnownFile, scan: segment.ScanLog, around: Sequence[BatchPlace]
 ) -> Resumed | None:

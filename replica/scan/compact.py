@@ -119,6 +119,13 @@ class CompactBatches(ColumnBatches):
         self._pieces = tuple(piece for piece in pieces if piece.size)
         self._ends = [*accumulate(piece.size for piece in self._pieces)]
 
+    @staticmethod
+    def of(batches: Sequence[LocatedBatch]) -> CompactBatches:
+        """The same batches as columns: a tenth of the memory of values."""
+        return (
+            batches if isinstance(batches, CompactBatches) else CompactBatches(_pieces_of(batches))
+        )
+
     def __len__(self) -> int:
         return self._ends[-1] if self._ends else 0
 

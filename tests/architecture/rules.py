@@ -16,7 +16,7 @@ TOP_LEVEL = ("replica", "pipelines", "jobs", "kraftlake")
 """The packages of ours, of which the last is nothing but names for notebooks."""
 EVERYONE = (
     "replica.model", "replica.errors", "replica.severity", "replica.installation",
-    "replica.shell_text", "replica.import_path",
+    "replica.shell_text", "replica.terminal_text", "replica.import_path",
 )  # fmt: skip
 
 _PIPELINES_FROM_REPLICA = (
@@ -39,6 +39,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "replica.errors": (),
     "replica.installation": (),
     "replica.shell_text": (),
+    "replica.terminal_text": (),
     "replica.import_path": (),
     "replica.message": (),
     "replica.format": ("replica.message",),
@@ -146,6 +147,7 @@ ONLY_IN = {
     "delta": "pipelines.delta",
     "numba": "replica.scan.kernels",
     "pyarrow.parquet": "pipelines.data_files",
+    **dict.fromkeys(("jinja2", "markupsafe", "html"), "pipelines.html_text"),
 }
 
 SPARK_FOLDER = "pipelines.spark"

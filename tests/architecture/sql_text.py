@@ -23,7 +23,9 @@ _SQL = re.compile(
     r"IS (NOT )?NULL|(NOT )?IN \(|AND|OR|NOT|SET|AS|COMMENT|LOCATION)\b|<=>"
 )
 """Words of SQL, which all SQL of the project has in capital letters."""
-_MAKES = {"literal", "literals", "identifier", "table", "columns", "cluster", "of_clusters"}
+_MAKES = {
+    "literal", "literals", "identifier", "table", "columns", "relation", "cluster", "of_clusters",
+}  # fmt: skip
 _NUMBERS = {"int", "len", "sum", "max", "min", "round"}
 _TRUSTED_TYPES = {"int", "bool", "Sql", "int | None", "Sql | None"}
 _CONSTANT = re.compile(r"_?[A-Z][A-Z0-9_]*")

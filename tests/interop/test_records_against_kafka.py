@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from jobs.cli.output import safe_json
 from replica.format.record import Record, encode_records
 from replica.metadata.codec import decode, encode
 from replica.metadata.json_text import json_text
 from replica.metadata.record import MetadataRecord
+from replica.terminal_text import safe_json
 from tests.interop.class_archive import java
 from tests.interop.kafka_dump import kafka_dump, payloads
 from tests.interop.kafka_jars import class_path

@@ -78,8 +78,10 @@ def test_a_start_makes_the_options_of_the_command_that_is_named_and_of_no_other(
 @pytest.mark.parametrize("options", COMMANDS, ids=lambda options: options.__name__)
 def test_the_function_of_each_command_takes_its_options(options: type) -> None:
     function = function_of(options)
-    (taken,) = inspect.signature(function, eval_str=True).parameters.values()
-    assert taken.annotation is options
+    (taken,) = inspect.signature(function).parameters.values()
+    module = inspect.getmodule(getattr(function, "func", function))
+    named = taken.annotation
+    assert (getattr(module, named) if isinstance(named, str) else named) is options
 
 
 @pytest.mark.parametrize(

@@ -16,12 +16,12 @@ from jobs.cli.output import (
     coloured,
     json_text,
     ms_text,
-    one_line,
     write_bytes,
     write_counts,
     write_line,
     write_table,
 )
+from replica.terminal_text import one_line
 
 
 class Terminal(io.StringIO):

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.capture.looks import CaptureOptions, Looks, look_at
+from pipelines.capture.look import CaptureOptions
+from pipelines.capture.looks import Looks, look_at
 from pipelines.capture.remote import read_remote, size_of
 from pipelines.capture.spool import Spool
 from replica.format.file_names import METADATA_FOLDER

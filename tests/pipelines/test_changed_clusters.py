@@ -14,8 +14,9 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
+from jobs import ingest
 from jobs.cli.commands.lake import ForgetOptions, IngestOptions
-from jobs.cli.lake import forget, ingest
+from jobs.cli.lake import forget
 from pipelines import build as building
 from pipelines import last_build as last
 from pipelines import publishing

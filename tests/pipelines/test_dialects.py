@@ -70,6 +70,15 @@ def test_an_engine_reads_a_text_and_a_name_back_as_they_were(engine: str) -> Non
         assert ask(f"SELECT {dialect.literal(text)} AS {dialect.identifier(text)}") == (text, text)
 
 
+def test_delta_rs_reads_a_relation_of_rows_back_as_they_were() -> None:
+    least, most = -(2**63), 2**63 - 1
+    rows = [(text, n, least if n % 2 else most) for n, text in enumerate(NASTY)]
+    relation = DATA_FUSION.relation("w", ["text", "n", 'far "off"'], rows)
+    found = pa.table(QueryBuilder().execute(f"SELECT * FROM {relation} ORDER BY n").read_all())
+    assert found.column_names == ["text", "n", 'far "off"']
+    assert [tuple(row.values()) for row in found.to_pylist()] == rows
+
+
 @pytest.mark.spark
 def test_spark_reads_a_text_and_a_name_back_as_they_were(spark: SparkSession) -> None:
     def held(texts: list[str]) -> None:

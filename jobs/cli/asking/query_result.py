@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -15,8 +13,8 @@ from jobs.cli.output import (
     cell_text,
     complain,
     counted,
-    encodable,
-    one_line,
+    csv_writer,
+    terminal_width,
     write_json,
     write_line,
     write_table,
@@ -24,6 +22,7 @@ from jobs.cli.output import (
 )
 from pipelines.lake import Lake
 from replica.errors import KraftlakeError
+from replica.terminal_text import encodable, one_line
 
 CSV, PLAIN_CSV = "csv", "plain csv"
 """Forms of an answer: CSV for people and their spreadsheets, and CSV with all cells as they are."""
@@ -73,7 +72,7 @@ def write_answer(answer: QueryResult, form: str) -> None:
         for named in replace(answer, columns=_unlike(answer.columns)).by_name():
             write_json(named)
     elif form in (CSV, PLAIN_CSV):
-        writer = csv.writer(sys.stdout, lineterminator="\n")
+        writer = csv_writer()
         cell = csv_cell if form == CSV else _plain_cell
         writer.writerow([cell(name) for name in answer.columns])
         for row in answer.rows:
@@ -82,7 +81,7 @@ def write_answer(answer: QueryResult, form: str) -> None:
         _write_expanded(answer)
     else:
         count = write_table(answer.columns, answer.rows)
-        if sys.stdout.isatty():
+        if terminal_width() is not None:
             complain(f"({counted(count, 'row')})")
 
 

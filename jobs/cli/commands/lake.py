@@ -21,6 +21,10 @@ class IngestOptions:
     one if batches at several known places have the known offset, epoch and CRC. --verify reads all
     bytes.
 
+    A running node may write to its directory, so ingest copies what it reads. --shared copies
+    nothing: Spark's executors list, hash and read the directories, thousands of them. A capture
+    whose files change meanwhile is left out, with a row in bronze.damage.
+
     --dry-run lists the replicas, files, bytes and offsets that are new, and decodes no records.
 
     --follow ingests again whenever a log has changed. After a stop or kill, run the same command
@@ -56,6 +60,12 @@ class IngestOptions:
     show_config: options.ShowConfig = None
     verify: bool = option(
         "--verify", "Read all bytes, also those that the lake has already.", default=False
+    )
+    shared: bool = option(
+        "--shared",
+        "Read directories in their place, without a copy: every executor reaches the paths and "
+        "URIs, and nobody writes there meanwhile.",
+        default=False,
     )
     follow_s: float | None = option(
         "--follow SECONDS",

@@ -14,7 +14,7 @@ from jobs.cli.directories.check_text import (
     severities,
     severity_counts,
 )
-from jobs.cli.output import coloured, counted, more_line, one_line
+from jobs.cli.output import coloured, counted, more_line
 from replica.check.group import JudgedGroup
 from replica.check.rule import Finding, Subject
 from replica.errors import UsageError
@@ -22,6 +22,7 @@ from replica.health.cluster import Cluster
 from replica.health.judging import judge_health
 from replica.health.of_directories import cluster_of
 from replica.severity import Severity
+from replica.terminal_text import one_line
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ stderr; everything else is printed.
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterable
 from contextlib import ExitStack
 from functools import lru_cache
@@ -17,15 +16,7 @@ from jobs.cli.commands.directories import DumpOptions
 from jobs.cli.directories.dump_files import DumpFile, DumpPartitions, WantedFiles, find_files
 from jobs.cli.directories.selection import Selection, select
 from jobs.cli.directories.state_files import READERS
-from jobs.cli.output import (
-    ProgressLine,
-    complain,
-    safe_json,
-    write_bytes,
-    write_json,
-    write_line,
-    write_text,
-)
+from jobs.cli.output import ProgressLine, complain, write_bytes, write_json, write_line, write_text
 from jobs.cli.record_lines import opaque_line, record_line
 from jobs.cli.redacting import make_redactor
 from replica.errors import DataError, UnreadableFileError
@@ -48,6 +39,7 @@ from replica.format.snapshot import SnapshotState
 from replica.format.walk import LocatedBatch
 from replica.metadata.log_record import LogRecordReader
 from replica.scan.segments import is_large, walk
+from replica.terminal_text import safe_json
 
 if TYPE_CHECKING:
     from replica.scan.lines import LineScan
@@ -205,7 +197,7 @@ class _Dumping:
             else:
                 epoch, is_control = piece.leader_epoch, piece.is_control
                 line = self._line(file, piece.position, epoch, is_control, piece.record)
-                sys.stdout.write(line)
+                write_text(line)
             self._show_progress(file, found.end_position, opened.size)
         self._end(file, found)
 
@@ -257,7 +249,7 @@ class _Dumping:
                 line = self._line(*place, record)
                 if line:
                     self._head(file)
-                    sys.stdout.write(line)
+                    write_text(line)
         except DataError as error:
             self._undecodable(file, batch.position, next_offset, str(error))
 

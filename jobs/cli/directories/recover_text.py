@@ -6,13 +6,14 @@ from collections.abc import Iterator, Mapping
 
 from jobs.cli.directories.offsets_text import losses_text, ranges_text, snapshot_text
 from jobs.cli.directories.recover_steps import steps_of
-from jobs.cli.output import coloured, one_line
+from jobs.cli.output import coloured
 from replica.check.examined import Examined
 from replica.check.partition import partition_of
 from replica.history.divergence import Relation
 from replica.history.recovery import RankedReplica, RecoveryDecision, RecoveryPlan
 from replica.model.epochs import election_order
 from replica.model.keys import ZERO_UUID, ReplicaKey
+from replica.terminal_text import one_line
 
 _COLOURS = {
     RecoveryDecision.SAFE: "green",

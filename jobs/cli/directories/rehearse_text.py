@@ -6,13 +6,14 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from jobs.cli.directories.offsets_text import losses_text, pairs, ranges_text, snapshot_text
-from jobs.cli.output import coloured, counted, one_line
+from jobs.cli.output import coloured, counted
 from replica import shell_text
 from replica.simulate.rehearsal.losing import LosingRun, Search
 from replica.simulate.rehearsal.outcome import Fate
 from replica.simulate.rehearsal.runs import Found, Rehearsal, ScenarioSafety
 from replica.simulate.rehearsal.scenario_file import toml_of
 from replica.simulate.rehearsal.step import ScenarioStep
+from replica.terminal_text import one_line
 
 _COLOURS = {
     ScenarioSafety.SAFE: "green",

@@ -11,7 +11,8 @@ from jobs.cli.commands.happening import TimelineOptions
 from jobs.cli.commands.options import names_in
 from jobs.cli.directories.looks import branches_in
 from jobs.cli.moments import Period, period_of
-from jobs.cli.output import ProgressLine, coloured, one_line, write_line, write_wrapped
+from jobs.cli.output import ProgressLine, coloured, write_line, write_wrapped
+from replica.terminal_text import one_line
 from replica.timeline.branch import Branch
 from replica.timeline.elections import ElectionCause
 from replica.timeline.events import DIVERGENCE, ELECTION, EVENTS, TRUNCATION, Event, timeline

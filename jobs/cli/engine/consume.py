@@ -11,7 +11,7 @@ import time
 
 from jobs.cli.commands.reading import ConsumeOptions
 from jobs.cli.engine.connecting import addresses, client_config
-from jobs.cli.output import complain
+from jobs.cli.output import complain, write_text
 from jobs.cli.record_lines import opaque_line, record_line
 from jobs.cli.redacting import make_redactor
 from replica.consumer.client import Consumer
@@ -100,14 +100,14 @@ class _Printing:
     def record(self, read: ConsumerRecord) -> None:
         """Print a record on stdout, or on stderr where it doesn't decode."""
         if not (self._is_metadata or read.is_control):
-            sys.stdout.write(opaque_line(read.record, read.epoch, None, self._json_start))
+            write_text(opaque_line(read.record, read.epoch, None, self._json_start))
             return
         decoded = self._reader.read(read.record, is_control=read.is_control)
         if decoded.error is not None:
             self.damaged = True
             complain(f"{self._name}: record at offset {read.offset}: {decoded.error}")
         else:
-            sys.stdout.write(record_line(read.record, read.epoch, decoded, self._json_start))
+            write_text(record_line(read.record, read.epoch, decoded, self._json_start))
 
     def report(self, report: Report) -> None:
         """Print a report on stderr."""

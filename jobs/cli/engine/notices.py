@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from jobs.cli.output import complain, json_text, one_line
+from jobs.cli.output import complain, json_text
 from replica.errors import UsageError
 from replica.node.notice import Notice, Report
 from replica.raft.effects import Stopped
+from replica.terminal_text import one_line
 
 LOG_FORMATS = ("text", "json")
 

@@ -1,7 +1,7 @@
-"""Commands that fill a lake and keep it.
+"""Commands that fill a lake and keep it, and what the jobs of jobs/ share.
 
-- ingest: `ingest`, `ingest_plan` (--dry-run), `following` (--follow). build: `build`. quality:
-  `quality`. lake: `contents`. maintain: `maintain`. forget: `forget`. demo: `demo`.
+- ingest: `ingest_plan` (--dry-run), `following` (--follow), `hiding` (secrets). lake: `contents`.
+  forget: `forget`. demo: `demo`.
 - `engines`: which engine runs a job. `held`: what a lake holds. `progress`: what a job says while
   it works. `waiting`: what is checked before a job writes.
 """

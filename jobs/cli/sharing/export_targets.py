@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import csv
 import os
+import re
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
@@ -52,6 +53,7 @@ class Exported:
         return self.name.replace(".", "_")
 
 
+_NOT_FOR_DUCKDB = re.compile(r"[\\?\ud800-\udfff]")
 Write = Callable[[Exported], int]
 """Writes a whole table to a target. Returns its number of rows."""
 
@@ -74,6 +76,7 @@ def _duckdb(place: Path) -> Iterator[Write]:
     """A DuckDB database: the schemas and names of the lake, a VARIANT as a column of type JSON."""
     import duckdb
 
+    _refuse_for_duckdb(place)
     with duckdb.connect(str(place)) as connection:
         connection.execute("SET TimeZone = 'UTC'")
 
@@ -94,6 +97,16 @@ def _duckdb(place: Path) -> Iterator[Write]:
             return int(found[0]) if found else 0
 
         yield write
+
+
+def _refuse_for_duckdb(place: Path) -> None:
+    """Raises UsageError for a path that DuckDB would take for another one, or for none."""
+    found = _NOT_FOR_DUCKDB.search(os.path.abspath(place))
+    if found:
+        raise UsageError(
+            f"-o {place.parent}: DuckDB opens no file with {found[0]!a} in its path: name a "
+            "place without \\, ? and bytes that are no UTF-8"
+        )
 
 
 @contextmanager
@@ -215,7 +228,7 @@ def _lines(table: str, schema: pa.Schema, files: Sequence[str]) -> Iterator[Sql]
         yield f"-- {table}: without {shown}, a VARIANT: `kraftlake export -o x.duckdb` has its JSON"
     if files:
         columns = DUCK_DB.columns(field.name for field in kept)
-        of = f"read_parquet([{DUCK_DB.literals(files)}])"
+        of = DUCK_DB.parquet(files)
         yield f"CREATE OR REPLACE VIEW {name} AS SELECT {columns} FROM {of};"
         return
     nulls = ", ".join(

@@ -18,17 +18,11 @@ from typing import TYPE_CHECKING, Any
 from jobs.cli.asking.sql_text import tables_named
 from jobs.cli.commands.options import lake_unless
 from jobs.cli.commands.sharing import ReportOptions
-from jobs.cli.output import (
-    complain,
-    is_standard_output,
-    one_line,
-    write_json,
-    write_line,
-    write_text,
-)
+from jobs.cli.output import complain, is_standard_output, write_json, write_line, write_text
 from pipelines.lake import Lake
 from pipelines.lake.tables import tables_of
 from replica.errors import UnreadableFileError, UsageError
+from replica.terminal_text import one_line
 
 if TYPE_CHECKING:
     from pipelines.report.page import Report

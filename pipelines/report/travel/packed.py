@@ -23,14 +23,13 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from markupsafe import Markup
-
+from pipelines.html_text import Html, in_script, visible
 from pipelines.report.evidence import Evidence
 from pipelines.report.losses import LostRecordCount, When
 from pipelines.report.source import Row
 from pipelines.report.travel.steps import Followed, ms_of, partition_state
 from pipelines.report.travel.trip import MomentJudgement, Trip
-from pipelines.report.words import Names, counted, visible
+from pipelines.report.words import Names, counted
 from replica.health.exposure import NOTHING, Exposure
 
 LONGEST = 160
@@ -68,7 +67,7 @@ class _Texts:
         return known
 
 
-def packed(trip: Trip, evidence: Evidence, names: Names) -> Markup:
+def packed(trip: Trip, evidence: Evidence, names: Names) -> Html:
     """The content of a script element of type application/json. Nothing in it can end that
     element."""
     steps, texts = trip.steps, _Texts()
@@ -91,14 +90,6 @@ def packed(trip: Trip, evidence: Evidence, names: Names) -> Markup:
     }
     told["texts"] = list(texts.places)
     return in_script(told)
-
-
-def in_script(value: Any) -> Markup:
-    """JSON in ASCII, without <, > and &, which can neither end nor begin a script."""
-    text = json.dumps(value, separators=(",", ":"), ensure_ascii=True)
-    for char in "<>&":
-        text = text.replace(char, f"\\u{ord(char):04x}")
-    return Markup(text)  # noqa: S704 - without what HTML reads
 
 
 def _differences(numbers: Iterable[int | None]) -> Iterator[int | None]:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from markupsafe import Markup
-
+from pipelines.html_text import Html
 from pipelines.report.evidence import Evidence
 from pipelines.report.lanes import Fills
 from pipelines.report.travel import queries, strip
@@ -27,12 +26,12 @@ class JourneyView:
     start: int
     last: int
     example: str
-    strip: Markup
+    strip: Html
     strip_height: int
     sampled: str
     judged: str
     asked: tuple[tuple[str, str], ...]
-    data: Markup
+    data: Html
 
 
 def journey_view(

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from markupsafe import Markup
-
+from pipelines.html_text import EMPTY, Html
 from pipelines.report.axis import HEIGHT, ticks, time_label
 from pipelines.report.evidence import Evidence
 from pipelines.report.lanes import Block, Fills, draw_blocks, merged
@@ -24,7 +23,7 @@ _COLUMNS, _TICKS = 200, 5
 _MAX_MARKS = 200
 
 
-def draw(identity: str, trip: Trip, evidence: Evidence, fills: Fills) -> Markup:
+def draw(identity: str, trip: Trip, evidence: Evidence, fills: Fills) -> Html:
     """The drawing: leaders of the quorum, partitions in trouble, lost records, and brokers that
     changed."""
     steps = trip.steps
@@ -47,7 +46,7 @@ def draw(identity: str, trip: Trip, evidence: Evidence, fills: Fills) -> Markup:
     return drawing(identity, title, told, HEIGHT_OF_LANES + HEIGHT, *parts)
 
 
-def _leaders(steps: ReportSteps, scale: Scale, evidence: Evidence, fills: Fills) -> Markup:
+def _leaders(steps: ReportSteps, scale: Scale, evidence: Evidence, fills: Fills) -> Html:
     rows = [
         row
         for row in evidence.leaders.rows
@@ -66,7 +65,7 @@ def _leaders(steps: ReportSteps, scale: Scale, evidence: Evidence, fills: Fills)
         for row, start, end in zip(rows, starts, ends, strict=True)
         if start < end
     ]
-    return draw_blocks(merged(blocks, scale), scale, 0, _LED) if blocks else Markup("")
+    return draw_blocks(merged(blocks, scale), scale, 0, _LED) if blocks else EMPTY
 
 
 def troubles(steps: ReportSteps) -> list[tuple[int, int]]:
@@ -86,7 +85,7 @@ def troubles(steps: ReportSteps) -> list[tuple[int, int]]:
     return found + [(leaderless, short)] * (len(steps.offsets) - len(found))
 
 
-def _bars(steps: ReportSteps, scale: Scale) -> tuple[int, tuple[int, int], list[Markup]]:
+def _bars(steps: ReportSteps, scale: Scale) -> tuple[int, tuple[int, int], list[Html]]:
     """The number of partitions, the most of each trouble, and the bars."""
     total, counts = len(steps.partitions.names), troubles(steps)
     worst = (
@@ -107,7 +106,7 @@ def _bars(steps: ReportSteps, scale: Scale) -> tuple[int, tuple[int, int], list[
     return total, worst, parts
 
 
-def _lost(steps: ReportSteps, scale: Scale, evidence: Evidence) -> list[Markup]:
+def _lost(steps: ReportSteps, scale: Scale, evidence: Evidence) -> list[Html]:
     parts = []
     for loss in evidence.losses[:_MAX_MARKS]:
         start, stop = steps.place(loss.first), steps.place(loss.drawn_to)
@@ -118,7 +117,7 @@ def _lost(steps: ReportSteps, scale: Scale, evidence: Evidence) -> list[Markup]:
     return parts
 
 
-def _broker_marks(steps: ReportSteps, scale: Scale) -> list[Markup]:
+def _broker_marks(steps: ReportSteps, scale: Scale) -> list[Html]:
     places: Sequence[int] = sorted({move.step for move in steps.brokers.moves})
     return [
         marker(scale.x(place + 0.5), _MARKS, DIAMOND, "snapshot")
@@ -126,7 +125,7 @@ def _broker_marks(steps: ReportSteps, scale: Scale) -> list[Markup]:
     ]
 
 
-def _ticks(steps: ReportSteps, scale: Scale) -> Iterator[Markup]:
+def _ticks(steps: ReportSteps, scale: Scale) -> Iterator[Html]:
     """The times of some steps. Steps are as far apart as their numbers, not as their times. Steps
     of a lost branch, which may be earlier than those before them, have no time."""
     known: list[tuple[int, int]] = []

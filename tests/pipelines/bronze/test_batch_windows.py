@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pipelines.bronze import batch_windows
-from pipelines.bronze.batch_windows import _Batches, _cut
+from pipelines.bronze.batch_windows import Touched, _Batches, _cut
 from pipelines.bronze.log_ranges import LogRange
 from pipelines.sources.ranges import RangePartition
 from replica.model.keys import ReplicaId
@@ -32,7 +32,7 @@ def test_the_stretches_of_a_replica_have_each_offset_and_the_parts_that_hold_it(
     parts = [(part(number), min(some), max(some)) for number, some in enumerate(held)]
     new = [offset for some in held for offset in some]
     batches = _Batches(np.array(new, np.int64), tuple(parts))
-    found = list(_cut(REPLICA, "true", np.array(known, np.int64), batches))
+    found = list(_cut(REPLICA, Touched(), np.array(known, np.int64), batches))
     assert (found[0].start, found[-1].end) == (None, None)
     assert all(one.end == other.start for one, other in pairwise(found))
     assert sum(one.known for one in found) == len(known)

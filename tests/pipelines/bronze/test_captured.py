@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.bronze.captured import KnownCapture, place
+from pipelines.bronze.captured import KnownCapture, PlacedCaptures, place
 from pipelines.bronze.small_tables import capture_row
-from pipelines.capture.looks import CaptureGroup, CaptureOptions, look_at
+from pipelines.capture.look import CaptureOptions
+from pipelines.capture.looks import CaptureGroup, look_at
 from pipelines.capture.spool import Spool
 from pipelines.lake import Lake
 
@@ -24,8 +25,9 @@ def groups(data: Path, tmp_path: Path, captured_at: datetime | None) -> tuple[Ca
         return look_at([node], CaptureOptions(captured_at=captured_at), spool).rounds[0]
 
 
-def known(group: CaptureGroup, at: datetime) -> KnownCapture:
-    return KnownCapture("another", group.looks[0].replica, at, 1, 0, ())
+def known(group: CaptureGroup, at: datetime) -> PlacedCaptures:
+    replica = group.looks[0].replica
+    return PlacedCaptures().with_round([KnownCapture("another", replica, at, 1, 0, ())])
 
 
 @pytest.mark.parametrize("step", [timedelta(seconds=5), 10 * HOUR])
@@ -33,7 +35,7 @@ def test_a_clock_that_went_back_puts_no_capture_before_an_earlier_one(
     step: timedelta, data: Path, tmp_path: Path
 ) -> None:
     (group,) = groups(data, tmp_path, None)
-    (one,) = place([group], [known(group, NOON)], NOON - step)
+    (one,) = place([group], known(group, NOON), NOON - step)
     assert one.at == NOON + timedelta(microseconds=1)
     assert one.previous_at == NOON
     assert one.later == ()
@@ -42,13 +44,13 @@ def test_a_clock_that_went_back_puts_no_capture_before_an_earlier_one(
 
 def test_a_clock_that_goes_on_is_believed(data: Path, tmp_path: Path) -> None:
     (group,) = groups(data, tmp_path, None)
-    (one,) = place([group], [known(group, NOON)], NOON + HOUR)
+    (one,) = place([group], known(group, NOON), NOON + HOUR)
     assert (one.at, one.clock_is_behind) == (NOON + HOUR, False)
 
 
 def test_a_capture_that_says_when_it_was_made_keeps_its_time(data: Path, tmp_path: Path) -> None:
     (group,) = groups(data, tmp_path, NOON - HOUR)
-    (one,) = place([group], [known(group, NOON)], NOON + HOUR)
+    (one,) = place([group], known(group, NOON), NOON + HOUR)
     assert (one.at, one.clock_is_behind) == (NOON - HOUR, False)
     assert [later.at for later in one.later] == [NOON]
 
@@ -60,7 +62,11 @@ def test_a_capture_of_order_is_known_by_its_round_and_has_no_time_of_its_own(
     folders = [str(data / "kafka-3.7.2-static" / name / "1") for name in order]
     with Spool.below(Lake(tmp_path / "lake")) as spool:
         looks = look_at(folders, CaptureOptions(order=order), spool)
-        rows = [capture_row(one, {}) for round_ in looks.rounds for one in place(round_, [], NOON)]
+        rows = [
+            capture_row(one, {})
+            for round_ in looks.rounds
+            for one in place(round_, PlacedCaptures(), NOON)
+        ]
     assert [(row["round_name"], row["has_own_time"]) for row in rows] == [
         ("live", False),
         ("split", False),
@@ -72,7 +78,7 @@ def test_a_capture_says_whether_its_time_was_told(
     told: datetime | None, data: Path, tmp_path: Path
 ) -> None:
     (group,) = groups(data, tmp_path, told)
-    (one,) = place([group], [], NOON)
+    (one,) = place([group], PlacedCaptures(), NOON)
     row = capture_row(one, {})
     assert (row["round_name"], row["has_own_time"]) == (None, told is not None)
 
@@ -85,6 +91,6 @@ def test_a_round_of_order_with_a_capture_json_has_both_its_name_and_its_time(
     (nodes / "capture.json").write_text('{"version": 1, "captured_at": "2026-11-20T00:00:00Z"}')
     with Spool.below(Lake(tmp_path / "lake")) as spool:
         (round_,) = look_at([str(nodes)], CaptureOptions(order=("split",)), spool).rounds
-        (one,) = place(round_, [], NOON)
+        (one,) = place(round_, PlacedCaptures(), NOON)
         row = capture_row(one, {})
     assert (row["round_name"], row["has_own_time"]) == ("split", True)

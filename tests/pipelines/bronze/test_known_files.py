@@ -15,7 +15,8 @@ from pipelines.bronze.captured import uncovered
 from pipelines.bronze.findings import JudgedLook, judge_look
 from pipelines.bronze.small_tables import index_sanity
 from pipelines.capture.known import Base, KnownCaptures
-from pipelines.capture.looks import CaptureOptions, Look, look_at
+from pipelines.capture.look import CaptureOptions, Look
+from pipelines.capture.looks import look_at
 from pipelines.capture.spool import Spool
 from pipelines.lake import Lake
 from replica.format.capture import canonical

@@ -8,7 +8,7 @@ import pytest
 
 from jobs import ingest
 from jobs.cli.commands.lake import IngestOptions
-from pipelines.capture.looks import Look
+from pipelines.capture.look import Look
 from pipelines.lake import Lake
 from pipelines.tables import bronze
 from tests.pipelines.lake_rows import rows

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.capture.looks import CaptureOptions, look_at
+from pipelines.capture.look import CaptureOptions
+from pipelines.capture.looks import look_at
 from pipelines.capture.spool import Spool
 from replica.format.damage import DamageKind
 from replica.format.file_names import METADATA_FOLDER

@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from pipelines.capture.grouping import parse_replica
-from pipelines.capture.looks import CaptureOptions, Look, Looks, look_at, next_free
+from pipelines.capture.look import CaptureOptions, Look
+from pipelines.capture.looks import Looks, look_at, next_free
 from pipelines.capture.spool import Spool
 from pipelines.lake import Lake
 from replica.errors import UsageError
@@ -185,7 +186,7 @@ def test_a_directory_that_changes_is_read_once_however_often_it_is_named(
     data: Path, tmp_path: Path, spool: Spool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     copied(data / STATIC / "live", tmp_path, "1")
-    from pipelines.capture import looks as module
+    from pipelines.capture import look as module
 
     real = module.read_directory
 

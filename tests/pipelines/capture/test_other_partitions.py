@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.capture.looks import CaptureOptions, look_at
+from pipelines.capture.look import CaptureOptions
+from pipelines.capture.looks import look_at
 from pipelines.capture.spool import Spool
 from pipelines.lake import Lake
 from replica.errors import UsageError

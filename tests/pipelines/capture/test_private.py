@@ -18,7 +18,8 @@ import pytest
 from jobs.cli.directories.check_inputs import find_inputs
 from jobs.cli.directories.dump_files import WantedFiles, find_files
 from pipelines.capture import spool as spools
-from pipelines.capture.looks import CaptureOptions, look_at
+from pipelines.capture.look import CaptureOptions
+from pipelines.capture.looks import look_at
 from pipelines.capture.private import make_folder
 from pipelines.capture.spool import PLACE_VARIABLE, Spool
 from pipelines.lake import Lake

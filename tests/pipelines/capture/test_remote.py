@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from pyarrow import fs
 
-from pipelines.capture.looks import CaptureOptions, look_at
+from pipelines.capture.look import CaptureOptions
+from pipelines.capture.looks import look_at
 from pipelines.capture.remote import (
     download,
     read_remote,

@@ -14,7 +14,8 @@ import pytest
 
 from pipelines.capture import taking
 from pipelines.capture.destination import _Folder
-from pipelines.capture.looks import CaptureOptions, Looks, look_at
+from pipelines.capture.look import CaptureOptions
+from pipelines.capture.looks import Looks, look_at
 from pipelines.capture.spool import Spool
 from pipelines.capture.taking import CapturedDirectory, directories, take
 from replica.errors import UnwritableFileError, UsageError

@@ -4,6 +4,7 @@ resolved, and under one key all the while."""
 from __future__ import annotations
 
 import json
+import re
 import socket
 import threading
 import time
@@ -18,6 +19,7 @@ from pipelines.feeds.alert_shapes import Alert, slack
 from pipelines.feeds.publishing import publish
 from pipelines.feeds.webhook import WebhookEndpoint, webhook
 from replica.errors import UnreachablePeerError, UsageError
+from tests.architecture.test_tidy import TOP_LEVEL, python_files
 from tests.pipelines.feeds.feed_table import FINDINGS, FeedTable, finding
 from tests.pipelines.feeds.receiver import Receiver
 
@@ -115,22 +117,61 @@ def test_slack_gets_a_message_that_names_subjects_and_none_of_its_own_signs(
     with Receiver() as receiver:
         crc, warning, _, *resolved = played(table, receiver, "slack")
     assert crc["text"] == f"error: batch-crc in cluster {CLUSTER}"
-    (section,) = warning["blocks"]
-    text = section["text"]["text"]
-    assert "*warning* `partition-below-min-isr`" in text
-    assert "orders-0: in sync [1] &lt;of&gt; [1, 2]" in text
-    assert text.endswith("and 2 more")
+    head, details = (block["text"] for block in warning["blocks"])
+    assert f"*warning* `partition-below-min-isr` in cluster `{CLUSTER}`" in head["text"]
+    assert "orders-0: in sync [1] &lt;of&gt; [1, 2]" in details["text"]
+    assert details["text"].endswith("and 2 more")
     assert sorted(body["text"].split(":")[0] for body in resolved) == ["resolved"] * 2
 
 
-def test_no_name_of_a_stranger_s_cluster_calls_a_channel_of_slack() -> None:
+NOTIFYING = ("<!channel>", "<!here>", "<@U012>", "<https://a.test|kafka.apache.org>")
+FORMATTING = (
+    "`",
+    "*bold*",
+    "_x_",
+    "~y~",
+    "\n> quoted",
+    "\n:white_check_mark: *resolved*",
+    "\u202e",
+)
+
+
+@pytest.mark.parametrize("text", [*NOTIFYING, *FORMATTING])
+def test_no_name_of_a_stranger_s_cluster_calls_a_channel_of_slack_or_formats_a_message(
+    text: str,
+) -> None:
     """A cluster's id is what its meta.properties says."""
-    names = {"cluster_id": "<!channel>", "rule": "<!here>"}
-    row = finding("<!everyone>", severity="error", **names)
+    subjects = json.dumps([{"name": text, "what": text}])
+    names = {"cluster_id": text, "rule": text, "family": "health", "subjects": subjects}
+    row = finding(text, severity="error", **names)
     for is_resolved in (False, True):
-        told = slack(Alert(row, "key", 0, is_resolved))
-        assert b"<" not in told
-        assert b"&lt;!channel&gt;" in told
+        told = json.loads(slack(Alert(row, "key", 0, is_resolved)))
+        head, details = (block["text"] for block in told["blocks"])
+        assert (head["type"], head["verbatim"]) == ("mrkdwn", True)
+        state = "resolved" if is_resolved else "error"
+        assert re.fullmatch(rf":\w+: \*{state}\* `[^`\n]*` in cluster `[^`\n]*`", head["text"])
+        assert (details["type"], details["emoji"]) == ("plain_text", False)
+        assert len(details["text"].splitlines()) == (1 if is_resolved else 2)
+        assert told["mrkdwn"] is False
+        for shown in (told["text"], head["text"], details["text"]):
+            assert not re.search("[<>\u202e]", shown)
+
+
+def test_a_message_of_any_length_is_one_that_slack_takes() -> None:
+    subjects = json.dumps([{"name": "&" * 4_000, "what": ""} for _ in range(7)])
+    for message in ("", "&" * 10_000):
+        row = finding(message, severity="error", family="health", subjects=subjects)
+        _, details = json.loads(slack(Alert(row, "key", 0)))["blocks"]
+        assert 1 <= len(details["text"]["text"]) <= 3_000
+
+
+def test_only_one_module_makes_text_objects_of_slack() -> None:
+    root = Path(__file__).parents[3]
+    assert [
+        path.name
+        for path in python_files(root, *TOP_LEVEL)
+        if re.search(r"mrkdwn\b(?!\": False)|plain_text\b", path.read_text(encoding="utf-8"))
+    ] == ["chat_text.py"]
 
 
 def test_a_finding_of_one_of_two_captures_is_not_resolved(table: FeedTable) -> None:

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pipelines.html_text import element, visible
 from pipelines.report import activity, axis, epoch_lanes, leader_lanes
 from pipelines.report.evidence import MAX_BUCKETS, Activity, bucketing
 from pipelines.report.lanes import HUES, Block, Fills, merged
@@ -21,8 +22,8 @@ from pipelines.report.losses import LostRecordCount, When
 from pipelines.report.partings import Replica
 from pipelines.report.queries import MAX_LANES
 from pipelines.report.source import Figure
-from pipelines.report.svg import Scale, drawing, element, label, text
-from pipelines.report.words import round_seconds, visible
+from pipelines.report.svg import Scale, drawing, label, text
+from pipelines.report.words import round_seconds
 
 HOSTILE = "</text><script>alert(1)</script>\"'&\x1b[31m\u202e\x00\udcff"
 

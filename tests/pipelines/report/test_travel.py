@@ -10,12 +10,13 @@ from weakref import ref
 import pytest
 
 from jobs.cli.sharing.report import source
+from pipelines.html_text import in_script
 from pipelines.lake import Lake
 from pipelines.report import queries
 from pipelines.report.evidence import gather
 from pipelines.report.page import render
 from pipelines.report.travel.moments import Why, chosen, thinned
-from pipelines.report.travel.packed import LONGEST, in_script
+from pipelines.report.travel.packed import LONGEST
 from pipelines.report.travel.steps import ABSENT, Followed, ReportSteps, steps_of
 from pipelines.report.travel.strip import troubles
 from pipelines.report.travel.trip import Trip, gather_trip

@@ -51,6 +51,28 @@ def test_light_units_share_a_task_and_heavy_ones_have_their_own(runner: SparkRun
     assert [number for pack in many for number, _ in pack] == [*range(1000)]
 
 
+def test_a_task_is_sent_its_own_units_and_no_others(runner: SparkRunner) -> None:
+    """Where each task gets all units, their bytes grow with units times tasks."""
+    units = [f"unit {number}" for number in range(40)]
+    stage = staged(_held)
+    packs = runner._packed(stage, units)
+    assert len(packs) > 2
+    tasks = {number for number, _ in runner.run(stage, units)}
+    assert len(tasks) == len(packs), "a task does the units of one pack"
+    with runner._tasks(packs) as sent:
+        held = [[len(row) for row in rows] for rows in sent.rdd.glom().collect()]
+    assert held == [[1]] * len(packs)
+    assert runner.spark.conf.get("spark.sql.leafNodeDefaultParallelism", None) is None
+
+
+def _held(unit: str) -> tuple[int, str]:
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    assert context is not None
+    return context.partitionId(), unit
+
+
 def test_units_that_are_done_are_told_in_their_order(runner: SparkRunner) -> None:
     done: list[int] = []
     runner.run(staged(lambda one: -one), [3, 1, 2], done.append)

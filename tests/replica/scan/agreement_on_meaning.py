@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from jobs.cli.output import safe_json
 from jobs.cli.record_lines import record_line
 from replica.errors import DataError
 from replica.format.batch import BatchHeader
@@ -21,6 +20,7 @@ from replica.scan.lines import LineScan
 from replica.scan.regions import Chunk, Regions
 from replica.scan.segments import odd_records
 from replica.scan.tables import program_table
+from replica.terminal_text import safe_json
 
 
 def hold_meaning_equal(

@@ -1,0 +1,153 @@
+"""Files that tasks read where they lie: nobody writes to them between the look and the last task.
+
+A stamp shows afterwards whether somebody did. It is taken before a file is looked at, and compared
+once its bytes have been read, so what was read in between is the file of the look.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from pipelines.capture.spool import BytesRead
+from pipelines.object_store import is_uri, opened
+from replica.errors import UnreadableFileError, reading
+from replica.format.byte_source import OpenFile, Source
+from replica.format.capture import canonical
+from replica.format.file_names import FileKind, FileName
+from replica.format.known_file import KnownFile, Resumed, Resuming
+from replica.format.reading import MAX_LOG_BYTES, in_memory_if_small, open_own_file
+from replica.scan.file_room import FileRoom
+
+
+class ChangedFileError(UnreadableFileError):
+    """The file isn't the one that was looked at any more, or can't be read any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileStamp:
+    """What differs where a file was written or replaced. modified_ns: since 1970. identity: device
+    and inode of a local file, the ETag of an object in a store that has them."""
+
+    size_bytes: int
+    modified_ns: int | None
+    identity: str
+
+    @staticmethod
+    def of(path: str) -> FileStamp:
+        """The stamp of the file at a local path or URI. Raises UnreadableFileError."""
+        if is_uri(path):
+            return _of_object(path)
+        with reading(path):
+            status = os.stat(path)
+        return FileStamp(status.st_size, status.st_mtime_ns, f"{status.st_dev}:{status.st_ino}")
+
+    def check(self, path: str) -> None:
+        """Raises ChangedFileError where the file at the path has another stamp, or none."""
+        try:
+            now = FileStamp.of(path)
+        except UnreadableFileError as error:
+            raise ChangedFileError(path, error.reason) from error
+        if now != self:
+            raise ChangedFileError(path, "was written to after it was looked at")
+
+
+def _of_object(uri: str) -> FileStamp:
+    with opened(uri) as (store, path), store.open_input_file(path) as file:
+        about = {bytes(key).lower(): value for key, value in (file.metadata() or {}).items()}
+        info = store.get_file_info(path)
+        return FileStamp(file.size(), info.mtime_ns, about.get(b"etag", b"").decode("latin-1"))
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedFile:
+    """A file that tasks read in its place. path: a local path or a URI."""
+
+    path: str
+    stamp: FileStamp
+
+
+@dataclass(frozen=True, slots=True)
+class InPlace:
+    """The files of a look, by their paths below the node's log directory."""
+
+    files: Mapping[str, PlacedFile]
+
+    def copy_of(self, relative: str) -> str:
+        """Where the file is read: its own place."""
+        return self.files[relative].path
+
+    def stamp_of(self, relative: str) -> FileStamp | None:
+        """The file's stamp from the time of the look."""
+        return self.files[relative].stamp
+
+    def check(self) -> None:
+        """Raises ChangedFileError for the first file that was changed, or can't be opened."""
+        for file in self.files.values():
+            file.stamp.check(file.path)
+            if not is_uri(file.path):
+                check_opens(file.path)
+
+
+def check_opens(path: str) -> None:
+    """Raises ChangedFileError where the file can't be opened any more."""
+    try:
+        with open_own_file(path, MAX_LOG_BYTES):
+            pass
+    except UnreadableFileError as error:
+        raise ChangedFileError(path, error.reason) from error
+
+
+@dataclass(frozen=True, slots=True)
+class InPlaceReader:
+    """Reads files without a copy: the `read` and `resume` ports of replica.format.directory.
+
+    known, snapshot_ends, room: as in pipelines.capture.spool.Copying. stamps: gets the stamp of
+    each file that could be opened, from just before, by its path.
+    """
+
+    count: BytesRead
+    known: Mapping[str, KnownFile] = field(default_factory=dict)
+    snapshot_ends: Sequence[int] = ()
+    room: FileRoom = field(default_factory=FileRoom)
+    stamps: dict[str, FileStamp] = field(default_factory=dict)
+
+    def __call__(self, path: str, limit: int) -> Source:
+        """The file as it lies there."""
+        file = self._opened(path, limit)
+        self.count.read += file.size
+        return in_memory_if_small(file)
+
+    def resume(self, relative: str, path: str, name: FileName) -> Resumed | None:
+        """See replica.format.directory.Resume."""
+        known = self.known.get(canonical(relative))
+        if known is None or name.deleted:
+            return None
+        ends = self.snapshot_ends if name.kind is FileKind.SEGMENT else None
+        with self._opened(path, MAX_LOG_BYTES) as file:
+            resuming = Resuming.of(file, known, ends, self.room.scan)
+            found = None if resuming is None else resuming.read(file, self.room.scan)
+        if resuming is not None and found is not None:
+            self.count.read += sum(size for _, size in resuming.stretches)
+        return found
+
+    def _opened(self, path: str, limit: int) -> OpenFile:
+        stamp = FileStamp.of(path) if os.path.exists(path) else None
+        file = open_own_file(path, limit)
+        if stamp is not None:
+            self.stamps.setdefault(path, stamp)
+        return file
+
+    def files(self, path: str) -> InPlace:
+        """The files of the directory at the path that could be opened. Raises ChangedFileError
+        where one was written to since."""
+        for each, stamp in self.stamps.items():
+            stamp.check(each)
+        node_folder = os.path.dirname(os.path.abspath(path))
+        return InPlace(
+            {
+                os.path.relpath(each, node_folder): PlacedFile(os.path.abspath(each), stamp)
+                for each, stamp in self.stamps.items()
+            }
+        )

@@ -1,0 +1,231 @@
+"""The look at one directory: what it holds, whose it is, and where its files can be read again."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+from pipelines.capture.grouping import batch_of
+from pipelines.capture.in_place import FileStamp, InPlace, InPlaceReader
+from pipelines.capture.inputs import Input
+from pipelines.capture.known import NOTHING_KNOWN, Base, KnownCaptures
+from pipelines.capture.manifest import Manifest, manifest_of
+from pipelines.capture.spool import BytesRead, Copying, Spool
+from pipelines.lake.seal import OPEN, Seal
+from replica.errors import UnreadableFileError
+from replica.format import capture
+from replica.format.damage import Damage, DamageKind
+from replica.format.directory import (
+    FoundFile,
+    MetadataDirectory,
+    SegmentFile,
+    SnapshotFile,
+    read_directory,
+)
+from replica.format.discovery import DirectoryPath
+from replica.format.file_names import classify
+from replica.format.known_file import KnownFile
+from replica.model.keys import ReplicaId
+from replica.scan.file_room import FileRoom
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureOptions:
+    """Options of a look at directories. captured_at: the time of the captures, with a time zone;
+    None where the caller names no time. order: folder names, oldest first. replica: the owner of
+    single files. known: captures whose files needn't be read again. seal: the lake's seal."""
+
+    captured_at: datetime | None = None
+    order: tuple[str, ...] = ()
+    replica: ReplicaId | None = None
+    known: KnownCaptures = NOTHING_KNOWN
+    seal: Seal = OPEN
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedLook:
+    """The findings of one look. rows: rows of bronze.findings. known: the files that the next
+    ingest need not read again, by path."""
+
+    capture_id: str
+    rows: tuple[dict[str, Any], ...]
+    known: Mapping[str, KnownFile]
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """One replica's directory as it was read, and where its files can be read again.
+
+    captured_at: the time at which the directory was looked at; None where that time is unknown, so
+    that the time of the ingest is taken. batch: looks with the same batch were taken together.
+    base: an earlier capture that holds the bytes which this look did not read; None where it read
+    all bytes. round_name: the name in --order that the look belongs to; None without --order. seal:
+    the form in which the lake shows hashes. judged: what the rules say, where whoever looked has
+    asked them.
+    """
+
+    replica: ReplicaId
+    directory: MetadataDirectory
+    location: DirectoryPath
+    copies: Copying | InPlace
+    capture_id: str
+    captured_at: datetime | None
+    batch: str
+    base: Base | None = None
+    round_name: str | None = None
+    seal: Seal = OPEN
+    judged: JudgedLook | None = None
+
+    def shown_hash(self, file: FoundFile) -> str:
+        """The form in which the lake shows the hash of the file's content."""
+        return self.seal.close(file.sha256)
+
+    def shown_file(self, file: FoundFile | str) -> str:
+        """The user's name of a file of this look."""
+        return self.location.shown_file(file if isinstance(file, str) else file.path)
+
+    def copy_of(self, file: FoundFile) -> str:
+        """The path of the file's copy in the spool; of a file that is read in its place its own
+        path or URI."""
+        return str(self.copies.copy_of(file.path))
+
+    def stamp_of(self, file: FoundFile) -> FileStamp | None:
+        """By what it shows whether the file was changed since; None for a copy."""
+        return self.copies.stamp_of(file.path)
+
+    def known(self) -> dict[str, KnownFile]:
+        """The known facts about files that were not read as a whole, by path."""
+        files = {} if self.base is None else self.base.files
+        found = ((file.path, files.get(capture.canonical(file.path))) for file in self._sparse())
+        return {path: known for path, known in found if known is not None}
+
+    def _sparse(self) -> Iterator[FoundFile]:
+        files: tuple[SegmentFile | SnapshotFile, ...]
+        files = (*self.directory.segments, *self.directory.snapshots)
+        yield from (one.file for one in files if one.scan.sparse_until)
+
+
+def base_of(
+    options: CaptureOptions, known: KnownCaptures, replica: ReplicaId | None
+) -> Base | None:
+    """The lake's newest capture of the directory of a replica, None where it is of no use: with
+    --order. replica: by the directory's meta.properties; None where that can't be read."""
+    replica = replica or options.replica
+    return None if options.order or replica is None else known.of(replica)
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """What came of a directory. look: None where there is none; then one of the damages says why,
+    or the capture is unfinished. manifest: what capture.json says, and its damages."""
+
+    manifest: Manifest
+    look: Look | None = None
+    damages: tuple[Damage, ...] = ()
+
+
+@dataclass(frozen=True)
+class LookAt:
+    """A look at one directory. given: the input that it was found below. base: the lake's newest
+    capture of the replica, if it is of use. spool: gets copies; None to read files in their place.
+    count: gets how much was read."""
+
+    location: DirectoryPath
+    given: Input
+    options: CaptureOptions
+    base: Base | None
+    count: BytesRead
+    spool: Spool | None = None
+
+    def look(self) -> Looked:
+        """Reads the directory. Raises UsageError where it is no folder, or lies in no folder of
+        --order; ChangedFileError where a file that is read in its place was changed meanwhile."""
+        manifest = manifest_of(self.location)
+        if manifest.is_unfinished:
+            return Looked(manifest)
+        captured_at = manifest.captured_at or self.options.captured_at
+        is_late = self.base and captured_at is not None and captured_at <= self.base.at
+        base = None if is_late else self.base
+        try:
+            directory, files = self._read(base)
+        except UnreadableFileError as error:
+            why = Damage(0, 0, DamageKind.UNREADABLE, error.reason, self.location.shown)
+            return Looked(manifest, None, (why,))
+        directory = manifest.verify(directory)
+        replica = directory.replica or self.options.replica
+        if replica is None:
+            return Looked(manifest, None, (_unidentified(self.location, directory),))
+        # Since the capture `base`, the directory has come to belong to another replica.
+        if base is not None and base.replica != replica:
+            return replace(self, base=None).look()
+        return Looked(manifest, self._look(replica, directory, files, captured_at, base))
+
+    def _read(self, base: Base | None) -> tuple[MetadataDirectory, Copying | InPlace]:
+        """The directory, and where its files can be read again."""
+        path = self.location.path
+        known = {} if base is None else base.files
+        ends = _snapshot_ends(path) if known else ()
+        room = FileRoom.of_environment()
+        reader: Copying | InPlaceReader
+        if self.spool is None:
+            reader = InPlaceReader(self.count, known, ends, room)
+        else:
+            reader = Copying(
+                os.path.dirname(os.path.abspath(path)),
+                self.spool.new_folder(),
+                self.count,
+                known,
+                ends,
+                room,
+                follow_links=not self.location.is_whole,
+            )
+        scan = partial(room.scan, compact=True)
+        directory = read_directory(path, read=reader, scan=scan, resume=reader.resume)
+        directory = self.given.mark(self.location, directory)
+        return directory, reader if isinstance(reader, Copying) else reader.files(path)
+
+    def _look(
+        self,
+        replica: ReplicaId,
+        directory: MetadataDirectory,
+        files: Copying | InPlace,
+        captured_at: datetime | None,
+        base: Base | None,
+    ) -> Look:
+        batch = batch_of(self.location, self.given.shown, self.options.order)
+        seal = self.options.seal
+        return Look(
+            replica,
+            directory,
+            self.location,
+            files,
+            capture.capture_id(replica, directory.files, seal.close),
+            captured_at,
+            batch,
+            base,
+            round_name=batch if self.options.order else None,
+            seal=seal,
+        )
+
+
+def _snapshot_ends(path: str) -> tuple[int, ...]:
+    try:
+        names = [classify(name).snapshot for name in os.listdir(path)]
+    except OSError:
+        return ()
+    return tuple({name.id.offset for name in names if name is not None and name.id is not None})
+
+
+def _unidentified(location: DirectoryPath, directory: MetadataDirectory) -> Damage:
+    about = [d for d in directory.damages if d.file == "meta.properties"]
+    why = (
+        f"its meta.properties can't be read ({about[0].detail})"
+        if about
+        else ("there is no meta.properties that names cluster and node")
+    )
+    detail = f"left out: {why}; name the replica with --as CLUSTER:NODE[:DIRECTORY]"
+    return Damage(0, 0, DamageKind.UNIDENTIFIED, detail, location.shown)

@@ -1,0 +1,241 @@
+"""Directories that every task can reach: tasks look at them, and read them in their place.
+
+A task finds whose a directory is, reads and hashes its files, and asks the rules. Of a directory in
+an object store it has a copy meanwhile, in a temporary folder of its machine. What comes back names
+files, sizes, hashes and batches; no other process reads the files to know them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from pipelines.capture.grouping import replica_at
+from pipelines.capture.in_place import ChangedFileError, FileStamp, InPlace, PlacedFile
+from pipelines.capture.inputs import Input
+from pipelines.capture.known import NOTHING_KNOWN, Base, KnownCaptures
+from pipelines.capture.look import CaptureOptions, JudgedLook, Look, LookAt, Looked, base_of
+from pipelines.capture.manifest import Manifest
+from pipelines.capture.private import make_folder
+from pipelines.capture.remote import RemoteFile, copy_files, read_remote
+from pipelines.capture.spool import BytesRead
+from pipelines.runners.runner import Runner
+from pipelines.runners.stage import Grain, Stage
+from replica.check.partition import PartitionFolder, partition_at
+from replica.errors import DataError, UnreadableFileError
+from replica.format import meta_properties
+from replica.format.damage import Damage, DamageKind
+from replica.format.directory import FoundFile, MetadataDirectory, SegmentFile
+from replica.format.discovery import DirectoryPath
+from replica.format.file_names import METADATA_FOLDER
+from replica.format.reading import MAX_STATE_BYTES
+from replica.model.keys import ReplicaId
+from replica.scan.compact import CompactBatches
+
+
+@dataclass(frozen=True)
+class Sharing:
+    """How directories that every task can reach are looked at. runner: runs the tasks. judge: says
+    what the rules find in a look."""
+
+    runner: Runner
+    judge: Callable[[Look], JudgedLook]
+
+
+@dataclass(frozen=True)
+class SharedDirectory:
+    """A directory to look at. given: the input that it was found below. remote: its files and those
+    beside it in an object store; none for a local directory. base: as in LookAt."""
+
+    location: DirectoryPath
+    given: Input
+    remote: tuple[RemoteFile, ...] = ()
+    base: Base | None = None
+
+    @staticmethod
+    def of(location: DirectoryPath, given: Input) -> SharedDirectory:
+        """The directory as any process finds it."""
+        path = os.path.abspath(location.path)
+        below = os.path.relpath(path, os.path.abspath(given.path)) if given.remote else ""
+        remote = tuple(file for file in given.remote if _belongs(file, below))
+        return SharedDirectory(replace(location, path=path), replace(given, remote=()), remote)
+
+
+def _belongs(file: RemoteFile, below: str) -> bool:
+    """Whether the file is one of the directory `below` the URI, or lies in one of the two folders
+    above it."""
+    folder, relative = os.path.normpath(below), os.path.dirname(file.relative) or "."
+    above = os.path.dirname(folder) or "."
+    inside = folder == "." or relative == folder or relative.startswith(f"{folder}/")
+    return inside or relative in (above, os.path.dirname(above) or ".")
+
+
+@dataclass(frozen=True)
+class SharedLook:
+    """What a task found. left_out: why a lake has no tables for the directory; None where it has.
+    bytes_read: of its files."""
+
+    looked: Looked
+    left_out: str | None = None
+    bytes_read: int = 0
+
+
+def looks_in_place(
+    directories: Sequence[SharedDirectory],
+    options: CaptureOptions,
+    sharing: Sharing,
+    known: KnownCaptures,
+) -> list[SharedLook]:
+    """The look at each directory. Raises UsageError where one lies in no folder of --order."""
+    with_bases = _with_bases(directories, options, sharing, known)
+    function = partial(_look, options=replace(options, known=NOTHING_KNOWN), judge=sharing.judge)
+    stage: Stage[SharedDirectory, SharedLook] = Stage(
+        "look", Grain.DIRECTORY, function, in_threads=True
+    )
+    return sharing.runner.run(stage, with_bases)
+
+
+def _with_bases(
+    directories: Sequence[SharedDirectory],
+    options: CaptureOptions,
+    sharing: Sharing,
+    known: KnownCaptures,
+) -> Sequence[SharedDirectory]:
+    """The directories with the newest captures of their replicas. A replica with several
+    directories gets none: only the oldest one follows that capture."""
+    if options.order or known.is_empty:
+        return directories
+    stage: Stage[SharedDirectory, ReplicaId | None] = Stage(
+        "identify", Grain.DIRECTORY, _replica_of, in_threads=True
+    )
+    replicas = sharing.runner.run(stage, directories)
+    counts = Counter(replicas)
+    return [
+        replace(one, base=base_of(options, known, replica) if counts[replica] == 1 else None)
+        for one, replica in zip(directories, replicas, strict=True)
+    ]
+
+
+def _replica_of(one: SharedDirectory) -> ReplicaId | None:
+    """Runs in a task."""
+    if not one.remote:
+        return replica_at(one.location.path)
+    for file in one.remote:
+        if file.name == meta_properties.FILE_NAME:
+            try:
+                end = min(MAX_STATE_BYTES, file.size_bytes or 0)
+                return meta_properties.decode(read_remote(file.uri, 0, end)).replica
+            except (UnreadableFileError, DataError):
+                continue
+    return None
+
+
+def left_out_because(shown: str, partition: PartitionFolder) -> str | None:
+    """Why a lake has no tables for a partition; None where it has."""
+    if partition.is_metadata:
+        return None
+    return (
+        f"{shown}: {partition.what}; a lake holds metadata logs alone: name a node's "
+        f"{METADATA_FOLDER} (`kraftlake check`, `dump` and `diff` read this one)"
+    )
+
+
+def _look(
+    one: SharedDirectory, *, options: CaptureOptions, judge: Callable[[Look], JudgedLook]
+) -> SharedLook:
+    """Runs in a task."""
+    shown, count = one.location.shown, BytesRead()
+    try:
+        with _local(one) as (here, files):
+            left_out = left_out_because(shown, partition_at(here.location.path))
+            if left_out is not None:
+                return SharedLook(Looked(Manifest()), left_out)
+            at = LookAt(here.location, here.given, options, one.base, count)
+            looked = at.look()
+            if looked.look is not None:
+                look = _judged(looked.look, judge)
+                looked = replace(looked, look=_moved(look, here, one, files))
+    except ChangedFileError as error:
+        return _nothing(
+            DamageKind.CHANGED, f"{os.path.basename(error.path)}: {error.reason}", shown
+        )
+    except UnreadableFileError as error:
+        return _nothing(DamageKind.UNREADABLE, error.reason, shown)
+    return SharedLook(looked, bytes_read=count.read)
+
+
+def _nothing(kind: DamageKind, why: str, shown: str) -> SharedLook:
+    return SharedLook(Looked(Manifest(), None, (Damage(0, 0, kind, f"left out: {why}", shown),)))
+
+
+def _judged(look: Look, judge: Callable[[Look], JudgedLook]) -> Look:
+    """The look with what the rules say. A capture that the lake has was judged before."""
+    is_known = look.base is not None and look.base.capture_id == look.capture_id
+    return look if is_known else replace(look, judged=judge(look))
+
+
+@contextmanager
+def _local(one: SharedDirectory) -> Iterator[tuple[SharedDirectory, dict[str, PlacedFile]]]:
+    """The directory as a local one, and of a directory in an object store each file by the path of
+    its copy."""
+    if not one.remote:
+        if not os.path.isdir(one.location.path):
+            raise ChangedFileError(one.location.path, "listed, but gone when it was looked at")
+        yield one, {}
+        return
+    with TemporaryDirectory(prefix="kraftlake-") as folder:
+        root = Path(folder, os.path.basename(one.given.path))
+        make_folder(root)
+        files = {
+            str(root / (file.relative or file.name)): PlacedFile(file.uri, FileStamp.of(file.uri))
+            for file in one.remote
+        }
+        damages = tuple(copy_files(one.given.shown, one.remote, str(root)))
+        below = os.path.relpath(one.location.path, one.given.path)
+        path = os.path.normpath(root / below)
+        make_folder(Path(path))
+        given = replace(one.given, path=str(root), damages=damages)
+        yield replace(one, location=replace(one.location, path=path), given=given), files
+        for file in files.values():
+            file.stamp.check(file.path)
+
+
+def _moved(
+    look: Look, here: SharedDirectory, one: SharedDirectory, files: dict[str, PlacedFile]
+) -> Look:
+    """The look as any process can use it: of files where they lie, and without what only the task
+    needs."""
+    assert isinstance(look.copies, InPlace), "nothing was copied into the spool"
+    placed = {relative: files.get(file.path, file) for relative, file in look.copies.files.items()}
+    return replace(
+        look,
+        location=one.location,
+        copies=InPlace(placed),
+        batch=look.batch.replace(here.given.path, one.given.path) if files else look.batch,
+        directory=_small(replace(look.directory, path=one.location.path)),
+    )
+
+
+def _small(directory: MetadataDirectory) -> MetadataDirectory:
+    """The directory with its batches as columns, and without the hashes of chunks."""
+
+    def smaller(segment: SegmentFile) -> SegmentFile:
+        scan = replace(segment.scan, batches=CompactBatches.of(segment.scan.batches))
+        return SegmentFile(_without_chain(segment.file), scan)
+
+    return replace(
+        directory,
+        segments=tuple(map(smaller, directory.segments)),
+        deleted_segments=tuple(map(smaller, directory.deleted_segments)),
+        files=tuple(map(_without_chain, directory.files)),
+    )
+
+
+def _without_chain(file: FoundFile) -> FoundFile:
+    return replace(file, chain=None)

@@ -1,0 +1,47 @@
+"""Text objects of Slack's messages. No other module makes them, so that no name of a stranger's
+calls a channel, becomes a link, or looks like a message of ours.
+
+Source: docs.slack.dev/reference/block-kit/composition-objects/text-object, and Slack's page about
+formatting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from replica.terminal_text import one_line
+
+_MOST, _MOST_OF_LINE = 3_000, 2_000
+"""Characters that Slack takes in a text object, and that a line may have of them."""
+_ESCAPED = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
+
+
+def escaped(text: str) -> str:
+    """The text as a line that isn't too long, without the three signs that Slack obeys."""
+    shown = ""
+    for char in one_line(" ".join(text.split())):
+        if len(shown) > _MOST_OF_LINE:
+            return f"{shown}…"
+        shown += _ESCAPED.get(char, char)
+    return shown
+
+
+def code(text: str) -> str:
+    """The text between backticks, where Slack formats nothing."""
+    return f"`{escaped(text).replace('`', chr(0x2019))}`"
+
+
+def headline(text: str) -> dict[str, Any]:
+    """A text object that is formatted. text: constants, and what `code` made."""
+    return {"type": "mrkdwn", "text": text, "verbatim": True}
+
+
+def plain(lines: Sequence[str]) -> dict[str, Any]:
+    """A text object in which Slack formats nothing. As many of the lines as it takes."""
+    text = ""
+    for line in map(escaped, lines):
+        if len(text) + len(line) >= _MOST:
+            break
+        text += f"{line}\n"
+    return {"type": "plain_text", "text": text.rstrip() or "-", "emoji": False}

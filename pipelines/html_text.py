@@ -1,0 +1,135 @@
+"""HTML and SVG. No other module makes markup of text, so that no name of a stranger's becomes a
+tag, an attribute or a script.
+
+What is escaped already is `Html`. Everything else is escaped where it enters an element or a
+template. Elsewhere only constants of the code may be called Html, which tests/architecture holds.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Any, TypeAlias
+
+import jinja2
+from markupsafe import Markup as Html
+from markupsafe import escape
+
+__all__ = [
+    "EMPTY", "Html", "Templates", "content_hash", "element", "in_script", "joined", "labelled",
+    "packaged", "templates", "visible",
+]  # fmt: skip
+
+EMPTY = Html("")
+Templates: TypeAlias = jinja2.Environment
+
+
+def visible(text: str) -> str:
+    """`text` with everything that can't be seen, or changes how the rest is seen, as its code.
+
+    Names come from logs and file systems: they hold control characters, marks that turn the
+    direction of writing, and bytes that are no UTF-8.
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        char if char.isprintable() or char == "\n" else char.encode("unicode_escape").decode()
+        for char in text
+    )
+
+
+def joined(parts: Iterable[str], between: Html = EMPTY) -> Html:
+    """The parts one after the other, those that are no Html escaped."""
+    return between.join(map(_content, parts))
+
+
+def element(name: str, *children: str, **attributes: object) -> Html:
+    """An element whose content is escaped, except Html. `class_` is the attribute class; `_` in a
+    name stands for `-`; None leaves an attribute out."""
+    shown = "".join(
+        f' {key.rstrip("_").replace("_", "-")}="{_content(str(value))}"'
+        for key, value in attributes.items()
+        if value is not None
+    )
+    return Html(f"<{name}{shown}>{joined(children)}</{name}>")
+
+
+def _content(text: str) -> Html:
+    return text if isinstance(text, Html) else escape(visible(text))
+
+
+def in_script(value: Any) -> Html:
+    """JSON in ASCII, without <, > and &, which can neither end nor begin a script."""
+    text = json.dumps(value, separators=(",", ":"), ensure_ascii=True)
+    for char in "<>&":
+        text = text.replace(char, f"\\u{ord(char):04x}")
+    return Html(text)
+
+
+@cache
+def packaged(package: str, *path: str) -> Html:
+    """The content of a file of ours, such as a style or a script, as it stands. The package may be
+    in a zip."""
+    return Html(files(package).joinpath(*path).read_text(encoding="utf-8"))
+
+
+def content_hash(text: Html) -> str:
+    """The source expression of an inline element (Content Security Policy 3, section 2.3.1)."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def templates(
+    package: str,
+    folder: str,
+    *,
+    filters: Mapping[str, Callable[..., Any]],
+    names: Mapping[str, Any],
+) -> Templates:
+    """The templates in a folder of a package. names: what each of them may use. Whatever an
+    expression in one gives is shown as by `element`, and as nothing where it is None."""
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader(package, folder),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_shown,
+    )
+    environment.filters.update(filters, labelled=labelled)
+    environment.globals.update(names)
+    return environment
+
+
+def _shown(value: object) -> object:
+    if value is None:
+        return ""
+    return _content(value if isinstance(value, str) else str(value))
+
+
+_HEAD = re.compile(r'<th scope="col"[^>]*>(.*?)</th>', re.DOTALL)
+_CELL = re.compile(r"<tr\b|<(?:td|th)\b")
+
+
+def labelled(table: Html) -> Html:
+    """A template's table, whose cells in the body get the attribute data-label: the head of their
+    column. A phone shows tables as cards, in which each cell has this name. All values of a lake
+    are escaped in the table, so every tag is one of the template."""
+    head, body, rest = str(table).partition("<tbody>")
+    labels = [_content(Html(one).striptags()) for one in _HEAD.findall(head)]
+    place = 0
+
+    def with_label(found: re.Match[str]) -> str:
+        nonlocal place
+        if found[0] == "<tr":
+            place = 0
+            return found[0]
+        label = labels[place] if place < len(labels) else ""
+        place += 1
+        return f'{found[0]} data-label="{label}"'
+
+    return Html(head + body + _CELL.sub(with_label, rest))
