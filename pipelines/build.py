@@ -15,7 +15,6 @@ from typing import Any
 from pipelines import delta
 from pipelines.changed_clusters import DERIVED, ChangedClusters, ClusterSize, check_ingested, packed
 from pipelines.gold.membership import Entries, RoundMember, membership_findings, wanted_offsets
-from pipelines.lake.delta_rs import newest_versions
 from pipelines.lake.lock import between_ingests
 from pipelines.large_clusters import LargeClusters
 from pipelines.last_build import last_build
@@ -24,10 +23,12 @@ from pipelines.quality.data_docs import start_great_expectations
 from pipelines.runners.runner import Runner
 from pipelines.runners.stage import Grain
 from pipelines.stages import rounds
+from pipelines.stages.grown import Grown, derive_grown
 from pipelines.stages.output import BETWEEN_CLUSTERS, Output, Replaced, table_of
 from pipelines.stages.pins import Pins
 from pipelines.stages.run import BuildStages
 from pipelines.stages.whole import Clusters, derive
+from pipelines.stayed import stayed_parts
 from pipelines.tables import bronze, gold
 
 _MOST_RECORDS = 200_000
@@ -63,9 +64,7 @@ def build(
     start_great_expectations()
     with between_ingests(lake, progress):
         versions = {one.name: delta.size(lake, one).version for one in bronze.BRONZE}
-    for contract in DERIVED:
-        delta.ensure_table(lake, contract)
-    versions |= newest_versions(lake, [one.name for one in DERIVED])
+    versions |= {one.name: delta.ensure_table(lake, one) for one in DERIVED}
     last = last_build(lake)
     before = last if last is not None and last.can_be_continued(lake) else None
     clusters = ChangedClusters(Pins(lake, versions), before)
@@ -100,17 +99,24 @@ def _derive(stages: BuildStages, clusters: ChangedClusters) -> None:
         for one, size in sizes.items()
         if size.records > _MOST_RECORDS or value_bytes.get(one, 0) > _MOST_VALUE_BYTES
     }
-    small = {one: size.records for one, size in sizes.items() if one not in large}
+    stayed = {one: part for one, part in stayed_parts(clusters).items() if one not in large}
+    small = {one: size.records for one, size in sizes.items() if one not in {*large, *stayed}}
     groups = packed(small, _RECORDS_OF_A_UNIT)
     gone = [tuple(clusters.gone)] if clusters.gone else []
-    places = clusters.replaced([*groups, *((one,) for one in large), *gone])
+    places = clusters.replaced([*groups, *((one,) for one in (*large, *stayed)), *gone])
     replaced = {one.clusters: one for one in places}
     units = [
         Clusters(group, sum(map(small.__getitem__, group)), replaced[group], clusters.new_rounds)
         for group in groups
     ]
     units += [Clusters((), 0, replaced[group]) for group in gone]
-    for one in stages.run("derive", Grain.CLUSTER, derive, units, DERIVED):
+    grown = [
+        Grown(Clusters((one,), sizes[one].records, replaced[one,], clusters.new_rounds), part)
+        for one, part in stayed.items()
+    ]
+    done = stages.run("derive", Grain.CLUSTER, derive, units, DERIVED)
+    done += stages.run("derive what has grown", Grain.CLUSTER, derive_grown, grown, DERIVED)
+    for one in done:
         stages.members += one.told
     if large:
         LargeClusters(stages, large, replaced, clusters.new_rounds).run()

@@ -115,10 +115,11 @@ def write_parquet(path: Path, batches: pa.RecordBatchReader) -> int:
 def values_of(path: str, column: str) -> list[Any]:
     """The values of a column of a Parquet file; empty where the file has no such column. Raises
     OSError, and ValueError for a file that is none."""
-    if column not in pq.read_schema(path).names:
-        return []
-    found: list[Any] = pq.ParquetFile(path).read(columns=[column]).column(0).to_pylist()
-    return found
+    with pq.ParquetFile(path) as file:
+        if column not in file.schema_arrow.names:
+            return []
+        found: list[Any] = file.read(columns=[column]).column(0).to_pylist()
+        return found
 
 
 @contextmanager

@@ -117,17 +117,16 @@ def _judgement(told: Any) -> Judgement:
 
 def note_build(
     lake: Lake,
-    versions: Mapping[str, int],
+    tables: Mapping[str, TableState],
     rows: Mapping[str, int],
     clusters: Mapping[str, ClusterState],
     judgements: Iterable[Judgement],
 ) -> None:
-    """Keeps the inputs and outputs of a build: the last thing that it does. versions: as tables in
+    """Keeps the inputs and outputs of a build: the last thing that it does. tables: as in
     LastBuild. Raises UnwritableFileError, OSError."""
-    ids = {name: table for name, (table, _) in newest_states(lake, versions).items()}
     told = {
         "derivation": DERIVATION,
-        "tables": {name: (ids.get(name, ""), version) for name, version in versions.items()},
+        "tables": dict(tables),
         "rows": dict(rows),
         "clusters": dict(clusters),
         "judgements": [

@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
-from pipelines import delta
 from pipelines.changed_clusters import DERIVED, ChangedClusters
 from pipelines.delta.publish import Made, publish
+from pipelines.delta.small import size_of
+from pipelines.delta.tables import open_newest
 from pipelines.last_build import note_build
 from pipelines.quality.data_docs import PendingDocs
 from pipelines.quality.judge import Judgement
@@ -71,15 +72,17 @@ class Publishing:
     ) -> dict[str, int]:
         """Writes what the build found, and last the note that it has ended."""
         pins, clusters = self.stages.pins, self.clusters
-        sizes = {one.name: delta.size(pins.lake, one) for one in DERIVED}
-        versions = {**pins.versions, **{name: one.version for name, one in sizes.items()}}
-        counts = {name: one.row_count or 0 for name, one in sizes.items()}
+        tables = {one.name: open_newest(pins.lake, one) for one in DERIVED}
+        counts = {name: size_of(one).row_count or 0 for name, one in tables.items()}
+        tables = {name: pins.table(name) for name in pins.versions} | tables
+        states = {name: (str(one.metadata().id), one.version()) for name, one in tables.items()}
+        versions = {name: version for name, (_, version) in states.items()}
         left_out = [row for one in self.stages.results for row in one.left_out]
         unchanged = {*clusters.all} - {*clusters.changed}
         write_left_out(pins.lake, self.run_id, self.at, versions, left_out, unchanged)
         told = [replace(one, version=versions[one.suite.name]) for one in found]
         self._quality.write(told, docs)
-        note_build(pins.lake, versions, counts, clusters.all, judgements)
+        note_build(pins.lake, states, counts, clusters.all, judgements)
         return counts
 
     def _judgements(self) -> list[Judgement]:

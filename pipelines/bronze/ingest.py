@@ -25,6 +25,7 @@ from pipelines.bronze.snapshot_records import new_snapshots, write_snapshot_reco
 from pipelines.capture.in_place import ChangedFileError
 from pipelines.capture.looks import CaptureGroup
 from pipelines.delta import Lake, ensure_table
+from pipelines.delta.compacting import compact
 from pipelines.dialects import DATA_FUSION
 from pipelines.lake.delta_rs import open_if_there
 from pipelines.lake.redaction import Redaction, redactor_of
@@ -37,6 +38,8 @@ from replica.format.damage import Damage
 from replica.format.known_file import KnownFile
 from replica.metadata.redact import Redactor
 
+_ROUNDS_TO_COMPACT = 24
+"""After each so many rounds, small files are joined: once in a day of hourly captures."""
 Counts = Counter[str]
 """Rows added or changed, by table name."""
 
@@ -155,6 +158,8 @@ class _Round:
             "state": self._state,
             "captures": self._captures,
         }
+        if self.captured[0].ingest_seq % _ROUNDS_TO_COMPACT == 0:
+            steps["small files"] = self._compact
         for what, write in steps.items():
             progress(f"{len(self.captured)} replicas: {what}")
             write()
@@ -229,6 +234,10 @@ class _Round:
         group = f"{APPLICATION}-{self.captured[0].group_id}"
         delta.add_values(self.lake, bronze.CAPTURES, rows, group)
         self.counts[bronze.CAPTURES.name] += len(rows)
+
+    def _compact(self) -> None:
+        for contract in bronze.BRONZE:
+            compact(self.lake, contract)
 
 
 def add_missing(lake: Lake, contract: Contract, rows: Sequence[Row]) -> Counts:

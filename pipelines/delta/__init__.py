@@ -4,6 +4,7 @@ tables       functions of delta-spark that read, overwrite, merge and remove; ta
              checked against their contracts, by delta-rs
 conforming   whether a table is as its contract says
 by_spark     the same in Spark's eyes, before it reads or writes
+compacting   small files of a table joined into larger ones
 committing   one commit of files that tasks or the driver wrote, with their statistics, by delta-rs
 direct       append where the tasks write the Parquet files themselves: for bulk loads
 small        small tables read into one partition, by delta-rs

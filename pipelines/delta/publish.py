@@ -53,7 +53,8 @@ def publish(lake: Lake, contract: Contract, made: Sequence[Made], seen: int, bui
     table = open_conforming(lake, contract)
     if (table.transaction_version(APPLICATION) or -1) >= build:
         return
-    table = open_conforming(lake, contract, seen)
+    if table.version() != seen:
+        table = open_conforming(lake, contract, seen)
     files = [file for one in made for file in one.files]
     gone = [name for one in made for name in one.replaces]
     changes = [file for one in made for file in one.changes]

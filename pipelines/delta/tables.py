@@ -170,8 +170,9 @@ _ALL_FEATURES = {"delta.minWriterVersion": "7"}
 delta-rs lists the older features, too. Spark refuses a table that doesn't list them."""
 
 
-def ensure_table(lake: Lake, contract: Contract) -> None:
+def ensure_table(lake: Lake, contract: Contract) -> int:
     """Creates the table, empty, where it is absent. Checks an existing table against its contract.
+    Gives its newest version.
 
     Raises UsageError where the lake's table isn't as the contract says.
     """
@@ -179,7 +180,7 @@ def ensure_table(lake: Lake, contract: Contract) -> None:
     if table is not None:
         refuse_other(lake.path_of(contract), TableState.by_delta_rs(table), contract)
         _set_missing_properties(table, contract)
-        return
+        return int(table.version())
     deltalake.DeltaTable.create(
         lake.table_uri(contract.name),
         schema=deltalake.Schema.from_json(contract.schema.json()),
@@ -188,6 +189,7 @@ def ensure_table(lake: Lake, contract: Contract) -> None:
         configuration=_configuration(contract),
         storage_options=storage_options(lake.place),
     )
+    return int(open_newest(lake, contract).version())
 
 
 def _configuration(contract: Contract) -> dict[str, str | None]:
@@ -202,3 +204,4 @@ def _set_missing_properties(table: deltalake.DeltaTable, contract: Contract) -> 
     missing = {key: value for key, value in contract.properties.items() if key not in present}
     if missing:
         table.alter.set_table_properties(missing)
+        table.update_incremental()

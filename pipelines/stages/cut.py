@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pyarrow as pa
 
@@ -21,7 +21,7 @@ from pipelines.dialects import DATA_FUSION, Sql
 from pipelines.gold.failure_exposure import health
 from pipelines.gold.inputs import Gold, Records, Silver
 from pipelines.gold.membership import RoundMember, members_of
-from pipelines.quality.judge import judge_layer, judge_stored
+from pipelines.quality.judge import Judgement, LeftOut, judge_layer, judge_stored
 from pipelines.quality.suite_sql import table_name
 from pipelines.replay.plan import PlannedSnapshot
 from pipelines.replay.planning import Surveyed
@@ -41,8 +41,8 @@ from pipelines.tables import bronze, gold, silver
 from pipelines.tables.contract import Contract
 
 _RECORD_TABLES = (bronze.LOG_BATCHES, bronze.LOG_RECORDS)
-_SNAPSHOT_TABLES = (bronze.SNAPSHOTS, bronze.SNAPSHOT_RECORDS)
-_FEW = tuple(
+SNAPSHOT_TABLES = (bronze.SNAPSHOTS, bronze.SNAPSHOT_RECORDS)
+FEW = tuple(
     one for one in bronze.DERIVED_FROM if one not in (*_RECORD_TABLES, bronze.SNAPSHOT_RECORDS)
 )
 _NOTHING = Replaced(())
@@ -63,14 +63,18 @@ def judge_offsets(unit: Offsets, pins: Pins) -> UnitResult:
     """Judges the batches and records. Tells the runs of batches, as rows of silver.log_runs."""
     mine = f"cluster_id = {DATA_FUSION.literal(unit.cluster_id)}"
     where = f"{mine} AND base_offset >= {unit.low:d} AND base_offset < {unit.high:d}"
-    judgements, left_out = _judged(pins, _RECORD_TABLES, where)
+    judgements, left_out = judged(pins, _RECORD_TABLES, where)
     tables = StoredTables(unit.cluster_id, pins, {}, leaves_out=bool(left_out))
     runs = log_runs(tables.log_batches(unit.low, unit.high))
     return UnitResult((), judgements, left_out, runs)
 
 
-def _judged(pins: Pins, contracts: Sequence[Contract], where: Sql) -> tuple[Any, Any]:
-    names = [one.name for one in contracts]
+def judged(
+    pins: Pins, contracts: Sequence[Contract], where: Sql, joined: Sequence[Contract] = ()
+) -> tuple[tuple[Judgement, ...], tuple[LeftOut, ...]]:
+    """How the rows that fulfil a condition fare, read by the query that judges them. joined: tables
+    that only the suites of these tables join, of which the same condition holds."""
+    names = [one.name for one in (*contracts, *joined)]
     rows = {name: f"(SELECT * FROM {table_name(name)} WHERE {where})" for name in names}
     judgements, left_out = judge_stored(partial(pins.answer, names), contracts, rows)
     return (*judgements,), (*left_out,)
@@ -112,12 +116,11 @@ class Agreed:
 def agree(unit: Agreeing, pins: Pins) -> UnitResult:
     """Makes the tables of silver that have few rows, and finds the agreed branch."""
     out = Output(pins, unit.replaced)
-    few = {one: pins.rows(one, [unit.cluster_id]) for one in _FEW}
-    judged = judge_layer({one: rows for one, rows in few.items() if one is not bronze.SNAPSHOTS})
-    for one in judged.values():
+    few = {one: pins.rows(one, [unit.cluster_id]) for one in FEW}
+    for one in judge_layer({c: few[c] for c in few if c is not bronze.SNAPSHOTS}).values():
         out.note(one)
     mine = f"cluster_id = {DATA_FUSION.literal(unit.cluster_id)}"
-    judgements, left_out = _judged(pins, _SNAPSHOT_TABLES, mine)
+    judgements, left_out = judged(pins, SNAPSHOT_TABLES, mine)
     out.judgements += judgements
     out.left_out += left_out
     tables = StoredTables(unit.cluster_id, pins, few, unit.leaves_out)
@@ -214,7 +217,7 @@ def tell(unit: Telling, pins: Pins) -> UnitResult:
     """Makes the tables of gold that have no row for each record."""
     out = Output(pins, unit.replaced)
     cluster_id = unit.agreed.cluster_id
-    few = {one: pins.rows(one, [cluster_id]) for one in _FEW}
+    few = {one: pins.rows(one, [cluster_id]) for one in FEW}
     tables = StoredTables(cluster_id, pins, few, unit.leaves_out)
     groups = {row["capture_group"]: row for row in unit.agreed.groups.to_pylist()}
     of = Silver(tables, unit.agreed.runs, groups)

@@ -55,7 +55,7 @@ def derive(unit: Clusters, pins: Pins) -> UnitResult:
     with no_search_for_cycles():
         for cluster_id in unit.clusters:
             one = of_one(cluster_id, admitted, of_cluster(known, cluster_id).to_pylist())
-            for contract, made in _tables(one).items():
+            for contract, made in tables_from(one).items():
                 tables[contract].append(made)
             members += members_of(one, unit.rounds)
     for contract in (gold.FINDINGS, gold.METADATA_CHANGES):  # also of clusters that are gone
@@ -77,7 +77,7 @@ def of_one(
     return Silver(tables, runs, {row["capture_group"]: row for row in groups})
 
 
-def _tables(of: Silver) -> dict[Contract, pa.Table]:
+def tables_from(of: Silver) -> dict[Contract, pa.Table]:
     """All tables of silver and gold of a cluster."""
     made = {one: table_of(one, node(of)) for one, node in SILVER_FUNCTIONS.items()}
     derived, of_records = replayed_tables(of)

@@ -1,0 +1,92 @@
+"""Small data files of a table joined into larger ones, by delta-rs alone.
+
+An hourly ingest adds a file or more to each table of bronze. Each open of a table, and each query,
+takes time for each file. `maintain` does the same by Spark, and then deletes what isn't needed.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+from deltalake import CommitProperties, DeltaTable
+from deltalake.exceptions import CommitFailedError
+from deltalake.transaction import RemoveAction
+
+from pipelines.data_files import data_set
+from pipelines.delta.committing import INGEST, StatisticsColumns, WriteTarget, action
+from pipelines.delta.conforming import open_conforming
+from pipelines.delta.small import in_types
+from pipelines.lake import Lake
+from pipelines.tables.contract import Contract
+from pipelines.tables.keys import REPLICA_KEYS
+
+_LEAST_FILES = 16
+"""Fewer small files than this are left as they are."""
+_SMALL_BYTES = 16 * 1024**2
+_MOST_BYTES = 64 * 1024**2
+"""The most bytes of files that are joined into one."""
+_BOUNDS = [f"{bound}.{name}" for name in REPLICA_KEYS for bound in ("min", "max")]
+
+
+def compact(lake: Lake, contract: Contract) -> int:
+    """Joins the small files of each replica, and those that several replicas of a cluster share.
+    The rows stay as they are. Gives how many files it replaced; none where another writer changes
+    the table meanwhile. Raises the errors of WriteTarget.write, and deltalake's."""
+    table = open_conforming(lake, contract)
+    small = _small_files(table)
+    groups = [one for some in small.values() for one in _in_pieces(some)]
+    if not groups:
+        return 0
+    target, columns = WriteTarget.of(lake, contract), StatisticsColumns.of_contract(contract.schema)
+    now = int(time.time() * 1000)
+    added, gone = [], []
+    for group in groups:
+        file = target.write(_rows(target, [one["path"] for one in group]))
+        if file is not None:
+            added.append(replace(action(file, columns), data_change=False))
+        gone += [RemoveAction(one["path"], False, now, one["size_bytes"], {}) for one in group]
+    try:
+        table.create_write_transaction(
+            [*added, *gone],
+            mode="append",
+            schema=table.schema(),
+            commit_properties=CommitProperties(custom_metadata=dict(INGEST)),
+        )
+    except CommitFailedError:
+        return 0
+    return len(gone)
+
+
+def _small_files(table: DeltaTable) -> Mapping[tuple[Any, ...], list[dict[str, Any]]]:
+    """The small files by the replica, or at least the cluster, whose rows alone they have."""
+    found: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    actions = pa.table(table.get_add_actions(flatten=True))
+    names = [name for name in ("path", "size_bytes", *_BOUNDS) if name in actions.column_names]
+    for one in actions.select(names).to_pylist():
+        bounds = [(one.get(f"min.{name}"), one.get(f"max.{name}")) for name in REPLICA_KEYS]
+        key = tuple(low if low == high else None for low, high in bounds)
+        if one["size_bytes"] < _SMALL_BYTES and key[0] is not None:
+            found.setdefault(key, []).append(one)
+    return found
+
+
+def _in_pieces(files: Sequence[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
+    """The files in pieces that are joined into one file each."""
+    piece: list[dict[str, Any]] = []
+    size = 0
+    for one in files:
+        if size + one["size_bytes"] > _MOST_BYTES:
+            yield from [piece] if len(piece) >= _LEAST_FILES else []
+            piece, size = [], 0
+        piece.append(one)
+        size += one["size_bytes"]
+    yield from [piece] if len(piece) >= _LEAST_FILES else []
+
+
+def _rows(target: WriteTarget, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    for batch in data_set(target.folder, names).to_batches():
+        yield from in_types(pa.Table.from_batches([batch]), target.schema).to_batches()

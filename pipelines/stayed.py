@@ -1,0 +1,73 @@
+"""The part of a changed cluster's logs that has stayed as the build before saw it. A build need not
+judge that part again, nor fold its batches into runs.
+
+An ingest adds data files. It replaces one only where a capture contradicts or ends what earlier
+ones showed: a log was truncated or its head deleted, a capture is older than others, captures were
+forgotten. A cluster with a replaced file has no such part: it is derived from all of its rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from deltalake.exceptions import DeltaError
+
+from pipelines.changed_clusters import ChangedClusters, DataFile, files_of
+from pipelines.quality.judge import Judgement
+from pipelines.stages.pins import Pins
+from pipelines.tables import bronze
+
+LEAST_RECORDS = 5_000
+"""A cluster with fewer records is derived from all of them, together with others."""
+_LOGS = (bronze.LOG_BATCHES, bronze.LOG_RECORDS)
+JUDGED = (*_LOGS, bronze.SNAPSHOT_RECORDS)
+"""The tables of which the part that has stayed isn't judged again."""
+_NO_END = (1 << 63) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Stayed:
+    """What is as before. base_offset: the batches that begin below it, and their records.
+    end_offset: the records of the snapshots that end below it."""
+
+    base_offset: int
+    end_offset: int
+
+
+def stayed_parts(clusters: ChangedClusters) -> dict[str, Stayed]:
+    """The part of each changed cluster that has such a part, by cluster_id."""
+    before = clusters.before
+    if before is None:
+        return {}
+    earlier = Pins(clusters.pins.lake, {one.name: before.tables[one.name][1] for one in JUDGED})
+    try:
+        seen = {one: files_of(earlier, one) for one in JUDGED}
+    except DeltaError:  # the log's entries of that version were deleted
+        return {}
+    added: dict[str, list[DataFile]] = {}
+    gone: list[DataFile] = []
+    for contract in JUDGED:
+        files = files_of(clusters.pins, contract)
+        known, names = {one.name for one in seen[contract]}, {one.name for one in files}
+        added[contract.name] = [one for one in files if one.name not in known]
+        gone += [one for one in seen[contract] if one.name not in names]
+    odd = {one.cluster_id for one in before.judgements if not one.is_unbroken and _is_judged(one)}
+    of_logs = [file for one in _LOGS for file in added[one.name]]
+    return {
+        one: Stayed(_first(of_logs, one), _first(added[bronze.SNAPSHOT_RECORDS.name], one))
+        for one in clusters.changed
+        if one in before.clusters
+        and one not in odd
+        and clusters.sizes[one].records >= LEAST_RECORDS
+        and not any(file.may_hold(one) for file in gone)
+    }
+
+
+def _is_judged(judgement: Judgement) -> bool:
+    return judgement.table in {one.name for one in JUDGED}
+
+
+def _first(files: Iterable[DataFile], cluster_id: str) -> int:
+    """The least offset of the files that may have rows of the cluster."""
+    return min((one.first for one in files if one.may_hold(cluster_id)), default=_NO_END)

@@ -1,0 +1,146 @@
+"""Captures of a quorum that are ingested and built one by one: the tables are those of one build of
+all, though what has stayed is neither judged nor folded again."""
+
+from __future__ import annotations
+
+import random
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from jobs.cli.commands.lake import IngestOptions
+from jobs.cli.lake.ingest import run as ingest
+from pipelines import stayed
+from pipelines.bronze import ingest as rounds
+from pipelines.build import build
+from pipelines.delta import Lake, compacting
+from pipelines.last_build import FILE_NAME
+from pipelines.runners.local import LocalRunner
+from pipelines.stages.grown import begin_of_runs
+from pipelines.tables.gold import QUALITY_RESULTS
+from replica.simulate.node import Layout
+from replica.simulate.records import change_leader, create_topic, no_op
+from replica.simulate.scenarios.quorum import ScriptedQuorum
+from replica.simulate.scenarios.writing import write_capture
+from tests.pipelines.lake_rows import assert_same, rows
+
+GROWN = "derive what has grown: 1 of grain cluster"
+
+
+def captures(seed: int, count: int, folder: Path) -> Iterator[Path]:
+    """Captures of a quorum whose followers lag, whose leaders fail and are cut off with records of
+    their own, and some of whose files are damaged or missing; not always in the order of time."""
+    dice = random.Random(seed)
+    quorum = ScriptedQuorum(f"grown {seed}", Layout(voters=3, observers=1))
+    leader = 1
+    quorum.begin("orders", "payments")
+    made = []
+    for number in range(count):
+        what = dice.choice(["grow", "grow", "grow", "fork", "snapshot"])
+        if what == "fork":
+            quorum.cut([leader])
+            quorum.append(leader, create_topic(f"lost-{number}", quorum.brokers))
+            lost, leader = leader, leader % 3 + 1
+            quorum.elect(leader)
+            quorum.cut([lost])
+        quorum.commit(leader, create_topic(f"topic-{number}", quorum.brokers), no_op())
+        for _ in range(dice.randrange(4)):
+            quorum.append(leader, change_leader("orders", 0, quorum.brokers[0], quorum.brokers))
+        if what == "snapshot":
+            quorum.snapshot(*dice.sample([*quorum.nodes], 2))
+        made.append(quorum.capture())
+        if dice.random() < 0.7:
+            quorum.heal()
+            quorum.run_ms(3_000)
+    order = [*range(count)]
+    if dice.random() < 0.5:
+        late = dice.randrange(count - 1)
+        order.append(order.pop(late))
+    for number in order:
+        nodes = folder / f"{number:02d}"
+        write_capture(made[number], str(nodes))
+        if dice.random() < 0.15:
+            _damage(nodes, dice)
+        if dice.random() < 0.2:
+            shutil.rmtree(nodes / str(dice.choice([*quorum.nodes])))
+        yield nodes
+
+
+def _damage(nodes: Path, dice: random.Random) -> None:
+    log = dice.choice(sorted(nodes.glob("*/*/*.log")))
+    content = bytearray(log.read_bytes())
+    if content:
+        content[dice.randrange(len(content))] ^= 0xFF
+        log.write_bytes(content)
+
+
+def built(lake: Path) -> list[str]:
+    lines: list[str] = []
+    with LocalRunner(at_once=1) as runner:
+        build(Lake(lake), runner, lines.append)
+    return lines
+
+
+def built_anew(lake: Path, folder: Path) -> Path:
+    shutil.copytree(lake, folder)
+    (folder / FILE_NAME).unlink()
+    for layer in ("silver", "gold"):
+        shutil.rmtree(folder / layer)
+    assert GROWN not in "".join(built(folder))
+    return folder
+
+
+def judged(lake: Path) -> list[tuple[object, ...]]:
+    """How the tables fared in the newest run."""
+    name = QUALITY_RESULTS.name
+    found = rows(
+        lake,
+        f"SELECT table_name, meaning, evaluated_rows, unexpected_rows, sample_keys FROM {name} "
+        f"WHERE at = (SELECT max(at) FROM {name}) ORDER BY table_name, meaning",
+    )
+    return [tuple(vars(one).values()) for one in found]
+
+
+@pytest.fixture
+def any_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stayed, "LEAST_RECORDS", 0)
+    monkeypatch.setattr(rounds, "_ROUNDS_TO_COMPACT", 4)
+    monkeypatch.setattr(compacting, "_LEAST_FILES", 3)
+
+
+def check(seed: int, count: int, tmp_path: Path) -> int:
+    """Gives how many builds derived only what has grown."""
+    lake, grown = tmp_path / "lake", 0
+    for number, nodes in enumerate(captures(seed, count, tmp_path / "captures")):
+        assert ingest(IngestOptions([str(nodes)], Lake(lake))) in (0, 1)
+        is_grown = any(GROWN in line for line in built(lake))
+        grown += is_grown
+        if is_grown or number == count - 1:
+            anew = built_anew(lake, tmp_path / f"anew {number}")
+            assert_same(lake, anew)
+            assert judged(lake) == judged(anew)
+            shutil.rmtree(anew)
+    return grown
+
+
+@pytest.mark.usefixtures("any_size")
+def test_captures_built_one_by_one_give_the_tables_of_one_build_of_all(tmp_path: Path) -> None:
+    assert check(3, 4, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("any_size")
+@pytest.mark.parametrize("seed", range(100, 120))
+def test_any_captures_built_one_by_one_give_the_tables_of_one_build_of_all(
+    seed: int, tmp_path: Path
+) -> None:
+    check(seed, 12, tmp_path)
+
+
+def test_what_has_stayed_ends_where_no_run_goes_on() -> None:
+    spans = [(0, 4), (5, 9), (8, 11), (12, 12)]
+    kept = pa.table({"base_offset": [b for b, _ in spans], "last_offset": [x for _, x in spans]})
+    assert [begin_of_runs(kept, at) for at in (4, 5, 9, 11, 12, 13)] == [0, 5, 5, 5, 12, 13]
