@@ -21,6 +21,7 @@ MAKERS = {
     # captures and copies
     "pipelines/capture/destination.py": "Kafka's names of files below path_text.folder_name",
     "pipelines/capture/private.py": "path_text.fault_of for bundles, path_text.is_below for stores",
+    "pipelines/capture/inputs.py": "path_text.is_below",
     # the lake: names of contracts
     "pipelines/data_files.py": "-o, and names of contracts",
     "pipelines/lake/lake.py": "constant, and names of contracts",
