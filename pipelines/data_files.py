@@ -112,14 +112,14 @@ def write_parquet(path: Path, batches: pa.RecordBatchReader) -> int:
     return count
 
 
-def values_of(path: str, column: str) -> list[Any]:
-    """The values of a column of a Parquet file; empty where the file has no such column. Raises
-    OSError, and ValueError for a file that is none."""
-    with pq.ParquetFile(path) as file:
-        if column not in file.schema_arrow.names:
-            return []
-        found: list[Any] = file.read(columns=[column]).column(0).to_pylist()
-        return found
+def values_of(file: Any, column: str) -> list[Any]:
+    """The values of a column of an open Parquet file; empty where the file has no such column.
+    Raises OSError, and ValueError for a file that is none."""
+    opened = pq.ParquetFile(file)
+    if column not in opened.schema_arrow.names:
+        return []
+    found: list[Any] = opened.read(columns=[column]).column(0).to_pylist()
+    return found
 
 
 @contextmanager

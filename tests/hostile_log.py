@@ -81,10 +81,10 @@ def _others(number: int, text: str) -> list[bytes]:
     ]
 
 
-def write_hostile_node(folder: Path) -> Path:
+def write_hostile_node(folder: Path, texts: tuple[str, ...] = TEXTS) -> Path:
     """The node's directory."""
     values = [level()]
-    for number, text in enumerate(TEXTS):
+    for number, text in enumerate(texts):
         values += [_broker(10 + number, text), *_topic(number, text), *_others(number, text)]
     content = b"".join(batch(offset, [value]) for offset, value in enumerate(values))
     return write_node(folder, content=content, with_snapshot=False)

@@ -32,7 +32,9 @@ _LEAST_ROOM = 20
 _PROGRESS_AFTER = 1.0
 _PROGRESS_EVERY = 0.2
 _COLOURS = {"red": 31, "green": 32, "yellow": 33, "cyan": 36}
-_COLOUR_CODE = re.compile(f"(\x1b\\[(?:0|{'|'.join(map(str, _COLOURS.values()))})m)")
+_OURS = f"\x1b{os.urandom(8).hex()}"
+"""Stands for the escape character in front of a colour of `coloured`, so that no name has one."""
+_COLOUR_CODE = re.compile(f"{_OURS}(\\[[0-9]+m)")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
 
@@ -45,11 +47,11 @@ def use_utf8() -> None:
 
 
 def coloured(text: str, colour: str) -> str:
-    """The text in an ANSI colour where stdout is a terminal and NO_COLOR isn't set. Colour ""
-    leaves it as it is."""
+    """The text for `write_line`: in an ANSI colour where stdout is a terminal and NO_COLOR isn't
+    set. Colour "" leaves it as it is."""
     if not colour or not sys.stdout.isatty() or os.environ.get("NO_COLOR"):
         return text
-    return f"\x1b[{_COLOURS[colour]}m{text}\x1b[0m"
+    return f"{_OURS}[{_COLOURS[colour]}m{text}{_OURS}[0m"
 
 
 def write_line(text: str) -> None:
@@ -58,8 +60,9 @@ def write_line(text: str) -> None:
     It is escaped as by terminal_text.one_line, so that no name in a record changes what is shown.
     The colours of `coloured` stay.
     """
-    parts = _COLOUR_CODE.split(text) if sys.stdout.isatty() else [text]
+    parts = _COLOUR_CODE.split(text)
     parts[::2] = map(one_line, parts[::2])
+    parts[1::2] = (f"\x1b{code}" for code in parts[1::2])
     sys.stdout.write("".join(parts) + "\n")
 
 

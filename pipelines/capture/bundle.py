@@ -24,6 +24,7 @@ from pipelines.capture.private import (
     room_for_strangers,
     write_with_holes,
 )
+from replica import path_text
 from replica.format import capture
 from replica.format.damage import Damage, DamageKind
 from replica.format.file_names import FileKind, classify
@@ -41,7 +42,6 @@ MAX_TOTAL_BYTES = 64 * 1024**3
 MAX_ZERO_BYTES = 8 * 1024**3
 """The most of these bytes that may be zeros, which take no space on the disk. A preallocated file
 has many zeros, and a sparse member of an archive may claim any number of them."""
-_MAX_NAME_BYTES, _MAX_PART_BYTES, _MAX_DEPTH = 1024, 255, 64
 _BROKEN = (
     tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error,
     EOFError, OSError, RuntimeError, ValueError, LookupError, ArithmeticError,
@@ -104,7 +104,7 @@ class _Unpacking:
             self.damage("", DamageKind.HOSTILE_NAME, detail, member.position)
             return False
         member = replace(member, name=member.name.lstrip("/"))
-        hostile = _hostile(member.name)
+        hostile = path_text.fault_of(member.name)
         if hostile:
             label = _one_line(member.name)
             self.damage(label, DamageKind.HOSTILE_NAME, hostile, member.position)
@@ -175,25 +175,6 @@ def _is_wanted(name: str) -> bool:
     base = PurePosixPath(name).name
     names = (capture.FILE_NAME, capture.PART_NAME)
     return base in names or classify(base).kind is not FileKind.OTHER
-
-
-def _hostile(name: str) -> str:
-    path = PurePosixPath(name)
-    if ".." in path.parts:
-        return "the name points outside the bundle"
-    if "\\" in name or any(_is_control(char) for char in name):
-        return "the name holds characters no Kafka file has"
-    sizes = [len(part.encode("utf-8", "surrogatepass")) for part in path.parts]
-    if sum(sizes) + len(sizes) > _MAX_NAME_BYTES or max(sizes, default=0) > _MAX_PART_BYTES:
-        return "the name is too long"
-    return "the name has too many folders" if len(sizes) > _MAX_DEPTH else ""
-
-
-def _is_control(char: str) -> bool:
-    """Whether the character is a control character, a line separator, or a stand-in for bytes that
-    aren't UTF-8."""
-    is_surrogate = "\ud800" <= char <= "\udfff"
-    return char < " " or "\x7f" <= char < "\xa0" or char in "\u2028\u2029" or is_surrogate
 
 
 def _one_line(value: object) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 from pipelines.capture.patience import patiently
 from pipelines.capture.private import make_folder, new_file, room_for_strangers
 from pipelines.object_store import check_bucket, is_unreachable, is_uri, opened, reason, shown_uri
+from replica import path_text
 from replica.errors import UnreadableFileError, UsageError
 from replica.format import capture, meta_properties, quorum_properties, quorum_state
 from replica.format.damage import Damage, DamageKind
@@ -115,8 +116,11 @@ def remote_files(uri: str) -> list[RemoteFile]:
         )
         sizes = {each.path: each.size for each in entries if each.type == fs.FileType.File}
     prefix = root.rstrip("/") + "/"
+    # keys such as a/../b, which object stores allow, fit into no folder
     relative = {
-        path.removeprefix(prefix): path for path in sorted(sizes) if _is_below(path, prefix)
+        path.removeprefix(prefix): path
+        for path in sorted(sizes)
+        if path.startswith(prefix) and path_text.is_below(path.removeprefix(prefix))
     }
     return [
         RemoteFile(_joined(uri, name), name, relative[name], sizes[relative[name]])
@@ -136,12 +140,6 @@ def size_of(uri: str) -> int:
     """The size in bytes of the file at a URI."""
     with opened(uri) as (store, path), store.open_input_file(path) as file:
         return int(file.size())
-
-
-def _is_below(path: str, prefix: str) -> bool:
-    """False for keys such as a/../b, which object stores allow, but which no folder can hold."""
-    parts = path.removeprefix(prefix).split("/")
-    return path.startswith(prefix) and not {"", ".", ".."} & set(parts)
 
 
 def _wanted(relative: Iterable[str]) -> list[str]:

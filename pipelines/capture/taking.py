@@ -20,6 +20,7 @@ from datetime import UTC, datetime
 from pipelines.capture.destination import CaptureDestination, destination_at
 from pipelines.capture.grouping import replica_at
 from pipelines.object_store import is_uri, shown_uri
+from replica import path_text
 from replica.errors import CorruptDataError, DataError, UsageError
 from replica.format import capture
 from replica.format.byte_source import Source, blocks, byte_source
@@ -127,7 +128,8 @@ def _stem(one: DirectoryPath) -> str:
     replica = replica_at(one.path)
     if replica is not None:
         return f"node-{replica.node_id}"
-    return os.path.basename(os.path.dirname(os.path.abspath(one.path))) or "node"
+    above = os.path.dirname(os.path.abspath(one.path))
+    return path_text.folder_name(os.path.basename(above), "node")
 
 
 @dataclass

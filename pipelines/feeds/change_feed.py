@@ -21,7 +21,6 @@ from pipelines.dialects import DATA_FUSION, Sql
 from pipelines.feeds.values import Feed, Op, Row, RowChange
 from pipelines.lake.delta_log import refuse_commit_elsewhere
 from pipelines.lake.delta_rs import open_table
-from pipelines.object_store import is_s3
 from pipelines.tables.contract import FEED_RETENTION_DAYS
 from replica.errors import UnreadableFileError, UsageError
 
@@ -85,8 +84,7 @@ class ChangeFeed:
     def changes(self, version: int) -> Iterator[RowChange]:
         """The changes of the version's commit. Raises UnreadableFileError also where it names files
         elsewhere."""
-        if not is_s3(self._uri):
-            refuse_commit_elsewhere(self._uri, self._uri, version)
+        refuse_commit_elsewhere(self._uri, version)
 
         def read(columns: Sequence[str], where: Sql | None) -> pa.Table:
             return self._collected(

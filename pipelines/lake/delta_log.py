@@ -11,10 +11,12 @@ import json
 import os
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
 
 from pipelines.lake.links import refuse_paths_elsewhere
+from pipelines.object_store import is_uri, opened
 from replica.errors import UnreadableFileError
 
 _FOLDER = "_delta_log"
@@ -25,22 +27,20 @@ _READER_FEATURES = {"variantType"}
 _PATHS_IN = ("add", "remove", "cdc")
 
 
-def refuse_odd_log(folder: str) -> None:
-    """Raises UnreadableFileError where the log of a local table has something else than commits and
-    plain checkpoints: compacted logs, parts, sidecars, folders."""
-    log = os.path.join(folder, _FOLDER)
-    for entry in _entries(log):
-        name = entry.name
+def refuse_odd_log(uri: str) -> None:
+    """Raises UnreadableFileError where the log of a table has something else than commits and plain
+    checkpoints: compacted logs, parts, sidecars, folders. uri: the form of Lake.table_uri."""
+    log = f"{uri}/{_FOLDER}"
+    for path, modified_ns, size in _files(log):
+        name, slash, _ = path.partition("/")
         if name.startswith("."):  # Readers pass over these.
             continue
-        is_filled = entry.is_dir() and bool(_entries(entry.path))  # Spark makes empty folders
-        if is_filled or (name[0].isdigit() and not _NUMBERED.fullmatch(name)):
+        if slash or (name[0].isdigit() and not _NUMBERED.fullmatch(name)):
             raise UnreadableFileError(
-                os.path.join(log, name), "kraftlake writes no such thing into a table's log"
+                f"{log}/{name}", "kraftlake writes no such thing into a table's log"
             )
         if name.endswith(_CHECKPOINT):
-            found = entry.stat()
-            _refuse_sidecars(entry.path, found.st_mtime_ns, found.st_size)
+            _refuse_sidecars(f"{log}/{name}", modified_ns, size)
 
 
 def refuse_other_protocol(uri: str, least_reader: int, features: list[str] | None) -> None:
@@ -55,15 +55,17 @@ def refuse_other_protocol(uri: str, least_reader: int, features: list[str] | Non
         )
 
 
-def refuse_commit_elsewhere(uri: str, folder: str, version: int) -> None:
-    """Raises UnreadableFileError where a commit of a local table, whose changes are to be read,
-    names files elsewhere or has rows of them deleted by vectors."""
+def refuse_commit_elsewhere(uri: str, version: int) -> None:
+    """Raises UnreadableFileError where a commit of a table, whose changes are to be read, names
+    files elsewhere or has rows of them deleted by vectors."""
     try:
-        with open(os.path.join(folder, _FOLDER, f"{version:020}.json"), "rb") as file:
-            actions = [json.loads(line) for line in file if line.strip()]
-    except FileNotFoundError:
+        with _opened(f"{uri}/{_FOLDER}/{version:020}.json") as file:
+            content = file.read()
+    except (OSError, UnreadableFileError):
         return  # The reader says it better.
-    except (OSError, ValueError, RecursionError) as error:
+    try:
+        actions = [json.loads(line) for line in content.splitlines() if line.strip()]
+    except (ValueError, RecursionError) as error:
         raise UnreadableFileError(uri, f"commit {version} is no Delta commit") from error
     named = list(_named(actions))
     refuse_paths_elsewhere(uri, (str(one.get("path")) for one in named))
@@ -87,17 +89,51 @@ def _refuse_sidecars(path: str, modified_ns: int, size: int) -> None:
     changed file is read again."""
     from pipelines.data_files import values_of  # This loads pyarrow; few tables have checkpoints.
 
-    try:
-        named = [one for one in values_of(path, "sidecar") if one is not None]
-    except (OSError, ValueError) as error:
-        raise UnreadableFileError(path, f"no checkpoint: {' '.join(str(error).split())}") from error
+    with _opened(path) as file:
+        try:
+            named = [one for one in values_of(file, "sidecar") if one is not None]
+        except (OSError, ValueError) as error:
+            reason = f"no checkpoint: {' '.join(str(error).split())}"
+            raise UnreadableFileError(path, reason) from error
     if named:
         raise UnreadableFileError(path, "it names further files, which kraftlake's never do")
+
+
+@contextmanager
+def _opened(path: str) -> Iterator[Any]:
+    """The file at a local path or a URI. Raises OSError, UnreadableFileError."""
+    if not is_uri(path):
+        with open(path, "rb") as file:
+            yield file
+        return
+    with opened(path) as (store, key), store.open_input_file(key) as file:
+        yield file
+
+
+def _files(folder: str) -> Iterator[tuple[str, int, int]]:
+    """The files in a folder and in folders in it: path below the folder, time of change in ns, and
+    size. None where the folder can't be listed: the code that opens the table says that."""
+    if is_uri(folder):
+        with opened(folder) as (store, root):
+            from pyarrow import fs
+
+            selector: Any = fs.FileSelector(root, recursive=True, allow_not_found=True)
+            for info in store.get_file_info(selector):
+                if info.is_file:
+                    below = info.path.removeprefix(f"{root}/")
+                    yield below, info.mtime_ns or 0, info.size or 0
+        return
+    for entry in _entries(folder):
+        if entry.is_dir():  # Spark makes empty ones.
+            yield from ((f"{entry.name}/{one.name}", 0, 0) for one in _entries(entry.path))
+        else:
+            found = entry.stat()
+            yield entry.name, found.st_mtime_ns, found.st_size
 
 
 def _entries(folder: str) -> list[os.DirEntry[str]]:
     try:
         with os.scandir(folder) as found:
             return list(found)
-    except OSError:  # The code that opens the table says that.
+    except OSError:
         return []

@@ -28,8 +28,7 @@ def open_table(uri: str, version: int | None = None) -> DeltaTable:
     log or protocol that kraftlake doesn't write, or for which delta-rs fails by a bug of its own.
     """
     try:
-        if not is_s3(uri):
-            refuse_odd_log(uri)
+        refuse_odd_log(uri)
         with no_panic(uri):
             table = DeltaTable(uri, version=version, storage_options=storage_options(uri))
         protocol = table.protocol()

@@ -25,6 +25,7 @@ _JVM_NOISE = (
 )
 _LARGE_TASK = b"contains a task of very large size"
 """The rows that pipelines.delta.small reads go to the executors with the task that needs them."""
+_METRICS_MODE = "hadoop.metrics.init.mode"
 _STACK_FRAME = (b"\tat ", b"\t... ")
 _muted = threading.Event()
 
@@ -92,6 +93,14 @@ def _forward(stream: IO[bytes]) -> None:
         for line in stream:
             if not (_muted.is_set() or line.startswith(unwanted) or _LARGE_TASK in line):
                 os.write(2, one_line_bytes(line.rstrip(b"\r\n")) + b"\n")
+
+
+def stop_hadoop_metrics(jvm: Any) -> None:
+    """Keeps Hadoop's metrics, which s3a would start, from starting, unless the user has said how
+    they start. They look for their settings in the current folder, which may be a stranger's: these
+    name files to write and jars to load."""
+    if jvm.java.lang.System.getProperty(_METRICS_MODE) is None and _METRICS_MODE not in os.environ:
+        jvm.java.lang.System.setProperty(_METRICS_MODE, "STANDBY")
 
 
 def say_java(jvm: Any) -> None:

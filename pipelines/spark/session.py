@@ -30,7 +30,7 @@ from pipelines.object_store import is_s3, s3a_settings
 from pipelines.runners.chosen import is_submitted
 from pipelines.spark.connect import connected, remote_address
 from pipelines.spark.java import find_java
-from pipelines.spark.jvm import launch, own_interrupts, say_java
+from pipelines.spark.jvm import launch, own_interrupts, say_java, stop_hadoop_metrics
 from pipelines.spark.session_jars import add_jars, bring_jars, check_installed, has_s3a, jars_for
 from pipelines.spark.settings import (
     DELTA_EXTENSION,
@@ -142,6 +142,7 @@ def _adopt_s3a(session: SparkSession) -> None:
 def _join(settings: Mapping[str, str]) -> SparkSession:
     """A session in spark-submit's JVM."""
     environment = {} if "PYSPARK_PYTHON" in os.environ else _interpreter(settings)
+    stop_hadoop_metrics(SparkContext._jvm)
     with _environment(environment), own_interrupts():
         return SparkSession.builder.config(map=dict(settings)).getOrCreate()
 
@@ -153,6 +154,7 @@ def _start(settings: Mapping[str, str]) -> SparkSession:
         conf.set(key, value)
     with _environment(_jvm_environment(settings)):
         gateway = SparkContext._gateway or launch(conf)
+        stop_hadoop_metrics(gateway.jvm)
         with own_interrupts():
             SparkContext(conf=conf, gateway=gateway)
     return SparkSession.builder.getOrCreate()

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 
+from replica import path_text
 from replica.errors import CorruptDataError, UnsupportedDataError
 from replica.format.directory import FoundFile
 from replica.format.file_names import METADATA_FOLDER
@@ -75,18 +76,13 @@ def _files(listed: object) -> Iterator[CapturedFile]:
     for one in listed if isinstance(listed, list) else [None]:
         match one:
             case {"path": str(path), "size_bytes": int(size), "content_hash": str(digest)}:
-                if not _is_below(path):
+                if not path_text.is_below(path):
                     reason = f"files: {_shortened(path)} is no plain path below its folder"
                     raise CorruptDataError(reason, 0)
                 yield CapturedFile(path, size, digest)
             case _:
                 reason = f"files: {_shortened(one)} lacks a path, size_bytes or content_hash"
                 raise CorruptDataError(reason, 0)
-
-
-def _is_below(path: str) -> bool:
-    """Whether a path stays below the folder from which it counts."""
-    return "\0" not in path and not {"", ".", ".."} & set(path.split("/"))
 
 
 def encode(info: CaptureInfo) -> bytes:

@@ -16,7 +16,7 @@ TOP_LEVEL = ("replica", "pipelines", "jobs", "kraftlake")
 """The packages of ours, of which the last is nothing but names for notebooks."""
 EVERYONE = (
     "replica.model", "replica.errors", "replica.severity", "replica.installation",
-    "replica.shell_text", "replica.terminal_text", "replica.import_path",
+    "replica.shell_text", "replica.terminal_text", "replica.path_text", "replica.import_path",
 )  # fmt: skip
 
 _PIPELINES_FROM_REPLICA = (
@@ -40,6 +40,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "replica.installation": (),
     "replica.shell_text": (),
     "replica.terminal_text": (),
+    "replica.path_text": (),
     "replica.import_path": (),
     "replica.message": (),
     "replica.format": ("replica.message",),

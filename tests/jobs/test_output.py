@@ -155,5 +155,5 @@ def test_no_line_moves_a_terminal_or_begins_another_line(
     assert line.isprintable()
     monkeypatch.setattr(sys, "stdout", Terminal())
     monkeypatch.delenv("NO_COLOR", raising=False)
-    write_line(f"{coloured('sound', 'green')}, a\x1b[2J\x1b[7m\n")
-    assert sys.stdout.getvalue() == "\x1b[32msound\x1b[0m, a\\x1b[2J\\x1b[7m\\n\n"
+    write_line(f"{coloured('sound', 'green')}, a\x1b[2J\x1b[32m\n")
+    assert sys.stdout.getvalue() == "\x1b[32msound\x1b[0m, a\\x1b[2J\\x1b[32m\\n\n"

@@ -262,3 +262,18 @@ def test_a_link_to_a_file_of_the_same_directory_is_captured_as_that_file(
     (name,) = (name for name in copied if name.endswith(".deleted"))
     assert copied[name] == (folder / LOG).read_bytes()
     assert not taken.damages
+
+
+def test_a_directory_without_a_node_id_gets_a_safe_name_like_that_of_its_folder(
+    nodes: Path, tmp_path: Path
+) -> None:
+    names = ("-rf", "..hidden", "a\x1b[31m\n\\b", "odd \udcff", "NUL", "ä" * 120)
+    for name in names:
+        folder = shutil.copytree(nodes / "1", nodes / "odd" / name)
+        (folder / "meta.properties").unlink()
+        (folder / METADATA_FOLDER / "quorum-state").unlink()
+    taken = take(directories([str(nodes / "odd")]), str(tmp_path / "capture"))
+    assert sorted(one.folder for one in taken) == sorted(
+        ["rf", "hidden", "a__31m__b", "odd _", "NUL_", "ä" * 50]
+    )
+    assert len(looks_at(tmp_path / "capture").damages) == len(looks_at(nodes / "odd").damages)
