@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from jobs.cli.commands.lake import IngestOptions
-from jobs.cli.lake.ingest import run as ingest
+from jobs.ingest import run as ingest
 from pipelines import stayed
 from pipelines.bronze import ingest as rounds
 from pipelines.build import build
