@@ -110,7 +110,9 @@ def _divergence(of: Silver) -> Iterable[Row]:
 
 
 def _validity(of: Silver) -> Iterable[Row]:
-    _, found = replayed_whole(BranchReader(of.tables), of.log, of.agreed, of.asked)
+    _, found = replayed_whole(
+        BranchReader(of.tables), of.log, of.agreed, of.asked, of.compared_before
+    )
     return validity.snapshot_validity(validity.judged_snapshots(of.bronze, found.compared))
 
 

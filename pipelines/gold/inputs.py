@@ -32,6 +32,7 @@ from pipelines.gold.snapshot_cadence import marks_of, snapshot_cadence
 from pipelines.gold.snapshot_validity import judged_snapshots
 from pipelines.gold.truncations import truncations
 from pipelines.gold.voter_beliefs import stated_voters
+from pipelines.replay.compared_before import ComparedBefore
 from pipelines.replay.planning import whole_snapshots
 from pipelines.replay.reading import BranchLog
 from pipelines.silver.capture_groups import group_findings
@@ -45,12 +46,14 @@ class Silver:
     """The input of silver's tables, and intermediate results that several tables share.
 
     runs: rows of silver.log_runs. known_groups: rows of silver.capture_groups that an earlier build
-    made, by capture_group; a group of which there is one isn't compared again.
+    made, by capture_group; a group of which there is one isn't compared again. compared_before: the
+    snapshots that an earlier build has compared with the log.
     """
 
     tables: ClusterTables
     runs: pa.Table
     known_groups: Mapping[str, Row] = field(default_factory=dict)
+    compared_before: ComparedBefore = field(default_factory=ComparedBefore)
 
     @property
     def cluster_id(self) -> str:

@@ -6,7 +6,7 @@
   values.
 - `history`: versions of entities, and changes; `partitions`: those of partitions, by a kernel;
   `written`: both as rows. `compared`: every snapshot compared with the log, by each part, and the
-  rows of all parts as those of one.
+  rows of all parts as those of one; `compared_before`: those that an earlier build has compared.
 
 No module here imports pyspark.
 """

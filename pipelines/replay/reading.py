@@ -27,6 +27,7 @@ from pipelines.cluster.cluster_tables import ClusterTables
 from pipelines.cluster.rows import Row
 from pipelines.replay.columns import RecordPlace, is_unknown, spread
 from pipelines.replay.compared import REPLAYED, Comparing
+from pipelines.replay.compared_before import ComparedBefore, without_equal
 from pipelines.replay.entries import Entries
 from pipelines.replay.history import History
 from pipelines.replay.parts import OF_LOG, OF_TAIL, SOURCE_OF_SNAPSHOT, Part
@@ -118,15 +119,22 @@ def replayed(reader: BranchReader, log: BranchLog, plan: ReplayPlan) -> Replayed
 
 
 def replayed_whole(
-    reader: BranchReader, log: BranchLog, agreed: AgreedBranch, asked: BranchQuestions
+    reader: BranchReader,
+    log: BranchLog,
+    agreed: AgreedBranch,
+    asked: BranchQuestions,
+    before: ComparedBefore,
 ) -> tuple[list[SurveyedPiece], Replayed]:
     """Surveys and replays a cluster whose records one process holds. agreed: the branch as ranges
-    of runs. Raises what delta-rs raises."""
+    of runs. before: what an earlier build has compared. Raises what delta-rs raises."""
     pieces = [survey(reader, piece, asked) for piece in log.pieces]
-    contents = {one.content_sha256: one for one in log.snapshots}.values()
+    equal = before.still_equal([one.committed for one in pieces], log.snapshots)
+    contents = {one.content_sha256: one for one in log.snapshots if one[:3] not in equal}.values()
     partial_contents = [one.content_sha256 for one in contents if has_unknown(reader, one)]
     plan = planned(agreed, [one.surveyed for one in pieces], log.snapshots, partial_contents)
-    return pieces, replayed(reader, log, plan)
+    plan, known = without_equal(plan, equal, agreed.cluster_id)
+    found = replayed(reader, log, plan)
+    return pieces, Replayed(found.written, [*known, *found.compared])
 
 
 _Due: TypeAlias = tuple[int, str, PlannedSnapshot | LostTail]

@@ -21,6 +21,7 @@ from pipelines.gold.membership import members_of
 from pipelines.quality.judge import Judgement, judge_layer
 from pipelines.quality.suite_sql import table_name
 from pipelines.quality.suites import SUITES
+from pipelines.replay.compared_before import ENTRY, VALID, ComparedBefore, equal_snapshots
 from pipelines.silver.log_runs import log_runs, rows_of_runs
 from pipelines.stages.cut import FEW, judged
 from pipelines.stages.output import Output, UnitResult
@@ -30,6 +31,7 @@ from pipelines.stages.whole import Clusters, derive, tables_from
 from pipelines.stayed import Stayed
 from pipelines.tables import bronze, silver
 from pipelines.tables.contract import Contract
+from pipelines.tables.gold import SNAPSHOT_VALIDITY
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,8 @@ def derive_grown(unit: Grown, pins: Pins) -> UnitResult:
     runs = _joined(known.filter(pc.field("base_offset") < begin), new[bronze.LOG_BATCHES])
     groups = pins.rows(silver.CAPTURE_GROUPS, [cluster_id]).to_pylist()
     tables = _GrownTables(cluster_id, pins, few)
-    of = Silver(tables, runs, {row["capture_group"]: row for row in groups})
+    before = _compared_before(pins, cluster_id, few[bronze.SNAPSHOTS], begin)
+    of = Silver(tables, runs, {row["capture_group"]: row for row in groups}, before)
     with no_search_for_cycles():
         for contract, rows in tables_from(of).items():
             out.put(contract, rows)
@@ -145,3 +148,14 @@ def _note_stayed(out: Output, cluster_id: str, begin: int, end_offset: int) -> N
         unbroken = (0,) * len(SUITES[contract.name].expectations)
         if count:
             out.judgements.append(Judgement(contract.name, cluster_id, count, unbroken, {}))
+
+
+def _compared_before(
+    pins: Pins, cluster_id: str, snapshots: pa.Table, begin: int
+) -> ComparedBefore:
+    mine = DATA_FUSION.of_clusters([cluster_id])
+    names = ("node_id", "directory_id", "end_offset", "epoch", "capture_id")
+    valid = pins.columns(SNAPSHOT_VALIDITY, names, f"{mine} AND {VALID}")
+    equal = equal_snapshots(valid.to_pylist(), snapshots.to_pylist())
+    branch = pins.columns(silver.COMMITTED_LOG, ENTRY, mine)
+    return ComparedBefore(branch, equal, begin)

@@ -89,7 +89,7 @@ def replayed_tables(of: Silver) -> tuple[Gold, dict[Contract, pa.Table]]:
     """Replays a cluster that one unit holds. Gives the inputs of gold's functions, and the rows of
     those tables that the replay itself makes."""
     reader = BranchReader(of.tables)
-    surveyed, found = replayed_whole(reader, of.log, of.agreed, of.asked)
+    surveyed, found = replayed_whole(reader, of.log, of.agreed, of.asked, of.compared_before)
     history = metadata_history(found.written)
     facts = added(one.facts for one in surveyed)
     records = Records(facts, found.compared, state_ranges(found.written).to_pylist())

@@ -1,0 +1,92 @@
+"""The contents of snapshots that an earlier build found equal to the log. They aren't replayed
+again while the log below their ends is the same."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from pipelines.cluster.batches import longs
+from pipelines.cluster.rows import Row
+from pipelines.dialects import DATA_FUSION, Sql
+from pipelines.replay.compared import COUNTS, REPLAYED
+from pipelines.replay.plan import CONTENT_IDS, PlannedSnapshot, ReplayPlan
+from pipelines.tables.silver import COMMITTED_LOG
+from replica.check.snapshots import Validity
+from replica.model.epochs import BOOTSTRAP_SNAPSHOT, OffsetAndEpoch
+
+ENTRY = ("offset", "leader_epoch", "crc")
+"""The columns of silver.committed_log by which two branches are compared."""
+VALID: Sql = (
+    f"verdict = {DATA_FUSION.literal(Validity.VALID.value)} "
+    "AND cardinality(broken_rules) = 0 AND cardinality(notes) = 0"
+)
+"""Condition on gold.snapshot_validity: nothing was found at the snapshot, so it was compared."""
+_Ids = tuple[int, int, str]
+
+
+@dataclass(frozen=True)
+class ComparedBefore:
+    """What an earlier build found of a cluster.
+
+    branch: ENTRY of its rows of silver.committed_log. equal: end offset, epoch and content of each
+    snapshot that was equal to the log. stayed: the records that begin below this offset are as they
+    were.
+    """
+
+    branch: pa.Table = field(default_factory=COMMITTED_LOG.arrow_columns(ENTRY).empty_table)
+    equal: Collection[_Ids] = ()
+    stayed: int = 0
+
+    def still_equal(
+        self, committed: Sequence[pa.Table], snapshots: Iterable[PlannedSnapshot]
+    ) -> frozenset[_Ids]:
+        """Those of the snapshots that are equal still. committed: rows of silver.committed_log,
+        ascending by offset. A snapshot beside another one of its id is left out."""
+        of_id = Counter(one[:2] for one in snapshots)
+        end = min(self.stayed, self._same_until(committed)) if self.equal else 0
+        return frozenset(one for one in self.equal if one[0] <= end and of_id[one[:2]] == 1)
+
+    def _same_until(self, committed: Sequence[pa.Table]) -> int:
+        """The offset from which on the branch is another one, or ends."""
+        before = self.branch.sort_by("offset")
+        now = pa.concat_tables([one.select(ENTRY) for one in committed] or [before.slice(0, 0)])
+        count = min(before.num_rows, now.num_rows)
+        differs = np.zeros(count, bool)
+        for name in ENTRY:
+            differs |= longs(before[name])[:count] != longs(now[name])[:count]
+        same = int(differs.argmax()) if differs.any() else count
+        return int(longs(now["offset"])[same - 1]) + 1 if same else 0
+
+
+def equal_snapshots(valid: Iterable[Row], snapshots: Iterable[Row]) -> frozenset[_Ids]:
+    """The snapshots that were compared with the log, and equal to it. valid: the rows of
+    gold.snapshot_validity that are VALID. snapshots: rows of bronze.snapshots."""
+    keys = ("node_id", "directory_id", "end_offset", "epoch")
+    found = {(*(row[key] for key in keys), row["capture_id"]) for row in valid}
+    return frozenset(
+        (row["end_offset"], row["epoch"], row["content_sha256"])
+        for row in snapshots
+        if row["is_whole"]
+        and OffsetAndEpoch(row["end_offset"], row["epoch"]) != BOOTSTRAP_SNAPSHOT
+        and any((*(row[key] for key in keys), one) in found for one in row["captures"])
+    )
+
+
+def without_equal(
+    plan: ReplayPlan, equal: Collection[_Ids], cluster_id: str
+) -> tuple[ReplayPlan, list[Row]]:
+    """The plan without the snapshots that are known to be equal to the log from offset 0 on; and
+    their rows of REPLAYED."""
+    first = plan.runs[0] if plan.runs and plan.runs[0].start == 0 else None
+    end = 0 if first is None else first.end
+    skipped = [one for one in plan.snapshots if one[:3] in equal and one.end_offset <= end]
+    others = tuple(one for one in plan.snapshots if one not in skipped)
+    same: Row = {"base_offset": 0, "sample": [], **dict.fromkeys(COUNTS, 0)}
+    rows = [same | dict(zip(CONTENT_IDS, (cluster_id, *one[:3]), strict=True)) for one in skipped]
+    kept = ReplayPlan(plan.runs, others, plan.log_end, plan.unknown)
+    return kept, pa.Table.from_pylist(rows, REPLAYED).to_pylist()
