@@ -70,9 +70,9 @@ def stayed_parts(clusters: ChangedClusters) -> dict[str, Stayed]:
 def _with_same_rows(pins: Pins, contract: Contract) -> Pins:
     """The table at a version with the same rows, before the newest commit joined its files."""
     version = pins.versions[contract.name]
-    (commit,) = pins.table(contract.name).history(1)
-    if commit["version"] == version and COMPACTED.items() <= commit.items():
-        return Pins(pins.lake, {contract.name: version - 1})
+    for commit in pins.table(contract.name).history(1):
+        if commit["version"] == version and COMPACTED.items() <= commit.items():
+            return Pins(pins.lake, {contract.name: version - 1})
     return pins
 
 
