@@ -30,7 +30,8 @@ def replaced(output: Path) -> Iterator[Path]:
             draft = folder / output.name
             try:
                 yield draft
-                _remove(output)
+                if output.is_dir():  # A folder is replaced by no other; a file is, in one step.
+                    os.rename(output, draft.with_name(f"{output.name}.before"))
                 os.replace(draft, output)
             finally:
                 with suppress(OSError):  # The next export removes it.
