@@ -8,6 +8,7 @@ neither pyspark nor pyarrow nor deltalake. Only `main` turns errors into lines a
 from __future__ import annotations
 
 import os
+import resource
 import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
@@ -143,6 +144,7 @@ app.add_typer(engine.replica, rich_help_panel="Replicas")
 def main(arguments: list[str] | None = None, work: Callable[[Any], int] = run_command) -> NoReturn:
     """The console script. work: as for jobs.cli.outcome.run."""
     leave_out_current_folder()
+    leave_no_core()
     use_utf8()
     shell.answer_shells()
     run_one_command()
@@ -152,6 +154,13 @@ def main(arguments: list[str] | None = None, work: Callable[[Any], int] = run_co
         sys.stderr.flush()
         os._exit(code)
     sys.exit(code)
+
+
+def leave_no_core() -> None:
+    """A crash of this process, or of one that it starts, writes no core file: its memory may hold
+    credentials. A handler of cores, as systemd-coredump, is told the same limit."""
+    _, most = resource.getrlimit(resource.RLIMIT_CORE)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, most))
 
 
 def submitted(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import re
+import resource
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ import pytest
 from replica.format.batch import decode_header
 from tests.jobs.conftest import Kraftlake
 from tests.jobs.directory_commands import CALLS
+from tests.kraftlake_process import REPOSITORY, command_line
 from tests.secret_log import (
     PLAIN_CONFIGS,
     SECRET,
@@ -147,3 +150,19 @@ def test_naming_a_secret_config_is_refused(
     assert ended.code == 2
     assert reason in ended.error
     assert not (node.parent / "lake").exists()
+
+
+def test_a_command_that_crashes_leaves_no_core_with_what_it_holds() -> None:
+    most = resource.getrlimit(resource.RLIMIT_CORE)[1]
+    process = subprocess.Popen(
+        command_line("simulate", "--seeds", "0:100000"),
+        cwd=REPOSITORY,
+        stdout=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CORE, (most, most)),
+    )
+    with process:
+        assert process.stdout is not None
+        assert "seed 0" in process.stdout.readline()
+        assert resource.prlimit(process.pid, resource.RLIMIT_CORE) == (0, most)
+        process.kill()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import re
@@ -11,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+
+from tests.secret_log import SECRET, write_node
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -63,6 +66,23 @@ def test_ingest_and_build_do_their_work_in_few_described_spark_jobs(
     # The executors derive: their time is most of what the tables take.
     assert sum(job.run_time_ms for job in of_ingest) > 0
     assert sum(job.run_time_ms for job in of_build) > 500
+
+
+def test_no_secret_is_in_spark_s_event_log(tmp_path: Path) -> None:
+    node, lake = tmp_path / "node", tmp_path / "lake"
+    write_node(node)
+    logged = _logged(tmp_path / "events")
+    ingested = _submit(*logged, "jobs/ingest.py", "--lake", str(lake), "--build", str(node))
+    assert ingested.returncode in (0, 1), ingested.stderr
+    asked = _submit(*logged, "jobs/quality.py", "--lake", str(lake))
+    assert asked.returncode in (0, 1), asked.stderr
+    key = (lake / "_redaction.key").read_bytes()
+    told = [file.read_bytes() for file in (tmp_path / "events").rglob("events_*")]
+    assert len(told) >= 2
+    assert any(b"SparkListenerJobStart" in one for one in told)
+    for hidden in (SECRET.encode(), key, key.hex().encode(), base64.b64encode(key)):
+        assert not any(hidden in one for one in told)
+    assert not any(re.search(rb'"spark.authenticate.secret":"(?!\*)', one) for one in told)
 
 
 @dataclass
