@@ -11,6 +11,7 @@ import logging
 import os
 import signal
 import sys
+import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -67,8 +68,10 @@ def started_spark(
     """A session of pipelines.spark.session.
 
     If no session runs yet, a line on stderr says that one starts. From then on
-    `_interrupt_spark` handles SIGINT, unless the command has its own handler.
+    `_interrupt_spark` handles SIGINT, unless the command has its own handler. Raises
+    UnwritableFileError where the disk of Spark's scratch files is full.
     """
+    from pipelines.delta.failures import scratch_told
     from pipelines.spark.session import is_running, spark_session
 
     if not is_running():
@@ -76,7 +79,8 @@ def started_spark(
         _handle_sigint_by(_interrupt_spark)
         if not os.environ.get(DEBUG_VARIABLE):
             _silence_py4j()
-    return spark_session(f"kraftlake {job}", lake=lake.place, extra_conf=extra_conf)
+    with scratch_told(tempfile.gettempdir()):
+        return spark_session(f"kraftlake {job}", lake=lake.place, extra_conf=extra_conf)
 
 
 def _handle_sigint_by(handler: Callable[..., None]) -> None:

@@ -39,6 +39,20 @@ _CONFLICT = re.compile(
 
 
 @contextmanager
+def scratch_told(folder: str) -> Iterator[None]:
+    """Raises UnwritableFileError where the disk of Spark's scratch files, in this folder, is full
+    when Spark starts."""
+    try:
+        yield
+    except Exception as error:
+        reason = next((reason for reason in _FULL if reason in str(error)), None)
+        if reason is None:
+            raise
+        hint = "make room there or set TMPDIR, and run this again; nothing was changed"
+        raise UnwritableFileError(folder, f"{reason}; {hint}") from error
+
+
+@contextmanager
 def told(lake: Lake) -> Iterator[None]:
     """Raises KraftlakeErrors instead of Spark's exceptions where the lake itself is the cause."""
     try:

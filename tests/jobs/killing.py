@@ -44,7 +44,11 @@ def with_kill(pid: int) -> None:
 def at_once(tmp_path: Path, *call: str) -> list[tuple[int, str]]:
     """Exit codes and what was said, of two that start together."""
     both = [(started(tmp_path / f"said-{n}", *call), tmp_path / f"said-{n}") for n in range(2)]
-    return [(process.wait(240), said.read_text()) for process, said in both]
+    try:
+        return [(process.wait(240), said.read_text()) for process, said in both]
+    finally:
+        for process, _ in both:
+            process.kill()
 
 
 def content(place: Path) -> dict[str, bytes]:

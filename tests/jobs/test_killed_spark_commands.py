@@ -13,12 +13,19 @@ from tests.descendants import descendants
 from tests.jobs.killing import at_once, bounded, killed_when, last_line, rows, with_kill
 from tests.kraftlake_process import kraftlake, started
 
+TABLES = ("bronze.captures", "bronze.findings", "gold.elections")
+
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 
 @pytest.fixture
 def lake(built_lake: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(built_lake, tmp_path / "lake"))
+    """With a few of the tables, so that maintain takes seconds."""
+    place = Path(shutil.copytree(built_lake, tmp_path / "lake"))
+    for table in place.glob("*/*/"):
+        if f"{table.parent.name}.{table.name}" not in TABLES:
+            shutil.rmtree(table)
+    return place
 
 
 @pytest.fixture
@@ -30,12 +37,12 @@ def out(tmp_path: Path) -> Path:
 
 def test_a_killed_maintain_is_run_again_and_no_row_is_lost(lake: Path, tmp_path: Path) -> None:
     before = rows(lake)
-    for number, table in enumerate(("bronze.captures", "gold.elections", "silver.voter_sets")):
+    for number, table in enumerate(TABLES[1:]):
         call = ("maintain", "--lake", str(lake))
         said = tmp_path / f"said-{number}"
         killed_when(said, f"maintain: {table}", *call)
         assert rows(lake) == before
-    done = kraftlake("maintain", "--lake", lake)
+    done = kraftlake("maintain", "--lake", lake, within_s=300)
     assert done.returncode == 0, done.stderr
     assert rows(lake) == before
 
@@ -51,9 +58,9 @@ def test_a_full_disk_ends_maintain_in_one_line_and_loses_no_row(lake: Path) -> N
     before = rows(lake)
     done = bounded(500, "maintain", "--lake", str(lake))
     assert done.returncode == 1
-    assert last_line(done.stderr).startswith("kraftlake: error: ")
+    assert "File too large; make room there" in last_line(done.stderr)
     assert rows(lake) == before
-    assert kraftlake("maintain", "--lake", lake).returncode == 0
+    assert kraftlake("maintain", "--lake", lake, within_s=300).returncode == 0
     assert rows(lake) == before
 
 
