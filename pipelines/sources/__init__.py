@@ -1,4 +1,5 @@
-"""Spark Python Data Sources over Kafka's files: kraft_log, kraft_snapshot and kraft_replica.
+"""Spark Python Data Sources over Kafka's files: kraft_log, kraft_snapshot, kraft_replica and
+kraft_captures.
 
     from pipelines.sources import register
 
@@ -14,6 +15,7 @@ import secrets
 
 from pyspark.sql import SparkSession
 
+from pipelines.sources.kraft_captures import KraftCapturesDataSource
 from pipelines.sources.kraft_log import KraftLogDataSource, KraftSnapshotDataSource
 from pipelines.sources.kraft_replica import KraftReplicaDataSource
 
@@ -29,6 +31,7 @@ def register(spark: SparkSession) -> None:
     for source in (KraftLogDataSource, KraftSnapshotDataSource):
         spark.dataSource.register(_keyed(source))
     spark.dataSource.register(KraftReplicaDataSource)
+    spark.dataSource.register(KraftCapturesDataSource)
 
 
 def _keyed(source: type[KraftLogDataSource]) -> type[KraftLogDataSource]:
