@@ -1,9 +1,10 @@
 """The part of a changed cluster's logs that has stayed as the build before saw it. A build need not
 judge that part again, nor fold its batches into runs.
 
-An ingest adds data files. It replaces one only where a capture contradicts or ends what earlier
-ones showed: a log was truncated or its head deleted, a capture is older than others, captures were
-forgotten. A cluster with a replaced file has no such part: it is derived from all of its rows.
+An ingest adds data files, and at times joins small ones. It replaces rows only where a capture
+contradicts or ends what earlier ones showed: a log was truncated or its head deleted, a capture is
+older than others, captures were forgotten. A cluster of which a file was replaced has no such part:
+it is derived from all its rows.
 """
 
 from __future__ import annotations
@@ -14,9 +15,11 @@ from dataclasses import dataclass
 from deltalake.exceptions import DeltaError
 
 from pipelines.changed_clusters import ChangedClusters, DataFile, files_of
+from pipelines.delta.committing import COMPACTED
 from pipelines.quality.judge import Judgement
 from pipelines.stages.pins import Pins
 from pipelines.tables import bronze
+from pipelines.tables.contract import Contract
 
 LEAST_RECORDS = 5_000
 """A cluster with fewer records is derived from all of them, together with others."""
@@ -48,7 +51,7 @@ def stayed_parts(clusters: ChangedClusters) -> dict[str, Stayed]:
     added: dict[str, list[DataFile]] = {}
     gone: list[DataFile] = []
     for contract in JUDGED:
-        files = files_of(clusters.pins, contract)
+        files = files_of(_with_same_rows(clusters.pins, contract), contract)
         known, names = {one.name for one in seen[contract]}, {one.name for one in files}
         added[contract.name] = [one for one in files if one.name not in known]
         gone += [one for one in seen[contract] if one.name not in names]
@@ -62,6 +65,15 @@ def stayed_parts(clusters: ChangedClusters) -> dict[str, Stayed]:
         and clusters.sizes[one].records >= LEAST_RECORDS
         and not any(file.may_hold(one) for file in gone)
     }
+
+
+def _with_same_rows(pins: Pins, contract: Contract) -> Pins:
+    """The table at a version with the same rows, before the newest commit joined its files."""
+    version = pins.versions[contract.name]
+    for commit in pins.table(contract.name).history(1):
+        if commit["version"] == version and COMPACTED.items() <= commit.items():
+            return Pins(pins.lake, {contract.name: version - 1})
+    return pins
 
 
 def _is_judged(judgement: Judgement) -> bool:

@@ -40,8 +40,8 @@ from replica.format.damage import Damage
 from replica.format.known_file import KnownFile
 from replica.metadata.redact import Redactor
 
-_ROUNDS_TO_COMPACT = 24
-"""After each so many rounds, small files are joined: once in a day of hourly captures."""
+_ROUNDS_TO_COMPACT = 12
+"""After each so many rounds, small files are joined: twice in a day of hourly captures."""
 Counts = Counter[str]
 """Rows added or changed, by table name."""
 

@@ -33,6 +33,8 @@ _TEXT_LENGTH = 32
 _LAST_CHARACTER = "\U0010ffff"
 INGEST = {"kraftlake": "ingest"}
 """What the commits of an ingest say of themselves, besides Delta's own fields."""
+COMPACTED = INGEST | {"kraftlakeRows": "same"}
+"""What a commit says that only joins files: the table has the same rows as before it."""
 
 
 @dataclass(frozen=True, slots=True)

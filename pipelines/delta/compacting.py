@@ -17,14 +17,14 @@ from deltalake.exceptions import CommitFailedError
 from deltalake.transaction import RemoveAction
 
 from pipelines.data_files import data_set
-from pipelines.delta.committing import INGEST, StatisticsColumns, WriteTarget, action
+from pipelines.delta.committing import COMPACTED, StatisticsColumns, WriteTarget, action
 from pipelines.delta.conforming import open_conforming
 from pipelines.delta.small import in_types
 from pipelines.lake import Lake
 from pipelines.tables.contract import Contract
 from pipelines.tables.keys import REPLICA_KEYS
 
-_LEAST_FILES = 16
+_LEAST_FILES = 8
 """Fewer small files than this are left as they are."""
 _SMALL_BYTES = 16 * 1024**2
 _MOST_BYTES = 64 * 1024**2
@@ -54,7 +54,7 @@ def compact(lake: Lake, contract: Contract) -> int:
             [*added, *gone],
             mode="append",
             schema=table.schema(),
-            commit_properties=CommitProperties(custom_metadata=dict(INGEST)),
+            commit_properties=CommitProperties(custom_metadata=COMPACTED),
         )
     except CommitFailedError:
         return 0

@@ -21,7 +21,7 @@ from jobs.cli.output import (
     write_line,
     write_table,
 )
-from replica.terminal_text import one_line
+from replica.terminal_text import one_line, one_line_bytes
 
 
 class Terminal(io.StringIO):
@@ -86,6 +86,14 @@ _MOVING = _TURNING + "\x7f\x80\x85\x9b\x9f\u2028\u2029"
 def test_one_line_escapes_characters_that_change_the_texts_direction() -> None:
     assert one_line("a\u202egnp.exe\u2066") == "a\\u202egnp.exe\\u2066"
     assert one_line(_MOVING).isascii()
+
+
+def test_one_line_shows_what_nobody_sees_and_bytes_that_some_terminals_obey() -> None:
+    assert one_line("orders\u200b \xad\U000e0041\ufeff") == "orders\\u200b \\xad\\U000e0041\\ufeff"
+    assert one_line("odd \udc9b2J") == "odd \\x9b2J"
+    assert one_line_bytes(b"WARN a\x1b[2J \xc2\x9b \x9b2J \xff") == (
+        b"WARN a\\x1b[2J \\x9b \\x9b2J \xff"
+    )
 
 
 def test_json_escapes_terminal_commands_and_keeps_the_same_text() -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import random
 import shutil
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pyarrow as pa
@@ -21,6 +22,7 @@ from pipelines.last_build import FILE_NAME
 from pipelines.runners.local import LocalRunner
 from pipelines.stages.grown import begin_of_runs
 from pipelines.tables.gold import QUALITY_RESULTS
+from replica.simulate.broken import BrokenInvariantError
 from replica.simulate.node import Layout
 from replica.simulate.records import change_leader, create_topic, no_op
 from replica.simulate.scenarios.quorum import ScriptedQuorum
@@ -38,26 +40,16 @@ def captures(seed: int, count: int, folder: Path) -> Iterator[Path]:
     leader = 1
     quorum.begin("orders", "payments")
     made = []
-    for number in range(count):
-        what = dice.choice(["grow", "grow", "grow", "fork", "snapshot"])
-        if what == "fork":
-            quorum.cut([leader])
-            quorum.append(leader, create_topic(f"lost-{number}", quorum.brokers))
-            lost, leader = leader, leader % 3 + 1
-            quorum.elect(leader)
-            quorum.cut([lost])
-        quorum.commit(leader, create_topic(f"topic-{number}", quorum.brokers), no_op())
-        for _ in range(dice.randrange(4)):
-            quorum.append(leader, change_leader("orders", 0, quorum.brokers[0], quorum.brokers))
-        if what == "snapshot":
-            quorum.snapshot(*dice.sample([*quorum.nodes], 2))
-        made.append(quorum.capture())
-        if dice.random() < 0.7:
-            quorum.heal()
-            quorum.run_ms(3_000)
-    order = [*range(count)]
+    with suppress(BrokenInvariantError):  # what the dice ask for can be impossible
+        for number in range(count):
+            leader = _go_on(quorum, leader, number, dice)
+            made.append(quorum.capture())
+            if dice.random() < 0.7:
+                quorum.heal()
+                quorum.run_ms(3_000)
+    order = [*range(len(made))]
     if dice.random() < 0.5:
-        late = dice.randrange(count - 1)
+        late = dice.randrange(len(made))
         order.append(order.pop(late))
     for number in order:
         nodes = folder / f"{number:02d}"
@@ -67,6 +59,23 @@ def captures(seed: int, count: int, folder: Path) -> Iterator[Path]:
         if dice.random() < 0.2:
             shutil.rmtree(nodes / str(dice.choice([*quorum.nodes])))
         yield nodes
+
+
+def _go_on(quorum: ScriptedQuorum, leader: int, number: int, dice: random.Random) -> int:
+    """What happens between two captures. Gives the leader."""
+    what = dice.choice(["grow", "grow", "grow", "fork", "snapshot"])
+    if what == "fork":
+        quorum.cut([leader])
+        quorum.append(leader, create_topic(f"lost-{number}", quorum.brokers))
+        lost, leader = leader, leader % 3 + 1
+        quorum.elect(leader)
+        quorum.cut([lost])
+    quorum.commit(leader, create_topic(f"topic-{number}", quorum.brokers), no_op())
+    for _ in range(dice.randrange(4)):
+        quorum.append(leader, change_leader("orders", 0, quorum.brokers[0], quorum.brokers))
+    if what == "snapshot":
+        quorum.snapshot(*dice.sample([*quorum.nodes], 2))
+    return leader
 
 
 def _damage(nodes: Path, dice: random.Random) -> None:
@@ -114,11 +123,12 @@ def any_size(monkeypatch: pytest.MonkeyPatch) -> None:
 def check(seed: int, count: int, tmp_path: Path) -> int:
     """Gives how many builds derived only what has grown."""
     lake, grown = tmp_path / "lake", 0
-    for number, nodes in enumerate(captures(seed, count, tmp_path / "captures")):
-        assert ingest(IngestOptions([str(nodes)], Lake(lake))) in (0, 1)
+    nodes = [*captures(seed, count, tmp_path / "captures")]
+    for number, capture in enumerate(nodes):
+        assert ingest(IngestOptions([str(capture)], Lake(lake))) in (0, 1)
         is_grown = any(GROWN in line for line in built(lake))
         grown += is_grown
-        if is_grown or number == count - 1:
+        if is_grown or number == len(nodes) - 1:
             anew = built_anew(lake, tmp_path / f"anew {number}")
             assert_same(lake, anew)
             assert judged(lake) == judged(anew)
@@ -133,11 +143,11 @@ def test_captures_built_one_by_one_give_the_tables_of_one_build_of_all(tmp_path:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("any_size")
-@pytest.mark.parametrize("seed", range(100, 120))
+@pytest.mark.parametrize("seed", range(100, 108))
 def test_any_captures_built_one_by_one_give_the_tables_of_one_build_of_all(
     seed: int, tmp_path: Path
 ) -> None:
-    check(seed, 12, tmp_path)
+    check(seed, 10, tmp_path)
 
 
 def test_what_has_stayed_ends_where_no_run_goes_on() -> None:
