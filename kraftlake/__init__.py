@@ -7,10 +7,9 @@
     kraftlake.divergence_points(logs).show()
 
 `register` makes the formats kraft_log, kraft_snapshot, kraft_replica and kraft_captures known to a
-session, and
-`leader_epochs`, `leader_epoch_history`, `divergence_points` and `snapshot_validity` take DataFrames
-of these formats and give DataFrames. `spark_session` starts Spark with the jars and settings of
-Delta. docs/how-to/pyspark.md shows all of it.
+session, and `leader_epochs`, `leader_epoch_history`, `divergence_points` and `snapshot_validity`
+take DataFrames of these formats and give DataFrames. `spark_session` starts Spark with the jars and
+settings of Delta. docs/how-to/pyspark.md shows all of it.
 """
 
 from __future__ import annotations
