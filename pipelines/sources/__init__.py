@@ -7,6 +7,11 @@ kraft_captures.
     spark.read.format("kraft_log").load("/var/lib/kafka/__cluster_metadata-0")
 
 `kraftlake.register` is the same function.
+
+- The formats: `kraft_log` (with kraft_snapshot), `kraft_replica`, `kraft_captures`; `streams` reads
+  the first two as streams.
+- What they share: `files` (what lies below a path), `marks` (whether a log has changed), `owners`
+  (whose files they are), `ranges` and `rows` (a file's records), `replica_rows`, `failures`.
 """
 
 from __future__ import annotations
