@@ -55,7 +55,7 @@ def follow_captures(
     batches = _MicroBatches(work, stop)
     changes = spark.readStream.format("kraft_captures").option("paths", json.dumps(places)).load()
     writer = (
-        changes.writeStream.queryName(f"kraftlake ingest {lake.root}")
+        changes.writeStream.queryName(f"kraftlake: {lake.root}")
         .option("checkpointLocation", checkpoint_of(lake, places))
         .foreachBatch(batches.run)
     )
