@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from functools import partial
 
 from pipelines.changed_clusters import ChangedClusters, check_ingested, packed
+from pipelines.delta.conforming import open_conforming
 from pipelines.dialects import DATA_FUSION
 from pipelines.lake import Lake
 from pipelines.lake.delta_rs import newest_versions
@@ -58,11 +59,13 @@ def judge_lake(
 ) -> Sequence[TableResult]:
     """The results of all tables that the lake has. They are written into the lake, too. Nothing is
     derived or left out. progress, run_id: as in pipelines.build.build. Raises UsageError where the
-    lake has no bronze tables."""
+    lake has no bronze tables, or a table that isn't as its contract says."""
     check_ingested(lake)
     start_great_expectations()
     with between_ingests(lake, progress):
         pins = Pins(lake, newest_versions(lake, SUITES))
+        for name, version in pins.versions.items():
+            open_conforming(lake, SUITES[name].contract, version)
     clusters = ChangedClusters(pins, None)
     sizes = {one: size.records for one, size in clusters.sizes.items()}
     units = [

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -23,6 +24,18 @@ class OldCapture:
     captured_at: datetime
     files: int
     size_bytes: int
+
+
+@contextmanager
+def one_at_a_time(folder: str) -> Iterator[None]:
+    """Waits until no other `prune` works in the folder, and holds it: two of them would remove the
+    same files. Where a file system has no such locks, as NFS for a folder, nothing is held."""
+    with ExitStack() as stack:
+        with suppress(OSError):
+            handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+            stack.callback(os.close, handle)
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
 
 
 def old_captures(folder: str, before: datetime) -> Iterator[OldCapture]:

@@ -77,8 +77,9 @@ def _counted(rows: Iterable[Row]) -> Iterator[_Epoch]:
     before: int | None = None
     for row in rows:
         if before is None:
-            # A log that begins at offset 0 shows the first leader that the cluster ever had.
-            before = 0 if row["start_offset"] == 0 else row["epoch"] - 1
+            # A log that begins at offset 0 shows the first leader that the cluster ever had. Kafka
+            # counts from epoch 1 on; a damaged file may say less.
+            before = min(0, row["epoch"] - 1) if row["start_offset"] == 0 else row["epoch"] - 1
         leaderless = row["epoch"] - before - row["has_leader"]
         yield _Epoch(
             row["at"],

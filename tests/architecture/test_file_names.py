@@ -35,6 +35,7 @@ MAKERS = {
     "jobs/cli/asking/sql_prompt.py": "constant, below the user's state",
     "jobs/cli/engine/simulate.py": "--state and -o",
     "jobs/cli/lake/demo.py": "our own archive",
+    "jobs/cli/sharing/export_draft.py": "-o",
     "jobs/cli/sharing/export_targets.py": "-o, and names of contracts",
     "jobs/cli/sharing/register.py": "constant, below --catalog",
     "jobs/cli/sharing/report.py": "-o",

@@ -101,6 +101,16 @@ def test_a_data_file_that_is_none_is_told_in_one_line(kraftlake: Kraftlake, lake
         assert len(ended.complaints) == ended.code
 
 
+def test_quality_refuses_a_table_that_is_not_as_its_contract_says(
+    kraftlake: Kraftlake, lake: Path
+) -> None:
+    add_columns(lake, "gold.findings", "odd")
+    ended = kraftlake("quality", "--lake", lake)
+    assert ended.code == 2
+    assert "gold/findings was written by another release" in ended.err
+    assert "internal error" not in ended.err
+
+
 def test_a_script_of_views_runs_no_name_of_a_stranger_s_column(
     kraftlake: Kraftlake, lake: Path, canary: Path
 ) -> None:

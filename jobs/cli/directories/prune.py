@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 from jobs.cli.commands.directories import PruneOptions
 from jobs.cli.output import complain, counted, ms_of, time_text, write_json, write_line
-from pipelines.capture.pruning import OldCapture, old_captures, remove
+from pipelines.capture.pruning import OldCapture, old_captures, one_at_a_time, remove
 from replica.errors import UnwritableFileError, UsageError
 
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
@@ -17,6 +17,16 @@ def run(options: PruneOptions) -> int:
     """Remove the old captures in the folder, or only name them. Returns 0, or 1 where one can't be
     removed. Raises KraftlakeError."""
     before = datetime.now(UTC) - age_of(options.older_than)
+    with one_at_a_time(options.folder):
+        count, left = _pruned(options, before)
+    if not options.json_output:
+        done = "would be removed" if options.dry_run else "removed"
+        write_line(f"{counted(count, 'capture')} {done}, taken before {time_text(before)}")
+    return int(left > 0)
+
+
+def _pruned(options: PruneOptions, before: datetime) -> tuple[int, int]:
+    """How many captures were removed, or would be, and how many can't be."""
     count = left = 0
     for old in old_captures(options.folder, before):
         try:
@@ -28,10 +38,7 @@ def run(options: PruneOptions) -> int:
             continue
         count += 1
         _show(old, options)
-    if not options.json_output:
-        done = "would be removed" if options.dry_run else "removed"
-        write_line(f"{counted(count, 'capture')} {done}, taken before {time_text(before)}")
-    return int(left > 0)
+    return count, left
 
 
 def age_of(text: str) -> timedelta:

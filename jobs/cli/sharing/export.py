@@ -9,9 +9,8 @@ complete.
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,14 +22,15 @@ from jobs.cli.asking.sql_text import check_not_empty, tables_named
 from jobs.cli.commands.sharing import ExportOptions
 from jobs.cli.memory_bound import bound_of, keep_within
 from jobs.cli.output import complain, write_json, write_table
+from jobs.cli.sharing.export_draft import replaced
 from pipelines.dialects import DATA_FUSION
 from pipelines.lake.tables import tables_of
-from replica.errors import UnwritableFileError, UsageError
+from replica.errors import KraftlakeError, UnwritableFileError, UsageError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from jobs.cli.sharing.export_targets import Exported, Write
+    from jobs.cli.sharing.export_targets import Exported
 
 FORMS = {
     "duckdb": (".duckdb",),
@@ -72,14 +72,15 @@ def run(request: ExportOptions) -> int:
     counts = {}
     with (
         _replaced(request) as draft,
+        _in_one_line(f"-o {request.output}"),
         target_of(form, draft, is_one_file=is_one_file) as write,
     ):
         for name, sql in queries.items():
             if len(queries) > 1:
                 complain(f"export: {name}")
-            counts[name] = _write(
-                write, _table(LakeQuery(request.lake, sql, (), memory=bound), name, in_lake)
-            )
+            table = _table(LakeQuery(request.lake, sql, (), memory=bound), name, in_lake)
+            with _in_one_line(name):
+                counts[name] = write(table)
     return _show(request, counts)
 
 
@@ -135,22 +136,25 @@ def _table(query: LakeQuery, name: str, in_lake: Sequence[str]) -> Exported:
     return Exported(name, batches, json_columns(batches.schema))
 
 
-def _write(write: Write, table: Exported) -> int:
-    """Write a table. Errors of the database and of the disk become one line."""
+@contextmanager
+def _in_one_line(name: str) -> Iterator[None]:
+    """Errors of the database and of the disk become one line that begins with the name."""
     try:
-        return write(table)
+        yield
+    except KraftlakeError:
+        raise
     except OSError as error:
-        raise UnwritableFileError(table.name, error.strerror or str(error)) from error
+        raise UnwritableFileError(name, error.strerror or str(error)) from error
     except Exception as error:  # Each database has its own errors.
         if type(error).__module__.split(".")[0] in ("duckdb", "_duckdb", "sqlite3", "pyarrow"):
             line = " ".join(str(error).split("Traceback (most", 1)[0].split())
-            raise QueryError(f"{table.name}: {line}") from error
+            raise QueryError(f"{name}: {line}") from error
         raise
 
 
-@contextmanager
-def _replaced(request: ExportOptions) -> Iterator[Path]:
-    """A place beside -o. When all went well it is renamed to -o, otherwise it is removed."""
+def _replaced(request: ExportOptions) -> AbstractContextManager[Path]:
+    """A place beside -o, as export_draft.replaced gives it. Raises UsageError where -o can't be
+    replaced."""
     output = Path(request.output)
     if os.path.lexists(output) and not request.overwrite:
         raise UsageError(
@@ -162,28 +166,10 @@ def _replaced(request: ExportOptions) -> Iterator[Path]:
         )
     if not output.parent.is_dir():
         raise UsageError(f"-o {request.output}: there is no folder {output.parent}: make it first")
-    draft = output.with_name(f".{output.name}.{os.getpid()}.part")
-    try:
-        _remove(draft)
-        yield draft
-        _remove(output)
-        os.replace(draft, output)
-    except OSError as error:
-        raise UsageError(
-            f"-o {request.output}: {error.strerror or error}; name a place that can be written"
-        ) from error
-    finally:
-        _remove(draft)
+    return replaced(output)
 
 
 def _holds_other_things(folder: Path) -> bool:
     """Whether a folder holds other things than the files of an earlier export."""
     files = (path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir())
     return any(path.is_symlink() or path.suffix[1:] not in _OF_FILES for path in files)
-
-
-def _remove(place: Path) -> None:
-    if place.is_dir() and not place.is_symlink():
-        shutil.rmtree(place)
-    else:
-        place.unlink(missing_ok=True)

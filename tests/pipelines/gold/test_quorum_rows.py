@@ -232,6 +232,16 @@ def test_an_epoch_zero_is_no_election() -> None:
     assert elections("c", [], [_capture()], state) == []
 
 
+@pytest.mark.parametrize("first", [0, -3])
+def test_a_damaged_history_that_begins_below_epoch_one_counts_no_negative_epochs(
+    first: int,
+) -> None:
+    known = {"cluster_id": "c", "leader_id": 1, "started_at": START, "ended_at": None}
+    history = [{**known, "epoch": first + n, "start_offset": n} for n in range(2)]
+    (row,) = elections("c", history, [], [])
+    assert (row["elections"], row["leaderless_epochs"]) == (2, 0)
+
+
 def test_a_voter_without_a_directory_adds_none_to_a_vote() -> None:
     voters = [{"voter_id": 1, "directory_id": name} for name in (None, ZERO_UUID)]
     known = {"cluster_id": "c", "epoch": 2, "leader_id": 1, "granting_voters": voters}

@@ -1,0 +1,89 @@
+"""The place where an export is written before it takes the place of -o."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from replica.errors import BusyError, UsageError
+
+_NO_LINK = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
+
+
+@contextmanager
+def replaced(output: Path) -> Iterator[Path]:
+    """A path to write the export to. When all went well it is renamed to `output`, otherwise it is
+    removed.
+
+    The path lies in a folder beside `output`, which one process holds at a time: the system frees
+    it when the process ends, and so the next export knows what a killed one has left. Raises
+    BusyError where another export writes the same output, UsageError for errors of the disk.
+    """
+    folder = output.with_name(f".{output.name}.kraftlake-part")
+    try:
+        with _held(folder):
+            _remove_all(folder)
+            draft = folder / output.name
+            try:
+                yield draft
+                if output.is_dir():  # A folder is replaced by no other; a file is, in one step.
+                    os.rename(output, draft.with_name(f"{output.name}.before"))
+                os.replace(draft, output)
+            finally:
+                with suppress(OSError):  # The next export removes it.
+                    _remove(folder)
+    except OSError as error:
+        raise UsageError(
+            f"-o {output}: {error.strerror or error}; name a place that can be written"
+        ) from error
+
+
+@contextmanager
+def _held(folder: Path) -> Iterator[None]:
+    """Makes the folder, and holds it. Raises BusyError, OSError."""
+    while True:
+        with suppress(FileExistsError):
+            folder.mkdir(mode=0o700)
+        try:
+            handle = os.open(folder, _NO_LINK)
+        except FileNotFoundError:  # Its holder has just ended.
+            continue
+        try:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise BusyError(
+                    f"{folder}: another kraftlake export writes there; wait for its end"
+                ) from error
+            if _is_at(handle, folder):
+                yield
+                return
+        finally:
+            os.close(handle)
+
+
+def _is_at(handle: int, folder: Path) -> bool:
+    """Whether the open folder is still the one of this name: its last holder removed it."""
+    held = os.fstat(handle)
+    if held.st_uid != os.geteuid():
+        raise UsageError(f"{folder}: another user made this folder: name another place")
+    try:
+        return os.path.samestat(held, folder.lstat())
+    except FileNotFoundError:
+        return False
+
+
+def _remove_all(folder: Path) -> None:
+    for left in folder.iterdir():
+        _remove(left)
+
+
+def _remove(place: Path) -> None:
+    if place.is_dir() and not place.is_symlink():
+        shutil.rmtree(place)
+    else:
+        place.unlink(missing_ok=True)

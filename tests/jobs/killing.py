@@ -1,0 +1,78 @@
+"""Commands as processes that are killed, started twice, or run where no file may grow."""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from deltalake import DeltaTable
+
+from tests.descendants import descendants
+from tests.kraftlake_process import REPOSITORY, command_line, started
+
+
+def killed_after(ms: int, said: Path, *call: str) -> None:
+    process = started(said, *call)
+    time.sleep(ms / 1000)
+    process.kill()
+    process.wait()
+
+
+def killed_when(said: Path, text: str, *call: str) -> None:
+    """Killed with all its processes as soon as it says this, or has ended before."""
+    process = started(said, *call)
+    deadline = time.monotonic() + 120
+    while text not in said.read_text() and process.poll() is None:
+        assert time.monotonic() < deadline, said.read_text()
+        time.sleep(0.01)
+    below = descendants(process.pid) if process.poll() is None else []
+    process.kill()
+    process.wait()
+    for pid in below:
+        with_kill(pid)
+
+
+def with_kill(pid: int) -> None:
+    with suppress(ProcessLookupError):
+        os.kill(pid, 9)
+
+
+def at_once(tmp_path: Path, *call: str) -> list[tuple[int, str]]:
+    """Exit codes and what was said, of two that start together."""
+    both = [(started(tmp_path / f"said-{n}", *call), tmp_path / f"said-{n}") for n in range(2)]
+    return [(process.wait(240), said.read_text()) for process, said in both]
+
+
+def content(place: Path) -> dict[str, bytes]:
+    """Of a file, or of all files of a folder."""
+    files = [place] if place.is_file() else [one for one in place.rglob("*") if one.is_file()]
+    return {str(file.relative_to(place)): file.read_bytes() for file in files}
+
+
+def rows(lake: Path, layer: str = "*") -> dict[str, int]:
+    """The number of rows of each table but that of results, which grows."""
+    tables = sorted(log.parent for log in lake.glob(f"{layer}/*/_delta_log"))
+    counts = {str(one): DeltaTable(one).to_pyarrow_dataset().count_rows() for one in tables}
+    return {name: n for name, n in counts.items() if not name.endswith("quality_results")}
+
+
+def bounded(size: int, *call: str) -> subprocess.CompletedProcess[str]:
+    """The command where no file can grow beyond these bytes, as on a full disk."""
+    return subprocess.run(
+        command_line(*call),
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        timeout=240,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size)),
+    )
+
+
+def last_line(said: str) -> str:
+    assert "Traceback" not in said
+    assert "internal error" not in said
+    return said.splitlines()[-1]

@@ -1,0 +1,83 @@
+"""maintain and register that are killed with -9, run twice at once, or meet a full disk: no row and
+no name is lost, the reason is one line, and the same command ends well afterwards."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.descendants import descendants
+from tests.jobs.killing import at_once, bounded, killed_when, last_line, rows, with_kill
+from tests.kraftlake_process import kraftlake, started
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+
+@pytest.fixture
+def lake(built_lake: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(built_lake, tmp_path / "lake"))
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    place = tmp_path / "out"
+    place.mkdir()
+    return place
+
+
+def test_a_killed_maintain_is_run_again_and_no_row_is_lost(lake: Path, tmp_path: Path) -> None:
+    before = rows(lake)
+    for number, table in enumerate(("bronze.captures", "gold.elections", "silver.voter_sets")):
+        call = ("maintain", "--lake", str(lake))
+        said = tmp_path / f"said-{number}"
+        killed_when(said, f"maintain: {table}", *call)
+        assert rows(lake) == before
+    done = kraftlake("maintain", "--lake", lake)
+    assert done.returncode == 0, done.stderr
+    assert rows(lake) == before
+
+
+def test_the_second_of_two_maintains_waits(lake: Path, tmp_path: Path) -> None:
+    before = rows(lake)
+    for code, said in at_once(tmp_path, "maintain", "--lake", str(lake)):
+        assert code == 0, said
+    assert rows(lake) == before
+
+
+def test_a_full_disk_ends_maintain_in_one_line_and_loses_no_row(lake: Path) -> None:
+    before = rows(lake)
+    done = bounded(500, "maintain", "--lake", str(lake))
+    assert done.returncode == 1
+    assert last_line(done.stderr).startswith("kraftlake: error: ")
+    assert rows(lake) == before
+    assert kraftlake("maintain", "--lake", lake).returncode == 0
+    assert rows(lake) == before
+
+
+def test_a_killed_register_is_run_again(built_lake: Path, out: Path, tmp_path: Path) -> None:
+    call = ("register", "--lake", str(built_lake), "--catalog", str(out / "catalog"))
+    for seconds in (2, 6, 12):
+        process = started(tmp_path / "said", *call)
+        time.sleep(seconds)
+        below = descendants(process.pid)
+        process.kill()
+        process.wait()
+        for pid in below:
+            with_kill(pid)
+    done = kraftlake(*call, within_s=300)
+    assert done.returncode == 0, done.stderr
+    assert "gold.findings" in done.stdout
+
+
+def test_one_of_two_registers_is_told_of_the_other(
+    built_lake: Path, out: Path, tmp_path: Path
+) -> None:
+    call = ("register", "--lake", str(built_lake), "--catalog", str(out / "catalog"))
+    ends = at_once(tmp_path, *call)
+    assert 0 in {code for code, _ in ends}
+    for code, said in ends:
+        assert code == 0 or "is open in another process" in last_line(said), said
+    assert kraftlake(*call, within_s=300).returncode == 0
