@@ -7,6 +7,7 @@ spark-submit starts it, and so does the command `kraftlake ingest`:
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -19,14 +20,14 @@ from typing import TYPE_CHECKING
 from jobs import build
 from jobs.cli.commands.lake import BuildOptions, IngestOptions
 from jobs.cli.commands.options import names_in
-from jobs.cli.interrupts import interruptible, told_to_stop
+from jobs.cli.interrupts import interruptible, started_spark, told_to_stop
 from jobs.cli.lake.engines import runner_of
 from jobs.cli.lake.hiding import Hiding
 from jobs.cli.lake.progress import CommandProgress, DecodedBytes
 from jobs.cli.lake.waiting import check_whole, waiting
 from jobs.cli.moments import capture_moment_of
 from jobs.cli.option_files import check_there
-from jobs.cli.output import complain, write_counts
+from jobs.cli.output import complain, counted, write_counts
 from pipelines.capture.grouping import parse_replica
 from pipelines.capture.known import NOTHING_KNOWN, KnownCaptures
 from pipelines.capture.look import CaptureOptions
@@ -37,14 +38,18 @@ from pipelines.lake.folder import check_writable, refuse_foreign
 from pipelines.lake.lock import locked
 from pipelines.lake.redaction import keep_to_owner
 from pipelines.lake.schema_version import VERSION, schema_version, write_schema_version
+from pipelines.runners.chosen import Engine, chosen_engine
 from replica.format.damage import Damage
 
 if TYPE_CHECKING:
+    from deltalake import Transaction
     from pyspark.sql import SparkSession
 
     from pipelines.capture.shared import Sharing
     from pipelines.runners.runner import Runner
 
+_BringIn = Callable[["Transaction | None"], dict[str, int]]
+"""Ingests what is new; it gets the micro-batch of a stream."""
 _AGAIN = (
     "what was committed stays: run the same command again, which goes on and stores nothing twice"
 )
@@ -70,17 +75,24 @@ def main(spark: SparkSession | None, arguments: IngestOptions) -> int:
     progress = CommandProgress("ingest", is_shown=is_shown)
     bring_in = partial(_bring_in, spark, arguments, captures, hiding, progress)
     with interruptible("ingest", lambda: _AGAIN):
-        counts = bring_in() if arguments.follow_s is None else _followed(arguments, bring_in)
+        if arguments.is_stream:
+            if spark is None and chosen_engine(arguments.engine) is Engine.SPARK:
+                spark = started_spark("ingest", lake)
+            counts = _followed(spark, arguments, bring_in)
+        else:
+            counts = bring_in(None)
     is_damaged = counts["bronze.damage"] > 0 and not arguments.accept_damage
-    if arguments.then_build:
+    if arguments.then_build and not arguments.is_stream:
         progress = CommandProgress("build", is_shown=is_shown)
         counts |= build.bring_up_to_date(
             spark, BuildOptions(lake, engine=arguments.engine), progress
         )
     write_counts(counts, json_output=arguments.json_output)
+    if arguments.is_stream:
+        return int(is_damaged)
     if arguments.then_build:
         build.tell_next(progress, lake)
-    elif not arguments.is_stream:
+    else:
         progress.end(lake.command("build"))
     return int(is_damaged)
 
@@ -97,7 +109,7 @@ def fill(paths: Sequence[str], lake: Lake, order: str | None = None) -> None:
     check_writable(lake, ("bronze",))
     progress = CommandProgress("ingest", is_shown=False)
     with interruptible("ingest", lambda: _AGAIN):
-        _bring_in(None, arguments, _captures(arguments), Hiding(), progress)
+        _bring_in(None, arguments, _captures(arguments), Hiding(), progress, None)
     build.bring_up_to_date(None, BuildOptions(lake))
 
 
@@ -116,8 +128,10 @@ def _bring_in(
     captures: CaptureOptions,
     hiding: Hiding,
     progress: CommandProgress,
+    batch: Transaction | None,
 ) -> dict[str, int]:
-    """Brings in once what is new. Gives the rows that were added or changed, by table."""
+    """Brings in once what is new. batch: the micro-batch of a stream that this ingest is. Gives the
+    rows that were added or changed, by table."""
     from pipelines.bronze.captured import holds_all
     from pipelines.lineage.job_events import job_events
     from pipelines.quality.data_docs import start_great_expectations
@@ -140,7 +154,8 @@ def _bring_in(
                         start_great_expectations()
                     runner = looker or runner_in()
                     with progress.shown():
-                        counts = _write(looks, lake, of_lake, spool.root, runner, progress)
+                        about = lake, of_lake, spool.root, runner, progress, batch
+                        counts = _write(looks, *about)
             read = spool.bytes_read
             complain(f"ingest: read {_shown(read.read)} of {_shown(read.held)}")
     return counts
@@ -150,17 +165,61 @@ def _runner(stack: ExitStack, spark: SparkSession | None, arguments: IngestOptio
     return stack.enter_context(runner_of("ingest", arguments.lake, arguments.engine, spark))
 
 
-def _followed(arguments: IngestOptions, bring_in: Callable[[], dict[str, int]]) -> dict[str, int]:
-    """Brings in what is new whenever a log has changed, until SIGTERM or Ctrl-C. Gives the sums of
-    the rows."""
-    from jobs.cli.lake.following import follow
+def _followed(
+    spark: SparkSession | None, arguments: IngestOptions, bring_in: _BringIn
+) -> dict[str, int]:
+    """Brings in what is new whenever a log has changed, until SIGTERM or Ctrl-C; with
+    --available-now once. Gives the sums of the rows."""
+    total, lake = Counter(_no_rows()), arguments.lake
 
-    assert arguments.follow_s is not None
-    total = Counter(_no_rows())
+    def work(batch: Transaction | None = None) -> None:
+        if batch is None or not _holds(lake, batch):
+            total.update(bring_in(batch))
+        if arguments.then_build:
+            build.bring_up_to_date(spark, BuildOptions(lake, engine=arguments.engine))
+
     with told_to_stop() as stop:
-        follow(arguments.paths, lambda: total.update(bring_in()), arguments.follow_s, stop)
-    complain("ingest: stopped: run the same command again, which goes on")
+        if spark is not None:
+            _stream(spark, arguments, work, stop)
+        elif arguments.follow_s is None:
+            work()
+        else:
+            from jobs.cli.lake.following import follow
+
+            follow(arguments.paths, work, arguments.follow_s, stop)
+    if arguments.follow_s is not None:
+        complain("ingest: stopped: run the same command again, which goes on")
     return dict(total)
+
+
+def _stream(
+    spark: SparkSession,
+    arguments: IngestOptions,
+    work: Callable[[Transaction | None], None],
+    stop: threading.Event,
+) -> None:
+    """Follows the paths by Spark's Structured Streaming."""
+    from pipelines.streaming import follow_captures
+
+    def micro_batch(batch: Transaction, changed: int) -> None:
+        complain(f"ingest: micro-batch {batch.version}: {counted(changed, 'changed log')}")
+        work(batch)
+
+    lake, paths = arguments.lake, arguments.paths
+    follow_captures(spark, lake, paths, micro_batch, arguments.follow_s, stop)
+
+
+def _holds(lake: Lake, batch: Transaction) -> bool:
+    """Whether an earlier run of this micro-batch has ingested all of it, before it was killed."""
+    from pipelines.lake.delta_rs import open_if_there
+    from pipelines.tables.bronze import CAPTURES
+
+    table = open_if_there(lake, CAPTURES.name)
+    done = None if table is None else table.transaction_version(batch.app_id)
+    if done is None or done < batch.version:
+        return False
+    complain(f"ingest: micro-batch {batch.version}: the lake has it already")
+    return True
 
 
 def _dry_run(
@@ -236,9 +295,15 @@ def _all_damages(looks: Looks) -> list[Damage]:
 
 
 def _write(
-    looks: Looks, lake: Lake, hiding: Hiding, spool: Path, runner: Runner, progress: CommandProgress
+    looks: Looks,
+    lake: Lake,
+    hiding: Hiding,
+    spool: Path,
+    runner: Runner,
+    progress: CommandProgress,
+    batch: Transaction | None,
 ) -> dict[str, int]:
-    """Rows added or changed, by table."""
+    """Rows added or changed, by table. batch: the last round's commit has it."""
     from pipelines.bronze.files import new_bytes
     from pipelines.bronze.ingest import Ingest
     from pipelines.delta.failures import told
@@ -259,7 +324,8 @@ def _write(
         for number, groups in enumerate(looks.rounds, start=1):
             name = groups[0].looks[0].round_name
             tell = _teller(progress, number, len(looks.rounds), name)
-            counts.update(ingest.run_round(groups, now, tell, decoded.more))
+            ends = batch if number == len(looks.rounds) else None
+            counts.update(ingest.run_round(groups, now, tell, decoded.more, ends))
             decoded.end_round()
         counts.update(ingest.add_damage(looks.damages))
     return counts

@@ -6,10 +6,10 @@
     logs = spark.read.format("kraft_log").load("captures/")
     kraftlake.divergence_points(logs).show()
 
-`register` makes the formats kraft_log, kraft_snapshot and kraft_replica known to a session, and
-`leader_epochs`, `leader_epoch_history`, `divergence_points` and `snapshot_validity` take DataFrames
-of these formats and give DataFrames. `spark_session` starts Spark with the jars and settings of
-Delta. docs/how-to/pyspark.md shows all of it.
+`register` makes the formats kraft_log, kraft_snapshot, kraft_replica and kraft_captures known to a
+session, and `leader_epochs`, `leader_epoch_history`, `divergence_points` and `snapshot_validity`
+take DataFrames of these formats and give DataFrames. `spark_session` starts Spark with the jars and
+settings of Delta. docs/how-to/pyspark.md shows all of it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """From directories to tables: captures, a lake of Delta tables, and the answers that are read from
 it, with Spark or without it. docs/reference/the-lake.md lists the tables.
 
-- In: `capture`, `capture_rounds`, `own_folder`; `sources` are Spark's data sources of logs.
+- In: `capture`, `capture_rounds`, `own_folder`; `sources` are Spark's data sources of logs;
+  `streaming` runs a stream over them.
 - The lake: `lake`, `object_store`, `tables` (contracts); `delta`, `data_files` and `new_file`
   (writing); `catalog` (names), `dialects` (text that goes into SQL).
 - Bronze: `bronze`, `finding_rows`. Silver and gold: `build` is the stages in their order, with

@@ -1,6 +1,7 @@
-"""Ingests the captures of an interval into the lake, with a task for each capture of each cluster.
+"""Ingests the captures of an interval into the lake: one Spark application for all clusters.
 
-The replicas of a capture stay in one task, because the lake compares what was captured together. A
+The job divides the captures among Spark's executors. It stores them in the order of their times,
+and what was captured together as one round, so the lake is the same as after an ingest of each. A
 backfill ingests the captures of its intervals in any order, and the lake places each by its time.
 Directories of running nodes have no past, so a backfill leaves them out.
 """
@@ -15,7 +16,7 @@ from typing import Any
 
 import kraftlake_settings as settings
 from airflow.sdk import DAG, ObjectStoragePath, Param, task
-from airflow.sdk.exceptions import AirflowFailException
+from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 from kraftlake_jobs import KraftlakeJob, dag_defaults, job_run_id
 
 _PARAMS = {
@@ -31,8 +32,9 @@ _PARAMS = {
 
 
 @task
-def captures(**context: Any) -> list[list[str]]:
-    """Arguments of `kraftlake ingest` for each capture of the interval, oldest first."""
+def captures(**context: Any) -> list[str]:
+    """Arguments of `kraftlake ingest` for all captures of the interval. Where there is none, the
+    ingest is skipped."""
     wanted, run = context["params"]["cluster"], context["dag_run"]
     clusters = settings.clusters()
     if not clusters or (wanted and wanted not in clusters):
@@ -42,17 +44,16 @@ def captures(**context: Any) -> list[list[str]]:
         )
     reach = timedelta(minutes=context["params"]["reach_minutes"])
     start, end = context["data_interval_start"] - reach, context["data_interval_end"]
-    found: list[list[str]] = []
+    paths: list[str] = []
     for name, source in clusters.items():
         if wanted in (None, name):
-            found += [[path] for path in captured_between(source.get("captures"), start, end)]
+            paths += captured_between(source.get("captures"), start, end)
             if source.get("replicas") and run.run_type != "backfill":
-                found.append(source["replicas"])
-    lake = settings.lake()
-    return [
-        ["--lake", lake, "--accept-damage", "--run-id", job_run_id(run, "ingest", *paths), *paths]
-        for paths in found
-    ]
+                paths += source["replicas"]
+    if not paths:
+        raise AirflowSkipException("no capture in this interval")
+    run_id = job_run_id(run, "ingest", *paths)
+    return ["--lake", settings.lake(), "--accept-damage", "--run-id", run_id, *paths]
 
 
 def captured_between(archive: str | None, start: datetime, end: datetime) -> Iterator[str]:
@@ -85,10 +86,9 @@ with DAG(
     params=_PARAMS,
     **dag_defaults(),
 ):
-    KraftlakeJob.partial(
+    KraftlakeJob(
         task_id="ingest",
         job="ingest",
+        application_args=captures(),
         outlets=[settings.BRONZE],
-        max_active_tis_per_dag=1,  # ingests of one lake would wait for each other
-        map_index_template="{{ task.application_args[-1] }}",
-    ).expand(application_args=captures())
+    )

@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from deltalake import Transaction
+
 from pipelines import delta
 from pipelines.bronze import small_tables
 from pipelines.bronze.captured import Captured, known_captures, place
@@ -75,12 +77,14 @@ class Ingest:
         now: datetime,
         progress: Callable[[str], None],
         decoded: Callable[[int], None],
+        batch: Transaction | None = None,
     ) -> Counts:
         """Ingest one round, without the groups that the lake has already.
 
         now: captured_at of looks without a time of their own. progress: is called with a line of
         text before each step. decoded: is called with the number of bytes of logs that were decoded
-        since the last call.
+        since the last call. batch: the micro-batch of a stream that this round ends; the commit to
+        bronze.captures has it as an app transaction.
         """
         groups = list(groups)
         captured = place(groups, known_captures(self.lake, groups, now), now)
@@ -94,7 +98,7 @@ class Ingest:
         left_out: Counts = Counter()
         while captured:
             try:
-                round_ = _Round(self.lake, captured, redactor, self.runner, decoded)
+                round_ = _Round(self.lake, captured, redactor, self.runner, decoded, batch)
                 return left_out + round_.run(progress)
             except ChangedFileError as error:
                 captured, changed = self._unchanged(captured, error)
@@ -133,7 +137,8 @@ class Ingest:
 class _Round:
     """The steps of one round of captures.
 
-    captured: the looks of the round. redactor: None keeps secrets. runner, decoded: as in Ingest.
+    captured: the looks of the round. redactor: None keeps secrets. runner: as in Ingest. decoded,
+    batch: as in Ingest.run_round.
     counts: the rows that the steps have written so far. known: the known files of its captures, by
     capture and path.
     """
@@ -143,6 +148,7 @@ class _Round:
     redactor: Redactor | None
     runner: Runner
     decoded: Callable[[int], None]
+    batch: Transaction | None = None
     counts: Counts = field(default_factory=Counter)
     known: dict[str, Mapping[str, KnownFile]] = field(default_factory=dict)
 
@@ -232,7 +238,8 @@ class _Round:
         ]
         # one application for each group: a group that was forgotten may come in again
         group = f"{APPLICATION}-{self.captured[0].group_id}"
-        delta.add_values(self.lake, bronze.CAPTURES, rows, group)
+        also = [] if self.batch is None else [self.batch]
+        delta.add_values(self.lake, bronze.CAPTURES, rows, group, also=also)
         self.counts[bronze.CAPTURES.name] += len(rows)
 
     def _compact(self) -> None:

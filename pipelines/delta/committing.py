@@ -145,11 +145,13 @@ def commit(
     mode: str,
     application: str | None = None,
     seen: int | None = None,
+    also: Sequence[Transaction] = (),
 ) -> Written:
     """Adds the files to the table (mode "append"), or makes them its whole content ("overwrite").
 
     application: the name of the ingest that writes, whose commits to the table Delta counts (app
     transactions), and which says INGEST; None for other jobs.
+    also: more app transactions of the commit, such as the micro-batch of a stream.
     seen: the table's version that the caller has read; None stands for the newest one. Raises
     deltalake's CommitFailedError where the application has written to the table since that version.
     After a failed commit nothing refers to the files: VACUUM removes them.
@@ -163,7 +165,9 @@ def commit(
     if application is not None:
         told |= INGEST
     columns = StatisticsColumns.of_contract(contract.schema)
-    transactions = [] if application is None else [_next_transaction(table, application)]
+    transactions = [*also]
+    if application is not None:
+        transactions.append(_next_transaction(table, application))
     table.create_write_transaction(
         [action(one, columns) for one in files],
         mode=mode,

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
-from deltalake import CommitProperties, DeltaTable
+from deltalake import CommitProperties, DeltaTable, Transaction
 from deltalake.table import TableMerger
 
 from pipelines.delta.committing import INGEST, WriteTarget, Written, commit
@@ -29,18 +29,19 @@ def add_values(
     values: Sequence[Mapping[str, Any]],
     application: str | None = None,
     seen: int | None = None,
+    also: Sequence[Transaction] = (),
 ) -> Written:
     """Adds rows in one commit. values: the rows, each as column name to value.
 
-    application: as in pipelines.delta.committing.commit. seen: the version in which the caller saw
-    that the rows are missing: a writer that committed since then may have added them; None stands
-    for the newest one.
+    application, also: as in pipelines.delta.committing.commit. seen: the version in which the
+    caller saw that the rows are missing: a writer that committed since then may have added them;
+    None stands for the newest one.
     Raises UnwritableFileError where a file can't be written, and deltalake's errors for the commit.
     After a write that fails nothing refers to its files: VACUUM removes them.
     """
     rows = pa.Table.from_pylist([*values], contract.arrow_schema)
     files = _files(lake, contract, rows)
-    return commit(lake, contract, files, "append", application, seen)
+    return commit(lake, contract, files, "append", application, seen, also)
 
 
 def replace_values(lake: Lake, contract: Contract, values: Iterable[pa.Table]) -> Written:

@@ -21,7 +21,7 @@ from replica.errors import UnwritableFileError
 
 _OURS = (
     "_forgetting", "_ingest", "_last_build", "_quality", "_redaction", "_schema_version",
-    "_spool", "_trial",
+    "_spool", "_streams", "_trial",
 )  # fmt: skip
 """Beginnings of the names that a job makes in a lake beside its tables. An ingest that ended early
 may have left some."""

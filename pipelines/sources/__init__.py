@@ -1,4 +1,5 @@
-"""Spark Python Data Sources over Kafka's files: kraft_log, kraft_snapshot and kraft_replica.
+"""Spark Python Data Sources over Kafka's files: kraft_log, kraft_snapshot, kraft_replica and
+kraft_captures.
 
     from pipelines.sources import register
 
@@ -6,6 +7,11 @@
     spark.read.format("kraft_log").load("/var/lib/kafka/__cluster_metadata-0")
 
 `kraftlake.register` is the same function.
+
+- The formats: `kraft_log` (with kraft_snapshot), `kraft_replica`, `kraft_captures`; `streams` reads
+  the first two as streams.
+- What they share: `files` (what lies below a path), `marks` (whether a log has changed), `owners`
+  (whose files they are), `ranges` and `rows` (a file's records), `replica_rows`, `failures`.
 """
 
 from __future__ import annotations
@@ -14,6 +20,7 @@ import secrets
 
 from pyspark.sql import SparkSession
 
+from pipelines.sources.kraft_captures import KraftCapturesDataSource
 from pipelines.sources.kraft_log import KraftLogDataSource, KraftSnapshotDataSource
 from pipelines.sources.kraft_replica import KraftReplicaDataSource
 
@@ -29,6 +36,7 @@ def register(spark: SparkSession) -> None:
     for source in (KraftLogDataSource, KraftSnapshotDataSource):
         spark.dataSource.register(_keyed(source))
     spark.dataSource.register(KraftReplicaDataSource)
+    spark.dataSource.register(KraftCapturesDataSource)
 
 
 def _keyed(source: type[KraftLogDataSource]) -> type[KraftLogDataSource]:

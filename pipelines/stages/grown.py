@@ -61,7 +61,7 @@ class _GrownTables(StoredTables):
 def derive_grown(unit: Grown, pins: Pins) -> UnitResult:
     """As whole.derive, which does the work where a new row is left out of what is derived."""
     (cluster_id,) = unit.cluster.clusters
-    out = Output(pins, unit.cluster.replaced)
+    out = Output(pins, unit.cluster.replaced, is_whole=True)
     known = pins.rows(silver.LOG_RUNS, [cluster_id])
     begin = begin_of_runs(known, unit.stayed.base_offset)
     few = {one: pins.rows(one, [cluster_id]) for one in FEW}

@@ -33,6 +33,8 @@ BETWEEN_CLUSTERS = (
 )
 """SQL condition for the rows of gold.findings that the stage `rounds` makes."""
 _MADE_APART = {FINDINGS.name: BETWEEN_CLUSTERS}
+_MOST_COMPARED = 1_000
+"""Reading more rows than this takes longer than writing them anew, and one more commit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +71,13 @@ class Replaced:
 
 @dataclass
 class Output:
-    """Takes the rows that a unit makes. pins: the tables at the versions before."""
+    """Takes the rows that a unit makes. pins: the tables at the versions before. is_whole: whether
+    it takes all rows of the unit's clusters, so that a file which has just these rows can stay."""
 
     pins: Pins
     replaced: Replaced
+    is_whole: bool = False
+    kept: set[str] = field(default_factory=set, init=False)
     made: list[Made] = field(default_factory=list, init=False)
     left_out: list[LeftOut] = field(default_factory=list, init=False)
     judgements: list[Judgement] = field(default_factory=list, init=False)
@@ -102,8 +107,20 @@ class Output:
         if contract.change_feed:
             before = self.pins.columns(contract, contract.column_names, self.rows_before(contract))
             self.put_changes(contract, before, rows)
+        elif self._has_file_of(contract, rows):
+            self.kept.add(contract.name)
         else:
             self.write(contract, rows)
+
+    def _has_file_of(self, contract: Contract, rows: pa.Table) -> bool:
+        """Whether the one file that would go has the same rows. Only small tables are compared."""
+        own = self.replaced.own.get(contract.name, ())
+        is_shared = contract.name in self.replaced.shared
+        if not self.is_whole or is_shared or len(own) != 1 or rows.num_rows > _MOST_COMPARED:
+            return False
+        before = read_data_file(self.pins.lake.path_of(contract), own[0])
+        same: bool = in_types(before, contract.arrow_schema).equals(rows)
+        return same
 
     def rows_before(self, contract: Contract) -> Sql:
         """SQL condition for the rows of the pinned version that the unit's rows replace."""
@@ -146,7 +163,7 @@ class Output:
     def carry_others(self) -> None:
         """Notes the files that go, and writes the rows of other clusters in them anew."""
         folder = self.pins.lake.path
-        for name in {*self.replaced.own, *self.replaced.shared}:
+        for name in {*self.replaced.own, *self.replaced.shared} - self.kept:
             shared = self.replaced.shared.get(name, ())
             new: tuple[NewFile, ...] = ()
             if shared:

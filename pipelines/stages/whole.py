@@ -46,7 +46,7 @@ def derive(unit: Clusters, pins: Pins) -> UnitResult:
     Where rows break an expectation whose action is STOP, the caller commits nothing. Raises OSError
     and UnwritableFileError for files that can't be written, and what delta-rs raises.
     """
-    out = Output(pins, unit.replaced)
+    out = Output(pins, unit.replaced, is_whole=True)
     rows = {one: pins.rows(one, unit.clusters) for one in bronze.DERIVED_FROM}
     admitted = {one: out.note(judged) for one, judged in judge_layer(rows).items()}
     known = pins.rows(silver.CAPTURE_GROUPS, unit.clusters)

@@ -16,7 +16,12 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("jobs", "kraftlake", "pipelines", "replica")
-MODULES = ("pyspark_kraft_log.py", "pyspark_kraft_replica.py", "pyspark_kraft_snapshot.py")
+MODULES = (
+    "pyspark_kraft_captures.py",
+    "pyspark_kraft_log.py",
+    "pyspark_kraft_replica.py",
+    "pyspark_kraft_snapshot.py",
+)
 DATA_FILES = (
     "conf/kraftlake.toml",
     "conf/log4j2.properties",

@@ -18,7 +18,12 @@ from pathlib import Path
 
 REPOSITORY = Path(__file__).parents[2]
 PACKAGES = ("replica", "pipelines", "jobs", "kraftlake")
-MODULES = ("pyspark_kraft_log.py", "pyspark_kraft_snapshot.py", "pyspark_kraft_replica.py")
+MODULES = (
+    "pyspark_kraft_captures.py",
+    "pyspark_kraft_log.py",
+    "pyspark_kraft_replica.py",
+    "pyspark_kraft_snapshot.py",
+)
 """By which Spark finds the formats of the data sources."""
 _INPUTS = (*PACKAGES, *MODULES, "conf", "pyproject.toml", "README.md", "LICENSE")
 _IGNORED = shutil.ignore_patterns("__pycache__")

@@ -27,8 +27,9 @@ class IngestOptions:
 
     --dry-run lists the replicas, files, bytes and offsets that are new, and decodes no records.
 
-    --follow ingests again whenever a log has changed. After a stop or kill, run the same command
-    again: it continues.
+    --follow ingests again whenever a log has changed, and with --build then builds. After a stop or
+    kill, run the same command again: it continues. With --engine spark it is a stream of Spark,
+    whose checkpoint lies in the lake; so is --available-now, which looks once.
 
     \b
     Examples:
@@ -99,8 +100,6 @@ class IngestOptions:
             raise UsageError("--captured-at and --order are for captures, not for what is followed")
         if self.run_id is not None:
             raise UsageError("--run-id is for one run, and a stream has one for each look")
-        if self.then_build:
-            raise UsageError("--build is for one ingest: run `kraftlake build` beside a stream")
 
     @property
     def is_stream(self) -> bool:

@@ -18,10 +18,14 @@ from pipelines import stayed
 from pipelines.bronze import ingest as rounds
 from pipelines.build import build
 from pipelines.delta import Lake, compacting
+from pipelines.lake.delta_rs import newest_versions
 from pipelines.last_build import FILE_NAME
 from pipelines.runners.local import LocalRunner
 from pipelines.stages.grown import begin_of_runs
+from pipelines.tables import quorum as quorum_tables
+from pipelines.tables import silver
 from pipelines.tables.gold import QUALITY_RESULTS
+from pipelines.tables.of_a_lake import DERIVED
 from replica.simulate.broken import BrokenInvariantError
 from replica.simulate.node import Layout
 from replica.simulate.records import change_leader, create_topic, no_op
@@ -154,3 +158,19 @@ def test_what_has_stayed_ends_where_no_run_goes_on() -> None:
     spans = [(0, 4), (5, 9), (8, 11), (12, 12)]
     kept = pa.table({"base_offset": [b for b, _ in spans], "last_offset": [x for _, x in spans]})
     assert [begin_of_runs(kept, at) for at in (4, 5, 9, 11, 12, 13)] == [0, 5, 5, 5, 12, 13]
+
+
+@pytest.mark.usefixtures("any_size")
+def test_a_table_whose_rows_are_the_same_gets_no_commit(tmp_path: Path) -> None:
+    quorum = ScriptedQuorum("same rows", Layout(voters=3, observers=1))
+    quorum.begin("orders")
+    lake, versions = tmp_path / "lake", []
+    for number in range(2):
+        write_capture(quorum.capture(), str(tmp_path / str(number)))
+        assert ingest(IngestOptions([str(tmp_path / str(number))], Lake(lake))) == 0
+        built(lake)
+        versions.append(newest_versions(Lake(lake), [one.name for one in DERIVED]))
+        quorum.commit(1, no_op())
+    stayed_as_is = {name for name, version in versions[1].items() if versions[0][name] == version}
+    assert {quorum_tables.VOTES.name, quorum_tables.ELECTIONS.name} <= stayed_as_is
+    assert not {quorum_tables.REPLICA_STATUS.name, silver.COMMITTED_LOG.name} & stayed_as_is

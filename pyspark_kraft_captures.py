@@ -1,0 +1,8 @@
+"""By this module Spark finds the format kraft_captures without `kraftlake.register`: it imports
+whatever is called pyspark_* on its path, and registers the DefaultSource of each."""
+
+from __future__ import annotations
+
+from pipelines.sources.kraft_captures import KraftCapturesDataSource as DefaultSource
+
+__all__ = ["DefaultSource"]
