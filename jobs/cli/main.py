@@ -177,7 +177,7 @@ def submitted(
         if job is None:
             return run_command(options)
         engine = getattr(options, "engine", None)
-        if chosen_engine(engine) is Engine.LOCAL:
+        if options.lake is None or chosen_engine(engine) is Engine.LOCAL:
             return job(None, options)
         return job(started_spark(command, options.lake), options)
 

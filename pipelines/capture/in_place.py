@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from pipelines.capture.spool import BytesRead
 from pipelines.object_store import is_uri, opened
@@ -55,9 +56,17 @@ class FileStamp:
 
 def _of_object(uri: str) -> FileStamp:
     with opened(uri) as (store, path), store.open_input_file(path) as file:
-        about = {bytes(key).lower(): value for key, value in (file.metadata() or {}).items()}
-        info = store.get_file_info(path)
-        return FileStamp(file.size(), info.mtime_ns, about.get(b"etag", b"").decode("latin-1"))
+        return FileStamp(file.size(), store.get_file_info(path).mtime_ns, etag_of(file))
+
+
+def etag_of(file: Any) -> str:
+    """The ETag of an open object of pyarrow.fs; "" where the store has none."""
+    about = {_text(key).lower(): _text(value) for key, value in (file.metadata() or {}).items()}
+    return about.get("etag", "")
+
+
+def _text(value: str | bytes) -> str:
+    return value if isinstance(value, str) else value.decode("latin-1")
 
 
 @dataclass(frozen=True, slots=True)

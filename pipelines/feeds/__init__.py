@@ -1,7 +1,7 @@
-"""Feeds: the changes of gold tables, read from Delta without Spark and published.
+"""Feeds: the changes of gold tables, read from Delta and published.
 
 values       the tables that have a feed, what is published, and the progress
-change_feed  a table's changes, version by version
+change_feed  a table's changes, version by version; spark_feed reads them by Spark
 message      a change as key and JSON, and the JSON Schema of that
 publishing   from a feed to a target, continuing where it stopped
 kafka, kafka_topics, files, webhook   the targets

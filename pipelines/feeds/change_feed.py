@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from deltalake import DeltaTable, QueryBuilder
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
-from pipelines.dialects import DATA_FUSION, Sql
+from pipelines.dialects import DATA_FUSION, Dialect, Sql
 from pipelines.feeds.values import Feed, Op, Row, RowChange
 from pipelines.lake.delta_log import refuse_commit_elsewhere
 from pipelines.lake.delta_rs import open_table
@@ -27,11 +27,11 @@ from replica.errors import UnreadableFileError, UsageError
 SLICE_ROWS = 250_000
 """About how many rows of a version are in memory at once: some 200 MB."""
 _BATCH_ROWS = 10_000
-_KIND, _TIME = "_change_type", "_commit_timestamp"
+_KIND, TIME = "_change_type", "_commit_timestamp"
 _BEFORE = ("delete", "update_preimage")
 _GONE = ("invalid table version", "not found", "no such file")
 
-_Read = Callable[[Sequence[str], str | None], pa.Table]
+Read = Callable[[Sequence[str], str | None], pa.Table]
 """A function from columns and an SQL condition to the rows, in any order."""
 
 
@@ -41,6 +41,8 @@ class ChangeFeed:
     Raises UsageError where there is no such table, or another release wrote it, and
     UnreadableFileError where the store refuses. Both name the table.
     """
+
+    dialect = DATA_FUSION
 
     def __init__(self, uri: str, feed: Feed) -> None:
         self.feed = feed
@@ -71,6 +73,11 @@ class ChangeFeed:
 
     def rows(self, version: int) -> Iterator[Row]:
         """All rows of a version, in the feed's order."""
+        names = self.feed.contract.column_names
+        return _ordered(self._content_reader(version), names, self.feed.order, self.dialect)
+
+    def _content_reader(self, version: int) -> Read:
+        """Reads the rows of a version."""
         table = self._opened(version)
 
         def read(columns: Sequence[str], where: Sql | None) -> pa.Table:
@@ -79,12 +86,18 @@ class ChangeFeed:
             builder = QueryBuilder().register("t", table)
             return self._collected(version, lambda: builder.execute(query + condition))
 
-        return _ordered(read, self.feed.contract.column_names, self.feed.order)
+        return read
 
     def changes(self, version: int) -> Iterator[RowChange]:
         """The changes of the version's commit. Raises UnreadableFileError also where it names files
         elsewhere."""
         refuse_commit_elsewhere(self._uri, version)
+        columns = (*self.feed.contract.column_names, _KIND, TIME)
+        rows = _ordered(self._feed_reader(version), columns, self.feed.order, self.dialect)
+        return _paired(rows, self.feed.contract.keys, version)
+
+    def _feed_reader(self, version: int) -> Read:
+        """Reads the rows of the change data feed of a version."""
 
         def read(columns: Sequence[str], where: Sql | None) -> pa.Table:
             return self._collected(
@@ -97,9 +110,7 @@ class ChangeFeed:
                 ),
             )
 
-        columns = (*self.feed.contract.column_names, _KIND, _TIME)
-        rows = _ordered(read, columns, self.feed.order)
-        return _paired(rows, self.feed.contract.keys, version)
+        return read
 
     def _opened(self, version: int | None) -> DeltaTable:
         try:
@@ -137,7 +148,7 @@ def _paired(
     for _, same in groupby(rows, key=itemgetter(*keys)):
         before = after = committed_at = None
         for row in same:
-            kind, committed_at = row.pop(_KIND), row.pop(_TIME)
+            kind, committed_at = row.pop(_KIND), row.pop(TIME)
             if kind in _BEFORE:
                 before = row
             else:
@@ -153,23 +164,25 @@ def _op(before: Row | None, after: Row | None) -> Op:
     return "delete" if after is None else "update"
 
 
-def _ordered(read: _Read, columns: Sequence[str], order: Sequence[str]) -> Iterator[dict[str, Any]]:
+def _ordered(
+    read: Read, columns: Sequence[str], order: Sequence[str], dialect: Dialect
+) -> Iterator[dict[str, Any]]:
     """The rows sorted by `order`, NULL last. They are read in slices of the first column, which
     holds whole numbers."""
-    for where in _slices(read, order[0]):
+    for where in _slices(read, order[0], dialect):
         table = _plain(read(columns, where))
         in_order = table.sort_by([(name, "ascending") for name in order])
         for batch in in_order.to_batches(max_chunksize=_BATCH_ROWS):
             yield from batch.to_pylist()
 
 
-def _slices(read: _Read, column: str) -> Iterator[Sql | None]:
+def _slices(read: Read, column: str, dialect: Dialect) -> Iterator[Sql | None]:
     """SQL conditions that cut the rows, in order, into pieces of about SLICE_ROWS."""
     values = read([column], None).column(column)
     if len(values) <= SLICE_ROWS:
         yield None
         return
-    name, numbers = DATA_FUSION.identifier(column), pc.drop_null(values).combine_chunks()
+    name, numbers = dialect.identifier(column), pc.drop_null(values).combine_chunks()
     in_order = numbers.take(pc.array_sort_indices(numbers))
     bounds = list(dict.fromkeys(in_order[SLICE_ROWS::SLICE_ROWS].to_pylist()))
     for low, high in zip((None, *bounds), (*bounds, None), strict=True):

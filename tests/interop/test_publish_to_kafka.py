@@ -34,7 +34,7 @@ from confluent_kafka.admin import (
 )
 
 from jobs.cli.commands.sharing import PublishOptions
-from jobs.cli.sharing.publish import run as publish_table
+from jobs.publish import run as publish_table
 from pipelines.feeds import kafka_topics
 from pipelines.feeds.kafka import KafkaDestination, KafkaTarget, kafka_target
 from pipelines.feeds.message import json_schema

@@ -12,11 +12,18 @@ from pathlib import Path
 
 import pytest
 
+from jobs import ingest
+from jobs.cli.commands.lake import IngestOptions
+from pipelines.capture import spool
+from pipelines.capture.in_place import ChangedFileError, FileStamp
 from pipelines.capture.look import CaptureOptions
 from pipelines.capture.looks import Looks, look_at
 from pipelines.capture.remote import read_remote, size_of
 from pipelines.capture.spool import Spool
+from pipelines.lake import Lake
+from pipelines.object_store import opened
 from replica.format.file_names import METADATA_FOLDER
+from tests.fuzz.ingest_kills import tables
 from tests.kraftlake_process import REPOSITORY, command_line, kraftlake
 from tests.object_stores.s3_server import S3Server
 from tests.pipelines.growing import large_node
@@ -129,3 +136,30 @@ def test_ranges_of_a_segment_are_read_where_it_lies(bucket: Path, data: Path) ->
     assert size_of(uri) == len(content)
     assert read_remote(uri, 100, 250) == content[100:250]
     assert read_remote(uri, 100, None) == content[100:]
+
+
+def test_directories_in_a_store_are_read_there_by_tasks_and_a_written_object_leaves_its_capture_out(
+    bucket: Path, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for node in ("1", "2", "3", "11"):
+        shutil.copytree(data / LIVE / node, bucket / "shared" / node)
+    uri = f"s3://{bucket.name}/shared"
+    for lake in ("copied", "placed"):
+        (tmp_path / lake).mkdir()
+        (tmp_path / lake / "_redaction.key").write_bytes(b"k" * 32)
+    about = {"captured_at": "2026-11-21T01:00Z"}
+    assert ingest.run(IngestOptions([uri], Lake(tmp_path / "copied"), **about)) == 0
+    with monkeypatch.context() as patch:
+        patch.setattr(spool.Copying, "_copy", lambda *_: pytest.fail("a file was copied"))
+        placed = IngestOptions([uri], Lake(tmp_path / "placed"), shared=True, **about)
+        assert ingest.run(placed) == 0
+    assert tables(tmp_path / "placed") == tables(tmp_path / "copied")
+
+    log = f"{uri}/1/{METADATA_FOLDER}/{LOG}"
+    stamp = FileStamp.of(log)
+    stamp.check(log)
+    content = (data / LIVE / "1" / METADATA_FOLDER / LOG).read_bytes()
+    with opened(log) as (store, path), store.open_output_stream(path) as out:
+        out.write(content + b"\0")  # this server has no ETags
+    with pytest.raises(ChangedFileError):
+        stamp.check(log)

@@ -191,7 +191,7 @@ class RegisterOptions:
         exclusive(given(self, "drop", "client_file"))
 
 
-@command("cli.sharing.publish:run", "Publish a table's changes: Kafka, files, a webhook.")
+@command("publish:run", "Publish a table's changes: Kafka, files, a webhook.")
 class PublishOptions:
     """Publish the changes of a table: to a Kafka topic, to files, or new errors to a webhook.
 

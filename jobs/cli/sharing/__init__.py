@@ -1,1 +1,1 @@
-"""Commands that give what a lake holds to others: report, export, mcp, register, publish."""
+"""Commands that give what a lake holds to others: report, export, mcp, register."""

@@ -288,3 +288,19 @@ def test_a_stamp_tells_that_a_file_was_changed(
     change(file)
     with pytest.raises(ChangedFileError):
         stamp.check(path)
+
+
+class _Object:
+    """An open object, with what a store tells of it as pyarrow gives it."""
+
+    def __init__(self, about: dict[Any, bytes]) -> None:
+        self._about = about
+
+    def metadata(self) -> dict[Any, bytes]:
+        return self._about
+
+
+@pytest.mark.parametrize("key", ["ETag", b"etag"])
+def test_an_object_s_etag_is_part_of_its_stamp(key: str | bytes) -> None:
+    assert in_place.etag_of(_Object({"Content-Length": b"3", key: b'"abc"'})) == '"abc"'
+    assert in_place.etag_of(_Object({"Content-Length": b"3"})) == ""
