@@ -39,6 +39,7 @@ from pipelines.lake.lock import locked
 from pipelines.lake.redaction import keep_to_owner
 from pipelines.lake.schema_version import VERSION, schema_version, write_schema_version
 from pipelines.runners.chosen import Engine, chosen_engine
+from replica.errors import KraftlakeError
 from replica.format.damage import Damage
 
 if TYPE_CHECKING:
@@ -136,6 +137,10 @@ def _bring_in(
     from pipelines.lineage.job_events import job_events
     from pipelines.quality.data_docs import start_great_expectations
 
+    if arguments.follow_s is not None:
+        arguments = replace(arguments, paths=_readable(arguments.paths))
+        if not arguments.paths:
+            return _no_rows()
     lake, paths = arguments.lake, arguments.paths
     with locked(lake, waiting("ingest", lake)):
         check_whole(lake)
@@ -161,6 +166,21 @@ def _bring_in(
     return counts
 
 
+def _readable(paths: Sequence[str]) -> list[str]:
+    """The paths that a follower can read now. A line on stderr names each other one: the follower
+    goes on without it until it is there again."""
+    from pipelines.sources.marks import marks_of
+
+    found = []
+    for path in paths:
+        try:
+            marks_of([path])
+            found.append(path)
+        except KraftlakeError as error:
+            complain(f"ingest: left out of this look: {error}")
+    return found
+
+
 def _runner(stack: ExitStack, spark: SparkSession | None, arguments: IngestOptions) -> Runner:
     return stack.enter_context(runner_of("ingest", arguments.lake, arguments.engine, spark))
 
@@ -169,8 +189,13 @@ def _followed(
     spark: SparkSession | None, arguments: IngestOptions, bring_in: _BringIn
 ) -> dict[str, int]:
     """Brings in what is new whenever a log has changed, until SIGTERM or Ctrl-C; with
-    --available-now once. Gives the sums of the rows."""
+    --available-now once. Gives the sums of the rows. Raises KraftlakeError where a path to be
+    followed can't be read at the start."""
+    from pipelines.sources.marks import marks_of
+
     total, lake = Counter(_no_rows()), arguments.lake
+    if arguments.follow_s is not None:
+        marks_of(arguments.paths)  # a path that is wrong from the start is no disk that comes back
 
     def work(batch: Transaction | None = None) -> None:
         if batch is None or not _holds(lake, batch):

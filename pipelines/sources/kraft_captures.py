@@ -3,7 +3,8 @@
     spark.readStream.format("kraft_captures").load("/captures")
 
 A stream's micro-batch has a row for each directory whose log is new, or has changed, or has gone
-since the micro-batch before. A read without a stream has a row for each directory. The rows say
+since the micro-batch before. A path that can't be read has a row of its own, as of a log that is
+gone, and the stream goes on. A read without a stream has a row for each directory. The rows say
 that there is something to ingest, and not what: `jobs/follow.py` ingests what they point to.
 
 Columns
@@ -41,7 +42,7 @@ from pyspark.sql.types import StructField, StructType
 
 from pipelines.object_store import is_uri, shown_uri
 from pipelines.sources.failures import one_line
-from pipelines.sources.marks import Mark, marks_of
+from pipelines.sources.marks import Mark, marks_of, marks_while_there
 from pipelines.sources.owners import folder_of
 from pipelines.tables.contract import data_type
 from replica.errors import UsageError
@@ -85,8 +86,12 @@ def paths_in(options: Mapping[str, str]) -> list[str]:
 
 def states_of(paths: list[str]) -> dict[str, State]:
     """The state of each directory with a log. Raises UsageError and UnreadableFileError."""
+    return _states(marks_of(paths))
+
+
+def _states(found: Mapping[str, Mark]) -> dict[str, State]:
     files: dict[str, list[tuple[str, Mark]]] = {}
-    for file, mark in sorted(marks_of(paths).items()):
+    for file, mark in sorted(found.items()):
         directory = shown_uri(folder_of(file)) if is_uri(file) else folder_of(file)
         files.setdefault(directory, []).append((file, mark))
     return {directory: _state(marks) for directory, marks in files.items()}
@@ -146,8 +151,14 @@ class CapturesStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Does nothing, because the reader keeps no state."""
 
     def _now(self) -> Offset:
-        with one_line():
-            return {name: [*state] for name, state in states_of(self.paths).items()}
+        now: Offset = {}
+        for path in self.paths:
+            found = marks_while_there(path)
+            if found is None:
+                now[shown_uri(path) if is_uri(path) else path] = [*_GONE]
+            else:
+                now |= {name: [*state] for name, state in _states(found).items()}
+        return now
 
 
 class KraftCapturesDataSource(DataSource):

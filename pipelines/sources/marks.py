@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pipelines.object_store import is_uri
 from pipelines.sources.files import SourceFile, log_files
 from pipelines.sources.ranges import size_of_file
-from replica.errors import UnreadableFileError
+from replica.errors import KraftlakeError, UnreadableFileError
 
 Mark = tuple[int, ...]
 """The state of a log's file: its size in bytes and, where the system gives them, its inode and the
@@ -20,6 +20,15 @@ def marks_of(paths: Sequence[str]) -> Mapping[str, Mark]:
     Raises UsageError and UnreadableFileError."""
     found = {file.path: _mark_of(file) for path in paths for file in log_files(path)}
     return {path: mark for path, mark in found.items() if mark is not None}
+
+
+def marks_while_there(path: str) -> Mapping[str, Mark] | None:
+    """What marks_of gives for one path. None where nothing can be read there: a follower waits for
+    a disk that was unmounted or a store that can't be reached."""
+    try:
+        return marks_of([path])
+    except KraftlakeError:
+        return None
 
 
 def _mark_of(file: SourceFile) -> Mark | None:

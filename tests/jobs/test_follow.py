@@ -171,6 +171,29 @@ def test_a_stream_ends_when_it_is_told_to(
     assert captures_in(lake) == 4
 
 
+@pytest.mark.slow
+def test_a_stream_goes_on_without_a_directory_that_vanishes(
+    spark: SparkSession, data: Path, nodes: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lake = tmp_path / "lake"
+    timer = threading.Thread(target=_lose_one_change_and_stop, args=(data, nodes, lake))
+    timer.start()
+    asked = IngestOptions([str(nodes / node) for node in NODES], Lake(lake), follow_s=0.5)
+    assert follow.main(spark, asked) == 0
+    timer.join()
+    assert captures_in(lake) == 3
+    assert f"ingest: left out of this look: {nodes / '1'}" in capsys.readouterr().err
+
+
+def _lose_one_change_and_stop(data: Path, nodes: Path, lake: Path) -> None:
+    wait_for_captures(lake, 2)
+    (nodes / "1").rename(nodes.with_name("away"))
+    time.sleep(2)
+    shutil.copytree(data / "kafka-3.7.2-static" / "final" / "2", nodes / "2", dirs_exist_ok=True)
+    wait_for_captures(lake, 3)
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
 def _change_and_stop(data: Path, nodes: Path, lake: Path) -> None:
     wait_for_captures(lake, 2)
     put(data, "final", nodes)

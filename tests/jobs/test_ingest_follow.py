@@ -78,6 +78,12 @@ def test_a_log_that_grew_came_went_or_was_replaced_is_ingested_again(log: Path) 
         log.write_bytes(b"one batch")
 
 
+def test_a_path_that_vanishes_and_comes_back_does_not_end_the_follower(log: Path) -> None:
+    folder, away = log.parent, log.parent.with_name("away")
+    changes = [lambda: folder.rename(away), lambda: None, lambda: away.rename(folder)]
+    assert looks_after([folder], *changes) == 3
+
+
 def test_records_written_during_an_ingest_are_left_to_the_next_one(log: Path) -> None:
     stop, calls = threading.Event(), []
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 
-from pipelines.sources.marks import Mark, marks_of
+from pipelines.sources.marks import Mark, marks_while_there
 
 
 def follow(
@@ -14,13 +14,13 @@ def follow(
     """Call `ingest` at once, and again whenever a .log file at or below the paths has come, gone or
     changed since the last call began, until `stop` is set.
 
-    every_s: seconds between looks at the files. Raises UsageError or UnreadableFileError from a
-    look, and whatever `ingest` raises.
+    every_s: seconds between looks at the files. A path that can't be read for a while counts as
+    changed when it goes and when it is back. Raises whatever `ingest` raises.
     """
-    seen: Mapping[str, Mark] | None = None
+    seen: Mapping[str, Mapping[str, Mark] | None] | None = None
     while not stop.is_set():
         # Taken before the ingest: what is written during it is for the next one.
-        now = marks_of(paths)
+        now = {path: marks_while_there(path) for path in paths}
         if now != seen:
             ingest()
             seen = now
