@@ -1,14 +1,15 @@
 """Ingests the captures of an interval into the lake: one Spark application for all clusters.
 
-The job divides the captures among Spark's executors. It stores them in the order of their times,
-and what was captured together as one round, so the lake is the same as after an ingest of each. A
-backfill ingests the captures of its intervals in any order, and the lake places each by its time.
-Directories of running nodes have no past, so a backfill leaves them out.
+The job stores the captures one after another in the order of their times, and Spark's executors
+share the files of each, so the lake is the same as after an ingest of each. A backfill ingests the
+captures of its intervals in any order, and the lake places each by its time. Directories of running
+nodes have no past, so a backfill leaves them out.
 """
 
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -19,6 +20,7 @@ from airflow.sdk import DAG, ObjectStoragePath, Param, task
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 from kraftlake_jobs import KraftlakeJob, dag_defaults, job_run_id
 
+_LOG = logging.getLogger(__name__)
 _PARAMS = {
     "cluster": Param(None, type=["null", "string"], description="Only this cluster."),
     "reach_minutes": Param(
@@ -48,12 +50,21 @@ def captures(**context: Any) -> list[str]:
     for name, source in clusters.items():
         if wanted in (None, name):
             paths += captured_between(source.get("captures"), start, end)
-            if source.get("replicas") and run.run_type != "backfill":
-                paths += source["replicas"]
+            if run.run_type != "backfill":
+                paths += those_there(name, source.get("replicas", []))
     if not paths:
         raise AirflowSkipException("no capture in this interval")
     run_id = job_run_id(run, "ingest", *paths)
     return ["--lake", settings.lake(), "--accept-damage", "--run-id", run_id, *paths]
+
+
+def those_there(cluster: str, replicas: list[str]) -> Iterator[str]:
+    """The directories that can be found now: one that is gone must not stop the other clusters."""
+    for path in replicas:
+        if _place(path).exists():
+            yield path
+        else:
+            _LOG.warning("%s: %s: no such directory: left out of this run", cluster, path)
 
 
 def captured_between(archive: str | None, start: datetime, end: datetime) -> Iterator[str]:
@@ -61,13 +72,16 @@ def captured_between(archive: str | None, start: datetime, end: datetime) -> Ite
     first."""
     if archive is None:
         return
-    root = ObjectStoragePath(archive) if "://" in archive else Path(archive)
     found = []
-    for folder in root.iterdir():
+    for folder in _place(archive).iterdir():
         about = folder / "capture.json"
         if about.exists() and start <= (captured_at := _captured_at(about)) < end:
             found.append((captured_at, f"{archive.rstrip('/')}/{folder.name}"))
     yield from (path for _, path in sorted(found))
+
+
+def _place(path: str) -> Any:
+    return ObjectStoragePath(path) if "://" in path else Path(path)
 
 
 def _captured_at(about: Any) -> datetime:

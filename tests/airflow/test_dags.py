@@ -54,7 +54,10 @@ def archive(airflow: Airflow) -> Path:
 
 
 def _clusters(archive: Path) -> dict[str, str]:
-    replicas = [str(archive.parent / "nodes" / name) for name in ("1", "2")]
+    nodes = [archive.parent / "nodes" / name for name in ("1", "2", "gone")]
+    for node in nodes[:2]:
+        node.mkdir(parents=True, exist_ok=True)
+    replicas = list(map(str, nodes))
     clusters = {"orders": {"captures": str(archive)}, "billing": {"replicas": replicas}}
     return {"AIRFLOW_VAR_KRAFTLAKE_CLUSTERS": json.dumps(clusters)}
 
