@@ -30,7 +30,7 @@ def test_an_environment_that_a_link_leads_to_is_not_emptied(
     (checkout / "pyproject.toml").touch()
     (checkout / name).symlink_to(other)
 
-    words = ["make", "-f", str(MAKEFILE), target]
+    words = ["make", "--no-print-directory", "-f", str(MAKEFILE), target]
     ended = subprocess.run(words, cwd=checkout, capture_output=True, text=True, timeout=60)
 
     assert ended.returncode != 0
