@@ -120,7 +120,8 @@ def _has_changed(lake: Lake) -> bool:
 
 
 def _build_if_free(spark: SparkSession | None, arguments: BuildOptions) -> None:
-    """Build, if no other writer is at work; otherwise the next look builds."""
+    """Build the lake. While another writer is at work, nothing is built, and the next look tries
+    again."""
     try:
         counts = bring_up_to_date(spark, arguments)
     except KraftlakeError as error:

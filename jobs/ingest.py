@@ -65,7 +65,7 @@ def main(spark: SparkSession | None, arguments: IngestOptions) -> int:
     where a row of bronze.damage was written, or where a dry run finds a damaged place without
     decoding. Raises KraftlakeError.
     """
-    lake, is_shown = arguments.lake, not arguments.json_output
+    lake, json_output = arguments.lake, arguments.json_output
     hiding = Hiding.of(arguments)
     captures = _captures(arguments)
     refuse_foreign(lake)
@@ -73,27 +73,21 @@ def main(spark: SparkSession | None, arguments: IngestOptions) -> int:
     if arguments.dry_run:
         return _dry_run(spark, arguments, captures, hiding)
     check_writable(lake, ("bronze",))
-    progress = CommandProgress("ingest", is_shown=is_shown)
+    progress = CommandProgress("ingest", is_shown=not json_output)
     bring_in = partial(_bring_in, spark, arguments, captures, hiding, progress)
     with interruptible("ingest", lambda: _AGAIN):
-        if arguments.is_stream:
-            if spark is None and chosen_engine(arguments.engine) is Engine.SPARK:
-                spark = started_spark("ingest", lake)
-            counts = _followed(spark, arguments, bring_in)
-        else:
-            counts = bring_in(None)
+        counts = _followed(spark, arguments, bring_in) if arguments.is_stream else bring_in(None)
     is_damaged = counts["bronze.damage"] > 0 and not arguments.accept_damage
-    if arguments.then_build and not arguments.is_stream:
-        progress = CommandProgress("build", is_shown=is_shown)
-        counts |= build.bring_up_to_date(
-            spark, BuildOptions(lake, engine=arguments.engine), progress
-        )
-    write_counts(counts, json_output=arguments.json_output)
     if arguments.is_stream:
-        return int(is_damaged)
-    if arguments.then_build:
-        build.tell_next(progress, lake)
+        write_counts(counts, json_output=json_output)
+    elif arguments.then_build:
+        of_build = CommandProgress("build", is_shown=not json_output)
+        asked = BuildOptions(lake, engine=arguments.engine)
+        counts |= build.bring_up_to_date(spark, asked, of_build)
+        write_counts(counts, json_output=json_output)
+        build.tell_next(of_build, lake)
     else:
+        write_counts(counts, json_output=json_output)
         progress.end(lake.command("build"))
     return int(is_damaged)
 
@@ -115,7 +109,8 @@ def fill(paths: Sequence[str], lake: Lake, order: str | None = None) -> None:
 
 
 def _captures(arguments: IngestOptions) -> CaptureOptions:
-    """What the user says about the captures. Raises UsageError."""
+    """The options that say when the captures were made, in which order, and of which replica.
+    Raises UsageError."""
     return CaptureOptions(
         captured_at=capture_moment_of("--captured-at", arguments.captured_at),
         order=names_in(arguments.order),
@@ -194,6 +189,8 @@ def _followed(
     from pipelines.sources.marks import marks_of
 
     total, lake = Counter(_no_rows()), arguments.lake
+    if spark is None and chosen_engine(arguments.engine) is Engine.SPARK:
+        spark = started_spark("ingest", lake)
     if arguments.follow_s is not None:
         marks_of(arguments.paths)  # a path that is wrong from the start is no disk that comes back
 

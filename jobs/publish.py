@@ -45,7 +45,7 @@ def main(spark: SparkSession | None, arguments: PublishOptions) -> int:
     this process. The messages leave from this process, in order. Returns 0 when everything was
     published, or --follow was interrupted. Raises KraftlakeError.
     """
-    from pipelines.delta.failures import told as failures_told
+    from pipelines.delta.failures import told
 
     table, lake = arguments.table, arguments.lake
     known = _feed(table)
@@ -61,20 +61,20 @@ def main(spark: SparkSession | None, arguments: PublishOptions) -> int:
         raise UsageError(f"--from {arguments.start}: expected {' or '.join(_STARTS)}")
     if arguments.follow:  # SIGTERM, by which a service manager ends it, counts like Ctrl-C.
         signal.signal(signal.SIGTERM, signal.default_int_handler)
-    told = _VersionLines(table, arguments.json_output)
+    lines = _VersionLines(table, arguments.json_output)
     wait = (lambda: time.sleep(arguments.interval_s)) if arguments.follow else None
     writes, run_id = _written(arguments), arguments.run_id
     try:
         with (
-            failures_told(lake),
+            told(lake),
             _target(feed, arguments) as target,
             job_events("publish", lake, complain, tables=table, writes=writes, run_id=run_id),
         ):
-            publish(feed, target, told, start=start, restart=arguments.restart, wait=wait)
+            publish(feed, target, lines, start=start, restart=arguments.restart, wait=wait)
     except KeyboardInterrupt:
         if not arguments.follow:
             raise
-    complain(f"publish: {counted(told.total, 'change')} of {table} published")
+    complain(f"publish: {counted(lines.total, 'change')} of {table} published")
     return 0
 
 

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from replica.errors import UsageError
+from replica.errors import BusyError, UsageError
 from replica.format import meta_properties
 from replica.format.file_names import is_metadata_folder
 
 _OF_THE_DISK = ("lost+found",)
 """A name in the root of every new ext4 file system."""
+
+
+def hold(handle: int, busy: str) -> None:
+    """Locks an open file or folder. The system frees the lock when the handle is closed, also by
+    the end of a killed process. Raises BusyError with the text `busy` where another process holds
+    the lock, and OSError where the file system has no locks."""
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        raise BusyError(busy) from error
 
 
 def refuse_foreign_names(

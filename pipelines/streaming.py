@@ -67,9 +67,7 @@ def follow_captures(
     try:
         _wait(query, stop)
     except StreamingQueryException:
-        if batches.error is not None:
-            raise batches.error from None
-        if not stop.is_set():
+        if batches.error is None and not stop.is_set():
             raise
     finally:
         stop.set()

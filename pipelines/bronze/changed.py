@@ -8,7 +8,8 @@ from replica.format.damage import Damage, DamageKind
 
 
 def changed_since(one: Captured) -> ChangedFileError | None:
-    """Runs in a task: why a file of the look isn't what it was; None where all are."""
+    """Says why a file differs from what the look found; None where no file does. It runs in a
+    task."""
     files = one.look.copies
     try:
         if isinstance(files, InPlace):

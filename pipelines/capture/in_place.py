@@ -1,4 +1,5 @@
-"""Files that tasks read where they lie: nobody writes to them between the look and the last task.
+"""Tasks read these files where the files lie. Nobody may write to a file between the look at it and
+the last task that reads it.
 
 A stamp shows afterwards whether somebody did. It is taken before a file is looked at, and compared
 once its bytes have been read, so what was read in between is the file of the look.

@@ -7,7 +7,6 @@ written: its name makes sure that it exists once only. A webhook's progress is s
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import re
@@ -17,9 +16,8 @@ from pathlib import Path
 
 from pipelines.feeds import message
 from pipelines.feeds.values import Feed, FeedPosition, FeedProgress, RowChange
-from pipelines.own_folder import names_in, refuse_foreign_names
+from pipelines.own_folder import hold, names_in, refuse_foreign_names
 from replica.errors import (
-    BusyError,
     DataError,
     UnreadableFileError,
     UnwritableFileError,
@@ -139,12 +137,7 @@ def locked(path: Path) -> Iterator[None]:
     with writing(str(path)):
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
     try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise BusyError(
-                f"{path}: another kraftlake publish runs with it; end it, or wait for its end"
-            ) from error
+        hold(handle, f"{path}: another kraftlake publish runs with it; end it, or wait for its end")
         yield
     finally:
         os.close(handle)

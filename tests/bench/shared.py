@@ -36,8 +36,8 @@ tell = partial(print, file=sys.stderr)
 
 @dataclass(frozen=True, slots=True)
 class Ingest:
-    """Of an ingest: seconds by the clock, seconds of CPU of the driver's Python, of the Python
-    workers and of the JVM, and the driver's peak of resident bytes."""
+    """What an ingest took: seconds by the clock; seconds of CPU of the driver's Python, of the
+    Python workers and of the JVM; and the driver's peak of resident bytes."""
 
     seconds: float
     driver_s: float

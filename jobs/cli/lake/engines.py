@@ -36,8 +36,9 @@ def stage_runs() -> Iterator[list[StageRun]]:
 def runner_of(
     job: str, lake: Lake, option: str | None, spark: SparkSession | None = None
 ) -> Iterator[Runner]:
-    """The runner of a session. Without a session it is the one that the option --engine, the
-    variable KRAFTLAKE_ENGINE or spark-submit asks for. A line on stderr names it.
+    """Opens the runner of a job's stages; a line on stderr names it. The executors of `spark` run
+    the stages. Where `spark` is None, the option --engine, the variable KRAFTLAKE_ENGINE or
+    spark-submit says which engine does.
 
     Raises UsageError for another engine, and where Spark can't start.
     """

@@ -1,15 +1,15 @@
-"""The place where an export is written before it takes the place of -o."""
+"""An export is written to a draft first. The finished draft replaces the file or folder of -o."""
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from replica.errors import BusyError, UsageError
+from pipelines.own_folder import hold
+from replica.errors import UsageError
 
 _NO_LINK = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 
@@ -53,12 +53,7 @@ def _held(folder: Path) -> Iterator[None]:
         except FileNotFoundError:  # Its holder has just ended.
             continue
         try:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError as error:
-                raise BusyError(
-                    f"{folder}: another kraftlake export writes there; wait for its end"
-                ) from error
+            hold(handle, f"{folder}: another kraftlake export writes there; wait for its end")
             if _is_at(handle, folder):
                 yield
                 return
