@@ -59,7 +59,7 @@ class KnownVoter:
         return self.held_end is not None and offset < self.held_end
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, order=True)
 class LogConflict:
     """Two replicas whose logs Raft never leaves (see Relation.CONFLICT). offset: the first offset
     at which they conflict."""
@@ -167,9 +167,11 @@ def known_quorum(
         proven_end,
         max(proven_end, min(possible, newest.end_offset)),
         tuple(
-            LogConflict(a, b, compared.conflict_offset)
-            for (a, b), compared in group.pairs.items()
-            if compared.conflict_offset is not None
+            sorted(
+                LogConflict(min(a, b), max(a, b), compared.conflict_offset)
+                for (a, b), compared in group.pairs.items()
+                if compared.conflict_offset is not None
+            )
         ),
         commitment.contested,
         frozenset(log.key for log in logs if log.key not in doubts),
