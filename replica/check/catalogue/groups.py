@@ -96,8 +96,8 @@ STALE_VOTER = warning(
     "restored from an older copy, or copied before the others.",
     "Lets such a voter vote a second time in that epoch, so that two leaders of it are possible, "
     "and committed records may be discarded.",
-    "If the directory was restored, don't start the node with it: empty the disk, and let the node "
-    "join anew (`kraftlake recover --plan`). If it was copied before the others, copy all again.",
+    "If the directory was restored, leave the node stopped and let it join anew with an empty one "
+    "(`kraftlake recover --plan` says how). If it was copied before the others, copy all again.",
     ("KIP-595", "KIP-853", "etcd-io/etcd#13766"),
 )
 
