@@ -187,6 +187,12 @@ def lakes_of(all_given: Sequence[Given], folder: Path) -> dict[str, InLake]:
     order = ",".join(sorted(rounds)) if len(rounds) > 1 else None
     ingest(IngestOptions([str(folder / "captures")], lake, order=order, accept_damage=True))
     assert build(BuildOptions(lake)) == 0
+    return read_lake(folder / "lake")
+
+
+def read_lake(path: Path) -> dict[str, InLake]:
+    """Tables and report of each cluster in a lake, by the cluster's id."""
+    lake = Lake(path)
     by_cluster: dict[str, dict[str, list[Row]]] = {}
     for contract in GOLD:
         for row in named_rows(lake, f"SELECT * FROM {contract.name}"):

@@ -99,7 +99,7 @@ def divergence_points_are_those_of_diff(answers: Answers) -> Iterator[str]:
     """The table and the command compare the same two logs."""
     for row in _latest(answers, "gold.divergence_points"):
         keys = (row["node_a"], row["directory_a"]), (row["node_b"], row["directory_b"])
-        logs = {tuple(one.key): one for one in answers.group.logs}
+        logs = {(one.key.node_id, one.key.directory_id): one for one in answers.group.logs}
         if not all(key in logs for key in keys):
             yield f"the lake has replicas {keys}, the directories {sorted(logs)}"
             continue

@@ -12,7 +12,7 @@ from random import Random
 from replica.format.file_names import METADATA_FOLDER
 from replica.simulate.node_files import Files
 from replica.simulate.scenarios.library import SCENARIOS_BY_NAME
-from tests.contradictions.truth import CapturedRun, Truth, captured_run
+from tests.contradictions.truth import Truth, captured_run
 
 DATA = Path(__file__).parents[1] / "data"
 RECORDED = ("kafka-3.7.2-static", "kafka-4.1.1-dynamic", "kafka-4.4.0-dynamic")
@@ -52,17 +52,16 @@ def scenario(name: str) -> Given:
     return Given(name, capture.cluster_id, {"0-told": capture.files})
 
 
-@cache
 def seed(number: int) -> Given:
-    run = _run(number)
+    run = captured_run(number)
     first, second = run.captures
     looks = {"0-first": first.files, "1-second": second.files}
     return Given(f"seed-{number}", second.cluster_id, looks, run.truth)
 
 
-def seed_with_lost_disks(number: int) -> Given:
+def seed_with_lost_disks(whole: Given, number: int) -> Given:
     """The newest look of a seed, without one or more of its nodes."""
-    whole, draws = seed(number), Random(f"lost disks of {number}")
+    draws = Random(f"lost disks of {number}")
     nodes = sorted(whole.newest)
     left = sorted(draws.sample(nodes, draws.randrange(1, len(nodes))))
     looks = {"1-second": {node_id: whole.newest[node_id] for node_id in left}}
@@ -70,10 +69,10 @@ def seed_with_lost_disks(number: int) -> Given:
     return Given(named, whole.cluster_id, looks, whole.truth, is_whole=False)
 
 
-def seed_with_old_disk(number: int) -> Given | None:
+def seed_with_old_disk(whole: Given, number: int) -> Given | None:
     """The newest look of a seed, but one voter's disk is as it was at the first look, as after a
     restore from a backup. None where that is the same disk, or another one."""
-    whole, draws = seed(number), Random(f"old disk of {number}")
+    draws = Random(f"old disk of {number}")
     first = whole.looks["0-first"]
     node_id = draws.choice(sorted(first))
     old, new = first[node_id], whole.newest[node_id]
@@ -82,11 +81,6 @@ def seed_with_old_disk(number: int) -> Given | None:
     looks = {"1-second": {**whole.newest, node_id: old}}
     named = f"{whole.name}-old-{node_id}"
     return Given(named, whole.cluster_id, looks, whole.truth, is_whole=False)
-
-
-@cache
-def _run(number: int) -> CapturedRun:
-    return captured_run(number)
 
 
 def _on_disk(folder: Path) -> dict[int, Files]:

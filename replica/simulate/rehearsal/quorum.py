@@ -229,6 +229,7 @@ class RehearsedQuorum:
             local,
             static_voters=captured.static_voters,
             bootstrap_ids=tuple(-10 - voter_id for voter_id in captured.voters.ids),
+            removed_voter_stands=False,
         )
         disk = new_disk(random)
         put_files(disk, {} if node is None else node.files)
