@@ -198,7 +198,7 @@ def no_snapshot_of_a_quorum_that_works_is_invalid(answers: Answers, truth: Truth
     for member in answers.judged.members:
         for one in member.verdicts:
             if str(one.validity) == "invalid":
-                yield f"node {member.examined.owner.node_id}: {one.snapshot.id}: {one.broken}"
+                yield f"node {member.examined.owner.node_id}: {one.id}: {one.broken}"
 
 
 def high_watermarks_are_not_above_what_was_committed(

@@ -63,7 +63,7 @@ class Rehearsed:
     reasons: tuple[str, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Answers:
     """The answers about the newest look at one cluster.
 

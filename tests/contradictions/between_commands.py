@@ -348,9 +348,9 @@ def snapshots_have_one_verdict(answers: Answers) -> Iterator[str]:
     }
     for member in answers.judged.members:
         for one in member.verdicts:
-            if one.snapshot.id is None:
+            if one.id is None:
                 continue
-            key = (member.examined.owner.node_id, one.snapshot.id.offset, one.snapshot.id.epoch)
+            key = (member.examined.owner.node_id, one.id.offset, one.id.epoch)
             if key in held and held[key] != str(one.validity):
                 yield f"snapshot {key} is {one.validity} by check, {held[key]} in the lake"
 
