@@ -268,6 +268,12 @@ class _Run(Simulation):
                 return
         super().step(node, event)
 
+    def _post(self, sender: int, receiver: int, boot: int, message: Input) -> None:
+        """Send a message. An older log may name voters that the newest one doesn't, and of which no
+        directory is here: what is sent to them gets lost."""
+        if receiver in self.nodes:
+            super()._post(sender, receiver, boot, message)
+
     def _start(self, node: SimulatedMachine) -> None:
         try:
             super()._start(node)
