@@ -1,12 +1,13 @@
-"""Rules by which the answers about a simulated cluster agree with what the simulator knows: each is a
-function from all answers and the truth to what is wrong, a sentence each."""
+"""Rules by which the answers about a simulated cluster agree with what the simulator knows: each is
+a function from all answers and the truth to what is wrong, a sentence each."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from replica.check.catalogue import groups
+from replica.check.catalogue import files, groups
 from replica.history.commitment import EntryCommitment
+from replica.history.known_quorum import VoterDoubt
 from replica.history.ranges import Ranges
 from replica.history.recovery import RecoveryDecision
 from replica.severity import Severity
@@ -19,7 +20,8 @@ TruthRule = Callable[[Answers, Truth], Iterator[str]]
 
 
 def what_is_proven_was_committed(answers: Answers, truth: Truth) -> Iterator[str]:
-    """Raft keeps what a majority holds: an entry that is proven is in the log when all has healed."""
+    """Raft keeps what a majority holds: an entry that is proven is in the log when all has
+    healed."""
     committed = set(truth.committed.values())
     for key, entry in _with_verdict(answers, EntryCommitment.PROVEN):
         if entry not in committed:
@@ -34,12 +36,15 @@ def what_is_superseded_was_never_committed(answers: Answers, truth: Truth) -> It
             yield f"{entry} of node {key.node_id} is superseded, and was committed"
 
 
-def a_safe_plan_goes_on_with_all_that_was_committed(answers: Answers, truth: Truth) -> Iterator[str]:
+def a_safe_plan_goes_on_with_all_that_was_committed(
+    answers: Answers, truth: Truth
+) -> Iterator[str]:
     """That is what "safe" means."""
     if answers.plan.answer is RecoveryDecision.SAFE:
         lacking = truth.lacks(answers.plan.winner)
         if lacking:
-            yield f"node {answers.plan.winner.key.node_id} is safe, and lacks {len(lacking)}: {lacking[0]}"
+            node_id = answers.plan.winner.key.node_id
+            yield f"node {node_id} is safe, and lacks {len(lacking)}: {lacking[0]}"
 
 
 def no_record_of_which_a_safe_plan_says_never_committed_was(
@@ -52,7 +57,32 @@ def no_record_of_which_a_safe_plan_says_never_committed_was(
     for standing in answers.plan.ranking[1:]:
         for batch in standing.log.batches:
             if _touches(standing.at_risk, batch) and entry_of(batch) in committed:
-                yield f"node {standing.log.key.node_id} loses {entry_of(batch)}, which was committed"
+                yield f"node {standing.log.key.node_id} loses committed {entry_of(batch)}"
+
+
+def what_cannot_have_been_committed_was_not(answers: Answers, truth: Truth) -> Iterator[str]:
+    """Above the end of what may be committed, a person may let records go."""
+    quorum = None if answers.health is None or answers.health.cluster is None else (
+        answers.health.cluster.quorum
+    )  # fmt: skip
+    if quorum is None:
+        return
+    committed = set(truth.committed_then.values())
+    for log_of in answers.group.logs:
+        for batch in log_of.batches:
+            above = batch.base_offset >= quorum.possible_end
+            if log_of.key == quorum.newest and above and entry_of(batch) in committed:
+                yield f"{entry_of(batch)} was committed, possible was {quorum.possible_end}"
+
+
+def no_disk_that_was_never_changed_is_called_stale(answers: Answers, truth: Truth) -> Iterator[str]:
+    """A voter that no majority may count makes a quorum that works look lost."""
+    quorum = None if answers.health is None or answers.health.cluster is None else (
+        answers.health.cluster.quorum
+    )  # fmt: skip
+    if quorum is not None and answers.given.is_whole:
+        for voter in quorum.in_doubt(VoterDoubt.STALE, VoterDoubt.UNREADABLE):
+            yield f"{voter}"
 
 
 def no_run_that_is_safe_loses_what_was_committed(answers: Answers, truth: Truth) -> Iterator[str]:
@@ -82,6 +112,10 @@ def nothing_committed_is_called_lost(answers: Answers, truth: Truth) -> Iterator
         for found in rehearsal.found:
             if found.outcome.committed_lost:
                 yield f"{command} loses {found.outcome.committed_lost}, seed {found.seeds[0]}"
+
+
+def no_table_says_that_committed_records_were_lost(answers: Answers, truth: Truth) -> Iterator[str]:
+    """Nor does the report, which is made of the tables."""
     if answers.in_lake is not None:
         for table in ("gold.truncations", "gold.divergence_points"):
             for row in answers.in_lake.tables.get(table, ()):
@@ -92,7 +126,15 @@ def nothing_committed_is_called_lost(answers: Answers, truth: Truth) -> Iterator
                 yield f"report: {loss.committed} committed records lost from {loss.first}"
 
 
-_EXPECTED = frozenset({groups.LOG_DIVERGENCE.id})
+_EXPECTED = frozenset(
+    rule.id
+    for rule in (
+        groups.LOG_DIVERGENCE,  # a leader without a majority has written on
+        files.VOTER_DIRECTORY_ID,  # a voter's disk was wiped
+        files.INDEX_BROKEN,  # a power cut tears an index too, and it is rebuilt at the next start
+        files.INDEX_MISMATCH,
+    )
+)
 
 
 def files_of_a_quorum_that_works_are_not_called_broken(
@@ -102,7 +144,11 @@ def files_of_a_quorum_that_works_are_not_called_broken(
     if not answers.given.is_whole:
         return
     named = [
-        *((str(m.examined.owner.node_id), one) for m in answers.judged.members for one in m.findings),
+        *(
+            (str(m.examined.owner.node_id), one)
+            for m in answers.judged.members
+            for one in m.findings
+        ),
         *(("all", one) for one in answers.judged.findings),
     ]
     for who, one in named:
@@ -129,8 +175,8 @@ def who_led_an_epoch_led_it(answers: Answers, truth: Truth) -> Iterator[str]:
 
 
 def no_cause_of_an_election_is_untrue(answers: Answers, truth: Truth) -> Iterator[str]:
-    """Better to say that a cause isn't known. Only what a log can show may be said: that a process had
-    ended, if it had; that a leader resigned, if it did."""
+    """Better to say that a cause isn't known. Only what a log can show may be said: that a process
+    had ended, if it had; that a leader resigned, if it did."""
     for event in answers.events:
         if event.event != "election" or event.cause is None:
             continue
@@ -138,10 +184,14 @@ def no_cause_of_an_election_is_untrue(answers: Answers, truth: Truth) -> Iterato
         if not before:
             continue
         former = max(before, key=lambda one: one.epoch)
-        began = truth.reigns[event.leader_epoch].began_ms if event.leader_epoch in truth.reigns else 0
+        began = (
+            truth.reigns[event.leader_epoch].began_ms if event.leader_epoch in truth.reigns else 0
+        )
         ended = former.ended if former.ended_ms is not None and former.ended_ms <= began else None
         cause = ElectionCause(event.cause)
-        told = f"epoch {event.leader_epoch}: {event.cause} ({event.detail}), in truth {former} {ended}"
+        told = (
+            f"epoch {event.leader_epoch}: {event.cause} ({event.detail}), in truth {former} {ended}"
+        )
         restarted = any(
             former.began_ms < at <= began + 60_000 and node == former.leader.node_id
             for at, node in truth.starts
@@ -150,9 +200,9 @@ def no_cause_of_an_election_is_untrue(answers: Answers, truth: Truth) -> Iterato
             yield told
         if cause is ElectionCause.RESIGNED and ended is not End.RESIGNED:
             yield told
-        if cause is ElectionCause.FIRST and former.epoch and answers.branch is not None:
-            if answers.branch.log.batches and answers.branch.log.batches[0].base_offset == 0:
-                yield told
+        batches = () if answers.branch is None else answers.branch.log.batches
+        if cause is ElectionCause.FIRST and batches and batches[0].base_offset == 0:
+            yield told
 
 
 def voters_are_those_in_force(answers: Answers, truth: Truth) -> Iterator[str]:
@@ -217,8 +267,11 @@ TRUTH_RULES: tuple[TruthRule, ...] = (
     what_is_superseded_was_never_committed,
     a_safe_plan_goes_on_with_all_that_was_committed,
     no_record_of_which_a_safe_plan_says_never_committed_was,
+    what_cannot_have_been_committed_was_not,
+    no_disk_that_was_never_changed_is_called_stale,
     no_run_that_is_safe_loses_what_was_committed,
     nothing_committed_is_called_lost,
+    no_table_says_that_committed_records_were_lost,
     files_of_a_quorum_that_works_are_not_called_broken,
     who_led_an_epoch_led_it,
     no_cause_of_an_election_is_untrue,

@@ -1,5 +1,5 @@
-"""What all commands say of one cluster, as one value: the functions are called of which the commands
-are made."""
+"""What all commands say of one cluster, as one value: the functions are called of which the
+commands are made."""
 
 from __future__ import annotations
 
@@ -68,10 +68,10 @@ class Answers:
     """The answers about the newest look at one cluster.
 
     judged, health: `check`. group, commitment: what it, `diff` and `recover` compare. plan,
-    rehearsed_plan: `recover --plan --rehearse`. rehearsed: `rehearse`. refused: by the command, why it
-    gives no answer; its fields are None then. stops: `plan --stop-broker` by ids. racks: `plan
-    --stop-rack` by name. exposed: `state --exposure`. branch, elections, events: `timeline`. in_lake:
-    tables and report; None where the directories were not put in a lake.
+    rehearsed_plan: `recover --plan --rehearse`. rehearsed: `rehearse`. refused: by the command, why
+    it gives no answer; its fields are None then. stops: `plan --stop-broker` by ids. racks: `plan
+    --stop-rack` by name. exposed: `state --exposure`. branch, elections, events: `timeline`.
+    in_lake: tables and report; None where the directories were not put in a lake.
     """
 
     given: Given

@@ -1,5 +1,5 @@
-"""Rules by which the commands' answers about one cluster agree: each is a function from all answers to
-the contradictions among them, a sentence each."""
+"""Rules by which the commands' answers about one cluster agree: each is a function from all answers
+to the contradictions among them, a sentence each."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ _BAD = (Severity.ERROR, Severity.WARNING)
 
 
 def nothing_is_safe_where_check_says_to_start_neither(answers: Answers) -> Iterator[str]:
-    """A person who reads "safe" starts the nodes; where logs conflict, or committed records would be
-    truncated, that destroys one of two histories."""
+    """A person who reads "safe" starts the nodes; where logs conflict, or committed records would
+    be truncated, that destroys one of two histories."""
     for rule in sorted(_START_NEITHER & set(_between(answers))):
         for command, answer in _safeties(answers):
             if answer == "safe":
@@ -44,9 +44,9 @@ def rehearse_is_not_safe_where_recover_refuses(answers: Answers) -> Iterator[str
 def a_plan_that_is_safe_is_never_unsafe_in_its_runs(answers: Answers) -> Iterator[str]:
     """The runs play the plan's own steps: what they lose, the plan loses."""
     played = answers.rehearsed_plan
-    if played is not None and answers.plan.answer is RecoveryDecision.SAFE:
-        if played.answer is ScenarioSafety.UNSAFE:
-            yield f"recover says safe, its runs {played.reasons[0]}"
+    is_safe = answers.plan.answer is RecoveryDecision.SAFE
+    if is_safe and played is not None and played.answer is ScenarioSafety.UNSAFE:
+        yield f"recover says safe, its runs {played.reasons[0]}"
 
 
 def nobody_leads_in_the_runs_whom_the_plan_lets_not_win(answers: Answers) -> Iterator[str]:
@@ -89,9 +89,10 @@ def losses_are_equal_in_plan_and_comparison(answers: Answers) -> Iterator[str]:
         if found.truncating != standing.log.key:
             continue
         if found.truncation_offset != standing.truncates_to:
+            node_id = standing.log.key.node_id
             yield (
-                f"node {standing.log.key.node_id} truncates to {standing.truncates_to} by the plan, "
-                f"to {found.truncation_offset} by diff"
+                f"node {node_id} truncates to {standing.truncates_to} by the plan, to "
+                f"{found.truncation_offset} by diff"
             )
 
 
@@ -107,8 +108,12 @@ def divergence_points_are_those_of_diff(answers: Answers) -> Iterator[str]:
         if not (a.batches and b.batches):
             continue
         found = diverge(a, b, answers.group.between(a.key, b.key))
-        said = {"relation": found.relation.value, "divergence_offset": found.divergence_offset,
-                "truncation_offset": found.truncation_offset, "records_lost": found.records_lost}  # fmt: skip
+        said = {
+            "relation": found.relation.value,
+            "divergence_offset": found.divergence_offset,
+            "truncation_offset": found.truncation_offset,
+            "records_lost": found.records_lost,
+        }
         for name, value in said.items():
             if row[name] != value:
                 yield f"{keys}: {name} is {value} by diff, {row[name]} in the table"
@@ -128,9 +133,9 @@ def a_divergence_is_seen_by_all(answers: Answers) -> Iterator[str]:
         yield f"the logs {'part' if parted else 'agree'}, check finds {sorted(told) or 'nothing'}"
     if parted and answers.branch is not None and not answers.branch.tails:
         yield "the logs part, timeline knows of no divergence"
-    if parted and answers.in_lake is not None:
-        if answers.in_lake.report.verdict.level in (Level.SOUND, Level.RECOVERED):
-            yield f"the logs part, the report says {answers.in_lake.report.verdict.level.value}"
+    level = None if answers.in_lake is None else answers.in_lake.report.verdict.level
+    if parted and level in (Level.SOUND, Level.RECOVERED):
+        yield f"the logs part, the report says {level.value}"
 
 
 def nothing_is_healthy_with_partitions_without_leader(answers: Answers) -> Iterator[str]:
@@ -238,12 +243,13 @@ def a_stop_that_does_harm_by_the_exposure_is_the_only_unsafe_one(answers: Answer
         same = then.has_majority is not False and then.harm == now.harm
         below = any("min.insync.replicas" in one.detail for one in stop.reasons)
         if same and not below:
-            yield f"stop of {list(ids)} is unsafe ({stop.reasons[0].detail}), no harm by the exposure"
+            why = stop.reasons[0].detail
+            yield f"stop of {list(ids)} is unsafe ({why}), no harm by the exposure"
 
 
 def no_stop_is_safe_that_leaves_no_majority_of_unfenced_voters(answers: Answers) -> Iterator[str]:
-    """A node that is voter and broker has one process: where the log shows the broker as fenced, the
-    voter may be down too, and must not be counted on without a word."""
+    """A node that is voter and broker has one process: where the log shows the broker as fenced,
+    the voter may be down too, and must not be counted on without a word."""
     cluster = None if answers.health is None else answers.health.cluster
     if cluster is None or not cluster.voters:
         return
@@ -254,11 +260,12 @@ def no_stop_is_safe_that_leaves_no_majority_of_unfenced_voters(answers: Answers)
         left = cluster.voters - down - set(ids)
         is_silent = stop.answer is ChangeSafety.SAFE and not stop.needs
         if down and cluster.voters & set(ids) and len(left) < needed and is_silent:
-            yield f"stop of {list(ids)} is safe, voters {sorted(down)} are fenced: {sorted(left)} left"
+            yield f"stop of {list(ids)} is safe, of the voters {sorted(down)} are fenced"
 
 
 def no_node_is_sound_that_cannot_be_relied_on(answers: Answers) -> Iterator[str]:
-    """recover leaves such a voter out of the majority, so check has to say what is wrong with it."""
+    """recover leaves such a voter out of the majority, so check has to say what is wrong with
+    it."""
     verdicts = {one.examined.owner.key: verdict_of(one) for one in answers.judged.members}
     for key, verdict in verdicts.items():
         if verdict is CheckVerdict.SOUND and key in answers.plan.missing:
@@ -317,7 +324,7 @@ def leaders_of_epochs_are_equal(answers: Answers) -> Iterator[str]:
     for row in _rows(answers, "gold.leader_epoch_history"):
         leader = told.get(row["epoch"])
         if None not in (leader, row["leader_id"]) and leader != row["leader_id"]:
-            yield f"epoch {row['epoch']}: {leader} leads by timeline, {row['leader_id']} by the table"
+            yield f"epoch {row['epoch']}: {leader} by timeline, {row['leader_id']} by the table"
 
 
 def the_report_is_not_better_than_check(answers: Answers) -> Iterator[str]:
@@ -361,7 +368,7 @@ def the_report_s_losses_are_those_of_the_comparison(answers: Answers) -> Iterato
         return
     for loss in answers.in_lake.report.evidence.losses:
         if loss.committed:
-            yield f"recover says safe, the report {loss.committed} committed records of {loss.replicas}"
+            yield f"recover says safe, the report {loss.committed} committed records lost"
 
 
 RULES: tuple[Rule, ...] = (

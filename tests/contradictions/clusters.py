@@ -1,5 +1,6 @@
 """The clusters whose answers are compared: recorded ones, the simulator's named scenarios, and its
-seeds, of these also what is left when disks are lost, and a voter with an older copy of its disk."""
+seeds, of these also what is left when disks are lost, and a voter with an older copy of its
+disk."""
 
 from __future__ import annotations
 
@@ -21,8 +22,9 @@ ROUNDS = ("live", "split", "final")
 
 @dataclass(frozen=True)
 class Given:
-    """What a person has of one cluster. looks: the files of each node, by the look's name, the oldest
-    first. truth: None where no simulator knows it. is_whole: whether every disk is there as it was."""
+    """What a person has of one cluster. looks: the files of each node, by the look's name, the
+    oldest first. truth: None where no simulator knows it. is_whole: whether every disk is there as
+    it was."""
 
     name: str
     cluster_id: str

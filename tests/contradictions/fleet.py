@@ -1,8 +1,8 @@
 """A workload that writes what the active controller of a small cluster writes: brokers come and go
 with their nodes, partitions lose and find leaders.
 
-Nodes are brokers too: all of them in combined mode, else only the observers. So the log tells who is
-down, a little late, as a real one does.
+Nodes are brokers too: all of them in combined mode, else only the observers. So the log tells who
+is down, a little late, as a real one does.
 """
 
 from __future__ import annotations
@@ -33,7 +33,6 @@ from replica.simulate.records import (
     register_broker,
     remove_topic,
     unfence_broker,
-    uuid_of,
 )
 from replica.simulate.workload import MetadataWorkload, Values
 
@@ -42,8 +41,8 @@ _FENCE = 1
 
 
 class Fleet(MetadataWorkload):
-    """nodes: the machines of the run, by node id; set once they are there. brokers: the ids of those
-    that are brokers."""
+    """nodes: the machines of the run, by node id; set once they are there. brokers: the ids of
+    those that are brokers."""
 
     name = "fleet"
 
@@ -76,7 +75,9 @@ class Fleet(MetadataWorkload):
             yield from bootstrap()
             return
         missing = sorted(self.nodes.keys() - image.tables["controllers"].values.keys())
-        voters = [node_id for node_id in missing if node_id not in self.brokers or len(self.brokers) > 2]
+        voters = [
+            node_id for node_id in missing if node_id not in self.brokers or len(self.brokers) > 2
+        ]
         if voters:
             yield from controllers(voters)
             return
@@ -97,8 +98,10 @@ class Fleet(MetadataWorkload):
                 )
                 live = _live(brokers) - {broker_id}
                 for key, partition in sorted(image.tables["partitions"].values.items()):
-                    yield from _back(key, partition, broker_id) if is_up else _gone(
-                        key, partition, broker_id, live
+                    yield from (
+                        _back(key, partition, broker_id)
+                        if is_up
+                        else _gone(key, partition, broker_id, live)
                     )
                 return
 

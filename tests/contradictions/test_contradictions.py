@@ -1,8 +1,8 @@
-"""No command contradicts another, nor what the simulator knows: every rule, on recorded clusters, on
-named scenarios and on seeds.
+"""No command contradicts another, nor what the simulator knows: every rule, on recorded clusters,
+on named scenarios and on seeds.
 
-A seed whose number is in a failure is repeated by `seed(N)` of tests/contradictions/clusters.py, with
-the kind of its name.
+A seed whose number is in a failure is repeated by `seed(N)` of tests/contradictions/clusters.py,
+with the kind of its name.
 """
 
 from __future__ import annotations
@@ -38,7 +38,10 @@ IN_LAKE = 5
 """One of so many seeds is put in a lake, too: that takes most of the time."""
 JUDGES: dict[str, Callable[[Answers], Iterator[str]]] = {
     **{rule.__name__: rule for rule in RULES},
-    **{rule.__name__: partial(lambda rule, of: rule(of, of.given.truth), rule) for rule in TRUTH_RULES},
+    **{
+        rule.__name__: partial(lambda rule, of: rule(of, of.given.truth), rule)
+        for rule in TRUTH_RULES
+    },
 }
 _WITH_TRUTH = frozenset(rule.__name__ for rule in TRUTH_RULES)
 
@@ -103,7 +106,9 @@ def of_seed(number: int) -> Iterator[Given]:
         yield old
 
 
-def judged(given: Iterable[Given], folder: Path, lakes: dict[str, InLake] | None = None) -> list[Any]:
+def judged(
+    given: Iterable[Given], folder: Path, lakes: dict[str, InLake] | None = None
+) -> list[Any]:
     """The contradictions of rules that are not known to be broken."""
     found = []
     for one in given:

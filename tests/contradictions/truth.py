@@ -1,8 +1,8 @@
 """Runs of the simulator under faults, captured twice, and the truth about them: what was committed,
 who led which epoch and how that ended, who was down.
 
-After the captures the faults end, and the quorum recovers: only then is it certain what of a captured
-log is committed for good, and what is lost.
+After the captures the faults end, and the quorum recovers: only then is it certain what of a
+captured log is committed for good, and what is lost.
 """
 
 from __future__ import annotations
@@ -61,12 +61,12 @@ class Reign:
 
 @dataclass(frozen=True)
 class Truth:
-    """What the simulator knows. committed_then: the committed batches at the newest capture, by base
-    offset. committed: those at the end, when all has healed. end_then: the end (exclusive) of the
-    former. reigns: by epoch, of all leaders that have written their LeaderChange. down: the ids of the
-    nodes that were down at the newest capture. starts: (time in simulated ms, node id) of each start of
-    a replica. voters: the voters in force at the committed end. states: the
-    image after each committed batch, by the batch's end offset (exclusive)."""
+    """What the simulator knows. committed_then: the committed batches at the newest capture, by
+    base offset. committed: those at the end, when all has healed. end_then: the end (exclusive) of
+    the former. reigns: by epoch, of all leaders that have written their LeaderChange. down: the ids
+    of the nodes that were down at the newest capture. starts: (time in simulated ms, node id) of
+    each start of a replica. voters: the voters in force at the committed end. states: the image
+    after each committed batch, by the batch's end offset (exclusive)."""
 
     committed_then: Mapping[int, Entry]
     committed: Mapping[int, Entry]

@@ -31,7 +31,9 @@ def of_removed_leader(voters: int, folder: Path) -> CapturedQuorum:
     quorum.run_until(lambda: quorum.log_end(1) > end)
     write_capture(quorum.capture(), str(folder))
     nodes = (folder / str(node_id) / METADATA_FOLDER for node_id in quorum.nodes)
-    return rehearsed_quorum([examine(DirectoryPath(str(node), str(node))) for node in nodes]).captured
+    return rehearsed_quorum(
+        [examine(DirectoryPath(str(node), str(node))) for node in nodes]
+    ).captured
 
 
 def test_one_of_two_voters_without_the_other_s_vote_never_leads(tmp_path: Path) -> None:
