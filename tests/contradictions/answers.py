@@ -40,7 +40,7 @@ from replica.timeline.events import Event, timeline
 from tests.contradictions.clusters import Given
 
 Row = Mapping[str, Any]
-RUNS = range(4)
+RUNS = range(3)
 """The seeds of rehearsals."""
 _MOST_BROKERS = 6
 """How many brokers are stopped in pairs at most."""

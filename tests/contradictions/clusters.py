@@ -58,7 +58,8 @@ def seed(number: int) -> Given:
     run = captured_run(number)
     first, second = run.captures
     looks = {"0-first": first.files, "1-second": second.files}
-    return Given(f"seed-{number}", second.cluster_id, looks, run.truth)
+    is_whole = len(second.files) == run.truth.nodes
+    return Given(f"seed-{number}", second.cluster_id, looks, run.truth, is_whole)
 
 
 def seed_with_lost_disks(whole: Given, number: int) -> Given:

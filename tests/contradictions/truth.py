@@ -13,6 +13,7 @@ from enum import Enum
 from random import Random
 from typing import NamedTuple
 
+from replica.errors import UnreadableFileError
 from replica.format import meta_properties
 from replica.format.meta_properties import FILE_NAME
 from replica.history.log import LogBatch, ReplicaLog
@@ -76,6 +77,7 @@ class Truth:
     starts: tuple[tuple[int, int], ...]
     voters: frozenset[ReplicaKey]
     states: Mapping[int, object]
+    nodes: int
 
     def lacks(self, log: ReplicaLog) -> list[Entry]:
         """The batches that were committed at the newest capture and that the log lacks. Below its
@@ -123,6 +125,7 @@ def captured_run(seed: int, events: int = 1600) -> CapturedRun:
         tuple(run.starts),
         voters,
         run.invariants.ledger.states,
+        len(run.nodes),
     )
     return CapturedRun((first, second), truth)
 
@@ -152,12 +155,17 @@ class _Run(FaultyRun):
             node.offset_ms, node.drift = START_MS, 0
 
     def capture(self) -> Capture:
-        """All disks now, with a meta.properties that a machine's formatting has written."""
+        """All disks now, with a meta.properties that a machine's formatting has written. A disk
+        that was wiped and not started since holds nothing."""
         files = {}
         for node in self.nodes.values():
+            try:
+                written = files_on(node)
+            except UnreadableFileError:
+                continue
             owner = ReplicaId(self.cluster_id, node.node_id, node.local.key.directory_id)
             named = meta_properties.encode(meta_properties.new_meta_properties(owner))
-            files[node.node_id] = {FILE_NAME: named, **files_on(node)}
+            files[node.node_id] = {FILE_NAME: named, **written}
         return Capture(self.cluster_id, START_MS + self.now, files)
 
     def committed(self) -> dict[int, Entry]:
