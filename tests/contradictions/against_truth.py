@@ -12,11 +12,28 @@ from replica.history.ranges import Ranges
 from replica.history.recovery import RecoveryDecision
 from replica.severity import Severity
 from replica.simulate.rehearsal.runs import ScenarioSafety
-from replica.timeline.elections import ElectionCause
+from replica.timeline.elections import Election, ElectionCause
 from tests.contradictions.answers import Answers
 from tests.contradictions.truth import End, Truth, entry_of
 
 TruthRule = Callable[[Answers, Truth], Iterator[str]]
+
+
+def is_shown(answers: Answers) -> bool:
+    """Whether the files show all disks for what they are. A disk that is an older copy shows only
+    if another file has a vote or an election of its node in a newer epoch than the disk knows."""
+    node_id = answers.given.went_back
+    if node_id is None:
+        return True
+    of_node = next(log for log in answers.group.logs if log.key.node_id == node_id)
+    newest = max(
+        (one.won.epoch for one in answers.elections if _took_part(one, node_id)), default=0
+    )
+    return newest > (of_node.known_epoch or 0)
+
+
+def _took_part(election: Election, node_id: int) -> bool:
+    return node_id in (election.won.leader, *election.won.granting)
 
 
 def what_is_proven_was_committed(answers: Answers, truth: Truth) -> Iterator[str]:
@@ -40,7 +57,7 @@ def a_safe_plan_goes_on_with_all_that_was_committed(
     answers: Answers, truth: Truth
 ) -> Iterator[str]:
     """That is what "safe" means."""
-    if answers.plan.answer is RecoveryDecision.SAFE:
+    if answers.plan.answer is RecoveryDecision.SAFE and is_shown(answers):
         lacking = truth.lacks(answers.plan.winner)
         if lacking:
             node_id = answers.plan.winner.key.node_id
@@ -51,7 +68,7 @@ def no_record_of_which_a_safe_plan_says_never_committed_was(
     answers: Answers, truth: Truth
 ) -> Iterator[str]:
     """`recover` says of all that others lose: none of them can have been committed."""
-    if answers.plan.answer is not RecoveryDecision.SAFE:
+    if answers.plan.answer is not RecoveryDecision.SAFE or not is_shown(answers):
         return
     committed = set(truth.committed_then.values())
     for standing in answers.plan.ranking[1:]:
@@ -65,7 +82,7 @@ def what_cannot_have_been_committed_was_not(answers: Answers, truth: Truth) -> I
     quorum = None if answers.health is None or answers.health.cluster is None else (
         answers.health.cluster.quorum
     )  # fmt: skip
-    if quorum is None:
+    if quorum is None or not is_shown(answers):
         return
     committed = set(truth.committed_then.values())
     for log_of in answers.group.logs:
@@ -90,7 +107,7 @@ def no_run_that_is_safe_loses_what_was_committed(answers: Answers, truth: Truth)
     committed = set(truth.committed_then.values())
     logs = {log.key.node_id: log for log in answers.group.logs}
     for command, rehearsal, answer in _rehearsals(answers):
-        if answer is not ScenarioSafety.SAFE:
+        if answer is not ScenarioSafety.SAFE or not is_shown(answers):
             continue
         for found in rehearsal.found:
             for fate in found.outcome.fates:
@@ -200,8 +217,9 @@ def no_cause_of_an_election_is_untrue(answers: Answers, truth: Truth) -> Iterato
             yield told
         if cause is ElectionCause.RESIGNED and ended is not End.RESIGNED:
             yield told
-        batches = () if answers.branch is None else answers.branch.log.batches
-        if cause is ElectionCause.FIRST and batches and batches[0].base_offset == 0:
+        held = (one.batch_at(former.start) for one in answers.group.logs)
+        told_of = any(one is not None and one.epoch == former.epoch for one in held)
+        if cause is ElectionCause.FIRST and told_of:
             yield told
 
 

@@ -3,7 +3,7 @@ commands are made."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import combinations
@@ -27,7 +27,7 @@ from replica.check.group import JudgedGroup, judge_group
 from replica.errors import UsageError
 from replica.format.discovery import DirectoryPath
 from replica.format.file_names import METADATA_FOLDER
-from replica.health.exposure import Exposure, exposures
+from replica.health.exposure import Exposure, Failure, exposures
 from replica.history.commitment import Commitment, GroupComparison, classify_compared, compare_group
 from replica.history.recovery import RecoveryPlan
 from replica.preflight.answer import Preflight
@@ -90,6 +90,27 @@ class Answers:
     racks: Mapping[str, Preflight] = field(default_factory=dict)
     exposed: tuple[Exposure, ...] = ()
     in_lake: InLake | None = None
+
+    @property
+    def between(self) -> frozenset[str]:
+        """The ids of check's rules that find something between the directories."""
+        return frozenset(finding.rule.id for finding in self.judged.findings)
+
+    def exposure(self, failure: Failure) -> Exposure | None:
+        return next((one for one in self.exposed if one.failure == failure), None)
+
+    def rows(self, table: str) -> Sequence[Row]:
+        """The rows of a table of gold about the cluster; none without a lake."""
+        return () if self.in_lake is None else self.in_lake.tables.get(table, ())
+
+    def latest(self, table: str) -> Sequence[Row]:
+        """Those about the newest look."""
+        return [row for row in self.rows(table) if row["is_latest"]]
+
+
+Rule = Callable[[Answers], Iterator[str]]
+"""A function from all answers to the contradictions among them, a sentence each. Its docstring says
+why they must agree."""
 
 
 def answers_of(given: Given, folder: Path, in_lake: InLake | None = None) -> Answers:

@@ -31,6 +31,7 @@ class Given:
     looks: Mapping[str, Mapping[int, Files]]
     truth: Truth | None = None
     is_whole: bool = True
+    went_back: int | None = None
 
     @property
     def newest(self) -> Mapping[int, Files]:
@@ -68,8 +69,8 @@ def seed_with_lost_disks(whole: Given, number: int) -> Given:
     nodes = sorted(whole.newest)
     left = sorted(draws.sample(nodes, draws.randrange(1, len(nodes))))
     looks = {"1-second": {node_id: whole.newest[node_id] for node_id in left}}
-    named = f"{whole.name}-left-{'-'.join(map(str, left))}"
-    return Given(named, whole.cluster_id, looks, whole.truth, is_whole=False)
+    name = f"{whole.name}-left-{'-'.join(map(str, left))}"
+    return Given(name, whole.cluster_id, looks, whole.truth, is_whole=False)
 
 
 def seed_with_old_disk(whole: Given, number: int) -> Given | None:
@@ -82,8 +83,18 @@ def seed_with_old_disk(whole: Given, number: int) -> Given | None:
     if old == new or old["meta.properties"] != new["meta.properties"]:
         return None
     looks = {"1-second": {**whole.newest, node_id: old}}
-    named = f"{whole.name}-old-{node_id}"
-    return Given(named, whole.cluster_id, looks, whole.truth, is_whole=False)
+    name = f"{whole.name}-old-{node_id}"
+    return Given(name, whole.cluster_id, looks, whole.truth, False, node_id)
+
+
+def named(name: str) -> Given:
+    """The cluster with the name of a scenario, or seed-N, seed-N-left or seed-N-old."""
+    if not name.startswith("seed-"):
+        return scenario(name)
+    _, number, *kind = name.split("-")
+    whole = seed(int(number))
+    old = seed_with_old_disk(whole, int(number)) if kind == ["old"] else None
+    return old or (seed_with_lost_disks(whole, int(number)) if kind == ["left"] else whole)
 
 
 def _on_disk(folder: Path) -> dict[int, Files]:

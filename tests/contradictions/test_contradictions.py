@@ -18,19 +18,23 @@ import pytest
 from replica.simulate.scenarios.library import SCENARIOS
 from tests.contradictions.against_truth import TRUTH_RULES
 from tests.contradictions.answers import Answers, InLake, answers_of, lakes_of, read_lake
-from tests.contradictions.between_commands import RULES
 from tests.contradictions.clusters import (
     RECORDED,
     ROUNDS,
     Given,
+    named,
     recorded,
     scenario,
     seed,
     seed_with_lost_disks,
     seed_with_old_disk,
 )
+from tests.contradictions.in_a_lake import IN_A_LAKE
 from tests.contradictions.known import KNOWN
+from tests.contradictions.starting import STARTING
+from tests.contradictions.stopping import STOPPING
 
+RULES = (*STARTING, *STOPPING, *IN_A_LAKE)
 SHORT_SCENARIOS = ("ghost-writes", "lost-disks", "wiped-voter", "two-quorums", "flipped-bit")
 SHORT_SEEDS = range(3)
 SEEDS, CHUNK = range(500), 25
@@ -45,16 +49,6 @@ JUDGES: dict[str, Callable[[Answers], Iterator[str]]] = {
 }
 _WITH_TRUTH = frozenset(rule.__name__ for rule in TRUTH_RULES)
 
-each_rule = pytest.mark.parametrize(
-    "rule",
-    [
-        pytest.param(name, marks=pytest.mark.xfail(strict=True, reason=KNOWN[name]))
-        if name in KNOWN
-        else name
-        for name in JUDGES
-    ],
-)
-
 
 @pytest.fixture(scope="module")
 def some(built_lake: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Answers]:
@@ -68,9 +62,20 @@ def some(built_lake: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Ans
     return [answers_of(one, folder / one.name, lakes.get(one.cluster_id)) for one in chosen]
 
 
-@each_rule
+@pytest.mark.parametrize("rule", [name for name in JUDGES if name not in KNOWN])
 def test_answers_about_a_few_clusters_agree(some: list[Answers], rule: str) -> None:
     assert broken([rule], some) == []
+
+
+@pytest.mark.parametrize(
+    ("rule", "cluster"),
+    [
+        pytest.param(rule, known.cluster, marks=pytest.mark.xfail(strict=True, reason=known.reason))
+        for rule, known in KNOWN.items()
+    ],
+)
+def test_a_known_contradiction_is_mended(rule: str, cluster: str, tmp_path: Path) -> None:
+    assert broken([rule], [answers_of(named(cluster), tmp_path)]) == []
 
 
 @pytest.mark.slow

@@ -248,7 +248,7 @@ def test_other_voters_in_the_quorum_state_of_a_static_quorum(static: Path) -> No
 def test_a_leader_who_was_removed_before_the_log_s_start_is_no_stranger(node: Path) -> None:
     """The LeaderChange of its epoch, and the voters of that time, are behind a snapshot."""
     edit_quorum_state(node, leaderId=9, votedId=-1)
-    one = judged(node)
+    (one,) = judged(node).members
     known = known_of(one.examined, (), leader_changes(one.examined))
     found = judge_state_files(one.examined, replace(known, last_epoch=6, changes=()))
     assert "quorum-state-vote" not in {finding.rule.id for finding in found}
