@@ -22,7 +22,7 @@ KNOWN: dict[str, Known] = {
         "lost-disks", "rehearse judges its runs alone"
     ),
     "the_runs_of_a_plan_are_not_safer_than_the_plan": Known(
-        "seed-43-left", "recover --rehearse ends with safe where voters are lost"
+        "seed-0-left", "recover --rehearse ends with safe where voters are lost"
     ),
     "nobody_leads_in_the_runs_whom_the_plan_lets_not_win": Known(
         "clean-failover", "recover lets one of several logs win where any of them may"
