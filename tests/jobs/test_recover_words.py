@@ -164,7 +164,7 @@ def test_what_the_best_log_may_lose_is_told(
     )
     rehearsed = kraftlake("recover", "--plan", "--rehearse", "--seeds", "0:6", tmp_path)
     assert "may win" in rehearsed.out
-    assert "which may win the election, holds all that was committed" in rehearsed.out
+    assert "nodes 3 and 2 may win the election, and holds all that was" in rehearsed.out
     assert "otherwise than planned" not in rehearsed.out
 
 

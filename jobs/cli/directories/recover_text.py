@@ -44,8 +44,9 @@ def describe(plan: RecoveryPlan, by_key: Mapping[ReplicaKey, Examined]) -> Itera
         count = len(plan.voters or ())
         left = f"{count - len(plan.missing)} of {count} voters are left, a majority"
         winners = [str(key.node_id) for key in plan.electable]
-        who = f"node {winners[0]}" if len(winners) == 1 else f"each of {named('node', winners)}"
-        yield f"  {left}, and {who}, which may win the election, holds all that was committed"
+        wins = "wins" if len(winners) == 1 else "may win"
+        who = f"{'' if len(winners) == 1 else 'each of '}{named('node', winners)}"
+        yield f"  {left}: {who} {wins} the election, and holds all that was committed"
     steps = tuple(steps_of(plan, by_key))
     stand_ins = next((n for n, step in enumerate(steps, 1) if step.makes_stand_ins), None)
     yield ""
