@@ -174,7 +174,7 @@ def _or_refused(refused: dict[str, str], command: str, asked: Any) -> Any:
 def _rehearse(members: Sequence[Examined]) -> Rehearsed:
     quorum = rehearsed_quorum(members)
     rehearsal = rehearse_all(quorum.captured, Scenario(), RUNS)
-    return Rehearsed(rehearsal, *judge(rehearsal, quorum.doubts))
+    return Rehearsed(rehearsal, *judge(rehearsal, quorum.doubts, quorum.refusals))
 
 
 def _stops(cluster: Any) -> Iterable[tuple[tuple[int, ...], Preflight]]:

@@ -11,8 +11,7 @@ from jobs.cli.directories.recover_steps import steps_of
 from jobs.cli.directories.rehearsed import rehearsed_quorum
 from replica.check.examined import Examined
 from replica.check.partition import partition_of
-from replica.history.ranges import union
-from replica.history.recovery import RankedReplica, RecoveryPlan
+from replica.history.recovery import RankedReplica, RecoveryDecision, RecoveryPlan
 from replica.model.epochs import OffsetAndEpoch
 from replica.model.keys import ReplicaKey
 from replica.simulate.rehearsal.outcome import Fate, Outcome
@@ -81,7 +80,8 @@ def rehearse_plan(
         return RehearsedPlan(plan, None, ScenarioSafety.UNKNOWN, (reason,))
     rehearsed = rehearsed_quorum(list(by_key.values()))
     rehearsal = rehearse_all(rehearsed.captured, Scenario(steps), seeds)
-    answer, reasons = judge(rehearsal, rehearsed.doubts, rehearsed.refusals)
+    unproven = plan.reasons if plan.answer is RecoveryDecision.UNPROVEN else ()
+    answer, reasons = judge(rehearsal, (*unproven, *rehearsed.doubts), rehearsed.refusals)
     return RehearsedPlan(plan, rehearsal, answer, reasons)
 
 
@@ -118,7 +118,7 @@ def _fate_differences(standing: RankedReplica, fate: Fate) -> Iterator[str]:
     came = _log_text(truncated, end, fate.replaced_by)
     if came != planned:
         yield f"node {fate.node_id} has {came}, planned was {planned}"
-    if union(fate.lost, fate.other) != standing.at_risk:
+    if fate.lost != standing.at_risk:
         lost = f"offsets {ranges_text(fate.lost)}" if fate.lost else "nothing"
         risk = f"offsets {ranges_text(standing.at_risk)}" if standing.at_risk else "nothing"
         yield f"node {fate.node_id} loses {lost}, planned was {risk}"

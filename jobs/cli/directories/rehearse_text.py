@@ -8,6 +8,7 @@ from typing import Any
 from jobs.cli.directories.offsets_text import losses_text, pairs, ranges_text, snapshot_text
 from jobs.cli.output import coloured
 from replica import shell_text
+from replica.history.ranges import difference
 from replica.simulate.rehearsal.losing import LosingRun, Search
 from replica.simulate.rehearsal.outcome import Fate
 from replica.simulate.rehearsal.runs import Found, Rehearsal, ScenarioSafety
@@ -156,8 +157,11 @@ def _fate(fate: Fate) -> str:
     if fate.lost:
         lost = f"; it loses offsets {ranges_text(fate.lost)}: {losses_text(fate.losses)}"
     if fate.other:
+        gone = difference(fate.lost, fate.other)
+        lost = f"; it loses offsets {ranges_text(gone)}" if gone else ""
         lost += (
-            f"; it keeps offsets {ranges_text(fate.other)}, at which the leader has other records"
+            f"; it keeps offsets {ranges_text(fate.other)}, at which the leader has other records; "
+            f"of both {losses_text(fate.losses)}"
         )
     if fate.replaced_by is not None:
         snapshot = snapshot_text(fate.replaced_by)

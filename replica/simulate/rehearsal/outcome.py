@@ -27,10 +27,10 @@ class Fate:
 
     truncated: the offsets that were truncated; None where nothing was. epochs: the epochs of the
     truncated records. replaced_by: the leader's snapshot that replaced the log; None where none
-    did. lost: the offsets of captured entries that the leader lacks, and that the node holds no
-    more or is to lose. other: those that it keeps although the leader has other entries there,
-    which is so only where the captured logs conflict. losses: the number of the lost entries, by
-    commitment. is_behind: whether the node lacks a part of the leader's log.
+    did. lost: the offsets of captured entries that the leader lacks. losses: the number of these
+    entries, by commitment. other: those of them that the node keeps for good, although the leader
+    has other entries there: the captured logs conflict. is_behind: whether the node lacks a part of
+    the leader's log.
     has_new_disk: whether a step replaced the node's disk.
     """
 
@@ -151,7 +151,6 @@ def _fate(
     has_followed = kept < end or not is_behind
     if has_followed and not has_new_disk and node_id not in quorum.watch.replaced:
         other = below(lost, kept)
-        lost = difference(lost, other)
     return Fate(
         node_id,
         OffsetRange(kept, end) if kept < end else None,
