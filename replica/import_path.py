@@ -31,7 +31,7 @@ def without_current_folder() -> list[str]:
     return [
         os.path.abspath(folder)
         for folder in map(str, sys.path)
-        if stays or os.path.realpath(folder) != here
+        if folder and (stays or os.path.realpath(folder) != here)
     ]
 
 
