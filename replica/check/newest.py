@@ -12,6 +12,7 @@ from replica.check.examined import (
     LeaderChangeBatch,
     leader_changes,
     leaders_of,
+    static_voters,
     voter_sets,
 )
 from replica.check.partition import partition_of
@@ -54,10 +55,7 @@ def stated_voters(examined: Examined, changes: Sequence[LeaderChangeBatch]) -> V
         return newest.voters
     if changes:
         return leaders_of(changes[-1].message)
-    directory = examined.directory
-    named = () if directory.quorum_state is None else directory.quorum_state.current_voters
-    configured = (voter.voter_id for voter in directory.configured_voters or ())
-    return frozenset(ReplicaKey(node_id) for node_id in named or configured)
+    return static_voters(examined.directory)
 
 
 @dataclass(frozen=True)

@@ -270,12 +270,25 @@ class _Reading:
                 self._damage(relative, 0, DamageKind.CHANGED, "listed, but gone when it was opened")
             except UnreadableFileError as error:
                 self._damage(relative, 0, DamageKind.UNREADABLE, error.reason)
+        self._take_first_checkpoint()
         settled = before == after
         if not settled:
             detail = "it changed while the log was read, so it isn't compared with the log"
             self._damage(self._epochs_path, 0, DamageKind.CHANGED, detail)
             self.singles.pop(FileKind.LEADER_EPOCH_CHECKPOINT, None)
         return settled and not vanished
+
+    def _take_first_checkpoint(self) -> None:
+        """Take a leader-epoch-checkpoint of 0 bytes for one without entries where the log is empty.
+        Kafka creates the file so, and writes it with the first epoch (LeaderEpochCheckpointFile)."""
+        found = self.files.get(self._epochs_path)
+        if found is None or found.size_bytes or any(each.scan.batches for each in self.segments):
+            return
+        others = [damage for damage in self.damages if damage.file != found.path]
+        kinds = {classify(os.path.basename(damage.file)).kind for damage in others}
+        if FileKind.SEGMENT not in kinds:
+            self.damages = others
+            self.singles[FileKind.LEADER_EPOCH_CHECKPOINT] = ()
 
     @property
     def _epochs_path(self) -> str:

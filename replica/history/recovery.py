@@ -162,10 +162,11 @@ def _settled_end(winner: ReplicaLog, commitment: Commitment) -> int:
 def _voter_sets(log: ReplicaLog, settled_end: int) -> tuple[VoterKeys, ...]:
     """The voter sets that may count: the set in force at the log's end and, if this one isn't
     proven to be committed, the set before it. No leader appends a set before the last one is
-    committed, so there are at most two. Empty where one of them is unknown."""
+    committed, so there are at most two. Before the first election the static voters count. Empty
+    where one of the sets is unknown."""
     named = sorted(log.voter_sets or log.leader_changes, key=lambda each: each.offset)
     if not named:
-        return ()
+        return (log.static_voters,) if log.static_voters else ()
     newest = named[-1]
     if newest.offset < settled_end or not log.voter_sets:
         return (newest.voters,)

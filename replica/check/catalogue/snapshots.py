@@ -39,8 +39,8 @@ SNAPSHOT_EPOCH = error(
 )
 SNAPSHOT_TIMESTAMP = warning(
     "snapshot-timestamp",
-    "LastContainedLogTimestamp in the header isn't the append time of the log's record at end "
-    "offset - 1.",
+    "LastContainedLogTimestamp in the header is neither the append time of the log's record at end "
+    "offset - 1 nor, as a leader may write it, of a later batch of the same epoch.",
     "Deletes old snapshots by this time, so it may keep or drop this one wrongly.",
     "Check whether the file was renamed: its id may name another end offset.",
     ("KAFKA-14618",),
