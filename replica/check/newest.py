@@ -20,7 +20,7 @@ from replica.check.replay_fold import FoldedImages, NewestState, Watch
 from replica.check.replaying import replay_log
 from replica.history.voters import is_voter
 from replica.model.epochs import OffsetAndEpoch, election_order
-from replica.model.keys import NO_NODE, ReplicaKey
+from replica.model.keys import NO_NODE
 from replica.model.voters import VoterKeys
 
 

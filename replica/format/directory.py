@@ -279,8 +279,9 @@ class _Reading:
         return settled and not vanished
 
     def _take_first_checkpoint(self) -> None:
-        """Take a leader-epoch-checkpoint of 0 bytes for one without entries where the log is empty.
-        Kafka creates the file so, and writes it with the first epoch (LeaderEpochCheckpointFile)."""
+        """Take a leader-epoch-checkpoint of 0 bytes for one without entries if the log is empty.
+        Kafka creates it so, and writes it when the first epoch begins (LeaderEpochCheckpointFile).
+        """
         found = self.files.get(self._epochs_path)
         if found is None or found.size_bytes or any(each.scan.batches for each in self.segments):
             return

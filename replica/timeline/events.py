@@ -17,7 +17,7 @@ from replica.format.control import SnapshotHeader
 from replica.model.epochs import BOOTSTRAP_SNAPSHOT, OffsetAndEpoch
 from replica.timeline.branch import Branch, BranchTail
 from replica.timeline.changes import LoggedChange, logged_changes
-from replica.timeline.elections import Election, elections_of
+from replica.timeline.elections import Election, Registration, elections_of
 
 ELECTION, SNAPSHOT, DIVERGENCE, TRUNCATION = "election", "snapshot", "divergence", "truncation"
 OF_CHANGES = (
@@ -69,14 +69,21 @@ def timeline(branch: Branch, watch: Watch | None = None) -> list[Event]:
     return sorted(events, key=lambda event: (event.at, event.offset, event.leader_epoch))
 
 
-def _registrations(changes: Iterable[LoggedChange]) -> list[tuple[int, int]]:
-    """The registrations of controllers that were registered already: (time in ms since 1970 (UTC),
-    node id)."""
+def _registrations(changes: Iterable[LoggedChange]) -> list[Registration]:
+    """The registrations of controllers that were registered already."""
     return [
-        (one.at, one.told.write.key)
+        Registration(one.at, one.told.write.key, _is_new_process(*map(json.loads, (old, new))))
         for one in changes
-        if one.told.change.change == "controller_registered" and one.told.change.old is not None
+        if one.told.change.change == "controller_registered"
+        and (old := one.told.change.old) is not None
+        and (new := one.told.change.new) is not None
     ]
+
+
+def _is_new_process(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
+    """Whether a broker or controller registered by another process than before. Kafka makes a new
+    incarnation id at each start."""
+    return old.get("incarnationId") != new.get("incarnationId")
 
 
 def _of_change(cluster_id: str | None, change: LoggedChange) -> Event:
@@ -122,8 +129,8 @@ def _voters(old: Sequence[Mapping[str, Any]], new: Sequence[Mapping[str, Any]]) 
 def _registration(old: Mapping[str, Any] | None, new: Mapping[str, Any]) -> str:
     told = "for the first time in this log"
     if old is not None:
-        is_new_process = old.get("incarnationId") != new.get("incarnationId")
-        told = "again, by a new process" if is_new_process else "again, by the same process"
+        is_new = _is_new_process(old, new)
+        told = "again, by a new process" if is_new else "again, by the same process"
     return f"{told}, broker epoch {new['brokerEpoch']}" if "brokerEpoch" in new else told
 
 

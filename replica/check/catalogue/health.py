@@ -130,18 +130,20 @@ WITHOUT_LEADER = error(
     "partition-without-leader",
     "A partition has no leader, and waits for an in-sync or eligible replica to come back.",
     "Refuses reads and writes of the partition. Elects one of these replicas, without loss, once "
-    "its broker is unfenced.",
-    "Start the brokers that hold the replicas named, before any unclean election.",
+    "its broker is unfenced and has the replica's log directory online.",
+    "Start the brokers that hold the replicas named, or repair the log directory and restart its "
+    "broker, before any unclean election.",
     ("apache/kafka#9533", "strimzi/strimzi-kafka-operator#12768"),
 )
 NO_ELIGIBLE_LEADER = error(
     "no-eligible-leader",
     "A partition has no leader, no in-sync replica, and no eligible leader replica left.",
-    "Elects the last known leader when it is back, whether it lost records or not (from 4.0 on, "
-    "with eligible leader replicas); otherwise elects no replica, unless "
+    "Elects the last known leader when its broker registers again, whether it lost records or not "
+    "(from 4.0 on, with eligible leader replicas); otherwise elects no replica, unless "
     "unclean.leader.election.enable is set.",
-    "Start all replicas, the last known eligible ones first. Only then run an unclean election "
-    "(kafka-leader-election.sh); records that the new leader doesn't have are lost.",
+    "Start all replicas, the last known eligible ones first; restart those that are live already. "
+    "Only then run an unclean election (kafka-leader-election.sh), which loses what the new leader "
+    "lacks.",
     ("apache/kafka#9533", "KIP-966"),
 )
 BELOW_MIN_ISR = warning(
@@ -189,9 +191,10 @@ REASSIGNMENT_RUNNING = info(
 REASSIGNMENT_STUCK = warning(
     "reassignment-stuck",
     "A reassignment can't end, because an added replica is on a broker that is fenced or not "
-    "registered; or it has been under way for more than a day.",
+    "registered, or in a lost log directory; or it has been under way for more than a day.",
     "Waits for the added replicas without end, and keeps the old ones until then.",
-    "Start that broker, or cancel: `kafka-reassign-partitions.sh --cancel`.",
+    "Start that broker or repair the directory, or cancel: "
+    "`kafka-reassign-partitions.sh --cancel`.",
     ("StephenSorriaux/ansible-kafka-admin#197",),
 )
 NOT_PREFERRED = info(

@@ -10,7 +10,7 @@ from replica.check.examined import examine, replica_log
 from replica.format.discovery import discover
 from replica.history.recovery import RecoveryDecision, plan_recovery
 from tests.replica.check.editing import file, findings, judged, places, segment
-from tests.replica.check.first_start import CLUSTER, start
+from tests.replica.check.first_start import start
 
 
 @pytest.mark.parametrize("voters", [(1, 2, 3), ()], ids=["static", "dynamic"])
@@ -56,7 +56,8 @@ def test_the_voters_that_quorum_state_lists_are_a_majority_before_the_first_elec
     logs = [replica_log(examine(one), "") for one in discover([str(node) for node in nodes])]
     plan = plan_recovery(logs)
     assert plan.answer is RecoveryDecision.SAFE
-    assert plan.voters is not None and sorted(key.node_id for key in plan.voters) == [1, 2, 3]
+    assert plan.voters is not None
+    assert sorted(key.node_id for key in plan.voters) == [1, 2, 3]
     assert sorted(key.node_id for key in plan.missing) == [3]
     alone = plan_recovery(logs[:1])
     assert alone.answer is RecoveryDecision.UNPROVEN
