@@ -385,7 +385,7 @@ def judge_log_start(examined: Examined) -> Iterator[Finding]:
     """The finding about a log that starts above 0 where no usable snapshot ends (KIP-630)."""
     directory = examined.directory
     start = max(directory.log_start_offset, directory.first_offset or 0)
-    if not examined.is_directory or not directory.segments or start == 0:
+    if not examined.is_complete or not directory.segments or start == 0:
         return
     if directory.has_moved:
         return  # the snapshot may have been deleted while the directory was read

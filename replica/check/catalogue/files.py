@@ -199,5 +199,6 @@ BUNDLE = warning(
     "The archive is cut off, or has a member that would be unpacked outside its folder or is above "
     "a limit.",
     "Doesn't read archives.",
-    "Make the archive again; the files that could be unpacked were checked.",
+    "Make the archive again. The files that could be unpacked were checked; that others are absent "
+    "says nothing about the node.",
 )
