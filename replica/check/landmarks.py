@@ -13,6 +13,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from replica.check.catalogue.log import NOT_KNOWN
+from replica.check.clock_steps import LEAST_STEP_MS
 from replica.check.directory import DirectoryFacts
 from replica.check.epochs import MAX_BATCH_BYTES
 from replica.check.rule import Finding
@@ -120,13 +121,14 @@ def _keep(
 
 def _by_header(sound: Sequence[LocatedBatch]) -> Iterator[int]:
     """The numbers of the batches whose headers the rules compare with those of other batches."""
-    newest, before = (0, -1), None
-    for number, (time, epoch) in enumerate(numbers_of(sound, "max_timestamp", "leader_epoch")):
+    newest, before, last_at = (0, -1), None, -1
+    names = ("base_timestamp", "max_timestamp", "leader_epoch")
+    for number, (first_at, time, epoch) in enumerate(numbers_of(sound, *names)):
         if not number or time > newest[0]:
             newest = time, number
-        if number and epoch != before:
+        if number and (epoch != before or last_at - first_at >= LEAST_STEP_MS):
             yield from (number - 1, number)
-        before = epoch
+        before, last_at = epoch, time
     yield newest[1]
 
 

@@ -8,7 +8,9 @@ features. The names of changes are those of replica.metadata.changes.
 from __future__ import annotations
 
 import json
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 from replica.check.examined import Examined
@@ -16,7 +18,7 @@ from replica.check.replay_fold import Watch
 from replica.format.control import SnapshotHeader
 from replica.model.epochs import BOOTSTRAP_SNAPSHOT, OffsetAndEpoch
 from replica.timeline.branch import Branch, BranchTail
-from replica.timeline.changes import LoggedChange, logged_changes
+from replica.timeline.changes import ChangeWalk, LoggedChange, UnknownOffsets
 from replica.timeline.elections import Election, Registration, elections_of
 
 ELECTION, SNAPSHOT, DIVERGENCE, TRUNCATION = "election", "snapshot", "divergence", "truncation"
@@ -29,6 +31,7 @@ OF_CHANGES = (
 )  # fmt: skip
 """The changes that are events."""
 EVENTS = (ELECTION, SNAPSHOT, DIVERGENCE, TRUNCATION, *OF_CHANGES)
+_BESIDE_LOG = (SNAPSHOT, DIVERGENCE, TRUNCATION)
 _AGAIN = ("controller_registered", "broker_registered")
 
 
@@ -52,21 +55,45 @@ class Event(NamedTuple):
     commitment: str | None
 
 
-def timeline(branch: Branch, watch: Watch | None = None) -> list[Event]:
-    """All events in the order of their times; events of the same time in the order of their
-    offsets. No field holds a secret. watch: is told how far long work has come."""
-    changes = [
-        change
-        for change in logged_changes(branch, None, watch)
-        if change.told.change.change in OF_CHANGES
-    ]
+class Timeline(NamedTuple):
+    """events: in the order of their times; events of the same time, and those where the log's times
+    go back, in the order of their offsets. unknown: the offsets of the branch whose changes are not
+    known."""
+
+    events: tuple[Event, ...]
+    unknown: tuple[UnknownOffsets, ...]
+
+
+def timeline(branch: Branch, watch: Watch | None = None) -> Timeline:
+    """All events. No field holds a secret. watch: is told how far long work has come."""
+    walk = ChangeWalk(branch, None, watch)
+    changes = [change for change in walk.changes() if change.told.change.change in OF_CHANGES]
     events = [
         *(_of_change(branch.cluster_id, change) for change in changes),
         *(_of_election(branch, one) for one in elections_of(branch, _registrations(changes))),
         *_snapshots(branch),
         *(event for tail in branch.tails for event in _of_tail(branch, tail)),
     ]
-    return sorted(events, key=lambda event: (event.at, event.offset, event.leader_epoch))
+    return Timeline(_ordered(branch, events), tuple(walk.unknown))
+
+
+def _ordered(branch: Branch, events: Sequence[Event]) -> tuple[Event, ...]:
+    """The events by clock time. An event whose record follows in the log on one with a later time,
+    as where a clock was set back, comes behind that one: the log's order is that of its offsets."""
+    logged = sorted(
+        (event.offset, event.at)
+        for event in events
+        if event.event not in _BESIDE_LOG and branch.holds(event.offset, event.leader_epoch)
+    )
+    offsets = [offset for offset, _ in logged]
+    newest = list(accumulate((at for _, at in logged), max))
+
+    def place(event: Event) -> tuple[int, int, int]:
+        before = bisect_left(offsets, event.offset)
+        at = max(event.at, newest[before - 1]) if before else event.at
+        return at, event.offset, event.leader_epoch
+
+    return tuple(sorted(events, key=place))
 
 
 def _registrations(changes: Iterable[LoggedChange]) -> list[Registration]:

@@ -11,11 +11,12 @@ from jobs.cli.commands.happening import TimelineOptions
 from jobs.cli.commands.options import names_in
 from jobs.cli.directories.looks import branches_in
 from jobs.cli.moments import Period, period_of
-from jobs.cli.output import ProgressLine, coloured, write_line, write_wrapped
+from jobs.cli.output import ProgressLine, coloured, complain, write_line, write_wrapped
 from replica.terminal_text import one_line
 from replica.timeline.branch import Branch
 from replica.timeline.elections import ElectionCause
 from replica.timeline.events import DIVERGENCE, ELECTION, EVENTS, TRUNCATION, Event, timeline
+from replica.timeline.gaps import gaps_of
 
 _WIDTH = max(map(len, EVENTS))
 _COLOURS = {ELECTION: "yellow", DIVERGENCE: "red", TRUNCATION: "red", "broker_fenced": "yellow"}
@@ -29,15 +30,24 @@ def run(options: TimelineOptions) -> int:
     progress, order = ProgressLine(), names_in(options.order)
     with branches_in(options.paths, order, options.cluster, progress) as branches:
         told = [(one, timeline(one, progress.show)) for one in branches]
-    chosen = [(branch, list(filter(is_wanted, events))) for branch, events in told]
+        progress.clear()
+        for branch, found in told:
+            for gap in gaps_of(branch, found.unknown):
+                complain(f"timeline: {gap}")
+    chosen = [(branch, list(filter(is_wanted, found.events))) for branch, found in told]
+    for branch, events in chosen:
+        if not events:
+            log = branch.log
+            offsets = f"offsets {log.first_offset} to {log.end_offset - 1}"
+            complain(f"timeline: nothing of what was asked for happened in {offsets}")
     if form == "text":
         for branch, events in chosen:
             _write(branch, events, clock)
     else:
         from jobs.cli.asking.query_result import write_timed  # Text needs no csv.
 
-        found = (event for _, events in chosen for event in events)
-        write_timed(Event._fields, found, form, clock)
+        rows = (event for _, events in chosen for event in events)
+        write_timed(Event._fields, rows, form, clock)
     return 0
 
 

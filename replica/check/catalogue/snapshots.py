@@ -118,8 +118,9 @@ SNAPSHOT_NOT_KNOWN = warning(
     "snapshot-not-known",
     "A snapshot's content can't be judged: the snapshot, or the log below its end, holds records "
     "that this release doesn't know.",
-    "Reads the snapshot on a node that is as new as the writer.",
-    "Use a kraftlake that is as new as the cluster.",
+    "Reads the snapshot on a node of the writer's release.",
+    "Use a kraftlake that is as new as the cluster. None reads records that another product wrote "
+    "(vendor-record-type).",
 )
 ORPHAN_TOPIC_CONFIGS = info(
     "orphan-topic-configs",
