@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from replica.check.clock_steps import step_text, steps_of
 from replica.check.examined import leader_changes
-from replica.check.newest import stated_voters
+from replica.check.known_quorum import stated_voters
 from replica.history.voters import is_voter
 from replica.timeline.branch import Branch
 from replica.timeline.changes import UnknownOffsets

@@ -86,7 +86,7 @@ class About:
             brokers = {str(one) for one in sorted(known.brokers)}
             raise _unknown("--broker", str(self.broker), "broker", brokers)
         if self.principal is not None and self._full_principal not in known.principals:
-            raise _unknown("--principal", self.principal, "principal", known.principals)
+            raise _unknown("--principal", self._full_principal, "principal", known.principals)
         if self.config is None or is_known_config(self.config) or self.config in known.configs:
             return
         raise _unknown("--config", self.config, "config", known.configs | KNOWN_CONFIGS)

@@ -86,8 +86,8 @@ def _of_directories(options: HistoryOptions, about: About, is_wanted: Wanted) ->
             for gap in gaps_of(branch, walk.unknown):
                 complain(f"history: {gap}")
             offsets.append(f"offsets {branch.log.first_offset} to {branch.log.end_offset - 1}")
+    about.refuse_unknown(known)
     if not found:
-        about.refuse_unknown(known)
         complain(f"history: nothing of what was asked for changed in {listed(offsets)}")
     return found
 
@@ -129,11 +129,11 @@ def _of_lake(lake: Lake, cluster: str | None, about: About, is_wanted: Wanted) -
     for cluster_id in [cluster] if cluster is not None else clusters_of(lake):
         for gap in gaps_in(lake, cluster_id):
             complain(f"history: {gap}")
+    known = KnownNames()
+    for entity, name in names_in_lake(lake, cluster) if about != About() else ():
+        known.add(entity, name)
+    about.refuse_unknown(known)
     if not found:
-        known = KnownNames()
-        for entity, name in names_in_lake(lake, cluster):
-            known.add(entity, name)
-        about.refuse_unknown(known)
         complain("history: nothing of what was asked for changed in what the lake knows")
     return iter(found)
 

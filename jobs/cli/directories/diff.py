@@ -14,7 +14,7 @@ from jobs.cli.output import complain, ms_text, write_either
 from jobs.cli.record_lines import opaque_text
 from jobs.cli.redacting import make_redactor
 from replica.check.examined import Examined, examine, leader_changes, replica_log
-from replica.check.newest import stated_voters
+from replica.check.known_quorum import stated_voters
 from replica.check.partition import partition_of
 from replica.errors import UsageError
 from replica.format.directory import LOOKS
