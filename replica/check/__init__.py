@@ -12,7 +12,8 @@ Every rule is a value in `catalogue`. A module here finds the violations of some
   records           each record on its own
   replaying         records that can't be applied, found by the fold of replay_fold;
                     bulk_replaying finds them in large files
-  snapshots         rules of catalogue.snapshots, and the verdict on each snapshot
+  snapshots         rules of catalogue.snapshots, and the verdict on each snapshot;
+                    snapshot_time judges the time in its header
   epoch_checkpoint, indexes, state_files   rules of catalogue.files
   membership, lineage, same_snapshots   rules of catalogue.groups
   directory         calls all of these for one directory, group for several

@@ -13,6 +13,7 @@ from replica.check.examined import Examined
 from replica.check.records import Transaction
 from replica.check.replaying import snapshot_image
 from replica.check.rule import Finding
+from replica.check.snapshot_time import judge_snapshot_time
 from replica.format.directory import SnapshotFile
 from replica.format.segment import chosen
 from replica.format.snapshot import SnapshotState
@@ -196,43 +197,7 @@ def _judge_place(
         if transaction.holds(end):
             message = f"it ends at offset {end}, inside the transaction of {_span(transaction)}"
             yield snapshots.SNAPSHOT_INSIDE_TRANSACTION.at(path, message, **place)
-    yield from _judge_timestamp(examined, snapshot, snapshot_id)
-
-
-def _judge_timestamp(
-    examined: Examined, snapshot: SnapshotFile, snapshot_id: OffsetAndEpoch
-) -> Iterator[Finding]:
-    """The finding about a LastContainedLogTimestamp that Kafka can't have written at this end.
-
-    Kafka takes it from the last batch that was applied (MetadataBatchLoader), which a follower
-    reads from its log. A leader reads it from the batch's buffer after it has given the buffer back
-    (KafkaRaftClient.appendBatch, Kafka 3.7 to 4.4), so a batch that it appended later may have put
-    its own time there. If that batch never came into the log, it was the last of the epoch.
-    """
-    told = snapshot.content.last_contained_log_timestamp
-    end, epoch = snapshot_id.offset, snapshot_id.epoch
-    written = [record.timestamp for _, record in examined.records(end - 1, end)]
-    if told is None or not written or told == written[0]:
-        return
-    later = [
-        batch.header.max_timestamp
-        for segment in examined.directory.segments
-        if segment.end_offset > end
-        for batch in chosen(
-            segment.scan.batches,
-            ("base_offset", "leader_epoch"),
-            lambda first, of_epoch: (first >= end) & (of_epoch == epoch),
-        )
-    ]
-    is_before = told < written[0]
-    is_between = not examined.hides_entries and told < max(later, default=told)
-    if told not in later and (is_before or is_between):
-        message = (
-            f"{told} in the header; the record at offset {end - 1} was appended {written[0]}, and "
-            f"no later batch of epoch {epoch} at that time"
-        )
-        place = {"offset": end, "epoch": epoch}
-        yield snapshots.SNAPSHOT_TIMESTAMP.at(snapshot.file.path, message, position=0, **place)
+    yield from judge_snapshot_time(examined, snapshot, snapshot_id)
 
 
 def _newest_holder(examined: Examined, offset: int) -> LocatedBatch | None:

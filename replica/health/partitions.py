@@ -12,7 +12,7 @@ from replica.model.keys import NO_NODE
 
 _RULES = (
     health.WITHOUT_LEADER, health.NO_ELIGIBLE_LEADER, health.BELOW_MIN_ISR, health.MIN_ISR_UNKNOWN,
-    health.SINGLE_ISR, health.UNDER_REPLICATED, health.ELIGIBLE_REPLICAS,
+    health.UNCLEAN_LEADER, health.SINGLE_ISR, health.UNDER_REPLICATED, health.ELIGIBLE_REPLICAS,
 )  # fmt: skip
 
 
@@ -28,9 +28,11 @@ def judge_partitions(cluster: Cluster) -> Iterator[Finding]:
 
 
 def _is_plain(partition: Partition) -> bool:
-    """Whether the partition is as most are: with a leader, all replicas in sync, and no ELR."""
+    """Whether the partition is as most are: with a leader that was elected cleanly, all replicas in
+    sync, and no ELR."""
     return (
         partition.leader != NO_NODE
+        and not partition.leader_recovery_state
         and len(partition.isr) >= len(partition.replicas)
         and not partition.elr
     )
@@ -60,6 +62,8 @@ def _judge(cluster: Cluster, key: PartitionKey, partition: Partition) -> Iterato
         if last:
             told += _who_is_back(cluster, partition, last)
         yield health.NO_ELIGIBLE_LEADER, told
+    if partition.leader_recovery_state and partition.leader != NO_NODE:
+        yield health.UNCLEAN_LEADER, f"led by {partition.leader} of {listed(replicas)}"
     if elr:
         yield health.ELIGIBLE_REPLICAS, f"eligible {listed(elr)}"
 

@@ -23,6 +23,10 @@ from replica.timeline.branch import Branch, BranchTail
 
 FETCH_TIMEOUT_MS = 2000
 """The default of controller.quorum.fetch.timeout.ms, in ms."""
+FETCH_WAIT_MS = 500
+"""The longest that a fetch waits for records (Kafka: KafkaRaftClient.MAX_FETCH_WAIT_MS), in ms. So
+a follower may have heard its leader last before the leader's last append."""
+_SHORT_MS = FETCH_TIMEOUT_MS - FETCH_WAIT_MS
 _NEAR_MS = 60_000
 """A new process that registers within this time (ms) after an election shows that the former
 leader's process had ended before."""
@@ -43,14 +47,13 @@ class ElectionCause(Enum):
     """The former leader fell silent, and a new process of it registered shortly after the
     election."""
     RESIGNED = "leader-resigned"
-    """The next leader was elected sooner than after a silence, or with the vote of the former
-    leader. A leader resigns when it shuts down, or when no majority fetches from it."""
+    """Another leader was elected sooner than after a silence. A leader resigns when it shuts down,
+    or when no majority fetches from it."""
     SILENT = "leader-silent"
     """The former leader appended nothing for so long that it must have stopped, frozen or been cut
     off."""
     UNKNOWN = "unknown"
-    """The records before the election are not in these logs, or what came after contradicts
-    them."""
+    """The records before the election are not in these logs, or they allow several causes."""
 
 
 class Registration(NamedTuple):
@@ -189,23 +192,35 @@ def cause_of(
     writes = lost.get(former.epoch)
     if writes is not None and former.leader != won.leader:
         return _after_lost_writes(leader, writes, won, again)
-    silence = None if won.previous_at is None else won.at - won.previous_at
-    if silence is None:
-        if again:
-            return ElectionCause.RESTARTED, f"{leader} is not seen before; {again}"
-        return ElectionCause.UNKNOWN, "the records before it are not in these logs"
+    if won.previous_at is not None:
+        return _after_silence(former, won, won.at - won.previous_at, again, registered)
+    if again:
+        return ElectionCause.RESTARTED, f"{leader} is not seen before; {again}"
+    return ElectionCause.UNKNOWN, "the records before it are not in these logs"
+
+
+def _after_silence(
+    former: Won, won: Won, silence: int, again: str, registered: Iterable[Registration]
+) -> tuple[ElectionCause, str]:
+    """The cause of an election before which nothing was appended for `silence` ms. again: the text
+    about the former leader's new process; "" where none registered."""
+    leader = f"leader {former.leader}"
     silent = f"nothing was appended for {_seconds(silence)} before"
-    if silence < FETCH_TIMEOUT_MS:
+    if silence < _SHORT_MS and former.leader != won.leader:
         short = f"{silent}, less than followers wait for a leader that is silent"
         return ElectionCause.RESIGNED, f"{short}; {again}" if again else short
     if again:
         return ElectionCause.RESTARTED, f"{silent}; {again}: its process had ended"
-    if former.leader == won.leader:
-        return ElectionCause.SILENT, f"{silent}: {leader} was frozen or cut off, and won again"
-    if former.leader in won.granting:
-        return ElectionCause.RESIGNED, f"{silent}; {leader} voted for the new one"
+    if silence < _SHORT_MS:
+        told = f"{silent}, and {leader} won again: it had resigned, or its process had ended"
+        return ElectionCause.UNKNOWN, told
     stopped = "" if _ran_on(former, won, registered) else "had stopped, "
-    return ElectionCause.SILENT, f"{silent}: {leader} {stopped}was frozen or cut off"
+    told = f"{silent}: {leader} {stopped}was frozen or cut off"
+    if former.leader == won.leader:
+        return ElectionCause.SILENT, f"{told}, and won again"
+    if former.leader in won.granting:
+        return ElectionCause.SILENT, f"{told}, and was back to vote for the new one"
+    return ElectionCause.SILENT, told
 
 
 def _after_lost_writes(

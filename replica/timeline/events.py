@@ -16,21 +16,34 @@ from typing import Any, NamedTuple
 from replica.check.examined import Examined
 from replica.check.replay_fold import Watch
 from replica.format.control import SnapshotHeader
+from replica.metadata.image.settings import migration_name
 from replica.model.epochs import BOOTSTRAP_SNAPSHOT, OffsetAndEpoch
 from replica.timeline.branch import Branch, BranchTail
 from replica.timeline.changes import ChangeWalk, LoggedChange, UnknownOffsets
 from replica.timeline.elections import Election, Registration, elections_of
+from replica.timeline.holders import Holders
+from replica.timeline.partition_events import (
+    NEW_DIRECTORY,
+    UNCLEAN,
+    PartitionEvent,
+    PartitionEvents,
+)
+from replica.words import listed, named
 
 ELECTION, SNAPSHOT, DIVERGENCE, TRUNCATION = "election", "snapshot", "divergence", "truncation"
 OF_CHANGES = (
     "voters_changed", "kraft_version_changed",
     "controller_registered", "controller_unregistered",
     "broker_registered", "broker_unregistered", "broker_fenced", "broker_unfenced",
-    "broker_shutdown_started", "metadata_version_changed", "feature_level_changed",
+    "broker_shutdown_started", "broker_directories_changed",
+    "broker_cordoned_directories_changed", "metadata_version_changed", "feature_level_changed",
     "feature_removed", "zk_migration_state_changed",
 )  # fmt: skip
 """The changes that are events."""
-EVENTS = (ELECTION, SNAPSHOT, DIVERGENCE, TRUNCATION, *OF_CHANGES)
+OF_PARTITIONS = (UNCLEAN, NEW_DIRECTORY)
+"""The events of partitions, one for all partitions to which it happened at one time."""
+EVENTS = (ELECTION, SNAPSHOT, DIVERGENCE, TRUNCATION, *OF_CHANGES, *OF_PARTITIONS)
+_SHOWN_PARTITIONS = 3
 _BESIDE_LOG = (SNAPSHOT, DIVERGENCE, TRUNCATION)
 _AGAIN = ("controller_registered", "broker_registered")
 
@@ -40,8 +53,8 @@ class Event(NamedTuple):
     broker, feature or other entity to which it happened. detail: one sentence. cause: for an
     election the value of an ElectionCause, else None. offset, leader_epoch: those of the record;
     for a snapshot its id; for a divergence those of the first entry that the branch lacks. nodes:
-    the ids of the nodes whose directories show the event; empty for a change, which every log with
-    its record shows. commitment: as in gold.metadata_changes; None for a snapshot."""
+    the ids of the nodes whose logs hold the record, or whose directories show the event.
+    commitment: as in gold.metadata_changes; None for a snapshot."""
 
     cluster_id: str | None
     at: int
@@ -67,9 +80,15 @@ class Timeline(NamedTuple):
 def timeline(branch: Branch, watch: Watch | None = None) -> Timeline:
     """All events. No field holds a secret. watch: is told how far long work has come."""
     walk = ChangeWalk(branch, None, watch)
-    changes = [change for change in walk.changes() if change.told.change.change in OF_CHANGES]
+    changes, of_partitions = [], PartitionEvents()
+    for change in walk.changes():
+        if change.told.change.change in OF_CHANGES:
+            changes.append(change)
+        of_partitions.take(change)
+    holders = Holders.of(branch)
     events = [
-        *(_of_change(branch.cluster_id, change) for change in changes),
+        *(_of_change(branch.cluster_id, change, holders) for change in changes),
+        *(_of_partitions(branch.cluster_id, one, holders) for one in of_partitions.found()),
         *(_of_election(branch, one) for one in elections_of(branch, _registrations(changes))),
         *_snapshots(branch),
         *(event for tail in branch.tails for event in _of_tail(branch, tail)),
@@ -113,12 +132,28 @@ def _is_new_process(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
     return old.get("incarnationId") != new.get("incarnationId")
 
 
-def _of_change(cluster_id: str | None, change: LoggedChange) -> Event:
+def _of_change(cluster_id: str | None, change: LoggedChange, holders: Holders) -> Event:
     _, name, (what, old, new) = change.told
     values = [None if text is None else json.loads(text) for text in (old, new)]
+    nodes = holders.nodes(change.offset, change.leader_epoch)
     return Event(
         cluster_id, change.at, what, name, _detail(what, *values), None,
-        change.offset, change.leader_epoch, (), change.commitment,
+        change.offset, change.leader_epoch, nodes, change.commitment,
+    )  # fmt: skip
+
+
+def _of_partitions(cluster_id: str | None, found: PartitionEvent, holders: Holders) -> Event:
+    what = "elected uncleanly"
+    rest = "records that the new leaders lacked are lost"
+    if found.event == NEW_DIRECTORY:
+        what = "leads from another log directory than before, which is gone"
+        rest = "its replicas may have begun empty"
+    leaders = named("broker", [str(one) for one in sorted(found.leaders)])
+    names = listed(found.partitions, limit=_SHOWN_PARTITIONS)
+    return Event(
+        cluster_id, found.at, found.event, leaders, f"{what}: {names}; {rest}", None,
+        found.offset, found.leader_epoch, holders.nodes(found.offset, found.leader_epoch),
+        found.commitment,
     )  # fmt: skip
 
 
@@ -127,10 +162,29 @@ def _detail(what: str, old: Any, new: Any) -> str:
         return _voters(old or (), new or ())
     if what in _AGAIN and new is not None:
         return _registration(old, new)
+    if what == "broker_directories_changed":
+        return _directories(old, new, "lost", "has")
+    if what == "broker_cordoned_directories_changed":
+        return _directories(new, old, "cordoned", "took back")
+    if what == "zk_migration_state_changed":
+        old, new = (None if value is None else migration_name(value) for value in (old, new))
     if isinstance(old, dict) or isinstance(new, dict | bool):
         return ""
     before, after = ("none" if value is None else str(value) for value in (old, new))
     return f"{before} -> {after}"
+
+
+def _directories(before: Any, after: Any, lost: str, got: str) -> str:
+    """The text about directories that only one of two lists has. lost, got: the words for those of
+    the first list, and of the second."""
+    gone = [one for one in before or () if one not in (after or ())]
+    new = [one for one in after or () if one not in (before or ())]
+    told = [
+        f"{word} {'directory' if len(ids) == 1 else 'directories'} {listed(ids)}"
+        for word, ids in ((lost, gone), (got, new))
+        if ids
+    ]
+    return ", ".join(told)
 
 
 def _voters(old: Sequence[Mapping[str, Any]], new: Sequence[Mapping[str, Any]]) -> str:
@@ -158,6 +212,8 @@ def _registration(old: Mapping[str, Any] | None, new: Mapping[str, Any]) -> str:
     if old is not None:
         is_new = _is_new_process(old, new)
         told = "again, by a new process" if is_new else "again, by the same process"
+        gone = set(old.get("logDirs") or ()) - set(new.get("logDirs") or ())
+        told += f", without directory {listed(sorted(gone))}" if gone else ""
     return f"{told}, broker epoch {new['brokerEpoch']}" if "brokerEpoch" in new else told
 
 

@@ -15,18 +15,15 @@ from tests.jobs.conftest import Kraftlake
 from tests.replica.check.editing import (
     append,
     batches,
-    findings,
     metadata,
-    overwrite,
     segment,
 )
+from tests.replica.check.test_clock_steps import DAY_MS, moved_by
 from tests.replica.metadata.image.made import TOPIC
-from tests.replica.scan.damaging import with_right_crc
 from tests.replica.timeline.test_branch import look
 
 DYNAMIC, STATIC = "kafka-4.1.1-dynamic", "kafka-3.7.2-static"
 NODE = f"{DYNAMIC}/final/3"
-DAY_MS = 24 * 60 * 60 * 1000
 VENDORS = b"\x01\xf5\x03\x00\x2a"
 """A record of type 501."""
 
@@ -164,34 +161,11 @@ def test_the_defaults_of_all_brokers_and_users_hold_for_one_too(
     assert "user <default>: request_percentage" in [row["name"] for row in rows]
 
 
-def moved_by(path: Path, first: int, last: int, by_ms: int) -> None:
-    """The times of the batches that begin at these offsets (inclusive), moved, with right CRCs."""
-    for batch in batches(path):
-        header = batch.header
-        if first <= header.base_offset <= last:
-            raw = path.read_bytes()[batch.position : batch.position + header.size_bytes]
-            times = header.base_timestamp + by_ms, header.max_timestamp + by_ms
-            moved = raw[:27] + b"".join(time.to_bytes(8, "big") for time in times) + raw[43:]
-            overwrite(path, batch.position, with_right_crc(moved))
-
-
 @pytest.fixture
 def jumped(node: Path) -> Path:
     """The clock stands a day ahead from offset 3656 to 3662."""
     moved_by(segment(node, 2722), 3656, 3662, DAY_MS)
     return node
-
-
-def test_a_clock_that_went_back_is_a_note_with_the_offset(jumped: Path) -> None:
-    (found,) = (one for one in findings(jumped) if one.rule.id == "clock-went-back")
-    assert found.offset == 3663
-    assert found.message.startswith("times go back at offset 3663, from 2026-11-22 ")
-
-
-def test_a_clock_that_goes_back_by_less_than_a_second_tells_nothing(node: Path) -> None:
-    assert "clock-went-back" not in [one.rule.id for one in findings(node)]
-    moved_by(segment(node, 2722), 3656, 3656, 900)
-    assert "clock-went-back" not in [one.rule.id for one in findings(node)]
 
 
 def test_the_timeline_is_in_the_log_s_order_where_times_go_back(

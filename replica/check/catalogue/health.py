@@ -87,6 +87,34 @@ FEATURE_BLOCKED = info(
     "Upgrade the nodes that the finding names, and start them; unregister those that are gone.",
     ("apache/kafka#23196", "strimzi/strimzi-kafka-operator#11039"),
 )
+MIGRATION_WAITS = warning(
+    "zk-migration-waits",
+    "The migration from ZooKeeper has not begun: the controllers wait for brokers of ZooKeeper to "
+    "register, and nothing was copied yet.",
+    "Refuses all changes of metadata until every broker of ZooKeeper has registered, and the "
+    "metadata was copied.",
+    "Start the missing brokers with zookeeper.metadata.migration.enable=true; the active "
+    "controller's log names them (Still waiting for ZK brokers).",
+    ("strimzi/strimzi-kafka-operator#12929", "KIP-866"),
+)
+MIGRATION_RUNS = warning(
+    "zk-migration-runs",
+    "The migration from ZooKeeper is under way: the controllers write every change to ZooKeeper "
+    "too.",
+    "Needs both stores. Kafka 4 reads no ZooKeeper: it can't take this cluster.",
+    "Drop neither side. Restart the brokers in KRaft mode one by one, then the controllers without "
+    "the migration, before any node gets a release from 4.0 on.",
+    ("strimzi/strimzi-kafka-operator#12929", "KIP-866"),
+)
+ZK_BROKER_LEFT = warning(
+    "zk-broker-left",
+    "The migration from ZooKeeper has ended, and brokers are registered that still are brokers of "
+    "ZooKeeper.",
+    "Writes nothing to ZooKeeper any more, so such a broker gets no changes from it.",
+    "Restart these brokers in KRaft mode (process.roles, no zookeeper.connect), or unregister "
+    "those that are gone.",
+    ("KIP-866",),
+)
 FENCED_BROKER = warning(
     "replica-on-fenced-broker",
     "A broker that holds replicas is fenced, or shutting down.",
@@ -159,6 +187,16 @@ MIN_ISR_UNKNOWN = info(
     "A topic lacks in-sync replicas, and the log doesn't say what its min.insync.replicas is.",
     "Uses min.insync.replicas of the broker's server.properties, which no log holds.",
     "Give the brokers' file: --broker-config server.properties.",
+)
+UNCLEAN_LEADER = warning(
+    "unclean-leader",
+    "A partition's leader was elected without having been in sync, and the partition is still "
+    "marked as recovering: records that the leader lacked are lost.",
+    "Serves what the leader has; the other replicas truncate to it. The mark goes with the next "
+    "change of the in-sync replicas.",
+    "Compare the partitions with their producers and copies elsewhere. Keep the disks of the other "
+    "replicas; they may hold what is lost. `kraftlake timeline` shows the election.",
+    ("KIP-704", "apache/kafka#9533"),
 )
 SINGLE_ISR = warning(
     "partition-with-one-in-sync-replica",

@@ -215,3 +215,15 @@ def test_findings_about_many_partitions_are_one_with_all_of_them_by_name() -> No
     finding = found["leader-not-preferred"]
     assert finding.message == "100 of 101 partitions"
     assert len(finding.subjects) == 100
+
+
+def test_an_unclean_election_is_told_until_the_partition_has_recovered() -> None:
+    lost = a_partition(1, isr=(12,), leader=12, leaderRecoveryState=1)
+    found = judged([*healthy(), lost, config("1", MIN_ISR)])
+    assert "unclean-leader" in above_notes(found)
+    (subject,) = found["unclean-leader"].subjects
+    assert (subject.name, subject.what) == ("orders-1", "led by 12 of [11, 12, 13]")
+    # all replicas in sync again, and still no word of its recovery
+    again = a_partition(1, leaderRecoveryState=1)
+    assert above_notes(judged([*healthy(), again])) == ["unclean-leader"]
+    assert above_notes(judged([*healthy(), lost, a_partition(1), config("1", MIN_ISR)])) == []
