@@ -12,7 +12,8 @@ from replica.model.keys import NO_NODE
 
 _RULES = (
     health.WITHOUT_LEADER, health.NO_ELIGIBLE_LEADER, health.BELOW_MIN_ISR, health.MIN_ISR_UNKNOWN,
-    health.UNCLEAN_LEADER, health.SINGLE_ISR, health.UNDER_REPLICATED, health.ELIGIBLE_REPLICAS,
+    health.UNCLEAN_LEADER, health.UNCLEAN_ONLY_REPLICA, health.SINGLE_ISR, health.UNDER_REPLICATED,
+    health.ELIGIBLE_REPLICAS,
 )  # fmt: skip
 
 
@@ -63,7 +64,9 @@ def _judge(cluster: Cluster, key: PartitionKey, partition: Partition) -> Iterato
             told += _who_is_back(cluster, partition, last)
         yield health.NO_ELIGIBLE_LEADER, told
     if partition.leader_recovery_state and partition.leader != NO_NODE:
-        yield health.UNCLEAN_LEADER, f"led by {partition.leader} of {listed(replicas)}"
+        is_alone = len(replicas) == 1
+        rule = health.UNCLEAN_ONLY_REPLICA if is_alone else health.UNCLEAN_LEADER
+        yield rule, f"led by {partition.leader} of {listed(replicas)}"
     if elr:
         yield health.ELIGIBLE_REPLICAS, f"eligible {listed(elr)}"
 

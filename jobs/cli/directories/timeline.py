@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 from jobs.cli.choices import check_patterns, fits
 from jobs.cli.clock import ZonedClock, clock_of
@@ -18,7 +18,6 @@ from replica.timeline.elections import ElectionCause
 from replica.timeline.events import DIVERGENCE, ELECTION, EVENTS, TRUNCATION, Event, timeline
 from replica.timeline.gaps import gaps_of
 
-_WIDTH = max(map(len, EVENTS))
 _COLOURS = {ELECTION: "yellow", DIVERGENCE: "red", TRUNCATION: "red", "broker_fenced": "yellow"}
 
 
@@ -56,7 +55,7 @@ def _wanted(patterns: Sequence[str], period: Period) -> Callable[[Event], bool]:
     return lambda event: period.holds(event.at) and fits(event.event, patterns)
 
 
-def _write(branch: Branch, events: Iterable[Event], clock: ZonedClock) -> None:
+def _write(branch: Branch, events: Sequence[Event], clock: ZonedClock) -> None:
     """Write a line for the cluster, one for each day, and one for each event."""
     log = branch.log
     nodes = sorted({one.replica.node_id for one in branch.members if one.replica is not None})
@@ -67,13 +66,14 @@ def _write(branch: Branch, events: Iterable[Event], clock: ZonedClock) -> None:
         )
     )
     day = None
+    width = max((len(event.event) for event in events), default=0)
     for event in events:
         if clock.day(event.at) != day:
             day = clock.day(event.at)
             write_line(day)
         time = f"  {clock.time(event.at)}  "
-        what = coloured(event.event.ljust(_WIDTH), _COLOURS.get(event.event, ""))
+        what = coloured(event.event.ljust(width), _COLOURS.get(event.event, ""))
         detail = event.detail
         if event.cause not in (None, ElectionCause.FIRST.value, ElectionCause.UNKNOWN.value):
             detail = f"{detail} ({event.cause})"
-        write_wrapped(f"{time}{what}  ", f"{event.name}  {detail}".rstrip(), len(time) + _WIDTH + 2)
+        write_wrapped(f"{time}{what}  ", f"{event.name}  {detail}".rstrip(), len(time) + width + 2)

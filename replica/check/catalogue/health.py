@@ -198,6 +198,16 @@ UNCLEAN_LEADER = warning(
     "replicas; they may hold what is lost. `kraftlake timeline` shows the election.",
     ("KIP-704", "apache/kafka#9533"),
 )
+UNCLEAN_ONLY_REPLICA = info(
+    "unclean-only-replica",
+    "The only replica of a partition was elected again after its broker had ended uncleanly: what "
+    "the broker hadn't written to its disk is lost.",
+    "Leaves the mark (leaderRecoveryState 1) on such a partition, whose in-sync replicas never "
+    "change.",
+    "Nothing, if the broker's process ended and its machine didn't. `kraftlake timeline` shows the "
+    "election.",
+    ("KIP-704", "KIP-966"),
+)
 SINGLE_ISR = warning(
     "partition-with-one-in-sync-replica",
     "A partition with several replicas has one in-sync replica only.",

@@ -227,3 +227,6 @@ def test_an_unclean_election_is_told_until_the_partition_has_recovered() -> None
     again = a_partition(1, leaderRecoveryState=1)
     assert above_notes(judged([*healthy(), again])) == ["unclean-leader"]
     assert above_notes(judged([*healthy(), lost, a_partition(1), config("1", MIN_ISR)])) == []
+    # an only replica keeps the mark
+    found = judged([*healthy(), a_partition(1, (12,), leaderRecoveryState=1)])
+    assert list(found) == ["unclean-only-replica"]
