@@ -292,17 +292,7 @@ def _log_of(examined: Examined, unknown: str, batches: Sequence[LogBatch]) -> Re
             VotersAt(one.offset, one.epoch, leaders_of(one.message))
             for one in leader_changes(examined)
         ),
-        static_voters=static_voters(directory),
     )
-
-
-def static_voters(directory: MetadataDirectory) -> VoterKeys:
-    """The voters that quorum-state (version 0) or the configuration names, without directory
-    ids."""
-    state = directory.quorum_state
-    configured = (voter.voter_id for voter in directory.configured_voters or ())
-    named = () if state is None else state.current_voters
-    return frozenset(ReplicaKey(node_id) for node_id in named or configured)
 
 
 def voter_sets(examined: Examined) -> Iterator[VotersAt]:

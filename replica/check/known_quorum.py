@@ -12,7 +12,6 @@ from replica.check.examined import (
     leaders_of,
     outline_log,
     replica_log,
-    static_voters,
     voter_sets,
 )
 from replica.format.control import LeaderVoter
@@ -71,7 +70,10 @@ def stated_voters(examined: Examined, changes: Sequence[LeaderChangeBatch]) -> V
         return newest.voters
     if changes:
         return leaders_of(changes[-1].message)
-    return static_voters(examined.directory)
+    directory = examined.directory
+    named = () if directory.quorum_state is None else directory.quorum_state.current_voters
+    configured = (voter.voter_id for voter in directory.configured_voters or ())
+    return frozenset(ReplicaKey(node_id) for node_id in named or configured)
 
 
 def quorum_files(members: Sequence[tuple[Examined, ReplicaLog]]) -> QuorumFiles:

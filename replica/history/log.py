@@ -21,7 +21,7 @@ from replica.model.epochs import (
     is_newer_than_log,
 )
 from replica.model.keys import ReplicaKey
-from replica.model.voters import VoterKeys, VotersAt
+from replica.model.voters import VotersAt
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +60,6 @@ class ReplicaLog:
     quorum_epoch: the epoch in quorum-state; UNDEFINED_EPOCH where that can't be read. voter_sets:
     the voters that KRaftVoters records of this log and of this replica's snapshots name, in any
     order. leader_changes: the voters that LeaderChange records name; a static quorum has no others.
-    static_voters: the voters that quorum-state (version 0) or the configuration names, which count
-    until the log names any.
     """
 
     key: ReplicaKey
@@ -71,7 +69,6 @@ class ReplicaLog:
     quorum_epoch: int = UNDEFINED_EPOCH
     voter_sets: tuple[VotersAt, ...] = ()
     leader_changes: tuple[VotersAt, ...] = ()
-    static_voters: VoterKeys = frozenset()
 
     def __post_init__(self) -> None:
         if self.log_start < 0:

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from replica.check.examined import examine, replica_log
+from jobs.cli.directories.recover import plan_of
+from replica.check.examined import examine
 from replica.format.discovery import discover
-from replica.history.recovery import RecoveryDecision, plan_recovery
+from replica.history.recovery import RecoveryDecision
 from tests.replica.check.editing import file, findings, judged, places, segment
 from tests.replica.check.first_start import start
 
@@ -53,12 +54,12 @@ def test_the_voters_that_quorum_state_lists_are_a_majority_before_the_first_elec
     tmp_path: Path,
 ) -> None:
     nodes = [start(tmp_path / str(node), node) for node in (1, 2)]
-    logs = [replica_log(examine(one), "") for one in discover([str(node) for node in nodes])]
-    plan = plan_recovery(logs)
+    members = [examine(one) for one in discover([str(node) for node in nodes])]
+    plan, _ = plan_of(members)
     assert plan.answer is RecoveryDecision.SAFE
     assert plan.voters is not None
     assert sorted(key.node_id for key in plan.voters) == [1, 2, 3]
     assert sorted(key.node_id for key in plan.missing) == [3]
-    alone = plan_recovery(logs[:1])
+    alone, _ = plan_of(members[:1])
     assert alone.answer is RecoveryDecision.UNPROVEN
     assert alone.reasons[0].startswith("only 1 of 3 voters")
