@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from replica.check.damaged import changed_files
 from replica.check.directory import DirectoryFacts, gather, judge_directory, judge_snapshots
 from replica.check.examined import Examined
-from replica.check.lineage import judge_lineage
+from replica.check.lineage import LogParting, judge_lineage
 from replica.check.membership import judge_membership, members_of
 from replica.check.newest import (
     ClusterState,
@@ -69,12 +69,14 @@ class JudgedGroup:
     directories, sorted with the worst first; they name files as the user does. quorums: the quorum
     of each cluster, without clusters whose id or voters no file tells. states: the newest state of
     each cluster; empty where the caller doesn't want them. quorums and states are in the order of
-    the directories."""
+    the directories. partings: (cluster id, parting) for each place where a metadata log diverges
+    from others."""
 
     members: tuple[JudgedDirectory, ...]
     findings: tuple[Finding, ...]
     quorums: tuple[LookedAtQuorum, ...]
     states: tuple[ClusterState, ...] = ()
+    partings: tuple[tuple[str, LogParting], ...] = ()
 
 
 def judge_group(
@@ -110,7 +112,12 @@ def judge_group(
         for facts, replayed in zip(gathered, replays, strict=True)
     )
     parts = by_partition(gathered, lambda facts: facts.partition)
-    between = [finding for part in parts for finding in _judge_between(part)]
+    between: list[Finding] = []
+    partings: list[tuple[str, LogParting]] = []
+    for part in parts:
+        lineage = judge_lineage([facts.examined for facts in part])
+        between += [*_judge_between(part), *lineage.findings]
+        partings += lineage.partings if part[0].partition.is_metadata else ()
     states = tuple(
         cluster_state(facts.examined, replayed)
         for facts, replayed in zip(gathered, replays, strict=True)
@@ -122,6 +129,7 @@ def judge_group(
         tuple(sorted(between, key=by_severity)),
         tuple(quorum for quorum in quorums if quorum is not None),
         states,
+        tuple(partings),
     )
 
 
@@ -139,11 +147,10 @@ def _quorum(newest: DirectoryFacts, group: Sequence[DirectoryFacts]) -> LookedAt
 
 
 def _judge_between(part: Sequence[DirectoryFacts]) -> Iterator[Finding]:
-    """Findings of the rules that compare replicas of one partition."""
+    """Findings of the rules that compare replicas of one partition, except those on its logs."""
     group = [facts.examined for facts in part]
     for _, finding in judge_membership(members_of(group)):
         yield finding
-    yield from judge_lineage(group)
     if part[0].partition.is_metadata:
         yield from judge_same_snapshots(group)
 

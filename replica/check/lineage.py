@@ -46,14 +46,32 @@ class LogParting:
     lost: Losses | None
 
 
-def judge_lineage(group: Sequence[Examined]) -> Iterator[Finding]:
-    """Findings of the comparison of every pair of logs of each cluster."""
+@dataclass(frozen=True, slots=True)
+class Lineage:
+    """What the comparison of every pair of logs of each cluster found. partings: (cluster id,
+    parting) for each place where a log diverges from others."""
+
+    findings: tuple[Finding, ...]
+    partings: tuple[tuple[str, LogParting], ...]
+
+
+def judge_lineage(group: Sequence[Examined]) -> Lineage:
+    """Compare every pair of logs of each cluster."""
+    findings: list[Finding] = []
+    partings: list[tuple[str, LogParting]] = []
     for members in by_cluster(group):
         if len(members) > 1:
-            yield from _judge_cluster(members)
+            parted: dict[LogParting, list[int]] = {}
+            findings.extend(_judge_cluster(members, parted))
+            partings.extend((members[0].owner.cluster_id, one) for one in parted)
+    return Lineage(tuple(findings), tuple(partings))
 
 
-def _judge_cluster(members: Sequence[Examined]) -> Iterator[Finding]:
+def _judge_cluster(
+    members: Sequence[Examined], partings: dict[LogParting, list[int]]
+) -> Iterator[Finding]:
+    """The findings about one cluster. partings: gets each parting, with the ids of the nodes from
+    which its log diverges."""
     owners = _distinct([replica_log(one, one.shown) for one in members])
     by_key = {log.key: one for log, one in zip(owners, members, strict=True)}
     holding = [log for log in owners if log.batches]
@@ -69,7 +87,6 @@ def _judge_cluster(members: Sequence[Examined]) -> Iterator[Finding]:
     compared = compare_group(owners)
     commitment = classify_compared(compared)
     log_of = {log.key: log for log in owners}
-    partings: dict[LogParting, list[int]] = {}
     conflicts: dict[tuple[ReplicaKey, int], list[int]] = {}
     for (a, b), comparison in compared.pairs.items():
         divergence = diverge(log_of[a], log_of[b], comparison)

@@ -2,8 +2,8 @@
 
 - dump: `dump`, `dump_files` (which files), `selection` (which records), `state_files` (the files
   that hold no records).
-- check: `check`, `check_inputs`, `check_text`, `check_health` with `broker_defaults`. explain:
-  `explain`.
+- check: `check`, `check_inputs`, `check_families`, `check_text`, `check_rows`, `broker_defaults`;
+  `verdict_text` serves all commands that give a verdict. explain: `explain`.
 - diff: `diff`. timeline: `timeline`; `looks` serves `kraftlake history`, too.
 - recover: `recover`, `recover_steps`, `recover_text`, `recover_rehearsed`. rehearse: `rehearse`,
   `rehearsed`, `rehearse_text`. restore: `restore`.
