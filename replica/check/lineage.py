@@ -3,27 +3,22 @@ be lost."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from replica.check.catalogue import groups
-from replica.check.examined import Examined, by_cluster, replica_log
+from replica.check.examined import Examined
+from replica.check.known_quorum import ComparedLogs
 from replica.check.rule import Finding
 from replica.history.commitment import (
     Commitment,
     GroupComparison,
     Losses,
-    classify_compared,
-    compare_group,
     losses,
 )
 from replica.history.divergence import Divergence, Relation, diverge
-from replica.history.log import OffsetRange, ReplicaLog
+from replica.history.log import OffsetRange
 from replica.model.keys import ReplicaKey
-
-MAX_COMPARED = 400
-"""The most logs of a cluster that are compared pair by pair. A cluster has fewer than ten voters;
-all other logs are brokers'."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,80 +41,54 @@ class LogParting:
     lost: Losses | None
 
 
-@dataclass(frozen=True, slots=True)
-class Lineage:
-    """What the comparison of every pair of logs of each cluster found. partings: (cluster id,
-    parting) for each place where a log diverges from others."""
-
-    findings: tuple[Finding, ...]
-    partings: tuple[tuple[str, LogParting], ...]
+def judge_lineage(clusters: Iterable[ComparedLogs]) -> Iterator[Finding]:
+    """Findings of the comparison of every pair of logs of each cluster."""
+    for logs in clusters:
+        yield from _judge_cluster(logs)
 
 
-def judge_lineage(group: Sequence[Examined]) -> Lineage:
-    """Compare every pair of logs of each cluster."""
-    findings: list[Finding] = []
-    partings: list[tuple[str, LogParting]] = []
-    for members in by_cluster(group):
-        if len(members) > 1:
-            parted: dict[LogParting, list[int]] = {}
-            findings.extend(_judge_cluster(members, parted))
-            partings.extend((members[0].owner.cluster_id, one) for one in parted)
-    return Lineage(tuple(findings), tuple(partings))
-
-
-def _judge_cluster(
-    members: Sequence[Examined], partings: dict[LogParting, list[int]]
-) -> Iterator[Finding]:
-    """The findings about one cluster. partings: gets each parting, with the ids of the nodes from
-    which its log diverges."""
-    owners = _distinct([replica_log(one, one.shown) for one in members])
-    by_key = {log.key: one for log, one in zip(owners, members, strict=True)}
-    holding = [log for log in owners if log.batches]
-    if len(holding) > MAX_COMPARED:
-        first, count = by_key[holding[MAX_COMPARED].key], len(holding) - MAX_COMPARED
+def _judge_cluster(logs: ComparedLogs) -> Iterator[Finding]:
+    by_key = {log.key: one for one, log in logs.members}
+    if logs.left_out:
+        first, count = logs.left_out[0], len(logs.left_out)
         message = (
             f"this log, and {count - 1} more of its cluster, is compared with no other: "
-            f"{MAX_COMPARED} are compared with each other"
+            f"{len(logs.group.holding)} are compared with each other"
         )
         yield groups.GROUP_TOO_LARGE.at(first.shown, message)
-    # an empty log counts only by its id, where voters are named without directories
-    owners = holding[:MAX_COMPARED] + [log for log in owners if not log.batches][:MAX_COMPARED]
-    compared = compare_group(owners)
-    commitment = classify_compared(compared)
-    log_of = {log.key: log for log in owners}
     conflicts: dict[tuple[ReplicaKey, int], list[int]] = {}
-    for (a, b), comparison in compared.pairs.items():
-        divergence = diverge(log_of[a], log_of[b], comparison)
+    for a, b, divergence in _divergences(logs):
         if divergence.relation is Relation.CONFLICT:
             offset = divergence.conflict_offset
             assert offset is not None, "a conflict has an offset"
             conflicts.setdefault((a, offset), []).append(b.node_id)
-        elif divergence.relation is Relation.DIVERGED:
-            parting, other = _parting(a, b, divergence, losses(divergence, commitment))
-            partings.setdefault(parting, []).append(other.node_id)
     for (key, offset), others in conflicts.items():
         path, position, epoch = _located(by_key[key], offset)
         found = judge_conflict(offset, epoch, others)
         yield replace(found, file=path, position=position)
-    for parting, others in partings.items():
+    for parting, others in partings_of(logs).items():
         path, position, _ = _located(by_key[parting.loser], parting.offset)
         for found in judge_parting(parting, others):
             yield replace(found, file=path, position=position)
-    yield from _contested(compared, commitment, by_key)
+    yield from _contested(logs.group, logs.commitment, by_key)
 
 
-def _distinct(logs: Sequence[ReplicaLog]) -> list[ReplicaLog]:
-    """The logs, where each has a key of its own: two directories may name the same replica, which
-    the rule duplicate-identity reports."""
-    seen: set[ReplicaKey] = set()
-    found = []
-    for number, log in enumerate(logs):
-        if log.key in seen:
-            key = ReplicaKey(log.key.node_id, f"{log.key.directory_id} ({number})")
-            log = replace(log, key=key)
-        seen.add(log.key)
-        found.append(log)
-    return found
+def partings_of(logs: ComparedLogs) -> dict[LogParting, list[int]]:
+    """The places where logs of one cluster diverge, each with the ids of the nodes from which the
+    loser diverges there."""
+    partings: dict[LogParting, list[int]] = {}
+    for a, b, divergence in _divergences(logs):
+        if divergence.relation is Relation.DIVERGED:
+            lost = losses(divergence, logs.commitment)
+            parting, other = _parting(a, b, divergence, lost)
+            partings.setdefault(parting, []).append(other.node_id)
+    return partings
+
+
+def _divergences(logs: ComparedLogs) -> Iterator[tuple[ReplicaKey, ReplicaKey, Divergence]]:
+    log_of = {log.key: log for log in logs.group.logs}
+    for (a, b), comparison in logs.group.pairs.items():
+        yield a, b, diverge(log_of[a], log_of[b], comparison)
 
 
 def _parting(

@@ -61,6 +61,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     ),
     "replica.health": (
         "replica.check",
+        "replica.history",
         "replica.format",
         "replica.metadata",
         "replica.message",
@@ -80,7 +81,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
         "replica.metadata",
         "replica.message",
     ),
-    "replica.preflight": ("replica.health", "replica.metadata"),
+    "replica.preflight": ("replica.health", "replica.history", "replica.metadata"),
     "replica.raft": ("replica.history", "replica.format.record"),
     "replica.machines": ("replica.raft", "replica.format", "replica.metadata"),
     "replica.storage": ("replica.format", "replica.history", "replica.message"),
