@@ -13,6 +13,7 @@ from jobs.cli.directories.broker_defaults import defaults_in
 from jobs.cli.directories.check_families import families_of
 from jobs.cli.directories.check_inputs import examine_all, find_inputs
 from jobs.cli.directories.check_rows import (
+    counted_by,
     file_row,
     health_row,
     health_summary,
@@ -23,7 +24,6 @@ from jobs.cli.directories.check_rows import (
 from jobs.cli.directories.check_text import (
     MEMBER_COLUMNS,
     LocatedFinding,
-    counted_by,
     describe_counts,
     describe_findings,
     member_cells,
