@@ -85,6 +85,26 @@ ORDER BY "offset" DESC, leader_epoch DESC, entity, key, change
 LIMIT {MAX_CHANGES}"""
 
 
+def keepers(cluster: str, loss: LostRecordCount) -> Sql:
+    """The nodes besides the losers that never lost the last of the lost records that were
+    committed: their newest capture has its batch, or retention removed it. Committed records are
+    the first of a loss."""
+    last = loss.first + loss.committed - 1
+    replica = loss.replicas[0]
+    losers = DATA_FUSION.literals(sorted({one.node_id for one in loss.replicas}))
+    return f"""\
+SELECT DISTINCT o.node_id
+FROM bronze.log_batches AS l
+JOIN bronze.log_batches AS o
+  ON o.cluster_id = l.cluster_id AND o.base_offset = l.base_offset
+ AND o.leader_epoch = l.leader_epoch AND o.crc = l.crc
+WHERE l.cluster_id = {DATA_FUSION.cluster(cluster)}
+  AND l.node_id = {replica.node_id:d}
+  AND l.directory_id = {DATA_FUSION.literal(replica.directory_id)}
+  AND l.base_offset <= {last:d} AND l.last_offset >= {last:d}
+  AND o.truncated_at IS NULL AND o.node_id NOT IN ({losers})"""
+
+
 def written(cluster: str, loss: LostRecordCount) -> Sql:
     """The smallest and the largest time of the lost records, in ms since 1970."""
     replica = loss.replicas[0]

@@ -130,8 +130,8 @@ def judge_parting(parting: LogParting, others: Sequence[int]) -> Iterator[Findin
     else:
         message += (
             f"; following them it truncates to {parting.truncates_to} and loses {parting.records} "
-            f"records: {lost.committed} committed, {lost.superseded} superseded, {lost.unproven} "
-            "unproven"
+            f"records: {lost.committed} committed, {lost.superseded} never committed, "
+            f"{lost.unproven} unknown"
         )
     yield groups.LOG_DIVERGENCE.at("", message, offset=offset, epoch=parting.epoch)
     if lost is not None and lost.committed:

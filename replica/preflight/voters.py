@@ -54,7 +54,7 @@ def add_voter(cluster: Cluster, voter: int) -> Preflight:
 def to_dynamic(cluster: Cluster) -> Preflight:
     """The change of kraft.version from 0 to 1. Every voter must support it, and must have told the
     leader so."""
-    action = f"raise {KRAFT_VERSION} to 1, from static voters to such that can be changed"
+    action = f"raise {KRAFT_VERSION} to 1, from static to dynamic voters"
     if cluster.level(KRAFT_VERSION) > 0:
         at = cluster.offsets("kraft_version")[""]
         return preflight(action, [note(KRAFT_VERSION, "is 1 already", at)])

@@ -23,6 +23,7 @@ AT_RISK = frozenset(
 """The rules after whose findings a start of the nodes may lose committed data."""
 _ORDER = {rule.id: place for place, rule in enumerate(RULES)}
 _SHOWN = 3
+_KINDS = ("node", "nodes", "broker", "controller", "voter")
 
 
 def verdict_on(evidence: ClusterEvidence) -> Verdict:
@@ -76,8 +77,15 @@ def _of_health(findings: Sequence[Finding], told: set[str]) -> Iterator[Fact]:
 
 def _fact(rule: Rule, where: str) -> Fact:
     level = Level.AT_RISK if rule.id in AT_RISK else Level.ATTENTION
-    text = f"{where}: {rule.meaning}"
-    return Fact(level, rule.severity, f"{text[0].upper()}{text[1:]}", rule.next_step, (rule.id,))
+    return Fact(
+        level, rule.severity, f"{_begun(where)}: {rule.meaning}", rule.next_step, (rule.id,)
+    )
+
+
+def _begun(where: str) -> str:
+    """With a capital letter, unless it begins with a name, such as that of a topic or a path."""
+    kind = where.partition(" ")[0]
+    return f"{where[0].upper()}{where[1:]}" if kind in _KINDS else where
 
 
 def _places(where: Sequence[str]) -> str:

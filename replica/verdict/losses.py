@@ -51,7 +51,7 @@ def _fact(loss: ToLose) -> Fact:
             Level.ATTENTION,
             Severity.WARNING,
             f"{where}. These files don't show whether {lost.unproven} of them were committed.",
-            "Check the other voters' directories too, before these nodes are started; keep a copy.",
+            "Keep a copy before these nodes are started again.",
             rules,
         )
     meaning = f" ({loss.meaning})" if loss.meaning else ""

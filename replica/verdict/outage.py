@@ -9,7 +9,7 @@ from replica.check.rule import Finding, Subject
 from replica.severity import Severity
 from replica.verdict.evidence import ClusterEvidence, Since
 from replica.verdict.verdict import Fact, Level
-from replica.words import listed, ms_text, named, shortened
+from replica.words import counted, listed, ms_text, named, shortened
 
 _LEADERLESS = (health.WITHOUT_LEADER.id, health.NO_ELIGIBLE_LEADER.id)
 _BROKERS = (health.FENCED_BROKER.id, health.UNREGISTERED_BROKER.id, health.LOST_DIRECTORY.id)
@@ -69,12 +69,10 @@ def since_text(since: Since) -> str:
 def _of_partitions(subjects: Iterable[Subject], evidence: ClusterEvidence) -> str:
     names = {subject.name for subject in subjects}
     topics = sorted({name.rpartition("-")[0] for name in names})
-    of = f"{len(names)} of {evidence.partitions} partitions"
-    return (
-        f"{of} (topic {shortened(topics[0])})"
-        if len(topics) == 1
-        else f"{of} ({len(topics)} topics)"
-    )
+    which = f"topic {shortened(topics[0])}" if len(topics) == 1 else f"{len(topics)} topics"
+    if not evidence.partitions:
+        return f"{counted(len(names), 'partition')} ({which})"
+    return f"{len(names)} of {evidence.partitions} partitions ({which})"
 
 
 def _cause(finding: Finding) -> Iterator[str]:

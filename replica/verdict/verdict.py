@@ -21,6 +21,9 @@ class Level(StrEnum):
     """Something is wrong, and somebody has to look after it."""
     INCOMPLETE = "incomplete"
     """Nothing wrong was found, but not everything could be judged."""
+    RECOVERED = "recovered"
+    """Something happened, is over, and took nothing that was committed. Only several captures show
+    this."""
     HEALTHY = "healthy"
     """Everything was judged, and nothing is wrong."""
 
@@ -113,11 +116,12 @@ def decide(
 ) -> Verdict:
     """The verdict by these facts and gaps.
 
-    Facts are sorted by level and severity; equal ones keep their order. Steps against a loss of
+    Facts are sorted by level and severity, those that ask for something first; equal ones keep
+    their order. Steps against a loss of
     data come first, because no other step can undo one. well: the headline where nothing is wrong
     and nothing is missing.
     """
-    ordered = tuple(sorted(facts, key=lambda fact: (fact.level.rank, fact.severity.rank)))
+    ordered = tuple(sorted(facts, key=_weight))
     missing = tuple(gaps)
     if ordered:
         level, headline = ordered[0].level, ordered[0].text
@@ -137,6 +141,10 @@ def decide(
         notes,
         state,
     )
+
+
+def _weight(fact: Fact) -> tuple[int, int, bool]:
+    return fact.level.rank, fact.severity.rank, not fact.next_step
 
 
 def worst(verdicts: Iterable[Verdict]) -> Level | None:

@@ -50,7 +50,7 @@ def describe(plan: RecoveryPlan, by_key: Mapping[ReplicaKey, Examined]) -> Itera
         told = _of_winner(plan, stand_ins) if rank == 1 else _of_another(plan, standing)
         yield from (f"      {line}" for line in told)
     for voter in sorted(plan.missing):
-        yield f"   -  node {_named(voter)}: not here, or not to be relied on"
+        yield f"   -  node {_named(voter)}: directory missing or unusable"
     yield ""
     yield (
         "Nothing was changed. What a person would do; bin/ and config/ are those of a node's Kafka:"
@@ -106,7 +106,7 @@ def _of_another(plan: RecoveryPlan, standing: RankedReplica) -> Iterator[str]:
         "; none of them can have been committed, so no broker has applied them" if never else ""
     )
     if plan.answer is not RecoveryDecision.REFUSED:
-        yield f"{_fate(plan, standing)}: nothing is to be done but to keep the copy"
+        yield f"{_fate(plan, standing)}. No action needed; keep a copy."
 
 
 def _fate(plan: RecoveryPlan, standing: RankedReplica) -> str:
