@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from replica.check.group import JudgedDirectory, JudgedGroup, LookedAtQuorum
@@ -74,7 +74,9 @@ def _cluster(
     return JudgedCluster(
         cluster_id,
         tuple(sorted(members, key=_by_node)),
-        tuple(one for one in judged.findings if _is_in(one, members)),
+        tuple(
+            one for one in judged.findings if any(names_file_of(one, member) for member in members)
+        ),
         tuple(parting for owner, parting in judged.partings if owner == cluster_id),
         next((one for one in judged.quorums if one.cluster_id == cluster_id), None),
         told,
@@ -88,14 +90,12 @@ def _by_node(member: JudgedDirectory) -> tuple[bool, int, str]:
     return replica is None, -1 if replica is None else replica.node_id, member.examined.shown
 
 
-def _is_in(finding: Finding, members: Iterable[JudgedDirectory]) -> bool:
-    """Whether a finding of the comparison names a file of one of these directories."""
-    for member in members:
-        shown = member.examined.shown
-        outer = os.path.join(os.path.dirname(shown), "")
-        if finding.file == shown or finding.file.startswith((os.path.join(shown, ""), outer)):
-            return True
-    return False
+def names_file_of(finding: Finding, member: JudgedDirectory) -> bool:
+    """Whether a finding of the comparison, which names its file as the user does, names one of the
+    directory's."""
+    shown = member.examined.shown
+    outer = os.path.join(os.path.dirname(shown), "")
+    return finding.file == shown or finding.file.startswith((os.path.join(shown, ""), outer))
 
 
 def evidence_of(
@@ -128,7 +128,7 @@ def _placed(judged: JudgedCluster) -> Iterator[PlacedFinding]:
         for finding in member.findings:
             yield PlacedFinding(node_of(member), finding)
     for finding in judged.findings:
-        holders = [node_of(one) for one in judged.members if _is_in(finding, (one,))]
+        holders = [node_of(one) for one in judged.members if names_file_of(finding, one)]
         yield PlacedFinding(holders[0] if holders else finding.file, finding)
 
 

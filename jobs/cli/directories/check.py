@@ -41,7 +41,7 @@ from replica.format.discovery import Found
 from replica.severity import Severity
 from replica.verdict.evidence import ClusterEvidence, PlacedFinding
 from replica.verdict.facts import verdict_on
-from replica.verdict.of_group import JudgedCluster, clusters_of, evidence_of, node_of
+from replica.verdict.of_group import JudgedCluster, clusters_of, evidence_of, names_file_of, node_of
 from replica.verdict.verdict import Verdict
 
 
@@ -184,7 +184,11 @@ def _located(cluster: JudgedCluster) -> list[LocatedFinding]:
         for member in cluster.members
         for finding in member.findings
     ]
-    return found + [LocatedFinding("", finding) for finding in cluster.findings]
+    for finding in cluster.findings:
+        member = next((one for one in cluster.members if names_file_of(finding, one)), None)
+        where = "" if member is None else node_of(member)
+        found.append(LocatedFinding(where, finding, member))
+    return found
 
 
 def _row(located: LocatedFinding) -> dict[str, Any]:
