@@ -1,8 +1,9 @@
-"""Finds since when partitions have no leader, by taking the newest state back record by record."""
+"""Finds when partitions had no leader, by taking the newest state back record by record."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 from replica.health.cluster import Beginning, Cluster, PartitionKey
 from replica.health.past import VisibleChange
@@ -33,3 +34,46 @@ def leaderless_since(
             if before is None or before.leader != NO_NODE:
                 found[key] = Beginning(step.offset, step.at)
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class Outage:
+    """A time during which partitions had no leader. began, ended: the changes with which it began
+    and ended; ended is None where some have no leader in the newest state. most: the largest number
+    of partitions without leader at one time."""
+
+    began: Beginning
+    ended: Beginning | None
+    most: int
+
+
+def outages(keys: frozenset[PartitionKey], steps: Iterable[VisibleChange]) -> tuple[Outage, ...]:
+    """All outages that the steps show, the oldest first.
+
+    keys: the partitions that have no leader in the newest state. steps: as for leaderless_since. An
+    outage that lasted already before the oldest step is left out.
+    """
+    without = set(keys)
+    found: list[Outage] = []
+    ended: Beginning | None = None
+    most = len(without)
+    for step in steps:
+        had_any = bool(without)
+        _take_back(step, without)
+        here = Beginning(step.offset, step.at)
+        if without and not had_any:
+            ended, most = here, 0
+        if had_any and not without:
+            found.append(Outage(here, ended, most))
+        most = max(most, len(without))
+    return tuple(reversed(found))
+
+
+def _take_back(step: VisibleChange, without: set[PartitionKey]) -> None:
+    """Make the partitions without leader those of before the step."""
+    for table, key, before in step.before:
+        if table == "partitions":
+            if before is not None and before.leader == NO_NODE:
+                without.add(key)
+            else:
+                without.discard(key)

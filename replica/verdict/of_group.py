@@ -12,8 +12,14 @@ from replica.check.newest import ClusterState, QuorumRole, cluster_id_of
 from replica.check.rule import Finding
 from replica.health.cluster import Cluster
 from replica.health.judging import judge_health
-from replica.health.leaderless import leaderless_partitions, leaderless_since
+from replica.health.leaderless import (
+    Outage,
+    leaderless_partitions,
+    leaderless_since,
+    outages,
+)
 from replica.health.of_directories import cluster_of, steps_of
+from replica.health.past import VisibleChange
 from replica.verdict.evidence import ClusterEvidence, PlacedFinding, Since, ToLose
 from replica.verdict.verdict import Gap, KnownState
 from replica.words import listed, named
@@ -144,15 +150,31 @@ def _to_lose(partings: Sequence[LogParting]) -> Iterator[ToLose]:
         )
 
 
-def _leaderless(judged: JudgedCluster, cluster: Cluster) -> Since | None:
-    """Since when partitions have no leader, by a second replay of a log that isn't too long."""
-    keys = leaderless_partitions(cluster)
-    if not keys or judged.told is None:
-        return None
+def outages_of(judged: JudgedCluster) -> Sequence[Outage]:
+    """Each time during which partitions had no leader, the oldest first; none where no state is
+    known, or the log is too long."""
+    cluster = judged.cluster
+    if cluster is None:
+        return ()
+    return outages(leaderless_partitions(cluster), _steps(judged, cluster))
+
+
+def _steps(judged: JudgedCluster, cluster: Cluster) -> Sequence[VisibleChange]:
+    """The changes that led to the state, by a second replay of a log that isn't too long."""
+    if judged.told is None:
+        return ()
     examined = judged.told.examined
     if cluster.end_offset - examined.directory.log_start_offset > MAX_STEPS:
+        return ()
+    return steps_of(examined, cluster.end_offset)
+
+
+def _leaderless(judged: JudgedCluster, cluster: Cluster) -> Since | None:
+    """Since when partitions have no leader."""
+    keys = leaderless_partitions(cluster)
+    if not keys:
         return None
-    found = leaderless_since(keys, steps_of(examined, cluster.end_offset))
+    found = leaderless_since(keys, _steps(judged, cluster))
     times = [one.at for one in found.values() if one.at is not None]
     if not times:
         return None

@@ -28,9 +28,9 @@ def verdict_line(verdict: Verdict) -> str:
     return coloured(f"{verdict.level.shown:<{_WIDTH}}", colour) + one_line(verdict.headline)
 
 
-def describe_verdict(verdict: Verdict) -> Iterator[str]:
+def describe_verdict(verdict: Verdict, *, steps: bool = True) -> Iterator[str]:
     """At most ten lines: what is wrong and what to do, what else is wrong, what could not be
-    judged, and of which moment that is."""
+    judged, and of which moment that is. steps: whether to say what to do."""
     yield verdict_line(verdict)
     first, others = verdict.facts[:1], verdict.facts[1:]
     if first and first[0].level is not Level.AT_RISK:
@@ -38,12 +38,12 @@ def describe_verdict(verdict: Verdict) -> Iterator[str]:
         held = [fact for fact in others if fact.level is Level.AT_RISK][:1]
         others = tuple(fact for fact in others if fact not in held)
         for fact in held:
-            yield _line("before", f"{fact.text} {fact.next_step}")
-    for fact in first:
+            yield _line("before" if steps else "also", f"{fact.text} {fact.next_step}")
+    for fact in first if steps else ():
         yield from _step(fact)
     for fact in others[:MAX_ALSO]:
         yield _line("also", fact.text)
-        yield from _step(fact)
+        yield from _step(fact) if steps else ()
     if len(others) > MAX_ALSO:
         yield _line("", f"and {len(others) - MAX_ALSO} more, listed below")
     if verdict.not_judged:
