@@ -1,5 +1,6 @@
 """The SQL behind the activity: typed changes where the lake has them, otherwise records by
-type; and the SQL about lost records: when they were written, and what they would have changed.
+type; the SQL about lost records: when they were written, who keeps them, and what they would have
+changed; and how many partitions there are now.
 
 Leader epoch and offset identify a record, because a leader writes one record at an offset.
 """
@@ -12,6 +13,7 @@ from pipelines.report.queries import ms
 
 MAX_CHANGES = 25
 CHANGES = "gold.metadata_changes"
+HISTORY = "gold.metadata_history"
 
 
 def _typed(cluster: str) -> Sql:
@@ -184,3 +186,12 @@ lost AS (
     AND c.directory_id = {DATA_FUSION.literal(replica.directory_id)}
     AND e.end_offset > {loss.first:d}
 )"""
+
+
+def partition_count(cluster: str) -> Sql:
+    """How many partitions the newest known state has."""
+    return f"""\
+SELECT count(*) AS partitions
+FROM {HISTORY}
+WHERE cluster_id = {DATA_FUSION.cluster(cluster)} AND entity = 'partition'
+  AND valid_to_offset IS NULL"""

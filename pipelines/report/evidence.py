@@ -143,7 +143,9 @@ def gather(source: ReportSource, summary: Row) -> Evidence:
         ),
         state_ranges=ranges,
         exposure=source.figure_if_there(queries.EXPOSURE, queries.exposure(cluster)),
-        partition_count=source.figure_if_there(queries.HISTORY, queries.partition_count(cluster)),
+        partition_count=source.figure_if_there(
+            change_queries.HISTORY, change_queries.partition_count(cluster)
+        ),
     )
 
 

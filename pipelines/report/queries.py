@@ -371,18 +371,6 @@ WHERE cluster_id = {DATA_FUSION.cluster(cluster)} AND family = 'health'
 ORDER BY CASE severity WHEN 'error' THEN 0 WHEN 'warning' THEN 1 ELSE 2 END, rule"""
 
 
-HISTORY = "gold.metadata_history"
-
-
-def partition_count(cluster: str) -> Sql:
-    """How many partitions the newest known state has."""
-    return f"""\
-SELECT count(*) AS partitions
-FROM {HISTORY}
-WHERE cluster_id = {DATA_FUSION.cluster(cluster)} AND entity = 'partition'
-  AND valid_to_offset IS NULL"""
-
-
 EXPOSURE = "gold.failure_exposure"
 
 

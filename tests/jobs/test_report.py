@@ -53,6 +53,7 @@ def test_json_has_a_line_for_each_cluster(kraftlake: Kraftlake, lake: Path, tmp_
         "file": str(output),
         "cluster_id": CLUSTER,
         "level": "recovered",
+        "headline": "",
         "sentence": SENTENCE,
         "findings": [],
     }

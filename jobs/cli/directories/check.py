@@ -52,9 +52,12 @@ def run(options: CheckOptions) -> int:
     with ExitStack() as stack:
         stack.enter_context(no_search_for_cycles())
         inputs = find_inputs(options.paths, names_in(options.order), stack)
-        checking.unread(bundle_damage(inputs.damages))
+        unread = tuple(bundle_damage(inputs.damages))
+        if len(inputs.groups) != 1:  # nobody knows to which of them it belongs
+            checking.unread(unread)
+            unread = ()
         for group in inputs.groups:
-            checking.group(group)
+            checking.group(group, unread)
     return checking.end()
 
 
@@ -85,8 +88,9 @@ class _Checking:
             placed = tuple(PlacedFinding(finding.file, finding) for finding in found)
             self._tell(ClusterEvidence(findings=placed), [LocatedFinding("", one) for one in found])
 
-    def group(self, found: Iterable[Found]) -> None:
-        """Read and judge the directories of a group together, and print what was found."""
+    def group(self, found: Iterable[Found], unread: Sequence[Finding]) -> None:
+        """Read and judge the directories of a group together, and print what was found. unread:
+        what could not be read beside them."""
         found = tuple(found)
         for _ in range(LOOKS):
             examined, damages = examine_all(found, self.progress.show)
@@ -96,7 +100,7 @@ class _Checking:
             if not any(one.changed for one in examined):
                 break
         self.progress.clear()
-        unread = tuple(bundle_damage(damages))
+        unread = (*unread, *bundle_damage(damages))
         of_files = self.families.health_of_files
         clusters = [*clusters_of(judged, self.broker_defaults, of_files=of_files)]
         if len(clusters) != 1:
