@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from replica.check.catalogue import groups
 from replica.check.examined import Examined
-from replica.check.known_quorum import ComparedLogs
+from replica.check.known_quorum import ComparedLogs, known_quorum_of
 from replica.check.rule import Finding
 from replica.history.commitment import (
     Commitment,
@@ -17,6 +17,7 @@ from replica.history.commitment import (
     losses,
 )
 from replica.history.divergence import Divergence, Relation, diverge
+from replica.history.known_quorum import VoterDoubt
 from replica.history.log import OffsetRange
 from replica.model.keys import ReplicaKey
 
@@ -56,6 +57,7 @@ def _judge_cluster(logs: ComparedLogs) -> Iterator[Finding]:
             f"{len(logs.group.holding)} are compared with each other"
         )
         yield groups.GROUP_TOO_LARGE.at(first.shown, message)
+    yield from _stale_voters(logs)
     conflicts: dict[tuple[ReplicaKey, int], list[int]] = {}
     for a, b, divergence in _divergences(logs):
         if divergence.relation is Relation.CONFLICT:
@@ -89,6 +91,17 @@ def _divergences(logs: ComparedLogs) -> Iterator[tuple[ReplicaKey, ReplicaKey, D
     log_of = {log.key: log for log in logs.group.logs}
     for (a, b), comparison in logs.group.pairs.items():
         yield a, b, diverge(log_of[a], log_of[b], comparison)
+
+
+def _stale_voters(logs: ComparedLogs) -> Iterator[Finding]:
+    for voter in known_quorum_of(logs).in_doubt(VoterDoubt.STALE):
+        message = (
+            f"voter {voter.key.node_id} led or voted in epoch {voter.attested_epoch}; its "
+            f"directory is of epoch {voter.known_epoch}"
+        )
+        for examined, log in logs.members:
+            if voter.key.matches(log.key):
+                yield groups.STALE_VOTER.at(examined.shown, message, epoch=voter.known_epoch)
 
 
 def _parting(

@@ -27,4 +27,11 @@ def judge_health(cluster: Cluster) -> list[Finding]:
     if not cluster.is_whole:
         message = f"health is that of offset {cluster.end_offset}; the log goes on"
         found.append(health.STATE_NOT_WHOLE.at(cluster.file, message))
+    if cluster.uncommitted_from is not None:
+        found.append(_uncommitted(cluster, cluster.uncommitted_from))
     return sorted(found, key=by_severity)
+
+
+def _uncommitted(cluster: Cluster, start: int) -> Finding:
+    message = f"offsets {start} to {cluster.end_offset - 1} are on {cluster.holders_of(start)}"
+    return health.STATE_NOT_COMMITTED.at(cluster.file, message, offset=start)

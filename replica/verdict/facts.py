@@ -17,7 +17,7 @@ from replica.words import counted, listed, shortened
 AT_RISK = frozenset(
     {
         groups.CONFLICT.id, groups.COMMITTED_DATA_AT_RISK.id, groups.TWO_LEADERS.id,
-        groups.DUPLICATE_IDENTITY.id,
+        groups.DUPLICATE_IDENTITY.id, groups.STALE_VOTER.id,
     }
 )  # fmt: skip
 """The rules after whose findings a start of the nodes may lose committed data."""

@@ -22,6 +22,24 @@ STATE_NOT_WHOLE = warning(
     "Reads such a log to its end, if its own release wrote the log; damage stops Kafka too.",
     "Check another node's directory, or use a kraftlake release that reads this log.",
 )
+STATE_NOT_COMMITTED = warning(
+    "state-not-committed",
+    "No majority of the voters holds the newest records of this state, so they were not committed "
+    "when the directories were copied. Health is judged with them.",
+    "Commits such records if their leader reaches a majority again; otherwise it elects another "
+    "leader and discards them.",
+    "Copy the directories again once the quorum has a leader. What was asked of the quorum last "
+    "may not have happened: ask for it again after that.",
+    ("KIP-595",),
+)
+VOTER_ON_FENCED_BROKER = warning(
+    "voter-on-fenced-broker",
+    "A voter's node is a broker too, and this broker is fenced or shutting down: the node is down, "
+    "or about to be.",
+    "Elects leaders and commits while a majority of the voters is left.",
+    "Start this node before any other voter is stopped.",
+    ("strimzi/proposals#91", "strimzi/strimzi-kafka-operator#9146"),
+)
 CONTROLLER_WITHOUT_VOTE = info(
     "controller-without-vote",
     "A controller is registered that is no voter: an observer, or a ghost whose node is gone.",

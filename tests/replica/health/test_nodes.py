@@ -18,6 +18,7 @@ from tests.replica.health.clusters import (
     voters,
 )
 from tests.replica.metadata.image.made import broker_change, feature
+from tests.replica.preflight.clusters import known
 
 OLD, NEW, NEWEST = RELEASES["4.1-IV1"], RELEASES["4.3-IV0"], RELEASES["4.4-IV2"]
 
@@ -183,3 +184,18 @@ def test_a_state_that_ends_before_the_log_is_told_with_its_offset() -> None:
     found = judged(healthy(), is_whole=False, end_offset=77)
     assert above_notes(found) == ["state-not-whole"]
     assert "offset 77" in found["state-not-whole"].message
+
+
+def test_a_voter_whose_broker_is_fenced_is_named_with_what_is_left() -> None:
+    nodes = [a_broker(one, fenced=one == 3) for one in (1, 2, 3)]
+    found = judged([*healthy(), *nodes])["voter-on-fenced-broker"]
+    assert names(found) == ["voter 3"]
+    assert found.message == "1 of 3 voters: 2 are left, 2 are needed"
+    assert "voter-on-fenced-broker" not in judged([*healthy(), a_broker(11, fenced=True)])
+
+
+def test_records_that_no_majority_holds_are_named_with_their_holders() -> None:
+    quorum = known(1, 2, 3, held={1: 9, 2: 9, 3: 12})
+    found = judged(healthy(), quorum=quorum, end_offset=12, uncommitted_from=9)
+    one = found["state-not-committed"]
+    assert (one.message, one.offset) == ("offsets 9 to 11 are on 1 of 3 voters (3)", 9)
