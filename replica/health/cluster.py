@@ -14,6 +14,7 @@ from replica.metadata.image.partition import Partition
 from replica.metadata.image.settings import METADATA_VERSION
 from replica.metadata.image.state import TOPIC_RESOURCE
 from replica.model.control import KRAFT_VERSION
+from replica.model.keys import ZERO_UUID
 from replica.model.voters import Voter
 
 BROKER_RESOURCE = 4
@@ -22,6 +23,11 @@ MIN_ISR = "min.insync.replicas"
 SHOWN_LIST = 5
 _BAD_DISKS = (VoterDoubt.STALE, VoterDoubt.NO_QUORUM_STATE, VoterDoubt.UNREADABLE)
 _INT32_MAX = 2**31 - 1
+
+UNASSIGNED_DIRECTORY = "AAAAAAAAAAAAAAAAAAAAAQ"
+"""DirectoryId.UNASSIGNED: the broker has not yet named the replica's directory (KIP-858)."""
+LOST_DIRECTORY = "AAAAAAAAAAAAAAAAAAAAAg"
+"""DirectoryId.LOST: the replica's directory is offline, and its id isn't known."""
 
 PartitionKey: TypeAlias = tuple[str, int]
 
@@ -101,6 +107,33 @@ class Cluster:
         """The brokers that may lead: they are registered, not fenced, and not shutting down."""
         brokers = self.values("brokers").items()
         return frozenset(broker_id for broker_id, fields in brokers if is_live(fields))
+
+    @cached_property
+    def online_directories(self) -> Mapping[int, frozenset[str]]:
+        """The log directories that each registered broker has online. Before Kafka 3.7 brokers name
+        none; these are left out."""
+        return {
+            broker_id: frozenset(fields["logDirs"])
+            for broker_id, fields in self.values("brokers").items()
+            if fields["logDirs"]
+        }
+
+    def offline_directory(self, partition: Partition, broker_id: int) -> str | None:
+        """The id of the broker's log directory that has the partition's replica, if that directory
+        isn't online: LOST_DIRECTORY where the id isn't known. None where it is online, where the
+        broker hasn't named one yet, or where it holds no replica."""
+        online = self.online_directories.get(broker_id)
+        if online is None or broker_id not in partition.replicas:
+            return None
+        directory = partition.directories[partition.replicas.index(broker_id)]
+        is_named = directory not in (ZERO_UUID, UNASSIGNED_DIRECTORY)
+        return directory if is_named and directory not in online else None
+
+    def can_lead(self, partition: Partition, broker_id: int) -> bool:
+        """Whether the broker is live, and has the directory of its replica online (Kafka:
+        isAcceptableLeader)."""
+        is_live = broker_id in self.live_brokers
+        return is_live and self.offline_directory(partition, broker_id) is None
 
     @cached_property
     def fenced_brokers(self) -> frozenset[int]:

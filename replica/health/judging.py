@@ -10,13 +10,14 @@ from replica.health.brokers import judge_brokers
 from replica.health.cluster import Cluster
 from replica.health.configs import judge_configs
 from replica.health.features import judge_features
+from replica.health.migration import judge_migration
 from replica.health.partitions import judge_partitions
 from replica.health.placement import judge_placement
 from replica.health.quorum import judge_quorum
 from replica.health.reassignments import judge_reassignments
 
 _JUDGES: tuple[Callable[[Cluster], Iterator[Finding]], ...] = (
-    judge_quorum, judge_features, judge_brokers, judge_partitions,
+    judge_quorum, judge_migration, judge_features, judge_brokers, judge_partitions,
     judge_placement, judge_reassignments, judge_configs,
 )  # fmt: skip
 

@@ -5,5 +5,8 @@ changes     the typed changes that the branch's records make, without their secr
 elections   which node won which epoch, and what probably made the election necessary
 decisive    the few events by which a person understands an incident
 events      elections, important changes, snapshots and truncations, by clock time
+partition_events   elections of partitions by which records may have been lost
+holders     which nodes' logs hold a record
+gaps        what the directories don't tell, in sentences
 state       the state that the branch adds up to, at any of its offsets
 """

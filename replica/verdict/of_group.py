@@ -200,10 +200,17 @@ def _gaps(judged: JudgedCluster, *, health: bool, replay: bool) -> Iterator[Gap]
             f"only {named('file', [one.examined.shown for one in alone], limit=2)} was given",
             "Name the directory that the file is from.",
         )
-    elif not replay:
+    cut = [node_of(one) for one in judged.members if _is_cut(one)]
+    if cut:
+        yield Gap(f"files of {listed(cut, limit=3)}", "the archive with them breaks off")
+    if not replay:
         yield Gap("the content of snapshots, and the cluster's health", "--no-replay was given")
-    elif health and judged.cluster is None and _has_metadata(judged):
+    elif not alone and health and judged.cluster is None and _has_metadata(judged):
         yield Gap("the cluster's state", "no log or snapshot here has a record that tells it")
+
+
+def _is_cut(member: JudgedDirectory) -> bool:
+    return member.examined.is_directory and not member.examined.is_complete
 
 
 def _has_metadata(judged: JudgedCluster) -> bool:

@@ -130,7 +130,7 @@ def answers_of(given: Given, folder: Path, in_lake: InLake | None = None) -> Ans
     branches = branches_of(looks)
     assert len(branches) <= 1, "one cluster"
     branch = branches[0] if branches else None
-    events = () if branch is None else tuple(timeline(branch))
+    events = () if branch is None else timeline(branch).events
     return Answers(
         given,
         judged,

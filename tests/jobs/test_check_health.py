@@ -62,7 +62,7 @@ def test_findings_of_health_name_all_in_json_and_the_first_in_text(kraftlake: Kr
     assert len(first["subjects"]) == 933
     assert first["subjects"][0] == {
         "name": "add-147-0-0",
-        "what": "replicas [11], last known eligible [11]",
+        "what": "replicas [11], last known eligible [11]; live of these []",
         "offset": 3430,
     }
     (told,) = ended.summary["health"]
@@ -77,7 +77,8 @@ def test_findings_of_health_name_all_in_json_and_the_first_in_text(kraftlake: Kr
 def test_severities_are_those_of_all_findings(kraftlake: Kraftlake) -> None:
     ended = kraftlake("check", "--json", "--family", "health", "--severity", "error", ILL)
     assert [row["rule"] for row in ended.findings] == ["no-eligible-leader"]
-    assert kraftlake("check", "--family", "health", "--fail-on", "note", WELL).code == 0
+    assert kraftlake("check", "--family", "health", "--fail-on", "warning", WELL).code == 0
+    assert kraftlake("check", "--family", "health", "--fail-on", "note", WELL).code == 1
 
 
 def test_notes_of_health_are_counted_and_told_with_v(kraftlake: Kraftlake) -> None:

@@ -39,7 +39,7 @@ def directory_verdict(member: JudgedDirectory) -> CheckVerdict:
         if Severity(verdict) in found:
             return verdict
     judged = all(one.validity is Validity.VALID for one in member.verdicts)
-    whole = member.examined.is_directory and member.partition.is_metadata and judged
+    whole = member.examined.is_complete and member.partition.is_metadata and judged
     return CheckVerdict.SOUND if whole else CheckVerdict.NO_FAULT_FOUND
 
 

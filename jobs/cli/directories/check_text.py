@@ -93,6 +93,8 @@ def _result(member: JudgedDirectory) -> str:
     ]
     if bad:
         return ", ".join(bad)
+    if member.examined.is_directory and not member.examined.is_complete:
+        return "incomplete copy"
     return "ok" if directory_verdict(member) is CheckVerdict.SOUND else "no fault found"
 
 
