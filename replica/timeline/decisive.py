@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from replica.timeline.branch import UNCLEAN
 from replica.timeline.elections import ElectionCause
 from replica.timeline.events import DIVERGENCE, ELECTION, TRUNCATION, Event
 
-_ALWAYS = (DIVERGENCE, TRUNCATION, "zk_migration_state_changed", "broker_unregistered")
+_ALWAYS = (
+    DIVERGENCE, TRUNCATION, UNCLEAN, "zk_migration_state_changed", "broker_unregistered",
+    "broker_directories_changed",
+)  # fmt: skip
 _FENCED, _UNFENCED = "broker_fenced", "broker_unfenced"
 _AFTER_THE_FIRST = ("voters_changed", "metadata_version_changed")
 
 
 def decisive(events: Iterable[Event]) -> Sequence[Event]:
     """Of the events, in their order: elections but the first, changes of the voters and of
-    metadata.version but the first, brokers that were fenced and came back, divergences and
-    truncations."""
+    metadata.version but the first, brokers that were fenced and came back, their directories,
+    unclean elections, divergences and truncations."""
     seen: set[str] = set()
     fenced: set[str] = set()
     found = []

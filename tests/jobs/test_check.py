@@ -39,7 +39,7 @@ def test_a_healthy_cluster_ends_with_0_and_fits_a_screen(kraftlake: Kraftlake) -
     ]
     assert len(ended.lines) <= 24
     assert ended.lines[-1] == (
-        "5 directories or files checked: 0 errors, 0 warnings, 6 notes (not shown: notes)"
+        "5 directories or files checked: 0 errors, 0 warnings, 7 notes (not shown: notes)"
     )
 
 

@@ -12,14 +12,15 @@ from jobs.cli.commands.happening import WhatHappenedOptions
 from jobs.cli.commands.options import names_in
 from jobs.cli.directories.looks import branches_in
 from jobs.cli.directories.verdict_text import describe_verdict, verdict_row
-from jobs.cli.output import ProgressLine, write_either
+from jobs.cli.output import ProgressLine, complain, write_either
 from pipelines.cyclic_garbage import no_search_for_cycles
 from replica.check.group import judge_group
 from replica.health.leaderless import Outage
 from replica.terminal_text import one_line
-from replica.timeline.branch import Branch
+from replica.timeline.branch import Branch, UnknownOffsets
 from replica.timeline.decisive import decisive
 from replica.timeline.events import Event, timeline
+from replica.timeline.gaps import gaps_of
 from replica.verdict.facts import verdict_on
 from replica.verdict.of_group import clusters_of, evidence_of, outages_of
 from replica.verdict.verdict import Verdict
@@ -33,11 +34,12 @@ MAX_STEPS = 5
 @dataclass(frozen=True)
 class Incident:
     """A cluster's verdict by its newest captures, and what led to it. events, outages: the oldest
-    first."""
+    first. unknown: the offsets whose changes are not known."""
 
     verdict: Verdict
     events: Sequence[Event]
     outages: Sequence[Outage]
+    unknown: tuple[UnknownOffsets, ...]
 
 
 def run(options: WhatHappenedOptions) -> int:
@@ -49,6 +51,10 @@ def run(options: WhatHappenedOptions) -> int:
         branches_in(options.paths, order, options.cluster, progress) as branches,
     ):
         incidents = [incident_of(branch, progress) for branch in branches]
+        progress.clear()
+        for branch, incident in zip(branches, incidents, strict=True):
+            for gap in gaps_of(branch, incident.unknown):
+                complain(f"what-happened: {gap}")
     for number, incident in enumerate(incidents):
         lines = describe(incident, clock)
         write_either(
@@ -62,11 +68,9 @@ def incident_of(branch: Branch, progress: ProgressLine) -> Incident:
     newest = [look for look in branch.looks if look][-1]
     judged = judge_group(newest, progress.show, newest=True)
     (cluster,) = clusters_of(judged, {})
-    return Incident(
-        verdict_on(evidence_of(cluster)),
-        decisive(timeline(branch, progress.show)),
-        outages_of(cluster),
-    )
+    told = timeline(branch, progress.show)
+    verdict = verdict_on(evidence_of(cluster))
+    return Incident(verdict, decisive(told.events), outages_of(cluster), told.unknown)
 
 
 def describe(incident: Incident, clock: ZonedClock) -> Iterator[str]:
