@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from replica.timeline.branch import UNCLEAN
 from replica.timeline.elections import ElectionCause
 from replica.timeline.events import DIVERGENCE, ELECTION, TRUNCATION, Event
+from replica.timeline.partition_events import UNCLEAN
 
 _ALWAYS = (
     DIVERGENCE, TRUNCATION, UNCLEAN, "zk_migration_state_changed", "broker_unregistered",

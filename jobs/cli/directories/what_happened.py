@@ -17,7 +17,8 @@ from pipelines.cyclic_garbage import no_search_for_cycles
 from replica.check.group import judge_group
 from replica.health.leaderless import Outage
 from replica.terminal_text import one_line
-from replica.timeline.branch import Branch, UnknownOffsets
+from replica.timeline.branch import Branch
+from replica.timeline.changes import UnknownOffsets
 from replica.timeline.decisive import decisive
 from replica.timeline.events import Event, timeline
 from replica.timeline.gaps import gaps_of
