@@ -8,22 +8,22 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.report.page import render
-from pipelines.report.verdict import Level
 from pipelines.report.view import ClusterView
+from replica.verdict.verdict import Level
 from tests.pipelines.report.pages import report_of
 from tests.pipelines.report.reading import read_page, shortcomings
 
 SENTENCES = {
     "Lr3UIdBxT-GFPYE5uprmrg": "Nodes 2 and 11 held 22 records (offsets 1526 to 1547, epoch 5, "
-    "written 2026-11-21 03:19:46 to 03:19:47 UTC) that the majority never accepted and have "
-    "truncated them between the captures of split and the captures of final: 5 topics with 15 "
-    "partitions were never created; nothing committed was lost; all 7 snapshots are sound; in the "
+    "written 2026-11-21 03:19:46 to 03:19:47 UTC) that were never committed and have "
+    "discarded them between the captures of split and the captures of final: 5 topics with 15 "
+    "partitions were never created; nothing committed was lost; all 7 snapshots are valid; in the "
     "newest captures all 5 replicas agree as far as each has come (to offset 3673, written "
     "2026-11-21 03:20:23 UTC).",
     "gT_wj4dEReaNt2vnLWy9Aw": "Nodes 2 and 11 held 22 records (offsets 750 to 771, epoch 7, "
-    "written 2026-11-21 03:21:45 to 03:21:46 UTC) that the majority never accepted and have "
-    "truncated them between the captures of split and the captures of final: 5 topics with 15 "
-    "partitions were never created; nothing committed was lost; all 8 snapshots are sound; in the "
+    "written 2026-11-21 03:21:45 to 03:21:46 UTC) that were never committed and have "
+    "discarded them between the captures of split and the captures of final: 5 topics with 15 "
+    "partitions were never created; nothing committed was lost; all 8 snapshots are valid; in the "
     "newest captures all 5 replicas hold the same log up to offset 1924, written 2026-11-21 "
     "03:22:13 UTC.",
 }
