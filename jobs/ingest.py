@@ -14,6 +14,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from deltalake import Transaction
     from pyspark.sql import SparkSession
 
+    from pipelines.capture.looks import Round
     from pipelines.capture.shared import Sharing
     from pipelines.runners.runner import Runner
 
@@ -325,7 +327,7 @@ def _write(
     progress: CommandProgress,
     batch: Transaction | None,
 ) -> dict[str, int]:
-    """Rows added or changed, by table. batch: the last round's commit has it."""
+    """Rows added or changed, by table. batch: the last pass's commit has it."""
     from pipelines.bronze.files import new_bytes
     from pipelines.bronze.ingest import Ingest
     from pipelines.delta.failures import told
@@ -342,23 +344,29 @@ def _write(
     now = datetime.now(UTC)
     with told(lake):
         ingest.create_tables()
-        decoded = DecodedBytes(progress, [new_bytes(groups) for groups in looks.rounds])
-        for number, groups in enumerate(looks.rounds, start=1):
-            name = groups[0].looks[0].round_name
-            tell = _teller(progress, number, len(looks.rounds), name)
-            ends = batch if number == len(looks.rounds) else None
-            counts.update(ingest.run_round(groups, now, tell, decoded.more, ends))
-            decoded.end_round()
+        passes, done = [*looks.passes()], 0
+        decoded = DecodedBytes(progress, [new_bytes(chain(*rounds)) for rounds in passes])
+        for rounds in passes:
+            tell = _teller(progress, done, rounds, len(looks.rounds))
+            done += len(rounds)
+            ends = batch if done == len(looks.rounds) else None
+            counts.update(ingest.run_pass(rounds, now, tell, decoded.more, ends))
+            decoded.end_pass()
         counts.update(ingest.add_damage(looks.damages))
     return counts
 
 
 def _teller(
-    progress: CommandProgress, number: int, of: int, name: str | None
+    progress: CommandProgress, done: int, rounds: Sequence[Round], of: int
 ) -> Callable[[str], None]:
-    head = "ingest" if of == 1 else f"ingest: round {number} of {of}"
-    if name is not None:
-        head = f"{head} ({name})" if of > 1 else f"{head}: {name}"
+    """Tells of a pass. done: how many rounds came before it. of: how many there are."""
+    first, last = done + 1, done + len(rounds)
+    which = f"round {first}" if first == last else f"rounds {first} to {last}"
+    head = "ingest" if of == 1 else f"ingest: {which} of {of}"
+    names = [groups[0].looks[0].round_name for groups in rounds]
+    named = ", ".join(name for name in names if name is not None)
+    if named:
+        head = f"{head} ({named})" if of > 1 else f"{head}: {named}"
     return lambda text: progress.line(f"{head}: {text}")
 
 

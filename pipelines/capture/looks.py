@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from typing import TypeAlias
 
 from pipelines.capture.grouping import ambiguous, refuse_unused, replica_at
 from pipelines.capture.in_place import InPlace
@@ -46,15 +47,38 @@ class CaptureGroup:
     looks: tuple[Look, ...]
 
 
+Round: TypeAlias = tuple[CaptureGroup, ...]
+"""Groups that were captured together, one for each cluster. There is a group."""
+
+
 @dataclass(frozen=True, slots=True)
 class Looks:
-    """The looks of one call. rounds: groups to ingest one round after another, oldest first; a
-    round has one group for each cluster. damages: those of files that belong to no replica, by the
-    user's names. left_out: a sentence about each partition that is no metadata log."""
+    """The looks of one call. rounds: in the order of ingestion, oldest first. damages: those of
+    files that belong to no replica, by the user's names. left_out: a sentence about each partition
+    that is no metadata log."""
 
-    rounds: tuple[tuple[CaptureGroup, ...], ...]
+    rounds: tuple[Round, ...]
     damages: tuple[Damage, ...]
     left_out: tuple[str, ...] = ()
+
+    def passes(self) -> Iterator[tuple[Round, ...]]:
+        """The rounds in their order, in passes. Rounds of one pass are ingested side by side: no
+        cluster has captures in two of them, so none changes what another one does.
+
+        A pass has neighbouring rounds only. So a killed ingest leaves the rounds that come first,
+        and the next one gives the others the numbers that they would have had.
+        """
+        together: list[Round] = []
+        clusters: set[str] = set()
+        for round_ in self.rounds:
+            mine = {group.cluster_id for group in round_}
+            if not clusters.isdisjoint(mine):
+                yield tuple(together)
+                together, clusters = [], set()
+            together.append(round_)
+            clusters |= mine
+        if together:
+            yield tuple(together)
 
 
 def look_at(
@@ -89,7 +113,7 @@ def look_at(
     return Looks(rounds, tuple(damages), tuple(looking.left_out))
 
 
-def _rounds(batches: Iterable[Iterable[Look]]) -> tuple[tuple[CaptureGroup, ...], ...]:
+def _rounds(batches: Iterable[Iterable[Look]]) -> tuple[Round, ...]:
     """The batches as groups. A group with the same content as an earlier one is left out: it is the
     same look again."""
     known: set[str] = set()

@@ -120,9 +120,9 @@ def values(*ids: int) -> list[dict[str, Any]]:
 def test_rows_of_the_driver_are_added_and_found_by_a_condition(
     spark: SparkSession, lake: Lake
 ) -> None:
-    delta.add_values(lake, EVENTS, values(1, 2), "app")
-    delta.add_values(lake, EVENTS, values(3), "app")
-    assert delta.add_values(lake, EVENTS, [], "app").version is None
+    delta.add_values(lake, EVENTS, values(1, 2), ["app"])
+    delta.add_values(lake, EVENTS, values(3), ["app"])
+    assert delta.add_values(lake, EVENTS, [], ["app"]).version is None
     found = delta.values(lake, EVENTS, ("id", "at", "spans"), f"name = {DATA_FUSION.literal('n')}")
     assert sorted(row["id"] for row in found) == [1, 2, 3]
     assert found[0]["at"] == values(1)[0]["at"]
@@ -139,24 +139,25 @@ def test_of_two_writers_that_saw_the_same_version_the_second_fails(
     def opened_before_another_write(*arguments: Any) -> Any:
         table = opened(*arguments)
         monkeypatch.setattr(committing, "open_conforming", opened)
-        delta.add_values(lake, EVENTS, values(1), "app")
+        delta.add_values(lake, EVENTS, values(1), ["app"])
         return table
 
     monkeypatch.setattr(committing, "open_conforming", opened_before_another_write)
     with pytest.raises(CommitFailedError) as error:
-        delta.add_values(lake, EVENTS, values(1), "app")
+        delta.add_values(lake, EVENTS, values(1), ["app"])
     assert isinstance(meaning_of(str(error.value), lake), BusyError)
     assert len(delta.values(lake, EVENTS, ("id",))) == 1
 
 
+@pytest.mark.parametrize("applications", [["app"], ["first", "app"], ["app", "last"]])
 def test_rows_that_another_writer_may_have_added_since_the_table_was_read_are_not_added(
-    lake: Lake,
+    applications: list[str], lake: Lake
 ) -> None:
     seen = delta.size(lake, EVENTS).version
     assert delta.values(lake, EVENTS, ("id",)) == []
-    delta.add_values(lake, EVENTS, values(1), "app")
+    delta.add_values(lake, EVENTS, values(1), ["app"])
     with pytest.raises(CommitFailedError):
-        delta.add_values(lake, EVENTS, values(1), "app", seen)
+        delta.add_values(lake, EVENTS, values(1), applications, seen)
     assert len(delta.values(lake, EVENTS, ("id",))) == 1
 
 
