@@ -40,7 +40,6 @@ from pipelines.lake.lock import locked
 from pipelines.lake.redaction import keep_to_owner
 from pipelines.lake.schema_version import VERSION, schema_version, write_schema_version
 from pipelines.runners.chosen import Engine, chosen_engine
-from replica.errors import KraftlakeError
 from replica.format.damage import Damage
 
 if TYPE_CHECKING:
@@ -117,6 +116,7 @@ def _captures(arguments: IngestOptions) -> CaptureOptions:
         captured_at=capture_moment_of("--captured-at", arguments.captured_at),
         order=names_in(arguments.order),
         replica=None if arguments.as_replica is None else parse_replica(arguments.as_replica),
+        goes_on=arguments.follow_s is not None,
     )
 
 
@@ -134,10 +134,6 @@ def _bring_in(
     from pipelines.lineage.job_events import job_events
     from pipelines.quality.data_docs import start_great_expectations
 
-    if arguments.follow_s is not None:
-        arguments = replace(arguments, paths=_readable(arguments.paths))
-        if not arguments.paths:
-            return _no_rows()
     lake, paths = arguments.lake, arguments.paths
     with locked(lake, waiting("ingest", lake)):
         check_whole(lake)
@@ -148,7 +144,7 @@ def _bring_in(
             looker = runner_in() if arguments.shared else None
             looks = _look(arguments, captures, of_lake, looker, spool)
             with job_events("ingest", lake, complain, paths=paths, run_id=arguments.run_id):
-                if holds_all(lake, looks):
+                if looks.is_empty or holds_all(lake, looks):
                     complain("ingest: nothing new: the lake has all of it")
                     counts = _no_rows()
                 else:
@@ -161,21 +157,6 @@ def _bring_in(
             read = spool.bytes_read
             complain(f"ingest: read {_shown(read.read)} of {_shown(read.held)}")
     return counts
-
-
-def _readable(paths: Sequence[str]) -> list[str]:
-    """The paths that a follower can read now. A line on stderr names each other one: the follower
-    goes on without it until it is there again."""
-    from pipelines.sources.marks import marks_of
-
-    found = []
-    for path in paths:
-        try:
-            marks_of([path])
-            found.append(path)
-        except KraftlakeError as error:
-            complain(f"ingest: left out of this look: {error}")
-    return found
 
 
 def _runner(stack: ExitStack, spark: SparkSession | None, arguments: IngestOptions) -> Runner:

@@ -37,13 +37,16 @@ from replica.scan.file_room import FileRoom
 class CaptureOptions:
     """Options of a look at directories. captured_at: the time of the captures, with a time zone;
     None where the caller names no time. order: folder names, oldest first. replica: the owner of
-    single files. known: captures whose files needn't be read again. seal: the lake's seal."""
+    single files. known: captures whose files needn't be read again. seal: the lake's seal.
+    goes_on: whether a path that can't be read is left out, as a follower does, in place of an
+    error."""
 
     captured_at: datetime | None = None
     order: tuple[str, ...] = ()
     replica: ReplicaId | None = None
     known: KnownCaptures = NOTHING_KNOWN
     seal: Seal = OPEN
+    goes_on: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ from pipelines.capture.shared import (
 )
 from pipelines.capture.spool import Spool
 from replica.check.partition import PartitionFolder, partition_at, partition_of_file
-from replica.errors import UsageError
+from replica.errors import KraftlakeError, UsageError
 from replica.format import capture
 from replica.format.damage import Damage, DamageKind
 from replica.format.discovery import DirectoryPath, FilePath
@@ -36,6 +36,7 @@ from replica.format.file_names import METADATA_FOLDER, FileKind, classify
 from replica.model.keys import ReplicaId
 
 _TICK = timedelta(microseconds=1)
+_LATER = "it is read once it is there again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +56,16 @@ Round: TypeAlias = tuple[CaptureGroup, ...]
 class Looks:
     """The looks of one call. rounds: in the order of ingestion, oldest first. damages: those of
     files that belong to no replica, by the user's names. left_out: a sentence about each partition
-    that is no metadata log."""
+    that is no metadata log, and each path that a follower can't read now."""
 
     rounds: tuple[Round, ...]
     damages: tuple[Damage, ...]
     left_out: tuple[str, ...] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to ingest, not even damage."""
+        return not self.rounds and not self.damages
 
     def passes(self) -> Iterator[tuple[Round, ...]]:
         """The rounds in their order, in passes. Rounds of one pass are ingested side by side: no
@@ -94,7 +100,7 @@ def look_at(
     damages: list[Damage] = []
     looking = _Looking(options, spool, damages, sharing)
     looks = _whole_where_several(looking, list(looking.looks(paths)))
-    if looking.left_out and not looks and not damages:
+    if looking.left_out and not looks and not damages and not options.goes_on:
         raise UsageError(looking.left_out[0])
     spool.bytes_read.held = sum(
         file.size_bytes for look, _ in looks for file in look.directory.files
@@ -159,22 +165,38 @@ class _Looking:
     def looks(self, paths: Sequence[str]) -> Iterator[tuple[Look, Input]]:
         single: list[FilePath] = []
         shared: list[tuple[DirectoryPath, Input]] = []
-        in_place = self.sharing is not None
-        for given in inputs(paths, self.spool, self.damages, in_place=in_place):
-            for found in given.find(self.spool, self.damages):
-                if isinstance(found, FilePath):
-                    single.append(found)
-                    continue
-                real = os.path.realpath(found.path)
-                if real in self.seen:
-                    continue
-                self.seen.add(real)
-                if self._is_shared(given):
-                    shared.append((found, given))
-                elif self._is_metadata(found.shown, partition_at(found.path)):
-                    yield from self.look(found, given, self.options.known)
+        for found, given in self._found(paths):
+            if isinstance(found, FilePath):
+                single.append(found)
+                continue
+            real = os.path.realpath(found.path)
+            if real in self.seen:
+                continue
+            self.seen.add(real)
+            if self._is_shared(given):
+                shared.append((found, given))
+            elif self._is_metadata(found.shown, partition_at(found.path)):
+                yield from self.look(found, given, self.options.known)
         yield from self._look_in_place(shared, self.options.known)
         yield from self._look_at_files(single)
+
+    def _found(self, paths: Sequence[str]) -> Iterator[tuple[DirectoryPath | FilePath, Input]]:
+        """What lies at and below the paths."""
+        in_place = self.sharing is not None
+        for path in paths:
+            unlisted: list[Damage] = []
+            try:
+                for given in inputs([path], self.spool, self.damages, in_place=in_place):
+                    for found in given.find(self.spool, unlisted):
+                        yield found, given
+            except KraftlakeError as error:
+                if not self.options.goes_on:
+                    raise
+                self.left_out.append(f"{error}; {_LATER}")
+            if self.options.goes_on:
+                self.left_out.extend(f"{one.file}: {one.detail}; {_LATER}" for one in unlisted)
+            else:
+                self.damages.extend(unlisted)
 
     def _is_shared(self, given: Input) -> bool:
         """Whether what lies below the input is looked at in its place: it is no bundle's."""
