@@ -170,22 +170,16 @@ class LookAt:
     def _read(self, base: Base | None) -> tuple[MetadataDirectory, Copying | InPlace]:
         """The directory, and where its files can be read again."""
         path = self.location.path
-        known = {} if base is None else base.files
-        ends = _snapshot_ends(path) if known else ()
         room = FileRoom.of_environment()
+        known = {} if base is None else base.files
+        about = self.count, known, _snapshot_ends(path) if known else (), room
         reader: Copying | InPlaceReader
         if self.spool is None:
-            reader = InPlaceReader(self.count, known, ends, room)
+            reader = InPlaceReader(*about)
         else:
-            reader = Copying(
-                os.path.dirname(os.path.abspath(path)),
-                self.spool.new_folder(),
-                self.count,
-                known,
-                ends,
-                room,
-                follow_links=not self.location.is_whole,
-            )
+            node_folder = os.path.dirname(os.path.abspath(path))
+            copies, is_whole = self.spool.new_folder(), self.location.is_whole
+            reader = Copying(*about, node_folder, copies, follow_links=not is_whole)
         scan = partial(room.scan, compact=True)
         directory = read_directory(path, read=reader, scan=scan, resume=reader.resume)
         directory = self.given.mark(self.location, directory)
