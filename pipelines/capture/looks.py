@@ -184,7 +184,7 @@ class _Looking:
         """What lies at and below the paths."""
         in_place = self.sharing is not None
         for path in paths:
-            unlisted: list[Damage] = []
+            unlisted: list[Damage] = [] if self.options.goes_on else self.damages
             try:
                 for given in inputs([path], self.spool, self.damages, in_place=in_place):
                     for found in given.find(self.spool, unlisted):
@@ -195,8 +195,6 @@ class _Looking:
                 self.left_out.append(f"{error}; {_LATER}")
             if self.options.goes_on:
                 self.left_out.extend(f"{one.file}: {one.detail}; {_LATER}" for one in unlisted)
-            else:
-                self.damages.extend(unlisted)
 
     def _is_shared(self, given: Input) -> bool:
         """Whether what lies below the input is looked at in its place: it is no bundle's."""
