@@ -257,7 +257,7 @@ def add_missing(lake: Lake, contract: Contract, rows: Sequence[Row]) -> Counts:
         return Counter()
     unique = {tuple(row[key] for key in contract.keys): row for row in rows}
     ids = DATA_FUSION.literals({row["capture_id"] for row in rows if row["capture_id"]})
-    seen = delta.size(lake, contract).version
+    seen = delta.version(lake, contract)
     of_captures = f"capture_id IS NULL OR capture_id IN ({ids or 'NULL'})"
     for known in delta.values(lake, contract, contract.keys, of_captures):
         unique.pop(tuple(known.values()), None)

@@ -168,7 +168,7 @@ def write_snapshots(lake: delta.Lake, captured: Sequence[Captured]) -> int:
         rows.setdefault(snapshot_key(row), row)
     if not rows:
         return 0
-    seen = delta.size(lake, SNAPSHOTS).version
+    seen = delta.version(lake, SNAPSHOTS)
     known = {
         key: row
         for row in delta.values(lake, SNAPSHOTS, SNAPSHOTS.column_names, _with_hashes_of(rows))
