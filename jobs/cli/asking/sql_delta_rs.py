@@ -20,7 +20,7 @@ from jobs.cli.asking.sql_text import tables_named, writes
 from jobs.cli.memory_bound import default_bound
 from pipelines.dialects import DATA_FUSION
 from pipelines.lake import SCHEMAS, Lake
-from pipelines.lake.delta_rs import open_table
+from pipelines.lake.delta_rs import open_table, readable
 from replica.errors import KraftlakeError, UnreadableFileError
 from replica.metadata.variant_reader import decode_variant
 
@@ -83,7 +83,7 @@ def read(query: LakeQuery) -> Any:
         builder.execute(f"CREATE SCHEMA {schema}").read_all()
     for table in query.tables:
         with opened_table(query.lake, table) as opened:
-            builder.register(DATA_FUSION.table(table), opened)
+            builder.register(DATA_FUSION.table(table), readable(opened))
     for statement in sql_views.statements(query.views, sql_views.DATA_FUSION, query.ends):
         builder.execute(statement).read_all()
     with query_failures():
