@@ -50,11 +50,11 @@ def json_view(
     return plain(rows.scanner(columns=None if columns is None else list(columns)).to_reader())
 
 
-def plain(reader: Any) -> pa.RecordBatchReader:
+def plain(batches: Any) -> pa.RecordBatchReader:
     """The batches of a reader of Arrow's or delta-rs', one at a time, without views of texts and
     bytes (which not every program reads), and with each VARIANT column as JSON text."""
-    schema = pa.schema([_plain_field(field) for field in pa.schema(reader.schema)])
-    return pa.RecordBatchReader.from_batches(schema, _plain_batches(batches_of(reader), schema))
+    schema = pa.schema([_plain_field(field) for field in pa.schema(batches.schema)])
+    return pa.RecordBatchReader.from_batches(schema, _plain_batches(batches_of(batches), schema))
 
 
 def json_columns(schema: pa.Schema) -> tuple[str, ...]:

@@ -121,11 +121,9 @@ def lying(built_lake: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     "words",
     [
-        ("sql", "SELECT * FROM gold.state_ranges"),
         ("sql", "SHOW TABLES"),
         ("sql", "--engine", "duckdb", "SELECT * FROM gold.partition_leaders_at"),
         ("export", "-o", "{out}/lake.duckdb"),
-        ("export", "-o", "{out}/lake.sqlite"),
         ("export", "--to", "parquet", "-o", "{out}/tables"),
         ("publish", "--table", "gold.metadata_changes", "--to", "{out}/changes.jsonl"),
         ("plan", "--cluster", STATIC_ID, "--stop-broker", "1"),
@@ -137,14 +135,54 @@ def lying(built_lake: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     ids=lambda words: " ".join(words),
 )
 def test_a_footer_that_lies_about_its_length_is_one_line_that_names_the_file(
+    kraftlake: Kraftlake, lying: Path, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    asked = [word.format(out=tmp_path) for word in words[1:]]
+    ended = kraftlake(words[0], "--lake", lying, *asked)
+    assert ended.code in (1, 2), ended.err
+    assert LIES in ended.complaints[-1]
+    assert f"{lying}/gold/" in ended.complaints[-1]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("sql", "SELECT * FROM gold.state_ranges"),
+        ("export", "-o", "{out}/x.sqlite", "gold.state_ranges"),
+    ],
+)
+def test_a_footer_that_lies_about_its_length_makes_no_library_panic(
     process: Kraftlake, lying: Path, tmp_path: Path, words: tuple[str, ...]
 ) -> None:
     asked = [word.format(out=tmp_path) for word in words[1:]]
     ended = process(words[0], "--lake", lying, *asked)
+    assert ended.code == 1
     assert "panicked" not in ended.err
-    assert ended.code in (1, 2), ended.err
     assert LIES in ended.complaints[-1]
-    assert f"{lying}/gold/" in ended.complaints[-1]
+
+
+def test_an_engine_s_backtrace_is_no_part_of_our_line(process: Kraftlake, lake: Path) -> None:
+    for commit in (lake / "gold/findings/_delta_log").glob("*.json"):
+        actions = [json.loads(line) for line in commit.open()]
+        for action in actions:
+            if "add" in action:
+                action["add"]["stats"] = "[1]"
+        commit.write_text("".join(f"{json.dumps(action)}\n" for action in actions))
+    ended = process("sql", "--lake", lake, "SELECT * FROM gold.findings", RUST_BACKTRACE="1")
+    assert ended.code == 1
+    assert ended.error.endswith("Json error: expected { got [1]")
+
+
+@pytest.mark.parametrize("place", ["lake.sqlite", "lake.duckdb", "tables"])
+def test_a_broken_data_file_ends_an_export_in_one_line(
+    kraftlake: Kraftlake, lake: Path, place: str
+) -> None:
+    for file in (lake / "gold/findings").glob("*.parquet"):
+        file.write_bytes(b"PAR1" + bytes(4) + b"PAR1")
+    form = ("--to", "parquet") if place == "tables" else ()
+    ended = kraftlake("export", "--lake", lake, *form, "-o", lake.parent / place, "gold.findings")
+    assert ended.code == 1
+    assert "Failed to fetch metadata" in ended.error
 
 
 def test_what_panics_within_an_arrow_stream_ends_as_an_error_and_not_the_process(
