@@ -17,6 +17,13 @@ METASTORE = "metastore_db"
 CLIENT_FILE = "spark.conf"
 _OURS = (METASTORE, CLIENT_FILE, "derby.log", "warehouse")
 IMPLEMENTATION = "spark.sql.catalogImplementation"
+PATIENCE = {
+    "spark.hadoop.hive.metastore.client.socket.timeout": "15s",
+    "spark.hadoop.hive.metastore.failure.retries": "0",
+    "spark.hadoop.hive.metastore.connect.retries": "2",
+}
+"""Settings of a session that asks a metastore service and then ends. Hive's client itself waits ten
+minutes for each answer, and asks four times."""
 _SERVICE = re.compile(r"thrift://[^\s/,:]+:\d+")
 _UNFIT = re.compile(r'[;"\n]')  # they end a part of Derby's URL, or of a Java option
 
@@ -32,7 +39,11 @@ def metastore_settings(catalog: str) -> dict[str, str]:
                 f"--catalog {catalog}: give a folder, or a Hive metastore as thrift://HOST:PORT "
                 "(several with a comma)"
             )
-        return {IMPLEMENTATION: "hive", "spark.hadoop.hive.metastore.uris": catalog}
+        return {
+            IMPLEMENTATION: "hive",
+            "spark.hadoop.hive.metastore.uris": catalog,
+            "spark.hadoop.hive.metastore.client.socket.timeout": "5s",
+        }
     folder = catalog_folder(catalog)
     if _UNFIT.search(str(folder)):
         raise UsageError(f"--catalog {catalog}: Derby can't take ; or quotes in a path")

@@ -19,6 +19,7 @@ from jobs.cli.interrupts import interruptible, started_spark
 from jobs.cli.output import complain, write_line, write_rows
 from pipelines.catalog.metastore import (
     CLIENT_FILE,
+    PATIENCE,
     catalog_folder,
     check_catalog_folder,
     is_folder,
@@ -55,7 +56,7 @@ def run(options: RegisterOptions) -> int:
         check_catalog_folder(catalog)
         catalog_folder(catalog).mkdir(parents=True, exist_ok=True)
     with interruptible("register", lambda: "run the same command again, which goes on"):
-        changes = _changes(lake, settings, None if drop else in_lake, prefix)
+        changes = _changes(lake, PATIENCE | settings, None if drop else in_lake, prefix)
     _print(changes, json_output=options.json_output)
     if catalog is not None and client_file is None and is_folder(catalog):
         client_file = str(catalog_folder(catalog) / CLIENT_FILE)
