@@ -27,7 +27,7 @@ from jobs.cli.lake.progress import CommandProgress, DecodedBytes
 from jobs.cli.lake.waiting import check_whole, waiting
 from jobs.cli.moments import capture_moment_of
 from jobs.cli.option_files import check_there
-from jobs.cli.output import complain, counted, write_counts
+from jobs.cli.output import complain, write_counts
 from pipelines.capture.grouping import parse_replica
 from pipelines.capture.known import NOTHING_KNOWN, KnownCaptures
 from pipelines.capture.look import CaptureOptions
@@ -41,6 +41,7 @@ from pipelines.lake.schema_version import VERSION, schema_version, write_schema_
 from pipelines.runners.chosen import Engine, chosen_engine
 from replica.errors import KraftlakeError
 from replica.format.damage import Damage
+from replica.words import counted
 
 if TYPE_CHECKING:
     from deltalake import Transaction

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from jobs.cli.commands.sharing import PublishOptions
 from jobs.cli.option_files import bytes_in, text_in
-from jobs.cli.output import complain, counted, write_json, write_text
+from jobs.cli.output import complain, write_json, write_text
 from pipelines.feeds.change_feed import ChangeFeed
 from pipelines.feeds.message import json_schema
 from pipelines.feeds.publishing import FeedTarget, Start, publish
@@ -29,6 +29,7 @@ from pipelines.lineage.job_events import job_events
 from pipelines.tables.gold import FINDINGS
 from replica.errors import DataError, UsageError
 from replica.format.java_properties import ENCODING, properties_in
+from replica.words import counted
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

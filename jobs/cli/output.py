@@ -283,11 +283,6 @@ def write_counts(counts: Mapping[str, int], *, json_output: bool) -> None:
     write_rows(rows, json_output=json_output)
 
 
-def counted(count: int, noun: str) -> str:
-    """A count with its noun, such as 1 record, 2 records."""
-    return f"{count} {noun}{'' if count == 1 else 's'}"
-
-
 def complain(text: str) -> None:
     """Print one line on stderr about the input, after what was printed so far."""
     sys.stdout.flush()

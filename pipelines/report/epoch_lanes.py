@@ -14,7 +14,8 @@ from pipelines.report.partings import replica_of
 from pipelines.report.queries import MAX_LANES
 from pipelines.report.source import Row
 from pipelines.report.svg import CROSS, DIAMOND, Scale, beside, box, drawing, marker
-from pipelines.report.words import counted, span
+from pipelines.report.words import span
+from replica.words import counted
 
 _HEAD, _BAR, _MARKS, _GAP = 18, 24, 18, 12
 

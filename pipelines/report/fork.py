@@ -5,7 +5,8 @@ from __future__ import annotations
 from pipelines.html_text import Html, element
 from pipelines.report.partings import ForkBranch, Parting
 from pipelines.report.svg import CROSS, drawing, line, marker, percent, text
-from pipelines.report.words import Names, counted
+from pipelines.report.words import Names
+from replica.words import counted
 
 MAX_BRANCHES = 6
 _TRUNK, _BENT, _CUT = 26.0, 34.0, 97.0

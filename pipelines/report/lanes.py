@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from pipelines.html_text import Html, joined
 from pipelines.report.svg import Scale, box, label, line, text
-from pipelines.report.words import counted, named
+from replica.words import counted, named
 
 _THINNEST = 0.6
 """Blocks narrower than this many percent of the width are joined with their neighbours."""

@@ -12,7 +12,8 @@ from pipelines.report.lanes import Block, Fills, draw_lane
 from pipelines.report.queries import MAX_LANES
 from pipelines.report.source import Row, moment
 from pipelines.report.svg import Scale, drawing
-from pipelines.report.words import counted, duration_text, named, time_text
+from pipelines.report.words import duration_text
+from replica.words import counted, named, time_text
 
 _HEAD, _BAR, _GAP = 18, 22, 10
 

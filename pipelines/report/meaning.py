@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pipelines.report.source import Row
-from pipelines.report.words import counted, listed
 from replica.metadata.changes.catalogue import CHANGES
 from replica.metadata.records import RECORDS_BY_NAME
+from replica.words import counted, listed
 
 _MAX_PHRASES = 3
 _TOPICS = {"topic_created": "partition_created", "topic_deleted": "partition_deleted"}

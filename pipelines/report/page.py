@@ -19,16 +19,9 @@ from pipelines.report.source import Figure, ReportSource, Row, moment
 from pipelines.report.travel.queries import MAX_CHANGES
 from pipelines.report.travel.trip import gather_trip
 from pipelines.report.view import ClusterView, cluster_view
-from pipelines.report.words import (
-    bytes_text,
-    counted,
-    duration_text,
-    listed,
-    ms_range_text,
-    ms_text,
-    time_text,
-)
+from pipelines.report.words import bytes_text, duration_text
 from replica.errors import UsageError
+from replica.words import counted, listed, ms_range_text, ms_text, time_text
 
 MAX_CLUSTERS = 10
 """The most clusters on one page; `--cluster` chooses one where there are more."""

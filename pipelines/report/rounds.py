@@ -7,7 +7,7 @@ from datetime import datetime
 
 from pipelines.capture_rounds import Round
 from pipelines.report.source import Row
-from pipelines.report.words import listed, ms_text, time_text
+from replica.words import listed, ms_text, time_text
 
 _NAMED = 6
 """How many rounds are listed one by one."""

@@ -12,8 +12,8 @@ from pipelines.report.travel.steps import ReportSteps
 from pipelines.report.travel.strip import troubles
 from pipelines.report.travel.trip import Trip
 from pipelines.report.verdict import ReportFacts
-from pipelines.report.words import counted, listed, ms_range_text, ms_text, time_text
 from replica.health.exposure import NOTHING, PAIR
+from replica.words import counted, listed, ms_range_text, ms_text, time_text
 
 MAX_TOLD = 3
 """How many losses, and rules of health, are named one by one."""

@@ -11,9 +11,10 @@ from pipelines.report.losses import MAX_LOSSES_TOLD, LostRecordCount, When
 from pipelines.report.meaning import Effect, limits, made, never_made
 from pipelines.report.partings import Parting
 from pipelines.report.rounds import NO_ROUNDS, Rounds
-from pipelines.report.words import Names, counted, listed, ms_range_text, ms_text, named, span
+from pipelines.report.words import Names, span
 from replica.check.catalogue.log import NOT_KNOWN
 from replica.metadata.records import NEWEST_KAFKA
+from replica.words import counted, listed, ms_range_text, ms_text, named
 
 _records = partial(counted, noun="record")
 _MAX_CONFLICTS = 3

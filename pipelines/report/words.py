@@ -5,34 +5,15 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
 
 from pipelines.report.partings import Replica
+from replica.words import named
 
 _DIRECTORY_DIGITS = 6
 _ROUND_SECONDS = (
     1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14_400, 21_600, 43_200,
     86_400, 172_800, 604_800, 1_209_600, 2_592_000, 7_776_000, 31_536_000,
 )  # fmt: skip
-
-
-def counted(count: int, noun: str) -> str:
-    """A number with its noun, such as 1 record, 2 records."""
-    return f"{count} {noun}{'' if count == 1 else 's'}"
-
-
-def listed(parts: Sequence[str], *, limit: int | None = None) -> str:
-    """A list such as `1`, `1 and 2`, `1, 2 and 3`; above the limit `1, 2 and 5 more`."""
-    if limit is not None and len(parts) > limit:
-        return f"{', '.join(parts[:limit])} and {len(parts) - limit} more"
-    if len(parts) < 2:
-        return "".join(parts)
-    return f"{', '.join(parts[:-1])} and {parts[-1]}"
-
-
-def named(noun: str, names: Sequence[str], *, limit: int | None = None) -> str:
-    """The names behind their noun, such as `epoch 3`, or `epochs 3 and 4`. limit: as in listed."""
-    return f"{noun}{'' if len(names) == 1 else 's'} {listed(names, limit=limit)}"
 
 
 class Names:
@@ -56,36 +37,6 @@ class Names:
 def span(first: int, end: int) -> str:
     """Offsets from `first` to `end` (exclusive), the last one named: `offsets 750 to 771`."""
     return f"offset {first}" if end - first <= 1 else f"offsets {first} to {end - 1}"
-
-
-def time_text(moment: datetime | None) -> str:
-    """The time to the second, in UTC; empty where no time is known."""
-    if moment is None:
-        return ""
-    return moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-
-
-def ms_text(milliseconds: int | None) -> str:
-    """A record's time, given in ms since 1970, in the form of time_text. A time that no calendar
-    has, which a hostile log may hold, is shown as the number."""
-    if milliseconds is None:
-        return ""
-    try:
-        return time_text(datetime.fromtimestamp(milliseconds / 1000, UTC))
-    except (OverflowError, ValueError, OSError):
-        return f"{milliseconds} ms"
-
-
-def ms_range_text(first: int, last: int) -> str:
-    """A range of times such as `2026-11-21 03:19:46 to 03:19:47 UTC`; one time where both are the
-    same."""
-    start, end = ms_text(first), ms_text(last)
-    if start == end:
-        return start
-    day, _, time = end.partition(" ")
-    if start.startswith(f"{day} ") and time:
-        end = time
-    return f"{start.removesuffix(' UTC')} to {end}"
 
 
 def round_seconds(least: float) -> int:

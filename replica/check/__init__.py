@@ -17,7 +17,8 @@ Every rule is a value in `catalogue`. A module here finds the violations of some
   directory         calls all of these for one directory, group for several
 
 `rule` defines Rule and Finding; `examined` defines a directory with the bytes of its logs.
-`partition` finds of which partition a directory is, `newest` the newest state among directories;
+`partition` finds of which partition a directory is, `newest` the newest state among directories,
+`known_quorum` what they prove about their quorum;
 `landmarks` chooses what a second look at a directory need not read.
 replica.health judges the rules of catalogue.health.
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import operator
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from replica.errors import DataError
 from replica.format.byte_source import Source
@@ -25,7 +25,7 @@ from replica.format.discovery import DirectoryPath, FilePath
 from replica.format.file_names import LOG_KINDS, FileKind, classify
 from replica.format.reading import ReadFile
 from replica.format.record import Record
-from replica.format.segment import chosen
+from replica.format.segment import chosen, numbers_of
 from replica.format.walk import LocatedBatch
 from replica.history.log import LogBatch, ReplicaLog
 from replica.model.epochs import UNDEFINED_EPOCH, OffsetAndEpoch
@@ -249,11 +249,31 @@ def by_cluster(group: Sequence[Examined]) -> list[list[Examined]]:
 def replica_log(examined: Examined, unknown: str) -> ReplicaLog:
     """The log as a value for replica.history. unknown: the directory id to use where no file says
     whose directory it is."""
+    batches: list[LogBatch] = []
+    for segment in examined.directory.segments:
+        batches.extend(_batches(segment, batches[-1].last_offset if batches else -1))
+    return _log_of(examined, unknown, batches)
+
+
+def outline_log(examined: Examined, unknown: str) -> ReplicaLog:
+    """The log as replica_log gives it, but with one batch for all neighbours of one epoch: enough
+    for a log that is compared with no other, and small however long it is."""
+    runs: list[LogBatch] = []
+    names = ("base_offset", "last_offset", "leader_epoch", "crc_valid")
+    for segment in examined.directory.segments:
+        for base, last, epoch, is_valid in numbers_of(segment.scan.batches, *names):
+            if not is_valid or (runs and base <= runs[-1].last_offset):
+                continue
+            if runs and (runs[-1].last_offset + 1, runs[-1].epoch) == (base, epoch):
+                runs[-1] = replace(runs[-1], last_offset=last)
+            else:
+                runs.append(LogBatch(base, last, epoch, None))
+    return _log_of(examined, unknown, runs)
+
+
+def _log_of(examined: Examined, unknown: str, batches: Sequence[LogBatch]) -> ReplicaLog:
     directory = examined.directory
     replica = examined.replica
-    batches: list[LogBatch] = []
-    for segment in directory.segments:
-        batches.extend(_batches(segment, batches[-1].last_offset if batches else -1))
     state = directory.quorum_state
     return ReplicaLog(
         key=ReplicaKey(NO_NODE, unknown) if replica is None else replica.key,

@@ -9,7 +9,13 @@ from dataclasses import dataclass
 
 from replica.check.damaged import changed_files
 from replica.check.directory import DirectoryFacts, gather, judge_directory, judge_snapshots
-from replica.check.examined import Examined
+from replica.check.examined import Examined, by_cluster
+from replica.check.known_quorum import (
+    ComparedLogs,
+    compared_logs,
+    known_quorum_of,
+    stated_voters,
+)
 from replica.check.lineage import judge_lineage
 from replica.check.membership import judge_membership, members_of
 from replica.check.newest import (
@@ -19,7 +25,6 @@ from replica.check.newest import (
     cluster_state,
     newest_directories,
     role_of,
-    stated_voters,
 )
 from replica.check.partition import PartitionFolder, by_partition
 from replica.check.replay_fold import FoldedImages, Watch
@@ -28,6 +33,7 @@ from replica.check.rule import Finding, by_severity
 from replica.check.same_snapshots import judge_same_snapshots
 from replica.check.snapshots import SnapshotVerdict
 from replica.format.snapshot import SnapshotState
+from replica.history.known_quorum import KnownQuorum
 from replica.history.voters import is_voter
 from replica.metadata.image.image import Image
 from replica.model.epochs import OffsetAndEpoch
@@ -110,9 +116,14 @@ def judge_group(
         for facts, replayed in zip(gathered, replays, strict=True)
     )
     parts = by_partition(gathered, lambda facts: facts.partition)
-    between = [finding for part in parts for finding in _judge_between(part)]
+    compared = [_compared(part) for part in parts]
+    between = [
+        finding
+        for part, clusters in zip(parts, compared, strict=True)
+        for finding in _judge_between(part, clusters)
+    ]
     states = tuple(
-        cluster_state(facts.examined, replayed)
+        cluster_state(facts.examined, replayed, _known(facts, compared))
         for facts, replayed in zip(gathered, replays, strict=True)
         if newest and replay and id(facts.examined) in telling
     )
@@ -138,12 +149,30 @@ def _quorum(newest: DirectoryFacts, group: Sequence[DirectoryFacts]) -> LookedAt
     )
 
 
-def _judge_between(part: Sequence[DirectoryFacts]) -> Iterator[Finding]:
-    """Findings of the rules that compare replicas of one partition."""
+def _compared(part: Sequence[DirectoryFacts]) -> list[ComparedLogs]:
+    """The compared logs of each cluster of which a part has several directories."""
+    clusters = by_cluster([facts.examined for facts in part])
+    return [compared_logs(members) for members in clusters if len(members) > 1]
+
+
+def _known(newest: DirectoryFacts, compared: Sequence[Sequence[ComparedLogs]]) -> KnownQuorum:
+    """What the directories of a cluster prove about its quorum. newest: its newest directory."""
+    logs = (one for clusters in compared for one in clusters)
+    of_cluster = (
+        one for one in logs if any(member is newest.examined for member, _ in one.members)
+    )
+    return known_quorum_of(next(of_cluster, None) or compared_logs([newest.examined]))
+
+
+def _judge_between(
+    part: Sequence[DirectoryFacts], compared: Sequence[ComparedLogs]
+) -> Iterator[Finding]:
+    """Findings of the rules that compare replicas of one partition. compared: their logs, by
+    cluster."""
     group = [facts.examined for facts in part]
     for _, finding in judge_membership(members_of(group)):
         yield finding
-    yield from judge_lineage(group)
+    yield from judge_lineage(compared)
     if part[0].partition.is_metadata:
         yield from judge_same_snapshots(group)
 

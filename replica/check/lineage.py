@@ -3,27 +3,22 @@ be lost."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from replica.check.catalogue import groups
-from replica.check.examined import Examined, by_cluster, replica_log
+from replica.check.examined import Examined
+from replica.check.known_quorum import ComparedLogs
 from replica.check.rule import Finding
 from replica.history.commitment import (
     Commitment,
     GroupComparison,
     Losses,
-    classify_compared,
-    compare_group,
     losses,
 )
 from replica.history.divergence import Divergence, Relation, diverge
-from replica.history.log import OffsetRange, ReplicaLog
+from replica.history.log import OffsetRange
 from replica.model.keys import ReplicaKey
-
-MAX_COMPARED = 400
-"""The most logs of a cluster that are compared pair by pair. A cluster has fewer than ten voters;
-all other logs are brokers'."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,29 +41,23 @@ class LogParting:
     lost: Losses | None
 
 
-def judge_lineage(group: Sequence[Examined]) -> Iterator[Finding]:
+def judge_lineage(clusters: Iterable[ComparedLogs]) -> Iterator[Finding]:
     """Findings of the comparison of every pair of logs of each cluster."""
-    for members in by_cluster(group):
-        if len(members) > 1:
-            yield from _judge_cluster(members)
+    for logs in clusters:
+        yield from _judge_cluster(logs)
 
 
-def _judge_cluster(members: Sequence[Examined]) -> Iterator[Finding]:
-    owners = _distinct([replica_log(one, one.shown) for one in members])
-    by_key = {log.key: one for log, one in zip(owners, members, strict=True)}
-    holding = [log for log in owners if log.batches]
-    if len(holding) > MAX_COMPARED:
-        first, count = by_key[holding[MAX_COMPARED].key], len(holding) - MAX_COMPARED
+def _judge_cluster(logs: ComparedLogs) -> Iterator[Finding]:
+    by_key = {log.key: one for one, log in logs.members}
+    if logs.left_out:
+        first, count = logs.left_out[0], len(logs.left_out)
         message = (
             f"this log, and {count - 1} more of its cluster, is compared with no other: "
-            f"{MAX_COMPARED} are compared with each other"
+            f"{len(logs.group.holding)} are compared with each other"
         )
         yield groups.GROUP_TOO_LARGE.at(first.shown, message)
-    # an empty log counts only by its id, where voters are named without directories
-    owners = holding[:MAX_COMPARED] + [log for log in owners if not log.batches][:MAX_COMPARED]
-    compared = compare_group(owners)
-    commitment = classify_compared(compared)
-    log_of = {log.key: log for log in owners}
+    compared, commitment = logs.group, logs.commitment
+    log_of = {log.key: log for log in compared.logs}
     partings: dict[LogParting, list[int]] = {}
     conflicts: dict[tuple[ReplicaKey, int], list[int]] = {}
     for (a, b), comparison in compared.pairs.items():
@@ -89,20 +78,6 @@ def _judge_cluster(members: Sequence[Examined]) -> Iterator[Finding]:
         for found in judge_parting(parting, others):
             yield replace(found, file=path, position=position)
     yield from _contested(compared, commitment, by_key)
-
-
-def _distinct(logs: Sequence[ReplicaLog]) -> list[ReplicaLog]:
-    """The logs, where each has a key of its own: two directories may name the same replica, which
-    the rule duplicate-identity reports."""
-    seen: set[ReplicaKey] = set()
-    found = []
-    for number, log in enumerate(logs):
-        if log.key in seen:
-            key = ReplicaKey(log.key.node_id, f"{log.key.directory_id} ({number})")
-            log = replace(log, key=key)
-        seen.add(log.key)
-        found.append(log)
-    return found
 
 
 def _parting(

@@ -7,19 +7,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from replica.check.examined import (
-    Examined,
-    LeaderChangeBatch,
-    leader_changes,
-    leaders_of,
-    voter_sets,
-)
+from replica.check.examined import Examined, LeaderChangeBatch, leader_changes
+from replica.check.known_quorum import compared_logs, known_quorum_of, stated_voters
 from replica.check.partition import partition_of
 from replica.check.replay_fold import FoldedImages, NewestState, Watch
 from replica.check.replaying import replay_log
+from replica.history.known_quorum import KnownQuorum
 from replica.history.voters import is_voter
 from replica.model.epochs import OffsetAndEpoch, election_order
-from replica.model.keys import NO_NODE, ReplicaKey
+from replica.model.keys import NO_NODE
 from replica.model.voters import VoterKeys
 
 
@@ -45,21 +41,6 @@ def role_of(examined: Examined, changes: Sequence[LeaderChangeBatch]) -> QuorumR
     return QuorumRole.VOTER if is_voter(voters, replica.key) else QuorumRole.OBSERVER
 
 
-def stated_voters(examined: Examined, changes: Sequence[LeaderChangeBatch]) -> VoterKeys:
-    """The voters that the newest voters record of the log and the snapshots names. A static quorum
-    has no such record: there the newest LeaderChange record, quorum-state (version 0) or the
-    configuration names the voters."""
-    newest = max(voter_sets(examined), key=lambda each: each.offset, default=None)
-    if newest is not None:
-        return newest.voters
-    if changes:
-        return leaders_of(changes[-1].message)
-    directory = examined.directory
-    named = () if directory.quorum_state is None else directory.quorum_state.current_voters
-    configured = (voter.voter_id for voter in directory.configured_voters or ())
-    return frozenset(ReplicaKey(node_id) for node_id in named or configured)
-
-
 @dataclass(frozen=True)
 class ClusterState:
     """The newest state that the directories of one cluster hold.
@@ -68,7 +49,8 @@ class ClusterState:
     replayed. state: the state; None where nothing could be replayed. voters: the voters that the
     newest record or file names; empty where none names voters. last_timestamp: the time of the
     log's newest batch, in ms since 1970 (UTC); None without a log. refused_at: the offset of the
-    first record that can't be applied; None where all could be.
+    first record that can't be applied; None where all could be. quorum: what the cluster's
+    directories prove about its quorum.
     """
 
     cluster_id: str | None
@@ -77,6 +59,7 @@ class ClusterState:
     voters: VoterKeys
     last_timestamp: int | None
     refused_at: int | None = None
+    quorum: KnownQuorum | None = None
 
 
 def newest_directories(group: Iterable[Examined]) -> list[Examined]:
@@ -97,13 +80,34 @@ def newest_states(group: Sequence[Examined], watch: Watch | None = None) -> list
     """The newest state of each cluster of directories that were looked at together. No rule is
     judged. watch: is told how far long work has come."""
     return [
-        cluster_state(examined, replay_log(examined, (), watch, newest=True))
+        cluster_state(
+            examined,
+            replay_log(examined, (), watch, newest=True),
+            known_quorum_of(compared_logs(cluster_members(examined, group))),
+        )
         for examined in newest_directories(group)
     ]
 
 
-def cluster_state(examined: Examined, replayed: FoldedImages) -> ClusterState:
-    """The state of the directory's cluster. replayed: the replay of the directory's log."""
+def cluster_members(examined: Examined, group: Iterable[Examined]) -> list[Examined]:
+    """The directories of a group that hold the metadata log of a directory's cluster, sorted by
+    their replica; the directory alone where no meta.properties names its cluster."""
+    if examined.replica is None:
+        return [examined]
+    cluster_id = examined.replica.cluster_id
+    members = [
+        one
+        for one in group
+        if one.replica is not None
+        and one.replica.cluster_id == cluster_id
+        and partition_of(one).is_metadata
+    ]
+    return sorted(members, key=lambda one: one.owner)
+
+
+def cluster_state(examined: Examined, replayed: FoldedImages, quorum: KnownQuorum) -> ClusterState:
+    """The state of the directory's cluster. replayed: the replay of the directory's log. quorum:
+    see ClusterState."""
     first, last = replayed.first_refused, examined.last_batch
     return ClusterState(
         cluster_id_of(examined),
@@ -112,6 +116,7 @@ def cluster_state(examined: Examined, replayed: FoldedImages) -> ClusterState:
         stated_voters(examined, leader_changes(examined)),
         None if last is None else last.header.max_timestamp,
         None if first is None else first.refusal.offset,
+        quorum,
     )
 
 

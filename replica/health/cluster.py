@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
 
 from replica.check.rule import Finding, Rule, Subject
+from replica.history.known_quorum import KnownQuorum, VoterDoubt
 from replica.metadata.image.image import Image
 from replica.metadata.image.partition import Partition
 from replica.metadata.image.settings import METADATA_VERSION
@@ -19,6 +20,7 @@ BROKER_RESOURCE = 4
 """Kafka's ConfigResource.Type.BROKER. Its empty name is the default of all brokers."""
 MIN_ISR = "min.insync.replicas"
 SHOWN_LIST = 5
+_BAD_DISKS = (VoterDoubt.STALE, VoterDoubt.NO_QUORUM_STATE, VoterDoubt.UNREADABLE)
 _INT32_MAX = 2**31 - 1
 
 PartitionKey: TypeAlias = tuple[str, int]
@@ -42,7 +44,9 @@ class Cluster:
     voters in force; empty where they aren't known. broker_defaults: the configs of a broker's
     server.properties; empty where they aren't known. starts: the beginnings of running
     reassignments, as far as the log shows them. now: the time of the log's last batch, in ms since
-    1970 (UTC); None without a log.
+    1970 (UTC); None without a log. quorum: what the cluster's directories prove about its quorum
+    and its log; None where the state comes from no directories, but from a lake or a running
+    quorum, which give committed records only.
     """
 
     image: Image
@@ -55,6 +59,7 @@ class Cluster:
     broker_defaults: Mapping[str, str] = field(default_factory=dict)
     starts: Mapping[PartitionKey, Beginning] = field(default_factory=dict)
     now: int | None = None
+    quorum: KnownQuorum | None = None
 
     def values(self, table: str) -> Mapping[Any, Any]:
         """The entities of one of the image's tables."""
@@ -91,6 +96,26 @@ class Cluster:
         """The brokers that may lead: they are registered, not fenced, and not shutting down."""
         brokers = self.values("brokers").items()
         return frozenset(broker_id for broker_id, fields in brokers if is_live(fields))
+
+    @cached_property
+    def voters_down(self) -> Mapping[int, str]:
+        """The voters whose node doesn't run, or is about to stop, by the log: a broker with the
+        voter's id, which is the same process (process.roles=broker,controller), is "fenced" or
+        "shutting down". A node that is a controller only sends no heartbeats, so nothing is known
+        of it."""
+        brokers = self.values("brokers")
+        return {
+            voter: "fenced" if brokers[voter]["fenced"] else "shutting down"
+            for voter in sorted(self.voters)
+            if voter in brokers and voter not in self.live_brokers
+        }
+
+    @cached_property
+    def voters_up(self) -> frozenset[int]:
+        """The voters of which nothing shows that they are down, and whose disks may be relied on
+        as far as they are at hand. That they run is known of none."""
+        stale = () if self.quorum is None else self.quorum.in_doubt(*_BAD_DISKS)
+        return self.voters - set(self.voters_down) - {voter.key.node_id for voter in stale}
 
     def about(self, rule: Rule, message: str, subjects: Collection[Subject]) -> Iterator[Finding]:
         """The rule's finding about these subjects; none where there are none."""

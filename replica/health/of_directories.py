@@ -42,6 +42,7 @@ def cluster_of(told: ClusterState, broker_defaults: Mapping[str, str]) -> Cluste
         broker_defaults=broker_defaults,
         starts=_starts(told.examined, state.image, state.end.offset),
         now=told.last_timestamp,
+        quorum=told.quorum,
     )
 
 

@@ -17,6 +17,7 @@ TOP_LEVEL = ("replica", "pipelines", "jobs", "kraftlake")
 EVERYONE = (
     "replica.model", "replica.errors", "replica.severity", "replica.installation",
     "replica.shell_text", "replica.terminal_text", "replica.path_text", "replica.import_path",
+    "replica.words",
 )  # fmt: skip
 
 _PIPELINES_FROM_REPLICA = (
@@ -27,6 +28,7 @@ _PIPELINES_FROM_REPLICA = (
     "replica.scan",
     "replica.check",
     "replica.health",
+    "replica.verdict",
     "replica.consumer",
     "replica.redacted",
 )
@@ -42,6 +44,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "replica.terminal_text": (),
     "replica.path_text": (),
     "replica.import_path": (),
+    "replica.words": (),
     "replica.message": (),
     "replica.format": ("replica.message",),
     "replica.metadata": ("replica.format", "replica.message"),
@@ -58,10 +61,18 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     ),
     "replica.health": (
         "replica.check",
+        "replica.history",
         "replica.format",
         "replica.metadata",
         "replica.message",
         "replica.scan",
+    ),
+    "replica.verdict": (
+        "replica.check",
+        "replica.health",
+        "replica.history",
+        "replica.format",
+        "replica.metadata",
     ),
     "replica.timeline": (
         "replica.check",
@@ -70,7 +81,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
         "replica.metadata",
         "replica.message",
     ),
-    "replica.preflight": ("replica.health", "replica.metadata"),
+    "replica.preflight": ("replica.health", "replica.history", "replica.metadata"),
     "replica.raft": ("replica.history", "replica.format.record"),
     "replica.machines": ("replica.raft", "replica.format", "replica.metadata"),
     "replica.storage": ("replica.format", "replica.history", "replica.message"),

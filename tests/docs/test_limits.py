@@ -11,7 +11,7 @@ from jobs.cli.engine import live_state
 from jobs.cli.seeds import MAX_REHEARSED
 from pipelines.capture import bundle
 from pipelines.capture.archive import ALWAYS_STREAM_BYTES, MAX_STREAM_BYTES, MAX_STREAM_RATIO
-from replica.check.lineage import MAX_COMPARED
+from replica.check.known_quorum import MAX_COMPARED
 from replica.format.compression import (
     ALWAYS_INFLATED_BYTES,
     FILE_ALWAYS_INFLATED_BYTES,

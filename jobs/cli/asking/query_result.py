@@ -12,7 +12,6 @@ from jobs.cli.clock import ZonedClock
 from jobs.cli.output import (
     cell_text,
     complain,
-    counted,
     csv_writer,
     terminal_width,
     write_json,
@@ -23,6 +22,7 @@ from jobs.cli.output import (
 from pipelines.lake import Lake
 from replica.errors import KraftlakeError
 from replica.terminal_text import encodable, one_line
+from replica.words import counted
 
 CSV, PLAIN_CSV = "csv", "plain csv"
 """Forms of an answer: CSV for people and their spreadsheets, and CSV with all cells as they are."""

@@ -13,15 +13,7 @@ from jobs.cli.asking.about import AskedCluster
 from jobs.cli.asking.cluster_source import ClusterSource, Wanted, from_directories
 from jobs.cli.commands.asking import StateOptions
 from jobs.cli.directories.broker_defaults import defaults_in
-from jobs.cli.output import (
-    complain,
-    counted,
-    more_line,
-    ms_text,
-    write_json,
-    write_line,
-    write_table,
-)
+from jobs.cli.output import complain, more_line, ms_text, write_json, write_line, write_table
 from replica.health.cluster import Beginning
 from replica.health.exposure import (
     BROKER,
@@ -45,6 +37,7 @@ from replica.health.sizes import (
     record_sizes,
     topic_sizes,
 )
+from replica.words import counted
 
 _SIZE_TITLES = {
     ENTITY: "Entities in the state, by kind",

@@ -9,7 +9,7 @@ from functools import partial
 
 from jobs.cli.commands.directories import CaptureOptions, RedactOptions
 from jobs.cli.directories.discovering import discovered
-from jobs.cli.output import complain, counted, write_json, write_line
+from jobs.cli.output import complain, write_json, write_line
 from jobs.cli.redacting import make_redactor
 from pipelines.capture.bundle import is_bundle
 from pipelines.capture.manifest import manifest_of
@@ -20,6 +20,7 @@ from replica.format.damage import Damage
 from replica.format.discovery import DirectoryPath, Found
 from replica.redacted.records import RecordRedactor
 from replica.shell_text import line, path
+from replica.words import counted
 
 
 def run(options: CaptureOptions) -> int:

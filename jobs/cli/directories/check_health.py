@@ -14,7 +14,7 @@ from jobs.cli.directories.check_text import (
     severities,
     severity_counts,
 )
-from jobs.cli.output import coloured, counted, more_line
+from jobs.cli.output import coloured, more_line
 from replica.check.group import JudgedGroup
 from replica.check.rule import Finding, Subject
 from replica.errors import UsageError
@@ -23,6 +23,7 @@ from replica.health.judging import judge_health
 from replica.health.of_directories import cluster_of
 from replica.severity import Severity
 from replica.terminal_text import one_line
+from replica.words import counted
 
 
 @dataclass(frozen=True, slots=True)

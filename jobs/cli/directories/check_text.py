@@ -11,7 +11,7 @@ from itertools import groupby
 from typing import Any
 
 from jobs.cli.directories.offsets_text import log_range
-from jobs.cli.output import coloured, counted
+from jobs.cli.output import coloured
 from pipelines import finding_rows
 from replica.check.examined import Examined
 from replica.check.group import JudgedDirectory, LookedAtQuorum
@@ -21,6 +21,7 @@ from replica.errors import UsageError
 from replica.model.keys import ZERO_UUID, ReplicaKey
 from replica.severity import Severity
 from replica.terminal_text import one_line
+from replica.words import counted
 
 NOUNS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
 """The word for one finding of each severity, the worst first."""

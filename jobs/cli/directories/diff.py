@@ -10,7 +10,7 @@ from typing import Any
 
 from jobs.cli.commands.directories import DiffOptions
 from jobs.cli.directories.offsets_text import log_range, snapshot_text
-from jobs.cli.output import complain, counted, ms_text, write_either
+from jobs.cli.output import complain, ms_text, write_either
 from jobs.cli.record_lines import opaque_text
 from jobs.cli.redacting import make_redactor
 from replica.check.examined import Examined, examine, replica_log
@@ -32,6 +32,7 @@ from replica.metadata.log_record import LogRecordReader
 from replica.model.keys import ReplicaKey
 from replica.scan.file_room import FileRoom
 from replica.terminal_text import one_line
+from replica.words import counted
 
 
 @dataclass(frozen=True)

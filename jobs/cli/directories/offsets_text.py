@@ -3,10 +3,10 @@ commands."""
 
 from __future__ import annotations
 
-from jobs.cli.output import counted
 from replica.history.commitment import Losses
 from replica.history.ranges import Ranges
 from replica.model.epochs import OffsetAndEpoch
+from replica.words import counted
 
 
 def log_range(start: int, first: int | None, end: int) -> str:

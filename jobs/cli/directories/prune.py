@@ -6,9 +6,10 @@ import re
 from datetime import UTC, datetime, timedelta
 
 from jobs.cli.commands.directories import PruneOptions
-from jobs.cli.output import complain, counted, ms_of, time_text, write_json, write_line
+from jobs.cli.output import complain, ms_of, time_text, write_json, write_line
 from pipelines.capture.pruning import OldCapture, old_captures, one_at_a_time, remove
 from replica.errors import UnwritableFileError, UsageError
+from replica.words import counted
 
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 

@@ -9,7 +9,6 @@ from typing import Any
 from jobs.cli.directories.offsets_text import ranges_text, snapshot_text
 from jobs.cli.directories.recover_steps import steps_of
 from jobs.cli.directories.rehearsed import rehearsed_quorum
-from jobs.cli.output import counted
 from replica.check.examined import Examined
 from replica.check.partition import partition_of
 from replica.history.recovery import RankedReplica, RecoveryPlan
@@ -19,6 +18,7 @@ from replica.simulate.rehearsal.outcome import Fate, Outcome
 from replica.simulate.rehearsal.runs import Found, Rehearsal, ScenarioSafety, judge, rehearse_all
 from replica.simulate.rehearsal.step import Scenario
 from replica.terminal_text import one_line
+from replica.words import counted
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from jobs.cli.directories.offsets_text import losses_text, pairs, ranges_text, snapshot_text
-from jobs.cli.output import coloured, counted
+from jobs.cli.output import coloured
 from replica import shell_text
 from replica.simulate.rehearsal.losing import LosingRun, Search
 from replica.simulate.rehearsal.outcome import Fate
@@ -14,6 +14,7 @@ from replica.simulate.rehearsal.runs import Found, Rehearsal, ScenarioSafety
 from replica.simulate.rehearsal.scenario_file import toml_of
 from replica.simulate.rehearsal.step import ScenarioStep
 from replica.terminal_text import one_line
+from replica.words import counted
 
 _COLOURS = {
     ScenarioSafety.SAFE: "green",

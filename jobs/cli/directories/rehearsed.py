@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 from jobs.cli.output import ProgressLine, complain
 from replica.check.examined import Examined, by_cluster, leader_changes, replica_log, voters_records
-from replica.check.newest import newest_states, stated_voters
+from replica.check.known_quorum import stated_voters
+from replica.check.newest import newest_states
 from replica.check.partition import partition_of
 from replica.errors import UsageError
 from replica.format import meta_properties

@@ -17,7 +17,7 @@ from jobs.cli.commands.options import lake_unless
 from jobs.cli.commands.recovering import RestoreOptions
 from jobs.cli.directories.recover import examined_nodes, plan_of
 from jobs.cli.moments import Moment, asked_moment
-from jobs.cli.output import ProgressLine, complain, counted, write_either, write_line
+from jobs.cli.output import ProgressLine, complain, write_either, write_line
 from pipelines.capture.destination import destination_at
 from pipelines.capture.private import make_folder, new_file
 from pipelines.lake import Lake
@@ -38,6 +38,7 @@ from replica.metadata.image.texts import image_of
 from replica.model.epochs import BOOTSTRAP_SNAPSHOT, OffsetAndEpoch
 from replica.restore.checkpoint import checkpoint, voters_records
 from replica.restore.plan import RestoreDifference, RestorePlan, plan_restore
+from replica.words import counted
 
 FIRST_WITHOUT_BOOTSTRAP_FILE = (4, 4)
 """Since this release kafka-storage puts the records into the checkpoint 0-0 of the log."""

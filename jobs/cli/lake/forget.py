@@ -9,13 +9,14 @@ from jobs.cli.commands.lake import BuildOptions, ForgetOptions
 from jobs.cli.interrupts import interruptible, started_spark
 from jobs.cli.lake import held as lake_content
 from jobs.cli.lake.waiting import check_ready, waiting
-from jobs.cli.output import complain, counted, write_counts, write_json, write_table
+from jobs.cli.output import complain, write_counts, write_json, write_table
 from pipelines.lake import SCHEMAS, Lake, forgetting
 from pipelines.lake.forgetting import Targets
 from pipelines.lake.lock import locked
 from pipelines.lake.schema_version import check_schema_version
 from pipelines.lake.tables import tables_of
 from replica.errors import UsageError
+from replica.words import counted
 
 _SHOWN = (
     "capture_id", "capture_group", "cluster_id", "node_id", "captured_at", "round_name",

@@ -12,12 +12,13 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 
-from jobs.cli.output import complain, counted, time_text, write_json, write_table
+from jobs.cli.output import complain, time_text, write_json, write_table
 from pipelines.bronze.plan import IngestPlan, NewCapture, NewRange, plan_of
 from pipelines.capture.looks import Looks
 from pipelines.capture.spool import Spool
 from pipelines.lake import Lake
 from replica.metadata.redact import Redactor
+from replica.words import counted
 
 _COLUMNS = ("node", "captured_at", "file", "bytes", "offsets", "batches")
 

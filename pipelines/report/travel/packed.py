@@ -29,8 +29,9 @@ from pipelines.report.losses import LostRecordCount, When
 from pipelines.report.source import Row
 from pipelines.report.travel.steps import Followed, ms_of, partition_state
 from pipelines.report.travel.trip import MomentJudgement, Trip
-from pipelines.report.words import Names, counted
+from pipelines.report.words import Names
 from replica.health.exposure import NOTHING, Exposure
+from replica.words import counted
 
 LONGEST = 160
 """The most characters of a value; the tables have the whole value."""

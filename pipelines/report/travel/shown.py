@@ -12,7 +12,8 @@ from pipelines.report.travel import queries, strip
 from pipelines.report.travel.moments import Why
 from pipelines.report.travel.packed import packed
 from pipelines.report.travel.trip import Trip
-from pipelines.report.words import Names, counted, listed, ms_text
+from pipelines.report.words import Names
+from replica.words import counted, listed, ms_text
 
 
 @dataclass(frozen=True)

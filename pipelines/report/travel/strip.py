@@ -12,7 +12,7 @@ from pipelines.report.svg import DIAMOND, Scale, box, drawing, line, marker
 from pipelines.report.travel.moments import thinned
 from pipelines.report.travel.steps import ABSENT, ReportSteps
 from pipelines.report.travel.trip import Trip
-from pipelines.report.words import counted
+from replica.words import counted
 
 _LED, _BAR, _TOP = 20, 34, 30
 """The heights of the lane of leaders and of the bars, and where the bars begin, in pixels."""

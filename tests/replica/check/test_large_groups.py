@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from replica.check import group as grouping
-from replica.check import lineage
+from replica.check import known_quorum
 from replica.check.examined import Examined, examine
 from replica.check.membership import GroupMember, judge_membership
 from replica.format.discovery import discover
@@ -77,7 +77,7 @@ def test_directories_without_a_log_are_compared_with_no_other(
 def test_of_more_logs_than_are_compared_the_rest_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lineage, "MAX_COMPARED", 5)
+    monkeypatch.setattr(known_quorum, "MAX_COMPARED", 5)
     for number in range(12):
         _node(tmp_path, number, log=True)
     group = _group(tmp_path)
@@ -93,7 +93,7 @@ def test_of_more_logs_than_are_compared_the_rest_is_named(
 def test_as_many_logs_as_are_compared_are_no_large_group(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lineage, "MAX_COMPARED", 5)
+    monkeypatch.setattr(known_quorum, "MAX_COMPARED", 5)
     for number in range(5):
         _node(tmp_path, number, log=True)
     judged = grouping.judge_group(_group(tmp_path))

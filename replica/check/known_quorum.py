@@ -1,0 +1,138 @@
+"""What the directories of one cluster prove about its quorum (see replica.history.known_quorum)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from replica.check.examined import (
+    Examined,
+    LeaderChangeBatch,
+    leader_changes,
+    leaders_of,
+    outline_log,
+    replica_log,
+    voter_sets,
+)
+from replica.format.control import LeaderVoter
+from replica.history.commitment import Commitment, GroupComparison, classify_compared, compare_group
+from replica.history.known_quorum import KnownQuorum, QuorumFiles, known_quorum
+from replica.history.log import ReplicaLog
+from replica.model.keys import NO_NODE, ZERO_UUID, ReplicaKey
+from replica.model.voters import VoterKeys
+
+MAX_COMPARED = 400
+"""The most logs of a cluster that are compared pair by pair. A cluster has fewer than ten voters;
+all other logs are brokers'."""
+
+
+@dataclass(frozen=True)
+class ComparedLogs:
+    """The directories of one cluster with their logs, every pair of them compared.
+
+    members: the directories, each with its log. Two directories may name the same replica: then
+    the second log has a key of its own.
+    group, commitment: of the logs of at most MAX_COMPARED directories.
+    left_out: the directories whose logs are compared with none.
+    """
+
+    members: tuple[tuple[Examined, ReplicaLog], ...]
+    group: GroupComparison
+    commitment: Commitment
+    left_out: tuple[Examined, ...] = ()
+
+
+def compared_logs(members: Sequence[Examined]) -> ComparedLogs:
+    """Compare the logs of one cluster's directories, whose replicas are known."""
+    read = outline_log if len(members) == 1 else replica_log
+    logs = _distinct([read(one, one.shown) for one in members])
+    pairs = tuple(zip(members, logs, strict=True))
+    holding = [log for log in logs if log.batches]
+    empty = [log for log in logs if not log.batches]
+    # an empty log counts only by its id, where voters are named without directories
+    group = compare_group(holding[:MAX_COMPARED] + empty[:MAX_COMPARED])
+    beyond = {log.key for log in holding[MAX_COMPARED:]}
+    left_out = tuple(one for one, log in pairs if log.key in beyond)
+    return ComparedLogs(pairs, group, classify_compared(group), left_out)
+
+
+def known_quorum_of(compared: ComparedLogs) -> KnownQuorum:
+    """What the directories prove about their quorum."""
+    return known_quorum(compared.group, compared.commitment, quorum_files(compared.members))
+
+
+def stated_voters(examined: Examined, changes: Sequence[LeaderChangeBatch]) -> VoterKeys:
+    """The voters that the newest voters record of the log and the snapshots names. A static quorum
+    has no such record: there the newest LeaderChange record, quorum-state (version 0) or the
+    configuration names the voters."""
+    newest = max(voter_sets(examined), key=lambda each: each.offset, default=None)
+    if newest is not None:
+        return newest.voters
+    if changes:
+        return leaders_of(changes[-1].message)
+    directory = examined.directory
+    named = () if directory.quorum_state is None else directory.quorum_state.current_voters
+    configured = (voter.voter_id for voter in directory.configured_voters or ())
+    return frozenset(ReplicaKey(node_id) for node_id in named or configured)
+
+
+def quorum_files(members: Sequence[tuple[Examined, ReplicaLog]]) -> QuorumFiles:
+    """What the small files, and the LeaderChange records, of one cluster's directories say."""
+    changes = [leader_changes(one) for one, _ in members]
+    attested: dict[ReplicaKey, int] = {}
+    for (one, _), its_changes in zip(members, changes, strict=True):
+        for key, epoch in _attested(one, its_changes):
+            attested[key] = max(epoch, attested.get(key, epoch))
+    configured = (stated_voters(one, own) for (one, _), own in zip(members, changes, strict=True))
+    return QuorumFiles(
+        frozenset(log.key for one, log in members if one.hides_entries),
+        attested,
+        next((voters for voters in configured if voters), frozenset()),
+    )
+
+
+def _attested(
+    examined: Examined, changes: Sequence[LeaderChangeBatch]
+) -> Iterator[tuple[ReplicaKey, int]]:
+    """(replica, epoch) for each leader and each voter of an election that a directory records.
+
+    A replica persists its vote before it grants it, and a candidate its own before it asks for
+    others (Kafka: QuorumState.transitionTo). quorum-state names a leader without its directory, so
+    that counts in a static quorum only.
+    """
+    for change in changes:
+        message = change.message
+        leader = {key for key in leaders_of(message) if key.node_id == message.leader_id}
+        granted = {_key(voter) for voter in message.granting_voters}
+        for key in leader | granted:
+            yield key, change.epoch
+    state = examined.directory.quorum_state
+    if state is None:
+        return
+    if state.voted_id != NO_NODE:
+        yield ReplicaKey(state.voted_id, state.voted_directory_id), state.leader_epoch
+    if state.version == 0 and state.leader_id != NO_NODE:
+        yield ReplicaKey(state.leader_id), state.leader_epoch
+
+
+def _key(voter: LeaderVoter) -> ReplicaKey:
+    return ReplicaKey(voter.voter_id, voter.directory_id or ZERO_UUID)
+
+
+def _distinct(logs: Sequence[ReplicaLog]) -> list[ReplicaLog]:
+    """The logs, where each has a key of its own: two directories may name the same replica, which
+    the rule duplicate-identity reports."""
+    seen: set[ReplicaKey] = set()
+    found = []
+    for number, log in enumerate(logs):
+        if log.key in seen:
+            key = ReplicaKey(log.key.node_id, f"{log.key.directory_id} ({number})")
+            log = replace(log, key=key)
+        seen.add(log.key)
+        found.append(log)
+    return found
+
+
+def by_log(compared: ComparedLogs) -> Mapping[ReplicaKey, Examined]:
+    """The directories by the key of their log."""
+    return {log.key: one for one, log in compared.members}

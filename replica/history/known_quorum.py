@@ -1,0 +1,276 @@
+"""What the replicas at hand prove about their quorum: the ground on which every answer about a
+cluster stands.
+
+Each voter is known, or there is a doubt about its disk, and then no majority may count it. Each
+entry of the newest log is committed, may be committed, or is not. And where logs conflict, nobody
+knows which history is right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from replica.history.commitment import Commitment, EntryCommitment, GroupComparison
+from replica.history.log import ReplicaLog
+from replica.history.ranges import Ranges
+from replica.history.voters import is_majority, is_voter
+from replica.model.epochs import UNDEFINED_EPOCH, election_order
+from replica.model.keys import ReplicaKey
+from replica.model.voters import VoterKeys, VotersAt, majority
+
+
+class VoterDoubt(StrEnum):
+    """Why no majority may count a voter. The values are part of the output of --json."""
+
+    NOT_GIVEN = "not-given"
+    """Its directory is not at hand."""
+    UNREADABLE = "unreadable"
+    """A part of its log can't be read."""
+    STALE = "stale"
+    """Other files show that it led or voted in an epoch of which its own directory knows nothing:
+    the directory was restored from an older copy, or copied earlier than the others."""
+    NO_QUORUM_STATE = "no-quorum-state"
+    """It has no quorum-state, so it may have voted in an epoch that no file shows."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownVoter:
+    """A voter and what is known of its disk.
+
+    key: as the voter set names it.
+    doubt: None where its disk is at hand and nothing speaks against it.
+    known_epoch: the newest epoch that its own files show; None without files or quorum-state.
+    attested_epoch: the newest epoch in which other files show that it led or voted; None where
+    none does.
+    """
+
+    key: ReplicaKey
+    doubt: VoterDoubt | None
+    known_epoch: int | None = None
+    attested_epoch: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LogConflict:
+    """Two replicas whose logs Raft never leaves (see Relation.CONFLICT). offset: the first offset
+    at which they conflict."""
+
+    a: ReplicaKey
+    b: ReplicaKey
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class KnownQuorum:
+    """The quorum of one cluster, as far as its replicas at hand show it.
+
+    voters: the voters in force at the end of the newest log, sorted; empty where no file names
+    them.
+    voter_sets: every voter set of which a majority is needed: the set in force and, where that
+    isn't proven to be committed, the set before it.
+    newest: the replica whose log an election would prefer; None where there is no log.
+    log_end: the end (exclusive) of that log.
+    proven_end: the entries of that log below this offset (exclusive) are proven to be committed.
+    possible_end: those from this offset on are on no majority, whatever the voters hold whose
+    disks are not at hand; so they were not committed when the directories were read. At least
+    proven_end, at most log_end.
+    conflicts: the pairs of replicas whose logs conflict.
+    contested: offsets at which two different entries are proven to be committed.
+    relied: the replicas whose files are at hand and may be relied on.
+    at_hand: all replicas whose files are at hand.
+    """
+
+    voters: tuple[KnownVoter, ...] = ()
+    voter_sets: tuple[VoterKeys, ...] = ()
+    newest: ReplicaKey | None = None
+    log_end: int = 0
+    proven_end: int = 0
+    possible_end: int = 0
+    conflicts: tuple[LogConflict, ...] = ()
+    contested: Ranges = ()
+    relied: frozenset[ReplicaKey] = frozenset()
+    at_hand: frozenset[ReplicaKey] = frozenset()
+
+    @property
+    def missing(self) -> VoterKeys:
+        """The voters that no majority may count."""
+        return frozenset(voter.key for voter in self.voters if voter.doubt is not None)
+
+    @property
+    def has_majority(self) -> bool:
+        """Whether the voters without a doubt are a majority of every voter set that counts."""
+        return bool(self.voter_sets) and all(self.is_majority(each) for each in self.voter_sets)
+
+    def is_majority(self, voters: VoterKeys) -> bool:
+        """Whether the voters of this set without a doubt are a majority of it."""
+        return is_majority(voters, self.relied, set(self.at_hand))
+
+    @property
+    def is_conflicting(self) -> bool:
+        """Whether nobody knows which history is right, so that no node may be started."""
+        return bool(self.conflicts or self.contested)
+
+    def in_doubt(self, *doubts: VoterDoubt) -> tuple[KnownVoter, ...]:
+        """The voters with one of these doubts."""
+        return tuple(voter for voter in self.voters if voter.doubt in doubts)
+
+
+@dataclass(frozen=True, slots=True)
+class QuorumFiles:
+    """What files other than the logs say about a quorum.
+
+    unreadable: the replicas of whose log a part can't be read.
+    attested: by replica, the newest epoch in which a record or another replica's quorum-state says
+    that it led or voted. A key without a directory (ZERO_UUID) is any directory of its node.
+    configured: the voters that quorum-state or the configuration names, for logs that name none.
+    """
+
+    unreadable: frozenset[ReplicaKey] = frozenset()
+    attested: Mapping[ReplicaKey, int] = field(default_factory=dict)
+    configured: VoterKeys = frozenset()
+
+
+NO_FILES = QuorumFiles()
+
+
+def known_quorum(
+    group: GroupComparison, commitment: Commitment, files: QuorumFiles = NO_FILES
+) -> KnownQuorum:
+    """What the replicas of one cluster prove. group: their logs, of which each pair that holds
+    batches is compared. commitment: that of the group."""
+    logs = group.logs
+    if not logs:
+        return KnownQuorum()
+    newest = max(logs, key=lambda log: _preference(log, files.unreadable))
+    proven_end = settled_end(newest, commitment)
+    sets = voter_sets_at_end(newest, proven_end) or ((files.configured,) * bool(files.configured))
+    doubts = _doubts(logs, files, sets)
+    voters = tuple(_known(voter, logs, doubts, files) for voter in sorted(sets[0] if sets else ()))
+    possible = _possible_end(group, newest, sets, doubts)
+    return KnownQuorum(
+        voters,
+        sets,
+        newest.key,
+        newest.end_offset,
+        proven_end,
+        max(proven_end, min(possible, newest.end_offset)),
+        tuple(
+            LogConflict(a, b, compared.conflict_offset)
+            for (a, b), compared in group.pairs.items()
+            if compared.conflict_offset is not None
+        ),
+        commitment.contested,
+        frozenset(log.key for log in logs if log.key not in doubts),
+        frozenset(log.key for log in logs),
+    )
+
+
+def settled_end(log: ReplicaLog, commitment: Commitment) -> int:
+    """The end (exclusive) of the part of a log that is proven to be committed."""
+    proven = commitment.ranges(log.key, EntryCommitment.PROVEN)
+    ends = [proven[-1].end if proven else 0, log.log_start]
+    return max(*ends, *(snapshot.offset for snapshot in log.snapshots), 0)
+
+
+def voter_sets_at_end(log: ReplicaLog, proven_end: int) -> tuple[VoterKeys, ...]:
+    """The voter sets that may count: the set in force at the log's end and, if this one isn't
+    proven to be committed, the set before it. No leader appends a set before the last one is
+    committed, so there are at most two. Empty where one of them is unknown."""
+    named: list[VotersAt] = sorted(
+        log.voter_sets or log.leader_changes, key=lambda each: each.offset
+    )
+    if not named:
+        return ()
+    newest = named[-1]
+    if newest.offset < proven_end or not log.voter_sets:
+        return (newest.voters,)
+    older = [each for each in (*named, *log.leader_changes) if each.offset < newest.offset]
+    if not older:
+        return ()
+    before = max(older, key=lambda each: each.offset)
+    return (newest.voters, before.voters)
+
+
+def _preference(
+    log: ReplicaLog, unreadable: Collection[ReplicaKey]
+) -> tuple[bool, tuple[int, int], int, str]:
+    return (
+        log.key not in unreadable,
+        election_order(log.position()),
+        -log.key.node_id,
+        log.key.directory_id,
+    )
+
+
+def _doubts(
+    logs: Sequence[ReplicaLog], files: QuorumFiles, sets: Sequence[VoterKeys]
+) -> dict[ReplicaKey, VoterDoubt]:
+    """The doubts about replicas at hand. Only a voter needs a quorum-state, and none needs one
+    before the first record: then there is nothing to forget."""
+    is_new = not any(log.position().offset for log in logs)
+    found: dict[ReplicaKey, VoterDoubt] = {}
+    for log in logs:
+        votes = any(is_voter(voters, log.key) for voters in sets)
+        attested = _attested(log.key, files.attested)
+        known = max(log.quorum_epoch, log.position().epoch)
+        if log.key in files.unreadable:
+            found[log.key] = VoterDoubt.UNREADABLE
+        elif votes and attested is not None and attested > known:
+            found[log.key] = VoterDoubt.STALE
+        elif votes and log.quorum_epoch == UNDEFINED_EPOCH and not is_new:
+            found[log.key] = VoterDoubt.NO_QUORUM_STATE
+    return found
+
+
+def _attested(key: ReplicaKey, attested: Mapping[ReplicaKey, int]) -> int | None:
+    return max((epoch for told, epoch in attested.items() if told.matches(key)), default=None)
+
+
+def _known(
+    voter: ReplicaKey,
+    logs: Sequence[ReplicaLog],
+    doubts: Mapping[ReplicaKey, VoterDoubt],
+    files: QuorumFiles,
+) -> KnownVoter:
+    """What is known of one voter. A voter without a directory id is any directory of its node: a
+    doubt about one of them is a doubt about the voter."""
+    own = [log for log in logs if voter.matches(log.key)]
+    if not own:
+        return KnownVoter(voter, VoterDoubt.NOT_GIVEN, None, _attested(voter, files.attested))
+    told = next((doubts[log.key] for log in own if log.key in doubts), None)
+    known = max((log.known_epoch for log in own if log.known_epoch is not None), default=None)
+    attested = max(
+        (epoch for log in own if (epoch := _attested(log.key, files.attested)) is not None),
+        default=None,
+    )
+    return KnownVoter(voter, told, known, attested)
+
+
+def _possible_end(
+    group: GroupComparison,
+    newest: ReplicaLog,
+    sets: Sequence[VoterKeys],
+    doubts: Mapping[ReplicaKey, VoterDoubt],
+) -> int:
+    """The end (exclusive) of the part of the newest log that a majority of one of these voter sets
+    may have held. A voter whose disk is away, unreadable or stale may have held all of it."""
+
+    def end_of(voter: ReplicaKey) -> int:
+        own = [log for log in group.logs if voter.matches(log.key)]
+        lost = {doubts.get(log.key) for log in own} & {VoterDoubt.STALE, VoterDoubt.UNREADABLE}
+        if lost or not own:
+            return newest.end_offset
+        return max(_common_end(group, newest, log) for log in own)
+
+    ends = (sorted(map(end_of, voters), reverse=True)[majority(len(voters)) - 1] for voters in sets)
+    return max(ends, default=newest.end_offset)
+
+
+def _common_end(group: GroupComparison, newest: ReplicaLog, log: ReplicaLog) -> int:
+    """The end (exclusive) of the entries that a log has in common with the newest one."""
+    if log is newest:
+        return newest.end_offset
+    parted = group.between(newest.key, log.key).divergence_offset
+    return min(log.position().offset, newest.end_offset) if parted is None else parted
