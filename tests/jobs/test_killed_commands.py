@@ -199,3 +199,13 @@ def test_a_build_on_a_full_disk_is_one_line_and_ends_well_later(
     assert rows(lake, "bronze") == before
     again = kraftlake("build", "--lake", lake)
     assert again.returncode == 0, again.stderr
+
+
+@pytest.mark.slow
+def test_two_builds_at_once_make_what_one_makes(recorded_lake: Path, tmp_path: Path) -> None:
+    alone, both = (shutil.copytree(recorded_lake, tmp_path / name) for name in ("a", "b"))
+    assert kraftlake("build", "--lake", alone).returncode == 0
+    for code, said in at_once(tmp_path, "build", "--lake", str(both)):
+        assert code == 0, said
+    counts = [list(rows(lake).values()) for lake in (alone, both)]
+    assert counts[0] == counts[1]

@@ -87,3 +87,12 @@ def test_one_of_two_registers_is_told_of_the_other(
     for code, said in ends:
         assert code == 0 or "is open in another process" in last_line(said), said
     assert kraftlake(*call, within_s=WITHIN_S).returncode == 0
+
+
+def test_a_full_disk_ends_register_in_one_line(built_lake: Path, out: Path) -> None:
+    call = ("register", "--lake", str(built_lake), "--catalog", str(out / "catalog"))
+    done = bounded(100_000, *call)
+    assert done.returncode == 1
+    assert "File too large" in last_line(done.stderr)
+    done = kraftlake(*call, within_s=WITHIN_S)
+    assert done.returncode == 0, done.stderr
