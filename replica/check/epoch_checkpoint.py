@@ -94,8 +94,11 @@ def _differences(
     known = {entry.epoch for entry in entries}
     for missing in expected:
         if missing.epoch not in known:
+            # LogSegment.recover adds an epoch above the newest; KafkaMetadataLog always recovers
+            is_behind = not wrong and missing.epoch > max(known, default=-1)
+            rule = files.EPOCH_CHECKPOINT_BEHIND if is_behind else files.EPOCH_CHECKPOINT_MISMATCH
             message = f"no entry for {_text(missing)}, which the log has"
-            yield _at_entry(files.EPOCH_CHECKPOINT_MISMATCH, message, file, missing, None)
+            yield _at_entry(rule, message, file, missing, None)
 
 
 def _positions(file: FoundFile, entries: tuple[EpochStart, ...]) -> Sequence[int | None]:

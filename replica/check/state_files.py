@@ -119,6 +119,10 @@ def _judge_votes(path: str, state: QuorumState, known: Known) -> Iterator[Findin
     # a voter
     if not voters or known.last_epoch is None or state.leader_epoch > known.last_epoch:
         return
+    # behind a snapshot nobody knows who the voters were when the epoch began: its leader may have
+    # been removed since
+    if not state.current_voters and state.leader_epoch not in {c.epoch for c in known.changes}:
+        return
     for what, node in (("leader", state.leader_id), ("vote for node", state.voted_id)):
         if node != NO_NODE and node not in voters:
             message = f"{what} {node}; the voters known here are {sorted(voters)}"

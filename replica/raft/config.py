@@ -30,7 +30,8 @@ class Config:
     max_batch_bytes: the largest batch that a leader appends. fetch_max_bytes,
     fetch_snapshot_max_bytes: how much one fetch asks a leader for (KIP-1219). response_max_bytes:
     the largest answer that this replica gives as leader. auto_join: whether an observer that has
-    endpoints makes itself a voter (KIP-1186). retention_bytes, retention_ms:
+    endpoints makes itself a voter (KIP-1186). removed_voter_stands: see Core.may_stand; False for a
+    replica that does as Kafka's. retention_bytes, retention_ms:
     metadata.max.retention.*, -1 for no limit. start_lag_ms: metadata.start.offset.lag.time.max.ms;
     if set, the log start moves by KIP-630's policy and not by Kafka's (see `log_start`).
     """
@@ -57,6 +58,7 @@ class Config:
     retention_ms: int = 7 * 24 * 3_600_000
     start_lag_ms: int | None = None
     auto_join: bool = False
+    removed_voter_stands: bool = True
 
     def __post_init__(self) -> None:
         assert all(node_id < -1 for node_id in self.bootstrap_ids), "-1 is nobody's id"

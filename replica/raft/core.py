@@ -111,7 +111,7 @@ class Core:
     @property
     def may_stand(self) -> bool:
         """Whether this replica stands in elections: a voter does, and a removed voter does until it
-        knows that its removal is committed.
+        knows that its removal is committed, unless the configuration says otherwise.
 
         In Kafka a removed voter doesn't stand. Suppose that one of two voters leads, appends its
         own removal and restarts. The other voter can't win: it needs the vote of the first, and
@@ -122,6 +122,8 @@ class Core:
             return False
         if self.is_voter:
             return True
+        if not self.config.removed_voter_stands:
+            return False
         since = self.log.voters_since((self.committed or 0) - 1)
         return any(voters.is_voter(self.local_key) for voters in since)
 

@@ -16,7 +16,7 @@ from replica.simulate.coverage import Coverage
 from replica.simulate.host import SimulatedHost
 from replica.simulate.nemesis import Fault, drawn, name_of
 from replica.simulate.network import Network
-from replica.simulate.node import SimulatedMachine
+from replica.simulate.node import Layout, SimulatedMachine
 from replica.simulate.schedule import Event, Start, Strike
 from replica.simulate.simulation import Simulation
 
@@ -91,11 +91,12 @@ def run(seed: int, events: int, forks: tuple[Fork, ...] = ()) -> Result:
 
 class FaultyRun(Simulation):
     """A run in which the network loses messages, the nemesis strikes, and nodes that were shut down
-    start again. events: the number of events that were carried out. trace: the hash of these
-    events. is_faulty: whether the faults go on. faults: the faults that exist in this run."""
+    start again. layout: the quorum at the beginning; None for a random one. events: the number of
+    events that were carried out. trace: the hash of these events. is_faulty: whether the faults go
+    on. faults: the faults that exist in this run."""
 
-    def __init__(self, seed: int) -> None:
-        super().__init__(seed)
+    def __init__(self, seed: int, layout: Layout | None = None) -> None:
+        super().__init__(seed, layout)
         self.events = 0
         self.trace = hashlib.sha256()
         self.is_faulty = True

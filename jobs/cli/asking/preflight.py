@@ -74,7 +74,7 @@ def _judge(look: Callable[[], Cluster], checks: Sequence[Check], options: PlanOp
     of directories, a lake or a running quorum."""
     while True:
         cluster = look()
-        found = [_with_doubts(check(cluster), cluster) for check in checks]
+        found = [with_doubts(check(cluster), cluster) for check in checks]
         _show(found, cluster, options.limit, json_output=options.json_output)
         code = SAFETY_CODES[gravest(one.answer for one in found).value]
         if options.while_s is None or code == 0:
@@ -82,7 +82,7 @@ def _judge(look: Callable[[], Cluster], checks: Sequence[Check], options: PlanOp
         time.sleep(options.while_s)
 
 
-def _with_doubts(found: Preflight, cluster: Cluster) -> Preflight:
+def with_doubts(found: Preflight, cluster: Cluster) -> Preflight:
     """The result of a check, with the doubts about the state: no change is safe where the state
     isn't known to the log's end, or lacks a record."""
     doubts = []

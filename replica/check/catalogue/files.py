@@ -74,6 +74,14 @@ EPOCH_CHECKPOINT_AHEAD = info(
     "Writes the entry before the batch; a node that starts drops entries above the log's end.",
     "Nothing. In a copy of a running node this is normal.",
 )
+EPOCH_CHECKPOINT_BEHIND = info(
+    "epoch-checkpoint-behind",
+    "leader-epoch-checkpoint lacks the newest epochs of the log, and has all others right: power "
+    "was lost before the file was on the disk.",
+    "Adds the epochs above the newest one of the file when it starts, because it then reads the "
+    "whole metadata log.",
+    "Nothing.",
+)
 QUORUM_STATE_AHEAD = info(
     "quorum-state-ahead",
     "quorum-state is in a newer epoch than the log: an election is under way, or just was.",

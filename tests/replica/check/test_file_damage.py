@@ -6,13 +6,15 @@ import os
 import shutil
 import struct
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from replica.check import epoch_checkpoint
-from replica.check.examined import examine
+from replica.check.examined import examine, leader_changes
 from replica.check.group import judge_group
+from replica.check.state_files import judge_state_files, known_of
 from replica.errors import UnreadableFileError
 from replica.format.discovery import discover
 from replica.format.leader_epoch_checkpoint import encode as encode_epochs
@@ -65,6 +67,15 @@ def an_epoch_that_the_log_never_had(node: Path) -> list[Place]:
 def a_forgotten_epoch(node: Path) -> list[Place]:
     file(node, CHECKPOINT).write_text("0\n4\n1 0\n2 501\n3 751\n6 1526\n")
     return [("epoch-checkpoint-mismatch", CHECKPOINT, None)]
+
+
+def a_wrong_epoch_below_forgotten_ones(node: Path) -> list[Place]:
+    """Kafka adds 5 and 6, and goes on with the wrong start of 3."""
+    file(node, CHECKPOINT).write_text("0\n3\n1 0\n2 501\n3 760\n")
+    return [
+        ("epoch-checkpoint-mismatch", CHECKPOINT, 14),
+        *[("epoch-checkpoint-mismatch", CHECKPOINT, None)] * 2,
+    ]
 
 
 def forgotten_first_epochs(node: Path) -> list[Place]:
@@ -196,6 +207,7 @@ CHANGES: tuple[Change, ...] = (
     an_edited_epoch_start,
     an_epoch_that_the_log_never_had,
     a_forgotten_epoch,
+    a_wrong_epoch_below_forgotten_ones,
     forgotten_first_epochs,
     epochs_in_another_order,
     a_checkpoint_of_zero_bytes,
@@ -233,6 +245,17 @@ def test_other_voters_in_the_quorum_state_of_a_static_quorum(static: Path) -> No
     assert places(findings(static)) == [("quorum-state-voters", STATE, None)]
 
 
+def test_a_leader_who_was_removed_before_the_log_s_start_is_no_stranger(node: Path) -> None:
+    """The LeaderChange of its epoch, and the voters of that time, are behind a snapshot."""
+    edit_quorum_state(node, leaderId=9, votedId=-1)
+    (one,) = judged(node).members
+    known = known_of(one.examined, (), leader_changes(one.examined))
+    found = judge_state_files(one.examined, replace(known, last_epoch=6, changes=()))
+    assert "quorum-state-vote" not in {finding.rule.id for finding in found}
+    found = judge_state_files(one.examined, replace(known, last_epoch=6))
+    assert "quorum-state-vote" in {finding.rule.id for finding in found}
+
+
 def a_newer_quorum_state(node: Path) -> list[Place]:
     edit_quorum_state(node, leaderEpoch=9, leaderId=9)
     return [("quorum-state-ahead", STATE, None)]
@@ -241,6 +264,17 @@ def a_newer_quorum_state(node: Path) -> list[Place]:
 def an_epoch_that_is_about_to_begin(node: Path) -> list[Place]:
     file(node, CHECKPOINT).write_text("0\n6\n1 0\n2 501\n3 751\n5 1023\n6 1526\n7 3674\n")
     return [("epoch-checkpoint-ahead", CHECKPOINT, 34)]
+
+
+def forgotten_newest_epochs(node: Path) -> list[Place]:
+    """As after a power cut: Kafka adds them at its start."""
+    file(node, CHECKPOINT).write_text("0\n2\n1 0\n2 501\n")
+    return [("epoch-checkpoint-behind", CHECKPOINT, None)] * 3
+
+
+def no_epochs_at_all(node: Path) -> list[Place]:
+    file(node, CHECKPOINT).write_text("0\n0\n")
+    return [("epoch-checkpoint-behind", CHECKPOINT, None)] * 5
 
 
 def a_snapshot_being_written(node: Path) -> list[Place]:
@@ -259,6 +293,8 @@ def an_index_left_behind(node: Path) -> list[Place]:
 NOTES = (
     a_newer_quorum_state,
     an_epoch_that_is_about_to_begin,
+    forgotten_newest_epochs,
+    no_epochs_at_all,
     a_snapshot_being_written,
     an_index_left_behind,
 )

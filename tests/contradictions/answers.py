@@ -1,0 +1,227 @@
+"""What all commands say of one cluster, as one value: the functions are called of which the
+commands are made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+from jobs.cli.asking.preflight import with_doubts
+from jobs.cli.asking.sql_delta_rs import named_rows
+from jobs.cli.commands.lake import BuildOptions, IngestOptions
+from jobs.cli.directories.check_health import ClusterHealth, families_of, health_of
+from jobs.cli.directories.recover import plan_of
+from jobs.cli.directories.recover_rehearsed import RehearsedPlan, rehearse_plan
+from jobs.cli.directories.rehearsed import rehearsed_quorum
+from jobs.cli.sharing.report import source
+from pipelines.lake import Lake
+from pipelines.report.page import make_report
+from pipelines.report.view import ClusterView
+from pipelines.tables.gold import GOLD
+from replica.check.examined import Examined, examine
+from replica.check.group import JudgedGroup, judge_group
+from replica.errors import UsageError
+from replica.format.discovery import DirectoryPath
+from replica.format.file_names import METADATA_FOLDER
+from replica.health.exposure import Exposure, Failure, exposures
+from replica.history.commitment import Commitment, GroupComparison, classify_compared, compare_group
+from replica.history.recovery import RecoveryPlan
+from replica.preflight.answer import Preflight
+from replica.preflight.stopping import stop_brokers, stop_rack
+from replica.simulate.rehearsal.runs import Rehearsal, ScenarioSafety, judge, rehearse_all
+from replica.simulate.rehearsal.step import Scenario
+from replica.timeline.branch import Branch, branches_of
+from replica.timeline.elections import Election, elections_of
+from replica.timeline.events import Event, timeline
+from tests.contradictions.clusters import Given
+
+Row = Mapping[str, Any]
+RUNS = range(3)
+"""The seeds of rehearsals."""
+_MOST_BROKERS = 6
+"""How many brokers are stopped in pairs at most."""
+
+
+@dataclass(frozen=True)
+class InLake:
+    """tables: the rows of each table of gold about the cluster, by the table's name."""
+
+    tables: Mapping[str, Sequence[Row]]
+    report: ClusterView
+
+
+@dataclass(frozen=True)
+class Rehearsed:
+    """`rehearse` without a scenario."""
+
+    rehearsal: Rehearsal
+    answer: ScenarioSafety
+    reasons: tuple[str, ...]
+
+
+@dataclass(frozen=True, repr=False)
+class Answers:
+    """The answers about the newest look at one cluster.
+
+    judged, health: `check`. group, commitment: what it, `diff` and `recover` compare. plan,
+    rehearsed_plan: `recover --plan --rehearse`. rehearsed: `rehearse`. refused: by the command, why
+    it gives no answer; its fields are None then. stops: `plan --stop-broker` by ids. racks: `plan
+    --stop-rack` by name. exposed: `state --exposure`. branch, elections, events: `timeline`.
+    in_lake: tables and report; None where the directories were not put in a lake.
+    """
+
+    given: Given
+    judged: JudgedGroup
+    health: ClusterHealth | None
+    group: GroupComparison
+    commitment: Commitment
+    plan: RecoveryPlan
+    rehearsed_plan: RehearsedPlan | None
+    rehearsed: Rehearsed | None
+    branch: Branch | None
+    elections: tuple[Election, ...]
+    events: tuple[Event, ...]
+    refused: Mapping[str, str] = field(default_factory=dict)
+    stops: Mapping[tuple[int, ...], Preflight] = field(default_factory=dict)
+    racks: Mapping[str, Preflight] = field(default_factory=dict)
+    exposed: tuple[Exposure, ...] = ()
+    in_lake: InLake | None = None
+
+    @property
+    def between(self) -> frozenset[str]:
+        """The ids of check's rules that find something between the directories."""
+        return frozenset(finding.rule.id for finding in self.judged.findings)
+
+    def exposure(self, failure: Failure) -> Exposure | None:
+        return next((one for one in self.exposed if one.failure == failure), None)
+
+    def rows(self, table: str) -> Sequence[Row]:
+        """The rows of a table of gold about the cluster; none without a lake."""
+        return () if self.in_lake is None else self.in_lake.tables.get(table, ())
+
+    def latest(self, table: str) -> Sequence[Row]:
+        """Those about the newest look."""
+        return [row for row in self.rows(table) if row["is_latest"]]
+
+
+Rule = Callable[[Answers], Iterator[str]]
+"""A function from all answers to the contradictions among them, a sentence each. Its docstring says
+why they must agree."""
+
+
+def answers_of(given: Given, folder: Path, in_lake: InLake | None = None) -> Answers:
+    """All answers about the directories of a cluster, which are written below `folder`."""
+    looks = [_examined(files, folder / name) for name, files in given.looks.items()]
+    members = looks[-1]
+    judged = judge_group(members, newest=True)
+    healths = list(health_of(judged, families_of(None, replay=True), {}))
+    assert len(healths) <= 1, "one cluster"
+    health = healths[0] if healths else None
+    cluster = None if health is None else health.cluster
+    plan, by_key = plan_of(members)
+    group = compare_group([standing.log for standing in plan.ranking])
+    refused: dict[str, str] = {}
+    rehearsed_plan = _or_refused(refused, "recover", lambda: rehearse_plan(plan, by_key, RUNS))
+    rehearsed = _or_refused(refused, "rehearse", lambda: _rehearse(members))
+    branches = branches_of(looks)
+    assert len(branches) <= 1, "one cluster"
+    branch = branches[0] if branches else None
+    events = () if branch is None else tuple(timeline(branch))
+    return Answers(
+        given,
+        judged,
+        health,
+        group,
+        classify_compared(group),
+        plan,
+        rehearsed_plan,
+        rehearsed,
+        branch,
+        () if branch is None else elections_of(branch, ()),
+        events,
+        refused,
+        {} if cluster is None else dict(_stops(cluster)),
+        {} if cluster is None else dict(_racks(cluster)),
+        () if cluster is None else tuple(exposures(cluster)),
+        in_lake,
+    )
+
+
+def _examined(files: Mapping[int, Mapping[str, bytes]], folder: Path) -> list[Examined]:
+    for node_id, content in files.items():
+        for path, data in content.items():
+            file = folder / str(node_id) / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(data)
+    return [
+        examine(DirectoryPath(str(folder / str(node_id) / METADATA_FOLDER), str(node_id)))
+        for node_id in files
+    ]
+
+
+def _or_refused(refused: dict[str, str], command: str, asked: Any) -> Any:
+    try:
+        return asked()
+    except UsageError as error:
+        refused[command] = str(error)
+        return None
+
+
+def _rehearse(members: Sequence[Examined]) -> Rehearsed:
+    quorum = rehearsed_quorum(members)
+    rehearsal = rehearse_all(quorum.captured, Scenario(), RUNS)
+    return Rehearsed(rehearsal, *judge(rehearsal, quorum.doubts))
+
+
+def _stops(cluster: Any) -> Iterable[tuple[tuple[int, ...], Preflight]]:
+    brokers = sorted(cluster.values("brokers"))
+    few = brokers[:_MOST_BROKERS]
+    for ids in (*((one,) for one in brokers), *combinations(few, 2)):
+        yield ids, with_doubts(stop_brokers(cluster, ids), cluster)
+
+
+def _racks(cluster: Any) -> Iterable[tuple[str, Preflight]]:
+    named = {fields["rack"] for fields in cluster.values("brokers").values() if fields["rack"]}
+    for rack in sorted(named):
+        yield rack, with_doubts(stop_rack(cluster, rack), cluster)
+
+
+def lakes_of(all_given: Sequence[Given], folder: Path) -> dict[str, InLake]:
+    """One lake of all these clusters, each look a round: tables and report by the cluster's id."""
+    from jobs.build import run as build
+    from jobs.ingest import run as ingest
+
+    rounds: list[str] = []
+    for given in all_given:
+        for name, files in given.looks.items():
+            rounds += [name] if name not in rounds else []
+            for node_id, content in files.items():
+                for path, data in content.items():
+                    file = folder / "captures" / name / given.name / str(node_id) / path
+                    file.parent.mkdir(parents=True, exist_ok=True)
+                    file.write_bytes(data)
+    lake = Lake(folder / "lake")
+    order = ",".join(sorted(rounds)) if len(rounds) > 1 else None
+    ingest(IngestOptions([str(folder / "captures")], lake, order=order, accept_damage=True))
+    assert build(BuildOptions(lake)) == 0
+    return read_lake(folder / "lake")
+
+
+def read_lake(path: Path) -> dict[str, InLake]:
+    """Tables and report of each cluster in a lake, by the cluster's id."""
+    lake = Lake(path)
+    by_cluster: dict[str, dict[str, list[Row]]] = {}
+    for contract in GOLD:
+        for row in named_rows(lake, f"SELECT * FROM {contract.name}"):
+            by_cluster.setdefault(row["cluster_id"], {}).setdefault(contract.name, []).append(row)
+    asked = source(lake)
+    found = {}
+    for cluster_id, tables in by_cluster.items():
+        moment = datetime(2026, 1, 1, tzinfo=UTC)
+        report = make_report(asked, cluster=cluster_id, version="", generated_at=moment)
+        found[cluster_id] = InLake(tables, report.clusters[0])
+    return found

@@ -1,0 +1,155 @@
+"""Rules by which a lake's tables and report agree with what the commands say of directories."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pipelines.report.verdict import Level
+from replica.history.divergence import diverge
+from replica.history.recovery import RecoveryDecision
+from replica.severity import Severity
+from tests.contradictions.answers import Answers, Rule
+
+_BAD = (Severity.ERROR, Severity.WARNING)
+
+
+def divergence_points_are_those_of_diff(answers: Answers) -> Iterator[str]:
+    """The table and the command compare the same two logs."""
+    for row in answers.latest("gold.divergence_points"):
+        keys = (row["node_a"], row["directory_a"]), (row["node_b"], row["directory_b"])
+        logs = {(one.key.node_id, one.key.directory_id): one for one in answers.group.logs}
+        if not all(key in logs for key in keys):
+            yield f"the lake has replicas {keys}, the directories {sorted(logs)}"
+            continue
+        a, b = (logs[key] for key in keys)
+        if not (a.batches and b.batches):
+            continue
+        found = diverge(a, b, answers.group.between(a.key, b.key))
+        said = {
+            "relation": found.relation.value,
+            "divergence_offset": found.divergence_offset,
+            "truncation_offset": found.truncation_offset,
+            "records_lost": found.records_lost,
+        }
+        for name, value in said.items():
+            if row[name] != value:
+                yield f"{keys}: {name} is {value} by diff, {row[name]} in the table"
+
+
+def the_table_of_exposures_is_the_command_s(answers: Answers) -> Iterator[str]:
+    """One function makes both, from the directories' state and from the lake's."""
+    rows = answers.rows("gold.failure_exposure")
+    if not rows or answers.health is None or answers.health.cluster is None:
+        return
+    if rows[0]["end_offset"] != answers.health.cluster.end_offset:
+        end = answers.health.cluster.end_offset
+        yield f"the lake judges the state at {rows[0]['end_offset']}, check that at {end}"
+        return
+    told = {(one.failure.kind, ",".join(one.failure.gone)): one for one in answers.exposed}
+    for row in rows:
+        one = told.pop((row["kind"], row["gone"]), None)
+        figures = None if one is None else (*one.harm, one.voters_left, one.has_majority)
+        names = ("leaderless", "needs_unclean", "below_min_isr", "voters_left", "has_majority")
+        if figures != tuple(row[name] for name in names):
+            yield f"{row['kind']} {row['gone']}: {figures} by the command, {row} in the table"
+    for key in told:
+        yield f"{key} is an exposure of the command, but not in the table"
+
+
+def health_is_the_same_in_the_lake(answers: Answers) -> Iterator[str]:
+    """The rules are the same, and so is the state."""
+    if answers.in_lake is None or answers.health is None or answers.health.cluster is None:
+        return
+    rows = answers.rows("gold.failure_exposure")
+    if rows and rows[0]["end_offset"] != answers.health.cluster.end_offset:
+        return  # another rule says so
+    told = {one.rule.id for one in answers.health.findings}
+    held = {row["rule"] for row in answers.rows("gold.findings") if row["family"] == "health"}
+    if told != held:
+        yield f"check finds {sorted(told - held)}, the lake {sorted(held - told)} besides"
+
+
+def findings_about_files_are_the_same_in_the_lake(answers: Answers) -> Iterator[str]:
+    """A finding that one of the two lacks is missed by those who ask the other."""
+    if answers.in_lake is None:
+        return
+    newest = {row["capture_id"] for row in answers.latest("gold.replica_status")}
+    told = {
+        (member.examined.owner.node_id, one.rule.id)
+        for member in answers.judged.members
+        for one in member.findings
+    }
+    held = {
+        (row["node_id"], row["rule"])
+        for row in answers.rows("gold.findings")
+        if row["family"] == "files" and row["capture_id"] in newest
+    }
+    of_groups = answers.between
+    held = {one for one in held if one[1] not in of_groups}
+    if told != held:
+        yield f"check finds {sorted(told - held)}, the lake {sorted(held - told)} besides"
+
+
+def leaders_of_epochs_are_equal(answers: Answers) -> Iterator[str]:
+    """An epoch has one leader, whoever tells of it."""
+    told = {one.won.epoch: one.won.leader for one in answers.elections}
+    for row in answers.rows("gold.leader_epoch_history"):
+        leader = told.get(row["epoch"])
+        if None not in (leader, row["leader_id"]) and leader != row["leader_id"]:
+            yield f"epoch {row['epoch']}: {leader} by timeline, {row['leader_id']} by the table"
+
+
+def the_report_is_not_better_than_check(answers: Answers) -> Iterator[str]:
+    """The report is read by those who can't read check."""
+    if answers.in_lake is None:
+        return
+    level = answers.in_lake.report.verdict.level
+    bad = sorted(
+        {one.rule.id for member in answers.judged.members for one in member.findings
+         if one.severity in _BAD}
+        | {one.rule.id for one in answers.judged.findings if one.severity in _BAD}
+    )  # fmt: skip
+    if bad and level in (Level.SOUND, Level.RECOVERED):
+        yield f"check finds {bad}, the report says {level.value}"
+    if answers.plan.answer is RecoveryDecision.REFUSED and level is not Level.BROKEN:
+        yield f"recover refuses ({answers.plan.reasons[0]}), the report says {level.value}"
+
+
+def snapshots_have_one_verdict(answers: Answers) -> Iterator[str]:
+    """A snapshot is restored from, or isn't."""
+    if answers.in_lake is None:
+        return
+    newest = {row["capture_id"] for row in answers.latest("gold.replica_status")}
+    held = {
+        (row["node_id"], row["end_offset"], row["epoch"]): row["verdict"]
+        for row in answers.rows("gold.snapshot_validity")
+        if row["capture_id"] in newest
+    }
+    for member in answers.judged.members:
+        for one in member.verdicts:
+            if one.id is None:
+                continue
+            key = (member.examined.owner.node_id, one.id.offset, one.id.epoch)
+            if key in held and held[key] != str(one.validity):
+                yield f"snapshot {key} is {one.validity} by check, {held[key]} in the lake"
+
+
+def the_report_s_losses_are_those_of_the_comparison(answers: Answers) -> Iterator[str]:
+    """Records that are committed, and that a majority holds, are not lost: one copy lacks them."""
+    if answers.in_lake is None or answers.plan.answer is not RecoveryDecision.SAFE:
+        return
+    for loss in answers.in_lake.report.evidence.losses:
+        if loss.committed:
+            yield f"recover says safe, the report {loss.committed} committed records lost"
+
+
+IN_A_LAKE: tuple[Rule, ...] = (
+    divergence_points_are_those_of_diff,
+    the_table_of_exposures_is_the_command_s,
+    health_is_the_same_in_the_lake,
+    findings_about_files_are_the_same_in_the_lake,
+    leaders_of_epochs_are_equal,
+    the_report_is_not_better_than_check,
+    snapshots_have_one_verdict,
+    the_report_s_losses_are_those_of_the_comparison,
+)

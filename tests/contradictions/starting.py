@@ -1,0 +1,208 @@
+"""Rules about what becomes of directories whose nodes are started: check, recover, rehearse, diff
+and timeline agree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from jobs.cli.directories.check_text import CheckVerdict, verdict_of
+from pipelines.report.verdict import Level
+from replica.check.catalogue import groups
+from replica.history.divergence import Relation, diverge
+from replica.history.recovery import RankedReplica, RecoveryDecision
+from replica.model.voters import VoterKeys
+from replica.simulate.rehearsal.outcome import Fate
+from replica.simulate.rehearsal.runs import Rehearsal, ScenarioSafety
+from tests.contradictions.answers import Answers, Rule
+
+_START_NEITHER = {groups.CONFLICT.id, groups.COMMITTED_DATA_AT_RISK.id}
+
+
+def nothing_is_safe_where_check_says_to_start_neither(answers: Answers) -> Iterator[str]:
+    """A person who reads "safe" starts the nodes; where logs conflict, or committed records would
+    be truncated, that destroys one of two histories."""
+    for rule in sorted(_START_NEITHER & answers.between):
+        for command, answer in _safeties(answers):
+            if answer == "safe":
+                yield f"check says {rule}, {command} says safe"
+
+
+def rehearse_is_not_safe_where_recover_refuses(answers: Answers) -> Iterator[str]:
+    """Both say what becomes of the same directories when they are started."""
+    if answers.plan.answer is RecoveryDecision.REFUSED:
+        for command, answer in _safeties(answers):
+            if command != "recover" and answer == "safe":
+                yield f"recover refuses ({answers.plan.reasons[0]}), {command} says safe"
+
+
+def a_plan_that_is_safe_is_never_unsafe_in_its_runs(answers: Answers) -> Iterator[str]:
+    """The runs play the plan's own steps: what they lose, the plan loses."""
+    played = answers.rehearsed_plan
+    is_safe = answers.plan.answer is RecoveryDecision.SAFE
+    if is_safe and played is not None and played.answer is ScenarioSafety.UNSAFE:
+        yield f"recover says safe, its runs {played.reasons[0]}"
+
+
+def the_runs_of_a_plan_are_not_safer_than_the_plan(answers: Answers) -> Iterator[str]:
+    """What lost voters may have held, no run of the others can show."""
+    played = answers.rehearsed_plan
+    is_safe = answers.plan.answer is RecoveryDecision.SAFE
+    if not is_safe and played is not None and played.answer is ScenarioSafety.SAFE:
+        yield f"recover says {answers.plan.answer.value}, its runs are safe"
+
+
+def nobody_leads_in_the_runs_whom_the_plan_lets_not_win(answers: Answers) -> Iterator[str]:
+    """Where the plan names who wins, another leader in its own runs shows that it doesn't know."""
+    played, leader = answers.rehearsed_plan, answers.plan.leader
+    if played is None or played.rehearsal is None or leader is None:
+        return
+    for node_id, runs in played.rehearsal.leaders:
+        if node_id is not None and node_id != leader.key.node_id:
+            yield f"recover lets node {leader.key.node_id} win, node {node_id} leads in {runs} runs"
+
+
+def losses_are_equal_in_plan_and_runs(answers: Answers) -> Iterator[str]:
+    """What a log loses to a leader depends on these two logs alone."""
+    by_node = {one.log.key.node_id: one for one in answers.plan.ranking}
+    for rehearsal in _rehearsals(answers):
+        for found in rehearsal.found:
+            if found.outcome.leader != answers.plan.winner.key.node_id:
+                continue
+            for fate in found.outcome.fates:
+                standing = by_node.get(fate.node_id)
+                if standing is not None and not fate.has_new_disk:
+                    yield from _unlike_losses(standing, fate)
+
+
+def _unlike_losses(standing: RankedReplica, fate: Fate) -> Iterator[str]:
+    if (fate.lost, fate.losses) != (standing.at_risk, standing.lost):
+        yield (
+            f"node {fate.node_id} loses {standing.at_risk} {standing.lost} by the plan, "
+            f"{fate.lost} {fate.losses} in a run"
+        )
+
+
+def losses_are_equal_in_plan_and_comparison(answers: Answers) -> Iterator[str]:
+    """`diff` and the tables compare the pair of which the plan says what one of it loses."""
+    winner = answers.plan.winner
+    for standing in answers.plan.ranking[1:]:
+        pair = answers.group.between(winner.key, standing.log.key)
+        found = diverge(winner, standing.log, pair)
+        if found.truncating != standing.log.key:
+            continue
+        if found.truncation_offset != standing.truncates_to:
+            node_id = standing.log.key.node_id
+            yield (
+                f"node {node_id} truncates to {standing.truncates_to} by the plan, to "
+                f"{found.truncation_offset} by diff"
+            )
+
+
+def a_divergence_is_seen_by_all(answers: Answers) -> Iterator[str]:
+    """check, timeline and the report lead to it, or nobody looks."""
+    pairs = [
+        diverge(a, b, answers.group.between(a.key, b.key)).relation
+        for a in answers.group.holding
+        for b in answers.group.holding
+        if a.key < b.key
+    ]
+    parted = any(one in (Relation.DIVERGED, Relation.CONFLICT) for one in pairs)
+    told = {groups.LOG_DIVERGENCE.id, *_START_NEITHER} & answers.between
+    if parted != bool(told):
+        yield f"the logs {'part' if parted else 'agree'}, check finds {sorted(told) or 'nothing'}"
+    if parted and answers.branch is not None and not answers.branch.tails:
+        yield "the logs part, timeline knows of no divergence"
+    level = None if answers.in_lake is None else answers.in_lake.report.verdict.level
+    if parted and level in (Level.SOUND, Level.RECOVERED):
+        yield f"the logs part, the report says {level.value}"
+
+
+def no_node_is_sound_that_cannot_be_relied_on(answers: Answers) -> Iterator[str]:
+    """recover leaves such a voter out of the majority, so check has to say what is wrong with
+    it."""
+    verdicts = {one.examined.owner.key: verdict_of(one) for one in answers.judged.members}
+    for key, verdict in verdicts.items():
+        if verdict is CheckVerdict.SOUND and key in answers.plan.missing:
+            yield f"node {key.node_id} is sound by check, and no voter to rely on by recover"
+
+
+def no_node_is_sound_that_fails_in_every_run(answers: Answers) -> Iterator[str]:
+    """The replica in the runs opens the directory as Kafka does."""
+    if answers.rehearsed is None:
+        return
+    runs = answers.rehearsed.rehearsal.found
+    failing = set.intersection(*({one for one, _ in found.outcome.failed} for found in runs))
+    for member in answers.judged.members:
+        if member.examined.owner.node_id in failing and verdict_of(member) is CheckVerdict.SOUND:
+            between = sorted(answers.between)
+            if not between:
+                yield f"node {member.examined.owner.node_id} is sound by check, and can't go on"
+
+
+def all_name_the_same_voters(answers: Answers) -> Iterator[str]:
+    """A majority of other voters is another majority."""
+    told: dict[str, frozenset[int]] = {}
+    if answers.judged.quorums:
+        told["check"] = _ids(answers.judged.quorums[0].voters)
+    if answers.plan.voters is not None:
+        told["recover"] = _ids(answers.plan.voters)
+    if answers.health is not None and answers.health.cluster is not None:
+        told["plan"] = answers.health.cluster.voters
+    if answers.rehearsed is not None:
+        told["rehearse"] = frozenset(answers.rehearsed.rehearsal.captured.voters.ids)
+    if answers.in_lake is not None and answers.in_lake.report.voters:
+        told["report"] = answers.in_lake.report.voters
+    for (one, voters), (other, others) in pairwise(told.items()):
+        if voters != others:
+            yield f"the voters are {sorted(voters)} by {one}, {sorted(others)} by {other}"
+
+
+def all_miss_the_same_voters(answers: Answers) -> Iterator[str]:
+    """A voter that isn't here is away for all; recover also leaves out what can't be read."""
+    here = {one.log.key.node_id for one in answers.plan.ranking}
+    told: dict[str, frozenset[int]] = {}
+    if answers.judged.quorums:
+        told["check"] = _ids(answers.judged.quorums[0].missing) - here
+    if answers.plan.voters is not None:
+        told["recover"] = _ids(answers.plan.missing) - here
+    if answers.rehearsed is not None:
+        told["rehearse"] = frozenset(answers.rehearsed.rehearsal.captured.not_captured) - here
+    for (one, voters), (other, others) in pairwise(told.items()):
+        if voters != others:
+            yield f"{sorted(voters)} are missing by {one}, {sorted(others)} by {other}"
+
+
+STARTING: tuple[Rule, ...] = (
+    nothing_is_safe_where_check_says_to_start_neither,
+    rehearse_is_not_safe_where_recover_refuses,
+    a_plan_that_is_safe_is_never_unsafe_in_its_runs,
+    the_runs_of_a_plan_are_not_safer_than_the_plan,
+    nobody_leads_in_the_runs_whom_the_plan_lets_not_win,
+    losses_are_equal_in_plan_and_runs,
+    losses_are_equal_in_plan_and_comparison,
+    a_divergence_is_seen_by_all,
+    no_node_is_sound_that_cannot_be_relied_on,
+    no_node_is_sound_that_fails_in_every_run,
+    all_name_the_same_voters,
+    all_miss_the_same_voters,
+)
+
+
+def _safeties(answers: Answers) -> Iterator[tuple[str, str]]:
+    yield "recover", answers.plan.answer.value
+    if answers.rehearsed_plan is not None:
+        yield "recover --rehearse", answers.rehearsed_plan.answer.value
+    if answers.rehearsed is not None:
+        yield "rehearse", answers.rehearsed.answer.value
+
+
+def _rehearsals(answers: Answers) -> Iterator[Rehearsal]:
+    if answers.rehearsed is not None:
+        yield answers.rehearsed.rehearsal
+    if answers.rehearsed_plan is not None and answers.rehearsed_plan.rehearsal is not None:
+        yield answers.rehearsed_plan.rehearsal
+
+
+def _ids(voters: VoterKeys) -> frozenset[int]:
+    return frozenset(one.node_id for one in voters)

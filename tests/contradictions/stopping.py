@@ -1,0 +1,94 @@
+"""Rules about what a cluster has now, and what is left of it when nodes stop: check, plan and the
+exposure agree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pipelines.report.verdict import Level
+from replica.health.exposure import BROKER, NOW, PAIR, RACK, VOTER, Exposure, Failure
+from replica.model.voters import majority
+from replica.preflight.answer import ChangeSafety
+from replica.severity import Severity
+from tests.contradictions.answers import Answers, Rule
+
+_BAD = (Severity.ERROR, Severity.WARNING)
+
+
+def nothing_is_healthy_with_partitions_without_leader(answers: Answers) -> Iterator[str]:
+    """Nobody can write to such a partition: it is an outage, and the first thing to say."""
+    now = answers.exposure(NOW)
+    if now is None or not now.harm.leaderless or answers.health is None:
+        return
+    count = now.harm.leaderless
+    if not any(one.severity in _BAD for one in answers.health.findings):
+        yield f"{count} partitions have no leader by the exposure, check says healthy"
+    if answers.in_lake is not None and answers.in_lake.report.verdict.level is Level.SOUND:
+        yield f"{count} partitions have no leader by the exposure, the report says sound"
+
+
+def a_safe_stop_does_no_harm_by_the_exposure(answers: Answers) -> Iterator[str]:
+    """Both say what is left once the same brokers are gone."""
+    now = answers.exposure(NOW)
+    for ids, stop in answers.stops.items():
+        kind = BROKER if len(ids) == 1 else PAIR
+        failure = Failure(kind, tuple(map(str, ids)))
+        yield from _harmless(f"stop of {list(ids)}", stop.answer, now, answers.exposure(failure))
+        if len(ids) == 1:
+            voter = answers.exposure(Failure(VOTER, failure.gone))
+            yield from _harmless(f"stop of {list(ids)}", stop.answer, now, voter)
+    for rack, stop in answers.racks.items():
+        gone = answers.exposure(Failure(RACK, (rack,)))
+        yield from _harmless(f"stop of rack {rack}", stop.answer, now, gone)
+
+
+def _harmless(
+    what: str, answer: ChangeSafety, now: Exposure | None, then: Exposure | None
+) -> Iterator[str]:
+    if answer is not ChangeSafety.SAFE or now is None or then is None:
+        return
+    if then.has_majority is False:
+        yield f"{what} is safe, the exposure leaves no majority"
+    if then.harm.leaderless > now.harm.leaderless:
+        yield f"{what} is safe, {then.harm.leaderless} partitions lose their leader"
+    if then.harm.below_min_isr > now.harm.below_min_isr:
+        yield f"{what} is safe, {then.harm.below_min_isr} partitions are below min.insync.replicas"
+
+
+def a_stop_that_does_harm_by_the_exposure_is_the_only_unsafe_one(answers: Answers) -> Iterator[str]:
+    """A false alarm keeps people from their work, and they learn to pass over it."""
+    now = answers.exposure(NOW)
+    for ids, stop in answers.stops.items():
+        kind = BROKER if len(ids) == 1 else PAIR
+        then = answers.exposure(Failure(kind, tuple(map(str, ids))))
+        if then is None or now is None or stop.answer is not ChangeSafety.UNSAFE:
+            continue
+        same = then.has_majority is not False and then.harm == now.harm
+        below = any("min.insync.replicas" in one.detail for one in stop.reasons)
+        if same and not below:
+            why = stop.reasons[0].detail
+            yield f"stop of {list(ids)} is unsafe ({why}), no harm by the exposure"
+
+
+def no_stop_is_safe_that_leaves_no_majority_of_unfenced_voters(answers: Answers) -> Iterator[str]:
+    """A node that is voter and broker has one process: where the log shows the broker as fenced,
+    the voter may be down too, and must not be counted on without a word."""
+    cluster = None if answers.health is None else answers.health.cluster
+    if cluster is None or not cluster.voters:
+        return
+    brokers = cluster.values("brokers")
+    down = {one for one in cluster.voters if one in brokers and brokers[one]["fenced"]}
+    needed = majority(len(cluster.voters))
+    for ids, stop in answers.stops.items():
+        left = cluster.voters - down - set(ids)
+        is_silent = stop.answer is ChangeSafety.SAFE and not stop.needs
+        if down and cluster.voters & set(ids) and len(left) < needed and is_silent:
+            yield f"stop of {list(ids)} is safe, of the voters {sorted(down)} are fenced"
+
+
+STOPPING: tuple[Rule, ...] = (
+    nothing_is_healthy_with_partitions_without_leader,
+    a_safe_stop_does_no_harm_by_the_exposure,
+    a_stop_that_does_harm_by_the_exposure_is_the_only_unsafe_one,
+    no_stop_is_safe_that_leaves_no_majority_of_unfenced_voters,
+)

@@ -1,0 +1,135 @@
+"""No command contradicts another, nor what the simulator knows: every rule, on recorded clusters,
+on named scenarios and on seeds.
+
+A seed whose number is in a failure is repeated by `seed(N)` of tests/contradictions/clusters.py,
+with the kind of its name.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from replica.simulate.scenarios.library import SCENARIOS
+from tests.contradictions.against_truth import TRUTH_RULES
+from tests.contradictions.answers import Answers, InLake, answers_of, lakes_of, read_lake
+from tests.contradictions.clusters import (
+    RECORDED,
+    ROUNDS,
+    Given,
+    named,
+    recorded,
+    scenario,
+    seed,
+    seed_with_lost_disks,
+    seed_with_old_disk,
+)
+from tests.contradictions.in_a_lake import IN_A_LAKE
+from tests.contradictions.known import KNOWN
+from tests.contradictions.starting import STARTING
+from tests.contradictions.stopping import STOPPING
+
+RULES = (*STARTING, *STOPPING, *IN_A_LAKE)
+SHORT_SCENARIOS = ("ghost-writes", "lost-disks", "wiped-voter", "two-quorums", "flipped-bit")
+SHORT_SEEDS = range(3)
+SEEDS, CHUNK = range(500), 25
+IN_LAKE = 5
+"""One of so many seeds is put in a lake, too: that takes most of the time."""
+JUDGES: dict[str, Callable[[Answers], Iterator[str]]] = {
+    **{rule.__name__: rule for rule in RULES},
+    **{
+        rule.__name__: partial(lambda rule, of: rule(of, of.given.truth), rule)
+        for rule in TRUTH_RULES
+    },
+}
+_WITH_TRUTH = frozenset(rule.__name__ for rule in TRUTH_RULES)
+
+
+@pytest.fixture(scope="module")
+def some(built_lake: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Answers]:
+    """The answers about a few clusters of each kind."""
+    folder, lakes = tmp_path_factory.mktemp("answers"), read_lake(built_lake)
+    chosen = [
+        *(recorded(f"{name}/final") for name in RECORDED),
+        *map(scenario, SHORT_SCENARIOS),
+        *(one for number in SHORT_SEEDS for one in of_seed(number)),
+    ]
+    return [answers_of(one, folder / one.name, lakes.get(one.cluster_id)) for one in chosen]
+
+
+@pytest.mark.parametrize("rule", [name for name in JUDGES if name not in KNOWN])
+def test_answers_about_a_few_clusters_agree(some: list[Answers], rule: str) -> None:
+    assert broken([rule], some) == []
+
+
+@pytest.mark.parametrize(
+    ("rule", "cluster"),
+    [
+        pytest.param(rule, known.cluster, marks=pytest.mark.xfail(strict=True, reason=known.reason))
+        for rule, known in KNOWN.items()
+    ],
+)
+def test_a_known_contradiction_is_mended(rule: str, cluster: str, tmp_path: Path) -> None:
+    assert broken([rule], [answers_of(named(cluster), tmp_path)]) == []
+
+
+@pytest.mark.slow
+def test_answers_about_recorded_clusters_agree(tmp_path: Path) -> None:
+    final = [recorded(f"{name}/final") for name in RECORDED]
+    rounds = [recorded(f"{name}/{one}") for name in RECORDED for one in ROUNDS[:-1]]
+    assert judged(final, tmp_path, lakes_of(final, tmp_path)) == []
+    assert judged(rounds, tmp_path) == []
+
+
+@pytest.mark.slow
+def test_answers_about_named_scenarios_agree(tmp_path: Path) -> None:
+    given = [scenario(one.name) for one in SCENARIOS]
+    assert judged(given, tmp_path, lakes_of(given, tmp_path)) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", SEEDS[::CHUNK])
+def test_answers_about_seeds_agree(first: int, tmp_path: Path) -> None:
+    numbers = range(first, first + CHUNK)
+    whole = [seed(number) for number in numbers[::IN_LAKE]]
+    lakes = lakes_of(whole, tmp_path)
+    assert judged((one for number in numbers for one in of_seed(number)), tmp_path, lakes) == []
+
+
+def of_seed(number: int) -> Iterator[Given]:
+    """The whole quorum, a part of it, and one with an old disk."""
+    whole = seed(number)
+    yield whole
+    yield seed_with_lost_disks(whole, number)
+    old = seed_with_old_disk(whole, number)
+    if old is not None:
+        yield old
+
+
+def judged(
+    given: Iterable[Given], folder: Path, lakes: dict[str, InLake] | None = None
+) -> list[Any]:
+    """The contradictions of rules that are not known to be broken."""
+    found = []
+    for one in given:
+        in_lake = (lakes or {}).get(one.cluster_id) if one.is_whole else None
+        answers = answers_of(one, folder / one.name, in_lake)
+        found += broken([name for name in JUDGES if name not in KNOWN], [answers])
+        shutil.rmtree(folder / one.name)
+    return found
+
+
+def broken(rules: Sequence[str], all_answers: Iterable[Answers]) -> list[tuple[str, str, str]]:
+    """(rule, cluster, what contradicts what)."""
+    return [
+        (name, answers.given.name, what)
+        for answers in all_answers
+        for name in rules
+        if answers.given.truth is not None or name not in _WITH_TRUTH
+        for what in JUDGES[name](answers)
+    ]
