@@ -20,9 +20,9 @@ from deltalake.exceptions import DeltaError, TableNotFoundError
 from pipelines.dialects import DATA_FUSION, Dialect, Sql
 from pipelines.feeds.values import Feed, Op, Row, RowChange
 from pipelines.lake.delta_log import refuse_commit_elsewhere
-from pipelines.lake.delta_rs import batches_of, open_table, queries
+from pipelines.lake.delta_rs import batches_of, no_panic, open_table, queries
 from pipelines.tables.contract import FEED_RETENTION_DAYS
-from replica.errors import UnreadableFileError, UsageError
+from replica.errors import KraftlakeError, UnreadableFileError, UsageError
 
 SLICE_ROWS = 250_000
 """About how many rows of a version are in memory at once: some 200 MB."""
@@ -125,9 +125,12 @@ class ChangeFeed:
 
     def _collected(self, version: int, read: Callable[[], Any]) -> pa.Table:
         try:
-            found = read()
-            return pa.Table.from_batches(batches_of(found), pa.schema(found.schema))
-        except (DeltaError, pa.ArrowException, OSError) as error:
+            with no_panic(self._uri):
+                found = read()
+                return pa.Table.from_batches(batches_of(found), pa.schema(found.schema))
+        except KraftlakeError:
+            raise
+        except Exception as error:  # delta-rs raises Exception itself where a file is missing.
             raise self._unreadable(version, error) from error
 
     def _unreadable(

@@ -38,6 +38,8 @@ def open_table(uri: str, version: int | None = None) -> DeltaTable:
         refuse_other_protocol(uri, protocol.min_reader_version, protocol.reader_features)
         refuse_paths_elsewhere(uri, table.get_add_actions().column("path").to_pylist())
         return table
+    except ValueError as error:  # Arrow's, about statistics that don't fit the schema.
+        raise UnreadableFileError(uri, f"delta-rs can't read it: {str(error)[:200]!a}") from error
     except (DeltaError, OSError) as error:
         means = meaning(str(error)) if is_s3(uri) else None
         if means is None:

@@ -19,9 +19,10 @@ from pipelines.lake.tables import NAMES
 from pipelines.tables.of_a_lake import TABLES
 from replica.errors import UsageError
 from tests.jobs.conftest import Kraftlake
-from tests.kraftlake_process import command_line
+from tests.kraftlake_process import REPOSITORY, command_line
 
 STATIC_ID = "gT_wj4dEReaNt2vnLWy9Aw"
+NODE = REPOSITORY / "tests/data/kafka-3.7.2-static/split/2"
 COUNT = "SELECT count(*) AS n FROM gold.findings"
 STRANGER = "Zz\\' OR reflect('java.lang.System', 'exit', 1) IS NULL)) --"
 """A cluster id that would end a literal in which only quotes are doubled, as Spark reads it."""
@@ -159,6 +160,25 @@ def test_a_footer_that_lies_about_its_length_makes_no_library_panic(
     assert ended.code == 1
     assert "panicked" not in ended.err
     assert LIES in ended.complaints[-1]
+
+
+@pytest.mark.parametrize("command", ["ingest", "build", "sql"])
+def test_statistics_that_do_not_fit_the_schema_are_one_line(
+    kraftlake: Kraftlake, lake: Path, command: str
+) -> None:
+    log = lake / "bronze/log_records/_delta_log"
+    last = max(log.glob("*.json"))
+    actions = [json.loads(line) for file in log.glob("*.json") for line in file.open()]
+    metadata = next(action for action in actions if "metaData" in action)
+    schema = json.loads(metadata["metaData"]["schemaString"])
+    schema["fields"] = [field for field in schema["fields"] if field["name"] != "payload"]
+    metadata["metaData"]["schemaString"] = json.dumps(schema)
+    (log / f"{int(last.stem) + 1:020}.json").write_text(json.dumps(metadata) + "\n")
+    words = {"ingest": [NODE], "sql": ["SELECT * FROM bronze.log_records"]}.get(command, [])
+    ended = kraftlake(command, "--lake", lake, *words)
+    assert ended.code in (1, 2)
+    assert "internal error" not in ended.err
+    assert f"{log.parent}" in ended.complaints[-1]
 
 
 def test_an_engine_s_backtrace_is_no_part_of_our_line(process: Kraftlake, lake: Path) -> None:
