@@ -87,6 +87,8 @@ def _invoke(app: typer.Typer, arguments: list[str], work: Callable[[Any], int]) 
 
 
 def _ran(app: typer.Typer, arguments: list[str], work: Callable[[Any], int]) -> int:
+    if not os.environ.get(DEBUG_VARIABLE):
+        os.environ["RUST_BACKTRACE"] = "0"  # or delta-rs' errors would be backtraces of fifty lines
     if VARIABLE in os.environ:
         keep_within(default_bound())
     asked = _narrowed(app, _command(app, arguments))

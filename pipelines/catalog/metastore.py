@@ -6,17 +6,30 @@ or it is a Hive metastore service, named by a URI, which serves any number of pr
 
 from __future__ import annotations
 
+import fcntl
+import os
 import re
-from collections.abc import Mapping
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from pipelines.own_folder import names_in, refuse_foreign_names
-from replica.errors import UsageError
+from pipelines.own_folder import hold, names_in, refuse_foreign_names
+from replica.errors import BusyError, UsageError
 
 METASTORE = "metastore_db"
 CLIENT_FILE = "spark.conf"
 _OURS = (METASTORE, CLIENT_FILE, "derby.log", "warehouse")
 IMPLEMENTATION = "spark.sql.catalogImplementation"
+PATIENCE = {
+    "spark.hadoop.hive.metastore.client.socket.timeout": "15s",
+    "spark.hadoop.hive.metastore.failure.retries": "0",
+    "spark.hadoop.hive.metastore.connect.retries": "2",
+}
+"""Settings of a session that asks a metastore service and then ends. Hive's client itself waits ten
+minutes for each answer, and asks four times."""
+_BY_DERBY = {"README_DO_NOT_TOUCH_FILES.txt", "db.lck", "dbex.lck", "log", "seg0", "tmp"}
+"""What a database has before it is finished."""
 _SERVICE = re.compile(r"thrift://[^\s/,:]+:\d+")
 _UNFIT = re.compile(r'[;"\n]')  # they end a part of Derby's URL, or of a Java option
 
@@ -32,7 +45,11 @@ def metastore_settings(catalog: str) -> dict[str, str]:
                 f"--catalog {catalog}: give a folder, or a Hive metastore as thrift://HOST:PORT "
                 "(several with a comma)"
             )
-        return {IMPLEMENTATION: "hive", "spark.hadoop.hive.metastore.uris": catalog}
+        return {
+            IMPLEMENTATION: "hive",
+            "spark.hadoop.hive.metastore.uris": catalog,
+            "spark.hadoop.hive.metastore.client.socket.timeout": "5s",
+        }
     folder = catalog_folder(catalog)
     if _UNFIT.search(str(folder)):
         raise UsageError(f"--catalog {catalog}: Derby can't take ; or quotes in a path")
@@ -67,6 +84,41 @@ def check_catalog_folder(catalog: str) -> None:
     if not (folder / METASTORE).exists():
         names = names_in(folder)
         refuse_foreign_names(f"--catalog {catalog}", names, _OURS.__contains__, "metastore")
+
+
+@contextmanager
+def held_catalog(catalog: str) -> Iterator[None]:
+    """Makes the folder of an embedded metastore and holds it for this process: no other `register`
+    works there meanwhile.
+
+    Removes a database first that Derby was killed while making, because Derby would never open it.
+    Raises BusyError where another process has the folder or the database.
+    """
+    folder = catalog_folder(catalog)
+    folder.mkdir(parents=True, exist_ok=True)
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        hold(handle, f"{folder} is open in another process, a kraftlake register: wait for its end")
+        _remove_unfinished(folder / METASTORE)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _remove_unfinished(database: Path) -> None:
+    """Derby writes service.properties when all else is there."""
+    names = set(names_in(database))
+    if names and "service.properties" not in names and names <= _BY_DERBY:
+        with suppress(FileNotFoundError), open(database / "dbex.lck", "r+b") as lock:
+            try:
+                fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # as Java locks
+            except OSError as error:
+                raise BusyError(
+                    f"{database} is open in another process: wait for its end"
+                ) from error
+        shutil.rmtree(database)
+    elif not names and database.is_dir():
+        database.rmdir()
 
 
 def properties_text(settings: Mapping[str, str]) -> str:

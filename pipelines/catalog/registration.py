@@ -237,5 +237,9 @@ def explained(said: str) -> KraftlakeError:
     away = re.search(r"Most recent failure: (.*)", said)
     if "Could not connect to meta store" in said and away:
         return CatalogError(f"no Hive metastore answers ({away[1].strip()}): check --catalog")
+    if "SocketTimeoutException" in said:
+        return CatalogError("the Hive metastore gives no answer: check --catalog")
+    if "org.apache.thrift" in said:
+        return CatalogError("no Hive metastore answers, but something else: check --catalog")
     last = [line.strip() for line in said.splitlines() if line.strip()]
     return CatalogError(f"the catalog failed: {last[-1] if last else 'it gave no reason'}")

@@ -20,8 +20,11 @@ from replica.errors import UnreadableFileError
 def check_for_spark(spark: SparkSession, lake: Lake, contract: Contract) -> None:
     """Raises UsageError where Spark doesn't see the table that the contract says; and
     UnreadableFileError where it would open files elsewhere. The table must exist."""
-    open_table(lake.table_uri(contract.name))  # This looks at the log before Spark reads it.
+    table = open_table(lake.table_uri(contract.name))  # This looks at the log before Spark does.
     path = lake.path_of(contract)
+    # Spark Connect doesn't say how a column is generated. delta-rs does, and the log has nothing
+    # that only Spark would take.
+    refuse_other(path, TableState.by_delta_rs(table), contract)
     seen = seen_table(spark, path)
     refuse_other_protocol(path, seen.least_reader, seen.reader_features)
     state = TableState(

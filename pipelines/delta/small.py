@@ -7,11 +7,12 @@ from dataclasses import asdict, astuple
 from typing import Any
 
 import pyarrow as pa
-from deltalake import DeltaTable, QueryBuilder
+from deltalake import DeltaTable
 
 from pipelines.delta.tables import open_newest
 from pipelines.dialects import DATA_FUSION, Dialect, Sql
 from pipelines.lake import Lake
+from pipelines.lake.delta_rs import open_table, queries
 from pipelines.tables.contract import Contract
 from pipelines.tables.keys import REPLICA_KEYS
 from replica.model.keys import ReplicaId
@@ -64,15 +65,15 @@ def answer(lake: Lake, contract: Contract, query: Sql, version: int | None = Non
 
 
 def _answer_of(table: DeltaTable, query: Sql) -> pa.Table:
-    return pa.table(QueryBuilder().register("t", table).execute(query).read_all())
+    return pa.table(queries({"t": table}).execute(query).read_all())
 
 
 def _table_at(lake: Lake, contract: Contract, version: int | None) -> DeltaTable:
     """The table at a version; None opens the newest one."""
     table = open_newest(lake, contract)
-    if version is not None and version != table.version():
-        table.load_as_version(version)
-    return table
+    if version is None or version == table.version():
+        return table
+    return open_table(lake.table_uri(contract.name), version)
 
 
 def joined_to(

@@ -17,7 +17,7 @@ from pipelines.delta.committing import INGEST, WriteTarget, Written, commit
 from pipelines.delta.conforming import open_conforming
 from pipelines.dialects import DATA_FUSION, Sql
 from pipelines.lake import Lake
-from pipelines.lake.delta_rs import WRITER
+from pipelines.lake.delta_rs import WRITER, readable
 from pipelines.new_file import NewFile
 from pipelines.tables.contract import Contract
 from replica.errors import writing
@@ -98,7 +98,7 @@ def merger(
 ) -> TableMerger:
     """A merge by delta-rs that is to be told what it does. where: SQL condition that matches a row
     of the table, `t`, with one of `rows`, `s`. properties: of the commit."""
-    return table.merge(
+    return readable(table).merge(
         rows,
         where,
         source_alias="s",

@@ -14,15 +14,15 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from deltalake import DeltaTable, QueryBuilder
+from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from pipelines.dialects import DATA_FUSION, Dialect, Sql
 from pipelines.feeds.values import Feed, Op, Row, RowChange
 from pipelines.lake.delta_log import refuse_commit_elsewhere
-from pipelines.lake.delta_rs import open_table
+from pipelines.lake.delta_rs import batches_of, no_panic, open_table, queries
 from pipelines.tables.contract import FEED_RETENTION_DAYS
-from replica.errors import UnreadableFileError, UsageError
+from replica.errors import KraftlakeError, UnreadableFileError, UsageError
 
 SLICE_ROWS = 250_000
 """About how many rows of a version are in memory at once: some 200 MB."""
@@ -83,8 +83,9 @@ class ChangeFeed:
         def read(columns: Sequence[str], where: Sql | None) -> pa.Table:
             query = f"SELECT {', '.join(map(DATA_FUSION.identifier, columns))} FROM t"
             condition = "" if where is None else f" WHERE {where}"
-            builder = QueryBuilder().register("t", table)
-            return self._collected(version, lambda: builder.execute(query + condition))
+            return self._collected(
+                version, lambda: queries({"t": table}).execute(query + condition)
+            )
 
         return read
 
@@ -124,8 +125,12 @@ class ChangeFeed:
 
     def _collected(self, version: int, read: Callable[[], Any]) -> pa.Table:
         try:
-            return pa.table(read())
-        except (DeltaError, pa.ArrowException, OSError) as error:
+            with no_panic(self._uri):
+                found = read()
+                return pa.Table.from_batches(batches_of(found), pa.schema(found.schema))
+        except KraftlakeError:
+            raise
+        except Exception as error:  # delta-rs raises Exception itself where a file is missing.
             raise self._unreadable(version, error) from error
 
     def _unreadable(

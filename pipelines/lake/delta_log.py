@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
 
+from pipelines.lake.footers import refuse_lying_footers
 from pipelines.lake.links import refuse_paths_elsewhere
 from pipelines.object_store import is_uri, opened
 from replica.errors import UnreadableFileError
@@ -57,7 +58,7 @@ def refuse_other_protocol(uri: str, least_reader: int, features: list[str] | Non
 
 def refuse_commit_elsewhere(uri: str, version: int) -> None:
     """Raises UnreadableFileError where a commit of a table, whose changes are to be read, names
-    files elsewhere or has rows of them deleted by vectors."""
+    files elsewhere, files whose footer lies, or files with rows that are deleted by vectors."""
     try:
         with _opened(f"{uri}/{_FOLDER}/{version:020}.json") as file:
             content = file.read()
@@ -68,7 +69,9 @@ def refuse_commit_elsewhere(uri: str, version: int) -> None:
     except (ValueError, RecursionError) as error:
         raise UnreadableFileError(uri, f"commit {version} is no Delta commit") from error
     named = list(_named(actions))
-    refuse_paths_elsewhere(uri, (str(one.get("path")) for one in named))
+    paths = [str(one.get("path")) for one in named]
+    refuse_paths_elsewhere(uri, paths)
+    refuse_lying_footers(f"{uri}/{path}" for path in paths)
     if any(one.get("deletionVector") for one in named):
         raise UnreadableFileError(uri, "its log has deletion vectors, which kraftlake never writes")
 

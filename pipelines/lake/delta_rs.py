@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
+from urllib.parse import unquote
 
+import pyarrow as pa
 from deltalake import DeltaTable, QueryBuilder, WriterProperties
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from pipelines.lake import Lake
 from pipelines.lake.delta_log import refuse_odd_log, refuse_other_protocol
+from pipelines.lake.footers import refuse_lying_footers
 from pipelines.lake.links import refuse_paths_elsewhere
 from pipelines.object_store import is_s3, meaning, storage_options
 from replica.errors import UnreadableFileError
@@ -35,6 +38,8 @@ def open_table(uri: str, version: int | None = None) -> DeltaTable:
         refuse_other_protocol(uri, protocol.min_reader_version, protocol.reader_features)
         refuse_paths_elsewhere(uri, table.get_add_actions().column("path").to_pylist())
         return table
+    except ValueError as error:  # Arrow's, about statistics that don't fit the schema.
+        raise UnreadableFileError(uri, f"delta-rs can't read it: {str(error)[:200]!a}") from error
     except (DeltaError, OSError) as error:
         means = meaning(str(error)) if is_s3(uri) else None
         if means is None:
@@ -65,10 +70,33 @@ def open_if_there(lake: Lake, name: str) -> DeltaTable | None:
         return None
 
 
+def queries(tables: Mapping[str, DeltaTable]) -> QueryBuilder:
+    """Takes queries of these tables, by the names that the queries call them. Raises what
+    `readable` raises."""
+    builder = QueryBuilder()
+    for name, table in tables.items():
+        builder.register(name, readable(table))
+    return builder
+
+
+def readable(table: DeltaTable) -> DeltaTable:
+    """The table, whose data files delta-rs may read now. Raises UnreadableFileError for a file that
+    would make it panic."""
+    refuse_lying_footers(map(unquote, table.file_uris()))
+    return table
+
+
+def batches_of(answer: Any) -> Iterator[pa.RecordBatch]:
+    """The batches of delta-rs' answer. delta-rs is asked for each of them: where it panics within a
+    stream that Arrow reads, the process would end without a word."""
+    for batch in answer:
+        yield pa.record_batch(batch)
+
+
 def rows_of(table: DeltaTable, query: str) -> list[dict[str, Any]]:
     """The answer of a query of the table, which the query calls t. Raises what delta-rs raises:
     Exception itself where a data file is missing."""
-    found = QueryBuilder().register("t", table).execute(query).read_all()
+    found = queries({"t": table}).execute(query).read_all()
     columns = {name: found.column(name).to_pylist() for name in found.column_names}
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 

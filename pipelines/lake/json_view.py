@@ -10,14 +10,14 @@ measurement behind that.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
-from pipelines.lake.delta_rs import open_table
+from pipelines.lake.delta_rs import batches_of, open_table
 from pipelines.lake.lake import Lake
 from pipelines.lake.tables import tables_of
 from replica.errors import UnreadableFileError, UsageError
@@ -50,12 +50,11 @@ def json_view(
     return plain(rows.scanner(columns=None if columns is None else list(columns)).to_reader())
 
 
-def plain(reader: Any) -> pa.RecordBatchReader:
-    """The batches of any Arrow stream, one at a time, without views of texts and bytes (which not
-    every program reads), and with each VARIANT column as JSON text."""
-    arriving = pa.RecordBatchReader.from_stream(reader)
-    schema = pa.schema([_plain_field(field) for field in arriving.schema])
-    return pa.RecordBatchReader.from_batches(schema, _plain_batches(arriving, schema))
+def plain(batches: Any) -> pa.RecordBatchReader:
+    """The batches of a reader of Arrow's or delta-rs', one at a time, without views of texts and
+    bytes (which not every program reads), and with each VARIANT column as JSON text."""
+    schema = pa.schema([_plain_field(field) for field in pa.schema(batches.schema)])
+    return pa.RecordBatchReader.from_batches(schema, _plain_batches(batches_of(batches), schema))
 
 
 def json_columns(schema: pa.Schema) -> tuple[str, ...]:
@@ -81,7 +80,9 @@ def _plain_type(kind: pa.DataType) -> pa.DataType:
     return kind
 
 
-def _plain_batches(arriving: pa.RecordBatchReader, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+def _plain_batches(
+    arriving: Iterable[pa.RecordBatch], schema: pa.Schema
+) -> Iterator[pa.RecordBatch]:
     for batch in arriving:
         columns = [
             variant_texts(column) if is_variant(column.type) else column.cast(field.type)

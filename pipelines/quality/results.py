@@ -14,7 +14,7 @@ from pipelines import delta
 from pipelines.delta.conforming import open_conforming
 from pipelines.delta.writing import replace_values
 from pipelines.dialects import DATA_FUSION
-from pipelines.lake.delta_rs import WRITER, open_if_there
+from pipelines.lake.delta_rs import WRITER, open_if_there, readable
 from pipelines.quality.counted_run import CountedExpectation, CountedRun, CountedTable
 from pipelines.quality.data_docs import NoDataDocsError, PendingDocs, begin_docs
 from pipelines.quality.judge import LeftOut
@@ -67,7 +67,7 @@ class QualityRun:
         ]
         delta.ensure_table(self.lake, QUALITY_RESULTS)
         same = f"run_id = {DATA_FUSION.literal(self.run_id)}"
-        open_conforming(self.lake, QUALITY_RESULTS).delete(same, WRITER)
+        readable(open_conforming(self.lake, QUALITY_RESULTS)).delete(same, WRITER)
         delta.add_values(self.lake, QUALITY_RESULTS, rows)
         try:
             pages = docs.pages()

@@ -8,12 +8,12 @@ from functools import lru_cache
 from uuid import uuid4
 
 import pyarrow as pa
-from deltalake import DeltaTable, QueryBuilder
+from deltalake import DeltaTable
 
 from pipelines.delta.small import columns_of
 from pipelines.dialects import DATA_FUSION
 from pipelines.lake import Lake
-from pipelines.lake.delta_rs import open_table
+from pipelines.lake.delta_rs import batches_of, open_table, queries
 from pipelines.quality.suite_sql import table_name
 from pipelines.tables.contract import Contract
 
@@ -46,11 +46,8 @@ class Pins:
     def answer(self, names: Iterable[str], query: str) -> Iterator[pa.RecordBatch]:
         """The answer of a query in DataFusion's SQL, batch by batch. names: the tables that it may
         name, as suite_sql.table_name does."""
-        builder = QueryBuilder()
-        for name in names:
-            builder.register(table_name(name), self.table(name))
-        for batch in builder.execute(query):
-            yield pa.record_batch(batch)
+        asked = queries({table_name(name): self.table(name) for name in names})
+        yield from batches_of(asked.execute(query))
 
 
 @lru_cache(maxsize=64)

@@ -23,6 +23,7 @@ MAKERS = {
     "pipelines/capture/private.py": "path_text.fault_of for bundles, path_text.is_below for stores",
     "pipelines/capture/inputs.py": "path_text.is_below",
     # the lake: names of contracts
+    "pipelines/catalog/metastore.py": "the user's --catalog",
     "pipelines/data_files.py": "-o, and names of contracts",
     "pipelines/lake/lake.py": "constant, and names of contracts",
     "pipelines/lake/lock.py": "constant",

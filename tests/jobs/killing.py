@@ -6,6 +6,7 @@ import os
 import resource
 import subprocess
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -13,6 +14,9 @@ from deltalake import DeltaTable
 
 from tests.descendants import descendants
 from tests.kraftlake_process import REPOSITORY, command_line, started
+
+WITHIN_S = 400
+"""So long a command may take, also one that starts Spark on a machine with other work."""
 
 
 def killed_after(ms: int, said: Path, *call: str) -> None:
@@ -22,11 +26,15 @@ def killed_after(ms: int, said: Path, *call: str) -> None:
     process.wait()
 
 
-def killed_when(said: Path, text: str, *call: str) -> None:
-    """Killed with all its processes as soon as it says this, or has ended before."""
+def killed_when(said: Path, is_time: str | Callable[[], bool], *call: str) -> None:
+    """Killed with all its processes as soon as it says this, or this is true, or it has ended."""
     process = started(said, *call)
-    deadline = time.monotonic() + 120
-    while text not in said.read_text() and process.poll() is None:
+    deadline = time.monotonic() + WITHIN_S
+
+    def is_there() -> bool:
+        return is_time in said.read_text() if isinstance(is_time, str) else is_time()
+
+    while not is_there() and process.poll() is None:
         assert time.monotonic() < deadline, said.read_text()
         time.sleep(0.01)
     below = descendants(process.pid) if process.poll() is None else []
@@ -45,7 +53,7 @@ def at_once(tmp_path: Path, *call: str) -> list[tuple[int, str]]:
     """Exit codes and what was said, of two that start together."""
     both = [(started(tmp_path / f"said-{n}", *call), tmp_path / f"said-{n}") for n in range(2)]
     try:
-        return [(process.wait(240), said.read_text()) for process, said in both]
+        return [(process.wait(WITHIN_S), said.read_text()) for process, said in both]
     finally:
         for process, _ in both:
             process.kill()
@@ -71,7 +79,7 @@ def bounded(size: int, *call: str) -> subprocess.CompletedProcess[str]:
         cwd=REPOSITORY,
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=WITHIN_S,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size)),
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import struct
 import subprocess
 import sys
 import time
@@ -18,8 +19,10 @@ from pipelines.lake.tables import NAMES
 from pipelines.tables.of_a_lake import TABLES
 from replica.errors import UsageError
 from tests.jobs.conftest import Kraftlake
-from tests.kraftlake_process import command_line
+from tests.kraftlake_process import REPOSITORY, command_line
 
+STATIC_ID = "gT_wj4dEReaNt2vnLWy9Aw"
+NODE = REPOSITORY / "tests/data/kafka-3.7.2-static/split/2"
 COUNT = "SELECT count(*) AS n FROM gold.findings"
 STRANGER = "Zz\\' OR reflect('java.lang.System', 'exit', 1) IS NULL)) --"
 """A cluster id that would end a literal in which only quotes are doubled, as Spark reads it."""
@@ -99,6 +102,123 @@ def test_a_data_file_that_is_none_is_told_in_one_line(kraftlake: Kraftlake, lake
         assert ended.code in (0, 1)  # a count takes the log's word for it
         assert "internal error" not in ended.err
         assert len(ended.complaints) == ended.code
+
+
+LIES = "its Parquet footer claims 2147483647 bytes, more than the file has"
+
+
+@pytest.fixture(scope="module")
+def lying(built_lake: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A lake in which the footers of some tables say that they are longer than their files."""
+    lake = tmp_path_factory.mktemp("lying") / "lake"
+    shutil.copytree(built_lake, lake)
+    for table in ("gold/metadata_changes", "gold/metadata_history", "gold/state_ranges"):
+        for file in (lake / table).glob("**/*.parquet"):
+            data = file.read_bytes()
+            file.write_bytes(data[:-8] + struct.pack("<I", 2**31 - 1) + data[-4:])
+    return lake
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("sql", "SHOW TABLES"),
+        ("sql", "--engine", "duckdb", "SELECT * FROM gold.partition_leaders_at"),
+        ("export", "-o", "{out}/lake.duckdb"),
+        ("export", "--to", "parquet", "-o", "{out}/tables"),
+        ("publish", "--table", "gold.metadata_changes", "--to", "{out}/changes.jsonl"),
+        ("plan", "--cluster", STATIC_ID, "--stop-broker", "1"),
+        ("state", "--cluster", STATIC_ID),
+        ("state", "--cluster", STATIC_ID, "--exposure"),
+        ("report", "-o", "{out}/report.html"),
+        ("quality",),
+    ],
+    ids=lambda words: " ".join(words),
+)
+def test_a_footer_that_lies_about_its_length_is_one_line_that_names_the_file(
+    kraftlake: Kraftlake, lying: Path, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    asked = [word.format(out=tmp_path) for word in words[1:]]
+    ended = kraftlake(words[0], "--lake", lying, *asked)
+    assert ended.code in (1, 2), ended.err
+    assert LIES in ended.complaints[-1]
+    assert f"{lying}/gold/" in ended.complaints[-1]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("sql", "SELECT * FROM gold.state_ranges"),
+        ("export", "-o", "{out}/x.sqlite", "gold.state_ranges"),
+    ],
+)
+def test_a_footer_that_lies_about_its_length_makes_no_library_panic(
+    process: Kraftlake, lying: Path, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    asked = [word.format(out=tmp_path) for word in words[1:]]
+    ended = process(words[0], "--lake", lying, *asked)
+    assert ended.code == 1
+    assert "panicked" not in ended.err
+    assert LIES in ended.complaints[-1]
+
+
+@pytest.mark.parametrize("command", ["ingest", "build", "sql"])
+def test_statistics_that_do_not_fit_the_schema_are_one_line(
+    kraftlake: Kraftlake, lake: Path, command: str
+) -> None:
+    log = lake / "bronze/log_records/_delta_log"
+    last = max(log.glob("*.json"))
+    actions = [json.loads(line) for file in log.glob("*.json") for line in file.open()]
+    metadata = next(action for action in actions if "metaData" in action)
+    schema = json.loads(metadata["metaData"]["schemaString"])
+    schema["fields"] = [field for field in schema["fields"] if field["name"] != "payload"]
+    metadata["metaData"]["schemaString"] = json.dumps(schema)
+    (log / f"{int(last.stem) + 1:020}.json").write_text(json.dumps(metadata) + "\n")
+    words = {"ingest": [NODE], "sql": ["SELECT * FROM bronze.log_records"]}.get(command, [])
+    ended = kraftlake(command, "--lake", lake, *words)
+    assert ended.code in (1, 2)
+    assert "internal error" not in ended.err
+    assert f"{log.parent}" in ended.complaints[-1]
+
+
+def test_an_engine_s_backtrace_is_no_part_of_our_line(process: Kraftlake, lake: Path) -> None:
+    for commit in (lake / "gold/findings/_delta_log").glob("*.json"):
+        actions = [json.loads(line) for line in commit.open()]
+        for action in actions:
+            if "add" in action:
+                action["add"]["stats"] = "[1]"
+        commit.write_text("".join(f"{json.dumps(action)}\n" for action in actions))
+    ended = process("sql", "--lake", lake, "SELECT * FROM gold.findings", RUST_BACKTRACE="1")
+    assert ended.code == 1
+    assert ended.error.endswith("Json error: expected { got [1]")
+
+
+@pytest.mark.parametrize("place", ["lake.sqlite", "lake.duckdb", "tables"])
+def test_a_broken_data_file_ends_an_export_in_one_line(
+    kraftlake: Kraftlake, lake: Path, place: str
+) -> None:
+    for file in (lake / "gold/findings").glob("*.parquet"):
+        file.write_bytes(b"PAR1" + bytes(4) + b"PAR1")
+    form = ("--to", "parquet") if place == "tables" else ()
+    ended = kraftlake("export", "--lake", lake, *form, "-o", lake.parent / place, "gold.findings")
+    assert ended.code == 1
+    assert "Failed to fetch metadata" in ended.error
+
+
+def test_what_panics_within_an_arrow_stream_ends_as_an_error_and_not_the_process(
+    lying: Path,
+) -> None:
+    """Nothing of ours looks at the files here, as where a panic has another cause."""
+    code = (
+        "import sys; from deltalake import DeltaTable, QueryBuilder\n"
+        "from pipelines.lake.json_view import plain\n"
+        "table = QueryBuilder().register('t', DeltaTable(sys.argv[1]))\n"
+        "try: plain(table.execute('SELECT * FROM t')).read_all()\n"
+        "except BaseException as error: print(type(error).__name__)"
+    )
+    words = [sys.executable, "-c", code, str(lying / "gold/state_ranges")]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "PanicException\n"), done.stderr[-500:]
 
 
 def test_quality_refuses_a_table_that_is_not_as_its_contract_says(

@@ -13,7 +13,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.jobs.killing import at_once, bounded, content, killed_after, last_line, rows
+from tests.jobs.killing import (
+    WITHIN_S,
+    at_once,
+    bounded,
+    content,
+    killed_after,
+    killed_when,
+    last_line,
+    rows,
+)
 from tests.kraftlake_process import kraftlake
 from tests.pipelines.capture.test_pruning import DAY, captured
 from tests.rights import kraftlake as bound_by_modes
@@ -128,8 +137,8 @@ def test_a_killed_prune_goes_on_and_takes_nothing_that_is_new(tmp_path: Path) ->
     captures(folder, 600)
     call = ("prune", str(folder), "--older-than", "2d")
     seen = set()
-    for ms in MOMENTS_MS:
-        killed_after(ms, tmp_path / "said", *call)
+    for number, left in enumerate((600, 550, 300)):
+        killed_when(tmp_path / f"said-{number}", lambda n=left: len(pruned(folder)) <= n, *call)
         seen.add(len(pruned(folder)))
     assert len(content(folder / "new")) == 2
     done = kraftlake(*call)
@@ -197,5 +206,15 @@ def test_a_build_on_a_full_disk_is_one_line_and_ends_well_later(
     assert done.returncode == 1, done.stderr
     assert "File too large" in last_line(done.stderr)
     assert rows(lake, "bronze") == before
-    again = kraftlake("build", "--lake", lake)
+    again = kraftlake("build", "--lake", lake, within_s=WITHIN_S)
     assert again.returncode == 0, again.stderr
+
+
+@pytest.mark.slow
+def test_two_builds_at_once_make_what_one_makes(recorded_lake: Path, tmp_path: Path) -> None:
+    alone, both = (shutil.copytree(recorded_lake, tmp_path / name) for name in ("a", "b"))
+    assert kraftlake("build", "--lake", alone, within_s=WITHIN_S).returncode == 0
+    for code, said in at_once(tmp_path, "build", "--lake", str(both)):
+        assert code == 0, said
+    counts = [list(rows(lake).values()) for lake in (alone, both)]
+    assert counts[0] == counts[1]

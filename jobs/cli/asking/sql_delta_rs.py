@@ -7,8 +7,9 @@ A VARIANT becomes struct<metadata, value>.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 from deltalake import DeltaTable, QueryBuilder
@@ -20,7 +21,7 @@ from jobs.cli.asking.sql_text import tables_named, writes
 from jobs.cli.memory_bound import default_bound
 from pipelines.dialects import DATA_FUSION
 from pipelines.lake import SCHEMAS, Lake
-from pipelines.lake.delta_rs import open_table
+from pipelines.lake.delta_rs import open_table, readable
 from replica.errors import KraftlakeError, UnreadableFileError
 from replica.metadata.variant_reader import decode_variant
 
@@ -50,10 +51,10 @@ _VARIANT_FIELDS = {"metadata", "value"}
 
 def answer(query: LakeQuery) -> QueryResult:
     """Run the query. Raises QueryError where it fails, also while rows are read."""
-    reader = read(query)
-    fields: list[Any] = list(iter(reader.schema))
+    batches = read(query)
+    fields: list[Any] = list(iter(batches.schema))
     columns = tuple(str(field.name) for field in fields)
-    return QueryResult(columns, _rows(reader, [_converter(field) for field in fields], columns))
+    return QueryResult(columns, _rows(batches, [_converter(field) for field in fields], columns))
 
 
 def rows(lake: Lake, sql: str) -> Iterator[Sequence[Any]]:
@@ -70,12 +71,34 @@ def _of_our_own(lake: Lake, sql: str) -> QueryResult:
     return answer(LakeQuery(lake, sql, tables_named(sql)))
 
 
-def read(query: LakeQuery) -> Any:
-    """The result of `answer` as delta-rs gives it: a reader of Arrow batches, whose VARIANT columns
-    are still structs of bytes.
+@dataclass(frozen=True, slots=True)
+class AnswerBatches:
+    """An answer as delta-rs gives it: Arrow batches, whose VARIANT columns are still structs of
+    bytes.
 
-    It has a schema and read_next_batch(), and exports itself as an Arrow stream.
+    delta-rs is asked for each batch: where it panics within a stream that Arrow reads, the process
+    would end. So it isn't an Arrow stream. Raises QueryError while batches are read.
     """
+
+    reader: Any
+
+    @property
+    def schema(self) -> Any:
+        """The schema of all batches."""
+        return self.reader.schema
+
+    def __iter__(self) -> Iterator[Any]:
+        while True:
+            try:
+                with query_failures():
+                    batch = self.reader.read_next_batch()
+            except StopIteration:
+                return
+            yield batch
+
+
+def read(query: LakeQuery) -> AnswerBatches:
+    """The result of `answer` before its values are Python's. Raises QueryError."""
     builder = QueryBuilder({**_SETTINGS, _PLAN_ALONE: "true"})
     pool = DATA_FUSION.literal(f"{int((query.memory or default_bound()) * _POOL_SHARE) >> 20}M")
     builder.execute(f"SET datafusion.runtime.memory_limit = {pool}").read_all()
@@ -83,13 +106,13 @@ def read(query: LakeQuery) -> Any:
         builder.execute(f"CREATE SCHEMA {schema}").read_all()
     for table in query.tables:
         with opened_table(query.lake, table) as opened:
-            builder.register(DATA_FUSION.table(table), opened)
+            builder.register(DATA_FUSION.table(table), readable(opened))
     for statement in sql_views.statements(query.views, sql_views.DATA_FUSION, query.ends):
         builder.execute(statement).read_all()
     with query_failures():
         _refuse_other_plans(builder, query.sql)
         builder.execute(f"SET {_PLAN_ALONE} = false").read_all()
-        return builder.execute(query.sql)
+        return AnswerBatches(builder.execute(query.sql))
 
 
 def _refuse_other_plans(builder: QueryBuilder, query: str) -> None:
@@ -136,14 +159,9 @@ def opened_table(lake: Lake, table: str) -> Iterator[DeltaTable]:
 
 
 def _rows(
-    reader: Any, converters: list[Callable[[Any], Any] | None], columns: tuple[str, ...]
+    batches: Iterable[Any], converters: list[Callable[[Any], Any] | None], columns: tuple[str, ...]
 ) -> Iterator[Sequence[Any]]:
-    while True:
-        try:
-            with query_failures():
-                batch = reader.read_next_batch()
-        except StopIteration:
-            return
+    for batch in batches:
         values = [
             _values(batch.column(index), convert, name)
             for index, (convert, name) in enumerate(zip(converters, columns, strict=True))

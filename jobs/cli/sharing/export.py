@@ -129,10 +129,10 @@ def _table(query: LakeQuery, name: str, in_lake: Sequence[str]) -> Exported:
 
     named = [one for one in tables_named(query.sql) if one in in_lake]
     try:
-        reader = read(replace(query, tables=named))
+        answer = read(replace(query, tables=named))
     except QueryError as error:
         raise QueryError(explained(str(error), in_lake)) from error
-    batches: pa.RecordBatchReader = plain(reader)
+    batches: pa.RecordBatchReader = plain(answer)
     return Exported(name, batches, json_columns(batches.schema))
 
 

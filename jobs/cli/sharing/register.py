@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,8 +20,10 @@ from jobs.cli.interrupts import interruptible, started_spark
 from jobs.cli.output import complain, write_line, write_rows
 from pipelines.catalog.metastore import (
     CLIENT_FILE,
+    PATIENCE,
     catalog_folder,
     check_catalog_folder,
+    held_catalog,
     is_folder,
     metastore_settings,
     properties_text,
@@ -51,14 +54,17 @@ def run(options: RegisterOptions) -> int:
 
     refuse_remote("register")  # a catalog is a setting of the whole Spark
     check_startable()
-    if catalog is not None and is_folder(catalog):
-        check_catalog_folder(catalog)
-        catalog_folder(catalog).mkdir(parents=True, exist_ok=True)
-    with interruptible("register", lambda: "run the same command again, which goes on"):
-        changes = _changes(lake, settings, None if drop else in_lake, prefix)
+    embedded = catalog if catalog is not None and is_folder(catalog) else None
+    if embedded is not None:
+        check_catalog_folder(embedded)
+    with (
+        nullcontext() if embedded is None else held_catalog(embedded),
+        interruptible("register", lambda: "run the same command again, which goes on"),
+    ):
+        changes = _changes(lake, PATIENCE | settings, None if drop else in_lake, prefix)
     _print(changes, json_output=options.json_output)
-    if catalog is not None and client_file is None and is_folder(catalog):
-        client_file = str(catalog_folder(catalog) / CLIENT_FILE)
+    if embedded is not None and client_file is None:
+        client_file = str(catalog_folder(embedded) / CLIENT_FILE)
     if client_file is not None and not drop:
         _write(Path(client_file), properties_text(client_settings(settings)))
     return 0

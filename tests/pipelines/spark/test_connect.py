@@ -158,6 +158,44 @@ class TestByConnect:
         )
         assert shown.splitlines() == ["1", "[(2, 7), (3, 7)]"]
 
+    def test_a_column_with_a_rule_of_its_own_is_refused(self, server: str, tmp_path: Path) -> None:
+        """Connect's schemas say nothing of it."""
+        shown = script(
+            server,
+            f"""
+            import json, pathlib
+            from pipelines import delta
+            from pipelines.lake import Lake
+            from pipelines.spark.session import spark_session
+            from pipelines.tables.contract import Column, Contract
+            from replica.errors import UsageError
+
+            columns = (Column("n", "bigint", "A number."), Column("seen", "int", "How often."))
+            contract = Contract("gold.plain", "A table.", columns, ("n",))
+            spark, lake = spark_session("x"), Lake("{tmp_path}/lake")
+            delta.ensure_table(lake, contract)
+            log = pathlib.Path("{tmp_path}/lake/gold/plain/_delta_log")
+            actions = [json.loads(line) for line in (log / f"{{0:020}}.json").open()]
+            metadata = [action for action in actions if "metaData" in action][0]
+            schema = json.loads(metadata["metaData"]["schemaString"])
+            schema["fields"][1]["metadata"]["delta.generationExpression"] = "n + 1"
+            metadata["metaData"]["schemaString"] = json.dumps(schema)
+            (log / f"{{1:020}}.json").write_text(json.dumps(metadata) + chr(10))
+            frame = spark.createDataFrame([(1, 1), (2, 1)], contract.schema)
+            for work in (
+                lambda: delta.merge(spark, lake, contract, frame),
+                lambda: delta.remove(spark, lake, contract, frame.select("n")),
+                lambda: delta.read(spark, lake, contract),
+            ):
+                try:
+                    work()
+                except UsageError as error:
+                    print(error)
+            """,
+        )
+        assert len(shown.splitlines()) == 3
+        assert shown.count("'delta.generationExpression', which kraftlake gives to no table") == 3
+
     @pytest.mark.parametrize("command", ["sql", "register"])
     def test_commands_with_a_spark_of_their_own_say_so(
         self, server: str, tmp_path: Path, command: str

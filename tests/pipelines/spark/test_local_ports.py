@@ -149,3 +149,38 @@ def test_without_the_setting_another_spark_reaches_the_session(tmp_path: Path) -
 def test_workers_of_a_local_cluster_have_the_secret(tmp_path: Path) -> None:
     with victim(tmp_path, "spark.master=local-cluster[1,1,1024]") as listens:
         assert listens
+
+
+WITH_UI = """
+    import urllib.request
+    from pipelines.spark.session import spark_session
+
+    spark = spark_session("x", extra_conf={"spark.ui.enabled": "true", "spark.ui.port": "0",
+                                           "spark.hadoop.fs.s3a.secret.key": "SECRETPART"})
+    spark.range(4).count()
+    context = spark.sparkContext
+    print(context.uiWebUrl)
+    of_api = f"/api/v1/applications/{context.applicationId}/environment"
+    pages = [urllib.request.urlopen(context.uiWebUrl + page).read().decode()
+             for page in ("/environment/", of_api, "/jobs/", "/executors/")]
+    secret = context.getConf().get("spark.authenticate.secret", "SECRETPART")
+    print(any("fs.s3a.secret.key" in page for page in pages))
+    print(any(hidden in page for page in pages for hidden in ("SECRETPART", secret)))
+"""
+
+
+def test_a_session_has_no_web_ui_and_one_that_is_asked_for_shows_no_secret(tmp_path: Path) -> None:
+    def said(code: str) -> list[str]:
+        script = tmp_path / "session.py"
+        script.write_text(textwrap.dedent(code))
+        words = [sys.executable, script]
+        environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+        done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.splitlines()
+
+    plain = "from pipelines.spark.session import spark_session as s\n"
+    assert said(f"{plain}print(s('x').sparkContext.uiWebUrl)") == ["None"]
+    place, is_listed, shows_secret = said(WITH_UI)
+    assert place.startswith("http://127.0.0.1:")
+    assert (is_listed, shows_secret) == ("True", "False")
