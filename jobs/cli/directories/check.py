@@ -3,7 +3,7 @@ sound."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from typing import Any
 
@@ -34,10 +34,14 @@ from jobs.cli.directories.check_text import (
 from jobs.cli.output import ProgressLine, write_either, write_json, write_line
 from pipelines.cyclic_garbage import no_search_for_cycles
 from replica.check.damaged import bundle_damage
+from replica.check.formatted import judge_formatted
 from replica.check.group import JudgedGroup, judge_group
 from replica.check.rule import Finding, by_severity
 from replica.format.directory import LOOKS
 from replica.format.discovery import Found
+from replica.format.file_names import FileKind
+from replica.format.formatted import FormattedDirectory
+from replica.model.keys import ReplicaId
 from replica.severity import Severity
 
 
@@ -46,10 +50,11 @@ def run(options: CheckOptions) -> int:
     checking = _Checking(options)
     with ExitStack() as stack:
         stack.enter_context(no_search_for_cycles())
-        inputs = find_inputs(options.paths, names_in(options.order), stack)
+        inputs = find_inputs(options.paths, names_in(options.order), stack, for_check=True)
         checking.between("", bundle_damage(inputs.damages))
         for group in inputs.groups:
             checking.group(group)
+        checking.formatted(inputs.formatted)
     return checking.end()
 
 
@@ -70,6 +75,12 @@ class _Checking:
         self.members: list[dict[str, Any]] = []
         self.health: list[dict[str, Any]] = []
         self.quorums: list[dict[str, Any]] = []
+        self.judged: list[tuple[ReplicaId, str]] = []
+
+    def formatted(self, found: Sequence[FormattedDirectory]) -> None:
+        """Judge log directories without a metadata log beside those that were judged."""
+        title = "log directories without a metadata log"
+        self.between(title, judge_formatted(found, self.judged))
 
     def group(self, found: Iterable[Found]) -> None:
         """Read and judge the directories of a group together, and print the findings."""
@@ -95,6 +106,9 @@ class _Checking:
     def _members(self, judged: JudgedGroup) -> None:
         for member in judged.members:
             self.members.append(member_summary(member))
+            if member.examined.replica is not None:
+                path = member.examined.path_of(FileKind.META_PROPERTIES)
+                self.judged.append((member.examined.replica, member.examined.shown_file(path)))
             shown_file = member.examined.shown_file
             named = [finding.in_file(shown_file(finding.file)) for finding in member.findings]
             shown = self._counted(named)

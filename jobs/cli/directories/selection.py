@@ -137,4 +137,4 @@ def _plain(name: str) -> str:
 
 
 def _matches(name: str, pattern: str) -> bool:
-    return fnmatchcase(name, pattern) or name == pattern + _SUFFIX
+    return fnmatchcase(name, pattern) or fnmatchcase(name, pattern + _SUFFIX)
