@@ -147,11 +147,11 @@ def all_name_the_same_voters(answers: Answers) -> Iterator[str]:
         told["check"] = _ids(answers.judged.quorums[0].voters)
     if answers.plan.voters is not None:
         told["recover"] = _ids(answers.plan.voters)
-    if answers.health is not None and answers.health.cluster is not None:
-        told["plan"] = answers.health.cluster.voters
+    if answers.cluster is not None:
+        told["plan"] = answers.cluster.voters
     if answers.rehearsed is not None:
         told["rehearse"] = frozenset(answers.rehearsed.rehearsal.captured.voters.ids)
-    if answers.in_lake is not None and answers.in_lake.report.voters:
+    if answers.in_lake is not None and answers.is_one_history and answers.in_lake.report.voters:
         told["report"] = answers.in_lake.report.voters
     for (one, voters), (other, others) in pairwise(told.items()):
         if voters != others:

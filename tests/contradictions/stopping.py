@@ -73,7 +73,7 @@ def a_stop_that_does_harm_by_the_exposure_is_the_only_unsafe_one(answers: Answer
 def no_stop_is_safe_that_leaves_no_majority_of_unfenced_voters(answers: Answers) -> Iterator[str]:
     """A node that is voter and broker has one process: where the log shows the broker as fenced,
     the voter may be down too, and must not be counted on without a word."""
-    cluster = None if answers.health is None else answers.health.cluster
+    cluster = answers.cluster
     if cluster is None or not cluster.voters:
         return
     brokers = cluster.values("brokers")

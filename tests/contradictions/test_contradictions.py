@@ -31,10 +31,11 @@ from tests.contradictions.clusters import (
 )
 from tests.contradictions.in_a_lake import IN_A_LAKE
 from tests.contradictions.known import KNOWN
+from tests.contradictions.over_time import OVER_TIME
 from tests.contradictions.starting import STARTING
 from tests.contradictions.stopping import STOPPING
 
-RULES = (*STARTING, *STOPPING, *IN_A_LAKE)
+RULES = (*STARTING, *STOPPING, *IN_A_LAKE, *OVER_TIME)
 SHORT_SCENARIOS = ("ghost-writes", "lost-disks", "wiped-voter", "two-quorums", "flipped-bit")
 SHORT_SEEDS = range(3)
 SEEDS, CHUNK = range(500), 25
