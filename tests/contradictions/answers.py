@@ -168,12 +168,17 @@ def answers_of(given: Given, folder: Path, in_lake: InLake | None = None) -> Ans
     )
 
 
-def _examined(files: Mapping[int, Mapping[str, bytes]], folder: Path) -> list[Examined]:
+def write(files: Mapping[int, Mapping[str, bytes]], folder: Path) -> None:
+    """Write the files of each node to FOLDER/NODE."""
     for node_id, content in files.items():
         for path, data in content.items():
             file = folder / str(node_id) / path
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(data)
+
+
+def _examined(files: Mapping[int, Mapping[str, bytes]], folder: Path) -> list[Examined]:
+    write(files, folder)
     return [
         examine(DirectoryPath(str(folder / str(node_id) / METADATA_FOLDER), str(node_id)))
         for node_id in files
@@ -216,11 +221,7 @@ def lakes_of(all_given: Sequence[Given], folder: Path) -> dict[str, InLake]:
     for given in all_given:
         for name, files in given.looks.items():
             rounds += [name] if name not in rounds else []
-            for node_id, content in files.items():
-                for path, data in content.items():
-                    file = folder / "captures" / name / given.name / str(node_id) / path
-                    file.parent.mkdir(parents=True, exist_ok=True)
-                    file.write_bytes(data)
+            write(files, folder / "captures" / name / given.name)
     lake = Lake(folder / "lake")
     order = ",".join(sorted(rounds)) if len(rounds) > 1 else None
     ingest(IngestOptions([str(folder / "captures")], lake, order=order, accept_damage=True))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -24,28 +23,17 @@ from replica.model.keys import ReplicaKey
 from replica.preflight.answer import Preflight, unsafe
 from replica.simulate.rehearsal.runs import ScenarioSafety
 from replica.timeline.branch import BranchTail
-from tests.contradictions.answers import Answers, InLake, answers_of, read_lake
-from tests.contradictions.clusters import recorded, scenario, seed
+from tests.contradictions.answers import Answers, InLake
+from tests.contradictions.conftest import Told
 from tests.contradictions.test_contradictions import JUDGES, RULES, TRUTH_RULES, broken
 from tests.contradictions.truth import Entry
 
-RECORDED, SIMULATED, PARTED = "recorded", "simulated", "parted"
+RECORDED, SIMULATED, PARTED = "kafka-4.1.1-dynamic/final", "seed-1", "ghost-writes"
+"""A recorded cluster in a lake, a seed, and a scenario whose logs part."""
 FAR = 10**6
 ALL = (OffsetRange(0, FAR),)
 STRANGER = ReplicaKey(99, "A" * 22)
 Change = Callable[[Answers], Answers]
-
-
-@pytest.fixture(scope="module")
-def sound(built_lake: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Answers]:
-    """Answers about a recorded cluster in a lake, a seed, and a scenario whose logs part."""
-    folder = tmp_path_factory.mktemp("sound")
-    given = recorded("kafka-4.1.1-dynamic/final")
-    return {
-        RECORDED: answers_of(given, folder / "a", read_lake(built_lake)[given.cluster_id]),
-        SIMULATED: answers_of(seed(1), folder / "b"),
-        PARTED: answers_of(scenario("ghost-writes"), folder / "c"),
-    }
 
 
 def between(*rules: Any) -> Change:
@@ -345,8 +333,8 @@ def test_every_rule_says_why_it_holds() -> None:
 
 
 @pytest.mark.parametrize("rule", MADE)
-def test_a_rule_finds_the_contradiction_made_for_it(sound: dict[str, Answers], rule: str) -> None:
+def test_a_rule_finds_the_contradiction_made_for_it(told: Told, rule: str) -> None:
     name, change = MADE[rule]
-    before = broken([rule], [sound[name]])
-    after = broken([rule], [change(sound[name])])
+    before = broken([rule], [told(name)])
+    after = broken([rule], [change(told(name))])
     assert len(after) > len(before), rule
