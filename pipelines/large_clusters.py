@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -12,7 +12,9 @@ import pyarrow as pa
 
 from pipelines.changed_clusters import files_of, offset_ranges
 from pipelines.cluster.branch_facts import added
+from pipelines.cluster.rows import Row
 from pipelines.dialects import DATA_FUSION
+from pipelines.gold.failure_exposure import StepRange
 from pipelines.new_file import NewFile
 from pipelines.replay.compared import folded
 from pipelines.replay.plan import PlannedSnapshot, ReplayPlan
@@ -23,6 +25,7 @@ from pipelines.stages import buckets, compare, cut
 from pipelines.stages.output import Replaced, UnitResult
 from pipelines.stages.run import BuildStages
 from pipelines.tables import bronze, gold, silver
+from replica.health.past import Past, PastRange
 
 _RECORDS_OF_A_RANGE = 500_000
 """About how many records are judged together, or read for a piece of the branch."""
@@ -67,7 +70,29 @@ class LargeClusters:
             )
             for one in agreed
         ]
+        pasts = self._look_back(units)
+        units = [replace(one, past=pasts.get(one.cluster_id)) for one in units]
         self.stages.run("tell", Grain.CLUSTER, cut.tell, units, gold.GOLD)
+
+    def _look_back(self, units: Sequence[cut.Telling]) -> dict[str, Past]:
+        """Since when the newest state of each cluster is as it is, where a state is known.
+
+        The newest range of the history mostly answers all questions. If not, those before it are
+        read side by side, twice as many each time.
+        """
+        newest = self.stages.run("newest state", Grain.CLUSTER, cut.newest, units)
+        looking = {
+            unit.cluster_id: _LookBack(unit, *result.told)
+            for unit, result in zip(units, newest, strict=True)
+            if result.told is not None
+        }
+        at_once = 1
+        while asked := [unit for one in looking.values() for unit in one.next_units(at_once)]:
+            results = self.stages.run("look back", Grain.OFFSETS, cut.look_back, asked)
+            for unit, result in zip(asked, results, strict=True):
+                looking[unit.cluster_id].take(result.told)
+            at_once = max(self.stages.runner.at_once, 2 * at_once)
+        return {cluster: one.past for cluster, one in looking.items()}
 
     def _agree(self, records: dict[str, int]) -> list[cut.Agreed]:
         files = files_of(self.stages.pins, bronze.LOG_RECORDS)
@@ -199,6 +224,35 @@ class LargeClusters:
         self.stages.run(
             "compare changes", Grain.BRANCH_RANGE, compare.compare_changes, units, [contract]
         )
+
+
+@dataclass
+class _LookBack:
+    """The look back of one cluster while it goes on. steps: the ranges of its history that have not
+    been read, newest first."""
+
+    of: cut.Telling
+    look: Row
+    steps: Sequence[StepRange]
+    _read: PastRange | None = None
+
+    def next_units(self, at_once: int) -> list[cut.LookingBack]:
+        """At most so many ranges; none once all questions are answered."""
+        if self._read is not None and not self._read.waiting:
+            return []
+        asked = None if self._read is None else self._read.waiting
+        ranges, self.steps = self.steps[:at_once], self.steps[at_once:]
+        of = self.of.cluster_id, self.of.history, self.look
+        return [cut.LookingBack(*of, one, asked) for one in ranges]
+
+    def take(self, older: PastRange) -> None:
+        """Takes what the next range tells."""
+        self._read = older if self._read is None else older.before(self._read)
+
+    @property
+    def past(self) -> Past:
+        assert self._read is not None, "each history has a range"
+        return self._read.past
 
 
 def buckets_for(at_once: int, records: int) -> int:

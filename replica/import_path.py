@@ -24,13 +24,14 @@ def leave_out_current_folder() -> None:
 
 
 def without_current_folder() -> list[str]:
-    """The folders and zips of sys.path, but for the current folder as above."""
+    """The absolute paths of the folders and zips of sys.path, but for the current folder as above.
+    A zip in the current folder stays: Spark names the zip of --py-files so to its workers."""
     here = os.path.realpath(os.curdir)
     stays = any(os.path.realpath(folder) == here for folder in (*_named(), _ROOT))
     return [
-        folder
+        os.path.abspath(folder)
         for folder in map(str, sys.path)
-        if os.path.isabs(folder) and (stays or os.path.realpath(folder) != here)
+        if folder and (stays or os.path.realpath(folder) != here)
     ]
 
 

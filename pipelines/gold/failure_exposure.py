@@ -3,8 +3,8 @@ versions."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -12,45 +12,104 @@ from pyarrow.compute import Expression, field, scalar
 from pyarrow.dataset import Dataset, dataset
 
 from pipelines.cluster.rows import Row
-from pipelines.gold.health_rules import JUDGED, STATE, STEP, WATCHED_ENTITIES, told
+from pipelines.gold.health_rules import (
+    JUDGED,
+    WATCHED_ENTITIES,
+    cluster_of,
+    judged_rows,
+    steps_of,
+)
+from replica.health.cluster import Cluster
+from replica.health.past import PastRange, VisibleChange, Waiting, look_back, look_back_in_range
 
 COLUMNS = (
     "entity", "key", "value", "valid_from_offset", "valid_to_offset",
     "valid_from", "valid_to", "record_offset",
 )  # fmt: skip
+Versions: TypeAlias = pa.Table | Dataset
+"""Rows of gold.metadata_history of one cluster, with COLUMNS."""
 _SORTED_AT_ONCE = 200_000
 """About how many steps of the history are sorted together, which bounds the memory."""
 _BUCKETS = 1000
-"""Into how many ranges of offsets the history is divided; neighbours are sorted together."""
+"""Into how many ranges of offsets the history is divided; neighbours are read together."""
 _NEXT_TO_NONE = {"batch_readahead": 1, "fragment_readahead": 1}
 """How much is read ahead, which bounds the memory as well."""
 _START, _STOP = field("valid_from_offset"), field("valid_to_offset")
 
 
-def health(versions: pa.Table | Dataset, looks: Iterable[Row]) -> list[Row]:
-    """The rows of JUDGEMENT. versions: rows of gold.metadata_history of one cluster, with COLUMNS.
-    looks: the result of `looks`."""
+class StepRange(NamedTuple):
+    """The steps at offsets from first (inclusive) to stop (exclusive)."""
+
+    first: int
+    stop: int
+
+
+def health(versions: Versions, looks: Iterable[Row]) -> list[Row]:
+    """The rows of JUDGEMENT. looks: the result of pipelines.gold.looks."""
     judged: list[Row] = []
     for look in looks:
-        judged += told(look, _history(versions, look))
+        cluster = newest_state(versions, look)
+        past = look_back(cluster, _steps(_data_set(versions), all_steps(look)))
+        judged += judged_rows(look, cluster, past)
     return judged
 
 
-def _history(versions: pa.Table | Dataset, look: Mapping[str, Any]) -> Iterator[Row]:
-    """The rows of HISTORY: the entities of the state, and earlier values of entities of the kinds
-    in WATCHED_ENTITIES, newest first. They are read as they are asked for."""
-    rows = versions if isinstance(versions, Dataset) else dataset(versions)
-    begin, end = int(look["from_offset"]), int(look["end_offset"])
-    of_cluster = {"cluster_id": look["cluster_id"]}
+def newest_state(versions: Versions, look: Row) -> Cluster:
+    """The state that is judged."""
+    return _state(_data_set(versions), look, look["end_offset"])
+
+
+def all_steps(look: Row) -> StepRange:
+    """The range of all steps that led to the state."""
+    return StepRange(int(look["from_offset"]), int(look["end_offset"]))
+
+
+def look_back_rows(
+    versions: Versions, look: Row, steps: StepRange, asked: Waiting | None
+) -> PastRange:
+    """What a range of steps tells: see look_back_in_range."""
+    now = at_end = newest_state(versions, look)
+    if steps.stop < now.end_offset:
+        # A log that has voter sets by now tells of no voters before the first of them.
+        voters = () if now.values("voters") else look["voters"]
+        at_end = _state(_data_set(versions), {**look, "voters": voters}, steps.stop)
+    return look_back_in_range(now, at_end, _steps(_data_set(versions), steps), asked)
+
+
+def ranges_of(versions: Versions, steps: StepRange, most: int) -> Iterator[StepRange]:
+    """The range divided, newest first; none where it has no step. most: about how many rows of
+    steps, of which an offset has some, each range has at most."""
+    rows = _data_set(versions)
+    begin, end = steps
+    width = (end - begin) // _BUCKETS + 1
+    counts = np.zeros(_BUCKETS + 1, dtype=np.int64)
+    for offset in (_START, _STOP):
+        asked = rows.scanner({"at": offset}, _watched(offset, steps), **_NEXT_TO_NONE)
+        for batch in asked.to_batches():
+            at = (batch["at"].to_numpy(zero_copy_only=False) - begin) // width
+            counts += np.bincount(at, minlength=_BUCKETS + 1)
+    stop, count = _BUCKETS + 1, 0
+    for bucket in reversed(range(_BUCKETS + 1)):
+        if count and count + counts[bucket] > most:
+            yield StepRange(begin + (bucket + 1) * width, min(end, begin + stop * width))
+            stop, count = bucket + 1, 0
+        count += int(counts[bucket])
+    if count:
+        yield StepRange(begin, min(end, begin + stop * width))
+
+
+def _data_set(versions: Versions) -> Dataset:
+    return versions if isinstance(versions, Dataset) else dataset(versions)
+
+
+def _state(rows: Dataset, look: Row, end: int) -> Cluster:
+    """The state before an offset."""
     lasting = (end > _START) & (_STOP.is_null() | (end <= _STOP))
-    state = _columns(field("record_offset"), field("valid_from"), field("value"))
-    judged = field("entity").isin([*JUDGED]) & lasting
-    for batch in rows.scanner(state, judged, **_NEXT_TO_NONE).to_batches():
-        for row in batch.to_pylist():
-            yield {"what": STATE} | row | of_cluster
-    for first, stop in _ranges(rows, begin, end):
-        for row in _steps(rows, first, stop).to_pylist():
-            yield {"what": STEP} | row | of_cluster
+    names = ["entity", "key", "value", "record_offset"]
+    asked = rows.scanner(names, field("entity").isin([*JUDGED]) & lasting, **_NEXT_TO_NONE)
+    held = asked.to_table().sort_by([("entity", "ascending"), ("key", "ascending")])
+    columns = (held[name].to_pylist() for name in ("entity", "value", "record_offset"))
+    return cluster_of({**look, "end_offset": end}, [*zip(*columns, strict=True)])
 
 
 def _columns(offset: Expression, at: Expression, value: Expression) -> dict[str, Expression]:
@@ -59,38 +118,26 @@ def _columns(offset: Expression, at: Expression, value: Expression) -> dict[str,
     return {"offset": offset, "at_ms": at_ms, **named}
 
 
-def _watched(offset: Expression, first: int, stop: int) -> Expression:
+def _watched(offset: Expression, steps: StepRange) -> Expression:
     watched = field("entity").isin(sorted(WATCHED_ENTITIES))
-    return watched & (offset >= first) & (offset < stop)
+    return watched & (offset >= steps.first) & (offset < steps.stop)
 
 
-def _steps(rows: Dataset, first: int, stop: int) -> pa.Table:
-    """What was before each step from the offset first to stop (exclusive), newest first."""
+def _steps(rows: Dataset, steps: StepRange) -> Iterator[VisibleChange]:
+    """The steps of a range, newest first, which are read as they are asked for."""
+    for part in ranges_of(rows, steps, _SORTED_AT_ONCE):
+        yield from steps_of(
+            row for batch in _sorted_steps(rows, part).to_batches() for row in batch.to_pylist()
+        )
+
+
+def _sorted_steps(rows: Dataset, steps: StepRange) -> pa.Table:
+    """What was before each step, newest first."""
     made = _columns(_START, field("valid_from"), scalar(None).cast(pa.string()))
     ended = _columns(_STOP, field("valid_to"), field("value"))
     found = [
-        rows.scanner(columns, _watched(offset, first, stop), **_NEXT_TO_NONE).to_table()
+        rows.scanner(columns, _watched(offset, steps), **_NEXT_TO_NONE).to_table()
         for offset, columns in ((_START, made), (_STOP, ended))
     ]
     order = ("offset", "descending"), *((one, "ascending") for one in ("entity", "key", "value"))
     return pa.concat_tables(found, promote_options="permissive").sort_by([*order])
-
-
-def _ranges(rows: Dataset, begin: int, end: int) -> Iterator[tuple[int, int]]:
-    """Ranges of offsets, newest first, whose steps are few enough to be sorted together; begin and
-    the first of a range are inclusive, end and the second exclusive."""
-    width = (end - begin) // _BUCKETS + 1
-    counts = np.zeros(_BUCKETS + 1, dtype=np.int64)
-    for offset in (_START, _STOP):
-        asked = rows.scanner({"at": offset}, _watched(offset, begin, end), **_NEXT_TO_NONE)
-        for batch in asked.to_batches():
-            found = (batch["at"].to_numpy(zero_copy_only=False) - begin) // width
-            counts += np.bincount(found, minlength=_BUCKETS + 1)
-    stop, steps = _BUCKETS + 1, 0
-    for bucket in reversed(range(_BUCKETS + 1)):
-        if steps and steps + counts[bucket] > _SORTED_AT_ONCE:
-            yield begin + (bucket + 1) * width, min(end, begin + stop * width)
-            stop, steps = bucket + 1, 0
-        steps += int(counts[bucket])
-    if steps:
-        yield begin, min(end, begin + stop * width)

@@ -18,7 +18,7 @@ from replica.check.rule import Finding
 from replica.health.cluster import Cluster
 from replica.health.exposure import PAIR, exposures, min_isr_unknown
 from replica.health.judging import judge_health
-from replica.health.past import WATCHED, Past, VisibleChange, look_back
+from replica.health.past import WATCHED, Past, VisibleChange
 from replica.metadata.image.image import KINDS
 from replica.metadata.image.texts import entity_of, image_of
 
@@ -33,21 +33,6 @@ which gold.metadata_history has."""
 MOST_BROKERS_IN_PAIRS = 500
 """With more live brokers than this the table has no pairs of brokers: their rows would be more than
 all others."""
-STATE, STEP = 1, 2
-"""The kinds of rows of HISTORY: an entity of the state that is judged, and the value of an entity
-before a step."""
-HISTORY = pa.schema(
-    [
-        ("cluster_id", pa.string()),
-        ("what", pa.int32()),
-        *((name, pa.int64()) for name in ("offset", "at_ms")),
-        *((name, pa.string()) for name in ("entity", "key", "value")),
-    ]
-)
-"""The columns of the rows that `told` reads, which are sorted by cluster_id, what, and falling
-offset. offset: of the record that wrote this value, or of the record that replaced it (NULL: a
-record below the lake's log). value: NULL in a step before which the entity didn't exist."""
-
 FINDING, EXPOSURE = "finding", "exposure"
 _TIME = pa.timestamp("us", tz="UTC")
 _US_PER_MS = 1000
@@ -76,14 +61,8 @@ WATCHED_ENTITIES = tuple(_TABLES)
 """The kinds of entities that have steps."""
 
 
-def told(look: Row, history: Iterable[Row]) -> Iterator[Row]:
-    """The rows of JUDGEMENT of one cluster. look: from health.looks. history: rows of HISTORY."""
-    rows = groupby(history, itemgetter("what"))
-    what, states = next(rows, (STATE, iter(())))
-    assert what == STATE, "a cluster that is looked at has a state"
-    held = sorted(states, key=itemgetter("entity", "key"))
-    cluster = cluster_of(look, [(row["entity"], row["value"], row["offset"]) for row in held])
-    past = look_back(cluster, (step for _, steps in rows for step in steps_of(steps)))
+def judged_rows(look: Row, cluster: Cluster, past: Past) -> Iterator[Row]:
+    """The rows of JUDGEMENT of one cluster. look: from pipelines.gold.looks."""
     for finding in judge_health(replace(cluster, starts=past.starts)):
         yield _finding_row(look, finding)
     yield from _exposure_rows(cluster, past)

@@ -1,7 +1,8 @@
 """A cluster that is too large for one unit: the same functions, in units of bounded size.
 
-`judge_offsets` -> `agree` -> `survey_piece` -> `replay_bucket` -> `tell`. The rows of a table that
-has one for each record, or each change, are written by the stage that makes them.
+`judge_offsets` -> `agree` -> `survey_piece` -> `replay_bucket` -> `newest` -> `look_back`, as often
+as needed -> `tell`. The rows of a table that has one for each record, or each change, are written
+by the stage that makes them.
 """
 
 from __future__ import annotations
@@ -12,13 +13,21 @@ from functools import partial
 from typing import NamedTuple
 
 import pyarrow as pa
+from pyarrow.dataset import Dataset
 
 from pipelines.cluster.branch import BranchPiece
 from pipelines.cluster.branch_facts import BranchFacts, BranchQuestions
 from pipelines.cluster.rows import Row
 from pipelines.data_files import data_set
 from pipelines.dialects import DATA_FUSION, Sql
-from pipelines.gold.failure_exposure import health
+from pipelines.gold.failure_exposure import (
+    StepRange,
+    all_steps,
+    look_back_rows,
+    newest_state,
+    ranges_of,
+)
+from pipelines.gold.health_rules import judged_rows
 from pipelines.gold.inputs import Gold, Records, Silver
 from pipelines.gold.membership import RoundMember, members_of
 from pipelines.quality.judge import Judgement, LeftOut, judge_layer, judge_stored
@@ -39,6 +48,7 @@ from pipelines.stages.stored import StoredTables
 from pipelines.table_functions import GOLD_FUNCTIONS, SILVER_FUNCTIONS
 from pipelines.tables import bronze, gold, silver
 from pipelines.tables.contract import Contract
+from replica.health.past import Past, Waiting
 
 _RECORD_TABLES = (bronze.LOG_BATCHES, bronze.LOG_RECORDS)
 SNAPSHOT_TABLES = (bronze.SNAPSHOTS, bronze.SNAPSHOT_RECORDS)
@@ -46,6 +56,8 @@ FEW = tuple(
     one for one in bronze.DERIVED_FROM if one not in (*_RECORD_TABLES, bronze.SNAPSHOT_RECORDS)
 )
 _NOTHING = Replaced(())
+_STEPS_OF_A_RANGE = 1_000_000
+"""About how many steps of the history are read in one unit, some ten seconds' work."""
 
 
 @dataclass(frozen=True)
@@ -202,7 +214,7 @@ def survey_piece(unit: Piece, pins: Pins) -> UnitResult:
 @dataclass(frozen=True)
 class Telling:
     """A unit: a cluster, of which all records were replayed. history: the new files of
-    gold.metadata_history."""
+    gold.metadata_history. past: since when the newest state is as it is; None: not known yet."""
 
     agreed: Agreed
     leaves_out: bool
@@ -211,28 +223,79 @@ class Telling:
     ranges: Sequence[Row]
     history: tuple[str, ...]
     replaced: Replaced
+    past: Past | None = None
+
+    @property
+    def cluster_id(self) -> str:
+        return self.agreed.cluster_id
+
+
+class NewestTold(NamedTuple):
+    """What the stage `newest state` tells of a cluster. look: from pipelines.gold.looks. steps: the
+    ranges of its history, newest first."""
+
+    look: Row
+    steps: Sequence[StepRange]
+
+
+def newest(unit: Telling, pins: Pins) -> UnitResult:
+    """Tells NewestTold; None where the lake knows no state of the cluster."""
+    looks = _derived(unit, pins).looks
+    if not looks:
+        return UnitResult(())
+    (look,) = looks
+    steps = all_steps(look)
+    spans = [*ranges_of(_versions(unit, pins), steps, _STEPS_OF_A_RANGE)] or [steps]
+    return UnitResult((), told=NewestTold(look, spans))
+
+
+@dataclass(frozen=True)
+class LookingBack:
+    """A unit: a range of the history of a cluster's newest state. history: as in Telling. asked:
+    the questions that newer ranges have left open; None: all."""
+
+    cluster_id: str
+    history: tuple[str, ...]
+    look: Row
+    steps: StepRange
+    asked: Waiting | None
+
+
+def look_back(unit: LookingBack, pins: Pins) -> UnitResult:
+    """Tells a PastRange."""
+    versions = _versions(unit, pins)
+    return UnitResult((), told=look_back_rows(versions, unit.look, unit.steps, unit.asked))
+
+
+def _versions(unit: Telling | LookingBack, pins: Pins) -> Dataset:
+    """The rows of gold.metadata_history."""
+    return data_set(pins.lake.path_of(gold.METADATA_HISTORY), unit.history)
 
 
 def tell(unit: Telling, pins: Pins) -> UnitResult:
     """Makes the tables of gold that have no row for each record."""
     out = Output(pins, unit.replaced)
-    cluster_id = unit.agreed.cluster_id
-    few = {one: pins.rows(one, [cluster_id]) for one in FEW}
-    tables = StoredTables(cluster_id, pins, few, unit.leaves_out)
-    groups = {row["capture_group"]: row for row in unit.agreed.groups.to_pylist()}
-    of = Silver(tables, unit.agreed.runs, groups)
-    records = Records(unit.facts, unit.compared, unit.ranges)
-    derived = Gold(of, records, partial(_health, unit=unit, pins=pins))
+    derived = _derived(unit, pins)
     for contract, node in GOLD_FUNCTIONS.items():
         out.put(contract, node(derived))
     out.carry_others()
     return out.result()
 
 
+def _derived(unit: Telling, pins: Pins) -> Gold:
+    few = {one: pins.rows(one, [unit.cluster_id]) for one in FEW}
+    tables = StoredTables(unit.cluster_id, pins, few, unit.leaves_out)
+    groups = {row["capture_group"]: row for row in unit.agreed.groups.to_pylist()}
+    records = Records(unit.facts, unit.compared, unit.ranges)
+    return Gold(
+        Silver(tables, unit.agreed.runs, groups), records, partial(_health, unit=unit, pins=pins)
+    )
+
+
 def _health(looks: Sequence[Row], *, unit: Telling, pins: Pins) -> Sequence[Row]:
-    """The health of the cluster in its newest state, which the new files of gold.metadata_history
-    have."""
-    if not looks:
-        return []
-    folder = pins.lake.path_of(gold.METADATA_HISTORY)
-    return health(data_set(folder, unit.history), looks)
+    """The health of the cluster in its newest state."""
+    rows: list[Row] = []
+    for look in looks:
+        assert unit.past is not None, "the stages before looked back"
+        rows += judged_rows(look, newest_state(_versions(unit, pins), look), unit.past)
+    return rows

@@ -26,7 +26,7 @@ from typing import Any, TypeAlias
 from replica.errors import CorruptDataError, UnsupportedDataError
 from replica.format.control_records import CONTROL_PROGRAMS
 from replica.message.json_text import Plain, bytes_plain, plain_maker
-from replica.message.plain_reader import read_plain
+from replica.message.plain_reader import PlainReader, plain_reader
 from replica.message.primitives import Buffer, require
 from replica.message.reader import Notes, StructReader, left_over, record_reader
 from replica.message.schema import UnknownTags
@@ -205,8 +205,12 @@ def to_plain(message: ControlMessage) -> dict[str, Any]:
 
 def voters_from_plain(data: Mapping[str, Any]) -> KRaftVoters:
     """The voter set of what to_plain gives. Raises CorruptDataError for anything else."""
-    program = CONTROL_PROGRAMS[ControlType.KRAFT_VOTERS, 0]
-    return _voters(read_plain(program, {"version": 0, **data}))
+    return _voters(_voters_reader()({"version": 0, **data}))
+
+
+@cache
+def _voters_reader() -> PlainReader:
+    return plain_reader(CONTROL_PROGRAMS[ControlType.KRAFT_VOTERS, 0])
 
 
 @cache

@@ -160,12 +160,14 @@ class Standing:
     voters: frozenset[int]
 
     @staticmethod
-    def of(cluster: Cluster) -> Standing:
+    def of(cluster: Cluster, *, with_pairs: bool | None = None) -> Standing:
+        """The exposures of a cluster. with_pairs: as in HarmTally; None: as has_too_many_pairs
+        says."""
         live = cluster.live_brokers
         racks = {one: rack for one, rack in racks_of(cluster).items() if one in live}
-        standing = Standing(
-            HarmTally(with_pairs=not has_too_many_pairs(cluster)), live, racks, cluster.voters
-        )
+        if with_pairs is None:
+            with_pairs = not has_too_many_pairs(cluster)
+        standing = Standing(HarmTally(with_pairs=with_pairs), live, racks, cluster.voters)
         kinds: Counter[LiveReplicas] = Counter()
         for alike, count in alike_partitions(cluster).items():
             kinds[alike.kind(live)] += count

@@ -2,7 +2,7 @@
 record by record.
 
 The steps come newest first, and are read only until all questions are answered: mostly back to the
-last restart of a broker.
+last restart of a broker. A long history can be read in ranges of offsets, side by side.
 """
 
 from __future__ import annotations
@@ -51,10 +51,61 @@ class Past:
     unknown: int
 
 
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """The questions whose answer lies further back: failures that have done the same harm so far,
+    and partitions whose reassignment has gone on so far."""
+
+    failures: frozenset[Failure]
+    partitions: frozenset[PartitionKey]
+
+    def __and__(self, other: Waiting) -> Waiting:
+        return Waiting(self.failures & other.failures, self.partitions & other.partitions)
+
+    def __bool__(self) -> bool:
+        return bool(self.failures or self.partitions)
+
+
+@dataclass(frozen=True, slots=True)
+class PastRange:
+    """What the steps of a range of offsets answer. starts: None where the step has no time.
+    waiting: the questions that stayed open, of those that were open where the range ends."""
+
+    exposed: Mapping[Failure, Beginning]
+    starts: Mapping[PartitionKey, Beginning | None]
+    waiting: Waiting
+
+    def before(self, newer: PastRange) -> PastRange:
+        """This range together with the one that follows it."""
+        failures, partitions = newer.waiting.failures, newer.waiting.partitions
+        exposed = {one: at for one, at in self.exposed.items() if one in failures}
+        starts = {one: at for one, at in self.starts.items() if one in partitions}
+        waiting = newer.waiting & self.waiting
+        return PastRange({**newer.exposed, **exposed}, {**newer.starts, **starts}, waiting)
+
+    @property
+    def past(self) -> Past:
+        """The answers, where no older range is known."""
+        starts = {one: at for one, at in self.starts.items() if at is not None}
+        return Past(self.exposed, starts, len(self.waiting.failures))
+
+
 def look_back(cluster: Cluster, steps: Iterable[VisibleChange]) -> Past:
     """Find out since when the cluster is as it is. steps: newest first, one for each offset below
     the cluster's end that changed something; they are read as far as needed."""
-    exposed, starts = _Exposed(cluster), _Starts(cluster)
+    return look_back_in_range(cluster, cluster, steps).past
+
+
+def look_back_in_range(
+    now: Cluster, at_end: Cluster, steps: Iterable[VisibleChange], asked: Waiting | None = None
+) -> PastRange:
+    """Find out what one range of offsets tells about since when the cluster is as it is `now`.
+
+    at_end: the state before the range's end (exclusive). steps: those of the range, newest first.
+    asked: the questions that newer ranges have left open; None: all of them. Ranges can be read
+    independently of each other: `PastRange.before` joins them.
+    """
+    exposed, starts = _Exposed(now, at_end, asked), _Starts(now, asked)
     remaining = iter(steps)
     while exposed.waiting or starts.waiting:
         step = next(remaining, None)
@@ -62,7 +113,8 @@ def look_back(cluster: Cluster, steps: Iterable[VisibleChange]) -> Past:
             break
         exposed.take_back(step)
         starts.take_back(step)
-    return Past(exposed.since, starts.found, len(exposed.waiting))
+    waiting = Waiting(frozenset(exposed.waiting), frozenset(starts.waiting))
+    return PastRange(exposed.since, starts.found, waiting)
 
 
 def does_harm(exposure: Exposure) -> bool:
@@ -73,9 +125,11 @@ def does_harm(exposure: Exposure) -> bool:
 class _Starts:
     """The running reassignments, until the beginning of each is found."""
 
-    def __init__(self, cluster: Cluster) -> None:
-        self.waiting = set(reassigned(cluster.image))
-        self.found: dict[PartitionKey, Beginning] = {}
+    def __init__(self, now: Cluster, asked: Waiting | None) -> None:
+        self.waiting = set(reassigned(now.image))
+        if asked is not None:
+            self.waiting &= asked.partitions
+        self.found: dict[PartitionKey, Beginning | None] = {}
 
     def take_back(self, step: VisibleChange) -> None:
         for table, key, value in step.before:
@@ -83,31 +137,41 @@ class _Starts:
                 continue
             if value is None or not (value.adding_replicas or value.removing_replicas):
                 self.waiting.remove(key)
-                if step.at is not None:
-                    self.found[key] = Beginning(step.offset, step.at)
+                began = None if step.at is None else Beginning(step.offset, step.at)
+                self.found[key] = began
 
 
 class _Exposed:
     """The failures that do harm now. The state is taken back until each of them does other harm.
 
-    waiting: the failures that have done the same harm so far.
+    waiting: the failures that have done the same harm so far. One that does other harm where the
+    steps begin, at the end of a range, is none: a newer range has its answer.
     """
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, now: Cluster, at_end: Cluster, asked: Waiting | None) -> None:
         self.since: dict[Failure, Beginning] = {}
-        self._standing = Standing.of(cluster)
+        standing = Standing.of(now)
         self._figures = {
             failure: exposure
-            for failure in self._standing.failures()
-            if (exposure := self._standing.exposure(failure)) is not None and does_harm(exposure)
+            for failure in standing.failures()
+            if (exposure := standing.exposure(failure)) is not None
+            and does_harm(exposure)
+            and (asked is None or failure in asked.failures)
         }
-        self.waiting = set(self._figures)
+        if at_end is not now:
+            standing = Standing.of(at_end, with_pairs=standing.tally.with_pairs)
+        self._standing = standing
+        self.waiting = {
+            failure
+            for failure, exposure in self._figures.items()
+            if standing.exposure(failure) == exposure
+        }
         self._pairs: defaultdict[str, set[Failure]] = defaultdict(set)
         for failure in self.waiting:
             if failure.kind == PAIR:
                 for one in failure.gone:
                     self._pairs[one].add(failure)
-        self._past = _State(cluster, self._standing)
+        self._past = _State(at_end, standing)
 
     def take_back(self, step: VisibleChange) -> None:
         tally = self._standing.tally

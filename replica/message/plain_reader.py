@@ -4,7 +4,7 @@ field stays the text that has replaced the secret."""
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -12,62 +12,84 @@ from replica.errors import CorruptDataError
 from replica.message.program import FieldStep, Program
 from replica.message.schema import REDACTED, Kind, Value
 
+PlainReader: TypeAlias = Callable[[Any], dict[str, Value]]
 _Read: TypeAlias = Callable[[Any], Value]
 
 
-def read_plain(program: Program, data: Mapping[str, Any]) -> dict[str, Value]:
-    """The fields of a whole record. Names that its version lacks are ignored.
-
-    Raises CorruptDataError for a field that is missing or of another type.
-    """
-    return _fields(program, 0, program.width, data)
+def plain_reader(program: Program) -> PlainReader:
+    """A function from JSON to the fields of a whole record. It ignores names that the record's
+    version lacks, and raises CorruptDataError for a field that is missing or of another type."""
+    return _structure_reader(program, 0, program.width)
 
 
-def _fields(program: Program, first: int, end: int, data: object) -> dict[str, Value]:
-    if not isinstance(data, Mapping):
-        raise CorruptDataError(f"{program.schema.name}: {data!r} is no structure", 0)
-    return {step.name: _field(program, step, data) for step in program.steps[first:end]}
+def _structure_reader(program: Program, first: int, end: int) -> PlainReader:
+    structure = program.schema.name
+    readers = [(step, _value_reader(program, step)) for step in program.steps[first:end]]
+    fields = [(step.name, step.nullable, step, read) for step, read in readers]
+
+    def read_structure(data: Any) -> dict[str, Value]:
+        if not isinstance(data, dict):
+            raise CorruptDataError(f"{structure}: {data!r} is no structure", 0)
+        found: dict[str, Value] = {}
+        for name, is_nullable, step, read in fields:
+            if name not in data:
+                if not step.is_tagged:
+                    raise CorruptDataError(f"{structure}.{name} is missing", 0)
+                found[name] = step.default
+                continue
+            value = data[name]
+            if value is None and is_nullable:
+                found[name] = None
+                continue
+            try:
+                found[name] = read(value)
+            except (TypeError, ValueError) as error:
+                wrong = f"{structure}.{name}: {value!r} is no {step.kind.value}"
+                raise CorruptDataError(wrong, 0) from error
+        return found
+
+    return read_structure
 
 
-def _field(program: Program, step: FieldStep, data: Mapping[str, Any]) -> Value:
-    name = f"{program.schema.name}.{step.name}"
-    if step.name not in data:
-        if step.is_tagged:
-            return step.default
-        raise CorruptDataError(f"{name} is missing", 0)
-    value = data[step.name]
-    if value is None and step.nullable:
-        return None
-    read = _reader(program, step)
-    try:
-        if step.is_array:
-            if not isinstance(value, list):
-                raise TypeError
-            return tuple(map(read, value))
-        return read(value)
-    except (TypeError, ValueError) as error:
-        raise CorruptDataError(f"{name}: {value!r} is no {step.kind.value}", 0) from error
-
-
-def _reader(program: Program, step: FieldStep) -> _Read:
+def _value_reader(program: Program, step: FieldStep) -> _Read:
     if step.kind is Kind.STRUCT:
-        return lambda value: _fields(program, step.first, step.end, value)
-    return partial(_scalar, step.kind)
+        read: _Read = _structure_reader(program, step.first, step.end)
+    elif step.kind is Kind.FLOAT64:
+        read = _double
+    elif step.kind is Kind.BYTES:
+        read = _bytes
+    else:
+        read = partial(_of_type, _TYPES.get(step.kind, int))
+    return partial(_array, read) if step.is_array else read
 
 
-def _scalar(kind: Kind, value: Any) -> Value:
-    """The value of a field from its JSON. A double may be one of the strings for NaN and the
-    infinities. JSON's true and false are no numbers."""
-    if kind is Kind.FLOAT64 and not isinstance(value, bool):
-        return float(value)
-    is_fitting = type(value) is _TYPES.get(kind, int)
+def _array(read: _Read, value: Any) -> Value:
+    if type(value) is not list:
+        raise TypeError
+    return tuple([read(element) for element in value])
+
+
+def _of_type(kind: type, value: Any) -> Value:
+    """JSON's true and false are no numbers."""
+    is_fitting = type(value) is kind
     if not is_fitting:
         raise TypeError
-    if kind is Kind.BYTES and not value.startswith(REDACTED):
-        return base64.b64decode(value, validate=True)
-    scalar: Value = value
-    return scalar
+    fitting: Value = value
+    return fitting
 
 
-_TYPES = {Kind.BOOL: bool, Kind.UUID: str, Kind.STRING: str, Kind.BYTES: str}
+def _double(value: Any) -> Value:
+    """It may be one of the strings for NaN and the infinities."""
+    if isinstance(value, bool):
+        raise TypeError
+    return float(value)
+
+
+def _bytes(value: Any) -> Value:
+    if type(value) is not str:
+        raise TypeError
+    return value if value.startswith(REDACTED) else base64.b64decode(value, validate=True)
+
+
+_TYPES = {Kind.BOOL: bool, Kind.UUID: str, Kind.STRING: str}
 """The types of Python in which JSON has the kinds that are no numbers."""

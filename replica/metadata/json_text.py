@@ -9,11 +9,11 @@ from typing import Any
 
 from replica.errors import UnsupportedDataError
 from replica.message.json_text import Plain, bytes_plain, plain_maker, text_of
-from replica.message.plain_reader import read_plain
-from replica.message.program import Program
+from replica.message.plain_reader import PlainReader, plain_reader
 from replica.message.schema import Value
-from replica.metadata.programs import by_key, programs
+from replica.metadata.programs import by_key
 from replica.metadata.record import MetadataRecord, UnknownRecord
+from replica.metadata.records import RECORDS_BY_NAME
 
 
 def json_text(record: MetadataRecord | UnknownRecord) -> str:
@@ -41,14 +41,15 @@ def from_plain(type_name: str, version: int, data: Mapping[str, Any]) -> Metadat
     Raises UnsupportedDataError for a type or version that this release doesn't know, and
     CorruptDataError for a field that is missing or of another type.
     """
-    program = _programs().get((type_name, version))
-    if program is None:
+    schema = RECORDS_BY_NAME.get(type_name)
+    read = None if schema is None else _plain_readers().get((schema.api_key, version))
+    if schema is None or read is None:
         raise UnsupportedDataError(
             f"{type_name} version {version} is unknown to this release of kraftlake", 0
         )
-    return MetadataRecord(program.schema, version, read_plain(program, data))
+    return MetadataRecord(schema, version, read(data))
 
 
 @cache
-def _programs() -> dict[tuple[str, int], Program]:
-    return {(program.schema.name, program.version): program for program in programs()}
+def _plain_readers() -> dict[tuple[int, int], PlainReader]:
+    return by_key(plain_reader)

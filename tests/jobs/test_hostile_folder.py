@@ -15,6 +15,7 @@ from pathlib import Path
 import pyspark
 import pytest
 
+from replica.import_path import without_current_folder
 from replica.scan.compiled import KERNELS
 from replica.scan.compiler import compile_kernel
 from tests.jobs.directory_commands import READING, REHEARSE
@@ -211,6 +212,15 @@ def test_a_kernel_is_compiled_without_the_folder_s_modules_and_settings(
     monkeypatch.setattr(sys, "path", ["", *sys.path])
     assert compile_kernel(KERNEL) == elsewhere
     assert nothing_ran(hostile)
+
+
+def test_a_zip_that_spark_put_into_a_worker_s_folder_stays_on_the_path(
+    hostile: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(hostile)
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+    monkeypatch.setattr(sys, "path", ["", ".", "./kraftlake-jobs.zip", "/usr/lib"])
+    assert without_current_folder() == [str(hostile / "kraftlake-jobs.zip"), "/usr/lib"]
 
 
 @pytest.mark.slow

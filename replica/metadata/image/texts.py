@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from replica.errors import CorruptDataError
 from replica.format.control import KRaftVersion, voters_from_plain
 from replica.metadata.image.image import KIND_OF, PLACE_OF, Image
 from replica.metadata.image.kind import EntityKind
+from replica.metadata.image.partition import RefusedPartitionError, registered
 from replica.metadata.image.replay import Replay, ReplayedRecord
 from replica.metadata.json_text import from_plain
-from replica.metadata.record import MetadataRecord, new_record
+from replica.metadata.record import MetadataRecord
 from replica.metadata.records import RECORDS_BY_NAME
 
 
@@ -32,17 +33,28 @@ def entity_of(kind_name: str, value_text: str) -> StoredEntity:
     """
     kind = _kind(kind_name)
     record = _record(kind, value_text)
-    replay = Replay()
     if isinstance(record, MetadataRecord) and kind_name == "partition":
-        # A partition is refused without its topic.
-        topic = {"name": "", "topicId": record.fields["topicId"]}
-        replay.apply(0, new_record("TOPIC_RECORD", 0, topic))
+        return _partition(kind, record.fields)
+    replay = Replay()
     replay.apply(0, record)
     entities = getattr(replay.state, kind.table).values
     if len(entities) != 1:
-        raise CorruptDataError(f"the value of a {kind_name} is not one that kraftlake writes")
+        raise _foreign(kind)
     ((key, value),) = entities.items()
     return StoredEntity(kind, key, value)
+
+
+def _partition(kind: EntityKind, fields: Mapping[str, Any]) -> StoredEntity:
+    """A partition, which a replay would refuse without its topic."""
+    try:
+        value = registered(fields)
+    except RefusedPartitionError as error:
+        raise _foreign(kind) from error
+    return StoredEntity(kind, (fields["topicId"], fields["partitionId"]), value)
+
+
+def _foreign(kind: EntityKind) -> CorruptDataError:
+    return CorruptDataError(f"the value of a {kind.name} is not one that kraftlake writes")
 
 
 def image_of(entities: Iterable[tuple[str, str, int | None]]) -> Image:

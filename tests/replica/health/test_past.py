@@ -3,6 +3,7 @@ offset."""
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 from hypothesis import given, settings
@@ -10,7 +11,15 @@ from hypothesis import strategies as st
 
 from replica.health.cluster import Beginning, Cluster
 from replica.health.exposure import Exposure, Failure, exposures
-from replica.health.past import WATCHED, Past, VisibleChange, does_harm, look_back
+from replica.health.past import (
+    WATCHED,
+    Past,
+    PastRange,
+    VisibleChange,
+    does_harm,
+    look_back,
+    look_back_in_range,
+)
 from replica.metadata.image.versions import VersionedReplay
 from replica.metadata.record import new_record
 from replica.model.keys import NO_NODE
@@ -22,8 +31,8 @@ MIN_ISR = "min.insync.replicas"
 MS = 1000
 
 
-def looked_back(records: list[Any], kept: int = 0) -> Past:
-    """kept: the offset at which the steps begin."""
+def steps_of(records: list[Any]) -> list[VisibleChange]:
+    """Oldest first."""
     replay, steps = VersionedReplay(), []
     for offset, record in enumerate(records):
         before = tuple(
@@ -31,9 +40,13 @@ def looked_back(records: list[Any], kept: int = 0) -> Past:
             for write in replay.apply(offset, record)
             if write.kind.table in WATCHED
         )
-        if offset >= kept:
-            steps.append(VisibleChange(offset, offset * MS, before))
-    return look_back(cluster_after(records), reversed(steps))
+        steps.append(VisibleChange(offset, offset * MS, before))
+    return steps
+
+
+def looked_back(records: list[Any], kept: int = 0) -> Past:
+    """kept: the offset at which the steps begin."""
+    return look_back(cluster_after(records), reversed(steps_of(records)[kept:]))
 
 
 def figures(records: list[Any]) -> dict[Failure, Exposure]:
@@ -115,6 +128,25 @@ def test_the_figures_hold_from_the_found_offset_on_and_were_others_before(
         if end:
             expected[failure] = Beginning(end - 1, (end - 1) * MS)
     assert looked_back(records).exposed == expected
+
+
+@settings(deadline=None, max_examples=examples(40))
+@given(logs(), st.data())
+def test_ranges_that_are_read_side_by_side_tell_what_the_whole_tells(
+    records: list[Any], data: st.DataObject
+) -> None:
+    if data.draw(st.booleans()):
+        records = [*records, a_partition(0, (1, 2), addingReplicas=(2,), directories=())]
+    steps, now = steps_of(records), cluster_after(records)
+    cuts = sorted(data.draw(st.sets(st.integers(1, len(records)), max_size=4)) | {0, len(records)})
+    found: PastRange | None = None
+    for low, high in reversed([*pairwise(cuts)]):
+        at_end = now if high == len(records) else cluster_after(records[:high])
+        asked = data.draw(st.sampled_from([None, found and found.waiting]))
+        one = look_back_in_range(now, at_end, reversed(steps[low:high]), asked)
+        found = one if found is None else one.before(found)
+    assert found is not None
+    assert found.past == look_back(now, reversed(steps))
 
 
 def test_steps_are_read_only_until_all_questions_are_answered() -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from replica.errors import CorruptDataError, DataError
 from replica.format.control_records import CONTROL_PROGRAMS
 from replica.message.json_text import plain_maker, text_of
-from replica.message.plain_reader import read_plain
+from replica.message.plain_reader import plain_reader
 from replica.message.program import compile_program
 from replica.message.reader import Notes, record_reader
 from replica.message.schema import RecordSchema, declare
@@ -53,7 +53,7 @@ def test_a_record_comes_back_from_its_bytes_and_from_its_json(program, data):
     assert (notes.odd, notes.unknown) == (False, [])
     plain = plain_maker(program)(fields)
     assert json.loads(text_of(plain)) == plain
-    assert read_plain(program, plain) == fields
+    assert plain_reader(program)(plain) == fields
 
 
 @every_program
