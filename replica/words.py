@@ -11,13 +11,14 @@ def counted(count: int, noun: str) -> str:
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
-def listed(parts: Sequence[str], *, limit: int | None = None) -> str:
-    """A list such as `1`, `1 and 2`, `1, 2 and 3`; above the limit `1, 2 and 5 more`."""
+def listed(parts: Sequence[str], *, limit: int | None = None, last: str = "and") -> str:
+    """A list such as `1`, `1 and 2`, `1, 2 and 3`; above the limit `1, 2 and 5 more`. last: the
+    word before the last part."""
     if limit is not None and len(parts) > limit:
         return f"{', '.join(parts[:limit])} and {len(parts) - limit} more"
     if len(parts) < 2:
         return "".join(parts)
-    return f"{', '.join(parts[:-1])} and {parts[-1]}"
+    return f"{', '.join(parts[:-1])} {last} {parts[-1]}"
 
 
 def named(noun: str, names: Sequence[str], *, limit: int | None = None) -> str:

@@ -13,6 +13,7 @@ import struct
 import tarfile
 import zipfile
 import zlib
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import IO
@@ -27,6 +28,7 @@ from pipelines.capture.private import (
 from replica import path_text
 from replica.format import capture
 from replica.format.damage import Damage, DamageKind
+from replica.format.discovery import DirectoryPath, FilePath, Found
 from replica.format.file_names import FileKind, classify
 from replica.format.listing import size_limit
 
@@ -57,11 +59,30 @@ def is_bundle(path: str) -> bool:
 @dataclass(frozen=True, slots=True)
 class Unpacked:
     """The result of unpacking. files: the number of files. damages: each names its file as
-    <bundle>/<member>."""
+    <bundle>/<member>, or is of the bundle as a whole."""
 
     folder: str
     files: int
     damages: tuple[Damage, ...]
+
+
+def marked(found: Found, damages: Iterable[Damage]) -> Found:
+    """A directory or file that comes from a bundle, marked as cut where files of it may be missing.
+    damages: those of the bundle. All names are the user's."""
+    if isinstance(found, FilePath):
+        return found
+    return replace(found, is_cut=any(_hides(damage, found) for damage in damages))
+
+
+def _hides(damage: Damage, directory: DirectoryPath) -> bool:
+    """Whether a damage of a bundle may have kept files of Kafka from the directory."""
+    name = PurePosixPath(damage.file)
+    is_member = not name.name.endswith(SUFFIXES)
+    if damage.kind is DamageKind.NOT_KAFKA:
+        return False
+    if not is_member:
+        return True
+    return _is_wanted(name.name) and name.is_relative_to(directory.shown_node)
 
 
 def unpack(

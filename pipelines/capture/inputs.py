@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from pipelines.capture import private
-from pipelines.capture.bundle import is_bundle, unpack
+from pipelines.capture.bundle import is_bundle, marked, unpack
 from pipelines.capture.remote import RemoteFile, download, remote_files
 from pipelines.capture.spool import Spool
 from pipelines.object_store import is_uri, shown_uri
@@ -45,7 +45,8 @@ class Input:
             detail = "no metadata directory, segment or snapshot in it"
             damages.append(Damage(0, 0, DamageKind.NOT_KAFKA, detail, self.shown))
             return ()
-        return tuple(replace(one, shown=self._named(one.shown)) for one in found)
+        named = (replace(one, shown=self._named(one.shown)) for one in found)
+        return tuple(marked(one, self.damages) for one in named)
 
     def _named(self, label: str) -> str:
         if not self.is_ours:

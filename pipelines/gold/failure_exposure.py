@@ -38,10 +38,12 @@ _START, _STOP = field("valid_from_offset"), field("valid_to_offset")
 
 
 class StepRange(NamedTuple):
-    """The steps at offsets from first (inclusive) to stop (exclusive)."""
+    """The steps at offsets from first (inclusive) to stop (exclusive). rows: how many rows tell of
+    them; None: not counted."""
 
     first: int
     stop: int
+    rows: int | None = None
 
 
 def health(versions: Versions, looks: Iterable[Row]) -> list[Row]:
@@ -80,7 +82,7 @@ def ranges_of(versions: Versions, steps: StepRange, most: int) -> Iterator[StepR
     """The range divided, newest first; none where it has no step. most: about how many rows of
     steps, of which an offset has some, each range has at most."""
     rows = _data_set(versions)
-    begin, end = steps
+    begin, end, _ = steps
     width = (end - begin) // _BUCKETS + 1
     counts = np.zeros(_BUCKETS + 1, dtype=np.int64)
     for offset in (_START, _STOP):
@@ -91,11 +93,11 @@ def ranges_of(versions: Versions, steps: StepRange, most: int) -> Iterator[StepR
     stop, count = _BUCKETS + 1, 0
     for bucket in reversed(range(_BUCKETS + 1)):
         if count and count + counts[bucket] > most:
-            yield StepRange(begin + (bucket + 1) * width, min(end, begin + stop * width))
+            yield StepRange(begin + (bucket + 1) * width, min(end, begin + stop * width), count)
             stop, count = bucket + 1, 0
         count += int(counts[bucket])
     if count:
-        yield StepRange(begin, min(end, begin + stop * width))
+        yield StepRange(begin, min(end, begin + stop * width), count)
 
 
 def _data_set(versions: Versions) -> Dataset:

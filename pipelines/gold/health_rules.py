@@ -24,7 +24,7 @@ from replica.metadata.image.texts import entity_of, image_of
 
 JUDGED = (
     "topic", "partition", "config", "broker", "controller", "feature",
-    "voters", "kraft_version",
+    "voters", "kraft_version", "zk_migration_state",
 )  # fmt: skip
 """The kinds of entities that the rules and exposures read."""
 SHOWN_SUBJECTS = 100

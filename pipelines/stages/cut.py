@@ -260,6 +260,11 @@ class LookingBack:
     steps: StepRange
     asked: Waiting | None
 
+    @property
+    def records(self) -> int:
+        """How much work it is: a row of a step is about as much as a record."""
+        return self.steps.rows or 1
+
 
 def look_back(unit: LookingBack, pins: Pins) -> UnitResult:
     """Tells a PastRange."""

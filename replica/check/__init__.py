@@ -8,10 +8,12 @@ Every rule is a value in `catalogue`. A module here finds the violations of some
   damaged           rules of catalogue.log about bytes that the readers could not read
   epochs            leader epochs, as LeaderChange records and batches show them; the sizes of
                     batches; epochs that follow each other too fast
+  clock_steps       times of records that go back
   records           each record on its own
   replaying         records that can't be applied, found by the fold of replay_fold;
                     bulk_replaying finds them in large files
-  snapshots         rules of catalogue.snapshots, and the verdict on each snapshot
+  snapshots         rules of catalogue.snapshots, and the verdict on each snapshot;
+                    snapshot_time judges the time in its header
   epoch_checkpoint, indexes, state_files   rules of catalogue.files
   membership, lineage, same_snapshots   rules of catalogue.groups
   directory         calls all of these for one directory, group for several

@@ -28,7 +28,8 @@ def judge_epoch_checkpoint(examined: Examined, runs: Sequence[EpochRun]) -> Iter
     file = examined.file_of(FileKind.LEADER_EPOCH_CHECKPOINT)
     entries = directory.leader_epochs
     if file is None:
-        if runs and examined.lacks(FileKind.LEADER_EPOCH_CHECKPOINT):
+        is_missing = examined.is_complete and examined.lacks(FileKind.LEADER_EPOCH_CHECKPOINT)
+        if runs and is_missing:
             message = f"the log has batches from offset {directory.first_offset} on"
             yield files.EPOCH_CHECKPOINT_MISSING.at("", message)
         return

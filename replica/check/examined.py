@@ -59,6 +59,12 @@ class Examined:
         return is_whole and not self.directory.is_fragment
 
     @property
+    def is_complete(self) -> bool:
+        """Whether a file that is absent here is absent on the node, too: a whole directory was
+        examined, and not one from an archive that breaks off."""
+        return self.is_directory and isinstance(self.found, DirectoryPath) and not self.found.is_cut
+
+    @property
     def replica(self) -> ReplicaId | None:
         """The replica that owns the directory; None without a readable meta.properties."""
         return self.directory.replica

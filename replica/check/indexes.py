@@ -118,8 +118,6 @@ def judge_leftovers(examined: Examined) -> Iterator[Finding]:
             what = "an unfinished snapshot" if part else "about to be deleted"
             message = f"{what}, {file.size_bytes} bytes"
             yield files.LEFTOVER.at(file.path, message, offset=name.base_offset)
-        elif (
-            name.kind in INDEX_KINDS and examined.is_directory and name.base_offset not in segments
-        ):
+        elif name.kind in INDEX_KINDS and examined.is_complete and name.base_offset not in segments:
             message = f"there is no segment {name.base_offset}"
             yield files.INDEX_WITHOUT_SEGMENT.at(file.path, message, offset=name.base_offset)

@@ -13,6 +13,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from replica.check.catalogue.log import NOT_KNOWN
+from replica.check.clock_steps import LEAST_STEP_MS
 from replica.check.directory import DirectoryFacts
 from replica.check.epochs import MAX_BATCH_BYTES
 from replica.check.rule import Finding
@@ -48,7 +49,11 @@ def known_files(
         if file.name.kind in INDEX_KINDS
     }
     doubted_offsets = {by_offset[path] for path in doubted if path in by_offset}
-    ends = {snapshot.id.offset for snapshot in directory.snapshots if snapshot.id is not None}
+    ends = {
+        snapshot.id.offset: snapshot.content.last_contained_log_timestamp
+        for snapshot in directory.snapshots
+        if snapshot.id is not None
+    }
     known: dict[str, KnownFile] = {}
     for segment in directory.segments:
         path = segment.file.path
@@ -58,7 +63,7 @@ def known_files(
     for snapshot in directory.snapshots:
         path = snapshot.file.path
         if path not in doubted and snapshot.state is SnapshotState.COMPLETE and snapshot.is_whole:
-            _keep(known, facts, snapshot, snapshot.scan.batches, (), before.get(path))
+            _keep(known, facts, snapshot, snapshot.scan.batches, {}, before.get(path))
     return known
 
 
@@ -83,7 +88,7 @@ def _keep(
     facts: DirectoryFacts,
     file: SegmentFile | SnapshotFile,
     sound: Sequence[LocatedBatch],
-    ends: Iterable[int],
+    ends: Mapping[int, int | None],
     before: KnownFile | None,
 ) -> None:
     old = before if before is not None and file.scan.sparse_until else None
@@ -94,7 +99,7 @@ def _keep(
     new = sound[len(file.scan.batches) - len(file.scan.new_batches) :]
     end = sound[-1].position + sound[-1].header.size_bytes
     told = dict.fromkeys(_by_header(sound), False)
-    told.update(dict.fromkeys(_by_content(facts, file, sound, set(ends)), True))
+    told.update(dict.fromkeys(_by_content(facts, file, sound, ends), True))
     if len(told) > MAX_LANDMARKS:
         return
     landmarks = tuple(_place(sound[number], is_whole=told[number]) for number in sorted(told))
@@ -116,13 +121,14 @@ def _keep(
 
 def _by_header(sound: Sequence[LocatedBatch]) -> Iterator[int]:
     """The numbers of the batches whose headers the rules compare with those of other batches."""
-    newest, before = (0, -1), None
-    for number, (time, epoch) in enumerate(numbers_of(sound, "max_timestamp", "leader_epoch")):
+    newest, before, last_at = (0, -1), None, -1
+    names = ("base_timestamp", "max_timestamp", "leader_epoch")
+    for number, (first_at, time, epoch) in enumerate(numbers_of(sound, *names)):
         if not number or time > newest[0]:
             newest = time, number
-        if number and epoch != before:
+        if number and (epoch != before or last_at - first_at >= LEAST_STEP_MS):
             yield from (number - 1, number)
-        before = epoch
+        before, last_at = epoch, time
     yield newest[1]
 
 
@@ -130,10 +136,13 @@ def _by_content(
     facts: DirectoryFacts,
     file: SegmentFile | SnapshotFile,
     sound: Sequence[LocatedBatch],
-    ends: set[int],
+    ends: Mapping[int, int | None],
 ) -> Iterator[int]:
     """The numbers of the batches whose records some rule reads, and those of the first and the last
-    batch."""
+    batch.
+
+    ends: the end offset of each snapshot, and LastContainedLogTimestamp (ms) in its header.
+    """
     yield from (0, len(sound) - 1)
     names = ("is_control", "size_bytes")
     yield from places_where(
@@ -143,8 +152,12 @@ def _by_content(
         number = _first_from(sound, position)
         if number < len(sound) and sound[number].position == position:
             yield number
-    for end in ends:
+    for end, told in ends.items():
         number = bisect_left(sound, end, key=lambda batch: batch.header.next_offset)
+        behind = sound[number:]
+        if told is not None and behind and behind[0].header.max_timestamp != told:
+            later = places_where(behind, ("max_timestamp",), lambda at, told=told: at == told)
+            yield from (number + place for place in later)
         while number < len(sound) and sound[number].header.base_offset <= end:
             yield number
             number += 1

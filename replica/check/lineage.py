@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from replica.check.catalogue import groups
 from replica.check.examined import Examined
-from replica.check.known_quorum import ComparedLogs
+from replica.check.known_quorum import ComparedLogs, known_quorum_of
 from replica.check.rule import Finding
 from replica.history.commitment import (
     Commitment,
@@ -17,6 +17,7 @@ from replica.history.commitment import (
     losses,
 )
 from replica.history.divergence import Divergence, Relation, diverge
+from replica.history.known_quorum import VoterDoubt
 from replica.history.log import OffsetRange
 from replica.model.keys import ReplicaKey
 
@@ -57,6 +58,7 @@ def _judge_cluster(logs: ComparedLogs) -> Iterator[Finding]:
         )
         yield groups.GROUP_TOO_LARGE.at(first.shown, message)
     compared, commitment = logs.group, logs.commitment
+    yield from _stale_voters(logs)
     log_of = {log.key: log for log in compared.logs}
     partings: dict[LogParting, list[int]] = {}
     conflicts: dict[tuple[ReplicaKey, int], list[int]] = {}
@@ -78,6 +80,17 @@ def _judge_cluster(logs: ComparedLogs) -> Iterator[Finding]:
         for found in judge_parting(parting, others):
             yield replace(found, file=path, position=position)
     yield from _contested(compared, commitment, by_key)
+
+
+def _stale_voters(logs: ComparedLogs) -> Iterator[Finding]:
+    for voter in known_quorum_of(logs).in_doubt(VoterDoubt.STALE):
+        message = (
+            f"voter {voter.key.node_id} led or voted in epoch {voter.attested_epoch}; its "
+            f"directory is of epoch {voter.known_epoch}"
+        )
+        for examined, log in logs.members:
+            if voter.key.matches(log.key):
+                yield groups.STALE_VOTER.at(examined.shown, message, epoch=voter.known_epoch)
 
 
 def _parting(

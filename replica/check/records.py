@@ -13,7 +13,7 @@ from itertools import chain
 
 from replica.check.catalogue import log
 from replica.check.examined import Examined
-from replica.check.rule import Finding
+from replica.check.rule import Finding, Rule
 from replica.errors import DataError
 from replica.format.compression import Inflation
 from replica.format.content import FileContent
@@ -25,7 +25,7 @@ from replica.format.snapshot import SnapshotState
 from replica.format.walk import LocatedBatch
 from replica.metadata.codec import decode
 from replica.metadata.record import UnknownRecord
-from replica.metadata.records import NEWEST_KAFKA, RECORDS_BY_KEY
+from replica.metadata.records import FIRST_VENDOR_KEY, NEWEST_KAFKA, RECORDS_BY_KEY
 from replica.scan.segments import is_large, odd_records
 
 BEGIN, END, ABORT = (f"{word}_TRANSACTION_RECORD" for word in ("BEGIN", "END", "ABORT"))
@@ -67,12 +67,11 @@ class NotedRecords:
 class _Unknown:
     """A record of a type, or of a version of a known type, that this release doesn't know.
 
-    shown: the type and the version in words. is_known_type: whether the type is known, and only its
-    version is not.
+    shown: the type and the version in words. rule: the rule that says what is unknown.
     """
 
     shown: str
-    is_known_type: bool
+    rule: Rule
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +116,7 @@ def _judge_unknown(stand_out: Sequence[_Seen]) -> Iterator[Finding]:
         more = f", as are {len(others)} more up to offset {others[-1].offset}" if others else ""
         is_log = isinstance(first.file, SegmentFile)
         state = f"the state above offset {first.offset}" if is_log else "this snapshot's state"
-        rule = log.UNKNOWN_RECORD_VERSION if unknown.is_known_type else log.UNKNOWN_RECORD_TYPE
-        yield rule.at(
+        yield unknown.rule.at(
             first.file.file.path,
             f"the record at offset {first.offset} is of {unknown.shown}{more}: {state} is not "
             f"known to this release, which reads up to Kafka {NEWEST_KAFKA}",
@@ -211,19 +209,22 @@ def _judge(
             control = decode_control(record.key, record.value)
             if not isinstance(control, UnknownControl):
                 return None
-            name, version, known = type_name(control), control.version, control.version >= 0
+            name, version = type_name(control), control.version
+            rule = log.UNKNOWN_RECORD_VERSION if version >= 0 else log.UNKNOWN_RECORD_TYPE
         else:
             message = decode(record.value or b"")
             if not isinstance(message, UnknownRecord):
                 marker = message.schema.name
                 return marker if marker in (BEGIN, END, ABORT) else None
             name, version = message.type, message.version
-            known = message.api_key in RECORDS_BY_KEY
-            if not known:
+            rule = log.UNKNOWN_RECORD_VERSION
+            if message.api_key not in RECORDS_BY_KEY:
                 name = f"api key {message.api_key}"
+                is_vendors = message.api_key >= FIRST_VENDOR_KEY
+                rule = log.VENDOR_RECORD_TYPE if is_vendors else log.UNKNOWN_RECORD_TYPE
     except DataError as error:
         return _undecodable(file, batch, record.offset, error)
-    return _Unknown(f"{name} version {version}" if version >= 0 else name, known)
+    return _Unknown(f"{name} version {version}" if version >= 0 else name, rule)
 
 
 def _undecodable(

@@ -13,6 +13,7 @@ from replica.check.examined import Examined
 from replica.check.records import Transaction
 from replica.check.replaying import snapshot_image
 from replica.check.rule import Finding
+from replica.check.snapshot_time import judge_snapshot_time
 from replica.format.directory import SnapshotFile
 from replica.format.segment import chosen
 from replica.format.snapshot import SnapshotState
@@ -196,17 +197,7 @@ def _judge_place(
         if transaction.holds(end):
             message = f"it ends at offset {end}, inside the transaction of {_span(transaction)}"
             yield snapshots.SNAPSHOT_INSIDE_TRANSACTION.at(path, message, **place)
-    told = snapshot.content.last_contained_log_timestamp
-    written = [record.timestamp for _, record in examined.records(end - 1, end)]
-    if told is None or not written or told == written[0]:
-        return
-    if any(transaction.first == end for transaction in transactions):
-        # Where a transaction begins behind the snapshot, Kafka takes the time of the batch that
-        # begins it (MetadataBatchLoader.loadBatch). This time is right too.
-        written += [record.timestamp for _, record in examined.records(end, end + 1)]
-    if told not in written:
-        message = f"{told} in the header; the record at offset {end - 1} was appended {written[0]}"
-        yield snapshots.SNAPSHOT_TIMESTAMP.at(path, message, position=0, **place)
+    yield from judge_snapshot_time(examined, snapshot, snapshot_id)
 
 
 def _newest_holder(examined: Examined, offset: int) -> LocatedBatch | None:
@@ -359,7 +350,7 @@ def judge_log_start(examined: Examined) -> Iterator[Finding]:
     """The finding about a log that starts above 0 where no usable snapshot ends (KIP-630)."""
     directory = examined.directory
     start = max(directory.log_start_offset, directory.first_offset or 0)
-    if not examined.is_directory or not directory.segments or start == 0:
+    if not examined.is_complete or not directory.segments or start == 0:
         return
     if directory.has_moved:
         return  # the snapshot may have been deleted while the directory was read

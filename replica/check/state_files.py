@@ -56,7 +56,11 @@ def judge_state_files(examined: Examined, known: Known) -> Iterator[Finding]:
         yield from _judge_topic_id(examined)
     if directory.quorum_state is not None:
         yield from _judge_quorum_state(examined, directory.quorum_state, known)
-    elif known.last_epoch is not None and examined.lacks(FileKind.QUORUM_STATE):
+    elif (
+        known.last_epoch is not None
+        and examined.is_complete
+        and examined.lacks(FileKind.QUORUM_STATE)
+    ):
         message = f"the log is in epoch {known.last_epoch}"
         yield files.QUORUM_STATE_MISSING.at("", message, epoch=known.last_epoch)
     yield from _judge_own_voter(examined, known)
@@ -64,7 +68,7 @@ def judge_state_files(examined: Examined, known: Known) -> Iterator[Finding]:
 
 def _judge_meta(examined: Examined) -> Iterator[Finding]:
     meta = examined.directory.meta
-    if examined.lacks(FileKind.META_PROPERTIES):
+    if examined.is_complete and examined.lacks(FileKind.META_PROPERTIES):
         yield files.META_PROPERTIES_MISSING.at("", "no meta.properties")
     elif meta is not None and meta.replica is None:
         absent = "cluster.id" if meta.cluster_id is None else "node.id"

@@ -36,7 +36,6 @@ LOOKS = 3
 
 _T = TypeVar("_T")
 
-
 Resume = Callable[[str, str, FileName], Resumed | None]
 """(path relative to the node's log directory, path to open, name) -> a known segment or snapshot;
 None where the file must be read whole. It is a port, and raises what ReadFile raises."""
@@ -155,10 +154,8 @@ class MetadataDirectory:
     def first_offset(self) -> int | None:
         """The base offset of the first batch, which may lie below the log start; None where there
         is no batch."""
-        for file in self.segments:
-            if file.scan.batches:
-                return file.scan.batches[0].header.base_offset
-        return None
+        held = (each.scan.batches for each in self.segments)
+        return next((batches[0].header.base_offset for batches in held if batches), None)
 
     @property
     def log_end_offset(self) -> int:
@@ -252,8 +249,7 @@ class _Reading:
         A file may be gone when it is opened. A node may truncate the log or move its start; it then
         writes leader-epoch-checkpoint, so that file is read before and after the log.
         """
-        before, after = self._epochs_now(), None
-        vanished = False
+        before, after, vanished = self._epochs_now(), None, False
         for relative, absolute in listing(self.path, self.parent):
             try:
                 name = classify(os.path.basename(relative))
@@ -331,7 +327,12 @@ class _Reading:
                 self.indexes.append(IndexFile(file, content))
         else:
             kind = file.name.kind
-            self.singles[kind] = self._decoded(file, data, STATE_DECODERS[kind])
+            # Kafka makes leader-epoch-checkpoint with 0 bytes, and writes it with the first epoch.
+            is_of_empty_log = self.parent and all(each.scan.is_empty for each in self.segments)
+            if not data and kind is FileKind.LEADER_EPOCH_CHECKPOINT and is_of_empty_log:
+                self.singles[kind] = ()
+            else:
+                self.singles[kind] = self._decoded(file, data, STATE_DECODERS[kind])
 
     def _found(self, relative: str, name: FileName, read: Source) -> FoundFile:
         if self.hashed and name.kind is FileKind.SEGMENT:
@@ -383,16 +384,15 @@ class _Reading:
             )
         # A .part file is being written, so a cut end is no damage.
         unfinished = {DamageKind.TORN_TAIL} if snapshot.state is SnapshotState.PART else set()
-        told = (damage for damage in found.damages if damage.kind not in unfinished)
+        told = (each for each in found.damages if each.kind not in unfinished)
         self.damages.extend(damage.in_file(file.path) for damage in told)
         self.snapshots.append(snapshot)
 
     def _check_joints(self, segments: tuple[SegmentFile, ...]) -> None:
         """Record a damage where a segment doesn't start where the one before it ends, unless the
         directory changed while it was read."""
-        if any(damage.kind is DamageKind.CHANGED for damage in self.damages):
-            return
-        for before, after in pairwise(segments):
+        changed = any(damage.kind is DamageKind.CHANGED for damage in self.damages)
+        for before, after in pairwise(() if changed else segments):
             end, start = before.end_offset, after.base_offset
             if start != end:
                 kind = DamageKind.OFFSET_GAP if start > end else DamageKind.OFFSET_MISMATCH

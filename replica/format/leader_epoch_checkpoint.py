@@ -4,6 +4,8 @@
 2              number of entries
 3 0            epoch, start offset
 5 378
+
+A new log has this file with 0 bytes until its first epoch begins.
 """
 
 from __future__ import annotations

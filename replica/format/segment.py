@@ -101,6 +101,11 @@ class SegmentScan:
         return 0 < batch.position < self.sparse_until
 
     @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing but zeros, as in a new segment."""
+        return not self.batches and not self.damages
+
+    @property
     def next_offset(self) -> int | None:
         """The offset after the last batch; None where there is no batch."""
         return self.batches[-1].header.next_offset if self.batches else None

@@ -4,6 +4,7 @@
 
 cluster         Cluster, the state that the rules look at
 quorum          controllers and voters; features: supported levels, and nodes that block a level
+migration       the migration from ZooKeeper
 brokers         fenced and unregistered brokers, and their log directories
 partitions      leaders and in-sync replicas; placement: preferred leaders and racks
 reassignments   running reassignments; configs: those of topics and brokers that don't exist

@@ -9,13 +9,7 @@ from functools import partial
 
 from replica.check.catalogue import health
 from replica.check.rule import Finding, Subject
-from replica.health.cluster import Cluster
-from replica.model.keys import ZERO_UUID
-
-UNASSIGNED_DIRECTORY = "AAAAAAAAAAAAAAAAAAAAAQ"
-"""DirectoryId.UNASSIGNED: the broker has not yet named the replica's directory (KIP-858)."""
-LOST_DIRECTORY = "AAAAAAAAAAAAAAAAAAAAAg"
-"""DirectoryId.LOST: the replica's directory is offline, and its id isn't known."""
+from replica.health.cluster import LOST_DIRECTORY, UNASSIGNED_DIRECTORY, Cluster
 
 
 def judge_brokers(cluster: Cluster) -> Iterator[Finding]:
@@ -45,26 +39,18 @@ def _absent(cluster: Cluster, held: Counter[int]) -> Iterator[Finding]:
 
 
 def _in_directories(cluster: Cluster) -> Iterator[Finding]:
-    """Replicas of registered brokers whose directory is lost, offline or not yet named. Before
-    Kafka 3.7 brokers and partitions name no directories; these are left out."""
-    online = {
-        broker_id: frozenset(fields["logDirs"])
-        for broker_id, fields in cluster.values("brokers").items()
-        if fields["logDirs"]
-    }
+    """Replicas of registered brokers whose directory is lost, offline or not yet named."""
     offsets = cluster.offsets("partitions")
     lost, unassigned = [], []
     for key, partition in cluster.partitions.items():
         for broker_id, directory in zip(partition.replicas, partition.directories, strict=True):
-            known = online.get(broker_id)
-            if directory == ZERO_UUID or known is None or directory in known:
-                continue
             told = partial(Subject, cluster.name_of(key), offset=offsets[key])
-            if directory == UNASSIGNED_DIRECTORY:
+            is_known = broker_id in cluster.online_directories
+            if directory == UNASSIGNED_DIRECTORY and is_known:
                 unassigned.append(told(f"on broker {broker_id}"))
-            elif directory == LOST_DIRECTORY:
+            elif cluster.offline_directory(partition, broker_id) == LOST_DIRECTORY:
                 lost.append(told(f"on broker {broker_id}, in a directory that was lost"))
-            else:
+            elif cluster.offline_directory(partition, broker_id) is not None:
                 lost.append(told(f"on broker {broker_id}, in directory {directory}, not online"))
     for rule, found in ((health.LOST_DIRECTORY, lost), (health.UNASSIGNED_DIRECTORY, unassigned)):
         yield from cluster.about(rule, f"{len(found)} replica{'s' * (len(found) > 1)}", found)

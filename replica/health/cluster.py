@@ -14,6 +14,7 @@ from replica.metadata.image.partition import Partition
 from replica.metadata.image.settings import METADATA_VERSION
 from replica.metadata.image.state import TOPIC_RESOURCE
 from replica.model.control import KRAFT_VERSION
+from replica.model.keys import ZERO_UUID
 from replica.model.voters import Voter
 
 BROKER_RESOURCE = 4
@@ -22,6 +23,11 @@ MIN_ISR = "min.insync.replicas"
 SHOWN_LIST = 5
 _BAD_DISKS = (VoterDoubt.STALE, VoterDoubt.NO_QUORUM_STATE, VoterDoubt.UNREADABLE)
 _INT32_MAX = 2**31 - 1
+
+UNASSIGNED_DIRECTORY = "AAAAAAAAAAAAAAAAAAAAAQ"
+"""DirectoryId.UNASSIGNED: the broker has not yet named the replica's directory (KIP-858)."""
+LOST_DIRECTORY = "AAAAAAAAAAAAAAAAAAAAAg"
+"""DirectoryId.LOST: the replica's directory is offline, and its id isn't known."""
 
 PartitionKey: TypeAlias = tuple[str, int]
 
@@ -46,7 +52,10 @@ class Cluster:
     reassignments, as far as the log shows them. now: the time of the log's last batch, in ms since
     1970 (UTC); None without a log. quorum: what the cluster's directories prove about its quorum
     and its log; None where the state comes from no directories, but from a lake or a running
-    quorum, which give committed records only.
+    quorum, which give committed records only. unproven_from: the offset of the first
+    record of the state, no-ops aside, that isn't proven to be committed. uncommitted_from: that of
+    the first one that no majority of the voters holds, so that it was not committed when the
+    directories were read. Both are None where there is no such record.
     """
 
     image: Image
@@ -60,6 +69,8 @@ class Cluster:
     starts: Mapping[PartitionKey, Beginning] = field(default_factory=dict)
     now: int | None = None
     quorum: KnownQuorum | None = None
+    unproven_from: int | None = None
+    uncommitted_from: int | None = None
 
     def values(self, table: str) -> Mapping[Any, Any]:
         """The entities of one of the image's tables."""
@@ -98,24 +109,62 @@ class Cluster:
         return frozenset(broker_id for broker_id, fields in brokers if is_live(fields))
 
     @cached_property
-    def voters_down(self) -> Mapping[int, str]:
-        """The voters whose node doesn't run, or is about to stop, by the log: a broker with the
-        voter's id, which is the same process (process.roles=broker,controller), is "fenced" or
-        "shutting down". A node that is a controller only sends no heartbeats, so nothing is known
-        of it."""
-        brokers = self.values("brokers")
+    def online_directories(self) -> Mapping[int, frozenset[str]]:
+        """The log directories that each registered broker has online. Before Kafka 3.7 brokers name
+        none; these are left out."""
         return {
-            voter: "fenced" if brokers[voter]["fenced"] else "shutting down"
-            for voter in sorted(self.voters)
-            if voter in brokers and voter not in self.live_brokers
+            broker_id: frozenset(fields["logDirs"])
+            for broker_id, fields in self.values("brokers").items()
+            if fields["logDirs"]
         }
 
+    def offline_directory(self, partition: Partition, broker_id: int) -> str | None:
+        """The id of the broker's log directory that has the partition's replica, if that directory
+        isn't online: LOST_DIRECTORY where the id isn't known. None where it is online, where the
+        broker hasn't named one yet, or where it holds no replica."""
+        online = self.online_directories.get(broker_id)
+        if online is None or broker_id not in partition.replicas:
+            return None
+        directory = partition.directories[partition.replicas.index(broker_id)]
+        is_named = directory not in (ZERO_UUID, UNASSIGNED_DIRECTORY)
+        return directory if is_named and directory not in online else None
+
+    def can_lead(self, partition: Partition, broker_id: int) -> bool:
+        """Whether the broker is live, and has the directory of its replica online (Kafka:
+        isAcceptableLeader)."""
+        is_live = broker_id in self.live_brokers
+        return is_live and self.offline_directory(partition, broker_id) is None
+
     @cached_property
+    def fenced_brokers(self) -> frozenset[int]:
+        """The registered brokers that aren't live: fenced, or shutting down."""
+        return frozenset(self.values("brokers")) - self.live_brokers
+
+    @property
+    def voters_down(self) -> frozenset[int]:
+        """The voters whose node is down, or about to be, by the log: it is a broker too
+        (process.roles=broker,controller), and this is fenced or shutting down. Of a node that is a
+        controller only the log shows nothing."""
+        return self.voters & self.fenced_brokers
+
+    @cached_property
+    def unreliable_voters(self) -> frozenset[int]:
+        """The voters whose disks are at hand and may not be counted for a majority."""
+        if self.quorum is None:
+            return frozenset()
+        return frozenset(voter.key.node_id for voter in self.quorum.in_doubt(*_BAD_DISKS))
+
+    @property
     def voters_up(self) -> frozenset[int]:
-        """The voters of which nothing shows that they are down, and whose disks may be relied on
-        as far as they are at hand. That they run is known of none."""
-        stale = () if self.quorum is None else self.quorum.in_doubt(*_BAD_DISKS)
-        return self.voters - set(self.voters_down) - {voter.key.node_id for voter in stale}
+        """The voters that may be counted for a majority. That they run is known of none."""
+        return self.voters - self.voters_down - self.unreliable_voters
+
+    def holders_of(self, offset: int) -> str:
+        """The voters that hold a record of the newest log, as text: `1 of 5 voters (3)`."""
+        voters = () if self.quorum is None else self.quorum.voters
+        held = [one.key.node_id for one in voters if one.holds(offset)]
+        who = f" ({', '.join(map(str, held))})" if held else ""
+        return f"{len(held)} of {len(voters)} voters{who}"
 
     def about(self, rule: Rule, message: str, subjects: Collection[Subject]) -> Iterator[Finding]:
         """The rule's finding about these subjects; none where there are none."""

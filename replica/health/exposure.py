@@ -112,8 +112,9 @@ class Failure(NamedTuple):
 
 
 class Exposure(NamedTuple):
-    """The harm that a failure does. voters_left: the number of voters that are left; None where the
-    voters aren't known. has_majority: whether these may elect a leader."""
+    """The harm that a failure does. voters_left: the number of voters that are left, without those
+    that are down now by the log, or whose disks may not be counted; None where the voters aren't
+    known. has_majority: whether these may elect a leader."""
 
     failure: Failure
     harm: Harm
@@ -152,12 +153,15 @@ class HarmTally:
 @dataclass
 class Standing:
     """The exposures of a cluster at one time. live: the live brokers. rack_of: the racks of those
-    live brokers that have one. voters: see Cluster."""
+    live brokers that have one. voters, fenced, unreliable: see voters, fenced_brokers and
+    unreliable_voters of Cluster."""
 
     tally: HarmTally
     live: frozenset[int]
     rack_of: Mapping[int, str]
     voters: frozenset[int]
+    fenced: frozenset[int]
+    unreliable: frozenset[int]
 
     @staticmethod
     def of(cluster: Cluster, *, with_pairs: bool | None = None) -> Standing:
@@ -167,7 +171,14 @@ class Standing:
         racks = {one: rack for one, rack in racks_of(cluster).items() if one in live}
         if with_pairs is None:
             with_pairs = not has_too_many_pairs(cluster)
-        standing = Standing(HarmTally(with_pairs=with_pairs), live, racks, cluster.voters)
+        standing = Standing(
+            HarmTally(with_pairs=with_pairs),
+            live,
+            racks,
+            cluster.voters,
+            cluster.fenced_brokers,
+            cluster.unreliable_voters,
+        )
         kinds: Counter[LiveReplicas] = Counter()
         for alike, count in alike_partitions(cluster).items():
             kinds[alike.kind(live)] += count
@@ -186,7 +197,12 @@ class Standing:
         yield from (Failure(BROKER, (str(one),)) for one in live)
         if self.tally.with_pairs:
             yield from (Failure(PAIR, (str(a), str(b))) for a, b in combinations(live, 2))
-        yield from (Failure(VOTER, (str(one),)) for one in sorted(self.voters))
+        yield from (Failure(VOTER, (str(one),)) for one in sorted(self.voters_up))
+
+    @property
+    def voters_up(self) -> frozenset[int]:
+        """See Cluster.voters_up."""
+        return self.voters - self.fenced - self.unreliable
 
     def exposure(self, failure: Failure) -> Exposure | None:
         """The exposure to a failure; None where it can't happen now, for example because the broker
@@ -200,7 +216,7 @@ class Standing:
             return self._exposure(failure, self.tally.total(failure), nodes)
         nodes = [int(one) for one in gone]
         if kind == VOTER:
-            if nodes[0] not in self.voters:
+            if nodes[0] not in self.voters_up:
                 return None
         elif not self.live.issuperset(nodes):
             return None
@@ -212,7 +228,7 @@ class Standing:
         harm = _counts_in(total)
         if not self.voters:
             return Exposure(failure, harm)
-        left = len(self.voters - frozenset(nodes))
+        left = len(self.voters_up - frozenset(nodes))
         return Exposure(failure, harm, left, left >= majority(len(self.voters)))
 
 

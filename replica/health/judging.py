@@ -10,13 +10,14 @@ from replica.health.brokers import judge_brokers
 from replica.health.cluster import Cluster
 from replica.health.configs import judge_configs
 from replica.health.features import judge_features
+from replica.health.migration import judge_migration
 from replica.health.partitions import judge_partitions
 from replica.health.placement import judge_placement
 from replica.health.quorum import judge_quorum
 from replica.health.reassignments import judge_reassignments
 
 _JUDGES: tuple[Callable[[Cluster], Iterator[Finding]], ...] = (
-    judge_quorum, judge_features, judge_brokers, judge_partitions,
+    judge_quorum, judge_migration, judge_features, judge_brokers, judge_partitions,
     judge_placement, judge_reassignments, judge_configs,
 )  # fmt: skip
 
@@ -27,4 +28,11 @@ def judge_health(cluster: Cluster) -> list[Finding]:
     if not cluster.is_whole:
         message = f"health is that of offset {cluster.end_offset}; the log goes on"
         found.append(health.STATE_NOT_WHOLE.at(cluster.file, message))
+    if cluster.uncommitted_from is not None:
+        found.append(_uncommitted(cluster, cluster.uncommitted_from))
     return sorted(found, key=by_severity)
+
+
+def _uncommitted(cluster: Cluster, start: int) -> Finding:
+    message = f"offsets {start} to {cluster.end_offset - 1} are on {cluster.holders_of(start)}"
+    return health.STATE_NOT_COMMITTED.at(cluster.file, message, offset=start)

@@ -28,9 +28,11 @@ _PARTITION_RECORDS = ("PARTITION_RECORD", "PARTITION_CHANGE_RECORD")
 def cluster_of(told: ClusterState, broker_defaults: Mapping[str, str]) -> Cluster | None:
     """The cluster for the rules of health; None where no state is known. broker_defaults: see
     Cluster."""
-    state = told.state
+    state, quorum = told.state, told.quorum
     if state is None:
         return None
+    end = state.end.offset
+    proven, possible = (end, end) if quorum is None else (quorum.proven_end, quorum.possible_end)
     return Cluster(
         state.image,
         told.cluster_id,
@@ -42,8 +44,26 @@ def cluster_of(told: ClusterState, broker_defaults: Mapping[str, str]) -> Cluste
         broker_defaults=broker_defaults,
         starts=_starts(told.examined, state.image, state.end.offset),
         now=told.last_timestamp,
-        quorum=told.quorum,
+        quorum=quorum,
+        unproven_from=first_change(told.examined, proven, end),
+        uncommitted_from=first_change(told.examined, possible, end),
     )
+
+
+def first_change(examined: Examined, start: int, end: int) -> int | None:
+    """The offset of the first record from `start` (inclusive) to `end` (exclusive) that changes
+    the state; None where there is none. NoOpRecords, of which an idle controller appends two a
+    second, and control records change nothing."""
+    for batch, record in examined.records(start, end) if start < end else ():
+        if batch.header.is_control:
+            continue
+        try:
+            message = decode(record.value or b"")
+        except DataError:  # the rule undecodable-record reports it
+            return record.offset
+        if not isinstance(message, MetadataRecord) or message.type != "NO_OP_RECORD":
+            return record.offset
+    return None
 
 
 def steps_of(examined: Examined, end_offset: int) -> list[VisibleChange]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from replica.check.catalogue import health
 from replica.check.rule import Finding, Rule
@@ -12,7 +12,8 @@ from replica.model.keys import NO_NODE
 
 _RULES = (
     health.WITHOUT_LEADER, health.NO_ELIGIBLE_LEADER, health.BELOW_MIN_ISR, health.MIN_ISR_UNKNOWN,
-    health.SINGLE_ISR, health.UNDER_REPLICATED, health.ELIGIBLE_REPLICAS,
+    health.UNCLEAN_LEADER, health.UNCLEAN_ONLY_REPLICA, health.SINGLE_ISR, health.UNDER_REPLICATED,
+    health.ELIGIBLE_REPLICAS,
 )  # fmt: skip
 
 
@@ -28,9 +29,11 @@ def judge_partitions(cluster: Cluster) -> Iterator[Finding]:
 
 
 def _is_plain(partition: Partition) -> bool:
-    """Whether the partition is as most are: with a leader, all replicas in sync, and no ELR."""
+    """Whether the partition is as most are: with a leader that was elected cleanly, all replicas in
+    sync, and no ELR."""
     return (
         partition.leader != NO_NODE
+        and not partition.leader_recovery_state
         and len(partition.isr) >= len(partition.replicas)
         and not partition.elr
     )
@@ -52,12 +55,26 @@ def _judge(cluster: Cluster, key: PartitionKey, partition: Partition) -> Iterato
             yield health.UNDER_REPLICATED, f"{in_sync} of {listed(replicas)}"
     elif isr or elr:
         eligible = f", eligible {listed(elr)}" if elr else ""
-        back = listed(one for one in (*isr, *elr) if one in cluster.live_brokers)
-        told = f"replicas {listed(replicas)}, {in_sync}{eligible}; live of these {back}"
-        yield health.WITHOUT_LEADER, told
+        told = f"replicas {listed(replicas)}, {in_sync}{eligible}"
+        yield health.WITHOUT_LEADER, told + _who_is_back(cluster, partition, (*isr, *elr))
     else:
-        last = listed(partition.last_known_elr)
-        told = f"replicas {listed(replicas)}, last known eligible {last}"
+        last = partition.last_known_elr
+        told = f"replicas {listed(replicas)}, last known eligible {listed(last)}"
+        if last:
+            told += _who_is_back(cluster, partition, last)
         yield health.NO_ELIGIBLE_LEADER, told
+    if partition.leader_recovery_state and partition.leader != NO_NODE:
+        is_alone = len(replicas) == 1
+        rule = health.UNCLEAN_ONLY_REPLICA if is_alone else health.UNCLEAN_LEADER
+        yield rule, f"led by {partition.leader} of {listed(replicas)}"
     if elr:
         yield health.ELIGIBLE_REPLICAS, f"eligible {listed(elr)}"
+
+
+def _who_is_back(cluster: Cluster, partition: Partition, ids: Sequence[int]) -> str:
+    """Which of these replicas are live, and which of them have lost their directory all the
+    same."""
+    live = [one for one in ids if one in cluster.live_brokers]
+    lost = [one for one in live if not cluster.can_lead(partition, one)]
+    told = f"; live of these {listed(live)}"
+    return told + (f", without their log directory {listed(lost)}" if lost else "")

@@ -176,9 +176,9 @@ class _Exposed:
     def take_back(self, step: VisibleChange) -> None:
         tally = self._standing.tally
         tally.touched.clear()
-        now, had = tally.total(), (self._standing.live, self._standing.voters)
+        now, had = tally.total(), (self._standing.live, self._standing.voters_up)
         self._past.take_back(step)
-        has = self._standing.live, self._standing.voters
+        has = self._standing.live, self._standing.voters_up
         if tally.total() != now or had != has or self._past.racks_changed:
             suspects = self.waiting.copy()
         else:
@@ -240,15 +240,19 @@ class _State:
     def _take_back_brokers(self, before: Mapping[int, Any]) -> None:
         standing = self._standing
         _put_all(self._brokers, before)
-        live, rack_of = set(standing.live), dict(standing.rack_of)
+        live, rack_of, fenced = set(standing.live), dict(standing.rack_of), set(standing.fenced)
         for one in before:
             fields = self._brokers.get(one)
             live.discard(one)
+            fenced.discard(one)
             rack_of.pop(one, None)
+            if fields and not is_live(fields):
+                fenced.add(one)
             if fields and is_live(fields):
                 live.add(one)
                 if fields["rack"]:
                     rack_of[one] = fields["rack"]
+        standing.fenced = frozenset(fenced)
         self.racks_changed = rack_of != standing.rack_of
         if live == standing.live and not self.racks_changed:
             return

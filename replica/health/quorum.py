@@ -25,6 +25,7 @@ def judge_quorum(cluster: Cluster) -> Iterator[Finding]:
     yield from _without_vote(cluster)
     yield from _not_registered(cluster)
     yield from _other_endpoints(cluster)
+    yield from _down(cluster)
     yield from _numbers(cluster)
 
 
@@ -93,6 +94,15 @@ def _differences(voter: Voter, registration: Mapping[str, Any]) -> Iterator[str]
                 f"{endpoint.name} at {endpoint.host}:{endpoint.port} in the voter set, "
                 f"{other[0]}:{other[1]} in its registration"
             )
+
+
+def _down(cluster: Cluster) -> Iterator[Finding]:
+    offsets, count = cluster.offsets("brokers"), len(cluster.voters)
+    down = sorted(cluster.voters_down)
+    subjects = [Subject(f"voter {one}", f"broker {one} is fenced", offsets[one]) for one in down]
+    left = count - len(down)
+    message = f"{len(down)} of {count} voters: {left} are left, {majority(count)} are needed"
+    yield from cluster.about(health.VOTER_ON_FENCED_BROKER, message, subjects)
 
 
 def _numbers(cluster: Cluster) -> Iterator[Finding]:

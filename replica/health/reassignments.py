@@ -22,11 +22,14 @@ def judge_reassignments(cluster: Cluster) -> Iterator[Finding]:
     offsets = cluster.offsets("partitions")
     for key in sorted(reassigned(cluster.image), key=cluster.name_of):
         partition, start = cluster.partitions[key], cluster.starts.get(key)
-        absent = sorted(set(partition.adding_replicas) - cluster.live_brokers)
+        adding = set(partition.adding_replicas)
+        absent = sorted(adding - cluster.live_brokers)
+        lost = sorted(one for one in adding if cluster.offline_directory(partition, one))
         age = _age(cluster, start)
-        told = _told(partition, age, absent)
+        told = _told(partition, age, absent, lost)
         subject = Subject(cluster.name_of(key), told, start.offset if start else offsets[key])
-        (stuck if absent or (age is not None and age > LONG_MS) else running).append(subject)
+        is_stuck = absent or lost or (age is not None and age > LONG_MS)
+        (stuck if is_stuck else running).append(subject)
     for rule, found in (
         (health.REASSIGNMENT_STUCK, stuck),
         (health.REASSIGNMENT_RUNNING, running),
@@ -78,7 +81,9 @@ def _age(cluster: Cluster, start: Beginning | None) -> int | None:
     return max(cluster.now - start.at, 0)
 
 
-def _told(partition: Partition, age: int | None, absent: Collection[int]) -> str:
+def _told(
+    partition: Partition, age: int | None, absent: Collection[int], lost: Collection[int]
+) -> str:
     parts = []
     if partition.adding_replicas:
         parts.append(f"adds {listed(partition.adding_replicas)}")
@@ -86,6 +91,8 @@ def _told(partition: Partition, age: int | None, absent: Collection[int]) -> str
         parts.append(f"removes {listed(partition.removing_replicas)}")
     if absent:
         parts.append(f"{listed(absent)} not live")
+    if lost:
+        parts.append(f"log directory of {listed(lost)} not online")
     parts.append("began before this log" if age is None else f"for {_duration(age // 1000)}")
     return ", ".join(parts)
 

@@ -44,15 +44,22 @@ class KnownVoter:
     known_epoch: the newest epoch that its own files show; None without files or quorum-state.
     attested_epoch: the newest epoch in which other files show that it led or voted; None where
     none does.
+    held_end: the end (exclusive) of the entries of the newest log that its log has; None where its
+    disk can't tell what it held.
     """
 
     key: ReplicaKey
     doubt: VoterDoubt | None
     known_epoch: int | None = None
     attested_epoch: int | None = None
+    held_end: int | None = None
+
+    def holds(self, offset: int) -> bool:
+        """Whether it is known to hold this entry of the newest log."""
+        return self.held_end is not None and offset < self.held_end
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, order=True)
 class LogConflict:
     """Two replicas whose logs Raft never leaves (see Relation.CONFLICT). offset: the first offset
     at which they conflict."""
@@ -147,19 +154,24 @@ def known_quorum(
     proven_end = settled_end(newest, commitment)
     sets = voter_sets_at_end(newest, proven_end) or ((files.configured,) * bool(files.configured))
     doubts = _doubts(logs, files, sets)
-    voters = tuple(_known(voter, logs, doubts, files) for voter in sorted(sets[0] if sets else ()))
-    possible = _possible_end(group, newest, sets, doubts)
+    known = [
+        tuple(_known(group, newest, voter, doubts, files) for voter in sorted(voters))
+        for voters in sets
+    ]
+    possible = _possible_end(newest, known)
     return KnownQuorum(
-        voters,
+        known[0] if known else (),
         sets,
         newest.key,
         newest.end_offset,
         proven_end,
         max(proven_end, min(possible, newest.end_offset)),
         tuple(
-            LogConflict(a, b, compared.conflict_offset)
-            for (a, b), compared in group.pairs.items()
-            if compared.conflict_offset is not None
+            sorted(
+                LogConflict(min(a, b), max(a, b), compared.conflict_offset)
+                for (a, b), compared in group.pairs.items()
+                if compared.conflict_offset is not None
+            )
         ),
         commitment.contested,
         frozenset(log.key for log in logs if log.key not in doubts),
@@ -229,42 +241,40 @@ def _attested(key: ReplicaKey, attested: Mapping[ReplicaKey, int]) -> int | None
 
 
 def _known(
+    group: GroupComparison,
+    newest: ReplicaLog,
     voter: ReplicaKey,
-    logs: Sequence[ReplicaLog],
     doubts: Mapping[ReplicaKey, VoterDoubt],
     files: QuorumFiles,
 ) -> KnownVoter:
     """What is known of one voter. A voter without a directory id is any directory of its node: a
     doubt about one of them is a doubt about the voter."""
-    own = [log for log in logs if voter.matches(log.key)]
+    own = [log for log in group.logs if voter.matches(log.key)]
     if not own:
         return KnownVoter(voter, VoterDoubt.NOT_GIVEN, None, _attested(voter, files.attested))
-    told = next((doubts[log.key] for log in own if log.key in doubts), None)
-    known = max((log.known_epoch for log in own if log.known_epoch is not None), default=None)
-    attested = max(
-        (epoch for log in own if (epoch := _attested(log.key, files.attested)) is not None),
-        default=None,
+    told = [doubts[log.key] for log in own if log.key in doubts]
+    known = [log.known_epoch for log in own if log.known_epoch is not None]
+    attested = [_attested(log.key, files.attested) for log in own]
+    lost = {VoterDoubt.STALE, VoterDoubt.UNREADABLE}.intersection(told)
+    return KnownVoter(
+        voter,
+        told[0] if told else None,
+        max(known, default=None),
+        max((epoch for epoch in attested if epoch is not None), default=None),
+        None if lost else max(_common_end(group, newest, log) for log in own),
     )
-    return KnownVoter(voter, told, known, attested)
 
 
-def _possible_end(
-    group: GroupComparison,
-    newest: ReplicaLog,
-    sets: Sequence[VoterKeys],
-    doubts: Mapping[ReplicaKey, VoterDoubt],
-) -> int:
+def _possible_end(newest: ReplicaLog, sets: Sequence[Sequence[KnownVoter]]) -> int:
     """The end (exclusive) of the part of the newest log that a majority of one of these voter sets
-    may have held. A voter whose disk is away, unreadable or stale may have held all of it."""
-
-    def end_of(voter: ReplicaKey) -> int:
-        own = [log for log in group.logs if voter.matches(log.key)]
-        lost = {doubts.get(log.key) for log in own} & {VoterDoubt.STALE, VoterDoubt.UNREADABLE}
-        if lost or not own:
-            return newest.end_offset
-        return max(_common_end(group, newest, log) for log in own)
-
-    ends = (sorted(map(end_of, voters), reverse=True)[majority(len(voters)) - 1] for voters in sets)
+    may have held. A voter whose disk can't tell may have held all of it."""
+    ends = [
+        sorted(
+            (newest.end_offset if one.held_end is None else one.held_end for one in voters),
+            reverse=True,
+        )[majority(len(voters)) - 1]
+        for voters in sets
+    ]
     return max(ends, default=newest.end_offset)
 
 

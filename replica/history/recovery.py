@@ -4,10 +4,15 @@ Raft's own order decides: the log with the newest last epoch is the best one; am
 with the highest end offset. A log that is longer but ends in an older epoch missed an election, and
 may hold records that were undone.
 
-If a majority of the voters is left, the voter with the best log wins the election, and it has every
-committed record. The reason: each committed record is on a majority, any two majorities share a
-voter, and a log that is better than that voter's has the record too (Raft, section 5.4). Observers
-can't be elected, and records that only an observer holds were never committed in this case.
+If a majority of the voters is left, each voter may win the election whose log is as good as those
+of a majority, and it has every committed record. The reason: each committed record is on a
+majority, any two majorities share a voter, and a log that is as good as that voter's has the record
+too (Raft, section 5.4). Which of them wins is chance: so records that only some of them hold may be
+discarded, and none of those was committed. Observers can't be elected, and records that only an
+observer holds were never committed in this case.
+
+A voter counts only while its disk knows in which epochs it voted (see known_quorum): one that was
+restored from an older copy, or lost its quorum-state, may vote a second time.
 
 Without a majority, no replica can be elected, and the above doesn't hold. Then the newest log of
 all, which may be an observer's, should be given to the nodes that replace the lost voters.
@@ -15,20 +20,20 @@ all, which may be an observer's, should be given to the nodes that replace the l
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from replica.errors import UsageError
 from replica.history.commitment import (
     Commitment,
-    EntryCommitment,
     GroupComparison,
     Losses,
     classify_compared,
     compare_group,
 )
 from replica.history.divergence import Relation, diverge
+from replica.history.known_quorum import NO_FILES, KnownQuorum, QuorumFiles, known_quorum
 from replica.history.log import OffsetRange, ReplicaLog
 from replica.history.ranges import Ranges, difference, intersection, union
 from replica.history.truncation import fetch_rounds
@@ -59,7 +64,8 @@ class RankedReplica:
     lacks, ascending. lost: the number of these entries, by commitment. truncates_to: the end
     (exclusive) of its log after it has followed the winner; None where it truncates nothing.
     snapshot_id: the winner's snapshot with which it has to begin anew instead; None where it
-    hasn't.
+    hasn't. may_lose: the offsets of its entries that another voter lacks which may win instead,
+    ascending.
     """
 
     log: ReplicaLog
@@ -69,27 +75,53 @@ class RankedReplica:
     lost: Losses
     truncates_to: int | None = None
     snapshot_id: OffsetAndEpoch | None = None
+    may_lose: Ranges = ()
 
 
 @dataclass(frozen=True, slots=True)
 class RecoveryPlan:
-    """A plan for a quorum that has lost replicas. ranking: all replicas, with the winner first. The
-    winner's log is the one to go on with: the log of the voter that wins the election or, without a
-    majority, the newest log of all. voters: the voters in force at the end of the newest log; None
-    where no file names them. missing: the voters that are not among the replicas, or whose log
-    can't be relied on. has_majority: whether the other voters are a majority of every voter set
-    that may be in force. on_no_voter: the winner's offsets that no remaining voter holds,
-    ascending. on_no_voter_counts: the number of these, by commitment. reasons: a sentence for each
-    reason why the answer is not SAFE."""
+    """A plan for a quorum that has lost replicas.
+
+    ranking: all replicas, with the winner first. The winner's log is the one to go on with: the
+    best log of a voter that may win the election or, where none may, the newest log of all.
+    quorum: what the replicas prove about their quorum.
+    electable: the voters that may win an election among the voters that are left, in the order of
+    the ranking; empty where none may.
+    led_by: for each of these voters, what becomes of every replica if it wins, in that order.
+    on_no_voter: the winner's offsets that no remaining voter holds, ascending.
+    on_no_voter_counts: the number of these, by commitment.
+    reasons: a sentence for each reason why the answer is not SAFE.
+    """
 
     answer: RecoveryDecision
     ranking: tuple[RankedReplica, ...]
-    voters: VoterKeys | None
-    missing: VoterKeys
-    has_majority: bool
+    quorum: KnownQuorum
+    electable: tuple[ReplicaKey, ...]
+    led_by: Mapping[ReplicaKey, tuple[RankedReplica, ...]]
     on_no_voter: Ranges
     on_no_voter_counts: Losses
     reasons: tuple[str, ...]
+
+    @property
+    def voters(self) -> VoterKeys | None:
+        """The voters in force at the end of the newest log; None where no file names them."""
+        return self.quorum.voter_sets[0] if self.quorum.voter_sets else None
+
+    @property
+    def missing(self) -> VoterKeys:
+        """The voters that are not among the replicas, or that can't be relied on."""
+        return self.quorum.missing
+
+    @property
+    def has_majority(self) -> bool:
+        """Whether one of the voters that are left may win an election."""
+        return bool(self.electable)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every voter is there and may be relied on, so that there is nothing to
+        recover."""
+        return self.answer is RecoveryDecision.SAFE and not self.missing
 
     @property
     def winner(self) -> ReplicaLog:
@@ -98,47 +130,88 @@ class RecoveryPlan:
 
     @property
     def leader(self) -> ReplicaLog | None:
-        """The log of the voter that wins an election among the voters that are left; None where
-        these are no majority, so that none of them can win."""
+        """The best log of a voter that may win an election among the voters that are left; None
+        where none of them can."""
         return self.winner if self.has_majority else None
 
 
-def plan_recovery(
-    logs: Sequence[ReplicaLog], unreliable: Collection[ReplicaKey] = ()
-) -> RecoveryPlan:
+def plan_recovery(logs: Sequence[ReplicaLog], files: QuorumFiles = NO_FILES) -> RecoveryPlan:
     """Make the plan. logs: the logs of the remaining replicas of one cluster, which were read while
-    the nodes were stopped.
+    the nodes were stopped. files: what their other files say.
 
-    unreliable: replicas of whose log a part could not be read. They may hold more than they show,
-    so they come first only if all replicas are unreliable. Raises UsageError for an empty list, or
-    for a replica that occurs twice.
+    Replicas of whose log a part can't be read may hold more than they show, so they come first only
+    if all replicas are such. Raises UsageError for an empty list, or for a replica that occurs
+    twice.
     """
     if not logs:
         raise UsageError("no replica to go on with")
     group = compare_group(logs)
     commitment = classify_compared(group)
-    newest = max(logs, key=lambda log: _rank(log, unreliable, frozenset()))
-    known = {log.key for log in logs}
-    relied = known - set(unreliable)
-    sets = _voter_sets(newest, _settled_end(newest, commitment))
+    quorum = known_quorum(group, commitment, files)
+    unreliable = files.unreadable
+    sets = quorum.voter_sets
     voters = sets[0] if sets else None
-    has_majority = bool(sets) and all(is_majority(each, relied, known) for each in sets)
     ranked = sorted(logs, key=lambda log: _rank(log, unreliable, voters), reverse=True)
-    if has_majority and voters is not None:
-        leader = next(log for log in ranked if is_voter(voters, log.key))
-        ranked = [leader, *(log for log in ranked if log is not leader)]
-    ranking = tuple(_standing(group, commitment, ranked[0], log, voters) for log in ranked)
-    reasons = [*_refusals(ranking, commitment, unreliable, has_majority)]
+    electable = _electable(ranked, quorum)
+    if electable:
+        ranked = [electable[0], *(log for log in ranked if log is not electable[0])]
+
+    def standings(winner: ReplicaLog) -> tuple[RankedReplica, ...]:
+        return tuple(_standing(group, commitment, winner, log, voters) for log in ranked)
+
+    led_by = {winner.key: standings(winner) for winner in electable}
+    ranking = led_by[electable[0].key] if electable else standings(ranked[0])
+    ranking = tuple(
+        replace(standing, may_lose=_may_lose(standing, place, led_by))
+        for place, standing in enumerate(ranking)
+    )
+    reasons = [*_refusals(ranking, commitment, unreliable, bool(electable))]
     answer = RecoveryDecision.REFUSED if reasons else RecoveryDecision.SAFE
-    if not has_majority:
-        reasons.append(_no_majority(sets, relied, known))
+    if not electable:
+        reasons.append(_nobody_wins(quorum))
         answer = answer if answer is RecoveryDecision.REFUSED else RecoveryDecision.UNPROVEN
-    missing = frozenset(v for v in voters or () if not is_among(v, relied, known))
     alone = _on_no_voter(group, ranking)
     counts = commitment.counted(ranked[0].key, alone)
-    return RecoveryPlan(
-        answer, ranking, voters, missing, has_majority, alone, counts, tuple(reasons)
-    )
+    keys = tuple(log.key for log in electable)
+    return RecoveryPlan(answer, ranking, quorum, keys, led_by, alone, counts, tuple(reasons))
+
+
+def _electable(ranked: Sequence[ReplicaLog], quorum: KnownQuorum) -> list[ReplicaLog]:
+    """The voters that may win. A candidate asks the voters that its own log names, and needs a
+    majority of them whose logs are not better than its own (KIP-595, Vote; KIP-853)."""
+    if not quorum.has_majority:
+        return []
+    found = []
+    for log in ranked:
+        voters = _named_by(log, quorum.voter_sets[0])
+        if log.key not in quorum.relied or not is_voter(voters, log.key):
+            continue
+        granting = {
+            other.key
+            for other in ranked
+            if other.key in quorum.relied
+            and election_order(other.position()) <= election_order(log.position())
+        }
+        if is_majority(voters, granting, set(quorum.at_hand)):
+            found.append(log)
+    return found
+
+
+def _named_by(log: ReplicaLog, otherwise: VoterKeys) -> VoterKeys:
+    """The voters that a log's newest record names; `otherwise` where it has none."""
+    named = log.voter_sets or log.leader_changes
+    return max(named, key=lambda each: each.offset).voters if named else otherwise
+
+
+def _may_lose(
+    standing: RankedReplica, place: int, led_by: Mapping[ReplicaKey, Sequence[RankedReplica]]
+) -> Ranges:
+    """The entries of a replica that some voter lacks which may win. place: of the replica in every
+    ranking."""
+    if len(led_by) < 2:
+        return ()
+    at_risk = union(*(standings[place].at_risk for standings in led_by.values()))
+    return difference(at_risk, standing.at_risk)
 
 
 def _rank(
@@ -150,30 +223,6 @@ def _rank(
     position, key = election_order(log.position()), log.key
     votes = voters is not None and is_voter(voters, key)
     return key not in unreliable, position, votes, -log.first_offset, -key.node_id, key.directory_id
-
-
-def _settled_end(winner: ReplicaLog, commitment: Commitment) -> int:
-    """The end (exclusive) of the part of a log that is proven to be committed."""
-    proven = commitment.ranges(winner.key, EntryCommitment.PROVEN)
-    ends = [proven[-1].end if proven else 0, winner.log_start]
-    return max(*ends, *(snapshot.offset for snapshot in winner.snapshots), 0)
-
-
-def _voter_sets(log: ReplicaLog, settled_end: int) -> tuple[VoterKeys, ...]:
-    """The voter sets that may count: the set in force at the log's end and, if this one isn't
-    proven to be committed, the set before it. No leader appends a set before the last one is
-    committed, so there are at most two. Empty where one of them is unknown."""
-    named = sorted(log.voter_sets or log.leader_changes, key=lambda each: each.offset)
-    if not named:
-        return ()
-    newest = named[-1]
-    if newest.offset < settled_end or not log.voter_sets:
-        return (newest.voters,)
-    older = [each for each in (*named, *log.leader_changes) if each.offset < newest.offset]
-    if not older:
-        return ()
-    before = max(older, key=lambda each: each.offset)
-    return (newest.voters, before.voters)
 
 
 def _standing(
@@ -253,11 +302,16 @@ def _refusals(
     return found
 
 
-def _no_majority(sets: Sequence[VoterKeys], relied: set[ReplicaKey], known: set[ReplicaKey]) -> str:
-    if not sets:
+def _nobody_wins(quorum: KnownQuorum) -> str:
+    if not quorum.voter_sets:
         return "nothing tells who the voters are, so nobody knows what may be missing"
-    short = next(each for each in sets if not is_majority(each, relied, known))
-    left = sum(is_among(voter, relied, known) for voter in short)
+    short = next((each for each in quorum.voter_sets if not quorum.is_majority(each)), None)
+    if short is None:
+        return (
+            "no voter that is left can win an election: each needs the vote of a node whose log is "
+            "better than its own"
+        )
+    left = sum(is_among(voter, quorum.relied, set(quorum.at_hand)) for voter in short)
     return (
         f"only {left} of {len(short)} voters can be relied on, which is no majority: the others "
         "may have held committed records that nobody here knows of"

@@ -14,8 +14,9 @@ from replica.health.cluster import Cluster, PartitionKey, listed
 from replica.health.exposure import Alike
 from replica.health.placement import racks_of
 from replica.metadata.image.partition import Partition
-from replica.model.voters import majority
 from replica.preflight.answer import Preflight, Reason, note, preflight, unknown, unsafe
+from replica.preflight.majority import majority_needs, majority_reason
+from replica.words import counted
 
 
 def stop_brokers(cluster: Cluster, brokers: Collection[int], action: str = "") -> Preflight:
@@ -25,6 +26,7 @@ def stop_brokers(cluster: Cluster, brokers: Collection[int], action: str = "") -
     offsets = cluster.offsets("partitions")
     reasons = [
         *_not_registered(cluster, gone),
+        *_down_already(cluster, gone),
         *_majority(cluster, gone),
         *(
             reason._replace(offset=offsets.get(key))
@@ -33,7 +35,10 @@ def stop_brokers(cluster: Cluster, brokers: Collection[int], action: str = "") -
             for reason in _of_partition(cluster, key, partition, gone)
         ),
     ]
-    return preflight(action or f"stop brokers {listed(sorted(gone))}", reasons)
+    action = action or f"stop brokers {listed(sorted(gone))}"
+    stops_voters = not cluster.voters.isdisjoint(gone)
+    needs = majority_needs(cluster, cluster.voters, gone) if stops_voters else ()
+    return preflight(action, reasons, needs)
 
 
 def stop_rack(cluster: Cluster, rack: str) -> Preflight:
@@ -51,14 +56,37 @@ def _not_registered(cluster: Cluster, gone: frozenset[int]) -> Iterator[Reason]:
             yield unsafe(f"broker {broker}", "is not registered: no such broker")
 
 
+def _down_already(cluster: Cluster, gone: frozenset[int]) -> Iterator[Reason]:
+    """A broker that is down may come back by itself, and the partitions that wait for it with it.
+    Its stop takes that away."""
+    offsets, brokers = cluster.offsets("brokers"), cluster.values("brokers")
+    for broker in sorted(gone & cluster.fenced_brokers):
+        state = "fenced" if brokers[broker]["fenced"] else "shutting down"
+        waiting = sum(
+            broker in _awaited(cluster, partition) for partition in cluster.partitions.values()
+        )
+        told = f"is {state} already, and leads nothing"
+        reason = note(f"broker {broker}", told, offsets[broker])
+        if waiting:
+            told += f"; {counted(waiting, 'partition')} without a leader can get one from it"
+            reason = unsafe(f"broker {broker}", told, offsets[broker])
+        yield reason
+
+
+def _awaited(cluster: Cluster, partition: Partition) -> tuple[int, ...]:
+    """The brokers that may lead a partition when they are back, while no live one may; else
+    none. Kafka takes the last known leader where nothing else is left (KIP-966)."""
+    eligible = (*partition.isr, *partition.elr)
+    if not cluster.live_brokers.isdisjoint(eligible):
+        return ()
+    return eligible or partition.last_known_elr
+
+
 def _majority(cluster: Cluster, gone: frozenset[int]) -> Iterator[Reason]:
     stopped = cluster.voters & gone
-    if not stopped:
-        return
-    left = len(cluster.voters) - len(stopped)
-    needed = majority(len(cluster.voters))
-    told = f"{left} of {len(cluster.voters)} voters are left, {needed} are needed"
-    yield (unsafe if left < needed else note)(f"voters {listed(sorted(stopped))}", told)
+    if stopped:
+        subject = f"voters {listed(sorted(stopped))}"
+        yield majority_reason(cluster, subject, cluster.voters, gone)
 
 
 def _of_partition(
@@ -68,7 +96,10 @@ def _of_partition(
     now = Alike.of(partition, cluster.min_isr(key, partition)).kind(cluster.live_brokers)
     left = now.without(gone)
     if not now.may_be_led:
-        yield note(name, "has no replica that may lead now, before anything is stopped")
+        awaited = gone.intersection(_awaited(cluster, partition))
+        told = f"; it waits for {listed(sorted(awaited))} to come back" if awaited else ""
+        reason = unsafe if awaited else note
+        yield reason(name, f"has no replica that may lead now, before anything is stopped{told}")
     elif not left.may_be_led:
         others = listed(sorted(left.unclean))
         more = f"; {others} would be an unclean election" if left.unclean else ""

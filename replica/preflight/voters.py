@@ -8,7 +8,16 @@ from replica.health.cluster import Cluster, highest_levels, listed
 from replica.metadata.image.settings import METADATA_VERSION
 from replica.model.control import KRAFT_VERSION
 from replica.model.voters import majority
-from replica.preflight.answer import Preflight, Reason, note, preflight, unknown, unsafe
+from replica.preflight.answer import (
+    ChangeSafety,
+    Preflight,
+    Reason,
+    note,
+    preflight,
+    unknown,
+    unsafe,
+)
+from replica.preflight.majority import majority_needs, majority_reason
 
 UPGRADES_FROM_STATIC = 26
 """The metadata.version 4.1-IV0, which every node of Kafka 4.1 supports. Kafka 4.1 is the first
@@ -27,7 +36,8 @@ def remove_voter(cluster: Cluster, voter: int) -> Preflight:
         reasons.append(unsafe(f"voter {voter}", "is the last one: Kafka refuses it"))
     else:
         reasons += _tolerance(len(cluster.voters), len(left))
-    return preflight(action, reasons, _needs(left))
+        reasons += _majority(cluster, left)
+    return preflight(action, reasons, _needs(cluster, left))
 
 
 def add_voter(cluster: Cluster, voter: int) -> Preflight:
@@ -47,14 +57,15 @@ def add_voter(cluster: Cluster, voter: int) -> Preflight:
     if voter not in cluster.voters and count:
         reasons += _tolerance(count, count + 1)
     joined = cluster.voters | {voter}
+    reasons += _majority(cluster, joined) if voter not in cluster.voters else ()
     caught_up = f"controller {voter} has to have caught up with the leader"
-    return preflight(f"add voter {voter}", reasons, (*_needs(joined), caught_up))
+    return preflight(f"add voter {voter}", reasons, (*_needs(cluster, joined), caught_up))
 
 
 def to_dynamic(cluster: Cluster) -> Preflight:
     """The change of kraft.version from 0 to 1. Every voter must support it, and must have told the
     leader so."""
-    action = f"raise {KRAFT_VERSION} to 1, from static voters to such that can be changed"
+    action = f"raise {KRAFT_VERSION} to 1, from static to dynamic voters"
     if cluster.level(KRAFT_VERSION) > 0:
         at = cluster.offsets("kraft_version")[""]
         return preflight(action, [note(KRAFT_VERSION, "is 1 already", at)])
@@ -75,6 +86,9 @@ def to_dynamic(cluster: Cluster) -> Preflight:
                 "that it has done it, and does nothing"
             )
             reasons.append(unsafe(f"voter {voter}", told, offsets[voter]))
+        if voter in cluster.voters_down:
+            told = "is down, as its broker is fenced: the leader has to hear from every voter"
+            reasons.append(unknown(f"voter {voter}", told, cluster.offsets("brokers")[voter]))
     needs = ("every voter has to run: the leader refuses it until each has told its endpoints",)
     return preflight(action, reasons, needs)
 
@@ -96,8 +110,12 @@ def _tolerance(before: int, after: int) -> Iterator[Reason]:
         yield note("voters", f"{told}: an even number bears no more failures than one voter less")
 
 
-def _needs(voters: frozenset[int]) -> tuple[str, ...]:
-    if not voters:
-        return ()
-    needed = majority(len(voters))
-    return (f"{needed} of the voters {listed(sorted(voters))} have to run and be caught up",)
+def _majority(cluster: Cluster, voters: frozenset[int]) -> Iterator[Reason]:
+    """A reason where no majority of the new set, which has to commit the change, is left."""
+    reason = majority_reason(cluster, "voters", voters)
+    if voters and reason.answer is not ChangeSafety.SAFE:
+        yield reason
+
+
+def _needs(cluster: Cluster, voters: frozenset[int]) -> tuple[str, ...]:
+    return majority_needs(cluster, voters) if voters else ()

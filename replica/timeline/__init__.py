@@ -4,5 +4,8 @@ branch      the history that the replicas agree on over several looks, and what 
 changes     the typed changes that the branch's records make, without their secrets
 elections   which node won which epoch, and what probably made the election necessary
 events      elections, important changes, snapshots and truncations, by clock time
+partition_events   elections of partitions by which records may have been lost
+holders     which nodes' logs hold a record
+gaps        what the directories don't tell, in sentences
 state       the state that the branch adds up to, at any of its offsets
 """

@@ -7,7 +7,6 @@ begins are state, and no changes. Each record takes some 20 us.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
@@ -20,7 +19,7 @@ from replica.format.directory import SegmentFile, SnapshotFile
 from replica.format.record import Record
 from replica.format.walk import LocatedBatch
 from replica.metadata.changes.telling import ChangeTeller, NamedChange, topic_names_around
-from replica.metadata.image.image import Image
+from replica.metadata.image.image import EMPTY, Image
 from replica.metadata.image.replay import ReplayedRecord, meaning
 from replica.metadata.image.state import EntityTable
 from replica.metadata.image.versions import VersionedReplay
@@ -53,24 +52,13 @@ class LoggedChange(NamedTuple):
         return self.told.write.offset
 
 
-def logged_changes(
-    branch: Branch, redactor: Redactor | None, watch: Watch | None = None
-) -> Iterator[LoggedChange]:
-    """The changes in the order of the log. The changes of a tail come where the tail leaves the
-    branch. redactor: removes secrets; None to keep them. watch: is told how far long work has
-    come."""
-    return _Walk(branch, _reading(redactor), watch).changes()
+class UnknownOffsets(NamedTuple):
+    """Offsets of the branch whose changes are not known, from `start` (inclusive) to `end`
+    (exclusive). why: the reason, which goes on a sentence behind a colon."""
 
-
-def replayed(
-    branch: Branch, end_offset: int, redactor: Redactor | None, watch: Watch | None = None
-) -> Image | None:
-    """The state at the branch's end; None where the branch doesn't end at `end_offset` (exclusive),
-    or the state there is unknown. An entity that a snapshot gave has FROM_SNAPSHOT in place of its
-    offset."""
-    walk = _Walk(branch, _reading(redactor), watch)
-    deque(walk.changes(), maxlen=0)
-    return walk.image_at(end_offset)
+    start: int
+    end: int
+    why: str
 
 
 def _reading(redactor: Redactor | None) -> RecordReader:
@@ -84,18 +72,29 @@ def _reading(redactor: Redactor | None) -> RecordReader:
     return read
 
 
-class _Walk:
-    """One walk along the branch."""
+class ChangeWalk:
+    """One walk along the branch. unknown: the offsets of the branch whose changes are not known.
+    bases: the states of the snapshots with which the walk began, at the log's start or behind
+    unknown offsets. Both are complete once all changes were taken.
 
-    def __init__(self, branch: Branch, read: RecordReader, watch: Watch | None) -> None:
+    redactor: removes secrets; None to keep them. watch: is told how far long work has come.
+    """
+
+    def __init__(
+        self, branch: Branch, redactor: Redactor | None, watch: Watch | None = None
+    ) -> None:
+        self.unknown: list[UnknownOffsets] = []
+        self.bases: list[Image] = []
         self._branch = branch
-        self._read = read
+        self._read = _reading(redactor)
         self._watch = watch or (lambda _: None)
         self._tails = list(reversed(branch.tails))
         self._teller = ChangeTeller()
         self._fold = Fold(branch.members, self._new_replay, self._image)
 
     def changes(self) -> Iterator[LoggedChange]:
+        """The changes in the order of the log. The changes of a tail come where the tail leaves the
+        branch."""
         for piece in self._branch.pieces:
             yield from self._piece(piece)
         yield from self._leaving_at(self._fold.end.offset)
@@ -113,16 +112,32 @@ class _Walk:
             if number % _EVERY_BATCHES == 0:
                 self._watch(f"{piece.examined.shown}: replaying offset {header.base_offset}")
             epoch = header.leader_epoch
-            replay = self._fold.enter(max(header.base_offset, piece.start))
-            if replay is not None:
+            start, end = max(header.base_offset, piece.start), min(header.next_offset, piece.end)
+            if 0 <= self._fold.end.offset < start:
+                self._miss(self._fold.end.offset, start, "no directory holds these records")
+            replay = self._fold.enter(start)
+            if replay is None:
+                self._miss(start, end, "no snapshot gives the state before them")
+            else:
+                following = header.base_offset
                 try:
                     for record, message in records:
+                        following = record.offset
                         if piece.start <= record.offset < piece.end:
                             yield from self._leaving_at(record.offset)
                             yield from self._made(replay, self._teller, record, message, epoch)
-                except DataError:
+                        following += 1
+                except DataError as error:
+                    self._miss(max(following, start), end, f"record {following}: {error.reason}")
                     self._fold.break_off()
-            self._fold.leave(OffsetAndEpoch(min(header.next_offset, piece.end), epoch))
+            self._fold.leave(OffsetAndEpoch(end, epoch))
+
+    def _miss(self, start: int, end: int, why: str) -> None:
+        """Note unknown offsets. Those that follow on others have the reason of these."""
+        if self.unknown and self.unknown[-1].end == start:
+            self.unknown[-1] = self.unknown[-1]._replace(end=end)
+        else:
+            self.unknown.append(UnknownOffsets(start, end, why))
 
     def _leaving_at(self, offset: int) -> Iterator[LoggedChange]:
         """The changes of the tails that leave the branch at this offset. None of these changes ever
@@ -172,6 +187,8 @@ class _Walk:
 
     def _new_replay(self, image: Image) -> VersionedReplay:
         self._teller = ChangeTeller()
+        if image is not EMPTY:
+            self.bases.append(image)
         return VersionedReplay(_unplaced(image))
 
 

@@ -5,6 +5,9 @@ next leader, which controllers registered again, and which records of the former
 node has. A working leader appends at least every 500 ms (metadata.max.idle.interval.ms). Followers
 wait 2 s for a leader that is silent (controller.quorum.fetch.timeout.ms). They don't wait for a
 leader that resigns, because it tells them (EndQuorumEpoch). Times are those of the leaders' clocks.
+
+What lies before an election counts more than what comes after it: a process that voted in the
+election, or won it, and registered long after may have ended at any time in between.
 """
 
 from __future__ import annotations
@@ -13,15 +16,22 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from itertools import pairwise
+from typing import NamedTuple
 
 from replica.check.examined import Examined, leader_changes
 from replica.timeline.branch import Branch, BranchTail
 
 FETCH_TIMEOUT_MS = 2000
 """The default of controller.quorum.fetch.timeout.ms, in ms."""
+FETCH_WAIT_MS = 500
+"""The longest that a fetch waits for records (Kafka: KafkaRaftClient.MAX_FETCH_WAIT_MS), in ms. So
+a follower may have heard its leader last before the leader's last append."""
+_SHORT_MS = FETCH_TIMEOUT_MS - FETCH_WAIT_MS
 _NEAR_MS = 60_000
-"""A registration within this time (ms) after an election shows that the former leader's process had
-restarted."""
+"""A new process that registers within this time (ms) after an election shows that the former
+leader's process had ended before."""
+_REGISTERS_MS = 10_000
+"""The most time (ms) that a controller which takes part in elections needs to register."""
 
 
 class ElectionCause(Enum):
@@ -34,15 +44,25 @@ class ElectionCause(Enum):
     CUT_OFF = "leader-cut-off"
     """The former leader wrote more records, which no majority accepted."""
     RESTARTED = "leader-restarted"
-    """The former leader's process was started again shortly after the election."""
+    """The former leader fell silent, and a new process of it registered shortly after the
+    election."""
     RESIGNED = "leader-resigned"
-    """The next leader was elected sooner than after a silence, or with the vote of the former
-    leader."""
+    """Another leader was elected sooner than after a silence. A leader resigns when it shuts down,
+    or when no majority fetches from it."""
     SILENT = "leader-silent"
     """The former leader appended nothing for so long that it must have stopped, frozen or been cut
     off."""
     UNKNOWN = "unknown"
-    """The records before the election are not in these logs."""
+    """The records before the election are not in these logs, or they allow several causes."""
+
+
+class Registration(NamedTuple):
+    """A registration of a controller that had registered before. at: the time of the record, in ms
+    since 1970 (UTC). is_new_process: whether its incarnation id is another one than before."""
+
+    at: int
+    node_id: int
+    is_new_process: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +105,8 @@ class LostWrites:
     last_at: int
 
 
-def elections_of(branch: Branch, registered: Sequence[tuple[int, int]]) -> tuple[Election, ...]:
-    """The elections in the order of their epochs. registered: (time in ms since 1970 (UTC), node
-    id) of each registration of a controller that was not its first."""
+def elections_of(branch: Branch, registered: Sequence[Registration]) -> tuple[Election, ...]:
+    """The elections in the order of their epochs. registered: the registrations in the log."""
     holders: dict[tuple[int, int], set[int]] = {}
     records: dict[tuple[int, int], Won] = {}
     for examined in branch.members:
@@ -154,7 +173,7 @@ def cause_of(
     former: Won | None,
     won: Won,
     lost: Mapping[int, LostWrites],
-    registered: Iterable[tuple[int, int]],
+    registered: Iterable[Registration],
 ) -> tuple[ElectionCause, str]:
     """The probable cause of the election, and a sentence with the evidence. former: the record of
     the election before; None where no log has one. lost: the lost writes, by epoch. registered: see
@@ -164,29 +183,79 @@ def cause_of(
     leader = f"leader {former.leader}"
     if won.voters and former.leader not in won.voters:
         return ElectionCause.REMOVED, f"{leader} was no voter any more"
+    restarted_ms = _restarted_after(former, won, registered)
+    again = (
+        ""
+        if restarted_ms is None
+        else f"a new process of it registered {_seconds(restarted_ms)} after"
+    )
     writes = lost.get(former.epoch)
     if writes is not None and former.leader != won.leader:
-        later = writes.last_at - won.at
-        until = f"until {_seconds(later)} after this election" if later > 0 else "before it"
-        return ElectionCause.CUT_OFF, (
-            f"{leader} had written {writes.records} more records {until}, which no majority has"
-        )
-    silence = None if won.previous_at is None else won.at - won.previous_at
-    silent = "" if silence is None else f"nothing was appended for {_seconds(silence)} before"
-    again = [at - won.at for at, node in registered if node == former.leader and at - won.at >= 0]
-    if again and min(again) <= _NEAR_MS:
-        said = f"{leader} registered anew {_seconds(min(again))} after: its process had ended"
-        return ElectionCause.RESTARTED, f"{silent}; {said}" if silent else said
-    if silence is None:
-        return ElectionCause.UNKNOWN, "the records before it are not in these logs"
-    if former.leader != won.leader and former.leader in won.granting:
-        return ElectionCause.RESIGNED, f"{silent}; {leader} voted for the new one"
-    if silence < FETCH_TIMEOUT_MS:
-        return (
-            ElectionCause.RESIGNED,
-            f"{silent}, less than followers wait for a leader that is silent",
-        )
-    return ElectionCause.SILENT, f"{silent}: {leader} had stopped, frozen or was cut off"
+        return _after_lost_writes(leader, writes, won, again)
+    if won.previous_at is not None:
+        return _after_silence(former, won, won.at - won.previous_at, again, registered)
+    if again:
+        return ElectionCause.RESTARTED, f"{leader} is not seen before; {again}"
+    return ElectionCause.UNKNOWN, "the records before it are not in these logs"
+
+
+def _after_silence(
+    former: Won, won: Won, silence: int, again: str, registered: Iterable[Registration]
+) -> tuple[ElectionCause, str]:
+    """The cause of an election before which nothing was appended for `silence` ms. again: the text
+    about the former leader's new process; "" where none registered."""
+    leader = f"leader {former.leader}"
+    silent = f"nothing was appended for {_seconds(silence)} before"
+    if silence < _SHORT_MS and former.leader != won.leader:
+        short = f"{silent}, less than followers wait for a leader that is silent"
+        return ElectionCause.RESIGNED, f"{short}; {again}" if again else short
+    if again:
+        return ElectionCause.RESTARTED, f"{silent}; {again}: its process had ended"
+    if silence < _SHORT_MS:
+        told = f"{silent}, and {leader} won again: it had resigned, or its process had ended"
+        return ElectionCause.UNKNOWN, told
+    stopped = "" if _ran_on(former, won, registered) else "had stopped, "
+    told = f"{silent}: {leader} {stopped}was frozen or cut off"
+    if former.leader == won.leader:
+        return ElectionCause.SILENT, f"{told}, and won again"
+    if former.leader in won.granting:
+        return ElectionCause.SILENT, f"{told}, and was back to vote for the new one"
+    return ElectionCause.SILENT, told
+
+
+def _after_lost_writes(
+    leader: str, writes: LostWrites, won: Won, again: str
+) -> tuple[ElectionCause, str]:
+    """The cause of an election after which the former leader's last records were given up. again:
+    the text about its new process; "" where none registered."""
+    later = writes.last_at - won.at
+    until = f"until {_seconds(later)} after this election" if later > 0 else "before it"
+    told = f"{leader} had written {writes.records} more records {until}, which no majority has"
+    if again and later <= 0:
+        return ElectionCause.RESTARTED, f"{told}; {again}: its process had ended"
+    return ElectionCause.CUT_OFF, told
+
+
+def _restarted_after(former: Won, won: Won, registered: Iterable[Registration]) -> int | None:
+    """How long (ms) after the election a new process of the former leader registered, which must
+    have been started because an older one had ended before the election. None where none did: a
+    process that took part in the election registers soon after it, or ended after it."""
+    took_part = former.leader in (won.leader, *won.granting)
+    most = _REGISTERS_MS if took_part else _NEAR_MS
+    after = min((one.at - won.at for one in _of_former(former, won, registered)), default=None)
+    new = [one.at - won.at for one in _of_former(former, won, registered) if one.is_new_process]
+    return after if new and after == min(new) and after <= most else None
+
+
+def _ran_on(former: Won, won: Won, registered: Iterable[Registration]) -> bool:
+    """Whether the former leader's process registered again after the election, so that it hadn't
+    ended."""
+    after = sorted(_of_former(former, won, registered))
+    return bool(after) and not after[0].is_new_process
+
+
+def _of_former(former: Won, won: Won, registered: Iterable[Registration]) -> Iterator[Registration]:
+    return (one for one in registered if one.node_id == former.leader and one.at >= won.at)
 
 
 def _seconds(milliseconds: int) -> str:

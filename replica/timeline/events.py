@@ -8,27 +8,43 @@ features. The names of changes are those of replica.metadata.changes.
 from __future__ import annotations
 
 import json
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 from replica.check.examined import Examined
 from replica.check.replay_fold import Watch
 from replica.format.control import SnapshotHeader
+from replica.metadata.image.settings import migration_name
 from replica.model.epochs import BOOTSTRAP_SNAPSHOT, OffsetAndEpoch
 from replica.timeline.branch import Branch, BranchTail
-from replica.timeline.changes import LoggedChange, logged_changes
-from replica.timeline.elections import Election, elections_of
+from replica.timeline.changes import ChangeWalk, LoggedChange, UnknownOffsets
+from replica.timeline.elections import Election, Registration, elections_of
+from replica.timeline.holders import Holders
+from replica.timeline.partition_events import (
+    NEW_DIRECTORY,
+    UNCLEAN,
+    PartitionEvent,
+    PartitionEvents,
+)
+from replica.words import listed, named
 
 ELECTION, SNAPSHOT, DIVERGENCE, TRUNCATION = "election", "snapshot", "divergence", "truncation"
 OF_CHANGES = (
     "voters_changed", "kraft_version_changed",
     "controller_registered", "controller_unregistered",
     "broker_registered", "broker_unregistered", "broker_fenced", "broker_unfenced",
-    "broker_shutdown_started", "metadata_version_changed", "feature_level_changed",
+    "broker_shutdown_started", "broker_directories_changed",
+    "broker_cordoned_directories_changed", "metadata_version_changed", "feature_level_changed",
     "feature_removed", "zk_migration_state_changed",
 )  # fmt: skip
 """The changes that are events."""
-EVENTS = (ELECTION, SNAPSHOT, DIVERGENCE, TRUNCATION, *OF_CHANGES)
+OF_PARTITIONS = (UNCLEAN, NEW_DIRECTORY)
+"""The events of partitions, one for all partitions to which it happened at one time."""
+EVENTS = (ELECTION, SNAPSHOT, DIVERGENCE, TRUNCATION, *OF_CHANGES, *OF_PARTITIONS)
+_SHOWN_PARTITIONS = 3
+_BESIDE_LOG = (SNAPSHOT, DIVERGENCE, TRUNCATION)
 _AGAIN = ("controller_registered", "broker_registered")
 
 
@@ -37,8 +53,8 @@ class Event(NamedTuple):
     broker, feature or other entity to which it happened. detail: one sentence. cause: for an
     election the value of an ElectionCause, else None. offset, leader_epoch: those of the record;
     for a snapshot its id; for a divergence those of the first entry that the branch lacks. nodes:
-    the ids of the nodes whose directories show the event; empty for a change, which every log with
-    its record shows. commitment: as in gold.metadata_changes; None for a snapshot."""
+    the ids of the nodes whose logs hold the record, or whose directories show the event.
+    commitment: as in gold.metadata_changes; None for a snapshot."""
 
     cluster_id: str | None
     at: int
@@ -52,39 +68,92 @@ class Event(NamedTuple):
     commitment: str | None
 
 
-def timeline(branch: Branch, watch: Watch | None = None) -> list[Event]:
-    """All events in the order of their times; events of the same time in the order of their
-    offsets. No field holds a secret. watch: is told how far long work has come."""
-    changes = [
-        change
-        for change in logged_changes(branch, None, watch)
-        if change.told.change.change in OF_CHANGES
-    ]
+class Timeline(NamedTuple):
+    """events: in the order of their times; events of the same time, and those where the log's times
+    go back, in the order of their offsets. unknown: the offsets of the branch whose changes are not
+    known."""
+
+    events: tuple[Event, ...]
+    unknown: tuple[UnknownOffsets, ...]
+
+
+def timeline(branch: Branch, watch: Watch | None = None) -> Timeline:
+    """All events. No field holds a secret. watch: is told how far long work has come."""
+    walk = ChangeWalk(branch, None, watch)
+    changes, of_partitions = [], PartitionEvents()
+    for change in walk.changes():
+        if change.told.change.change in OF_CHANGES:
+            changes.append(change)
+        of_partitions.take(change)
+    holders = Holders.of(branch)
     events = [
-        *(_of_change(branch.cluster_id, change) for change in changes),
+        *(_of_change(branch.cluster_id, change, holders) for change in changes),
+        *(_of_partitions(branch.cluster_id, one, holders) for one in of_partitions.found()),
         *(_of_election(branch, one) for one in elections_of(branch, _registrations(changes))),
         *_snapshots(branch),
         *(event for tail in branch.tails for event in _of_tail(branch, tail)),
     ]
-    return sorted(events, key=lambda event: (event.at, event.offset, event.leader_epoch))
+    return Timeline(_ordered(branch, events), tuple(walk.unknown))
 
 
-def _registrations(changes: Iterable[LoggedChange]) -> list[tuple[int, int]]:
-    """The registrations of controllers that were registered already: (time in ms since 1970 (UTC),
-    node id)."""
+def _ordered(branch: Branch, events: Sequence[Event]) -> tuple[Event, ...]:
+    """The events by clock time. An event whose record follows in the log on one with a later time,
+    as where a clock was set back, comes behind that one: the log's order is that of its offsets."""
+    logged = sorted(
+        (event.offset, event.at)
+        for event in events
+        if event.event not in _BESIDE_LOG and branch.holds(event.offset, event.leader_epoch)
+    )
+    offsets = [offset for offset, _ in logged]
+    newest = list(accumulate((at for _, at in logged), max))
+
+    def place(event: Event) -> tuple[int, int, int]:
+        before = bisect_left(offsets, event.offset)
+        at = max(event.at, newest[before - 1]) if before else event.at
+        return at, event.offset, event.leader_epoch
+
+    return tuple(sorted(events, key=place))
+
+
+def _registrations(changes: Iterable[LoggedChange]) -> list[Registration]:
+    """The registrations of controllers that were registered already."""
     return [
-        (one.at, one.told.write.key)
+        Registration(one.at, one.told.write.key, _is_new_process(*map(json.loads, (old, new))))
         for one in changes
-        if one.told.change.change == "controller_registered" and one.told.change.old is not None
+        if one.told.change.change == "controller_registered"
+        and (old := one.told.change.old) is not None
+        and (new := one.told.change.new) is not None
     ]
 
 
-def _of_change(cluster_id: str | None, change: LoggedChange) -> Event:
+def _is_new_process(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
+    """Whether a broker or controller registered by another process than before. Kafka makes a new
+    incarnation id at each start."""
+    return old.get("incarnationId") != new.get("incarnationId")
+
+
+def _of_change(cluster_id: str | None, change: LoggedChange, holders: Holders) -> Event:
     _, name, (what, old, new) = change.told
     values = [None if text is None else json.loads(text) for text in (old, new)]
+    nodes = holders.nodes(change.offset, change.leader_epoch)
     return Event(
         cluster_id, change.at, what, name, _detail(what, *values), None,
-        change.offset, change.leader_epoch, (), change.commitment,
+        change.offset, change.leader_epoch, nodes, change.commitment,
+    )  # fmt: skip
+
+
+def _of_partitions(cluster_id: str | None, found: PartitionEvent, holders: Holders) -> Event:
+    what = "elected uncleanly"
+    rest = "records that the new leaders lacked are lost"
+    if found.event == NEW_DIRECTORY:
+        what = "leads from another log directory than before, which is gone"
+        rest = "its replicas may have begun empty"
+    leaders = named("broker", [str(one) for one in sorted(found.leaders)])
+    names = listed(found.partitions, limit=_SHOWN_PARTITIONS)
+    return Event(
+        cluster_id, found.at, found.event, leaders, f"{what}: {names}; {rest}", None,
+        found.offset, found.leader_epoch, holders.nodes(found.offset, found.leader_epoch),
+        found.commitment,
     )  # fmt: skip
 
 
@@ -93,10 +162,29 @@ def _detail(what: str, old: Any, new: Any) -> str:
         return _voters(old or (), new or ())
     if what in _AGAIN and new is not None:
         return _registration(old, new)
+    if what == "broker_directories_changed":
+        return _directories(old, new, "lost", "has")
+    if what == "broker_cordoned_directories_changed":
+        return _directories(new, old, "cordoned", "took back")
+    if what == "zk_migration_state_changed":
+        old, new = (None if value is None else migration_name(value) for value in (old, new))
     if isinstance(old, dict) or isinstance(new, dict | bool):
         return ""
     before, after = ("none" if value is None else str(value) for value in (old, new))
     return f"{before} -> {after}"
+
+
+def _directories(before: Any, after: Any, lost: str, got: str) -> str:
+    """The text about directories that only one of two lists has. lost, got: the words for those of
+    the first list, and of the second."""
+    gone = [one for one in before or () if one not in (after or ())]
+    new = [one for one in after or () if one not in (before or ())]
+    told = [
+        f"{word} {'directory' if len(ids) == 1 else 'directories'} {listed(ids)}"
+        for word, ids in ((lost, gone), (got, new))
+        if ids
+    ]
+    return ", ".join(told)
 
 
 def _voters(old: Sequence[Mapping[str, Any]], new: Sequence[Mapping[str, Any]]) -> str:
@@ -122,8 +210,10 @@ def _voters(old: Sequence[Mapping[str, Any]], new: Sequence[Mapping[str, Any]]) 
 def _registration(old: Mapping[str, Any] | None, new: Mapping[str, Any]) -> str:
     told = "for the first time in this log"
     if old is not None:
-        is_new_process = old.get("incarnationId") != new.get("incarnationId")
-        told = "again, by a new process" if is_new_process else "again, by the same process"
+        is_new = _is_new_process(old, new)
+        told = "again, by a new process" if is_new else "again, by the same process"
+        gone = set(old.get("logDirs") or ()) - set(new.get("logDirs") or ())
+        told += f", without directory {listed(sorted(gone))}" if gone else ""
     return f"{told}, broker epoch {new['brokerEpoch']}" if "brokerEpoch" in new else told
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -9,7 +10,7 @@ from replica.check.replay_fold import Watch
 from replica.metadata.changes.naming import name_of
 from replica.metadata.redact import Redactor
 from replica.timeline.branch import Branch
-from replica.timeline.changes import FROM_SNAPSHOT, replayed
+from replica.timeline.changes import FROM_SNAPSHOT, ChangeWalk, UnknownOffsets
 
 
 class StateEntity(NamedTuple):
@@ -26,9 +27,10 @@ class StateEntity(NamedTuple):
 
 def state_at(
     branch: Branch, end_offset: int, redactor: Redactor | None, watch: Watch | None = None
-) -> list[StateEntity] | None:
+) -> list[StateEntity] | UnknownOffsets | None:
     """The entities after the records below `end_offset`, sorted by entity and key. Changes of an
-    open transaction are left out. None where the directories don't show the state.
+    open transaction are left out. Where the directories don't show the state, the offsets whose
+    changes are not known; None where they hold nothing below `end_offset`.
 
     redactor: removes secrets; None to keep them. watch: is told how far long work has come.
     """
@@ -37,9 +39,11 @@ def state_at(
         for piece in branch.pieces
         if piece.start < end_offset
     )
-    image = replayed(replace(branch, pieces=pieces, tails=()), end_offset, redactor, watch)
+    walk = ChangeWalk(replace(branch, pieces=pieces, tails=()), redactor, watch)
+    deque(walk.changes(), maxlen=0)
+    image = walk.image_at(end_offset)
     if image is None:
-        return None
+        return walk.unknown[-1] if walk.unknown else None
     names = image.tables["topics"].values
     found = []
     for kind, key, value in image.items():
@@ -75,6 +79,8 @@ def end_at(branch: Branch, at: int) -> int | None:
 
 
 def last_time(branch: Branch) -> int:
-    """The time of the branch's last batch, in ms since 1970 (UTC)."""
-    times = [batch.header.max_timestamp for _, batch in branch.pieces[-1].batches()]
-    return times[-1]
+    """The newest time of the branch's batches, in ms since 1970 (UTC). It is that of an earlier
+    batch than the last one where the times go back."""
+    return max(
+        batch.header.max_timestamp for piece in branch.pieces for _, batch in piece.batches()
+    )

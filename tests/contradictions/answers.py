@@ -10,7 +10,6 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from jobs.cli.asking.preflight import with_doubts
 from jobs.cli.asking.sql_delta_rs import named_rows
 from jobs.cli.commands.lake import BuildOptions, IngestOptions
 from jobs.cli.directories.check_health import ClusterHealth, families_of, health_of
@@ -35,6 +34,7 @@ from replica.history.log import ReplicaLog
 from replica.history.recovery import RecoveryPlan
 from replica.model.keys import ReplicaKey
 from replica.preflight.answer import Preflight
+from replica.preflight.ground import grounded
 from replica.preflight.stopping import stop_brokers, stop_rack
 from replica.simulate.rehearsal.runs import Rehearsal, ScenarioSafety, judge, rehearse_all
 from replica.simulate.rehearsal.step import Scenario
@@ -146,7 +146,7 @@ def answers_of(given: Given, folder: Path, in_lake: InLake | None = None) -> Ans
     branches = branches_of(looks)
     assert len(branches) <= 1, "one cluster"
     branch = branches[0] if branches else None
-    events = () if branch is None else tuple(timeline(branch))
+    events = () if branch is None else timeline(branch).events
     return Answers(
         given,
         judged,
@@ -196,20 +196,20 @@ def _or_refused(refused: dict[str, str], command: str, asked: Any) -> Any:
 def _rehearse(members: Sequence[Examined]) -> Rehearsed:
     quorum = rehearsed_quorum(members)
     rehearsal = rehearse_all(quorum.captured, Scenario(), RUNS)
-    return Rehearsed(rehearsal, *judge(rehearsal, quorum.doubts))
+    return Rehearsed(rehearsal, *judge(rehearsal, quorum.doubts, quorum.refusals))
 
 
 def _stops(cluster: Cluster) -> Iterable[tuple[tuple[int, ...], Preflight]]:
     brokers = sorted(cluster.values("brokers"))
     few = brokers[:_MOST_BROKERS]
     for ids in (*((one,) for one in brokers), *combinations(few, 2)):
-        yield ids, with_doubts(stop_brokers(cluster, ids), cluster)
+        yield ids, grounded(stop_brokers(cluster, ids), cluster)
 
 
 def _racks(cluster: Cluster) -> Iterable[tuple[str, Preflight]]:
     named = {fields["rack"] for fields in cluster.values("brokers").values() if fields["rack"]}
     for rack in sorted(named):
-        yield rack, with_doubts(stop_rack(cluster, rack), cluster)
+        yield rack, grounded(stop_rack(cluster, rack), cluster)
 
 
 def lakes_of(all_given: Sequence[Given], folder: Path) -> dict[str, InLake]:

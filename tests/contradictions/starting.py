@@ -53,13 +53,13 @@ def the_runs_of_a_plan_are_not_safer_than_the_plan(answers: Answers) -> Iterator
 
 
 def nobody_leads_in_the_runs_whom_the_plan_lets_not_win(answers: Answers) -> Iterator[str]:
-    """Where the plan names who wins, another leader in its own runs shows that it doesn't know."""
-    played, leader = answers.rehearsed_plan, answers.plan.leader
-    if played is None or played.rehearsal is None or leader is None:
+    """The plan names who may win; another leader in its own runs shows that it doesn't know."""
+    played, winners = answers.rehearsed_plan, {key.node_id for key in answers.plan.electable}
+    if played is None or played.rehearsal is None or not winners:
         return
     for node_id, runs in played.rehearsal.leaders:
-        if node_id is not None and node_id != leader.key.node_id:
-            yield f"recover lets node {leader.key.node_id} win, node {node_id} leads in {runs} runs"
+        if node_id is not None and node_id not in winners:
+            yield f"recover lets nodes {winners} win, node {node_id} leads in {runs} runs"
 
 
 def losses_are_equal_in_plan_and_runs(answers: Answers) -> Iterator[str]:

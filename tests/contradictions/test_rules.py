@@ -42,6 +42,15 @@ def between(*rules: Any) -> Change:
     return lambda a: replace(a, judged=replace(a.judged, findings=found))
 
 
+def planned_with(**changes: Any) -> Change:
+    """What recover's plan says of its quorum."""
+    return lambda a: of_plan(quorum=replace(a.plan.quorum, **changes))(a)
+
+
+def _in_doubt(key: ReplicaKey) -> KnownVoter:
+    return KnownVoter(key, VoterDoubt.UNREADABLE)
+
+
 def of_plan(**changes: Any) -> Change:
     return lambda a: replace(a, plan=replace(a.plan, **changes))
 
@@ -214,7 +223,7 @@ MADE: dict[str, tuple[str, Change]] = {
     ),
     "nobody_leads_in_the_runs_whom_the_plan_lets_not_win": (
         SIMULATED,
-        lambda a: of_plan(ranking=a.plan.ranking[::-1])(a),
+        of_plan(electable=(STRANGER,)),
     ),
     "losses_are_equal_in_plan_and_runs": (SIMULATED, with_lost_fates),
     "losses_are_equal_in_plan_and_comparison": (
@@ -247,14 +256,14 @@ MADE: dict[str, tuple[str, Change]] = {
     "no_stop_is_safe_that_leaves_no_majority_of_unfenced_voters": (RECORDED, with_fenced_voters),
     "no_node_is_sound_that_cannot_be_relied_on": (
         RECORDED,
-        lambda a: of_plan(missing=frozenset({a.plan.winner.key}))(a),
+        lambda a: planned_with(voters=(_in_doubt(a.plan.winner.key),))(a),
     ),
     "no_node_is_sound_that_fails_in_every_run": (
         RECORDED,
         lambda a: of_outcomes(failed=((a.plan.winner.key.node_id, "made"),))(a),
     ),
-    "all_name_the_same_voters": (RECORDED, of_plan(voters=frozenset({STRANGER}))),
-    "all_miss_the_same_voters": (RECORDED, of_plan(missing=frozenset({STRANGER}))),
+    "all_name_the_same_voters": (RECORDED, planned_with(voter_sets=(frozenset({STRANGER}),))),
+    "all_miss_the_same_voters": (RECORDED, planned_with(voters=(_in_doubt(STRANGER),))),
     "leaders_of_epochs_are_equal": (RECORDED, with_elections),
     "the_report_is_not_better_than_check": (RECORDED, between(groups.TWO_LEADERS)),
     "snapshots_have_one_verdict": (
@@ -309,7 +318,7 @@ MADE: dict[str, tuple[str, Change]] = {
         SIMULATED,
         both(with_causes("leader-restarted"), of_truth(starts=())),
     ),
-    "voters_are_those_in_force": (SIMULATED, of_plan(voters=frozenset({STRANGER}))),
+    "voters_are_those_in_force": (SIMULATED, planned_with(voter_sets=(frozenset({STRANGER}),))),
     "the_state_is_that_of_the_committed_log": (
         SIMULATED,
         lambda a: of_truth(states=dict.fromkeys(a.given.truth.states, EMPTY), end_then=FAR)(a),

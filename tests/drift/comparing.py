@@ -9,7 +9,7 @@ from typing import Any
 from tests.drift import known
 from tests.drift.layouts import by_kafka, of_record, of_structure, without_left_out_texts
 from tests.drift.messages import differences, fields_of, spelled
-from tests.drift.tables import SNAPSHOT_QUESTIONS, Tables
+from tests.drift.tables import CHANGES_QUESTION, SNAPSHOT_QUESTIONS, Tables
 
 Facts = Mapping[str, Any]
 """What KafkaFacts.java prints, and the release, such as "4.5"."""
@@ -167,7 +167,6 @@ def _questions(facts: Facts, tables: Tables, is_newest: bool) -> Iterator[str]:
     edit."""
     levels = _by_level(facts)
     answers = dict(tables.answers)
-    answers["didMetadataChange"] = {level: level in known.METADATA_CHANGES for level in levels}
     if not is_newest:  # which changes a level that is unstable in it as it likes
         levels = {level: row for level, row in levels.items() if row["isProduction"]}
     else:
@@ -177,6 +176,7 @@ def _questions(facts: Facts, tables: Tables, is_newest: bool) -> Iterator[str]:
                 yield from _in(_KNOWN, _unknown_question(question, levels))
     for question, since in answers.items():
         place = _SNAPSHOT if question in SNAPSHOT_QUESTIONS else _KNOWN
+        place = _RELEASES if question == CHANGES_QUESTION else place
         yield from _in(place, _answers(question, since, levels))
 
 

@@ -147,10 +147,6 @@ FEATURES = {
 }
 """The newest level of each feature but metadata.version; all begin with 0."""
 
-METADATA_CHANGES = (7, 8, 11, 13, 14, 15, 17, 23, 30, 32, 33)
-"""Levels of metadata.version, from 7 on, that changed what records say (didMetadataChange): going
-back from one of them may lose metadata."""
-
 UNSTABLE = (34,)
 """Levels of metadata.version that the newest release knows, and no cluster of it finalizes."""
 

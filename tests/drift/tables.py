@@ -20,7 +20,7 @@ from replica.format.control_records import CONTROL_RECORDS
 from replica.format.quorum_state import MANDATORY as QUORUM_STATE_FIELDS
 from replica.format.quorum_state import new_state
 from replica.message.schema import RecordSchema
-from replica.metadata.changes.releases import NEWEST_LEVELS, RELEASES
+from replica.metadata.changes.releases import METADATA_CHANGES, NEWEST_LEVELS, RELEASES
 from replica.metadata.image.kept_configs import KEPT_CONFIGS
 from replica.metadata.image.snapshot import _SINCE as RECORDS_SINCE
 from replica.metadata.known_configs import KNOWN_CONFIGS
@@ -35,6 +35,8 @@ from replica.wire.apis import APIS
 from replica.wire.schema import Api
 from tests.drift.known import ANSWERS, FEATURES
 
+CHANGES_QUESTION = "didMetadataChange"
+"""What METADATA_CHANGES answers."""
 _OLDEST_LEVEL = 7
 
 
@@ -55,7 +57,7 @@ def configs_read() -> dict[str, str]:
 
 def answers() -> dict[str, dict[int, object]]:
     """As ANSWERS, with those that a table of ours gives: the versions and types of records that a
-    snapshot holds at a level."""
+    snapshot holds at a level, and which levels changed records."""
     found = dict(ANSWERS)
     for question, record in _RECORD_VERSIONS.items():
         since = reversed(RECORDS_SINCE[record])
@@ -63,6 +65,8 @@ def answers() -> dict[str, dict[int, object]]:
     for question, record in _RECORD_TYPES.items():
         ((level, _),) = RECORDS_SINCE[record]
         found[question] = {level: True}
+    known = (level for level in RELEASES if level >= _OLDEST_LEVEL)
+    found[CHANGES_QUESTION] = {level: level in METADATA_CHANGES for level in known}
     return found
 
 

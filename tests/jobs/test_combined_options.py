@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from typer.main import get_command
 
+from jobs.cli.main import app
 from tests.jobs.conftest import Kraftlake
 
 LAKE = ("--lake", "nowhere")
@@ -99,3 +103,55 @@ def test_an_option_without_the_one_that_it_belongs_to_is_named(
     ended = kraftlake(*words)
     assert (ended.code, ended.error) == (2, said)
     assert list(tmp_path.iterdir()) == []
+
+
+def one_valued() -> list[tuple[tuple[str, ...], str]]:
+    """(the words of a command, an option of it that takes one value), for all of the registry."""
+
+    def commands(group: Any, words: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
+        for name, command in group.commands.items():
+            if hasattr(command, "commands"):
+                yield from commands(command, (*words, name))
+            else:
+                yield (*words, name), command
+
+    return [
+        (words, max(each.opts, key=len))
+        for words, command in commands(get_command(app), ())
+        for each in command.params
+        if each.param_type_name == "option" and not (each.multiple or each.is_flag)
+    ]
+
+
+def test_no_option_with_one_value_drops_another_one_silently(kraftlake: Kraftlake) -> None:
+    options = one_valued()
+    assert len(options) > 100
+    for words, option in options:
+        values = ("1", "2") if option == "--diff" else ("1",)
+        ended = kraftlake(*words, option, *values, option, *values)
+        told = f"{option} is given twice, and takes one value: give it once"
+        assert (ended.code, ended.error) == (2, told), (words, option)
+
+
+@pytest.mark.parametrize(
+    ("words", "option"),
+    [
+        (("plan", "--upgrade", "4.1", "--upgrade=4.4", "x"), "--upgrade"),
+        (("plan", "--remove-voter", "1", "--add-voter", "4", "--add-voter", "5"), "--add-voter"),
+        (("history", "--topic", "a", "x", "--topic", "b"), "--topic"),
+        (("capture", "-o", "a", "--output", "b", "x"), "--output"),
+    ],
+)
+def test_an_option_that_is_given_twice_is_named(
+    kraftlake: Kraftlake, words: tuple[str, ...], option: str
+) -> None:
+    ended = kraftlake(*words)
+    told = f"{option} is given twice, and takes one value: give it once"
+    assert (ended.code, ended.error) == (2, told)
+
+
+def test_a_flag_or_an_option_for_many_values_may_be_given_again(
+    kraftlake: Kraftlake, data: Path
+) -> None:
+    again = ("--json", "--json", "--event", "election", "--event", "broker_*")
+    assert kraftlake("timeline", *again, data / "kafka-4.1.1-dynamic/final").code == 0

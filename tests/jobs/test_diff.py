@@ -101,8 +101,8 @@ def test_diff_of_unproven_records_names_check_which_needs_no_lake(
     ended = kraftlake("diff", tmp_path / "nodes/1", tmp_path / "nodes/3")
     assert ended.lines[-2].endswith(" unproven.")
     assert ended.lines[-1] == (
-        "Unproven: these two directories can't tell. `kraftlake check` on the directories of all "
-        "voters together can tell more."
+        "Not known: whether 16 records of A were committed. The directories of voters 2, 4, 5 "
+        "would show it. `kraftlake check` on the directories of all voters together can tell more."
     )
 
 

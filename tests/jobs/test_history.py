@@ -68,7 +68,10 @@ def test_a_change_belongs_to_the_entity_that_its_name_names(
 @pytest.mark.usefixtures("recorded")
 def test_the_history_of_a_topic_begins_with_its_creation(kraftlake: Kraftlake) -> None:
     ended = kraftlake("history", "--json", "--topic", "t-7-0", f"{SPLIT}/1")
-    assert (ended.code, ended.err) == (0, "")
+    assert ended.code == 0
+    assert ended.complaints == [
+        "history: not given: the directory of voters 2 and 3, which may hold other or newer records"
+    ]
     assert all(list(row) == FIELDS for row in ended.rows)
     assert [row["change"] for row in ended.rows[:3]] == [
         "topic_created",

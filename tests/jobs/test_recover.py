@@ -33,6 +33,9 @@ FIELDS = [
     "wins_election",
     "truncates_to",
     "on_no_voter",
+    "may_win",
+    "may_lose",
+    "doubt",
 ]
 
 
@@ -52,6 +55,8 @@ def test_the_whole_split_goes_on_with_the_newest_epoch(
         ghost = row["node_id"] in (2, 11)
         assert row["at_risk"] == ([[parted, parted + 22]] if ghost else [])
         assert row["committed_lost"] == 0
+        assert row["may_win"] == (row["node_id"] in (1, 3))
+        assert (row["wins_election"], row["may_lose"], row["doubt"]) == (False, [], None)
 
 
 @pytest.mark.usefixtures("recorded")

@@ -12,6 +12,7 @@ import pytest
 
 from replica.format.quorum_state import decode
 from tests.jobs.conftest import Ended, Kraftlake
+from tests.replica.check.editing import append, metadata, segment
 
 SPLIT = "kafka-4.1.1-dynamic/split"
 STATIC = "kafka-3.7.2-static/split"
@@ -87,7 +88,8 @@ def test_a_voter_that_loses_records_is_told_what_becomes_of_it(
     assert ended.code == 0
     ranked = [line for line in ended.lines if ", voter, " in line]
     winner = int(ranked[0].split(": node ")[1].split()[0])
-    assert of_node(ended, winner)[1:] == ["wins the election: the best log of a voter"]
+    other = {1: 3, 3: 1}[winner]
+    assert of_node(ended, winner)[1:] == [f"may win the election, and so may node {other}"]
     assert of_node(ended, 2)[1:3] == [
         f"loses offsets {parted} to {parted + 21} (22 records)",
         "of these 0 proven committed, 22 superseded, 0 unproven; none of them can have been "
@@ -108,12 +110,62 @@ def test_an_observer_ahead_of_a_majority_is_told_what_its_log_is_worth(
         shutil.copytree(data / "kafka-4.1.1-dynamic" / capture / node, tmp_path / node)
     ended = kraftlake("recover", "--plan", tmp_path)
     assert ended.code == 0, ended.out
-    assert "wins the election: the best log of a voter" in ended.lines[4]
+    assert re.search("may win the election, and so may node [13]", ended.lines[4])
     _, stands, *fate = of_node(ended, 11)
     assert stands == "is newer, but stands for no election: only voters do"
     assert fate[0].startswith("loses offsets 1524 to 1547 (24 records)")
     assert "none of them can have been committed" in fate[1]
     assert re.match("as it follows node [13], Kafka truncates its log to offset 1524:", fate[2])
+
+
+def test_a_whole_quorum_is_left_running(kraftlake: Kraftlake, data: Path) -> None:
+    ended = kraftlake("recover", "--plan", data / "kafka-4.1.1-dynamic/split")
+    assert not any("stop" in command for command in commands_in(ended)), "2 follows by itself"
+    texts = [text for text, _ in steps_in(ended)]
+    assert texts[1].startswith("2. Nothing has to be recovered: every voter is here.")
+
+
+def test_a_working_majority_is_left_running_and_a_stale_voter_is_kept_from_voting(
+    kraftlake: Kraftlake, data: Path, tmp_path: Path
+) -> None:
+    for node in ("1", "2", "3"):
+        capture = "live" if node == "3" else "final"
+        shutil.copytree(data / "kafka-4.1.1-dynamic" / capture / node, tmp_path / node)
+    ended = kraftlake("recover", "--plan", tmp_path)
+    assert ended.code == 0
+    assert "2 of 3 voters are left, a majority" in ended.out
+    (told,) = (line for line in ended.lines if line.startswith("   -  node 3 "))
+    assert told.endswith(
+        "directory is of epoch 5, and the node led or voted in epoch 6: restored from an older "
+        "copy, or copied earlier"
+    )
+    stops = [command for command in commands_in(ended) if "kafka-server-stop.sh" in command]
+    assert [shlex.split(command)[1] for command in stops] == ["--node-id=3"]
+    (tmp_path / "1" / METADATA / "quorum-state").unlink()
+    unproven = kraftlake("recover", "--plan", tmp_path)
+    assert unproven.code == 1
+    assert "only 1 of 3 voters can be relied on" in unproven.out
+    assert "quorum-state is missing, so the node may vote twice in one epoch" in unproven.out
+
+
+def test_what_the_best_log_may_lose_is_told(
+    kraftlake: Kraftlake, data: Path, tmp_path: Path
+) -> None:
+    for node in ("1", "2", "3"):
+        shutil.copytree(data / "kafka-4.1.1-dynamic/final" / node, tmp_path / node)
+    append(segment(tmp_path / "3", 2722), *[metadata("NO_OP_RECORD")] * 4)
+    ended = kraftlake("recover", "--plan", tmp_path)
+    assert ended.code == 0
+    assert of_node(ended, 3)[1] == "may win the election, and so may node 2"
+    assert re.match(
+        r"loses offsets 367\d to 367\d \(\d records\) if a voter without them wins: no majority "
+        "holds them, so they were not committed",
+        of_node(ended, 3)[2],
+    )
+    rehearsed = kraftlake("recover", "--plan", "--rehearse", "--seeds", "0:6", tmp_path)
+    assert "may win" in rehearsed.out
+    assert "nodes 3 and 2 may win the election, and holds all that was" in rehearsed.out
+    assert "otherwise than planned" not in rehearsed.out
 
 
 def quorum_state_of(node: Path) -> Path:

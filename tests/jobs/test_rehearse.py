@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 from hashlib import sha256
 from pathlib import Path
@@ -16,6 +17,7 @@ from replica.check.examined import replica_log
 from replica.history.divergence import compare
 from replica.history.log import ReplicaLog
 from tests.jobs.conftest import Ended, Kraftlake
+from tests.replica.check.editing import batches, segment, set_value
 
 DYNAMIC = "kafka-4.1.1-dynamic"
 STATIC = "kafka-3.7.2-static"
@@ -245,6 +247,63 @@ def test_a_log_that_cannot_be_read_to_its_end_is_never_safe(
     assert ended.code == 1
     assert "part of its log can't be read" in ended.out
     assert "offsets 631 to 642, which are proven committed, are not in the log of le" in ended.out
+
+
+def test_logs_that_conflict_are_never_safe_and_what_is_kept_of_them_is_told(
+    kraftlake: Kraftlake, data: Path, tmp_path: Path
+) -> None:
+    """Node 11 holds the log of another quorum that was formatted with the same cluster id."""
+    shutil.copytree(data / DYNAMIC / "final/3", tmp_path / "3")
+    other = tmp_path / "11"
+    shutil.copytree(data / "kafka-4.4.0-dynamic/final/11", other)
+    mine = (tmp_path / "3/meta.properties").read_text()
+    (cluster,) = (line for line in mine.splitlines() if line.startswith("cluster.id="))
+    theirs = other / "meta.properties"
+    theirs.write_text(re.sub("cluster.id=.*", cluster, theirs.read_text()))
+    for node in ("1", "2"):
+        shutil.copytree(data / DYNAMIC / "final" / node, tmp_path / node)
+    named = [tmp_path / node for node in ("1", "2", "3", "11")]
+    ended = kraftlake("rehearse", *FEW, *named)
+    assert ended.code == 1
+    assert "nobody knows which history is right, so start neither" in ended.out
+    check = kraftlake("check", *named)
+    assert "conflict" in check.out
+    assert check.code == 1
+    row = nodes_of(outcomes(kraftlake("rehearse", "--json", *FEW, *named))[0])[11]
+    if row["replaced_by"] is None:
+        assert row["other"]
+        assert "at which the leader has other records" in ended.out
+
+
+def test_two_logs_of_one_epoch_are_never_safe(
+    kraftlake: Kraftlake, data: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(data / DYNAMIC / "final", tmp_path / "final")
+    path = segment(tmp_path / "final/2", 2722)
+    set_value(path, batches(path)[-1], lambda value: value[:-1] + b"\x01")
+    rehearsed = kraftlake("rehearse", *FEW, tmp_path / "final")
+    assert (rehearsed.code, "unsafe" in rehearsed.lines[0]) == (1, True)
+    planned = kraftlake("recover", "--plan", tmp_path / "final")
+    assert (planned.code, planned.lines[0].endswith(": refused")) == (1, True)
+
+
+@pytest.mark.parametrize("is_stale", [True, False])
+def test_a_voter_that_may_vote_twice_makes_the_answer_unknown_until_it_is_said_to_be_dead(
+    kraftlake: Kraftlake, data: Path, tmp_path: Path, is_stale: bool
+) -> None:
+    for node in ("1", "2", "3"):
+        capture = "live" if is_stale and node == "3" else "final"
+        shutil.copytree(data / DYNAMIC / capture / node, tmp_path / "now" / node)
+    if not is_stale:
+        (tmp_path / "now/3/__cluster_metadata-0/quorum-state").unlink()
+    ended = kraftlake("rehearse", *FEW, tmp_path / "now")
+    assert ended.code == 3
+    why = "its directory is of epoch 5, and" if is_stale else "its quorum-state is missing"
+    twice = "voter 3 may vote a second time in an epoch in which it voted already"
+    assert f"{twice}, because {why}" in ended.out
+    script = tmp_path / "dead.toml"
+    script.write_text("[[step]]\ndead = [3]\n")
+    assert kraftlake("rehearse", *FEW, "--scenario", script, tmp_path / "now").code == 0
 
 
 @pytest.mark.usefixtures("recorded")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import stat
 from pathlib import Path
@@ -14,7 +15,8 @@ from replica.format.frames import frames
 from replica.model.keys import ReplicaKey
 from replica.model.voters import Endpoint, Voter
 from replica.restore.checkpoint import checkpoint
-from tests.jobs.conftest import Kraftlake
+from tests.jobs.conftest import Ended, Kraftlake
+from tests.replica.check.editing import append, metadata, segment
 
 RECORDED = {"kafka-3.7.2-static": "3.7", "kafka-4.1.1-dynamic": "4.1", "kafka-4.4.0-dynamic": "4.4"}
 CHECKPOINT = f"{METADATA_FOLDER}/{0:020d}-{0:010d}.checkpoint"
@@ -50,6 +52,32 @@ def test_a_dry_run_tells_the_same_and_writes_nothing(
     made = kraftlake("restore", "--release", "4.2", source, "-o", tmp_path / "out")
     assert made.lines[: len(told.lines)] == told.lines
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_topics_that_no_majority_holds_are_told_and_can_be_left_out(
+    data: Path, tmp_path: Path, kraftlake: Kraftlake
+) -> None:
+    for node in ("1", "2", "3"):
+        shutil.copytree(data / "kafka-4.1.1-dynamic/final" / node, tmp_path / node)
+    asked = ("restore", "--release", "4.2", "--dry-run", "--json", tmp_path)
+    before = kraftlake(*asked)
+    assert "committed" not in before.err
+    ghost = metadata("TOPIC_RECORD", name="ghost", topicId="A" * 21 + "Q")
+    append(segment(tmp_path / "3", 2722), metadata("NO_OP_RECORD"), ghost)
+    told = kraftlake(*asked)
+    assert "are on no majority of the voters, so they were not committed" in told.err
+    assert topics(told) == topics(before) + 1
+    (offset,) = re.findall(r"--at-offset (\d+) leaves them out", told.err)
+    without = kraftlake(*asked, "--at-offset", offset)
+    assert "committed" not in without.err
+    assert topics(without) == topics(before)
+    alone = kraftlake("restore", "--release", "4.2", "--dry-run", tmp_path / "1")
+    assert "which these directories don't prove: name those of more voters" in alone.err
+
+
+def topics(ended: Ended) -> int:
+    (number,) = (row["number"] for row in ended.rows if row.get("entity") == "topic")
+    return int(number)
 
 
 def test_a_lake_gives_the_same_records_as_the_directories_it_was_made_from(

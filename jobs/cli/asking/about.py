@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
 
 from jobs.cli.commands.asking import StateOptions
 from jobs.cli.commands.options import lake_unless
 from jobs.cli.commands.planning import PlanOptions
 from jobs.cli.moments import Moment, asked_moment
 from pipelines.lake import Lake
+from replica.errors import UsageError
+from replica.metadata.changes.naming import DEFAULT
+from replica.metadata.known_configs import KNOWN_CONFIGS, is_known_config
+from replica.words import listed
 
 _USER = "User:"
+_NEAREST = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +74,28 @@ class About:
         if self.config is not None:
             yield ("config",), lambda entity, name: name.endswith(f": {self.config}")
 
+    def refuse_unknown(self, known: KnownNames) -> None:
+        """Raises UsageError for a topic, broker, principal or config of which nothing is known. Its
+        message has the nearest names.
+
+        A config that Kafka knows may never have been set, which is no error.
+        """
+        if self.topic is not None and self.topic not in known.topics:
+            raise _unknown("--topic", self.topic, "topic", known.topics)
+        if self.broker is not None and self.broker not in known.brokers:
+            brokers = {str(one) for one in sorted(known.brokers)}
+            raise _unknown("--broker", str(self.broker), "broker", brokers)
+        if self.principal is not None and self._full_principal not in known.principals:
+            raise _unknown("--principal", self._full_principal, "principal", known.principals)
+        if self.config is None or is_known_config(self.config) or self.config in known.configs:
+            return
+        raise _unknown("--config", self.config, "config", known.configs | KNOWN_CONFIGS)
+
+    @property
+    def _full_principal(self) -> str:
+        given = self.principal or ""
+        return given if ":" in given else _USER + given
+
     def _is_of_topic(self, entity: str, name: str) -> bool:
         topic = self.topic
         return (
@@ -79,17 +107,70 @@ class About:
 
     def _is_of_broker(self, entity: str, name: str) -> bool:
         broker = f"broker {self.broker}"
+        own_and_default = f"{broker}: ", f"broker {DEFAULT}: "
         return (entity == "broker" and name == broker) or (
-            entity == "config" and name.startswith(f"{broker}: ")
+            entity == "config" and name.startswith(own_and_default)
         )
 
     def _is_of_principal(self, entity: str, name: str) -> bool:
-        given = self.principal or ""
-        principal = given if ":" in given else _USER + given
+        principal = self._full_principal
         user = principal.removeprefix(_USER)
+        own_and_default = {f"user {user}", f"user {DEFAULT}"}
         return (
             (entity == "acl" and name.startswith(f"{principal} from "))
             or (entity == "delegation_token" and name.startswith(f"{principal} "))
             or (entity == "scram" and name.rpartition(" ")[0] == user)
-            or (entity == "client_quota" and f"user {user}" in name.rpartition(": ")[0].split(", "))
+            or (
+                entity == "client_quota"
+                and not own_and_default.isdisjoint(name.rpartition(": ")[0].split(", "))
+            )
         )
+
+
+def _unknown(option: str, name: str, what: str, known: Collection[str]) -> UsageError:
+    """The error about a name of which nothing is known."""
+    close = get_close_matches(name, known, n=_NEAREST, cutoff=0.6)
+    if close:
+        hint = f"did you mean {listed(close, last='or')}?"
+    elif known:
+        hint = f"known are {listed(sorted(known), limit=_NEAREST)}"
+    else:
+        hint = f"no {what} is known at all"
+    return UsageError(f"{option} {name}: no {what} of that name; {hint}")
+
+
+@dataclass
+class KnownNames:
+    """The names of all topics, brokers, principals and configs of which anything is known, whether
+    they exist now or did once. principals: with their type, such as User:alice."""
+
+    topics: set[str] = field(default_factory=set)
+    brokers: set[int] = field(default_factory=set)
+    principals: set[str] = field(default_factory=set)
+    configs: set[str] = field(default_factory=set)
+
+    def add(self, entity: str, name: str) -> None:
+        """Add what an entity is about. entity: its kind. name: its name for people."""
+        if entity == "topic":
+            self.topics.add(name)
+        elif entity == "broker":
+            self.brokers.add(int(name.removeprefix("broker ")))
+        elif entity == "config":
+            resource, _, config = name.rpartition(": ")
+            kind, _, of = resource.partition(" ")
+            self.configs.add(config)
+            if kind == "topic":
+                self.topics.add(of)
+            elif kind == "broker" and of.isdecimal():
+                self.brokers.add(int(of))
+        elif entity == "acl":
+            self.principals.add(name.partition(" from ")[0])
+            _, of_topic, topic = name.rpartition(" on topic ")
+            self.topics.update([topic] if of_topic else [])
+        elif entity in ("scram", "delegation_token"):
+            owner = name.rpartition(" ")[0]
+            self.principals.add(owner if entity == "delegation_token" else _USER + owner)
+        elif entity == "client_quota":
+            parts = name.rpartition(": ")[0].split(", ")
+            users = (part.removeprefix("user ") for part in parts if part.startswith("user "))
+            self.principals.update(_USER + user for user in users)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
-from jobs.cli.asking.about import About
+from jobs.cli.asking.about import About, KnownNames
 from jobs.cli.asking.query_result import write_timed
 from jobs.cli.clock import clock_of
 from jobs.cli.commands.combinations import form_of
@@ -17,11 +17,15 @@ from jobs.cli.commands.happening import HistoryOptions
 from jobs.cli.commands.options import lake_unless, names_in
 from jobs.cli.directories.looks import branches_in
 from jobs.cli.moments import period_of
-from jobs.cli.output import ProgressLine, ms_of
+from jobs.cli.output import ProgressLine, complain, ms_of
 from jobs.cli.redacting import make_redactor
 from pipelines.lake import Lake
 from replica.errors import UsageError
-from replica.timeline.changes import LoggedChange, logged_changes
+from replica.metadata.changes.naming import name_of
+from replica.metadata.image.image import Image
+from replica.timeline.changes import ChangeWalk, LoggedChange
+from replica.timeline.gaps import gaps_of
+from replica.words import listed
 
 CHANGES = "gold.metadata_changes"
 
@@ -57,34 +61,56 @@ def run(options: HistoryOptions) -> int:
         return period.holds(at) and about.holds(entity, name)
 
     if lake is None:
-        found: Iterable[Row] = _of_directories(options, is_wanted)
+        found: Iterable[Row] = _of_directories(options, about, is_wanted)
     else:
-        rows = _of_lake(lake, options.cluster, about.entities())
-        found = (row for row in rows if is_wanted(row.at, row.entity, row.name))
+        found = _of_lake(lake, options.cluster, about, is_wanted)
     write_timed(Row._fields, found, form, clock)
     return 0
 
 
-def _of_directories(options: HistoryOptions, is_wanted: Wanted) -> list[Row]:
-    """The changes in the directories' logs, in the order in which a lake has them. Raises
-    UsageError where no directory has a metadata log."""
+def _of_directories(options: HistoryOptions, about: About, is_wanted: Wanted) -> list[Row]:
+    """The changes in the directories' logs, in the order in which a lake has them. What they don't
+    tell is said on stderr. Raises UsageError where no directory has a metadata log, and for a name
+    of which nothing is known."""
     redactor = make_redactor(options.keep_secrets, options.redact_key, options.show_config or ())
     progress, order = ProgressLine(), names_in(options.order)
     found: list[Row] = []
+    known, offsets = KnownNames(), []
     with branches_in(options.paths or (), order, options.cluster, progress) as branches:
         for branch in branches:
-            changes = logged_changes(branch, redactor, progress.show)
-            found += _rows(branch.cluster_id, changes, is_wanted)
+            walk = ChangeWalk(branch, redactor, progress.show)
+            found += _rows(branch.cluster_id, walk.changes(), is_wanted, known)
+            for image in walk.bases:
+                _add_names(known, image)
+            progress.clear()
+            for gap in gaps_of(branch, walk.unknown):
+                complain(f"history: {gap}")
+            offsets.append(f"offsets {branch.log.first_offset} to {branch.log.end_offset - 1}")
+    about.refuse_unknown(known)
+    if not found:
+        complain(f"history: nothing of what was asked for changed in {listed(offsets)}")
     return found
 
 
+def _add_names(known: KnownNames, image: Image) -> None:
+    """Add the entities of a snapshot with which a log begins, which are no changes of it."""
+    topics = image.tables["topics"].values
+    for kind, key, value in image.items():
+        if kind.name != "partition":
+            known.add(kind.name, name_of(kind, key, value, topics))
+
+
 def _rows(
-    cluster_id: str | None, changes: Iterable[LoggedChange], is_wanted: Wanted
+    cluster_id: str | None,
+    changes: Iterable[LoggedChange],
+    is_wanted: Wanted,
+    known: KnownNames,
 ) -> Iterator[Row]:
     found: list[tuple[tuple[Any, ...], Row]] = []
     for logged in changes:
         write, name, (change, old, new) = logged.told
         entity = write.kind.name
+        known.add(entity, name)
         if is_wanted(logged.at, entity, name):
             what = change, entity, name, old, new, logged.commitment
             place = logged.offset, logged.leader_epoch, entity, write.kind.key_text(write.key)
@@ -92,10 +118,32 @@ def _rows(
     return (row for _, row in sorted(found, key=lambda one: one[0]))
 
 
-def _of_lake(lake: Lake, cluster: str | None, entities: frozenset[str] | None) -> Iterator[Row]:
+def _of_lake(lake: Lake, cluster: str | None, about: About, is_wanted: Wanted) -> Iterator[Row]:
+    """The changes that a lake has. What it doesn't know is said on stderr. Raises UsageError where
+    the lake is not built, or lacks the cluster, and for a name of which it knows nothing."""
+    # Directories need no delta-rs.
+    from jobs.cli.asking.lake_history import clusters_of, gaps_in, names_in_lake
+
+    rows = _rows_of_lake(lake, cluster, about.entities())
+    found = [row for row in rows if is_wanted(row.at, row.entity, row.name)]
+    for cluster_id in [cluster] if cluster is not None else clusters_of(lake):
+        for gap in gaps_in(lake, cluster_id):
+            complain(f"history: {gap}")
+    known = KnownNames()
+    for entity, name in names_in_lake(lake, cluster) if about != About() else ():
+        known.add(entity, name)
+    about.refuse_unknown(known)
+    if not found:
+        complain("history: nothing of what was asked for changed in what the lake knows")
+    return iter(found)
+
+
+def _rows_of_lake(
+    lake: Lake, cluster: str | None, entities: frozenset[str] | None
+) -> Iterator[Row]:
     """The changes of entities that a lake has. entities: their kinds; None for all kinds. Raises
     UsageError where the lake is not built, or lacks the cluster."""
-    from jobs.cli.asking.lake_history import clusters_of  # Directories need no delta-rs.
+    from jobs.cli.asking.lake_history import clusters_of
     from jobs.cli.asking.sql_delta_rs import rows
     from pipelines.dialects import DATA_FUSION
     from pipelines.lake.tables import tables_of

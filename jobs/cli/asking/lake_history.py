@@ -55,6 +55,31 @@ def why_unknown(lake: Lake, cluster_id: str, end_offset: int) -> str | None:
     )
 
 
+def gaps_in(lake: Lake, cluster_id: str) -> Iterator[str]:
+    """A sentence for each part of a cluster's log whose changes the lake doesn't know."""
+    mine = f"cluster_id = {DATA_FUSION.cluster(cluster_id)}"
+    ((first, end),) = rows(lake, f'SELECT min("offset"), max("offset") + 1 FROM {LOG} WHERE {mine}')
+    if first is None:
+        return
+    query = f"SELECT from_offset, to_offset FROM {RANGES} WHERE {mine} ORDER BY from_offset"
+    known = int(first)
+    if known > 0:
+        yield f"the log of {cluster_id} begins at offset {known}: earlier changes are not known"
+    for start, following in [*rows(lake, query), (end, end)]:
+        if start > known:
+            why = why_unknown(lake, cluster_id, known + 1)
+            yield f"nothing is known of offsets {known} to {start - 1} of {cluster_id}: {why}"
+        known = max(known, int(following))
+
+
+def names_in_lake(lake: Lake, cluster: str | None) -> Iterator[Sequence[Any]]:
+    """(kind, name) of each entity of which the lake knows, partitions aside, in one cluster or, for
+    None, in all."""
+    mine = "true" if cluster is None else f"cluster_id = {DATA_FUSION.cluster(cluster)}"
+    query = f"SELECT DISTINCT entity, name FROM {HISTORY} WHERE {mine} AND entity <> 'partition'"
+    return rows(lake, query)
+
+
 def ends_that_are_not_known(lake: Lake) -> dict[str, int]:
     """The clusters whose state at the end of their log the lake doesn't know, each with the offset
     of that end (exclusive)."""

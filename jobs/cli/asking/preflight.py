@@ -16,11 +16,12 @@ from jobs.cli.outcome import SAFETY_CODES
 from jobs.cli.output import complain, more_line, write_either
 from replica.errors import UsageError
 from replica.health.cluster import Cluster
-from replica.preflight.answer import ChangeSafety, Preflight, gravest, unknown
+from replica.preflight.answer import ChangeSafety, Preflight, gravest
+from replica.preflight.ground import grounded
 from replica.preflight.reassigning import reassign
 from replica.preflight.reassignment_file import assignments_in
 from replica.preflight.stopping import stop_brokers, stop_rack
-from replica.preflight.upgrading import upgrade
+from replica.preflight.upgrading import downgrade, upgrade
 from replica.preflight.voters import add_voter, remove_voter, to_dynamic
 
 _MAX_FILE_BYTES = 64 * 1024 * 1024
@@ -52,7 +53,7 @@ def _checks(options: PlanOptions) -> list[Check]:
         assignments = assignments_in(text_in("--reassignment", path, _MAX_FILE_BYTES), path)
         found.append(lambda cluster: reassign(cluster, assignments))
     if options.stop_broker is not None:
-        brokers = _ids(options.stop_broker)
+        brokers = [broker for text in options.stop_broker for broker in _ids(text)]
         found.append(lambda cluster: stop_brokers(cluster, brokers))
     if (rack := options.stop_rack) is not None:
         if not rack.strip():
@@ -64,6 +65,8 @@ def _checks(options: PlanOptions) -> list[Check]:
         found.append(lambda cluster: add_voter(cluster, added))
     if (release := options.upgrade) is not None:
         found.append(lambda cluster: upgrade(cluster, release))
+    if (older := options.downgrade) is not None:
+        found.append(lambda cluster: downgrade(cluster, older))
     if options.to_dynamic:
         found.append(to_dynamic)
     return found
@@ -74,24 +77,12 @@ def _judge(look: Callable[[], Cluster], checks: Sequence[Check], options: PlanOp
     of directories, a lake or a running quorum."""
     while True:
         cluster = look()
-        found = [with_doubts(check(cluster), cluster) for check in checks]
+        found = [grounded(check(cluster), cluster) for check in checks]
         _show(found, cluster, options.limit, json_output=options.json_output)
         code = SAFETY_CODES[gravest(one.answer for one in found).value]
         if options.while_s is None or code == 0:
             return code
         time.sleep(options.while_s)
-
-
-def with_doubts(found: Preflight, cluster: Cluster) -> Preflight:
-    """The result of a check, with the doubts about the state: no change is safe where the state
-    isn't known to the log's end, or lacks a record."""
-    doubts = []
-    if not cluster.is_whole:
-        doubts.append(f"is known up to offset {cluster.end_offset} only")
-    if cluster.refused_at is not None:
-        doubts.append(f"lacks the record at offset {cluster.refused_at}, which can't be applied")
-    told = (unknown("state", f"{doubt}: `kraftlake check` says more") for doubt in doubts)
-    return Preflight(found.action, (*found.reasons, *told), found.needs)
 
 
 def _show(found: Sequence[Preflight], cluster: Cluster, limit: int, *, json_output: bool) -> None:

@@ -6,9 +6,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
-from jobs.cli.asking.about import About, AskedCluster, asked_cluster
+from jobs.cli.asking.about import About, AskedCluster, KnownNames, asked_cluster
 from jobs.cli.asking.query_result import QueryResult, write_answer
 from jobs.cli.choices import check_patterns, fits
 from jobs.cli.commands.asking import StateOptions
@@ -34,6 +35,8 @@ from replica.metadata.image.texts import StoredEntity, entity_of
 from replica.metadata.image.versions import Write
 from replica.metadata.redact import Redactor
 from replica.timeline.branch import Branch
+from replica.timeline.changes import UnknownOffsets
+from replica.timeline.gaps import offsets_text
 from replica.timeline.state import StateEntity, end_at, last_time, state_at
 
 if TYPE_CHECKING:
@@ -96,13 +99,24 @@ def _show_entities(asked: AskedCluster, options: StateOptions) -> int:
     else:
         end_offset, rows = _of_directories(asked, names_in(options.order), redactor)
     complain(f"state: at offset {end_offset}")
-    shown = (
-        (entity, key, value, offset)
-        for entity, key, name, value, offset in rows
-        if wanted.holds(entity, name)
-    )
-    write_answer(QueryResult(COLUMNS, shown), form)
+    shown = _shown(rows, wanted)
+    first = list(islice(shown, 1))  # an unknown topic is refused before anything is written
+    write_answer(QueryResult(COLUMNS, chain(first, shown)), form)
     return 0
+
+
+def _shown(rows: Iterable[Sequence[Any]], wanted: EntityFilter) -> Iterator[Sequence[Any]]:
+    """The wanted rows. Where there are none, raises UsageError for a topic that the state doesn't
+    have, and says otherwise that there are none."""
+    known, is_empty = KnownNames(), True
+    for entity, key, name, value, offset in rows:
+        known.add(entity, name)
+        if wanted.holds(entity, name):
+            is_empty = False
+            yield entity, key, value, offset
+    if is_empty:
+        About(topic=wanted.topic).refuse_unknown(known)
+        complain("state: no entity is as asked for")
 
 
 def _history(asked: AskedCluster) -> ClusterHistory:
@@ -129,7 +143,12 @@ def _of_directories(
     if held is None:
         raise UsageError(
             f"offset {end_offset}: the directories hold neither the whole log below it nor a "
-            "snapshot to begin with, or a record that this release can't read; name more of them"
+            "snapshot to begin with; name more of them"
+        )
+    if isinstance(held, UnknownOffsets):
+        raise UsageError(
+            f"offset {end_offset}: the state is not known. Nothing is known of "
+            f"{offsets_text(held)}: {held.why}"
         )
     return end_offset, held
 

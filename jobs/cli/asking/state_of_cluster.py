@@ -14,7 +14,7 @@ from jobs.cli.asking.cluster_source import ClusterSource, Wanted, from_directori
 from jobs.cli.commands.asking import StateOptions
 from jobs.cli.directories.broker_defaults import defaults_in
 from jobs.cli.output import complain, more_line, ms_text, write_json, write_line, write_table
-from replica.health.cluster import Beginning
+from replica.health.cluster import Beginning, Cluster
 from replica.health.exposure import (
     BROKER,
     MOST_PAIRS,
@@ -37,7 +37,9 @@ from replica.health.sizes import (
     record_sizes,
     topic_sizes,
 )
-from replica.words import counted
+from replica.preflight.answer import Preflight
+from replica.preflight.ground import grounded
+from replica.words import counted, named
 
 _SIZE_TITLES = {
     ENTITY: "Entities in the state, by kind",
@@ -106,6 +108,7 @@ def show_exposure(source: ClusterSource, *, limit: int, json_output: bool) -> in
             f"state: pairs of brokers are left out: {live} live brokers, or the replicas of the "
             f"partitions, make more than {MOST_PAIRS}"
         )
+    _voters(source.cluster)
     since: Mapping[Failure, Beginning] = {} if source.past is None else source.past.exposed
     if source.past is not None and source.past.unknown:
         complain(
@@ -123,6 +126,23 @@ def show_exposure(source: ClusterSource, *, limit: int, json_output: bool) -> in
         rows = [{**_row(one), "since": _began(since.get(one.failure))} for one in worst]
         _section(number, _TITLES[kind], rows, limit, "kind", number_of)
     return 0
+
+
+def _voters(cluster: Cluster) -> None:
+    """Say which voters are not counted, and on what the figures about voters rest."""
+    for what, voters in (
+        ("down, as their brokers are fenced", cluster.voters_down),
+        ("not to be counted, by their directories", cluster.unreliable_voters),
+    ):
+        if voters:
+            complain(f"state: {named('voter', [str(one) for one in sorted(voters)])}: {what}")
+    if cluster.voters:
+        complain("state: needs: the voters that are left run; no log shows it of a controller")
+    ground = grounded(Preflight("", ()), cluster)
+    for doubt in ground.reasons:
+        complain(f"state: {doubt.subject}: {doubt.detail}")
+    for need in ground.needs:
+        complain(f"state: needs: {need}")
 
 
 def _worst(group: Iterable[Exposure], limit: int) -> tuple[list[Exposure], int]:

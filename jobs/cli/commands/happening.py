@@ -31,11 +31,13 @@ class TimelineOptions:
       first             these logs name no leader before
       leader-removed    the former leader was no voter any more
       leader-cut-off    the former leader still appended records that no majority has
-      leader-restarted  the former leader's process registered anew within a minute
-      leader-resigned   the election came within 2 s, the time that followers wait for a silent
-                        leader, or the former leader voted for the next one
-      leader-silent     nothing was appended for 2 s or more, and no record shows why
-      unknown           the records before the election are not in these logs
+      leader-restarted  the former leader fell silent, and a new process of it registered within
+                        a minute
+      leader-resigned   another leader was elected within 1.5 s, sooner than followers give a
+                        silent leader up
+      leader-silent     nothing was appended for 1.5 s or more, and no record shows why
+      unknown           the records before the election are not in these logs, or allow several
+                        causes
 
     \b
     Examples:

@@ -7,6 +7,8 @@ from typing import Any
 
 from typer.core import TyperCommand, TyperGroup
 
+from replica.errors import UsageError
+
 
 class GroupedCommands(TyperGroup):
     """Shows each command below the heading of its group."""
@@ -25,7 +27,19 @@ class GroupedCommands(TyperGroup):
 
 
 class CommandPage(TyperCommand):
-    """The page of one command."""
+    """The page of one command, which refuses an option with one value that is given twice."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the words of the command line. Raises UsageError where an option that takes one
+        value has two: click would obey the last one, and drop the others without a word."""
+        if not ctx.resilient_parsing:  # a shell completes the words that are there so far
+            _, _, given = self.make_parser(ctx).parse_args(args=list(args))
+            for each in self._parameters(ctx, "option"):
+                takes_one = not (each.multiple or each.is_flag or each.count)
+                if takes_one and sum(one is each for one in given) > 1:
+                    name = max(each.opts, key=len)
+                    raise UsageError(f"{name} is given twice, and takes one value: give it once")
+        return super().parse_args(ctx, args)
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """The words behind the command's name in the line of usage."""

@@ -2,7 +2,7 @@
 
 from jobs.cli.commands import cluster_options, node_options, options
 from jobs.cli.commands.combinations import exclusive, given, needs
-from jobs.cli.commands.parameters import Number, Text, command, option
+from jobs.cli.commands.parameters import Number, Text, Texts, command, option
 from replica.errors import UsageError
 
 
@@ -14,7 +14,9 @@ class PlanOptions:
     leader or fall below min.insync.replicas, or the quorum loses its majority. Each reason names
     the partition or node, and the offset of the record that shows it. unknown: the answer names
     what the log doesn't hold, such as min.insync.replicas of the brokers without --broker-config.
-    A line `needs` names what the change relies on but no log can show: that enough voters run.
+    A line `needs` names what the change relies on but no log can show: that enough voters run, or
+    that records are committed of which too few voters' directories are named. No change is safe
+    where logs conflict, or by records that no majority of the voters holds.
 
     The command judges the newest state in the directories, the state in a lake, or with -b the
     state of a running quorum: the command fetches its log up to the high watermark into a temporary
@@ -48,8 +50,10 @@ class PlanOptions:
         "Reassign partitions by the JSON file of kafka-reassign-partitions.",
         default=None,
     )
-    stop_broker: Text = option(
-        "--stop-broker N,...", "Stop these brokers at the same time.", default=None
+    stop_broker: Texts = option(
+        "--stop-broker N,...",
+        "Stop these brokers. May be repeated: all that are named stop at the same time.",
+        default=None,
     )
     stop_rack: Text = option("--stop-rack R", "Stop all brokers of a rack.", default=None)
     remove_voter: Number = option(
@@ -61,6 +65,12 @@ class PlanOptions:
         "Raise metadata.version to that of release R.",
         default=None,
         callback=options.known_release("--upgrade"),
+    )
+    downgrade: Text = option(
+        "--downgrade R",
+        "Lower metadata.version to that of release R.",
+        default=None,
+        callback=options.known_release("--downgrade"),
     )
     to_dynamic: bool = option(
         "--to-dynamic", "Turn static voters into dynamic ones (kraft.version 1).", default=False

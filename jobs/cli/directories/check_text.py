@@ -45,7 +45,7 @@ def verdict_of(member: JudgedDirectory) -> CheckVerdict:
         if Severity(verdict) in found:
             return verdict
     judged = all(one.validity is Validity.VALID for one in member.verdicts)
-    whole = member.examined.is_directory and member.partition.is_metadata and judged
+    whole = member.examined.is_complete and member.partition.is_metadata and judged
     return CheckVerdict.SOUND if whole else CheckVerdict.NO_FAULT_FOUND
 
 
@@ -206,6 +206,8 @@ def _verdict(member: JudgedDirectory, shown: Sequence[Finding], least: Severity)
         case CheckVerdict.NO_FAULT_FOUND:
             what = "fragment of a log" if member.examined.directory.is_fragment else "file"
             alone = "" if member.examined.is_directory else f" in this {what} alone"
+            if member.examined.is_directory and not member.examined.is_complete:
+                alone = " in this incomplete copy"
             return coloured(f"no fault found{alone}", "green")
         case _:
             return f"no {NOUNS[least]}s"

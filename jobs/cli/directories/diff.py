@@ -13,7 +13,8 @@ from jobs.cli.directories.offsets_text import log_range, snapshot_text
 from jobs.cli.output import complain, ms_text, write_either
 from jobs.cli.record_lines import opaque_text
 from jobs.cli.redacting import make_redactor
-from replica.check.examined import Examined, examine, replica_log
+from replica.check.examined import Examined, examine, leader_changes, replica_log
+from replica.check.known_quorum import stated_voters
 from replica.check.partition import partition_of
 from replica.errors import UsageError
 from replica.format.directory import LOOKS
@@ -280,6 +281,19 @@ def _loss(difference: LogDifference) -> Iterator[str]:
         yield "COMMITTED records would be lost: don't let these two meet before it is understood."
     elif lost.unproven:
         yield (
-            "Unproven: these two directories can't tell. `kraftlake check` on the directories of "
-            "all voters together can tell more."
+            f"Not known: whether {_records(lost.unproven)} of {loser} were committed. "
+            f"{_missing_voters(difference.a if winner == 'A' else difference.b, difference)}"
+            "`kraftlake check` on the directories of all voters together can tell more."
         )
+
+
+def _missing_voters(winner: Examined, difference: LogDifference) -> str:
+    """A sentence that names the voters of which neither directory is; "" where there are none, or
+    where no file of the winner names voters."""
+    voters = stated_voters(winner, leader_changes(winner))
+    given = {difference.log_a.key.node_id, difference.log_b.key.node_id}
+    missing = sorted({voter.node_id for voter in voters} - given)
+    if not missing:
+        return ""
+    directories = "directory of voter" if len(missing) == 1 else "directories of voters"
+    return f"The {directories} {', '.join(map(str, missing))} would show it. "

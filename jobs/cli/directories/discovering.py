@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 
-from pipelines.capture.bundle import is_bundle, unpack
+from pipelines.capture.bundle import is_bundle, marked, unpack
 from replica.errors import UnreadableFileError, UsageError
 from replica.format.damage import Damage, DamageKind
 from replica.format.discovery import Found, discover
@@ -36,8 +36,8 @@ def discovered(path: str, stack: ExitStack) -> tuple[Sequence[Found], Sequence[D
         if unpacked.damages:  # The damages say why.
             return (), unpacked.damages
         raise UsageError(f"{path}: holds no segment, snapshot or metadata directory") from error
-    named = [replace(one, shown=path + one.shown.removeprefix(folder)) for one in found]
-    return named, unpacked.damages
+    named = (replace(one, shown=path + one.shown.removeprefix(folder)) for one in found)
+    return [marked(one, unpacked.damages) for one in named], unpacked.damages
 
 
 def unreadable(shown: str, reason: str) -> Damage:

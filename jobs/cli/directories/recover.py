@@ -16,6 +16,7 @@ from jobs.cli.output import ProgressLine, complain, write_either
 from jobs.cli.seeds import MAX_REHEARSED, seeds_in
 from replica.check.damaged import bundle_damage
 from replica.check.examined import Examined, by_cluster, replica_log
+from replica.check.known_quorum import quorum_files
 from replica.check.partition import by_partition, partition_of
 from replica.errors import UnreadableFileError, UsageError
 from replica.format import meta_properties
@@ -58,9 +59,9 @@ def _plan(members: Sequence[Examined], seeds: range | None, *, json_output: bool
 def plan_of(members: Sequence[Examined]) -> tuple[RecoveryPlan, dict[ReplicaKey, Examined]]:
     """The plan for the replicas of one cluster, and each directory by its replica."""
     by_key = {one.owner.key: one for one in members}
-    unreliable = {key for key, one in by_key.items() if one.hides_entries}
     logs = [replica_log(one, one.shown) for one in by_key.values()]
-    return plan_recovery(logs, unreliable), by_key
+    files = quorum_files(list(zip(by_key.values(), logs, strict=True)))
+    return plan_recovery(logs, files), by_key
 
 
 def examined_nodes(paths: Sequence[str], stack: ExitStack) -> list[Examined]:
@@ -142,6 +143,12 @@ def _refuse_copies(members: Sequence[Examined]) -> None:
 def _rows(
     plan: RecoveryPlan, by_key: dict[ReplicaKey, Examined], rehearsed: RehearsedPlan | None
 ) -> Iterator[dict[str, Any]]:
+    doubts = {
+        standing.log.key: voter.doubt
+        for voter in plan.quorum.voters
+        for standing in plan.ranking
+        if voter.key.matches(standing.log.key)
+    }
     for rank, standing in enumerate(plan.ranking, start=1):
         log, lost = standing.log, standing.lost
         examined, position = by_key[log.key], log.position()
@@ -164,9 +171,12 @@ def _rows(
             "missing": sorted([v.node_id, v.directory_id] for v in plan.missing),
             "reasons": list(plan.reasons),
             "partition": partition_of(examined).shown,
-            "wins_election": log is plan.leader,
+            "wins_election": plan.electable == (log.key,),
             "truncates_to": standing.truncates_to,
             "on_no_voter": pairs(plan.on_no_voter),
+            "may_win": log.key in plan.electable,
+            "may_lose": pairs(standing.may_lose),
+            "doubt": doubts.get(log.key),
         }
         if rehearsed is not None:
             row["rehearsed"] = rehearsed.row(log.key)

@@ -11,14 +11,14 @@ from jobs.cli.directories.recover_steps import steps_of
 from jobs.cli.directories.rehearsed import rehearsed_quorum
 from replica.check.examined import Examined
 from replica.check.partition import partition_of
-from replica.history.recovery import RankedReplica, RecoveryPlan
+from replica.history.recovery import RankedReplica, RecoveryDecision, RecoveryPlan
 from replica.model.epochs import OffsetAndEpoch
 from replica.model.keys import ReplicaKey
 from replica.simulate.rehearsal.outcome import Fate, Outcome
 from replica.simulate.rehearsal.runs import Found, Rehearsal, ScenarioSafety, judge, rehearse_all
 from replica.simulate.rehearsal.step import Scenario
 from replica.terminal_text import one_line
-from replica.words import counted
+from replica.words import counted, named
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,8 @@ def rehearse_plan(
         return RehearsedPlan(plan, None, ScenarioSafety.UNKNOWN, (reason,))
     rehearsed = rehearsed_quorum(list(by_key.values()))
     rehearsal = rehearse_all(rehearsed.captured, Scenario(steps), seeds)
-    answer, reasons = judge(rehearsal, rehearsed.doubts)
+    unproven = plan.reasons if plan.answer is RecoveryDecision.UNPROVEN else ()
+    answer, reasons = judge(rehearsal, (*unproven, *rehearsed.doubts), rehearsed.refusals)
     return RehearsedPlan(plan, rehearsal, answer, reasons)
 
 
@@ -94,11 +95,15 @@ def _compared(plan: RecoveryPlan, found: Found) -> Iterator[str]:
 
 
 def _differences(plan: RecoveryPlan, standing: RankedReplica, outcome: Outcome) -> Iterator[str]:
-    """The differences between the outcome of a replica and the plan."""
+    """The differences between the outcome of a replica and the plan, for the voter that won."""
     node_id = standing.log.key.node_id
-    if plan.leader is standing.log and outcome.leader != node_id:
+    winner = next((key for key in plan.electable if key.node_id == outcome.leader), None)
+    if winner is not None:
+        standing = next(one for one in plan.led_by[winner] if one.log is standing.log)
+    elif plan.leader is standing.log:
         who = "nobody leads" if outcome.leader is None else f"node {outcome.leader} leads"
-        yield f"{who}, not node {node_id}"
+        may = named("node", [str(key.node_id) for key in plan.electable])
+        yield f"{who}; planned was that one of {may} does"
     fate = next((fate for fate in outcome.fates if fate.node_id == node_id), None)
     if fate is None:
         yield f"node {node_id} does not run at the end"

@@ -12,10 +12,12 @@ from replica.check.partition import PartitionFolder, partition_of
 from replica.format.quorum_state import FILE_NAME as QUORUM_STATE
 from replica.format.quorum_state import encode, new_state
 from replica.format.snapshot import BOOTSTRAP_NAME
+from replica.history.known_quorum import VoterDoubt
 from replica.history.recovery import RecoveryDecision, RecoveryPlan
 from replica.model.keys import NO_NODE, ZERO_UUID, ReplicaKey
 from replica.shell_text import Shell, identifier, is_host, line, noted, path, paths, word
 from replica.simulate.rehearsal import step as rehearsal
+from replica.words import named
 
 CONTROLLER_FILE = "config/controller.properties"
 """The path in Kafka's own archive. A comment in each command says where to put a node's own
@@ -49,19 +51,32 @@ def steps_of(plan: RecoveryPlan, by_key: Mapping[ReplicaKey, Examined]) -> Itera
     if quorum.bundles:
         yield quorum.unpack()
         return
-    yield quorum.stop()
-    yield quorum.keep()
-    if plan.answer is RecoveryDecision.REFUSED:
-        yield quorum.look()
-    elif plan.has_majority:
+    if plan.is_whole:
+        yield quorum.keep()
         yield quorum.start(
-            "Start the voters that are left, with their directories as they are.", quorum.left
+            "Nothing has to be recovered: every voter is here. Leave the controllers that run as "
+            "they are, and start the others.",
+            quorum.left,
+        )
+        yield quorum.describe("See that one of them leads and the others follow it.")
+    elif plan.answer is RecoveryDecision.SAFE:
+        yield quorum.keep()
+        if quorum.doubted:
+            yield quorum.leave_stopped()
+        yield quorum.start(
+            "Start those of the other voters that don't run, with their directories as they are.",
+            quorum.left,
         )
         yield quorum.describe("See that one of them leads and the others follow it.")
         for voter in sorted(plan.missing):
             yield quorum.replace(voter)
     else:
-        yield from quorum.without_majority()
+        yield quorum.stop()
+        yield quorum.keep()
+        if plan.answer is RecoveryDecision.REFUSED or (plan.voters and not plan.missing):
+            yield quorum.look()
+        else:
+            yield from quorum.without_majority()
 
 
 class _Quorum:
@@ -80,6 +95,11 @@ class _Quorum:
         self.hosts = _endpoints(by_key.values())
         self.voters = sorted(plan.voters or ())
         self.left = [voter for voter in self.voters if voter not in plan.missing]
+        self.doubted = [
+            voter.key
+            for voter in plan.quorum.voters
+            if voter.doubt not in (None, VoterDoubt.NOT_GIVEN)
+        ]
         self.observers = [s.log.key.node_id for s in plan.ranking if s.is_voter is False]
 
     @property
@@ -112,12 +132,25 @@ class _Quorum:
 
     def stop(self) -> RecoverStep:
         nodes = [voter.node_id for voter in self.voters] or [self.plan.winner.key.node_id]
+        what = "controller" if self.partition.is_metadata else "replica of the quorum"
+        return RecoverStep(f"Stop every {what}.", self._stopping(nodes))
+
+    def leave_stopped(self) -> RecoverStep:
+        """The step that keeps voters from voting whose disks may have forgotten votes."""
+        nodes = [voter.node_id for voter in self.doubted]
+        which = named("node", [str(node) for node in nodes])
+        return RecoverStep(
+            f"Keep {which} stopped until the disk is empty (below): a voter whose directory has "
+            "forgotten a vote may vote twice in one epoch.",
+            self._stopping(nodes),
+        )
+
+    def _stopping(self, nodes: Iterable[int]) -> tuple[Shell, ...]:
         if not self.partition.is_metadata:
             running = Shell("$(pgrep -f 'kraftlake replica run')")
-            stopping = (self._on(node, "kill", running) for node in nodes)
-            return RecoverStep("Stop every replica of the quorum.", tuple(stopping))
-        stopping = (self._on(n, "bin/kafka-server-stop.sh", f"--node-id={n}") for n in nodes)
-        return RecoverStep("Stop every controller.", tuple(stopping))
+            return tuple(self._on(node, "kill", running) for node in nodes)
+        tool = "bin/kafka-server-stop.sh"
+        return tuple(self._on(node, tool, f"--node-id={node}") for node in nodes)
 
     def keep(self) -> RecoverStep:
         folder = f"kept-{self.cluster_id}"

@@ -10,10 +10,12 @@ from jobs.cli.output import coloured
 from replica.check.examined import Examined
 from replica.check.partition import partition_of
 from replica.history.divergence import Relation
+from replica.history.known_quorum import KnownVoter, VoterDoubt
 from replica.history.recovery import RankedReplica, RecoveryDecision, RecoveryPlan
 from replica.model.epochs import election_order
 from replica.model.keys import ZERO_UUID, ReplicaKey
 from replica.terminal_text import one_line
+from replica.words import named
 
 _COLOURS = {
     RecoveryDecision.SAFE: "green",
@@ -41,7 +43,10 @@ def describe(plan: RecoveryPlan, by_key: Mapping[ReplicaKey, Examined]) -> Itera
     if plan.answer is RecoveryDecision.SAFE:
         count = len(plan.voters or ())
         left = f"{count - len(plan.missing)} of {count} voters are left, a majority"
-        yield f"  {left}, and node {plan.winner.key.node_id} holds all that was committed"
+        winners = [str(key.node_id) for key in plan.electable]
+        wins = "wins" if len(winners) == 1 else "may win"
+        who = f"{'' if len(winners) == 1 else 'each of '}{named('node', winners)}"
+        yield f"  {left}: {who} {wins} the election, and holds all that was committed"
     steps = tuple(steps_of(plan, by_key))
     stand_ins = next((n for n, step in enumerate(steps, 1) if step.makes_stand_ins), None)
     yield ""
@@ -49,8 +54,9 @@ def describe(plan: RecoveryPlan, by_key: Mapping[ReplicaKey, Examined]) -> Itera
         yield _headline(rank, standing, by_key[standing.log.key])
         told = _of_winner(plan, stand_ins) if rank == 1 else _of_another(plan, standing)
         yield from (f"      {line}" for line in told)
-    for voter in sorted(plan.missing):
-        yield f"   -  node {_named(voter)}: not here, or not to be relied on"
+    for voter in plan.quorum.voters:
+        if voter.doubt is not None:
+            yield f"   -  node {_named(voter.key)}: {_doubt(voter)}"
     yield ""
     yield (
         "Nothing was changed. What a person would do; bin/ and config/ are those of a node's Kafka:"
@@ -71,7 +77,12 @@ def _of_winner(plan: RecoveryPlan, stand_ins: int | None) -> Iterator[str]:
     """How the quorum continues with this log. stand_ins: the number of the step that copies the
     log."""
     if plan.leader is not None:
-        yield "wins the election: the best log of a voter"
+        others = [str(key.node_id) for key in plan.electable[1:]]
+        if not others:
+            yield "wins the election: no other voter that is left gets a majority of the votes"
+            return
+        yield f"may win the election, and so may {named('node', others)}"
+        yield from _if_another_wins(plan.ranking[0])
         return
     if plan.ranking[0].is_voter is not False:
         yield "is the newest log; without a majority nobody can be elected"
@@ -95,7 +106,8 @@ def _of_another(plan: RecoveryPlan, standing: RankedReplica) -> Iterator[str]:
     if not standing.at_risk:
         relation = standing.relation or Relation.IDENTICAL
         told = _RELATIONS.get(relation, "an older branch, wholly behind its snapshot")
-        yield f"{told}: loses nothing"
+        yield told if standing.may_lose else f"{told}: loses nothing"
+        yield from _if_another_wins(standing)
         return
     ahead = election_order(standing.log.position()) > election_order(plan.winner.position())
     if ahead and standing.is_voter is False:
@@ -107,6 +119,30 @@ def _of_another(plan: RecoveryPlan, standing: RankedReplica) -> Iterator[str]:
     )
     if plan.answer is not RecoveryDecision.REFUSED:
         yield f"{_fate(plan, standing)}: nothing is to be done but to keep the copy"
+
+
+def _if_another_wins(standing: RankedReplica) -> Iterator[str]:
+    """What a replica loses if another voter wins than the first of the ranking."""
+    if standing.may_lose:
+        yield (
+            f"loses offsets {ranges_text(standing.may_lose)} if a voter without them wins: no "
+            "majority holds them, so they were not committed"
+        )
+
+
+def _doubt(voter: KnownVoter) -> str:
+    match voter.doubt:
+        case VoterDoubt.STALE:
+            return (
+                f"directory is of epoch {voter.known_epoch}, and the node led or voted in epoch "
+                f"{voter.attested_epoch}: restored from an older copy, or copied earlier"
+            )
+        case VoterDoubt.NO_QUORUM_STATE:
+            return "quorum-state is missing, so the node may vote twice in one epoch"
+        case VoterDoubt.UNREADABLE:
+            return "a part of its log can't be read"
+        case _:
+            return "directory missing"
 
 
 def _fate(plan: RecoveryPlan, standing: RankedReplica) -> str:

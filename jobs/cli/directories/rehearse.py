@@ -44,7 +44,7 @@ def run(options: RehearseOptions) -> int:
         if options.output is not None:
             place = stack.enter_context(destination_at(options.output))
         rehearsal, search = _played(rehearsed.captured, scenario, seeds, options.failures)
-        answer, reasons = judge(rehearsal, rehearsed.doubts)
+        answer, reasons = judge(rehearsal, rehearsed.doubts, rehearsed.refusals)
         lines = describe(rehearsal, answer, reasons, search, options.paths)
         found = rows(rehearsal, answer, reasons, search)
         write_either(found, lines, json_output=options.json_output)

@@ -8,6 +8,7 @@ from typing import Any
 from jobs.cli.directories.offsets_text import losses_text, pairs, ranges_text, snapshot_text
 from jobs.cli.output import coloured
 from replica import shell_text
+from replica.history.ranges import difference
 from replica.simulate.rehearsal.losing import LosingRun, Search
 from replica.simulate.rehearsal.outcome import Fate
 from replica.simulate.rehearsal.runs import Found, Rehearsal, ScenarioSafety
@@ -115,6 +116,7 @@ def _row(fate: Fate) -> dict[str, Any]:
         "epochs": list(fate.epochs),
         "replaced_by": None if replaced is None else snapshot_text(replaced),
         "lost": pairs(fate.lost),
+        "other": pairs(fate.other),
         "committed_lost": fate.losses.committed,
         "unproven_lost": fate.losses.unproven,
         "superseded_lost": fate.losses.superseded,
@@ -147,18 +149,30 @@ def _events(found: Found) -> Iterator[str]:
 
 
 def _is_changed(fate: Fate) -> bool:
-    return bool(fate.truncated or fate.replaced_by or fate.lost or fate.has_new_disk)
+    return bool(fate.truncated or fate.replaced_by or fate.lost or fate.other or fate.has_new_disk)
 
 
 def _fate(fate: Fate) -> str:
     lost = "; it loses none"
     if fate.lost:
         lost = f"; it loses offsets {ranges_text(fate.lost)}: {losses_text(fate.losses)}"
+    if fate.other:
+        gone = difference(fate.lost, fate.other)
+        lost = f"; it loses offsets {ranges_text(gone)}" if gone else ""
+        lost += (
+            f"; it keeps offsets {ranges_text(fate.other)}, at which the leader has other records; "
+            f"of both {losses_text(fate.losses)}"
+        )
     if fate.replaced_by is not None:
         snapshot = snapshot_text(fate.replaced_by)
         return f"gets the leader's snapshot {snapshot} in the place of its log{lost}"
     if fate.has_new_disk:
         return f"has a new disk{lost}"
+    if fate.truncated is None and fate.lost:
+        return (
+            f"has not followed the leader yet; it is to lose offsets {ranges_text(fate.lost)}: "
+            f"{losses_text(fate.losses)}"
+        )
     if fate.truncated is None:
         return f"keeps its log{lost}"
     epochs = ", ".join(map(str, fate.epochs))

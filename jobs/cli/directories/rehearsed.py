@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from jobs.cli.output import ProgressLine, complain
 from replica.check.examined import Examined, by_cluster, leader_changes, replica_log, voters_records
-from replica.check.known_quorum import stated_voters
+from replica.check.known_quorum import quorum_files, stated_voters
 from replica.check.newest import newest_states
 from replica.check.partition import partition_of
 from replica.errors import UsageError
@@ -17,7 +17,8 @@ from replica.format import meta_properties
 from replica.format.file_names import METADATA_FOLDER, FileKind, classify
 from replica.format.reading import MAX_LOG_BYTES, read_own_file
 from replica.format.snapshot import BOOTSTRAP_NAME
-from replica.history.commitment import classify as commitment_of
+from replica.history.commitment import classify_compared, compare_group
+from replica.history.known_quorum import KnownQuorum, known_quorum
 from replica.history.log import ReplicaLog
 from replica.model.epochs import election_order
 from replica.model.keys import ReplicaKey
@@ -32,10 +33,11 @@ MAX_BYTES = 4 * 1024**3
 @dataclass(frozen=True, slots=True)
 class Rehearsed:
     """The quorum that directories hold. doubts: sentences that each name a fact which the
-    directories lack."""
+    directories lack. refusals: sentences that each name a reason to start no node."""
 
     captured: CapturedQuorum
     doubts: tuple[str, ...]
+    refusals: tuple[str, ...] = ()
 
 
 def rehearsed_quorum(found: Sequence[Examined]) -> Rehearsed:
@@ -48,6 +50,10 @@ def rehearsed_quorum(found: Sequence[Examined]) -> Rehearsed:
     members = _of_metadata(found)
     by_node = _by_node(members)
     logs = {node_id: replica_log(one, "") for node_id, one in by_node.items()}
+    group = compare_group(list(logs.values()))
+    commitment = classify_compared(group)
+    files = quorum_files([(one, logs[node_id]) for node_id, one in by_node.items()])
+    quorum = known_quorum(group, commitment, files)
     voters, is_static = _voters(members, logs)
     nodes = {
         node_id: CapturedNode(logs[node_id].key, files, logs[node_id])
@@ -67,10 +73,11 @@ def rehearsed_quorum(found: Sequence[Examined]) -> Rehearsed:
         nodes,
         voters,
         is_static,
-        commitment_of(list(logs.values())),
+        commitment,
         max(newest, 0),
+        quorum,
     )
-    return Rehearsed(captured, tuple(_doubts(members)))
+    return Rehearsed(captured, tuple(_doubts(members)), tuple(_refusals(quorum)))
 
 
 def _of_metadata(found: Sequence[Examined]) -> list[Examined]:
@@ -162,6 +169,20 @@ def _refuse_changed(examined: Examined, files: Files) -> None:
                 f"{examined.shown_file(path)}: changes while it is read: stop the node, or "
                 "rehearse with a copy (`kraftlake capture`)"
             )
+
+
+def _refusals(quorum: KnownQuorum) -> Iterator[str]:
+    for one in quorum.conflicts:
+        yield (
+            f"the logs of nodes {one.a.node_id} and {one.b.node_id} conflict from offset "
+            f"{one.offset} on: nobody knows which history is right, so start neither (`kraftlake "
+            "check` says more)"
+        )
+    for each in quorum.contested:
+        yield (
+            f"offsets {each.start} to {each.end - 1} hold different records that are all proven "
+            "committed: start no node"
+        )
 
 
 def _doubts(members: Sequence[Examined]) -> Iterator[str]:

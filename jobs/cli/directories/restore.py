@@ -30,7 +30,9 @@ from replica.format.control import ControlMessage
 from replica.format.file_names import METADATA_FOLDER
 from replica.format.reading import MAX_STATE_BYTES, read_own_file
 from replica.format.snapshot import BOOTSTRAP_NAME, SnapshotName, format_name
+from replica.health.of_directories import first_change
 from replica.health.sizes import entity_counts
+from replica.history.known_quorum import KnownQuorum
 from replica.history.recovery import RecoveryDecision
 from replica.message.schema import REDACTED
 from replica.metadata.image.image import Image
@@ -179,8 +181,9 @@ def of_directories(paths: Sequence[str], at_offset: int | None) -> RestoreSource
     if len(clusters) > 1:
         raise UsageError(f"{', '.join(paths)}: {len(clusters)} clusters: name one's directories")
     (members,) = clusters
-    examined = _best(members)
+    examined, quorum = _best(members)
     end = _end(examined, at_offset)
+    _tell_uncommitted(examined, quorum, end.offset)
     image = _image(examined, end)
     if image is None:
         raise UsageError(
@@ -190,12 +193,29 @@ def of_directories(paths: Sequence[str], at_offset: int | None) -> RestoreSource
     return RestoreSource(image, examined.shown, end.offset, Counter())
 
 
-def _best(members: Sequence[Examined]) -> Examined:
+def _best(members: Sequence[Examined]) -> tuple[Examined, KnownQuorum]:
     plan, by_key = plan_of(members)
     if plan.answer is not RecoveryDecision.SAFE:
         reasons = "; ".join(plan.reasons)
         complain(f"restore: not all of this state is proven to be committed: {reasons}")
-    return by_key[plan.ranking[0].log.key]
+    return by_key[plan.winner.key], plan.quorum
+
+
+def _tell_uncommitted(examined: Examined, quorum: KnownQuorum, end: int) -> None:
+    """Say which records of the state up to `end` (exclusive) are on no majority, or may be."""
+    never = first_change(examined, quorum.possible_end, end)
+    if never is not None:
+        complain(
+            f"restore: offsets {never} to {end - 1} are on no majority of the voters, so they were "
+            f"not committed: topics that never came to be may be among them. --at-offset "
+            f"{quorum.possible_end} leaves them out"
+        )
+    perhaps = first_change(examined, quorum.proven_end, min(end, quorum.possible_end))
+    if perhaps is not None:
+        complain(
+            f"restore: needs: the records from offset {perhaps} on were committed, which these "
+            "directories don't prove: name those of more voters"
+        )
 
 
 def _end(examined: Examined, at_offset: int | None) -> OffsetAndEpoch:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 from jobs.cli.choices import check_patterns, fits
 from jobs.cli.clock import ZonedClock, clock_of
@@ -11,13 +11,13 @@ from jobs.cli.commands.happening import TimelineOptions
 from jobs.cli.commands.options import names_in
 from jobs.cli.directories.looks import branches_in
 from jobs.cli.moments import Period, period_of
-from jobs.cli.output import ProgressLine, coloured, write_line, write_wrapped
+from jobs.cli.output import ProgressLine, coloured, complain, write_line, write_wrapped
 from replica.terminal_text import one_line
 from replica.timeline.branch import Branch
 from replica.timeline.elections import ElectionCause
 from replica.timeline.events import DIVERGENCE, ELECTION, EVENTS, TRUNCATION, Event, timeline
+from replica.timeline.gaps import gaps_of
 
-_WIDTH = max(map(len, EVENTS))
 _COLOURS = {ELECTION: "yellow", DIVERGENCE: "red", TRUNCATION: "red", "broker_fenced": "yellow"}
 
 
@@ -29,15 +29,24 @@ def run(options: TimelineOptions) -> int:
     progress, order = ProgressLine(), names_in(options.order)
     with branches_in(options.paths, order, options.cluster, progress) as branches:
         told = [(one, timeline(one, progress.show)) for one in branches]
-    chosen = [(branch, list(filter(is_wanted, events))) for branch, events in told]
+        progress.clear()
+        for branch, found in told:
+            for gap in gaps_of(branch, found.unknown):
+                complain(f"timeline: {gap}")
+    chosen = [(branch, list(filter(is_wanted, found.events))) for branch, found in told]
+    for branch, events in chosen:
+        if not events:
+            log = branch.log
+            offsets = f"offsets {log.first_offset} to {log.end_offset - 1}"
+            complain(f"timeline: nothing of what was asked for happened in {offsets}")
     if form == "text":
         for branch, events in chosen:
             _write(branch, events, clock)
     else:
         from jobs.cli.asking.query_result import write_timed  # Text needs no csv.
 
-        found = (event for _, events in chosen for event in events)
-        write_timed(Event._fields, found, form, clock)
+        rows = (event for _, events in chosen for event in events)
+        write_timed(Event._fields, rows, form, clock)
     return 0
 
 
@@ -46,7 +55,7 @@ def _wanted(patterns: Sequence[str], period: Period) -> Callable[[Event], bool]:
     return lambda event: period.holds(event.at) and fits(event.event, patterns)
 
 
-def _write(branch: Branch, events: Iterable[Event], clock: ZonedClock) -> None:
+def _write(branch: Branch, events: Sequence[Event], clock: ZonedClock) -> None:
     """Write a line for the cluster, one for each day, and one for each event."""
     log = branch.log
     nodes = sorted({one.replica.node_id for one in branch.members if one.replica is not None})
@@ -57,13 +66,14 @@ def _write(branch: Branch, events: Iterable[Event], clock: ZonedClock) -> None:
         )
     )
     day = None
+    width = max((len(event.event) for event in events), default=0)
     for event in events:
         if clock.day(event.at) != day:
             day = clock.day(event.at)
             write_line(day)
         time = f"  {clock.time(event.at)}  "
-        what = coloured(event.event.ljust(_WIDTH), _COLOURS.get(event.event, ""))
+        what = coloured(event.event.ljust(width), _COLOURS.get(event.event, ""))
         detail = event.detail
         if event.cause not in (None, ElectionCause.FIRST.value, ElectionCause.UNKNOWN.value):
             detail = f"{detail} ({event.cause})"
-        write_wrapped(f"{time}{what}  ", f"{event.name}  {detail}".rstrip(), len(time) + _WIDTH + 2)
+        write_wrapped(f"{time}{what}  ", f"{event.name}  {detail}".rstrip(), len(time) + width + 2)

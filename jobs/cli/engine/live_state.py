@@ -7,7 +7,7 @@ import asyncio
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from tempfile import TemporaryDirectory
 
 from jobs.cli.asking.cluster_source import Wanted, from_directories
@@ -48,7 +48,9 @@ class LiveQuorum:
         """
         raise_limit()
         asyncio.run(self._fetch())
-        return from_directories((self.folder,), None, broker_defaults, Wanted()).cluster
+        cluster = from_directories((self.folder,), None, broker_defaults, Wanted()).cluster
+        # The leader itself says what is committed; no directory of a voter is at hand.
+        return replace(cluster, quorum=None, unproven_from=None, uncommitted_from=None)
 
     async def _fetch(self) -> None:
         wanted = Observation(

@@ -35,7 +35,8 @@ EPOCH_CHECKPOINT_MISSING = error(
 )
 STATE_FILE_BROKEN = error(
     "state-file-broken",
-    "quorum-state, leader-epoch-checkpoint or partition.metadata doesn't decode or has 0 bytes.",
+    "quorum-state, leader-epoch-checkpoint or partition.metadata doesn't decode or has 0 bytes. "
+    "Only beside an empty log is a leader-epoch-checkpoint of 0 bytes right.",
     "Refuses to start, or takes the log directory for failed; an empty epoch checkpoint is taken "
     "for a log without epochs.",
     "Restore the file from a copy; the epochs can be rebuilt from the batches.",
@@ -206,5 +207,6 @@ BUNDLE = warning(
     "The archive is cut off, or has a member that would be unpacked outside its folder or is above "
     "a limit.",
     "Doesn't read archives.",
-    "Make the archive again; the files that could be unpacked were checked.",
+    "Make the archive again. The files that could be unpacked were checked; that others are absent "
+    "says nothing about the node.",
 )

@@ -90,6 +90,17 @@ TWO_LEADERS = error(
     ("KAFKA-15489", "KAFKA-14077"),
 )
 
+STALE_VOTER = warning(
+    "stale-voter",
+    "A voter led or voted in an epoch of which its own directory knows nothing: the directory was "
+    "restored from an older copy, or copied before the others.",
+    "Lets such a voter vote a second time in that epoch, so that two leaders of it are possible, "
+    "and committed records may be discarded.",
+    "If the directory was restored, leave the node stopped and let it join anew with an empty one "
+    "(`kraftlake recover --plan` says how). If it was copied before the others, copy all again.",
+    ("KIP-595", "KIP-853", "etcd-io/etcd#13766"),
+)
+
 GROUP_TOO_LARGE = warning(
     "group-too-large",
     "There are more logs of one cluster than check compares pair by pair.",

@@ -22,6 +22,24 @@ STATE_NOT_WHOLE = warning(
     "Reads such a log to its end, if its own release wrote the log; damage stops Kafka too.",
     "Check another node's directory, or use a kraftlake release that reads this log.",
 )
+STATE_NOT_COMMITTED = warning(
+    "state-not-committed",
+    "No majority of the voters holds the newest records of this state, so they were not committed "
+    "when the directories were copied. Health is judged with them.",
+    "Commits such records if their leader reaches a majority again; otherwise it elects another "
+    "leader and discards them.",
+    "Copy the directories again once the quorum has a leader. What was asked of the quorum last "
+    "may not have happened: ask for it again after that.",
+    ("KIP-595",),
+)
+VOTER_ON_FENCED_BROKER = warning(
+    "voter-on-fenced-broker",
+    "A voter's node is a broker too, and this broker is fenced or shutting down: the node is down, "
+    "or about to be.",
+    "Elects leaders and commits while a majority of the voters is left.",
+    "Start this node before any other voter is stopped.",
+    ("strimzi/proposals#91", "strimzi/strimzi-kafka-operator#9146"),
+)
 CONTROLLER_WITHOUT_VOTE = info(
     "controller-without-vote",
     "A controller is registered that is no voter: an observer, or a ghost whose node is gone.",
@@ -87,6 +105,34 @@ FEATURE_BLOCKED = info(
     "Upgrade the nodes that the finding names, and start them; unregister those that are gone.",
     ("apache/kafka#23196", "strimzi/strimzi-kafka-operator#11039"),
 )
+MIGRATION_WAITS = warning(
+    "zk-migration-waits",
+    "The migration from ZooKeeper has not begun: the controllers wait for brokers of ZooKeeper to "
+    "register, and nothing was copied yet.",
+    "Refuses all changes of metadata until every broker of ZooKeeper has registered, and the "
+    "metadata was copied.",
+    "Start the missing brokers with zookeeper.metadata.migration.enable=true; the active "
+    "controller's log names them (Still waiting for ZK brokers).",
+    ("strimzi/strimzi-kafka-operator#12929", "KIP-866"),
+)
+MIGRATION_RUNS = warning(
+    "zk-migration-runs",
+    "The migration from ZooKeeper is under way: the controllers write every change to ZooKeeper "
+    "too.",
+    "Needs both stores. Kafka 4 reads no ZooKeeper: it can't take this cluster.",
+    "Drop neither side. Restart the brokers in KRaft mode one by one, then the controllers without "
+    "the migration, before any node gets a release from 4.0 on.",
+    ("strimzi/strimzi-kafka-operator#12929", "KIP-866"),
+)
+ZK_BROKER_LEFT = warning(
+    "zk-broker-left",
+    "The migration from ZooKeeper has ended, and brokers are registered that still are brokers of "
+    "ZooKeeper.",
+    "Writes nothing to ZooKeeper any more, so such a broker gets no changes from it.",
+    "Restart these brokers in KRaft mode (process.roles, no zookeeper.connect), or unregister "
+    "those that are gone.",
+    ("KIP-866",),
+)
 FENCED_BROKER = warning(
     "replica-on-fenced-broker",
     "A broker that holds replicas is fenced, or shutting down.",
@@ -130,18 +176,20 @@ WITHOUT_LEADER = error(
     "partition-without-leader",
     "A partition has no leader, and waits for an in-sync or eligible replica to come back.",
     "Refuses reads and writes of the partition. Elects one of these replicas, without loss, once "
-    "its broker is unfenced.",
-    "Start the brokers that hold the replicas named, before any unclean election.",
+    "its broker is unfenced and has the replica's log directory online.",
+    "Start the brokers that hold the replicas named, or repair the log directory and restart its "
+    "broker, before any unclean election.",
     ("apache/kafka#9533", "strimzi/strimzi-kafka-operator#12768"),
 )
 NO_ELIGIBLE_LEADER = error(
     "no-eligible-leader",
     "A partition has no leader, no in-sync replica, and no eligible leader replica left.",
-    "Elects the last known leader when it is back, whether it lost records or not (from 4.0 on, "
-    "with eligible leader replicas); otherwise elects no replica, unless "
+    "Elects the last known leader when its broker registers again, whether it lost records or not "
+    "(from 4.0 on, with eligible leader replicas); otherwise elects no replica, unless "
     "unclean.leader.election.enable is set.",
-    "Start all replicas, the last known eligible ones first. Only then run an unclean election "
-    "(kafka-leader-election.sh); records that the new leader doesn't have are lost.",
+    "Start all replicas, the last known eligible ones first; restart those that are live already. "
+    "Only then run an unclean election (kafka-leader-election.sh), which loses what the new leader "
+    "lacks.",
     ("apache/kafka#9533", "KIP-966"),
 )
 BELOW_MIN_ISR = warning(
@@ -157,6 +205,26 @@ MIN_ISR_UNKNOWN = info(
     "A topic lacks in-sync replicas, and the log doesn't say what its min.insync.replicas is.",
     "Uses min.insync.replicas of the broker's server.properties, which no log holds.",
     "Give the brokers' file: --broker-config server.properties.",
+)
+UNCLEAN_LEADER = warning(
+    "unclean-leader",
+    "A partition's leader was elected without having been in sync, and the partition is still "
+    "marked as recovering: records that the leader lacked are lost.",
+    "Serves what the leader has; the other replicas truncate to it. The mark goes with the next "
+    "change of the in-sync replicas.",
+    "Compare the partitions with their producers and copies elsewhere. Keep the disks of the other "
+    "replicas; they may hold what is lost. `kraftlake timeline` shows the election.",
+    ("KIP-704", "apache/kafka#9533"),
+)
+UNCLEAN_ONLY_REPLICA = info(
+    "unclean-only-replica",
+    "The only replica of a partition was elected again after its broker had ended uncleanly: what "
+    "the broker hadn't written to its disk is lost.",
+    "Leaves the mark (leaderRecoveryState 1) on such a partition, whose in-sync replicas never "
+    "change.",
+    "Nothing, if the broker's process ended and its machine didn't. `kraftlake timeline` shows the "
+    "election.",
+    ("KIP-704", "KIP-966"),
 )
 SINGLE_ISR = warning(
     "partition-with-one-in-sync-replica",
@@ -189,9 +257,10 @@ REASSIGNMENT_RUNNING = info(
 REASSIGNMENT_STUCK = warning(
     "reassignment-stuck",
     "A reassignment can't end, because an added replica is on a broker that is fenced or not "
-    "registered; or it has been under way for more than a day.",
+    "registered, or in a lost log directory; or it has been under way for more than a day.",
     "Waits for the added replicas without end, and keeps the old ones until then.",
-    "Start that broker, or cancel: `kafka-reassign-partitions.sh --cancel`.",
+    "Start that broker or repair the directory, or cancel: "
+    "`kafka-reassign-partitions.sh --cancel`.",
     ("StephenSorriaux/ansible-kafka-admin#197",),
 )
 NOT_PREFERRED = info(

@@ -104,6 +104,13 @@ EPOCH_CHURN = info(
     "above the size limit.",
     ("KAFKA-14204", "bitnami/charts#20403", "strimzi/strimzi-kafka-operator#11613"),
 )
+CLOCK_WENT_BACK = info(
+    "clock-went-back",
+    "The times of records go back: a controller's clock was set, or the next leader's clock is "
+    "behind. Times are no order there, offsets are.",
+    "Gives each record the time of its leader's clock, and goes by offsets alone.",
+    "Compare the controllers' clocks. Ask by offsets (--at-offset) for what happened around there.",
+)
 UNDECODABLE_RECORD = error(
     "undecodable-record",
     "A record doesn't decode though the CRC of its batch is right: the record was written like "
@@ -111,6 +118,15 @@ UNDECODABLE_RECORD = error(
     "Fails at the record: a broker or controller stops, or skips the batch with a metadata error.",
     "Note the offset and the writer's release; `kraftlake dump` shows the records around it.",
     ("KAFKA-13098",),
+)
+VENDOR_RECORD_TYPE = warning(
+    "vendor-record-type",
+    "A record's type has a number far above all of Kafka's: another product wrote it. The replay "
+    "stops there, and nothing is known of the state behind it.",
+    "Stops at such a record, in every release.",
+    "Find out which product, or which fork of Kafka, this cluster runs. No newer release of Kafka "
+    "or kraftlake will know the type; `kraftlake dump` shows all other records.",
+    ("AutoMQ/automq#319",),
 )
 UNKNOWN_RECORD_TYPE = warning(
     "unknown-record-type",
@@ -145,6 +161,6 @@ OPEN_TRANSACTION = info(
     ("KAFKA-17713",),
 )
 
-NOT_KNOWN = frozenset({UNKNOWN_RECORD_TYPE.id, UNKNOWN_RECORD_VERSION.id})
-"""The ids of the rules about records that this release doesn't know yet. Their findings don't make
-a log or a snapshot invalid."""
+NOT_KNOWN = frozenset({UNKNOWN_RECORD_TYPE.id, UNKNOWN_RECORD_VERSION.id, VENDOR_RECORD_TYPE.id})
+"""The ids of the rules about records that this release doesn't know. Their findings don't make a
+log or a snapshot invalid."""

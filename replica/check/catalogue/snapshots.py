@@ -39,8 +39,8 @@ SNAPSHOT_EPOCH = error(
 )
 SNAPSHOT_TIMESTAMP = warning(
     "snapshot-timestamp",
-    "LastContainedLogTimestamp in the header isn't the append time of the log's record at end "
-    "offset - 1.",
+    "LastContainedLogTimestamp in the header is neither the append time of the log's record at end "
+    "offset - 1 nor, as a leader may write it, of a later batch of the same epoch.",
     "Deletes old snapshots by this time, so it may keep or drop this one wrongly.",
     "Check whether the file was renamed: its id may name another end offset.",
     ("KAFKA-14618",),
@@ -118,8 +118,9 @@ SNAPSHOT_NOT_KNOWN = warning(
     "snapshot-not-known",
     "A snapshot's content can't be judged: the snapshot, or the log below its end, holds records "
     "that this release doesn't know.",
-    "Reads the snapshot on a node that is as new as the writer.",
-    "Use a kraftlake that is as new as the cluster.",
+    "Reads the snapshot on a node of the writer's release.",
+    "Use a kraftlake that is as new as the cluster. None reads records that another product wrote "
+    "(vendor-record-type).",
 )
 ORPHAN_TOPIC_CONFIGS = info(
     "orphan-topic-configs",

@@ -177,7 +177,8 @@ _OF_ENTITY: dict[str, tuple[tuple[str, tuple[str, ...], str], ...]] = {
         (
             "zk_migration_state_changed",
             ("zkMigrationState",),
-            "The migration from ZooKeeper has reached another state (KIP-866).",
+            "The migration from ZooKeeper has reached another state (KIP-866). 0: none, 1: "
+            "migration, in which both stores are written, 2: pre-migration, 3: post-migration.",
         ),
     ),
     "voters": (("voters_changed", ("voters",), "The quorum has another voter set (KIP-853)."),),

@@ -9,6 +9,9 @@ from typing import Any
 from replica.metadata.image.kind import EntityKind
 from replica.metadata.image.state import QuotaKey
 
+DEFAULT = "<default>"
+"""What stands in place of a name where a config or quota holds for all that have none of their
+own."""
 _RESOURCES = {2: "topic", 4: "broker", 8: "broker-logger", 16: "client-metrics", 32: "group"}
 """ConfigResource.Type."""
 _MECHANISMS = {1: "SCRAM-SHA-256", 2: "SCRAM-SHA-512"}
@@ -39,7 +42,7 @@ def name_of(kind: EntityKind, key: Any, value: Any, topic_names: Mapping[str, st
 def _config(key: tuple[int, str, str], _: Any) -> str:
     resource_type, resource, name = key
     shown = _RESOURCES.get(resource_type, f"resource type {resource_type}")
-    return f"{shown} {resource or '<default>'}: {name}"
+    return f"{shown} {resource or DEFAULT}: {name}"
 
 
 def _acl(_: str, acl: Mapping[str, Any]) -> str:
@@ -54,7 +57,7 @@ def _acl(_: str, acl: Mapping[str, Any]) -> str:
 
 
 def _quota(key: QuotaKey, _: Any) -> str:
-    entity = ", ".join(f"{kind} {'<default>' if n is None else n}" for kind, n in key[0])
+    entity = ", ".join(f"{kind} {DEFAULT if n is None else n}" for kind, n in key[0])
     return f"{entity}: {key[1]}"
 
 

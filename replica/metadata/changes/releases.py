@@ -23,6 +23,11 @@ NEWEST_LEVELS = {
 MetadataVersion.LATEST_PRODUCTION)."""
 
 
+METADATA_CHANGES = (7, 8, 11, 13, 14, 15, 17, 23, 30, 32, 33)
+"""Levels of metadata.version, from 7 on, that changed what records say (Kafka: MetadataVersion.
+didMetadataChange). Kafka goes back from none of them, as metadata could be lost."""
+
+
 def release_of(level: int) -> str:
     """The level's name; "level N" for a level that is not in RELEASES."""
     return RELEASES.get(level) or f"level {level}"

@@ -18,6 +18,7 @@ from replica.metadata.image import access, registrations, settings, topics, vote
 from replica.metadata.image.image import EMPTY, Image
 from replica.metadata.image.state import Handler, Refused, State, state_of
 from replica.metadata.record import MetadataRecord, UnknownRecord
+from replica.metadata.records import NEWEST_KAFKA
 
 ReplayedRecord: TypeAlias = MetadataRecord | UnknownRecord | ControlMessage
 
@@ -39,11 +40,14 @@ def meaning(record: Record, *, is_control: bool) -> ReplayedRecord:
     if is_control:
         control = decode_control(record.key, record.value)
         if isinstance(control, UnknownControl):
-            raise UnsupportedDataError("the control record's type or version is unknown")
+            raise UnsupportedDataError("its type or version, of a control record, is not known")
         return control
     message = decode(record.value or b"")
     if type(message) is UnknownRecord:
-        raise UnsupportedDataError("the record's type or version is unknown")
+        raise UnsupportedDataError(
+            f"its type has the number {message.api_key} and version {message.version}, which this "
+            f"release doesn't know; it reads up to Kafka {NEWEST_KAFKA}"
+        )
     return message
 
 

@@ -8,6 +8,14 @@ from replica.metadata.image.state import TOPIC_RESOURCE, Fields, Handler, State
 from replica.model.control import KRAFT_VERSION
 
 METADATA_VERSION = "metadata.version"
+NO_MIGRATION, MIGRATION, PRE_MIGRATION, POST_MIGRATION = range(4)
+"""How far the migration from ZooKeeper is (Kafka: ZkMigrationState)."""
+_MIGRATION_NAMES = ("NONE", "MIGRATION", "PRE_MIGRATION", "POST_MIGRATION")
+
+
+def migration_name(state: int) -> str:
+    """Kafka's name of a state of the migration; the number where it has none."""
+    return _MIGRATION_NAMES[state] if 0 <= state < len(_MIGRATION_NAMES) else str(state)
 
 
 def _set_config(state: State, offset: int, fields: Fields) -> None:

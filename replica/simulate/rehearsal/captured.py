@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from replica.history.commitment import Commitment
+from replica.history.known_quorum import KnownQuorum
 from replica.history.log import ReplicaLog
 from replica.model.keys import ReplicaKey
 from replica.model.voters import Endpoint, Endpoints, VoterSet, voter_set, without_directories
@@ -27,7 +28,7 @@ class CapturedQuorum:
     """All captured nodes of a quorum. nodes: the nodes by their ids. voters: the voters in force at
     the end of the newest log. is_static: whether the configuration names the voters (kraft.version
     0). commitment: which of the logs' records are proven to be committed. newest_timestamp: the
-    newest time of a record, in ms."""
+    newest time of a record, in ms. quorum: what the logs and the other files prove."""
 
     cluster_id: str
     nodes: Mapping[int, CapturedNode]
@@ -35,6 +36,7 @@ class CapturedQuorum:
     is_static: bool
     commitment: Commitment
     newest_timestamp: int
+    quorum: KnownQuorum = field(default_factory=KnownQuorum)
 
     @property
     def end_offset(self) -> int:

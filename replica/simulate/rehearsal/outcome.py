@@ -28,7 +28,9 @@ class Fate:
     truncated: the offsets that were truncated; None where nothing was. epochs: the epochs of the
     truncated records. replaced_by: the leader's snapshot that replaced the log; None where none
     did. lost: the offsets of captured entries that the leader lacks. losses: the number of these
-    entries, by commitment. is_behind: whether the node lacks a part of the leader's log.
+    entries, by commitment. other: those of them that the node keeps for good, although the leader
+    has other entries there: the captured logs conflict. is_behind: whether the node lacks a part of
+    the leader's log.
     has_new_disk: whether a step replaced the node's disk.
     """
 
@@ -40,6 +42,7 @@ class Fate:
     losses: Losses
     is_behind: bool
     has_new_disk: bool
+    other: Ranges = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +147,10 @@ def _fate(
     kept = end if has_new_disk else quorum.watch.kept[node_id]
     gone = [b.epoch for b in node.log.batches if b.last_offset >= kept]
     is_behind = leader is not None and host.log.log_end != leader.log.log_end
+    other: Ranges = ()
+    has_followed = kept < end or not is_behind
+    if has_followed and not has_new_disk and node_id not in quorum.watch.replaced:
+        other = below(lost, kept)
     return Fate(
         node_id,
         OffsetRange(kept, end) if kept < end else None,
@@ -153,6 +160,7 @@ def _fate(
         quorum.captured.commitment.counted(node.key, lost),
         is_behind,
         has_new_disk,
+        other,
     )
 
 

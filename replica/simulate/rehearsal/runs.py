@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
+from replica.history.known_quorum import KnownVoter, VoterDoubt
 from replica.history.ranges import Ranges
 from replica.simulate.rehearsal.captured import CapturedQuorum
 from replica.simulate.rehearsal.outcome import Outcome, rehearse
@@ -20,7 +21,8 @@ class ScenarioSafety(Enum):
     SAFE = "safe"
     """All runs elect a leader, and lose no committed record."""
     UNSAFE = "unsafe"
-    """At least one run loses a record that is proven committed, or ends without a leader."""
+    """At least one run loses a record that is proven committed, or ends without a leader. Or the
+    directories hold logs that Raft never leaves."""
     UNKNOWN = "unknown"
     """The directories don't say enough for an answer."""
 
@@ -75,13 +77,14 @@ def rehearse_all(
 
 
 def judge(
-    rehearsal: Rehearsal, doubts: Sequence[str] = ()
+    rehearsal: Rehearsal, doubts: Sequence[str] = (), refusals: Sequence[str] = ()
 ) -> tuple[ScenarioSafety, tuple[str, ...]]:
     """The answer, and a sentence for each reason why it isn't SAFE.
 
-    doubts: a sentence for each further fact that the directories don't show.
+    doubts: a sentence for each further fact that the directories don't show. refusals: a sentence
+    for each reason why no node may be started, whatever the runs show.
     """
-    unsafe = tuple(_unsafe(rehearsal))
+    unsafe = (*refusals, *_unsafe(rehearsal))
     unknown = (*_unknown(rehearsal), *doubts)
     if unsafe:
         return ScenarioSafety.UNSAFE, (*unsafe, *unknown)
@@ -108,6 +111,14 @@ def _unknown(rehearsal: Rehearsal) -> Iterator[str]:
                 f"nothing is known of the disk of voter {node_id}, which is away in all runs: name "
                 "its directory, or let the scenario say that the node is dead or its disk empty"
             )
+    for voter in captured.quorum.in_doubt(VoterDoubt.STALE, VoterDoubt.NO_QUORUM_STATE):
+        node_id = voter.key.node_id
+        if not scenario.says(node_id):
+            yield (
+                f"voter {node_id} may vote a second time in an epoch in which it voted already, "
+                f"because {_forgotten(voter)}: leave it stopped, or let the scenario say that the "
+                "node is dead or its disk empty"
+            )
     forgets = bool(scenario.replaced)
     for found in rehearsal.found:
         outcome = found.outcome
@@ -121,6 +132,15 @@ def _unknown(rehearsal: Rehearsal) -> Iterator[str]:
         if outcome.behind:
             nodes = ", ".join(map(str, outcome.behind))
             yield f"{_share(rehearsal, found)} these nodes have not caught up at the end: {nodes}"
+
+
+def _forgotten(voter: KnownVoter) -> str:
+    if voter.doubt is VoterDoubt.NO_QUORUM_STATE:
+        return "its quorum-state is missing"
+    return (
+        f"its directory is of epoch {voter.known_epoch}, and it led or voted in epoch "
+        f"{voter.attested_epoch}"
+    )
 
 
 def _share(rehearsal: Rehearsal, found: Found) -> str:

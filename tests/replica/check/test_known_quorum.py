@@ -67,6 +67,11 @@ def test_a_voter_restored_from_an_older_copy_has_forgotten_what_the_others_attes
     (stale,) = quorum.in_doubt(VoterDoubt.STALE)
     assert (stale.known_epoch, stale.attested_epoch) == (own, attested)
     assert quorum.has_majority
+    (found,) = (one for one in judged(tmp_path).findings if one.rule.id == "stale-voter")
+    assert (found.epoch, Path(found.file)) == (own, tmp_path / "3/__cluster_metadata-0")
+    assert found.message == (
+        f"voter 3 led or voted in epoch {attested}; its directory is of epoch {own}"
+    )
     alone = known(*(tmp_path / node for node in ("1", "3")))
     assert not alone.has_majority, "one voter of three can be relied on"
 

@@ -159,6 +159,11 @@ def a_record_of_an_unknown_type(node: Path) -> list[Place]:
     return [("unknown-record-type", LAST, position)]
 
 
+def a_record_of_another_product(node: Path) -> list[Place]:
+    position = append(segment(node, 2722), b"\x01\xf5\x03\x00\x2a")  # type 501
+    return [("vendor-record-type", LAST, position)]
+
+
 def a_record_of_an_unknown_version(node: Path) -> list[Place]:
     position = append(segment(node, 2722), b"\x01\x02\x0f\x00")
     return [("unknown-record-version", LAST, position)]
@@ -195,6 +200,7 @@ DAMAGES: tuple[Callable[[Path], list[Place]], ...] = (
     a_record_that_does_not_decode,
     a_control_record_that_does_not_decode,
     a_record_of_an_unknown_type,
+    a_record_of_another_product,
     a_record_of_an_unknown_version,
     a_record_that_cannot_be_applied,
     a_batch_above_the_limit,

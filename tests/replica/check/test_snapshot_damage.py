@@ -15,6 +15,7 @@ from replica.metadata.record import MetadataRecord
 from tests.replica.check.editing import (
     Place,
     append,
+    batch_at,
     batches,
     findings,
     flip,
@@ -176,24 +177,46 @@ def test_damage_is_found_by_rule_file_and_byte(node: Path, change: Change) -> No
     assert places(verdict.broken) == sorted(expected, key=str)
 
 
-@pytest.mark.parametrize(("record_type", "is_legal"), [("BEGIN", True), ("ABORT", False)])
-def test_a_snapshot_before_a_transaction_may_have_the_time_of_its_begin(
-    node: Path, record_type: str, is_legal: bool
+def tell_time(node: Path, end: int, epoch: int, at: int) -> None:
+    """Put another LastContainedLogTimestamp into the header of a snapshot."""
+    path = snapshot(node, end, epoch)
+    set_value(path, batches(path)[0], lambda v: v[:2] + at.to_bytes(8, "big") + v[10:], index=0)
+
+
+@pytest.mark.parametrize("record_type", ["BEGIN_TRANSACTION_RECORD", "NO_OP_RECORD"])
+def test_a_snapshot_may_have_the_time_of_a_later_batch_of_its_epoch(
+    node: Path, record_type: str
 ) -> None:
-    """As Kafka's leader writes it: its loader takes the time of the batch that it looks at."""
-    end = batches(segment(node, 2722))[-1].header.next_offset
-    append(segment(node, 2722), metadata(f"{record_type}_TRANSACTION_RECORD"), later_ms=251)
-    begun = batches(segment(node, 2722))[-1].header.max_timestamp
+    """A leader of Kafka reads the time from a buffer that it uses again meanwhile."""
+    log = segment(node, 2722)
+    end = batches(log)[-1].header.next_offset
+    times = []
+    for later_ms in (251, 400, 700):
+        append(log, metadata(record_type), later_ms=later_ms)
+        times.append(batches(log)[-1].header.max_timestamp)
     name = renamed(node, end, 6)
-    header = batches(snapshot(node, end, 6))[0]
-    assert begun != header.header.max_timestamp
+    place = ("snapshot-timestamp", name, 0)
+    before = batch_at(log, end).header.max_timestamp - 251
+    for at, is_possible in (
+        (before, True),
+        *((at, True) for at in times),  # of the next batch, and of later ones
+        (times[-1] + 5, True),  # of a batch that was the leader's last, and never came into the log
+        (times[0] + 1, False),  # such a batch would be in the log
+        (before - 1, False),
+    ):
+        tell_time(node, end, 6, at)
+        assert (place not in places(findings(node))) is is_possible, at - before
 
-    def told(value: bytes) -> bytes:
-        return value[:2] + begun.to_bytes(8, "big") + value[10:]
 
-    set_value(snapshot(node, end, 6), header, told, index=0)
-    found = places(findings(node))
-    assert (("snapshot-timestamp", name, 0) in found) is not is_legal
+def test_a_snapshot_may_not_have_the_time_of_a_batch_of_another_leader(node: Path) -> None:
+    log = segment(node, 2722)
+    end = batches(log)[-1].header.next_offset
+    append(log, metadata("NO_OP_RECORD"), later_ms=100)
+    append(log, metadata("NO_OP_RECORD"), later_ms=100)
+    append(log, metadata("NO_OP_RECORD"), later_ms=-50, epoch=7)
+    name = renamed(node, end, 6)
+    tell_time(node, end, 6, batches(log)[-1].header.max_timestamp)
+    assert ("snapshot-timestamp", name, 0) in places(findings(node))
 
 
 def test_a_snapshot_newer_than_the_log_is_legal(node: Path) -> None:

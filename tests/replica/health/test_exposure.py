@@ -4,6 +4,7 @@ failure."""
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from itertools import combinations
 
 import pytest
@@ -19,9 +20,11 @@ from replica.health.exposure import (
     has_too_many_pairs,
     min_isr_unknown,
 )
+from replica.history.known_quorum import VoterDoubt
 from replica.model.keys import NO_NODE
 from tests.replica.health.clusters import a_broker, a_partition, cluster_after, healthy, voters
 from tests.replica.metadata.image.made import config, topic
+from tests.replica.preflight.clusters import known
 
 BROKERS = (1, 2, 3, 4, 5, 6)
 MIN_ISR = "min.insync.replicas"
@@ -50,6 +53,36 @@ def test_an_eligible_replica_takes_over() -> None:
     found = by_gone(cluster_after([*records, config("2", MIN_ISR)]))
     assert found["broker", ("11",)].harm == Harm(below_min_isr=1)
     assert found["pair", ("11", "12")].harm == Harm(leaderless=1, needs_unclean=1)
+
+
+def combined(fenced: int, *of: int) -> Cluster:
+    """Three nodes that are broker and controller, one of them fenced as a broker."""
+    nodes = [a_broker(one, fenced=one == fenced) for one in (1, 2, 3)]
+    return cluster_after([voters(*(of or (1, 2, 3))), *nodes])
+
+
+def test_a_voter_whose_broker_is_fenced_is_not_left() -> None:
+    found = by_gone(combined(3))
+    now, without_1 = found["nothing", ()], found["broker", ("1",)]
+    assert (now.voters_left, now.has_majority) == (2, True)
+    assert (without_1.voters_left, without_1.has_majority) == (1, False)
+    assert (found["voter", ("2",)].voters_left, found["voter", ("2",)].has_majority) == (1, False)
+    assert ("voter", ("3",)) not in found, "it can't fail once more"
+
+
+def test_a_controller_of_its_own_is_left_whatever_brokers_do() -> None:
+    found = by_gone(combined(3, 1, 2, 103))
+    assert found["nothing", ()].voters_left == 3
+    assert found["pair", ("1", "2")].voters_left == 1
+
+
+def test_a_voter_whose_disk_may_not_be_counted_is_not_left() -> None:
+    of = combined(0)
+    stale = replace(of, quorum=known(1, 2, 3, doubts={2: VoterDoubt.STALE}))
+    assert by_gone(of)["broker", ("1",)].has_majority
+    assert by_gone(stale)["broker", ("1",)] == Exposure(
+        Failure("broker", ("1",)), Harm(), voters_left=1, has_majority=False
+    )
 
 
 def test_racks_fail_as_a_whole_where_there_are_several() -> None:

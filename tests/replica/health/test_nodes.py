@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from replica.health.brokers import LOST_DIRECTORY, UNASSIGNED_DIRECTORY
+from replica.metadata.record import MetadataRecord, new_record
 from tests.replica.health.clusters import (
     RELEASES,
     a_broker,
@@ -18,6 +19,7 @@ from tests.replica.health.clusters import (
     voters,
 )
 from tests.replica.metadata.image.made import broker_change, feature
+from tests.replica.preflight.clusters import known
 
 OLD, NEW, NEWEST = RELEASES["4.1-IV1"], RELEASES["4.3-IV0"], RELEASES["4.4-IV2"]
 
@@ -183,3 +185,47 @@ def test_a_state_that_ends_before_the_log_is_told_with_its_offset() -> None:
     found = judged(healthy(), is_whole=False, end_offset=77)
     assert above_notes(found) == ["state-not-whole"]
     assert "offset 77" in found["state-not-whole"].message
+
+
+def migrating(state: int) -> MetadataRecord:
+    return new_record("ZK_MIGRATION_STATE_RECORD", 0, {"zkMigrationState": state})
+
+
+@pytest.mark.parametrize(
+    ("state", "of_zookeeper", "rule"),
+    [
+        (2, True, "zk-migration-waits"),
+        (2, False, "zk-migration-waits"),
+        (1, True, "zk-migration-runs"),
+        (1, False, "zk-migration-runs"),
+        (3, True, "zk-broker-left"),
+        (3, False, None),
+        (0, False, None),
+    ],
+)
+def test_a_migration_from_zookeeper_is_never_healthy_without_a_word(
+    state: int, of_zookeeper: bool, rule: str | None
+) -> None:
+    broker = a_broker(11, isMigratingZkBroker=of_zookeeper)
+    found = judged([migrating(2), *healthy(), broker, migrating(state)])
+    assert above_notes(found) == ([] if rule is None else [rule])
+    if rule is not None:
+        names_of = ["ZooKeeper migration", "broker 11"] if of_zookeeper else ["ZooKeeper migration"]
+        assert names(found[rule]) == names_of
+        word = {1: "MIGRATION", 2: "PRE_MIGRATION", 3: "POST_MIGRATION"}[state]
+        assert found[rule].subjects[0].what == word
+
+
+def test_a_voter_whose_broker_is_fenced_is_named_with_what_is_left() -> None:
+    nodes = [a_broker(one, fenced=one == 3) for one in (1, 2, 3)]
+    found = judged([*healthy(), *nodes])["voter-on-fenced-broker"]
+    assert names(found) == ["voter 3"]
+    assert found.message == "1 of 3 voters: 2 are left, 2 are needed"
+    assert "voter-on-fenced-broker" not in judged([*healthy(), a_broker(11, fenced=True)])
+
+
+def test_records_that_no_majority_holds_are_named_with_their_holders() -> None:
+    quorum = known(1, 2, 3, held={1: 9, 2: 9, 3: 12})
+    found = judged(healthy(), quorum=quorum, end_offset=12, uncommitted_from=9)
+    one = found["state-not-committed"]
+    assert (one.message, one.offset) == ("offsets 9 to 11 are on 1 of 3 voters (3)", 9)

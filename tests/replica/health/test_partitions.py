@@ -11,6 +11,7 @@ from tests.replica.health.clusters import (
     a_broker,
     a_partition,
     above_notes,
+    directory_of,
     healthy,
     judged,
     names,
@@ -42,7 +43,45 @@ def test_a_partition_that_only_an_unclean_election_helps_is_told_apart() -> None
     found = judged([*healthy(), a_partition(1, isr=(), leader=NO_NODE, lastKnownElr=(12,))])
     assert above_notes(found) == ["no-eligible-leader"]
     (subject,) = found["no-eligible-leader"].subjects
-    assert subject.what == "replicas [11, 12, 13], last known eligible [12]"
+    told = "replicas [11, 12, 13], last known eligible [12]; live of these [12]"
+    assert subject.what == told
+
+
+LOST = "AAAAAAAAAAAAAAAAAAAAAg"
+UNASSIGNED = "AAAAAAAAAAAAAAAAAAAAAQ"
+
+
+@pytest.mark.parametrize(
+    ("directory", "told"),
+    [
+        (directory_of(99), ", without their log directory [13]"),
+        (LOST, ", without their log directory [13]"),
+        (UNASSIGNED, ""),
+        (directory_of(13), ""),
+    ],
+    ids=["offline", "lost", "not named yet", "online"],
+)
+def test_a_live_broker_whose_directory_is_lost_is_not_waited_for_as_a_broker(
+    directory: str, told: str
+) -> None:
+    where = (directory_of(11), directory_of(12), directory)
+    lost = {"leader": NO_NODE, "directories": where}
+    eligible = a_partition(2, isr=(), lastKnownElr=(13,), **lost)
+    found = judged([*healthy(), a_partition(1, isr=(13,), **lost), eligible])
+    (waits,) = found["partition-without-leader"].subjects
+    assert waits.what == f"replicas [11, 12, 13], in sync [13]; live of these [13]{told}"
+    assert "log directory online" in found["partition-without-leader"].rule.kafka
+    (last,) = found["no-eligible-leader"].subjects
+    assert last.what.endswith(f"last known eligible [13]; live of these [13]{told}")
+    assert "registers again" in found["no-eligible-leader"].rule.kafka
+
+
+def test_a_reassignment_into_a_lost_directory_is_stuck_though_its_broker_is_live() -> None:
+    where = (directory_of(11), directory_of(12), LOST)
+    moving = a_partition(addingReplicas=(13,), directories=where)
+    found = judged([*healthy(), moving], starts={(TOPIC, 0): Beginning(8, 0)}, now=HOUR_MS)
+    (subject,) = found["reassignment-stuck"].subjects
+    assert subject.what == "adds [13], log directory of [13] not online, for 1 h"
 
 
 def test_the_offset_of_a_subject_is_that_of_the_record_that_last_changed_it() -> None:
@@ -176,3 +215,18 @@ def test_findings_about_many_partitions_are_one_with_all_of_them_by_name() -> No
     finding = found["leader-not-preferred"]
     assert finding.message == "100 of 101 partitions"
     assert len(finding.subjects) == 100
+
+
+def test_an_unclean_election_is_told_until_the_partition_has_recovered() -> None:
+    lost = a_partition(1, isr=(12,), leader=12, leaderRecoveryState=1)
+    found = judged([*healthy(), lost, config("1", MIN_ISR)])
+    assert "unclean-leader" in above_notes(found)
+    (subject,) = found["unclean-leader"].subjects
+    assert (subject.name, subject.what) == ("orders-1", "led by 12 of [11, 12, 13]")
+    # all replicas in sync again, and still no word of its recovery
+    again = a_partition(1, leaderRecoveryState=1)
+    assert above_notes(judged([*healthy(), again])) == ["unclean-leader"]
+    assert above_notes(judged([*healthy(), lost, a_partition(1), config("1", MIN_ISR)])) == []
+    # an only replica keeps the mark
+    found = judged([*healthy(), a_partition(1, (12,), leaderRecoveryState=1)])
+    assert list(found) == ["unclean-only-replica"]

@@ -46,11 +46,14 @@ def worse_than_notes(cluster: Cluster) -> dict[str, Finding]:
 
 
 @pytest.mark.parametrize("capture", HEALTHY)
-def test_a_healthy_recorded_cluster_has_no_finding_and_no_note(capture: str) -> None:
+def test_a_healthy_recorded_cluster_has_no_finding_above_a_note(capture: str) -> None:
+    """In the log of 4.4.0 broker 11 was killed, and came back to lead what only it holds."""
     cluster = the_cluster(DATA / capture)
     assert cluster.is_whole
     assert len(cluster.partitions) > 400
-    assert judge_health(cluster) == []
+    found = judge_health(cluster)
+    killed = capture == "kafka-4.4.0-dynamic/final"
+    assert [one.rule.id for one in found] == (["unclean-only-replica"] if killed else [])
 
 
 def test_partitions_of_a_broker_that_stopped_uncleanly_have_no_leader_until_it_is_back() -> None:

@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 from replica.errors import UsageError
 from replica.history.commitment import Losses
 from replica.history.divergence import Relation
+from replica.history.known_quorum import QuorumFiles
 from replica.history.log import LogBatch, OffsetRange, ReplicaLog
 from replica.history.recovery import RecoveryDecision, plan_recovery
-from replica.model.epochs import OffsetAndEpoch
+from replica.model.epochs import UNDEFINED_EPOCH, OffsetAndEpoch
 from replica.model.keys import ReplicaKey
 from replica.model.voters import VotersAt
 from tests.replica.history.test_random_histories import QUICK, SEEDS, entries_of, model_of
@@ -63,7 +64,7 @@ def test_all_replicas_of_a_raft_run_make_a_safe_plan(seed):
     plan = plan_recovery(logs)
     assert plan.answer is not RecoveryDecision.REFUSED, plan.reasons
     if plan.voters is not None:
-        assert plan.has_majority
+        assert plan.quorum.has_majority
         assert plan.missing == frozenset()
 
 
@@ -125,11 +126,11 @@ def test_a_wiped_disk_is_not_the_voter_that_it_was():
 
 def test_a_log_that_cannot_be_read_whole_counts_as_gone_and_wins_only_alone():
     whole, cut = log(ONE, 1, 1), log(TWO, 1, 1, 1)
-    plan = plan_recovery([whole, cut], unreliable={TWO})
+    plan = plan_recovery([whole, cut], QuorumFiles(frozenset({TWO})))
     assert order(plan) == [1, 2]
     assert plan.answer is RecoveryDecision.UNPROVEN
     assert plan.missing == {TWO, THREE}
-    alone = plan_recovery([cut], unreliable={TWO})
+    alone = plan_recovery([cut], QuorumFiles(frozenset({TWO})))
     assert alone.answer is RecoveryDecision.REFUSED
     assert alone.reasons[0] == (
         "part of the log of node 2 (directory-2) can't be read, and there is no better one"
@@ -247,3 +248,75 @@ def test_a_log_that_is_given_a_snapshot_is_emptied():
 def test_no_replica_is_no_plan():
     with pytest.raises(UsageError, match="no replica to go on with"):
         plan_recovery([])
+
+
+FOUR, FIVE = (ReplicaKey(node, f"directory-{node}") for node in (4, 5))
+OF_FIVE = {"voter_sets": (VotersAt(-1, 0, frozenset({ONE, TWO, THREE, FOUR, FIVE})),)}
+
+
+def test_every_voter_whose_log_a_majority_accepts_may_win_and_the_tail_may_be_lost():
+    short = [log(key, 1, 1, **OF_FIVE) for key in (ONE, TWO, FOUR, FIVE)]
+    plan = plan_recovery([log(THREE, 1, 1, 1, **OF_FIVE), *short])
+    assert plan.answer is RecoveryDecision.SAFE
+    assert plan.electable == (THREE, ONE, TWO, FOUR, FIVE)
+    assert plan.ranking[0].may_lose == (OffsetRange(2, 3),)
+    assert [standing.may_lose for standing in plan.ranking[1:]] == [()] * 4
+    by_one = {standing.log.key: standing for standing in plan.led_by[ONE]}
+    assert by_one[THREE].at_risk == (OffsetRange(2, 3),)
+    assert by_one[THREE].truncates_to == 2
+
+
+def test_a_log_that_no_majority_accepts_does_not_win():
+    plan = plan_recovery([log(ONE, 1, 1, 1), log(TWO, 1, 1, 1), log(THREE, 1, 1)])
+    assert plan.electable == (ONE, TWO)
+    assert all(standing.may_lose == () for standing in plan.ranking)
+    assert plan.is_whole
+
+
+def test_with_a_bare_majority_the_best_log_alone_wins():
+    assert plan_recovery([log(ONE, 1, 1, 1), log(TWO, 1, 1)]).electable == (ONE,)
+
+
+def test_a_voter_that_forgot_its_vote_is_no_part_of_a_majority():
+    logs = [log(ONE, 1, 3), log(TWO, 1)]
+    assert plan_recovery(logs).answer is RecoveryDecision.SAFE
+    plan = plan_recovery(logs, QuorumFiles(attested={TWO: 3}))
+    assert plan.answer is RecoveryDecision.UNPROVEN
+    assert plan.missing == {TWO, THREE}
+    assert "only 1 of 3 voters can be relied on" in plan.reasons[0]
+    all_three = plan_recovery([*logs, log(THREE, 1, 3)], QuorumFiles(attested={TWO: 3}))
+    assert all_three.answer is RecoveryDecision.SAFE
+    assert all_three.electable == (ONE, THREE)
+    assert not all_three.is_whole
+
+
+def test_a_voter_without_quorum_state_is_no_part_of_a_majority():
+    unknown = log(TWO, 1, 1, quorum_epoch=UNDEFINED_EPOCH)
+    assert plan_recovery([log(ONE, 1, 1), unknown]).answer is RecoveryDecision.UNPROVEN
+    plan = plan_recovery([log(ONE, 1, 1), unknown, log(THREE, 1, 1)])
+    assert (plan.answer, plan.electable) == (RecoveryDecision.SAFE, (ONE, THREE))
+
+
+def test_nobody_wins_where_a_candidate_needs_the_vote_of_a_better_log():
+    # 1 led, appended its own removal, and was cut off: 1 is no voter by its own log, and 2, which
+    # still needs a vote of 1, has the worse log.
+    both, other = frozenset({ONE, TWO}), frozenset({TWO})
+    removed = log(ONE, 1, 1, 1, voter_sets=(VotersAt(-1, 0, both), VotersAt(2, 1, other)))
+    plan = plan_recovery([removed, log(TWO, 1, 1, voter_sets=(VotersAt(-1, 0, both),))])
+    assert plan.electable == ()
+    assert plan.answer is RecoveryDecision.UNPROVEN
+    assert "no voter that is left can win an election" in plan.reasons[-1]
+
+
+@QUICK
+@given(SEEDS, st.integers(0, 2**16))
+def test_whoever_may_win_keeps_what_any_node_knew_to_be_committed(seed, chosen):
+    model = model_of(seed)
+    keys = sorted(model.nodes)
+    drawn = random.Random(chosen)
+    left = drawn.sample(keys, drawn.randint(1, len(keys)))
+    plan = plan_recovery([model.capture(model.nodes[key]) for key in left])
+    for key in plan.electable:
+        kept = model.nodes[key].log
+        for node in model.nodes.values():
+            assert kept[: node.committed] == node.log[: node.committed]

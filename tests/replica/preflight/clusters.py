@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from replica.health.cluster import Cluster
+from replica.history.known_quorum import KnownQuorum, KnownVoter, VoterDoubt
 from replica.message.schema import Value
 from replica.metadata.image.image import Image
 from replica.metadata.image.replay import Replay
 from replica.metadata.record import new_record
+from replica.model.keys import ReplicaKey
 
 TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAFQ"
 Record = tuple[str, int, Mapping[str, Value]]
@@ -77,7 +80,7 @@ def cluster(
     level_now: int = 25,
     voters: Iterable[int] = (),
     min_isr: int | None = 1,
-    is_whole: bool = True,
+    **more: Any,
 ) -> Cluster:
     """Brokers 1 to 3 and the topic `orders`, and what the records say besides."""
     first = (
@@ -89,5 +92,19 @@ def cluster(
         image_of((*first, *records)),
         voters=frozenset(voters),
         broker_defaults={} if min_isr is None else {"min.insync.replicas": str(min_isr)},
-        is_whole=is_whole,
+        **more,
+    )
+
+
+def known(
+    *voters: int,
+    doubts: Mapping[int, VoterDoubt] | None = None,
+    held: Mapping[int, int] | None = None,
+    **more: Any,
+) -> KnownQuorum:
+    """A quorum of these voters. doubts: those in doubt. held: how much of the log each holds."""
+    doubts, held = doubts or {}, held or {}
+    return KnownQuorum(
+        tuple(KnownVoter(ReplicaKey(one), doubts.get(one), 1, 2, held.get(one)) for one in voters),
+        **more,
     )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
 from replica.format.control import KRaftVersion
 from replica.health.cluster import Cluster
 from replica.metadata.image.replay import Replay
 from replica.preflight.answer import ChangeSafety, Preflight
-from replica.preflight.upgrading import upgrade
+from replica.preflight.upgrading import downgrade, upgrade
 from replica.preflight.voters import add_voter, remove_voter, to_dynamic
 from tests.replica.preflight.clusters import (
     Record,
@@ -84,6 +86,59 @@ def test_a_controller_without_a_vote_that_blocks_it_is_told_how_to_remove() -> N
     assert "if its node is gone" in details(found)
 
 
-def test_metadata_version_is_not_lowered() -> None:
-    assert upgrade(cluster(), "3.9").answer is ChangeSafety.UNSAFE
+def test_an_upgrade_lowers_nothing_and_says_whether_a_downgrade_does() -> None:
     assert upgrade(cluster(), "4.0").answer is ChangeSafety.SAFE
+    to_newer = upgrade(cluster(level_now=27), "4.0")
+    assert to_newer.answer is ChangeSafety.UNSAFE
+    assert "`plan --downgrade 4.0` judges the way down" in details(to_newer)
+    for_good = upgrade(cluster(level_now=27), "3.9")
+    assert for_good.answer is ChangeSafety.UNSAFE
+    assert "refuses the downgrade, too: 4.0-IV1 changed what records say" in details(for_good)
+
+
+@pytest.mark.parametrize(
+    ("now", "release", "is_taken"),
+    [(27, "4.0", True), (25, "3.9", False), (21, "3.8", True), (20, "3.7", True),
+     (33, "4.3", False), (30, "4.2", False), (29, "4.1", True)],
+)  # fmt: skip
+def test_metadata_version_is_lowered_where_no_level_between_changed_records(
+    now: int, release: str, is_taken: bool
+) -> None:
+    found = downgrade(cluster(broker(1, newest=33), level_now=now), release)
+    assert found.answer is (ChangeSafety.SAFE if is_taken else ChangeSafety.UNSAFE)
+    assert is_taken or "also with --unsafe" in details(found)
+
+
+def test_a_downgrade_is_refused_by_nodes_that_support_only_newer_levels() -> None:
+    newer = broker(2, newest=27)
+    newer[2]["features"][0]["minSupportedVersion"] = 26
+    found = downgrade(cluster(newer, level_now=27), "4.0")
+    assert found.answer is ChangeSafety.UNSAFE
+    assert "broker 2 supports 4.1-IV0 to 4.1-IV1" in details(found)
+
+
+def test_a_downgrade_raises_nothing() -> None:
+    found = downgrade(cluster(level_now=25), "4.1")
+    assert found.answer is ChangeSafety.UNSAFE
+    assert "is at 4.0-IV3, which is lower" in details(found)
+    assert downgrade(cluster(level_now=25), "4.0").answer is ChangeSafety.SAFE, "as it is"
+
+
+def test_a_change_of_voters_counts_no_node_whose_broker_is_fenced() -> None:
+    fenced = dynamic((1, 2, 3), broker(2, fenced=True), broker(3))
+    removed = remove_voter(fenced, 3)
+    assert removed.answer is ChangeSafety.UNSAFE
+    assert "1 of 2 voters are left, 2 are needed; down already" in details(removed)
+    assert remove_voter(fenced, 2).answer is ChangeSafety.SAFE, "the one that is down"
+    two_down = dynamic((1, 2, 3), broker(1, fenced=True), broker(2, fenced=True), controller(4))
+    assert add_voter(two_down, 4).answer is ChangeSafety.UNSAFE
+    assert add_voter(dynamic((1, 2, 3), broker(2, fenced=True), controller(4)), 4).needs[0] == (
+        "3 of the voters [1, 3, 4] have to run and be caught up"
+    )
+
+
+def test_static_voters_of_which_one_is_down_do_not_become_dynamic_for_certain() -> None:
+    records = (*(controller(one) for one in (1, 2, 3)), broker(3, fenced=True))
+    found = to_dynamic(cluster(*records, voters=(1, 2, 3)))
+    assert found.answer is ChangeSafety.UNKNOWN
+    assert "voter 3 is down, as its broker is fenced" in details(found)

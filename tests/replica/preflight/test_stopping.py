@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from replica.history.known_quorum import VoterDoubt
 from replica.preflight.answer import ChangeSafety, Preflight
 from replica.preflight.stopping import stop_brokers, stop_rack
-from tests.replica.preflight.clusters import broker, cluster, partition
+from tests.replica.preflight.clusters import broker, cluster, known, partition
 
 
 def told(found: Preflight) -> list[tuple[str, str]]:
@@ -67,6 +68,78 @@ def test_voters_among_the_brokers_need_a_majority_without_them() -> None:
     found = stop_brokers(of, [1, 2])
     assert found.answer is ChangeSafety.UNSAFE
     assert "1 of 3 voters are left, 2 are needed" in found.reasons[0].detail
+
+
+def test_a_combined_node_whose_broker_is_fenced_is_no_voter_that_is_left() -> None:
+    of = cluster(broker(3, fenced=True), voters=(1, 2, 3))
+    found = stop_brokers(of, [1])
+    assert found.answer is ChangeSafety.UNSAFE
+    (reason,) = found.reasons
+    assert reason.detail == (
+        "1 of 3 voters are left, 2 are needed; down already, by its broker: voter [3]"
+    )
+    assert found.needs == (), "no majority is left of which something could be asked"
+
+
+def test_a_combined_node_that_is_shutting_down_counts_as_down() -> None:
+    change = ("BROKER_REGISTRATION_CHANGE_RECORD", 1, {
+        "brokerId": 2, "brokerEpoch": 2, "fenced": 0, "inControlledShutdown": 1,
+    })  # fmt: skip
+    of = cluster(change, voters=(1, 2, 3))
+    assert stop_brokers(of, [3]).answer is ChangeSafety.UNSAFE
+    assert stop_brokers(of, [2]).answer is ChangeSafety.SAFE, "it is going already"
+
+
+def test_a_majority_of_five_bears_a_fenced_one_and_its_condition_is_told() -> None:
+    brokers = (broker(4), broker(5, fenced=True))
+    found = stop_brokers(cluster(*brokers, voters=(1, 2, 3, 4, 5)), [1])
+    assert found.answer is ChangeSafety.SAFE
+    assert found.needs == ("3 of the voters [2, 3, 4] have to run and be caught up",)
+    both = stop_brokers(cluster(*brokers, voters=(1, 2, 3, 4, 5)), [1, 2])
+    assert both.answer is ChangeSafety.UNSAFE
+
+
+def test_controllers_of_their_own_are_not_in_the_log_so_that_they_run_is_a_condition() -> None:
+    assert stop_brokers(cluster(voters=(101, 102, 103)), [1]).needs == ()
+    combined = stop_brokers(cluster(voters=(1, 102, 103)), [1])
+    assert combined.answer is ChangeSafety.SAFE
+    assert combined.needs == ("2 of the voters [102, 103] have to run and be caught up",)
+
+
+def test_a_voter_whose_disk_may_not_be_counted_leaves_the_majority_unknown() -> None:
+    stale = known(1, 2, 3, doubts={3: VoterDoubt.STALE})
+    found = stop_brokers(cluster(voters=(1, 2, 3), quorum=stale), [1])
+    assert found.answer is ChangeSafety.UNKNOWN
+    assert "not counted, because of its directory: voter [3]" in found.reasons[0].detail
+    away = known(1, 2, 3, doubts={2: VoterDoubt.NOT_GIVEN, 3: VoterDoubt.NOT_GIVEN})
+    assert stop_brokers(cluster(voters=(1, 2, 3), quorum=away), [1]).answer is ChangeSafety.SAFE
+
+
+def test_the_stop_of_a_fenced_broker_for_which_partitions_wait_is_unsafe() -> None:
+    waiting = partition(0, (2, 3), isr=(2,), leader=-1)
+    of = cluster(broker(2, fenced=True), waiting, partition(1, (1, 3)))
+    found = stop_brokers(of, [2])
+    assert told(found) == [("unsafe", "broker 2"), ("unsafe", "orders-0")]
+    assert found.reasons[0].detail == (
+        "is fenced already, and leads nothing; 1 partition without a leader can get one from it"
+    )
+    assert "it waits for [2] to come back" in found.reasons[1].detail
+    assert stop_brokers(of, [3]).answer is ChangeSafety.SAFE, "3 is no replica that may lead"
+
+
+def test_the_last_known_leader_is_waited_for_where_nobody_is_eligible() -> None:
+    last = partition(0, (1, 2), isr=(), lastKnownElr=(2,))
+    assert stop_brokers(cluster(last), [2]).answer is ChangeSafety.UNSAFE
+    assert stop_brokers(cluster(last), [1]).answer is ChangeSafety.SAFE
+
+
+def test_the_stop_of_a_fenced_broker_that_nobody_waits_for_is_a_note() -> None:
+    of = cluster(broker(2, fenced=True), partition(0, (1, 2), isr=(1,)))
+    found = stop_brokers(of, [2])
+    assert (found.answer, told(found)) == (
+        ChangeSafety.SAFE,
+        [("safe", "broker 2"), ("safe", "orders-0")][:1],
+    )
 
 
 def test_a_rack_is_all_of_its_brokers() -> None:

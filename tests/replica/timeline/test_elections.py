@@ -6,7 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replica.timeline.elections import ElectionCause, LostWrites, Won, cause_of, elections_of
+from replica.timeline.elections import (
+    ElectionCause,
+    LostWrites,
+    Registration,
+    Won,
+    cause_of,
+    elections_of,
+)
 from tests.replica.timeline.test_branch import DYNAMIC, look, the_branch
 
 FORMER = Won(10, 1, 1_000, 1, (1, 2, 3), (1, 2), 900)
@@ -20,28 +27,74 @@ def next_won(**changed: object) -> Won:
     return Won(**{**fields, **changed})  # type: ignore[arg-type]
 
 
+def anew(at: int, node_id: int = 1) -> Registration:
+    return Registration(at, node_id, is_new_process=True)
+
+
+def once_more(at: int, node_id: int = 1) -> Registration:
+    return Registration(at, node_id, is_new_process=False)
+
+
 @pytest.mark.parametrize(
     ("won", "lost", "registered", "cause"),
     [
         (next_won(), {}, [], ElectionCause.SILENT),
-        (next_won(previous_at=48_001), {}, [], ElectionCause.RESIGNED),
-        (next_won(previous_at=48_000), {}, [], ElectionCause.SILENT),
-        (next_won(granting=(1, 2)), {}, [], ElectionCause.RESIGNED),
+        (next_won(previous_at=48_501), {}, [], ElectionCause.RESIGNED),
+        (next_won(previous_at=48_500), {}, [], ElectionCause.SILENT),
+        (next_won(granting=(1, 2)), {}, [], ElectionCause.SILENT),
+        (next_won(granting=(1, 2), previous_at=49_500), {}, [], ElectionCause.RESIGNED),
+        (next_won(leader=1, granting=(1, 2), previous_at=49_300), {}, [], ElectionCause.UNKNOWN),
         (next_won(previous_at=None), {}, [], ElectionCause.UNKNOWN),
         (next_won(voters=(2, 3)), {}, [], ElectionCause.REMOVED),
         (next_won(), {1: LostWrites(3, 52_000)}, [], ElectionCause.CUT_OFF),
+        (next_won(), {1: LostWrites(3, 52_000)}, [anew(60_000)], ElectionCause.CUT_OFF),
+        (next_won(), {1: LostWrites(3, 45_000)}, [], ElectionCause.CUT_OFF),
+        (next_won(), {1: LostWrites(3, 45_000)}, [anew(60_000)], ElectionCause.RESTARTED),
+        (next_won(), {1: LostWrites(3, 45_000)}, [once_more(60_000)], ElectionCause.CUT_OFF),
         (next_won(), {7: LostWrites(3, 52_000)}, [], ElectionCause.SILENT),
-        (next_won(), {}, [(110_000, 1)], ElectionCause.RESTARTED),
-        (next_won(), {}, [(110_001, 1)], ElectionCause.SILENT),
-        (next_won(), {}, [(49_999, 1)], ElectionCause.SILENT),
-        (next_won(), {}, [(51_000, 3)], ElectionCause.SILENT),
-        (next_won(leader=1, granting=(1, 2)), {}, [(51_000, 1)], ElectionCause.RESTARTED),
+        (next_won(), {}, [anew(110_000)], ElectionCause.RESTARTED),
+        (next_won(previous_at=None), {}, [anew(110_000)], ElectionCause.RESTARTED),
+        (next_won(), {}, [anew(110_001)], ElectionCause.SILENT),
+        (next_won(), {}, [anew(49_999)], ElectionCause.SILENT),
+        (next_won(), {}, [anew(51_000, 3)], ElectionCause.SILENT),
+        (next_won(leader=1, granting=(1, 2)), {}, [anew(51_000)], ElectionCause.RESTARTED),
     ],
 )
 def test_the_cause_is_told_by_what_the_logs_hold(
-    won: Won, lost: dict[int, LostWrites], registered: list[tuple[int, int]], cause: ElectionCause
+    won: Won, lost: dict[int, LostWrites], registered: list[Registration], cause: ElectionCause
 ) -> None:
     assert cause_of(FORMER, won, lost, registered)[0] is cause
+
+
+@pytest.mark.parametrize(
+    ("won", "registered", "cause"),
+    [
+        # it appended until it resigned, won again, and another process was started much later
+        (next_won(leader=1, granting=(1, 3), previous_at=49_900), 36_000, ElectionCause.UNKNOWN),
+        (next_won(granting=(1, 2), previous_at=49_900), 36_000, ElectionCause.RESIGNED),
+        (next_won(previous_at=49_900), 36_000, ElectionCause.RESIGNED),
+        # it was silent, but took part in the election, so its process hadn't ended
+        (next_won(leader=1, granting=(1, 3)), 36_000, ElectionCause.SILENT),
+        (next_won(granting=(1, 2)), 36_000, ElectionCause.SILENT),
+        (next_won(granting=(1, 2), previous_at=None), 36_000, ElectionCause.UNKNOWN),
+        # it was started soon enough to take part
+        (next_won(granting=(1, 2)), 3_000, ElectionCause.RESTARTED),
+    ],
+)
+def test_what_lies_before_an_election_counts_more_than_a_registration_long_after(
+    won: Won, registered: int, cause: ElectionCause
+) -> None:
+    found, because = cause_of(FORMER, won, {}, [anew(won.at + registered)])
+    assert found is cause
+    assert (": its process had ended" in because) is (cause is ElectionCause.RESTARTED)
+
+
+def test_a_process_that_registers_again_after_the_election_had_not_ended() -> None:
+    """Kafka's controllers register again for other reasons than a start."""
+    cause, because = cause_of(FORMER, next_won(), {}, [once_more(55_000), anew(70_000)])
+    assert cause is ElectionCause.SILENT
+    assert because.endswith("leader 1 was frozen or cut off")
+    assert cause_of(FORMER, next_won(), {}, [])[1].endswith("had stopped, was frozen or cut off")
 
 
 def test_the_first_election_has_no_cause_before_it() -> None:

@@ -1,0 +1,78 @@
+"""What a cut archive lost is no fault of the node whose files it holds."""
+
+from __future__ import annotations
+
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from tests.jobs.conftest import Kraftlake
+
+CUT = "kafka-3.7.2-static/final/3"  # its log begins behind a snapshot
+MISSING = {
+    "epoch-checkpoint-missing",
+    "quorum-state-missing",
+    "meta-properties-missing",
+    "log-start-without-snapshot",
+    "index-without-segment",
+}
+LAST = ("leader-epoch-checkpoint", "quorum-state", "meta.properties", ".checkpoint", "00519.log")
+
+
+def bundle_without(source: Path, target: Path, last: str) -> Path:
+    """A tar of a node that breaks off at the files of this name, which are its last members."""
+    files = sorted(path for path in source.rglob("*") if path.is_file())
+    files.sort(key=lambda path: path.name.endswith(last))
+    start = None
+    with tarfile.open(target, "w") as tar:
+        for path in files:
+            if path.name.endswith(last) and start is None:
+                start = tar.offset
+            tar.add(path, f"3/{path.relative_to(source)}")
+    assert start is not None
+    with open(target, "rb+") as file:
+        file.truncate(start + 200)
+    return target
+
+
+@pytest.mark.parametrize("last", LAST)
+def test_a_file_that_a_cut_archive_lost_is_not_called_missing(
+    kraftlake: Kraftlake, recorded: Path, tmp_path: Path, last: str
+) -> None:
+    bundle = bundle_without(recorded / CUT, tmp_path / "node.tar", last)
+    ended = kraftlake("check", "--json", bundle)
+    rules = [row["rule"] for row in ended.findings]
+    assert "bundle" in rules
+    assert not MISSING & set(rules)
+    assert ended.code == 1
+    (member,) = ended.summary["directories"]
+    assert member["verdict"] == "no-fault-found"
+    assert "in this incomplete copy" in kraftlake("check", bundle).out
+
+
+@pytest.mark.parametrize("last", LAST)
+def test_the_same_files_missing_in_a_directory_are_a_finding(
+    kraftlake: Kraftlake, recorded: Path, tmp_path: Path, last: str
+) -> None:
+    bundle = bundle_without(recorded / CUT, tmp_path / "node.tar", last)
+    with tarfile.open(bundle, "r", ignore_zeros=True) as tar:
+        names = []
+        for member in iter(tar.next, None):
+            names.append(member.name)
+            tar.extract(member, tmp_path / "out", filter="data")
+    assert names
+    rules = [row["rule"] for row in kraftlake("check", "--json", tmp_path / "out").findings]
+    assert MISSING & set(rules)
+
+
+def test_a_lake_takes_the_copy_for_incomplete_too(
+    kraftlake: Kraftlake, recorded: Path, tmp_path: Path
+) -> None:
+    last = "leader-epoch-checkpoint"
+    bundle = bundle_without(recorded / CUT, tmp_path / "node.tar", last)
+    lake = tmp_path / "lake"
+    kraftlake("ingest", bundle, "--lake", lake, "--engine", "local")
+    asked = kraftlake("sql", "SELECT rule FROM bronze.findings", "--lake", lake, "--json")
+    assert asked.code == 0
+    assert "missing" not in asked.out
