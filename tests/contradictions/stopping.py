@@ -47,7 +47,7 @@ def _harmless(
 ) -> Iterator[str]:
     if answer is not ChangeSafety.SAFE or now is None or then is None:
         return
-    if then.has_majority is False:
+    if then.has_majority is False and now.has_majority is not False:
         yield f"{what} is safe, the exposure leaves no majority"
     if then.harm.leaderless > now.harm.leaderless:
         yield f"{what} is safe, {then.harm.leaderless} partitions lose their leader"

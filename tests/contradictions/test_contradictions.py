@@ -41,6 +41,7 @@ SHORT = (
     "kafka-4.1.1-dynamic/final",
     *("ghost-writes", "lost-disks", "wiped-voter", "two-quorums", "flipped-bit"),
     *("seed-0", "seed-0-left", "seed-1", "seed-1-old", "seed-2", "seed-2-left", "seed-2-old"),
+    *("seed-13-old", "seed-50", "seed-180", "seed-223-old"),
 )
 """Of each kind a few; the whole is slow."""
 SEEDS, CHUNK = range(500), 25

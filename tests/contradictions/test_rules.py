@@ -258,7 +258,7 @@ MADE: dict[str, tuple[str, Change]] = {
         RECORDED,
         lambda a: planned_with(voters=(_in_doubt(a.plan.winner.key),))(a),
     ),
-    "no_node_is_sound_that_fails_in_every_run": (
+    "no_voter_is_sound_that_fails_in_every_run": (
         RECORDED,
         lambda a: of_outcomes(failed=((a.plan.winner.key.node_id, "made"),))(a),
     ),
