@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pipelines.report.verdict import Level
 from replica.check.catalogue import snapshots
 from replica.history.divergence import diverge
 from replica.history.recovery import RecoveryDecision
 from replica.severity import Severity
+from replica.verdict.verdict import Level
 from tests.contradictions.answers import Answers, Rule
 
 _BAD = (Severity.ERROR, Severity.WARNING)
@@ -63,12 +63,12 @@ def the_table_of_exposures_is_the_command_s(answers: Answers) -> Iterator[str]:
 
 def health_is_the_same_in_the_lake(answers: Answers) -> Iterator[str]:
     """The rules are the same, and so is the state."""
-    if not answers.is_one_history or answers.in_lake is None or answers.health is None:
+    if not answers.is_one_history or answers.in_lake is None or answers.checked is None:
         return
     rows = answers.rows("gold.failure_exposure")
     if rows and answers.cluster and rows[0]["end_offset"] != answers.cluster.end_offset:
         return  # another rule says so
-    told = {one.rule.id for one in answers.health.findings}
+    told = {one.rule.id for one in (answers.checked.health or ())}
     held = {row["rule"] for row in answers.rows("gold.findings") if row["family"] == "health"}
     if told != held:
         yield f"check finds {sorted(told - held)}, the lake {sorted(held - told)} besides"
@@ -112,15 +112,16 @@ def the_report_is_not_better_than_check(answers: Answers) -> Iterator[str]:
     """The report is read by those who can't read check."""
     if answers.in_lake is None:
         return
-    level = answers.in_lake.report.verdict.level
+    clauses = answers.in_lake.report.verdict.clauses  # about files and logs, as these findings
+    level = min((one.level for one in clauses), key=lambda one: one.rank)
     bad = sorted(
         {one.rule.id for member in answers.judged.members for one in member.findings
          if one.severity in _BAD}
         | {one.rule.id for one in answers.judged.findings if one.severity in _BAD}
     )  # fmt: skip
-    if bad and level in (Level.SOUND, Level.RECOVERED):
+    if bad and level in (Level.HEALTHY, Level.RECOVERED):
         yield f"check finds {bad}, the report says {level.value}"
-    if answers.plan.answer is RecoveryDecision.REFUSED and level is not Level.BROKEN:
+    if answers.plan.answer is RecoveryDecision.REFUSED and level.rank > Level.ATTENTION.rank:
         yield f"recover refuses ({answers.plan.reasons[0]}), the report says {level.value}"
 
 

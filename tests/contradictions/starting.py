@@ -6,8 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
-from jobs.cli.directories.check_text import CheckVerdict, verdict_of
-from pipelines.report.verdict import Level
+from jobs.cli.directories.check_rows import CheckVerdict, directory_verdict
 from replica.check.catalogue import groups
 from replica.check.newest import QuorumRole
 from replica.history.divergence import Relation, diverge
@@ -15,6 +14,7 @@ from replica.history.recovery import RankedReplica, RecoveryDecision
 from replica.model.voters import VoterKeys
 from replica.simulate.rehearsal.outcome import Fate
 from replica.simulate.rehearsal.runs import Rehearsal, ScenarioSafety
+from replica.verdict.verdict import Level
 from tests.contradictions.answers import Answers, Rule
 
 _START_NEITHER = {groups.CONFLICT.id, groups.COMMITTED_DATA_AT_RISK.id}
@@ -115,14 +115,14 @@ def a_divergence_is_seen_by_all(answers: Answers) -> Iterator[str]:
     if parted and answers.branch is not None and not answers.branch.tails:
         yield "the logs part, timeline knows of no divergence"
     level = None if answers.in_lake is None else answers.in_lake.report.verdict.level
-    if parted and level in (Level.SOUND, Level.RECOVERED):
+    if parted and level in (Level.HEALTHY, Level.RECOVERED):
         yield f"the logs part, the report says {level.value}"
 
 
 def no_node_is_sound_that_cannot_be_relied_on(answers: Answers) -> Iterator[str]:
     """recover leaves such a voter out of the majority, so check has to say what is wrong with
     it."""
-    verdicts = {one.examined.owner.key: verdict_of(one) for one in answers.judged.members}
+    verdicts = {one.examined.owner.key: directory_verdict(one) for one in answers.judged.members}
     for key, verdict in verdicts.items():
         is_named = groups.STALE_VOTER.id in answers.between
         if verdict is CheckVerdict.SOUND and key in answers.plan.missing and not is_named:
@@ -137,7 +137,7 @@ def no_voter_is_sound_that_fails_in_every_run(answers: Answers) -> Iterator[str]
     runs = answers.rehearsed.rehearsal.found
     failing = set.intersection(*({one for one, _ in found.outcome.failed} for found in runs))
     for member in answers.judged.members:
-        is_sound = verdict_of(member) is CheckVerdict.SOUND
+        is_sound = directory_verdict(member) is CheckVerdict.SOUND
         if is_sound and member.role is QuorumRole.VOTER:
             node_id = member.examined.owner.node_id
             if node_id in failing:

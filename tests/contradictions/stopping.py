@@ -5,11 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pipelines.report.verdict import Level
 from replica.health.exposure import BROKER, NOW, PAIR, RACK, VOTER, Exposure, Failure
 from replica.model.voters import majority
 from replica.preflight.answer import ChangeSafety
 from replica.severity import Severity
+from replica.verdict.facts import verdict_on
+from replica.verdict.of_group import evidence_of
+from replica.verdict.verdict import Level
 from tests.contradictions.answers import Answers, Rule
 
 _BAD = (Severity.ERROR, Severity.WARNING)
@@ -18,13 +20,15 @@ _BAD = (Severity.ERROR, Severity.WARNING)
 def nothing_is_healthy_with_partitions_without_leader(answers: Answers) -> Iterator[str]:
     """Nobody can write to such a partition: it is an outage, and the first thing to say."""
     now = answers.exposure(NOW)
-    if now is None or not now.harm.leaderless or answers.health is None:
+    if now is None or not now.harm.leaderless or answers.checked is None:
         return
     count = now.harm.leaderless
-    if not any(one.severity in _BAD for one in answers.health.findings):
+    if not any(one.severity in _BAD for one in (answers.checked.health or ())):
         yield f"{count} partitions have no leader by the exposure, check says healthy"
-    if answers.in_lake is not None and answers.in_lake.report.verdict.level is Level.SOUND:
-        yield f"{count} partitions have no leader by the exposure, the report says sound"
+    if verdict_on(evidence_of(answers.checked)).level is not Level.OUTAGE:
+        yield f"{count} partitions have no leader by the exposure, the verdict is no outage"
+    if answers.in_lake is not None and answers.in_lake.report.verdict.level is not Level.OUTAGE:
+        yield f"{count} partitions have no leader by the exposure, the report says no outage"
 
 
 def a_safe_stop_does_no_harm_by_the_exposure(answers: Answers) -> Iterator[str]:
