@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from replica.check.catalogue import health
-from replica.check.rule import Finding, Subject
+from replica.check.rule import Finding
 from replica.severity import Severity
 from replica.verdict.evidence import ClusterEvidence, Since
 from replica.verdict.verdict import Fact, Level
@@ -37,7 +37,7 @@ def outage_facts(evidence: ClusterEvidence) -> Iterator[Fact]:
         yield Fact(
             Level.OUTAGE,
             refused.severity,
-            f"{_of_partitions(refused.subjects, evidence)} "
+            f"{_of_partitions((refused,), evidence)} "
             f"{'refuses' if len(refused.subjects) == 1 else 'refuse'} writes with acks=all: too "
             "few replicas are in sync.",
             refused.rule.next_step,
@@ -46,15 +46,14 @@ def outage_facts(evidence: ClusterEvidence) -> Iterator[Fact]:
 
 
 def _without_leader(
-    leaderless: Iterable[Finding], causes: Iterable[Finding], evidence: ClusterEvidence
+    leaderless: Sequence[Finding], causes: Iterable[Finding], evidence: ClusterEvidence
 ) -> str:
-    subjects = [subject for finding in leaderless for subject in finding.subjects]
-    has = "has" if len(subjects) == 1 else "have"
+    has = "has" if sum(len(finding.subjects) for finding in leaderless) == 1 else "have"
     since = evidence.leaderless
     verb = f"{has} no leader" if since is None else f"{has} had no leader since {since_text(since)}"
     why = listed([text for finding in causes for text in _cause(finding)])
     because = f" {why[0].upper()}{why[1:]}." if why else ""
-    return f"{_of_partitions(subjects, evidence)} {verb}.{because}"
+    return f"{_of_partitions(leaderless, evidence)} {verb}.{because}"
 
 
 def since_text(since: Since) -> str:
@@ -66,13 +65,25 @@ def since_text(since: Since) -> str:
     return first if first == last else f"{first} (the last of them since {last})"
 
 
-def _of_partitions(subjects: Iterable[Subject], evidence: ClusterEvidence) -> str:
-    names = {subject.name for subject in subjects}
+def _of_partitions(findings: Sequence[Finding], evidence: ClusterEvidence) -> str:
+    """Such as `614 of 690 partitions (12 topics)`. A lake keeps only the first subjects of a
+    finding, while its message has their number: then nobody knows how many topics they are of."""
+    names = {subject.name for finding in findings for subject in finding.subjects}
+    count = max(len(names), sum(map(_count, findings)))
+    total = f"{counted(count, 'partition')}"
+    if evidence.partitions:
+        total = f"{count} of {evidence.partitions} partitions"
+    if count > len(names):
+        return total
     topics = sorted({name.rpartition("-")[0] for name in names})
     which = f"topic {shortened(topics[0])}" if len(topics) == 1 else f"{len(topics)} topics"
-    if not evidence.partitions:
-        return f"{counted(len(names), 'partition')} ({which})"
-    return f"{len(names)} of {evidence.partitions} partitions ({which})"
+    return f"{total} ({which})"
+
+
+def _count(finding: Finding) -> int:
+    """How many partitions a finding is about, by its message: see Cluster.about_partitions."""
+    number = finding.message.partition(" ")[0]
+    return int(number) if number.isascii() and number.isdecimal() else 0
 
 
 def _cause(finding: Finding) -> Iterator[str]:

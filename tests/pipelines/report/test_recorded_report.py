@@ -14,7 +14,9 @@ from tests.pipelines.report.pages import report_of
 from tests.pipelines.report.reading import read_page, shortcomings
 
 SENTENCES = {
-    "Lr3UIdBxT-GFPYE5uprmrg": "Nodes 2 and 11 held 22 records (offsets 1526 to 1547, epoch 5, "
+    "Lr3UIdBxT-GFPYE5uprmrg": "Now: 933 of 1105 partitions have had no leader since 2026-11-21 "
+    "03:20:05 UTC. Broker 11 is down. Nodes 2 and 11 held 22 records (offsets 1526 to 1547, "
+    "epoch 5, "
     "written 2026-11-21 03:19:46 to 03:19:47 UTC) that were never committed and have "
     "discarded them between the captures of split and the captures of final: 5 topics with 15 "
     "partitions were never created; nothing committed was lost; all 7 snapshots are valid; in the "
@@ -36,7 +38,10 @@ FOLDERS = {
 def test_the_ghost_records_are_told_as_kafka_dumps_them(built_lake: Path, data: Path) -> None:
     report = report_of(built_lake)
     assert {one.cluster_id: one.verdict.sentence for one in report.clusters} == SENTENCES
-    assert {one.verdict.level for one in report.clusters} == {Level.RECOVERED}
+    assert {one.cluster_id: one.verdict.level for one in report.clusters} == {
+        "Lr3UIdBxT-GFPYE5uprmrg": Level.OUTAGE,
+        "gT_wj4dEReaNt2vnLWy9Aw": Level.RECOVERED,
+    }
     page = read_page(render(report))
     assert shortcomings(page) == []
     for cluster in report.clusters:

@@ -65,6 +65,14 @@ def test_partitions_of_both_rules_are_one_outage() -> None:
     assert headline.startswith("4 of 690 partitions (2 topics)")
 
 
+def test_the_number_of_partitions_is_that_of_the_message_where_subjects_were_left_out() -> None:
+    """A lake keeps the first hundred subjects of a finding."""
+    found = of_partitions(health.WITHOUT_LEADER, "a-0", "a-1")
+    kept = replace(found, message="933 of 1105 partitions")
+    verdict = verdict_on(ClusterEvidence(health=(kept,), partitions=1105))
+    assert verdict.headline == "933 of 1105 partitions have no leader."
+
+
 def test_an_offline_directory_is_the_cause_where_no_broker_is_down() -> None:
     lost = about(
         health.LOST_DIRECTORY,
