@@ -79,8 +79,8 @@ def no_record_of_which_a_safe_plan_says_never_committed_was(
 
 def what_cannot_have_been_committed_was_not(answers: Answers, truth: Truth) -> Iterator[str]:
     """Above the end of what may be committed, a person may let records go."""
-    quorum = None if answers.health is None or answers.health.cluster is None else (
-        answers.health.cluster.quorum
+    quorum = None if answers.checked is None or answers.checked.cluster is None else (
+        answers.checked.cluster.quorum
     )  # fmt: skip
     if quorum is None or not is_shown(answers):
         return
@@ -94,8 +94,8 @@ def what_cannot_have_been_committed_was_not(answers: Answers, truth: Truth) -> I
 
 def no_disk_that_was_never_changed_is_called_stale(answers: Answers, truth: Truth) -> Iterator[str]:
     """A voter that no majority may count makes a quorum that works look lost."""
-    quorum = None if answers.health is None or answers.health.cluster is None else (
-        answers.health.cluster.quorum
+    quorum = None if answers.checked is None or answers.checked.cluster is None else (
+        answers.checked.cluster.quorum
     )  # fmt: skip
     if quorum is not None and answers.given.is_whole:
         for voter in quorum.in_doubt(VoterDoubt.STALE, VoterDoubt.UNREADABLE):
@@ -239,7 +239,7 @@ def voters_are_those_in_force(answers: Answers, truth: Truth) -> Iterator[str]:
 
 def the_state_is_that_of_the_committed_log(answers: Answers, truth: Truth) -> Iterator[str]:
     """What check judges, plan answers by and restore writes is a state that the cluster had."""
-    cluster = None if answers.health is None else answers.health.cluster
+    cluster = None if answers.checked is None else answers.checked.cluster
     if cluster is None or cluster.end_offset not in truth.states:
         return
     if cluster.end_offset > truth.end_then or not answers.given.is_whole:

@@ -12,7 +12,6 @@ from typing import Any
 
 from jobs.cli.asking.sql_delta_rs import named_rows
 from jobs.cli.commands.lake import BuildOptions, IngestOptions
-from jobs.cli.directories.check_health import ClusterHealth, families_of, health_of
 from jobs.cli.directories.recover import plan_of
 from jobs.cli.directories.recover_rehearsed import RehearsedPlan, rehearse_plan
 from jobs.cli.directories.rehearsed import rehearsed_quorum
@@ -37,6 +36,7 @@ from replica.simulate.rehearsal.step import Scenario
 from replica.timeline.branch import Branch, branches_of
 from replica.timeline.elections import Election, elections_of
 from replica.timeline.events import Event, timeline
+from replica.verdict.of_group import JudgedCluster, clusters_of
 from tests.contradictions.clusters import Given
 
 Row = Mapping[str, Any]
@@ -67,7 +67,7 @@ class Rehearsed:
 class Answers:
     """The answers about the newest look at one cluster.
 
-    judged, health: `check`. group, commitment: what it, `diff` and `recover` compare. plan,
+    judged, checked: `check`. group, commitment: what it, `diff` and `recover` compare. plan,
     rehearsed_plan: `recover --plan --rehearse`. rehearsed: `rehearse`. refused: by the command, why
     it gives no answer; its fields are None then. stops: `plan --stop-broker` by ids. racks: `plan
     --stop-rack` by name. exposed: `state --exposure`. branch, elections, events: `timeline`.
@@ -76,7 +76,7 @@ class Answers:
 
     given: Given
     judged: JudgedGroup
-    health: ClusterHealth | None
+    checked: JudgedCluster | None
     group: GroupComparison
     commitment: Commitment
     plan: RecoveryPlan
@@ -118,10 +118,10 @@ def answers_of(given: Given, folder: Path, in_lake: InLake | None = None) -> Ans
     looks = [_examined(files, folder / name) for name, files in given.looks.items()]
     members = looks[-1]
     judged = judge_group(members, newest=True)
-    healths = list(health_of(judged, families_of(None, replay=True), {}))
-    assert len(healths) <= 1, "one cluster"
-    health = healths[0] if healths else None
-    cluster = None if health is None else health.cluster
+    clusters = [one for one in clusters_of(judged, {}) if one.told is not None]
+    assert len(clusters) <= 1, "one cluster"
+    checked = clusters[0] if clusters else None
+    cluster = None if checked is None else checked.cluster
     plan, by_key = plan_of(members)
     group = compare_group([standing.log for standing in plan.ranking])
     refused: dict[str, str] = {}
@@ -134,7 +134,7 @@ def answers_of(given: Given, folder: Path, in_lake: InLake | None = None) -> Ans
     return Answers(
         given,
         judged,
-        health,
+        checked,
         group,
         classify_compared(group),
         plan,

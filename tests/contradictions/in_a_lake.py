@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pipelines.report.verdict import Level
 from replica.history.divergence import diverge
 from replica.history.recovery import RecoveryDecision
 from replica.severity import Severity
+from replica.verdict.verdict import Level
 from tests.contradictions.answers import Answers, Rule
 
 _BAD = (Severity.ERROR, Severity.WARNING)
@@ -39,10 +39,10 @@ def divergence_points_are_those_of_diff(answers: Answers) -> Iterator[str]:
 def the_table_of_exposures_is_the_command_s(answers: Answers) -> Iterator[str]:
     """One function makes both, from the directories' state and from the lake's."""
     rows = answers.rows("gold.failure_exposure")
-    if not rows or answers.health is None or answers.health.cluster is None:
+    if not rows or answers.checked is None or answers.checked.cluster is None:
         return
-    if rows[0]["end_offset"] != answers.health.cluster.end_offset:
-        end = answers.health.cluster.end_offset
+    if rows[0]["end_offset"] != answers.checked.cluster.end_offset:
+        end = answers.checked.cluster.end_offset
         yield f"the lake judges the state at {rows[0]['end_offset']}, check that at {end}"
         return
     told = {(one.failure.kind, ",".join(one.failure.gone)): one for one in answers.exposed}
@@ -58,12 +58,12 @@ def the_table_of_exposures_is_the_command_s(answers: Answers) -> Iterator[str]:
 
 def health_is_the_same_in_the_lake(answers: Answers) -> Iterator[str]:
     """The rules are the same, and so is the state."""
-    if answers.in_lake is None or answers.health is None or answers.health.cluster is None:
+    if answers.in_lake is None or answers.checked is None or answers.checked.cluster is None:
         return
     rows = answers.rows("gold.failure_exposure")
-    if rows and rows[0]["end_offset"] != answers.health.cluster.end_offset:
+    if rows and rows[0]["end_offset"] != answers.checked.cluster.end_offset:
         return  # another rule says so
-    told = {one.rule.id for one in answers.health.findings}
+    told = {one.rule.id for one in (answers.checked.health or ())}
     held = {row["rule"] for row in answers.rows("gold.findings") if row["family"] == "health"}
     if told != held:
         yield f"check finds {sorted(told - held)}, the lake {sorted(held - told)} besides"
@@ -103,15 +103,16 @@ def the_report_is_not_better_than_check(answers: Answers) -> Iterator[str]:
     """The report is read by those who can't read check."""
     if answers.in_lake is None:
         return
-    level = answers.in_lake.report.verdict.level
+    clauses = answers.in_lake.report.verdict.clauses  # about files and logs, as these findings
+    level = min((one.level for one in clauses), key=lambda one: one.rank)
     bad = sorted(
         {one.rule.id for member in answers.judged.members for one in member.findings
          if one.severity in _BAD}
         | {one.rule.id for one in answers.judged.findings if one.severity in _BAD}
     )  # fmt: skip
-    if bad and level in (Level.SOUND, Level.RECOVERED):
+    if bad and level in (Level.HEALTHY, Level.RECOVERED):
         yield f"check finds {bad}, the report says {level.value}"
-    if answers.plan.answer is RecoveryDecision.REFUSED and level is not Level.BROKEN:
+    if answers.plan.answer is RecoveryDecision.REFUSED and level.rank > Level.ATTENTION.rank:
         yield f"recover refuses ({answers.plan.reasons[0]}), the report says {level.value}"
 
 

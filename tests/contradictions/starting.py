@@ -6,14 +6,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
-from jobs.cli.directories.check_text import CheckVerdict, verdict_of
-from pipelines.report.verdict import Level
+from jobs.cli.directories.check_rows import CheckVerdict, directory_verdict
 from replica.check.catalogue import groups
 from replica.history.divergence import Relation, diverge
 from replica.history.recovery import RankedReplica, RecoveryDecision
 from replica.model.voters import VoterKeys
 from replica.simulate.rehearsal.outcome import Fate
 from replica.simulate.rehearsal.runs import Rehearsal, ScenarioSafety
+from replica.verdict.verdict import Level
 from tests.contradictions.answers import Answers, Rule
 
 _START_NEITHER = {groups.CONFLICT.id, groups.COMMITTED_DATA_AT_RISK.id}
@@ -114,14 +114,14 @@ def a_divergence_is_seen_by_all(answers: Answers) -> Iterator[str]:
     if parted and answers.branch is not None and not answers.branch.tails:
         yield "the logs part, timeline knows of no divergence"
     level = None if answers.in_lake is None else answers.in_lake.report.verdict.level
-    if parted and level in (Level.SOUND, Level.RECOVERED):
+    if parted and level in (Level.HEALTHY, Level.RECOVERED):
         yield f"the logs part, the report says {level.value}"
 
 
 def no_node_is_sound_that_cannot_be_relied_on(answers: Answers) -> Iterator[str]:
     """recover leaves such a voter out of the majority, so check has to say what is wrong with
     it."""
-    verdicts = {one.examined.owner.key: verdict_of(one) for one in answers.judged.members}
+    verdicts = {one.examined.owner.key: directory_verdict(one) for one in answers.judged.members}
     for key, verdict in verdicts.items():
         if verdict is CheckVerdict.SOUND and key in answers.plan.missing:
             yield f"node {key.node_id} is sound by check, and no voter to rely on by recover"
@@ -134,7 +134,10 @@ def no_node_is_sound_that_fails_in_every_run(answers: Answers) -> Iterator[str]:
     runs = answers.rehearsed.rehearsal.found
     failing = set.intersection(*({one for one, _ in found.outcome.failed} for found in runs))
     for member in answers.judged.members:
-        if member.examined.owner.node_id in failing and verdict_of(member) is CheckVerdict.SOUND:
+        if (
+            member.examined.owner.node_id in failing
+            and directory_verdict(member) is CheckVerdict.SOUND
+        ):
             between = sorted(answers.between)
             if not between:
                 yield f"node {member.examined.owner.node_id} is sound by check, and can't go on"
@@ -147,8 +150,8 @@ def all_name_the_same_voters(answers: Answers) -> Iterator[str]:
         told["check"] = _ids(answers.judged.quorums[0].voters)
     if answers.plan.voters is not None:
         told["recover"] = _ids(answers.plan.voters)
-    if answers.health is not None and answers.health.cluster is not None:
-        told["plan"] = answers.health.cluster.voters
+    if answers.checked is not None and answers.checked.cluster is not None:
+        told["plan"] = answers.checked.cluster.voters
     if answers.rehearsed is not None:
         told["rehearse"] = frozenset(answers.rehearsed.rehearsal.captured.voters.ids)
     if answers.in_lake is not None and answers.in_lake.report.voters:

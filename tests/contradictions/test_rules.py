@@ -76,14 +76,14 @@ def of_second(**changes: Any) -> Change:
 
 
 def of_health(**changes: Any) -> Change:
-    return lambda a: replace(a, health=replace(a.health, **changes))
+    return lambda a: replace(a, checked=replace(a.checked, **changes))
 
 
 def of_quorum(**changes: Any) -> Change:
     def change(a: Answers) -> Answers:
-        cluster = a.health.cluster
+        cluster = a.checked.cluster
         quorum = replace(cluster.quorum, **changes)
-        return replace(a, health=replace(a.health, cluster=replace(cluster, quorum=quorum)))
+        return replace(a, checked=replace(a.checked, cluster=replace(cluster, quorum=quorum)))
 
     return change
 
@@ -138,7 +138,7 @@ def with_exposures(**changes: Any) -> Change:
 def with_outage(a: Answers) -> Answers:
     now, *others = a.exposed
     exposed = (now._replace(harm=Harm(leaderless=1)), *others)
-    return replace(a, exposed=exposed, health=replace(a.health, findings=()))
+    return replace(a, exposed=exposed, checked=replace(a.checked, health=()))
 
 
 def with_stops(answer: Preflight) -> Change:
@@ -147,12 +147,14 @@ def with_stops(answer: Preflight) -> Change:
 
 def with_fenced_voters(a: Answers) -> Answers:
     """All voters are brokers too, and one of them is fenced."""
-    cluster = a.health.cluster
+    cluster = a.checked.cluster
     values = {one: {"fenced": one == min(cluster.voters)} for one in cluster.voters}
     brokers = EntityTable(values, dict.fromkeys(values, 0))
     image = Image({**cluster.image.tables, "brokers": brokers})
     stops = {(one,): Preflight("stop", ()) for one in cluster.voters}
-    return replace(a, health=replace(a.health, cluster=replace(cluster, image=image)), stops=stops)
+    return replace(
+        a, checked=replace(a.checked, cluster=replace(cluster, image=image)), stops=stops
+    )
 
 
 def with_loss(a: Answers) -> Answers:
@@ -242,7 +244,7 @@ MADE: dict[str, tuple[str, Change]] = {
     "the_table_of_exposures_is_the_command_s": (RECORDED, with_exposures(voters_left=77)),
     "health_is_the_same_in_the_lake": (
         RECORDED,
-        of_health(findings=(health.NO_ELIGIBLE_LEADER.at("", "made"),)),
+        of_health(health=(health.NO_ELIGIBLE_LEADER.at("", "made"),)),
     ),
     "findings_about_files_are_the_same_in_the_lake": (
         RECORDED,
