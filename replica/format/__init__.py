@@ -19,6 +19,6 @@ To read it in order
 
 Every decoder is total: it returns a value, or raises a replica.errors.DataError that names the
 byte. Every encoder gives the bytes that Kafka writes. These functions are pure, over buffers. Only
-`byte_source`, `reading`, `listing`, `discovery`, `formatted` and `directory` touch the file system, and they
-only read it.
+`byte_source`, `reading`, `listing`, `discovery`, `formatted` and `directory` touch the file system,
+and they only read it.
 """

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from jobs.cli.commands.directories import CheckOptions
@@ -35,27 +35,15 @@ from jobs.cli.output import ProgressLine, write_json, write_line, write_table
 from pipelines.cyclic_garbage import no_search_for_cycles
 from replica.check.damaged import bundle_damage
 from replica.check.formatted import judge_formatted
-from replica.check.group import JudgedGroup, judge_group
+from replica.check.group import judge_group
 from replica.check.rule import Finding
 from replica.format.directory import LOOKS
 from replica.format.discovery import Found
-from replica.format.file_names import FileKind
-from replica.format.formatted import FormattedDirectory
-from replica.model.keys import ReplicaId
 from replica.severity import Severity
 from replica.verdict.evidence import ClusterEvidence, PlacedFinding
 from replica.verdict.facts import verdict_on
 from replica.verdict.of_group import JudgedCluster, clusters_of, evidence_of, names_file_of, node_of
 from replica.verdict.verdict import Verdict
-
-
-@dataclass(frozen=True)
-class _Beside:
-    """What lies beside the metadata directories of a cluster. unread: findings on archives and
-    folders that could not be read. formatted: log directories without a metadata log."""
-
-    unread: tuple[Finding, ...] = ()
-    formatted: tuple[FormattedDirectory, ...] = ()
 
 
 def run(options: CheckOptions) -> int:
@@ -65,12 +53,13 @@ def run(options: CheckOptions) -> int:
     with ExitStack() as stack:
         stack.enter_context(no_search_for_cycles())
         inputs = find_inputs(options.paths, names_in(options.order), stack, for_check=True)
-        beside = _Beside(tuple(bundle_damage(inputs.damages)), tuple(inputs.formatted))
-        is_alone = len(inputs.groups) == 1
+        formatted = judge_formatted(inputs.formatted, inputs.owners())
+        unread = (*bundle_damage(inputs.damages), *formatted)
+        if len(inputs.groups) != 1:  # nobody knows to which of them it belongs
+            checking.unread(unread)
+            unread = ()
         for group in inputs.groups:
-            checking.group(group, beside if is_alone else _Beside())
-        if not is_alone:  # nobody knows to which of the clusters they belong
-            checking.unplaced(beside)
+            checking.group(group, unread)
     return checking.end()
 
 
@@ -93,17 +82,17 @@ class _Checking:
         self.members: list[dict[str, Any]] = []
         self.health: list[dict[str, Any]] = []
         self.quorums: list[dict[str, Any]] = []
-        self.judged: list[tuple[ReplicaId, str]] = []
 
-    def unplaced(self, beside: _Beside) -> None:
-        """Tell of what belongs to no cluster."""
-        found = (*beside.unread, *judge_formatted(beside.formatted, self.judged))
+    def unread(self, findings: Iterable[Finding]) -> None:
+        """Tell of archives and folders that could not be read."""
+        found = tuple(findings)
         if found and self.families.files:
             placed = tuple(PlacedFinding(finding.file, finding) for finding in found)
             self._tell(ClusterEvidence(findings=placed), [LocatedFinding("", one) for one in found])
 
-    def group(self, found: Iterable[Found], beside: _Beside) -> None:
-        """Read and judge the directories of a group together, and print what was found."""
+    def group(self, found: Iterable[Found], unread: Sequence[Finding]) -> None:
+        """Read and judge the directories of a group together, and print what was found. unread:
+        what could not be read beside them."""
         found = tuple(found)
         for _ in range(LOOKS):
             examined, damages = examine_all(found, self.progress.show)
@@ -113,17 +102,14 @@ class _Checking:
             if not any(one.changed for one in examined):
                 break
         self.progress.clear()
-        self.judged += _replicas_of(judged)
-        beside = replace(beside, unread=(*beside.unread, *bundle_damage(damages)))
+        unread = (*unread, *bundle_damage(damages))
         of_files = self.families.health_of_files
         clusters = [*clusters_of(judged, self.broker_defaults, of_files=of_files)]
-        if len(clusters) == 1:
-            about = (*beside.unread, *judge_formatted(beside.formatted, self.judged))
-            self._cluster(clusters[0], about)
-            return
-        self.unplaced(beside)
+        if len(clusters) != 1:
+            self.unread(unread)
+            unread = ()
         for cluster in clusters:
-            self._cluster(cluster, ())
+            self._cluster(cluster, unread)
 
     def _cluster(self, cluster: JudgedCluster, unread: Sequence[Finding]) -> None:
         """Print the verdict on a cluster, its nodes and its findings. unread: those about
@@ -192,13 +178,6 @@ class _Checking:
         """Whether --family asks for health, but the state of a cluster, or of all, is unknown."""
         told = [one["verdict"] for one in self.health]
         return self.families.needs_health and (not told or None in told)
-
-
-def _replicas_of(judged: JudgedGroup) -> Iterator[tuple[ReplicaId, str]]:
-    """The replicas whose identity is known, each with its meta.properties as it is shown."""
-    for one in (member.examined for member in judged.members):
-        if one.replica is not None:
-            yield one.replica, one.shown_file(one.path_of(FileKind.META_PROPERTIES))
 
 
 def _located(cluster: JudgedCluster) -> list[LocatedFinding]:

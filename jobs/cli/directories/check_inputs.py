@@ -36,6 +36,15 @@ class CheckInputs:
     damages: tuple[Damage, ...]
     formatted: tuple[FormattedDirectory, ...] = ()
 
+    def owners(self) -> list[tuple[ReplicaId, str]]:
+        """The replica that owns each directory, and the name of its meta.properties; without
+        directories whose replica isn't known."""
+        directories = (
+            one for group in self.groups for one in group if isinstance(one, DirectoryPath)
+        )
+        named = ((replica_at(one.path), one.shown_file("meta.properties")) for one in directories)
+        return [(replica, name) for replica, name in named if replica is not None]
+
     def left_out(self) -> Iterator[str]:
         """A sentence for each path below which there is only a formatted log directory."""
         for one in self.formatted:
