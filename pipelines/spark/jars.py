@@ -185,11 +185,14 @@ def _ivy_jar() -> Path:
     spec = find_spec("pyspark")
     if spec is None or spec.origin is None:
         raise UsageError(f"pyspark is not installed: {line_that_adds('lake')}")
-    jars = Path(spec.origin).parent / "jars"
-    found = sorted(jars.glob("ivy-*.jar"))
-    if not found:
-        raise UsageError(f"{jars} has no ivy-*.jar: install pyspark again, it is incomplete.")
-    return found[-1]
+    package = Path(spec.origin).parent
+    # spark-submit imports pyspark from SPARK_HOME/python/lib/pyspark.zip
+    for folder in (package, *package.parents):
+        if found := sorted((folder / "jars").glob("ivy-*.jar")):
+            return found[-1]
+    raise UsageError(
+        f"{package / 'jars'} has no ivy-*.jar: install pyspark again: it is incomplete"
+    )
 
 
 def _ivy_settings(ivy_cache: Path) -> str:

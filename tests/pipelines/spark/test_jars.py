@@ -123,17 +123,35 @@ def test_no_network_says_what_to_do(fresh: Path) -> None:
 def test_a_mirror_is_asked_instead(
     fresh: Path, tmp_path: Path, real_jars: tuple[Path, ...]
 ) -> None:
-    mirror = tmp_path / "mirror"
-    for jar, path in zip(DELTA_JARS, real_jars, strict=True):
+    ran = run_jars(**_mirrored(tmp_path / "mirror", real_jars))
+    _, stderr = ran.communicate(timeout=300)
+    assert ran.returncode == 0, stderr
+
+
+def test_a_job_of_spark_submit_fetches_them_too(
+    fresh: Path, tmp_path: Path, real_jars: tuple[Path, ...]
+) -> None:
+    """It imports pyspark from the archive that pyspark's own folder has."""
+    spec = find_spec("pyspark")
+    assert spec is not None
+    assert spec.origin is not None
+    archives = sorted((Path(spec.origin).parent / "python" / "lib").glob("*.zip"))
+    path = os.pathsep.join(map(str, (*archives, REPOSITORY)))
+    ran = run_jars(PYTHONPATH=path, **_mirrored(tmp_path / "mirror", real_jars))
+    _, stderr = ran.communicate(timeout=300)
+    assert ran.returncode == 0, stderr
+
+
+def _mirrored(mirror: Path, jars: tuple[Path, ...]) -> dict[str, str]:
+    """The variables by which the folder is a mirror that has the jars, and there is no network."""
+    for jar, path in zip(DELTA_JARS, jars, strict=True):
         folder = mirror / "io/delta" / jar.module / jar.revision
         folder.mkdir(parents=True)
         shutil.copy(path, folder)
-    ran = run_jars(
-        KRAFTLAKE_MAVEN_MIRROR=f"{mirror.as_uri()}/",
-        JAVA_TOOL_OPTIONS="-Dhttps.proxyHost=127.0.0.1 -Dhttps.proxyPort=9",
-    )
-    _, stderr = ran.communicate(timeout=300)
-    assert ran.returncode == 0, stderr
+    return {
+        "KRAFTLAKE_MAVEN_MIRROR": f"{mirror.as_uri()}/",
+        "JAVA_TOOL_OPTIONS": "-Dhttps.proxyHost=127.0.0.1 -Dhttps.proxyPort=9",
+    }
 
 
 def test_offline_folder(
