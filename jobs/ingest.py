@@ -14,6 +14,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -39,7 +40,6 @@ from pipelines.lake.lock import locked
 from pipelines.lake.redaction import keep_to_owner
 from pipelines.lake.schema_version import VERSION, schema_version, write_schema_version
 from pipelines.runners.chosen import Engine, chosen_engine
-from replica.errors import KraftlakeError
 from replica.format.damage import Damage
 from replica.words import counted
 
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from deltalake import Transaction
     from pyspark.sql import SparkSession
 
+    from pipelines.capture.looks import Round
     from pipelines.capture.shared import Sharing
     from pipelines.runners.runner import Runner
 
@@ -116,6 +117,7 @@ def _captures(arguments: IngestOptions) -> CaptureOptions:
         captured_at=capture_moment_of("--captured-at", arguments.captured_at),
         order=names_in(arguments.order),
         replica=None if arguments.as_replica is None else parse_replica(arguments.as_replica),
+        goes_on=arguments.follow_s is not None,
     )
 
 
@@ -133,10 +135,6 @@ def _bring_in(
     from pipelines.lineage.job_events import job_events
     from pipelines.quality.data_docs import start_great_expectations
 
-    if arguments.follow_s is not None:
-        arguments = replace(arguments, paths=_readable(arguments.paths))
-        if not arguments.paths:
-            return _no_rows()
     lake, paths = arguments.lake, arguments.paths
     with locked(lake, waiting("ingest", lake)):
         check_whole(lake)
@@ -147,7 +145,7 @@ def _bring_in(
             looker = runner_in() if arguments.shared else None
             looks = _look(arguments, captures, of_lake, looker, spool)
             with job_events("ingest", lake, complain, paths=paths, run_id=arguments.run_id):
-                if holds_all(lake, looks):
+                if looks.is_empty or holds_all(lake, looks):
                     complain("ingest: nothing new: the lake has all of it")
                     counts = _no_rows()
                 else:
@@ -160,21 +158,6 @@ def _bring_in(
             read = spool.bytes_read
             complain(f"ingest: read {_shown(read.read)} of {_shown(read.held)}")
     return counts
-
-
-def _readable(paths: Sequence[str]) -> list[str]:
-    """The paths that a follower can read now. A line on stderr names each other one: the follower
-    goes on without it until it is there again."""
-    from pipelines.sources.marks import marks_of
-
-    found = []
-    for path in paths:
-        try:
-            marks_of([path])
-            found.append(path)
-        except KraftlakeError as error:
-            complain(f"ingest: left out of this look: {error}")
-    return found
 
 
 def _runner(stack: ExitStack, spark: SparkSession | None, arguments: IngestOptions) -> Runner:
@@ -326,7 +309,7 @@ def _write(
     progress: CommandProgress,
     batch: Transaction | None,
 ) -> dict[str, int]:
-    """Rows added or changed, by table. batch: the last round's commit has it."""
+    """Rows added or changed, by table. batch: the last pass's commit has it."""
     from pipelines.bronze.files import new_bytes
     from pipelines.bronze.ingest import Ingest
     from pipelines.delta.failures import told
@@ -343,23 +326,29 @@ def _write(
     now = datetime.now(UTC)
     with told(lake):
         ingest.create_tables()
-        decoded = DecodedBytes(progress, [new_bytes(groups) for groups in looks.rounds])
-        for number, groups in enumerate(looks.rounds, start=1):
-            name = groups[0].looks[0].round_name
-            tell = _teller(progress, number, len(looks.rounds), name)
-            ends = batch if number == len(looks.rounds) else None
-            counts.update(ingest.run_round(groups, now, tell, decoded.more, ends))
-            decoded.end_round()
+        passes, done = [*looks.passes()], 0
+        decoded = DecodedBytes(progress, [new_bytes(chain(*rounds)) for rounds in passes])
+        for rounds in passes:
+            tell = _teller(progress, done, rounds, len(looks.rounds))
+            done += len(rounds)
+            ends = batch if done == len(looks.rounds) else None
+            counts.update(ingest.run_pass(rounds, now, tell, decoded.more, ends))
+            decoded.end_pass()
         counts.update(ingest.add_damage(looks.damages))
     return counts
 
 
 def _teller(
-    progress: CommandProgress, number: int, of: int, name: str | None
+    progress: CommandProgress, done: int, rounds: Sequence[Round], of: int
 ) -> Callable[[str], None]:
-    head = "ingest" if of == 1 else f"ingest: round {number} of {of}"
-    if name is not None:
-        head = f"{head} ({name})" if of > 1 else f"{head}: {name}"
+    """Tells of a pass. done: how many rounds came before it. of: how many there are."""
+    first, last = done + 1, done + len(rounds)
+    which = f"round {first}" if first == last else f"rounds {first} to {last}"
+    head = "ingest" if of == 1 else f"ingest: {which} of {of}"
+    names = [groups[0].looks[0].round_name for groups in rounds]
+    named = ", ".join(name for name in names if name is not None)
+    if named:
+        head = f"{head} ({named})" if of > 1 else f"{head}: {named}"
     return lambda text: progress.line(f"{head}: {text}")
 
 

@@ -63,7 +63,7 @@ def build(
     check_ingested(lake)
     start_great_expectations()
     with between_ingests(lake, progress):
-        versions = {one.name: delta.size(lake, one).version for one in bronze.BRONZE}
+        versions = {one.name: delta.version(lake, one) for one in bronze.BRONZE}
     versions |= {one.name: delta.ensure_table(lake, one) for one in DERIVED}
     last = last_build(lake)
     before = last if last is not None and last.can_be_continued(lake) else None

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 from pipelines.changed_clusters import DERIVED, ChangedClusters
 from pipelines.delta.publish import Made, publish
-from pipelines.delta.small import size_of
+from pipelines.delta.small import row_count
 from pipelines.delta.tables import open_newest
 from pipelines.last_build import note_build
 from pipelines.quality.data_docs import PendingDocs
@@ -73,7 +73,7 @@ class Publishing:
         """Writes what the build found, and last the note that it has ended."""
         pins, clusters = self.stages.pins, self.clusters
         tables = {one.name: open_newest(pins.lake, one) for one in DERIVED}
-        counts = {name: size_of(one).row_count or 0 for name, one in tables.items()}
+        counts = {name: row_count(one) or 0 for name, one in tables.items()}
         tables = {name: pins.table(name) for name in pins.versions} | tables
         states = {name: (str(one.metadata().id), one.version()) for name, one in tables.items()}
         versions = {name: version for name, (_, version) in states.items()}

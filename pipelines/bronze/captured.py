@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -18,7 +18,7 @@ from deltalake import DeltaTable
 
 from pipelines import delta
 from pipelines.capture.look import Look
-from pipelines.capture.looks import CaptureGroup, Looks, next_free
+from pipelines.capture.looks import CaptureGroup, Looks, Round, next_free
 from pipelines.delta.small import joined_to
 from pipelines.dialects import DATA_FUSION
 from pipelines.lake import Lake
@@ -260,6 +260,20 @@ def place(
                     tuple(others[before:]),
                 )
             )
+    return tuple(placed)
+
+
+def place_side_by_side(
+    rounds: Iterable[Round], known: PlacedCaptures, now: datetime
+) -> tuple[Captured, ...]:
+    """The looks of the rounds of one pass, placed as if each round came after the one before.
+    known, now: as in `place`. Raises as that does."""
+    placed: list[Captured] = []
+    for groups in rounds:
+        of_round = place(groups, known, now)
+        placed += of_round
+        for one in of_round[:1]:
+            known = replace(known, ingest_seq=one.ingest_seq)
     return tuple(placed)
 
 

@@ -1,14 +1,15 @@
-"""One round of capture groups, written into the bronze tables.
+"""Rounds of capture groups, written into the bronze tables.
 
-A round that was killed is simply run again. Its writes are MERGEs by key, and appends with a
+Rounds of different clusters go side by side, in one pass: each step has the captures of all of
+them. A pass that was killed is simply run again. Its writes are MERGEs by key, and appends with a
 transaction id, for which the table itself shows the missing rows. bronze.captures is written last,
-and marks the round as done.
+in one commit, and marks the rounds as done.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -16,7 +17,7 @@ from deltalake import Transaction
 
 from pipelines import delta
 from pipelines.bronze import small_tables
-from pipelines.bronze.captured import Captured, known_captures, place
+from pipelines.bronze.captured import Captured, known_captures, place_side_by_side
 from pipelines.bronze.changed import changed_since, left_out_damage
 from pipelines.bronze.damage import RawBytes, damage_row, damage_rows, unreadable
 from pipelines.bronze.findings import judge_looks
@@ -25,7 +26,7 @@ from pipelines.bronze.new_records import APPLICATION, write_new_records
 from pipelines.bronze.seen_batches import write_seen_batches
 from pipelines.bronze.snapshot_records import new_snapshots, write_snapshot_records, write_snapshots
 from pipelines.capture.in_place import ChangedFileError
-from pipelines.capture.looks import CaptureGroup
+from pipelines.capture.looks import Round
 from pipelines.delta import Lake, ensure_table
 from pipelines.delta.compacting import compact
 from pipelines.dialects import DATA_FUSION
@@ -71,25 +72,24 @@ class Ingest:
         for contract in reversed(bronze.BRONZE):
             ensure_table(self.lake, contract)
 
-    def run_round(
+    def run_pass(
         self,
-        groups: Iterable[CaptureGroup],
+        rounds: Sequence[Round],
         now: datetime,
         progress: Callable[[str], None],
         decoded: Callable[[int], None],
         batch: Transaction | None = None,
     ) -> Counts:
-        """Ingest one round, without the groups that the lake has already.
+        """Ingest the rounds of one pass, without the groups that the lake has already.
 
-        now: captured_at of looks without a time of their own. progress: is called with a line of
-        text before each step. decoded: is called with the number of bytes of logs that were decoded
-        since the last call. batch: the micro-batch of a stream that this round ends; the commit to
-        bronze.captures has it as an app transaction.
+        rounds: no two of them have a cluster in common. now: captured_at of looks without a time of
+        their own. progress: is called with a line of text before each step. decoded: is
+        called with the number of bytes of logs that were decoded since the last call. batch: the
+        micro-batch of a stream that this pass ends; the commit to bronze.captures has it as an app
+        transaction.
         """
-        groups = list(groups)
-        captured = place(groups, known_captures(self.lake, groups, now), now)
-        if not captured:
-            return Counter()
+        known = known_captures(self.lake, [group for groups in rounds for group in groups], now)
+        captured = place_side_by_side(rounds, known, now)
         for one in captured:
             if one.clock_is_behind:
                 shown, at = one.look.location.shown, one.at.isoformat(timespec="seconds")
@@ -98,19 +98,23 @@ class Ingest:
         left_out: Counts = Counter()
         while captured:
             try:
-                round_ = _Round(self.lake, captured, redactor, self.runner, decoded, batch)
-                return left_out + round_.run(progress)
+                pass_ = _Pass(self.lake, captured, redactor, self.runner, decoded, batch)
+                return left_out + pass_.run(progress)
             except ChangedFileError as error:
-                captured, changed = self._unchanged(captured, error)
+                gone, changed = self._changed(captured, error)
                 left_out.update(self.add_damage(changed))
+                rounds = [
+                    tuple(one for one in groups if one.group_id not in gone) for groups in rounds
+                ]
+                captured = place_side_by_side(rounds, known, now)
         return left_out
 
-    def _unchanged(
+    def _changed(
         self, captured: tuple[Captured, ...], error: ChangedFileError
-    ) -> tuple[tuple[Captured, ...], list[Damage]]:
-        """The captures without the groups in which a file was changed since its look, and a damage
-        for each replica with such a file. The round begins again with these captures: all that it
-        has written stays, and is not written twice. The next ingest looks at the others anew.
+    ) -> tuple[set[str], list[Damage]]:
+        """The groups in which a file was changed since its look, and a damage for each replica with
+        such a file. The pass begins again without these groups: all that it has written stays, and
+        is not written twice. The next ingest looks at them anew.
 
         Raises the error where no file of a look was changed.
         """
@@ -121,11 +125,10 @@ class Ingest:
         changed = [(one, why) for one, why in found if why is not None]
         if not changed:
             raise error
-        gone = {one.group_id for one, _ in changed}
         damages = [left_out_damage(one, why) for one, why in changed]
         for damage in damages:
             self.tell(damage)
-        return tuple(one for one in captured if one.group_id not in gone), damages
+        return {one.group_id for one, _ in changed}, damages
 
     def add_damage(self, damages: Sequence[Damage]) -> Counts:
         """Add the damages that belong to no replica and that the lake doesn't have."""
@@ -134,11 +137,11 @@ class Ingest:
 
 
 @dataclass(frozen=True)
-class _Round:
-    """The steps of one round of captures.
+class _Pass:
+    """The steps of one pass.
 
-    captured: the looks of the round. redactor: None keeps secrets. runner: as in Ingest. decoded,
-    batch: as in Ingest.run_round.
+    captured: the looks of its rounds, of each replica one. redactor: None keeps secrets. runner: as
+    in Ingest. decoded, batch: as in Ingest.run_pass.
     counts: the rows that the steps have written so far. known: the known files of its captures, by
     capture and path.
     """
@@ -153,7 +156,7 @@ class _Round:
     known: dict[str, Mapping[str, KnownFile]] = field(default_factory=dict)
 
     def run(self, progress: Callable[[str], None]) -> Counts:
-        """All steps. A later round may repeat each of them."""
+        """All steps. A later pass may repeat each of them."""
         steps: dict[str, Callable[[], None]] = {
             "damage": self._damage,
             "log records": self._records,
@@ -164,7 +167,7 @@ class _Round:
             "state": self._state,
             "captures": self._captures,
         }
-        if self.captured[0].ingest_seq % _ROUNDS_TO_COMPACT == 0:
+        if any(one.ingest_seq % _ROUNDS_TO_COMPACT == 0 for one in self.captured):
             steps["small files"] = self._compact
         for what, write in steps.items():
             progress(f"{len(self.captured)} replicas: {what}")
@@ -236,10 +239,11 @@ class _Round:
         rows = [
             small_tables.capture_row(one, self.known[one.look.capture_id]) for one in self.captured
         ]
-        # one application for each group: a group that was forgotten may come in again
-        group = f"{APPLICATION}-{self.captured[0].group_id}"
+        # one application for each round, so that of two writers of a round one fails
+        firsts = {one.ingest_seq: one.group_id for one in reversed(self.captured)}
+        applications = [f"{APPLICATION}-{group_id}" for group_id in firsts.values()]
         also = [] if self.batch is None else [self.batch]
-        delta.add_values(self.lake, bronze.CAPTURES, rows, group, also=also)
+        delta.add_values(self.lake, bronze.CAPTURES, rows, applications, also=also)
         self.counts[bronze.CAPTURES.name] += len(rows)
 
     def _compact(self) -> None:
@@ -253,9 +257,9 @@ def add_missing(lake: Lake, contract: Contract, rows: Sequence[Row]) -> Counts:
         return Counter()
     unique = {tuple(row[key] for key in contract.keys): row for row in rows}
     ids = DATA_FUSION.literals({row["capture_id"] for row in rows if row["capture_id"]})
-    seen = delta.size(lake, contract).version
+    seen = delta.version(lake, contract)
     of_captures = f"capture_id IS NULL OR capture_id IN ({ids or 'NULL'})"
     for known in delta.values(lake, contract, contract.keys, of_captures):
         unique.pop(tuple(known.values()), None)
-    added = delta.add_values(lake, contract, [*unique.values()], APPLICATION, seen)
+    added = delta.add_values(lake, contract, [*unique.values()], [APPLICATION], seen)
     return Counter({contract.name: added.rows})

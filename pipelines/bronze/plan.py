@@ -150,7 +150,7 @@ def _capture(
 
 
 def _add(batches: Keys, lake: Lake, captured: Sequence[Captured]) -> None:
-    version = delta.size(lake, LOG_RECORDS).version
+    version = delta.version(lake, LOG_RECORDS)
     for replica, keys in known_batches(lake, captured, version).items():
         batches.setdefault(replica, KnownKeys()).take(keys)
 

@@ -117,7 +117,7 @@ class _Folding:
 
 def _merge(lake: delta.Lake, folding: _Folding, some: Sequence[_Unit], runner: Runner) -> int:
     """Merges the rows of the windows into the table. Gives the number of added rows."""
-    version = delta.size(lake, LOG_BATCHES).version
+    version = delta.version(lake, LOG_BATCHES)
     stage: Stage[_Unit, pa.Table] = Stage(
         "fold known", Grain.OFFSETS, partial(folding.changed, version=version), in_threads=True
     )

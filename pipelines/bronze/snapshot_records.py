@@ -168,14 +168,14 @@ def write_snapshots(lake: delta.Lake, captured: Sequence[Captured]) -> int:
         rows.setdefault(snapshot_key(row), row)
     if not rows:
         return 0
-    seen = delta.size(lake, SNAPSHOTS).version
+    seen = delta.version(lake, SNAPSHOTS)
     known = {
         key: row
         for row in delta.values(lake, SNAPSHOTS, SNAPSHOTS.column_names, _with_hashes_of(rows))
         if (key := snapshot_key(row)) in rows
     }
     if not known:
-        return delta.add_values(lake, SNAPSHOTS, [*rows.values()], APPLICATION, seen).rows
+        return delta.add_values(lake, SNAPSHOTS, [*rows.values()], [APPLICATION], seen).rows
     both = [seen_again(known[key], row) if key in known else row for key, row in rows.items()]
     changed = [row for row in both if row != known.get(snapshot_key(row))]
     table = pa.Table.from_pylist(changed, SNAPSHOTS.arrow_schema)

@@ -8,19 +8,17 @@ once its bytes have been read, so what was read in between is the file of the lo
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
-from pipelines.capture.spool import BytesRead
+from pipelines.capture.spool import FileReader
 from pipelines.object_store import is_uri, opened
 from replica.errors import UnreadableFileError, reading
 from replica.format.byte_source import OpenFile, Source
-from replica.format.capture import canonical
-from replica.format.file_names import FileKind, FileName
-from replica.format.known_file import KnownFile, Resumed, Resuming
+from replica.format.known_file import Stretch
 from replica.format.reading import MAX_LOG_BYTES, in_memory_if_small, open_own_file
-from replica.scan.file_room import FileRoom
 
 
 class ChangedFileError(UnreadableFileError):
@@ -109,18 +107,11 @@ def check_opens(path: str) -> None:
         raise ChangedFileError(path, error.reason) from error
 
 
-@dataclass(frozen=True, slots=True)
-class InPlaceReader:
-    """Reads files without a copy: the `read` and `resume` ports of replica.format.directory.
+@dataclass(frozen=True)
+class InPlaceReader(FileReader):
+    """Reads files without a copy. stamps: gets the stamp of each file that could be opened, from
+    just before, by its path."""
 
-    known, snapshot_ends, room: as in pipelines.capture.spool.Copying. stamps: gets the stamp of
-    each file that could be opened, from just before, by its path.
-    """
-
-    count: BytesRead
-    known: Mapping[str, KnownFile] = field(default_factory=dict)
-    snapshot_ends: Sequence[int] = ()
-    room: FileRoom = field(default_factory=FileRoom)
     stamps: dict[str, FileStamp] = field(default_factory=dict)
 
     def __call__(self, path: str, limit: int) -> Source:
@@ -129,25 +120,17 @@ class InPlaceReader:
         self.count.read += file.size
         return in_memory_if_small(file)
 
-    def resume(self, relative: str, path: str, name: FileName) -> Resumed | None:
-        """See replica.format.directory.Resume."""
-        known = self.known.get(canonical(relative))
-        if known is None or name.deleted:
-            return None
-        ends = self.snapshot_ends if name.kind is FileKind.SEGMENT else None
-        with self._opened(path, MAX_LOG_BYTES) as file:
-            resuming = Resuming.of(file, known, ends, self.room.scan)
-            found = None if resuming is None else resuming.read(file, self.room.scan)
-        if resuming is not None and found is not None:
-            self.count.read += sum(size for _, size in resuming.stretches)
-        return found
-
     def _opened(self, path: str, limit: int) -> OpenFile:
         stamp = FileStamp.of(path) if os.path.exists(path) else None
         file = open_own_file(path, limit)
         if stamp is not None:
             self.stamps.setdefault(path, stamp)
         return file
+
+    def _kept(
+        self, relative: str, file: OpenFile, wanted: Iterable[Stretch]
+    ) -> AbstractContextManager[OpenFile]:
+        return nullcontext(file)
 
     def files(self, path: str) -> InPlace:
         """The files of the directory at the path that could be opened. Raises ChangedFileError

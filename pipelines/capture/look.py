@@ -37,13 +37,16 @@ from replica.scan.file_room import FileRoom
 class CaptureOptions:
     """Options of a look at directories. captured_at: the time of the captures, with a time zone;
     None where the caller names no time. order: folder names, oldest first. replica: the owner of
-    single files. known: captures whose files needn't be read again. seal: the lake's seal."""
+    single files. known: captures whose files needn't be read again. seal: the lake's seal.
+    goes_on: whether a path that can't be read is left out, as a follower does, in place of an
+    error."""
 
     captured_at: datetime | None = None
     order: tuple[str, ...] = ()
     replica: ReplicaId | None = None
     known: KnownCaptures = NOTHING_KNOWN
     seal: Seal = OPEN
+    goes_on: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,22 +170,16 @@ class LookAt:
     def _read(self, base: Base | None) -> tuple[MetadataDirectory, Copying | InPlace]:
         """The directory, and where its files can be read again."""
         path = self.location.path
-        known = {} if base is None else base.files
-        ends = _snapshot_ends(path) if known else ()
         room = FileRoom.of_environment()
+        known = {} if base is None else base.files
+        about = self.count, known, _snapshot_ends(path) if known else (), room
         reader: Copying | InPlaceReader
         if self.spool is None:
-            reader = InPlaceReader(self.count, known, ends, room)
+            reader = InPlaceReader(*about)
         else:
-            reader = Copying(
-                os.path.dirname(os.path.abspath(path)),
-                self.spool.new_folder(),
-                self.count,
-                known,
-                ends,
-                room,
-                follow_links=not self.location.is_whole,
-            )
+            node_folder = os.path.dirname(os.path.abspath(path))
+            copies, is_whole = self.spool.new_folder(), self.location.is_whole
+            reader = Copying(*about, node_folder, copies, follow_links=not is_whole)
         scan = partial(room.scan, compact=True)
         directory = read_directory(path, read=reader, scan=scan, resume=reader.resume)
         directory = self.given.mark(self.location, directory)

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from typing import TypeAlias
 
 from pipelines.capture.grouping import ambiguous, refuse_unused, replica_at
 from pipelines.capture.in_place import InPlace
@@ -27,7 +28,7 @@ from pipelines.capture.shared import (
 )
 from pipelines.capture.spool import Spool
 from replica.check.partition import PartitionFolder, partition_at, partition_of_file
-from replica.errors import UsageError
+from replica.errors import KraftlakeError, UsageError
 from replica.format import capture
 from replica.format.damage import Damage, DamageKind
 from replica.format.discovery import DirectoryPath, FilePath
@@ -35,6 +36,7 @@ from replica.format.file_names import METADATA_FOLDER, FileKind, classify
 from replica.model.keys import ReplicaId
 
 _TICK = timedelta(microseconds=1)
+_LATER = "it is read once it is there again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,15 +48,43 @@ class CaptureGroup:
     looks: tuple[Look, ...]
 
 
+Round: TypeAlias = tuple[CaptureGroup, ...]
+"""Groups that were captured together, one for each cluster. There is a group."""
+
+
 @dataclass(frozen=True, slots=True)
 class Looks:
-    """The looks of one call. rounds: groups to ingest one round after another, oldest first; a
-    round has one group for each cluster. damages: those of files that belong to no replica, by the
-    user's names. left_out: a sentence about each partition that is no metadata log."""
+    """The looks of one call. rounds: in the order of ingestion, oldest first. damages: those of
+    files that belong to no replica, by the user's names. left_out: a sentence about each partition
+    that is no metadata log, and each path that a follower can't read now."""
 
-    rounds: tuple[tuple[CaptureGroup, ...], ...]
+    rounds: tuple[Round, ...]
     damages: tuple[Damage, ...]
     left_out: tuple[str, ...] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to ingest, not even damage."""
+        return not self.rounds and not self.damages
+
+    def passes(self) -> Iterator[tuple[Round, ...]]:
+        """The rounds in their order, in passes. Rounds of one pass are ingested side by side: no
+        cluster has captures in two of them, so none changes what another one does.
+
+        A pass has neighbouring rounds only. So a killed ingest leaves the rounds that come first,
+        and the next one gives the others the numbers that they would have had.
+        """
+        together: list[Round] = []
+        clusters: set[str] = set()
+        for round_ in self.rounds:
+            mine = {group.cluster_id for group in round_}
+            if not clusters.isdisjoint(mine):
+                yield tuple(together)
+                together, clusters = [], set()
+            together.append(round_)
+            clusters |= mine
+        if together:
+            yield tuple(together)
 
 
 def look_at(
@@ -70,7 +100,7 @@ def look_at(
     damages: list[Damage] = []
     looking = _Looking(options, spool, damages, sharing)
     looks = _whole_where_several(looking, list(looking.looks(paths)))
-    if looking.left_out and not looks and not damages:
+    if looking.left_out and not looks and not damages and not options.goes_on:
         raise UsageError(looking.left_out[0])
     spool.bytes_read.held = sum(
         file.size_bytes for look, _ in looks for file in look.directory.files
@@ -89,7 +119,7 @@ def look_at(
     return Looks(rounds, tuple(damages), tuple(looking.left_out))
 
 
-def _rounds(batches: Iterable[Iterable[Look]]) -> tuple[tuple[CaptureGroup, ...], ...]:
+def _rounds(batches: Iterable[Iterable[Look]]) -> tuple[Round, ...]:
     """The batches as groups. A group with the same content as an earlier one is left out: it is the
     same look again."""
     known: set[str] = set()
@@ -135,22 +165,36 @@ class _Looking:
     def looks(self, paths: Sequence[str]) -> Iterator[tuple[Look, Input]]:
         single: list[FilePath] = []
         shared: list[tuple[DirectoryPath, Input]] = []
-        in_place = self.sharing is not None
-        for given in inputs(paths, self.spool, self.damages, in_place=in_place):
-            for found in given.find(self.spool, self.damages):
-                if isinstance(found, FilePath):
-                    single.append(found)
-                    continue
-                real = os.path.realpath(found.path)
-                if real in self.seen:
-                    continue
-                self.seen.add(real)
-                if self._is_shared(given):
-                    shared.append((found, given))
-                elif self._is_metadata(found.shown, partition_at(found.path)):
-                    yield from self.look(found, given, self.options.known)
+        for found, given in self._found(paths):
+            if isinstance(found, FilePath):
+                single.append(found)
+                continue
+            real = os.path.realpath(found.path)
+            if real in self.seen:
+                continue
+            self.seen.add(real)
+            if self._is_shared(given):
+                shared.append((found, given))
+            elif self._is_metadata(found.shown, partition_at(found.path)):
+                yield from self.look(found, given, self.options.known)
         yield from self._look_in_place(shared, self.options.known)
         yield from self._look_at_files(single)
+
+    def _found(self, paths: Sequence[str]) -> Iterator[tuple[DirectoryPath | FilePath, Input]]:
+        """What lies at and below the paths."""
+        in_place = self.sharing is not None
+        for path in paths:
+            unlisted: list[Damage] = [] if self.options.goes_on else self.damages
+            try:
+                for given in inputs([path], self.spool, self.damages, in_place=in_place):
+                    for found in given.find(self.spool, unlisted):
+                        yield found, given
+            except KraftlakeError as error:
+                if not self.options.goes_on:
+                    raise
+                self.left_out.append(f"{error}; {_LATER}")
+            if self.options.goes_on:
+                self.left_out.extend(f"{one.file}: {one.detail}; {_LATER}" for one in unlisted)
 
     def _is_shared(self, given: Input) -> bool:
         """Whether what lies below the input is looked at in its place: it is no bundle's."""

@@ -8,8 +8,9 @@ import re
 import shutil
 import tempfile
 import uuid
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -21,7 +22,7 @@ from replica.format.capture import canonical
 from replica.format.file_names import FileKind, FileName
 from replica.format.known_file import KnownFile, Resumed, Resuming, Stretch
 from replica.format.reading import MAX_LOG_BYTES, in_memory_if_small, open_file, open_own_file
-from replica.scan.file_room import DEFAULT_ROOM, FileRoom
+from replica.scan.file_room import FileRoom
 
 FOLDER = "_spool"
 """The name of the folder below the lake. Delta tables never start with an underscore."""
@@ -142,31 +143,23 @@ def _place_of(lake: Lake) -> Path:
     return Path(named or Path(tempfile.gettempdir(), f"kraftlake-{os.getuid()}")).absolute()
 
 
-@dataclass(frozen=True, slots=True)
-class Copying:
-    """Reads files and leaves copies: the `read` and `resume` ports of replica.format.directory. The
-    copy of a known file is sparse: the bytes that were read are at their places, between holes.
+@dataclass(frozen=True)
+class FileReader(ABC):
+    """Reads the files of a directory: the `read` and `resume` ports of replica.format.directory.
 
-    node_folder: the node's log directory, from which relative paths start. known: the files that
-    needn't be read again, by canonical path. snapshot_ends: the end offsets of the directory's
-    snapshots. room: the memory for one file. follow_links: whether this program made the folder's
-    links, to files that the user named.
+    count: gets how many bytes were read. known: the files that needn't be read again, by canonical
+    path. snapshot_ends: the end offsets of the directory's snapshots. room: the memory for one
+    file.
     """
 
-    node_folder: str
-    copies: Path
     count: BytesRead
-    known: Mapping[str, KnownFile] = field(default_factory=dict)
-    snapshot_ends: Sequence[int] = ()
-    room: FileRoom = DEFAULT_ROOM
-    follow_links: bool = False
+    known: Mapping[str, KnownFile]
+    snapshot_ends: Sequence[int]
+    room: FileRoom
 
+    @abstractmethod
     def __call__(self, path: str, limit: int) -> Source:
-        """The file's copy, which no other process writes to."""
-        relative = os.path.relpath(path, self.node_folder)
-        with self._opened(path, limit) as file:
-            self.count.read += self._copy(relative, file, [(0, file.size)])
-        return in_memory_if_small(open_file(str(self.copy_of(relative)), limit))
+        """The bytes of a file. Raises UnreadableFileError."""
 
     def resume(self, relative: str, path: str, name: FileName) -> Resumed | None:
         """See replica.format.directory.Resume."""
@@ -178,15 +171,51 @@ class Copying:
             resuming = Resuming.of(file, known, ends, self.room.scan)
             if resuming is None:
                 return None
-            size = self._copy(relative, file, resuming.stretches)
-        with open_file(str(self.copy_of(relative)), MAX_LOG_BYTES) as copy:
-            found = resuming.read(copy, self.room.scan)
-        if found is not None:
-            self.count.read += size
-        return found
+            with self._kept(relative, file, resuming.stretches) as kept:
+                resumed = resuming.read(kept, self.room.scan)
+        if resumed is not None:
+            self.count.read += sum(size for _, size in resuming.stretches)
+        return resumed
+
+    @abstractmethod
+    def _opened(self, path: str, limit: int) -> OpenFile:
+        """The file at the path. Raises UnreadableFileError."""
+
+    @abstractmethod
+    def _kept(
+        self, relative: str, file: OpenFile, wanted: Iterable[Stretch]
+    ) -> AbstractContextManager[OpenFile]:
+        """The file whose stretches are read: this one, or a copy of them."""
+
+
+@dataclass(frozen=True)
+class Copying(FileReader):
+    """Reads files and leaves copies. The copy of a known file is sparse: the bytes that were read
+    are at their places, between holes.
+
+    node_folder: the node's log directory, from which relative paths start. follow_links: whether
+    this program made the folder's links, to files that the user named.
+    """
+
+    node_folder: str
+    copies: Path
+    follow_links: bool = False
+
+    def __call__(self, path: str, limit: int) -> Source:
+        """The file's copy, which no other process writes to."""
+        relative = os.path.relpath(path, self.node_folder)
+        with self._opened(path, limit) as file:
+            self.count.read += self._copy(relative, file, [(0, file.size)])
+        return in_memory_if_small(open_file(str(self.copy_of(relative)), limit))
 
     def _opened(self, path: str, limit: int) -> OpenFile:
         return (open_file if self.follow_links else open_own_file)(path, limit)
+
+    def _kept(
+        self, relative: str, file: OpenFile, wanted: Iterable[Stretch]
+    ) -> AbstractContextManager[OpenFile]:
+        self._copy(relative, file, wanted)
+        return open_file(str(self.copy_of(relative)), MAX_LOG_BYTES)
 
     def _copy(self, relative: str, file: OpenFile, wanted: Iterable[Stretch]) -> int:
         """Write stretches of the file to their places in its copy. Returns how many bytes they

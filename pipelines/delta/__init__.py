@@ -7,7 +7,7 @@ by_spark     the same in Spark's eyes, before it reads or writes
 compacting   small files of a table joined into larger ones
 committing   one commit of files that tasks or the driver wrote, with their statistics, by delta-rs
 direct       append where the tasks write the Parquet files themselves: for bulk loads
-small        small tables read into one partition, by delta-rs
+small        rows of tables by SQL, by delta-rs
 writing      adds rows of the driver to a table, merges them by their keys, or replaces all by them
 publish      what the units of a build made: one commit for each table
 failures     the meaning of what Spark and Delta raise
@@ -19,13 +19,10 @@ from __future__ import annotations
 from pipelines.delta.committing import WriteTarget, Written, commit
 from pipelines.delta.direct import PendingAppend
 from pipelines.delta.small import (
-    TableRows,
-    TableSize,
     answer,
-    read_newest,
     rows_where,
-    size,
     values,
+    version,
 )
 from pipelines.delta.tables import (
     ensure_table,

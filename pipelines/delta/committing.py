@@ -143,17 +143,18 @@ def commit(
     contract: Contract,
     files: Sequence[NewFile],
     mode: str,
-    application: str | None = None,
+    applications: Sequence[str] = (),
     seen: int | None = None,
     also: Sequence[Transaction] = (),
 ) -> Written:
     """Adds the files to the table (mode "append"), or makes them its whole content ("overwrite").
 
-    application: the name of the ingest that writes, whose commits to the table Delta counts (app
-    transactions), and which says INGEST; None for other jobs.
+    applications: the names of an ingest that writes, by each of which Delta counts its commits to
+    the table (app transactions); a commit with such a name says INGEST. Other jobs have none.
     also: more app transactions of the commit, such as the micro-batch of a stream.
     seen: the table's version that the caller has read; None stands for the newest one. Raises
-    deltalake's CommitFailedError where the application has written to the table since that version.
+    deltalake's CommitFailedError where one of the applications has written to the table since that
+    version.
     After a failed commit nothing refers to the files: VACUUM removes them.
     """
     table = open_conforming(lake, contract, seen)
@@ -162,12 +163,10 @@ def commit(
         return NOTHING
     metrics = {"numFiles": len(files), "numOutputRows": rows, "numOutputBytes": size}
     told: dict[str, Any] = {"operationMetrics": {name: str(n) for name, n in metrics.items()}}
-    if application is not None:
+    if applications:
         told |= INGEST
     columns = StatisticsColumns.of_contract(contract.schema)
-    transactions = [*also]
-    if application is not None:
-        transactions.append(_next_transaction(table, application))
+    transactions = [*also, *(_next_transaction(table, name) for name in applications)]
     table.create_write_transaction(
         [action(one, columns) for one in files],
         mode=mode,

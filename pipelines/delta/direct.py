@@ -76,6 +76,6 @@ class PendingAppend:
         with writing(target.folder):
             return runner.run(stage.to(target), units, done)
 
-    def commit(self, files: Sequence[NewFile], application: str | None = None) -> Written:
-        """Adds the files in one commit. application: as in pipelines.delta.committing.commit."""
-        return commit(self.lake, self.contract, files, "append", application, self.version)
+    def commit(self, files: Sequence[NewFile], *applications: str) -> Written:
+        """Adds the files in one commit. applications: as in pipelines.delta.committing.commit."""
+        return commit(self.lake, self.contract, files, "append", applications, self.version)

@@ -1,22 +1,15 @@
-"""Small tables, read by delta-rs into one partition of Spark.
-
-Spark runs three jobs to open a Delta table and one more for each query of it, and it shuffles what
-it computes from several partitions: for some thousand rows this takes far longer than the rows.
-"""
+"""Rows of tables, asked for by SQL of delta-rs, without Spark."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, astuple, dataclass
+from dataclasses import asdict, astuple
 from typing import Any
 
 import pyarrow as pa
 from deltalake import DeltaTable, QueryBuilder
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.pandas.types import from_arrow_schema
-from pyspark.sql.types import StructType
 
-from pipelines.delta.tables import open_newest, read
+from pipelines.delta.tables import open_newest
 from pipelines.dialects import DATA_FUSION, Dialect, Sql
 from pipelines.lake import Lake
 from pipelines.tables.contract import Contract
@@ -25,57 +18,11 @@ from replica.model.keys import ReplicaId
 
 _MOST_PRUNED = 20
 """By an IN with more values than this, DataFusion leaves no file out."""
-_SMALL_ROWS = 100_000
-_SMALL_BYTES = 16 * 1024 * 1024
-"""A table with more bytes of Parquet files than this is not small. In memory the rows take a few
-times as much."""
 
 
-@dataclass(frozen=True)
-class TableSize:
-    """A table's newest version and its size. row_count: the number of rows by the table's log; None
-    where the log doesn't tell it."""
-
-    version: int
-    row_count: int | None
-    size_bytes: int
-
-    @property
-    def is_small(self) -> bool:
-        """Whether it is faster to read the rows once, into one partition."""
-        few = self.row_count is not None and self.row_count <= _SMALL_ROWS
-        return few and self.size_bytes <= _SMALL_BYTES
-
-
-@dataclass(frozen=True)
-class TableRows:
-    """A table's rows at its newest version. is_small: whether they are in one partition."""
-
-    version: int
-    row_count: int
-    rows: DataFrame
-    is_small: bool
-
-
-def size(lake: Lake, contract: Contract) -> TableSize:
-    """The size of the table. Raises UsageError where the lake has no such table."""
-    return size_of(open_newest(lake, contract))
-
-
-def read_newest(spark: SparkSession, lake: Lake, contract: Contract) -> TableRows:
-    """The table's rows. The rows of a small table pass through this process's memory; Spark reads
-    the others.
-
-    Raises UsageError where the lake has no such table.
-    """
-    table = open_newest(lake, contract)
-    held = size_of(table)
-    if held.is_small:
-        rows = _read_small(spark, table, contract)
-    else:
-        rows = read(spark, lake, contract, version=held.version)
-    count = rows.count() if held.row_count is None else held.row_count
-    return TableRows(held.version, count, rows, held.is_small)
+def version(lake: Lake, contract: Contract) -> int:
+    """The table's newest version. Raises UsageError where the lake has no such table."""
+    return int(open_newest(lake, contract).version())
 
 
 def values(
@@ -158,17 +105,11 @@ def of_replica(replica: ReplicaId, dialect: Dialect = DATA_FUSION) -> Sql:
     return " AND ".join(f"{dialect.identifier(name)} = {dialect.literal(at)}" for name, at in each)
 
 
-def size_of(table: DeltaTable) -> TableSize:
-    """The size at the version at which the table was opened."""
-    files = pa.table(table.get_add_actions())
-    counts = files.column("num_records").to_pylist()
-    row_count = None if None in counts else sum(counts)
-    return TableSize(table.version(), row_count, sum(files.column("size_bytes").to_pylist()))
-
-
-def _read_small(spark: SparkSession, table: DeltaTable, contract: Contract) -> DataFrame:
-    rows = content(table, contract)
-    return dataframe_of(spark, rows, contract.schema).coalesce(1)
+def row_count(table: DeltaTable) -> int | None:
+    """The number of rows at the version at which the table was opened, by its log; None where the
+    log doesn't tell it."""
+    counts = pa.table(table.get_add_actions()).column("num_records").to_pylist()
+    return None if None in counts else sum(counts)
 
 
 def content(table: DeltaTable, contract: Contract, where: Sql = "true", join: Sql = "") -> pa.Table:
@@ -204,21 +145,3 @@ def _variant(chunk: pa.StructArray, kind: pa.StructType) -> pa.StructArray:
     fields = [kind.field(k) for k in range(kind.num_fields)]
     parts = [chunk.field(field.name).cast(field.type).fill_null(b"") for field in fields]
     return pa.StructArray.from_arrays(parts, fields=fields, mask=chunk.is_null())
-
-
-def dataframe_of(
-    spark: SparkSession, rows: pa.Table, schema: StructType | None = None
-) -> DataFrame:
-    """All rows of an Arrow table as a DataFrame. schema: their types in Spark; by default those
-    that Spark takes for Arrow's.
-
-    SparkSession.createDataFrame stops at a piece of the table without rows, unless it is the first
-    one, and loses all rows behind it (Spark 4.2.0). A table that was joined from others, or
-    filtered, may have such pieces, so they are left out here.
-    """
-    if schema is None:
-        schema = from_arrow_schema(rows.schema, prefer_timestamp_ntz=False)
-    pieces = [piece for piece in rows.to_batches() if piece.num_rows]
-    if not pieces:
-        return spark.createDataFrame([], schema)
-    return spark.createDataFrame(pa.Table.from_batches(pieces, rows.schema), schema)

@@ -27,13 +27,13 @@ def add_values(
     lake: Lake,
     contract: Contract,
     values: Sequence[Mapping[str, Any]],
-    application: str | None = None,
+    applications: Sequence[str] = (),
     seen: int | None = None,
     also: Sequence[Transaction] = (),
 ) -> Written:
     """Adds rows in one commit. values: the rows, each as column name to value.
 
-    application, also: as in pipelines.delta.committing.commit. seen: the version in which the
+    applications, also: as in pipelines.delta.committing.commit. seen: the version in which the
     caller saw that the rows are missing: a writer that committed since then may have added them;
     None stands for the newest one.
     Raises UnwritableFileError where a file can't be written, and deltalake's errors for the commit.
@@ -41,7 +41,7 @@ def add_values(
     """
     rows = pa.Table.from_pylist([*values], contract.arrow_schema)
     files = _files(lake, contract, rows)
-    return commit(lake, contract, files, "append", application, seen, also)
+    return commit(lake, contract, files, "append", applications, seen, also)
 
 
 def replace_values(lake: Lake, contract: Contract, values: Iterable[pa.Table]) -> Written:

@@ -113,7 +113,7 @@ def write_left_out(
     if table is None and not rows:
         return
     delta.ensure_table(lake, QUARANTINED_ROWS)
-    version = delta.size(lake, QUARANTINED_ROWS).version
+    version = delta.version(lake, QUARANTINED_ROWS)
     held = delta.rows_where(lake, QUARANTINED_ROWS, "true", version)
     keys = map(json.loads, held["row_key"].to_pylist())
     is_kept = pa.array([key.get("cluster_id") in kept for key in keys], pa.bool_())

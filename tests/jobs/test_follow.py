@@ -182,7 +182,7 @@ def test_a_stream_goes_on_without_a_directory_that_vanishes(
     assert follow.main(spark, asked) == 0
     timer.join()
     assert captures_in(lake) == 3
-    assert f"ingest: left out of this look: {nodes / '1'}" in capsys.readouterr().err
+    assert f"ingest: left out: {nodes / '1'}" in capsys.readouterr().err
 
 
 def _lose_one_change_and_stop(data: Path, nodes: Path, lake: Path) -> None:

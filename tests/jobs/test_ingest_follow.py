@@ -8,14 +8,22 @@ import shutil
 import signal
 import subprocess
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from jobs import ingest
+from jobs.cli.commands.lake import IngestOptions
+from jobs.cli.lake import following
 from jobs.cli.lake.following import follow
+from pipelines.lake import Lake
+from pipelines.tables.bronze import CAPTURES
+from replica.format import discovery
 from tests.kraftlake_process import REPOSITORY, command_line
 from tests.pipelines.growing import grow, large_node, last_segment
+from tests.pipelines.lake_rows import rows_of
 
 _LOG = f"__cluster_metadata-0/{0:020d}.log"
 
@@ -127,6 +135,59 @@ def test_a_growing_log_is_followed_without_spark_until_it_is_told_to_stop(
     rows = {row["table"]: row["rows"] for row in map(json.loads, out.splitlines())}
     assert rows["bronze.captures"] == 2
     assert rows["bronze.log_records"] > new > 100
+
+
+def test_a_follower_lists_each_path_once_for_its_ingest_and_goes_on_without_one_that_is_gone(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    nodes, lake = tmp_path / "nodes", Lake(tmp_path / "lake")
+    for node in ("1", "2"):
+        shutil.copytree(data / "kafka-3.7.2-static" / "live" / node, nodes / node)
+    asked = IngestOptions([str(nodes / "1"), str(nodes / "2")], lake, follow_s=9)
+    listed: list[str] = []
+    search = discovery._Search.run
+
+    def counted(self: discovery._Search, path: str) -> Iterator[discovery.Found]:
+        listed.append(path)
+        return search(self, path)
+
+    def follow_once(*arguments: Any) -> None:
+        stop = threading.Event()
+        monkeypatch.setattr(stop, "wait", lambda _: stop.set())
+        follow(*arguments[:3], stop)
+
+    monkeypatch.setattr(discovery._Search, "run", counted)
+    monkeypatch.setattr(following, "follow", follow_once)
+    assert ingest.run(asked) == 0
+    by_start, by_follower, by_ingest = [*asked.paths], [*asked.paths], [*asked.paths]
+    assert listed == [*by_start, *by_follower, *by_ingest]
+
+    def lose_one(*arguments: Any) -> None:
+        (nodes / "1").rename(tmp_path / "away")
+        shutil.rmtree(lake.folder)
+        follow_once(*arguments)
+
+    capsys.readouterr()
+    monkeypatch.setattr(following, "follow", lose_one)
+    assert ingest.run(asked) == 0
+    assert f"ingest: left out: {nodes / '1'}: no such file or directory" in capsys.readouterr().err
+    (capture,) = rows_of(lake.folder, CAPTURES)
+    assert capture.node_id == 2
+
+
+def test_a_follower_waits_where_no_path_is_there(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node, lake = tmp_path / "1", Lake(tmp_path / "lake")
+    shutil.copytree(data / "kafka-3.7.2-static" / "live" / "1", node)
+
+    def lose_it(paths: list[str], work: Callable[[], None], *_: object) -> None:
+        node.rename(tmp_path / "away")
+        work()
+
+    monkeypatch.setattr(following, "follow", lose_it)
+    assert ingest.run(IngestOptions([str(node)], lake, follow_s=9)) == 0
+    assert not (lake.folder / "bronze").exists()
 
 
 def _grow_at_once(node: Path, folder: Path) -> int:

@@ -71,7 +71,7 @@ def test_elsewhere_there_are_lines_before_steps_and_nothing_else(
     assert "next:" not in done.stderr
 
 
-def test_decoded_bytes_are_told_as_a_share_of_those_of_all_rounds() -> None:
+def test_decoded_bytes_are_told_as_a_share_of_those_of_all_passes() -> None:
     shares: list[float] = []
 
     class Told(CommandProgress):
@@ -80,8 +80,8 @@ def test_decoded_bytes_are_told_as_a_share_of_those_of_all_rounds() -> None:
 
     decoded = DecodedBytes(Told("ingest", is_shown=False), [30, 70])
     decoded.more(10)
-    decoded.end_round()
+    decoded.end_pass()
     decoded.more(35)
     decoded.more(90)
-    decoded.end_round()
+    decoded.end_pass()
     assert shares == [0.1, 0.3, 0.65, 1.0, 1.0]

@@ -75,22 +75,22 @@ class CommandProgress:
 
 @dataclass
 class DecodedBytes:
-    """How many bytes of logs an ingest has decoded. sizes: the new bytes of each round; some may
-    have been decoded in an earlier round. rounds: how many rounds are done. now: the bytes that are
-    decoded of the present round."""
+    """How many bytes of logs an ingest has decoded. sizes: the new bytes of each pass; some may
+    have been decoded in an earlier pass. passes: how many passes are done. now: the bytes that are
+    decoded of the present pass."""
 
     progress: CommandProgress
     sizes: Sequence[int]
-    rounds: int = 0
+    passes: int = 0
     now: int = 0
 
     def more(self, size: int) -> None:
         """Counts `size` more bytes as decoded."""
         self.now += size
-        behind = sum(self.sizes[: self.rounds]) + self.now
+        behind = sum(self.sizes[: self.passes]) + self.now
         self.progress.share(min(1.0, behind / max(1, sum(self.sizes))))
 
-    def end_round(self) -> None:
-        """Counts all bytes of the round as done, whether or not they had to be decoded."""
-        self.rounds, self.now = self.rounds + 1, 0
+    def end_pass(self) -> None:
+        """Counts all bytes of the pass as done, whether or not they had to be decoded."""
+        self.passes, self.now = self.passes + 1, 0
         self.more(0)

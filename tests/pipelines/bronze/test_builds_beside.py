@@ -9,7 +9,7 @@ import pytest
 
 from jobs import ingest
 from jobs.cli.commands.lake import IngestOptions
-from pipelines.bronze import ingest as rounds
+from pipelines.bronze import ingest as passes
 from pipelines.build import build
 from pipelines.lake import Lake
 from pipelines.runners.local import LocalRunner
@@ -31,14 +31,14 @@ def test_a_build_sees_no_round_of_which_only_some_tables_are_written(
     assert ingest.run(first) == 0
     has_begun, is_at_the_end = threading.Event(), threading.Event()
     builder = threading.Thread(target=lambda: _build(Lake(lake), has_begun, is_at_the_end))
-    write_batches = rounds._Round._batches
+    write_batches = passes._Pass._batches
 
-    def late(one: rounds._Round) -> rounds.Counts:
+    def late(one: passes._Pass) -> None:
         builder.start()
         assert has_begun.wait(WAITS_S)
-        return write_batches(one)
+        write_batches(one)
 
-    monkeypatch.setattr(rounds._Round, "_batches", late)
+    monkeypatch.setattr(passes._Pass, "_batches", late)
     assert ingest.run(second) == 0
     builder.join(WAITS_S)
 

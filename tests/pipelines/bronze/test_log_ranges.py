@@ -159,4 +159,4 @@ def test_a_segment_that_is_gone_is_one_clear_line(spark: SparkSession, tmp_path:
     path.unlink()
     with pytest.raises(UnreadableFileError, match=f"^{path}: file is gone$"):
         append(spark, lake, parts, Redactor(KEY))
-    assert delta.size(lake, LOG_RECORDS).version == 0
+    assert delta.version(lake, LOG_RECORDS) == 0

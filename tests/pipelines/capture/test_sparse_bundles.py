@@ -14,6 +14,7 @@ from pipelines.capture import bundle as bundles
 from pipelines.capture.spool import BytesRead, Copying
 from replica.format.byte_source import all_bytes
 from replica.format.damage import DamageKind
+from replica.scan.file_room import DEFAULT_ROOM
 from tests.pipelines.capture.bundles import LOG, META, Unpacking, kinds, tar_bytes, zip_bytes
 
 _MIB = 1024 * 1024
@@ -91,7 +92,8 @@ def test_the_copy_in_the_spool_has_holes_too(tmp_path: Path) -> None:
     with source.open("wb") as file:
         file.write(b"begin")
         file.truncate(64 * _MIB)
-    copying = Copying(str(source.parent), tmp_path / "copies", BytesRead())
+    folders = str(source.parent), tmp_path / "copies"
+    copying = Copying(BytesRead(), {}, (), DEFAULT_ROOM, *folders)
     data = copying(str(source), 2**31)
     copy = copying.copy_of(source.name)
     assert copy.read_bytes() == all_bytes(data)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -88,13 +88,13 @@ def write(
     spark: SparkSession,
     lake: Lake,
     *parts: pa.RecordBatch,
-    application: str | None = None,
+    applications: Sequence[str] = (),
     append: PendingAppend | None = None,
 ) -> Written:
     append = append or PendingAppend.begun(lake, RECORDS)
     one_each = lambda batch, target: target.write([batch])  # noqa: E731 - workers can't import this
     files = append.written_by(SparkRunner.of(spark), writing(one_each), parts)
-    return append.commit([file for file in files if file is not None], application)
+    return append.commit([file for file in files if file is not None], *applications)
 
 
 def writing(function: Callable[..., NewFile | None]) -> Writing[Any, NewFile | None]:
@@ -174,8 +174,8 @@ def test_nothing_to_write_commits_nothing(
     spark: SparkSession, lake: Lake, rows: Callable[..., pa.RecordBatch]
 ) -> None:
     assert write(spark, lake) == Written(None, 0, 0, 0)
-    assert write(spark, lake, rows(1).slice(0, 0), application="feed").version is None
-    assert write(spark, lake, rows(1), application="feed").version == 1
+    assert write(spark, lake, rows(1).slice(0, 0), applications=["feed"]).version is None
+    assert write(spark, lake, rows(1), applications=["feed"]).version == 1
     assert offsets(lake) == [1]
 
 
@@ -205,21 +205,21 @@ def test_another_append_meanwhile_is_no_conflict(
     spark: SparkSession, lake: Lake, rows: Callable[..., pa.RecordBatch]
 ) -> None:
     begun = PendingAppend.begun(lake, RECORDS)
-    assert write(spark, lake, rows(1), application="other").version == 1
-    assert write(spark, lake, rows(2), application="feed", append=begun).version == 2
+    assert write(spark, lake, rows(1), applications=["other"]).version == 1
+    assert write(spark, lake, rows(2), applications=["feed"], append=begun).version == 2
     assert offsets(lake) == [1, 2]
 
 
 def test_of_one_application_s_appends_that_began_at_once_the_first_is_committed(
     spark: SparkSession, lake: Lake, rows: Callable[..., pa.RecordBatch]
 ) -> None:
-    write(spark, lake, rows(0), application="feed")
+    write(spark, lake, rows(0), applications=["feed"])
     begun = PendingAppend.begun(lake, RECORDS)
-    write(spark, lake, rows(1), application="feed")
+    write(spark, lake, rows(1), applications=["feed"])
     with pytest.raises(CommitFailedError):
-        write(spark, lake, rows(1), application="feed", append=begun)
+        write(spark, lake, rows(1), applications=["feed"], append=begun)
     assert offsets(lake) == [0, 1]
-    assert write(spark, lake, rows(2), application="feed").version == 3
+    assert write(spark, lake, rows(2), applications=["feed"]).version == 3
 
 
 @pytest.mark.slow

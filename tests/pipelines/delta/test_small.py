@@ -13,7 +13,7 @@ from deltalake.exceptions import CommitFailedError
 from pyspark.sql import DataFrame, SparkSession
 
 from pipelines import delta
-from pipelines.delta import Lake, Written, committing, small
+from pipelines.delta import Lake, Written, committing
 from pipelines.delta.failures import meaning_of
 from pipelines.delta.writing import replace_values
 from pipelines.dialects import DATA_FUSION
@@ -60,7 +60,7 @@ def replace(lake: Lake, rows: DataFrame) -> Written:
     other = Lake(Path(tempfile.mkdtemp(dir=Path(lake.root).parent)))
     delta.ensure_table(other, EVENTS)
     append(other, EVENTS, rows)
-    version = delta.size(other, EVENTS).version
+    version = delta.version(other, EVENTS)
     return replace_values(lake, EVENTS, [delta.rows_where(other, EVENTS, "true", version)])
 
 
@@ -83,30 +83,15 @@ def test_replace_writes_the_given_rows_and_removes_the_earlier_ones(
 
 def test_a_table_that_is_empty_and_stays_so_gets_no_commit(spark: SparkSession, lake: Lake) -> None:
     assert replace(lake, spark.sql(ROWS).where("false")).version is None
-    assert delta.size(lake, EVENTS).version == 0
+    assert delta.version(lake, EVENTS) == 0
     replace(lake, spark.sql(ROWS))
     assert replace(lake, spark.sql(ROWS).where("false")).version == 2
     assert delta.read(spark, lake, EVENTS).isEmpty()
 
 
-@pytest.mark.parametrize("most", [pytest.param(0, marks=pytest.mark.slow), 100])
-def test_a_table_is_read_alike_whether_it_is_small_or_not(
-    spark: SparkSession, lake: Lake, monkeypatch: pytest.MonkeyPatch, most: int
-) -> None:
-    monkeypatch.setattr(small, "_SMALL_ROWS", most)
-    empty = delta.read_newest(spark, lake, EVENTS)
-    assert (empty.version, empty.row_count, empty.rows.collect()) == (0, 0, [])
-    append(lake, EVENTS, spark.sql(ROWS))
-    read = delta.read_newest(spark, lake, EVENTS)
-    assert (read.version, read.row_count, read.is_small) == (1, 50, most == 100)
-    assert texts(read.rows) == texts(spark.sql(ROWS))
-    assert read.rows.schema == delta.read(spark, lake, EVENTS).schema
-    assert not read.is_small or read.rows.rdd.getNumPartitions() == 1
-
-
-def test_a_table_that_the_lake_lacks_is_named(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_table_that_the_lake_lacks_is_named(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"has no table bronze\.events"):
-        delta.read_newest(spark, Lake(tmp_path), EVENTS)
+        delta.version(Lake(tmp_path), EVENTS)
 
 
 def values(*ids: int) -> list[dict[str, Any]]:
@@ -120,9 +105,9 @@ def values(*ids: int) -> list[dict[str, Any]]:
 def test_rows_of_the_driver_are_added_and_found_by_a_condition(
     spark: SparkSession, lake: Lake
 ) -> None:
-    delta.add_values(lake, EVENTS, values(1, 2), "app")
-    delta.add_values(lake, EVENTS, values(3), "app")
-    assert delta.add_values(lake, EVENTS, [], "app").version is None
+    delta.add_values(lake, EVENTS, values(1, 2), ["app"])
+    delta.add_values(lake, EVENTS, values(3), ["app"])
+    assert delta.add_values(lake, EVENTS, [], ["app"]).version is None
     found = delta.values(lake, EVENTS, ("id", "at", "spans"), f"name = {DATA_FUSION.literal('n')}")
     assert sorted(row["id"] for row in found) == [1, 2, 3]
     assert found[0]["at"] == values(1)[0]["at"]
@@ -139,24 +124,25 @@ def test_of_two_writers_that_saw_the_same_version_the_second_fails(
     def opened_before_another_write(*arguments: Any) -> Any:
         table = opened(*arguments)
         monkeypatch.setattr(committing, "open_conforming", opened)
-        delta.add_values(lake, EVENTS, values(1), "app")
+        delta.add_values(lake, EVENTS, values(1), ["app"])
         return table
 
     monkeypatch.setattr(committing, "open_conforming", opened_before_another_write)
     with pytest.raises(CommitFailedError) as error:
-        delta.add_values(lake, EVENTS, values(1), "app")
+        delta.add_values(lake, EVENTS, values(1), ["app"])
     assert isinstance(meaning_of(str(error.value), lake), BusyError)
     assert len(delta.values(lake, EVENTS, ("id",))) == 1
 
 
+@pytest.mark.parametrize("applications", [["app"], ["first", "app"], ["app", "last"]])
 def test_rows_that_another_writer_may_have_added_since_the_table_was_read_are_not_added(
-    lake: Lake,
+    applications: list[str], lake: Lake
 ) -> None:
-    seen = delta.size(lake, EVENTS).version
+    seen = delta.version(lake, EVENTS)
     assert delta.values(lake, EVENTS, ("id",)) == []
-    delta.add_values(lake, EVENTS, values(1), "app")
+    delta.add_values(lake, EVENTS, values(1), ["app"])
     with pytest.raises(CommitFailedError):
-        delta.add_values(lake, EVENTS, values(1), "app", seen)
+        delta.add_values(lake, EVENTS, values(1), applications, seen)
     assert len(delta.values(lake, EVENTS, ("id",))) == 1
 
 

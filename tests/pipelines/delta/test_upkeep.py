@@ -80,14 +80,14 @@ def test_files_of_versions_within_the_retention_stay(spark: SparkSession, lake: 
     assert {row["_change_type"] for row in told} == {"update_preimage", "update_postimage"}
 
     for contract, days in ((FED, feed), (PLAIN, plain)):
-        before = delta.size(lake, contract).version
+        before = delta.version(lake, contract)
         meant = upkeep(spark, lake, contract, dry_run=True)
         assert (meant.retention_days, meant.files, meant.deleted_files) == (days, 2, 1)
-        assert delta.size(lake, contract).version == before
+        assert delta.version(lake, contract) == before
         assert upkeep(spark, lake, contract, dry_run=False) == Upkeep(days, 2, 1, 1, 0)
-        again = delta.size(lake, contract).version
+        again = delta.version(lake, contract)
         assert upkeep(spark, lake, contract, dry_run=False) == Upkeep(days, 1, 1, 0, 0)
-        assert delta.size(lake, contract).version == again, "nothing to do is no commit"
+        assert delta.version(lake, contract) == again, "nothing to do is no commit"
 
     assert [path.exists() for path in (*young, *old)] == [True, True, False, False]
     assert _changes(lake, 3) == told

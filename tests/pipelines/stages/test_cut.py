@@ -147,6 +147,6 @@ def test_records_with_holes_of_unknown_types_and_outside_of_batches(
 
 
 def _change(lake: Lake, contract: Contract, changed: Callable[[list[Row]], list[Row]]) -> None:
-    version = delta.size(lake, contract).version
+    version = delta.version(lake, contract)
     found = changed(delta.rows_where(lake, contract, "true", version).to_pylist())
     replace_values(lake, contract, [pa.Table.from_pylist(found, contract.arrow_schema)])
