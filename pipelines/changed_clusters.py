@@ -201,10 +201,6 @@ class ChangedClusters:
         return [Replaced(group, one, other, tuple(ids)) for group, one, other, ids in columns]
 
 
-def _tuples(files: Mapping[str, list[str]]) -> dict[str, tuple[str, ...]]:
-    return {name: tuple(some) for name, some in files.items()}
-
-
 def packed(records: Mapping[str, int], at_once: int) -> list[tuple[str, ...]]:
     """The clusters in groups of neighbours. A group has at most `at_once` records, or it is a
     single cluster. records: by cluster_id."""

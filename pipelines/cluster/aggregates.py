@@ -4,21 +4,14 @@ logic, in which None stands for a condition that may be true or false."""
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from decimal import ROUND_HALF_UP, Decimal
-from itertools import pairwise
-from math import ceil
 from typing import Any, TypeVar
 
-import numpy as np
-
-from pipelines.cluster.batches import NO_TIME, Longs, Places
 from pipelines.cluster.rows import Row, nulls_first
-from replica.format.timestamps import moment
 
 _T = TypeVar("_T")
-_HOUR_US = 3_600_000_000
 
 
 def largest(values: Iterable[_T | None]) -> _T | None:
@@ -53,26 +46,9 @@ def by_capture(snapshots: Iterable[Row]) -> dict[str, list[Row]]:
     return dict(found)
 
 
-def percentile_of(ascending: Longs, part: float) -> int:
-    """Spark's percentile_disc: the smallest value that is at least as large as this part of the
-    values. ascending: sorted, not empty. part: above 0, at most 1."""
-    return int(ascending[ceil(part * len(ascending)) - 1])
-
-
 def hour_of(at: datetime | None) -> datetime | None:
     """The start of the hour of a time, which is in UTC. None for None."""
     return None if at is None else at.replace(minute=0, second=0, microsecond=0)
-
-
-def hours_of(times: Longs) -> Iterator[tuple[datetime | None, Places]]:
-    """Each hour with the indexes of its times; None stands for the hour of unknown times. times:
-    microseconds since the epoch, or NO_TIME."""
-    hours = np.where(times == NO_TIME, NO_TIME, times // _HOUR_US)
-    order = np.argsort(hours, kind="stable")
-    bounds = (np.flatnonzero(hours[order][1:] != hours[order][:-1]) + 1).tolist()
-    for start, end in pairwise([0, *bounds, len(order)] if len(order) else []):
-        hour = int(hours[order[start]])
-        yield None if hour == NO_TIME else moment(hour * _HOUR_US // 1000), order[start:end]
 
 
 def rounded(value: float) -> int:
