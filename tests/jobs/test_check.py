@@ -176,7 +176,7 @@ def test_two_directories_of_one_replica_in_one_capture_are_told(
     about_files = ("--json", "--severity", "error", "--family", "files")
     ended = kraftlake("check", *about_files, node.parent)
     assert ended.code == 1
-    assert {row["rule"] for row in ended.findings} == {"duplicate-identity"}
+    assert {row["rule"] for row in ended.findings} == {"metadata-log-twice"}
 
 
 def test_a_bundle_is_checked_and_a_cut_one_is_named(kraftlake: Kraftlake, node: Path) -> None:
