@@ -20,14 +20,18 @@ from pipelines.lake import Lake
 from pipelines.report.page import make_report
 from pipelines.report.view import ClusterView
 from pipelines.tables.gold import GOLD
-from replica.check.examined import Examined, examine
+from replica.check.catalogue import groups
+from replica.check.examined import Examined, examine, replica_log
 from replica.check.group import JudgedGroup, judge_group
 from replica.errors import UsageError
 from replica.format.discovery import DirectoryPath
 from replica.format.file_names import METADATA_FOLDER
+from replica.health.cluster import Cluster
 from replica.health.exposure import Exposure, Failure, exposures
 from replica.history.commitment import Commitment, GroupComparison, classify_compared, compare_group
+from replica.history.log import ReplicaLog
 from replica.history.recovery import RecoveryPlan
+from replica.model.keys import ReplicaKey
 from replica.preflight.answer import Preflight
 from replica.preflight.ground import grounded
 from replica.preflight.stopping import stop_brokers, stop_rack
@@ -90,11 +94,23 @@ class Answers:
     racks: Mapping[str, Preflight] = field(default_factory=dict)
     exposed: tuple[Exposure, ...] = ()
     in_lake: InLake | None = None
+    earlier: tuple[Mapping[ReplicaKey, ReplicaLog], ...] = ()
 
     @property
     def between(self) -> frozenset[str]:
         """The ids of check's rules that find something between the directories."""
         return frozenset(finding.rule.id for finding in self.judged.findings)
+
+    @property
+    def is_one_history(self) -> bool:
+        """Whether no two histories contradict each other. Where two do, directories are judged by
+        the newest log and a lake by the agreed branch; check, recover and the report say so."""
+        return not self.between & {groups.CONFLICT.id, groups.COMMITTED_DATA_AT_RISK.id}
+
+    @property
+    def cluster(self) -> Cluster | None:
+        """The state that check judges."""
+        return None if self.checked is None else self.checked.cluster
 
     def exposure(self, failure: Failure) -> Exposure | None:
         return next((one for one in self.exposed if one.failure == failure), None)
@@ -148,15 +164,21 @@ def answers_of(given: Given, folder: Path, in_lake: InLake | None = None) -> Ans
         {} if cluster is None else dict(_racks(cluster)),
         () if cluster is None else tuple(exposures(cluster)),
         in_lake,
+        tuple({one.owner.key: replica_log(one, "") for one in look} for look in looks[:-1]),
     )
 
 
-def _examined(files: Mapping[int, Mapping[str, bytes]], folder: Path) -> list[Examined]:
+def write(files: Mapping[int, Mapping[str, bytes]], folder: Path) -> None:
+    """Write the files of each node to FOLDER/NODE."""
     for node_id, content in files.items():
         for path, data in content.items():
             file = folder / str(node_id) / path
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(data)
+
+
+def _examined(files: Mapping[int, Mapping[str, bytes]], folder: Path) -> list[Examined]:
+    write(files, folder)
     return [
         examine(DirectoryPath(str(folder / str(node_id) / METADATA_FOLDER), str(node_id)))
         for node_id in files
@@ -177,14 +199,14 @@ def _rehearse(members: Sequence[Examined]) -> Rehearsed:
     return Rehearsed(rehearsal, *judge(rehearsal, quorum.doubts, quorum.refusals))
 
 
-def _stops(cluster: Any) -> Iterable[tuple[tuple[int, ...], Preflight]]:
+def _stops(cluster: Cluster) -> Iterable[tuple[tuple[int, ...], Preflight]]:
     brokers = sorted(cluster.values("brokers"))
     few = brokers[:_MOST_BROKERS]
     for ids in (*((one,) for one in brokers), *combinations(few, 2)):
         yield ids, grounded(stop_brokers(cluster, ids), cluster)
 
 
-def _racks(cluster: Any) -> Iterable[tuple[str, Preflight]]:
+def _racks(cluster: Cluster) -> Iterable[tuple[str, Preflight]]:
     named = {fields["rack"] for fields in cluster.values("brokers").values() if fields["rack"]}
     for rack in sorted(named):
         yield rack, grounded(stop_rack(cluster, rack), cluster)
@@ -199,11 +221,7 @@ def lakes_of(all_given: Sequence[Given], folder: Path) -> dict[str, InLake]:
     for given in all_given:
         for name, files in given.looks.items():
             rounds += [name] if name not in rounds else []
-            for node_id, content in files.items():
-                for path, data in content.items():
-                    file = folder / "captures" / name / given.name / str(node_id) / path
-                    file.parent.mkdir(parents=True, exist_ok=True)
-                    file.write_bytes(data)
+            write(files, folder / "captures" / name / given.name)
     lake = Lake(folder / "lake")
     order = ",".join(sorted(rounds)) if len(rounds) > 1 else None
     ingest(IngestOptions([str(folder / "captures")], lake, order=order, accept_damage=True))

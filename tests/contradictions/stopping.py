@@ -51,7 +51,7 @@ def _harmless(
 ) -> Iterator[str]:
     if answer is not ChangeSafety.SAFE or now is None or then is None:
         return
-    if then.has_majority is False:
+    if then.has_majority is False and now.has_majority is not False:
         yield f"{what} is safe, the exposure leaves no majority"
     if then.harm.leaderless > now.harm.leaderless:
         yield f"{what} is safe, {then.harm.leaderless} partitions lose their leader"
@@ -77,7 +77,7 @@ def a_stop_that_does_harm_by_the_exposure_is_the_only_unsafe_one(answers: Answer
 def no_stop_is_safe_that_leaves_no_majority_of_unfenced_voters(answers: Answers) -> Iterator[str]:
     """A node that is voter and broker has one process: where the log shows the broker as fenced,
     the voter may be down too, and must not be counted on without a word."""
-    cluster = None if answers.checked is None else answers.checked.cluster
+    cluster = answers.cluster
     if cluster is None or not cluster.voters:
         return
     brokers = cluster.values("brokers")
