@@ -67,8 +67,8 @@ def _conditions(cluster: Cluster) -> Iterator[str]:
     start = cluster.unproven_from
     if start is not None and start != cluster.uncommitted_from and not _conflicts(cluster):
         yield (
-            f"the records from offset {start} on have to be committed: the directories don't prove "
-            "it. Name those of more voters"
+            f"the records from offset {start} on have to be committed, which the logs at hand "
+            "don't prove: add those of more voters"
         )
 
 

@@ -77,7 +77,7 @@ def _awaited(cluster: Cluster, partition: Partition) -> tuple[int, ...]:
     """The brokers that may lead a partition when they are back, while no live one may; else
     none. Kafka takes the last known leader where nothing else is left (KIP-966)."""
     eligible = (*partition.isr, *partition.elr)
-    if not cluster.live_brokers.isdisjoint(eligible):
+    if any(cluster.can_lead(partition, one) for one in eligible):
         return ()
     return eligible or partition.last_known_elr
 
@@ -93,7 +93,8 @@ def _of_partition(
     cluster: Cluster, key: PartitionKey, partition: Partition, gone: frozenset[int]
 ) -> Iterator[Reason]:
     name = cluster.name_of(key)
-    now = Alike.of(partition, cluster.min_isr(key, partition)).kind(cluster.live_brokers)
+    leading = frozenset(one for one in partition.replicas if cluster.can_lead(partition, one))
+    now = Alike.of(partition, cluster.min_isr(key, partition)).kind(leading)
     left = now.without(gone)
     if not now.may_be_led:
         awaited = gone.intersection(_awaited(cluster, partition))

@@ -66,6 +66,14 @@ class Quorum:
     def upgrade(self, release: str) -> bool:
         return self.features("metadata.version", NEWEST_LEVELS[release])
 
+    def downgrade(self, release: str, *options: str) -> bool:
+        """Whether Kafka lowers metadata.version to a release's newest level. options: of
+        kafka-features downgrade, such as --unsafe."""
+        level = str(NEWEST_LEVELS[release])
+        return self._took(
+            _FEATURES, "downgrade", "--feature", f"metadata.version={level}", *options
+        )
+
     def remove(self, node_id: int) -> bool:
         directory = "A" * 21 + "Q"
         if node_id in self.nodes:

@@ -28,6 +28,7 @@ KINDS = (
     "--remove-voter",
     "--add-voter",
     "--upgrade",
+    "--downgrade",
     "--to-dynamic",
 )
 RACKS = {11: "a", 12: "b", 13: "b"}

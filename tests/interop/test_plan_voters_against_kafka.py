@@ -156,3 +156,28 @@ def test_static_voters_of_each_release_become_dynamic_and_are_upgraded_as_told(
             assert found == expected
     finally:
         quorum.kill()
+
+
+@pytest.mark.parametrize(
+    ("version", "release", "levels"),
+    [
+        ("4.1.2", "4.1", (("3.9", "unsafe"), ("4.0", "safe"))),
+        (NEWEST, "4.4", (("4.3", "unsafe"),)),
+        ("3.9.2", "3.9", (("3.8", "safe"), ("3.7", "safe"))),
+    ],
+)
+def test_levels_are_lowered_by_kafka_where_they_are_told_to_be_and_by_no_force_elsewhere(
+    tmp_path: Path, version: str, release: str, levels: tuple[tuple[str, str], ...]
+) -> None:
+    quorum = made(tmp_path, "--release-version", release, versions=(version,), is_static=True)
+    try:
+        started(quorum, 1)
+        same = ("--downgrade", release)
+        until(lambda: planned(quorum.nodes[1].log_dir, *same)["answer"] == "safe", "no level yet")
+        for level, expected in levels:
+            change, case = ("--downgrade", level), f"from {release} to {level}, one voter"
+            found = held(quorum, change, case, lambda: quorum.downgrade(level))  # noqa: B023
+            assert found == expected
+            assert expected == "safe" or not quorum.downgrade(level, "--unsafe")
+    finally:
+        quorum.kill()

@@ -165,6 +165,10 @@ def test_types_match_in_any_case_with_wildcards_and_kafka_s_class_names(
     assert types("PartitionRecord", "LeaderChange") == {"PARTITION_RECORD", "LEADER_CHANGE"}
     assert types("partition*") == {"PARTITION_RECORD", "PARTITION_CHANGE_RECORD"}
     assert types("kraft_voters") == set()
+    ends = {"BEGIN_TRANSACTION_RECORD", "END_TRANSACTION_RECORD", "ABORT_TRANSACTION_RECORD"}
+    assert types("*transaction") == types("*transaction_record") == ends
+    assert types("d*Token", "t?pic") == {"DELEGATION_TOKEN_RECORD", "TOPIC_RECORD"}
+    assert types("*") > ends
 
 
 def test_epochs_and_times_select(recorded: Path, kraftlake: Kraftlake) -> None:

@@ -96,6 +96,18 @@ def test_a_lake_answers_as_the_directories_do(
     assert of_lake.rows == of_directories.rows
 
 
+def test_a_lake_of_one_node_names_what_it_cannot_prove_to_be_committed(
+    data: Path, tmp_path: Path, kraftlake: Kraftlake
+) -> None:
+    lake = tmp_path / "lake"
+    kraftlake("ingest", "--build", "--lake", lake, data / FINAL / "1")
+    (row,) = kraftlake("plan", "--json", "--to-dynamic", "--lake", lake).rows
+    (need,) = row["needs"]
+    assert "have to be committed, which the logs at hand don't prove" in need
+    (row,) = kraftlake("plan", "--json", "--to-dynamic", "--committed-only", "--lake", lake).rows
+    assert row["needs"] == []
+
+
 def test_a_state_that_lacks_a_record_is_never_safe(
     data: Path, tmp_path: Path, kraftlake: Kraftlake
 ) -> None:

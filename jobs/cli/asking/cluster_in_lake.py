@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from jobs.cli.asking.about import AskedCluster
 from jobs.cli.asking.cluster_source import ClusterSource, Wanted
@@ -40,7 +41,11 @@ def from_lake(
         "voters": _voters_of_epochs(history, end_offset),
         "now_ms": None,
     }
-    cluster = cluster_of(look, held, broker_defaults)
+    proven_end = history.proven_end()
+    unproven = (offset for _, _, offset in held if offset is not None and offset >= proven_end)
+    cluster = replace(
+        cluster_of(look, held, broker_defaults), unproven_from=min(unproven, default=None)
+    )
     return ClusterSource(
         cluster,
         counts,

@@ -4,7 +4,7 @@ offsets at which a lake knows a cluster's state, by gold.state_ranges."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -157,6 +157,12 @@ class ClusterHistory:
         return self._history(
             f"entity, name, value, {at_a}", f"({at_a} OR {at_b}) AND NOT ({at_a} AND {at_b})"
         )
+
+    def proven_end(self) -> int:
+        """The entries of the log below this offset (exclusive) are proven to be committed; 0 where
+        none is."""
+        ((end,),) = replace(self, committed_only=True)._log('max("offset") + 1')
+        return 0 if end is None else int(end)
 
     def _end_of_log(self) -> int:
         ((end,),) = self._log('max("offset") + 1')

@@ -137,4 +137,5 @@ def _plain(name: str) -> str:
 
 
 def _matches(name: str, pattern: str) -> bool:
-    return fnmatchcase(name, pattern) or name == pattern + _SUFFIX
+    """Whether a name in plain form fits a pattern, with its suffix or without."""
+    return fnmatchcase(name, pattern) or fnmatchcase(name.removesuffix(_SUFFIX), pattern)

@@ -127,6 +127,18 @@ def test_the_stop_of_a_fenced_broker_for_which_partitions_wait_is_unsafe() -> No
     assert stop_brokers(of, [3]).answer is ChangeSafety.SAFE, "3 is no replica that may lead"
 
 
+def test_a_replica_in_a_lost_directory_of_a_live_broker_is_not_left() -> None:
+    online, lost = "onlineDirectoryOf2AAAA", "lostDirectoryOf2AAAAAA"
+    change = ("BROKER_REGISTRATION_CHANGE_RECORD", 2, {
+        "brokerId": 2, "brokerEpoch": 2, "logDirs": (online,),
+    })  # fmt: skip
+    directories = {"directories": ("directoryOf1AAAAAAAAAA", lost)}
+    of = cluster(change, partition(0, (1, 2), **directories))
+    assert told(stop_brokers(of, [1])) == [("unsafe", "orders-0")]
+    kept = cluster(change, partition(0, (1, 2), directories=("directoryOf1AAAAAAAAAA", online)))
+    assert stop_brokers(kept, [1]).answer is ChangeSafety.SAFE
+
+
 def test_the_last_known_leader_is_waited_for_where_nobody_is_eligible() -> None:
     last = partition(0, (1, 2), isr=(), lastKnownElr=(2,))
     assert stop_brokers(cluster(last), [2]).answer is ChangeSafety.UNSAFE
