@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
+_NAME_ROOM = 60
+
 
 def counted(count: int, noun: str) -> str:
     """A number with its noun, such as 1 record, 2 records."""
@@ -29,6 +31,11 @@ def named(noun: str, names: Sequence[str], *, limit: int | None = None) -> str:
 def sentence(text: str) -> str:
     """The text with a capital letter in front and a full stop behind it."""
     return f"{text[:1].upper()}{text[1:]}{'' if text.endswith(('.', '!', '?')) else '.'}"
+
+
+def shortened(name: str) -> str:
+    """A name of at most 60 characters: a longer one is cut."""
+    return name if len(name) <= _NAME_ROOM else f"{name[: _NAME_ROOM - 3]}..."
 
 
 def time_text(moment: datetime | None) -> str:

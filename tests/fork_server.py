@@ -32,6 +32,7 @@ _MODULES = (
     "jobs.cli.directories.check",
     "jobs.cli.directories.recover",
     "jobs.cli.directories.timeline",
+    "jobs.cli.directories.what_happened",
     "jobs.cli.engine.replica_observe",
     "jobs.cli.engine.replica_run",
     "jobs.build",

@@ -81,8 +81,8 @@ def _kraftlake(
     First steps:
       kraftlake demo                           try ingest, build and sql on recorded logs
       kraftlake dump /var/kafka/metadata       print the records of the log
+      kraftlake what-happened node1/ node2/    what happened, and what to do?
       kraftlake check node1/ node2/ node3/     is anything wrong?
-      kraftlake timeline node1/ node2/ node3/  what happened when?
       kraftlake diff node1/ node2/             do these two logs agree?
       kraftlake ingest --lake lake captures/   copy the logs into a lake
       kraftlake build --lake lake              derive the lake's tables
@@ -96,6 +96,7 @@ def _kraftlake(
 
 _GROUPS = {
     "Directories of nodes": (
+        happening.WhatHappenedOptions,
         directories.DumpOptions,
         directories.DiffOptions,
         directories.CheckOptions,

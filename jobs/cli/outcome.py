@@ -40,7 +40,16 @@ _TRACEBACK = "Traceback (most recent call last):"
 _EXTRA_WITH = {"pyarrow": "s3", "numba": "scan", "numpy": "scan"}
 _EXTRAS_OF_THEIR_OWN = {"duckdb": "duckdb", "mcp": "mcp"}
 """Packages that have an extra of their own, with its name."""
-_WITHOUT_A_LAKE = ("capture", "check", "diff", "dump", "recover", "redact", "timeline")
+_WITHOUT_A_LAKE = (
+    "capture",
+    "check",
+    "diff",
+    "dump",
+    "recover",
+    "redact",
+    "timeline",
+    "what-happened",
+)
 _RAISED = re.compile(r"^[A-Za-z_][\w.]*: .+$", re.MULTILINE)
 
 

@@ -1,5 +1,6 @@
 """The SQL behind the activity: typed changes where the lake has them, otherwise records by
-type; and the SQL about lost records: when they were written, and what they would have changed.
+type; the SQL about lost records: when they were written, who keeps them, and what they would have
+changed; and how many partitions there are now.
 
 Leader epoch and offset identify a record, because a leader writes one record at an offset.
 """
@@ -12,6 +13,7 @@ from pipelines.report.queries import ms
 
 MAX_CHANGES = 25
 CHANGES = "gold.metadata_changes"
+HISTORY = "gold.metadata_history"
 
 
 def _typed(cluster: str) -> Sql:
@@ -83,6 +85,26 @@ FROM {CHANGES}
 WHERE cluster_id = {DATA_FUSION.cluster(cluster)}
 ORDER BY "offset" DESC, leader_epoch DESC, entity, key, change
 LIMIT {MAX_CHANGES}"""
+
+
+def keepers(cluster: str, loss: LostRecordCount) -> Sql:
+    """The nodes besides the losers that never lost the last of the lost records that were
+    committed: their newest capture has its batch, or retention removed it. Committed records are
+    the first of a loss."""
+    last = loss.first + loss.committed - 1
+    replica = loss.replicas[0]
+    losers = DATA_FUSION.literals(sorted({one.node_id for one in loss.replicas}))
+    return f"""\
+SELECT DISTINCT o.node_id
+FROM bronze.log_batches AS l
+JOIN bronze.log_batches AS o
+  ON o.cluster_id = l.cluster_id AND o.base_offset = l.base_offset
+ AND o.leader_epoch = l.leader_epoch AND o.crc = l.crc
+WHERE l.cluster_id = {DATA_FUSION.cluster(cluster)}
+  AND l.node_id = {replica.node_id:d}
+  AND l.directory_id = {DATA_FUSION.literal(replica.directory_id)}
+  AND l.base_offset <= {last:d} AND l.last_offset >= {last:d}
+  AND o.truncated_at IS NULL AND o.node_id NOT IN ({losers})"""
 
 
 def written(cluster: str, loss: LostRecordCount) -> Sql:
@@ -164,3 +186,12 @@ lost AS (
     AND c.directory_id = {DATA_FUSION.literal(replica.directory_id)}
     AND e.end_offset > {loss.first:d}
 )"""
+
+
+def partition_count(cluster: str) -> Sql:
+    """How many partitions the newest known state has."""
+    return f"""\
+SELECT count(*) AS partitions
+FROM {HISTORY}
+WHERE cluster_id = {DATA_FUSION.cluster(cluster)} AND entity = 'partition'
+  AND valid_to_offset IS NULL"""

@@ -68,7 +68,7 @@ class Lost:
 class Evidence:
     """The tables' answers about one cluster. truncated: the decoded records of some truncations, by
     the truncation's place in the list. losses: all losses; `lost` has those with their effect.
-    newest_changes, state_ranges, exposure: None where the lake lacks the table."""
+    newest_changes, state_ranges, exposure, partition_count: None where the lake lacks the table."""
 
     cluster_id: str
     summary: Row
@@ -95,6 +95,13 @@ class Evidence:
     newest_changes: Figure | None = None
     state_ranges: Figure | None = None
     exposure: Figure | None = None
+    partition_count: Figure | None = None
+
+    @property
+    def partitions(self) -> int:
+        """How many partitions the newest known state has; 0 where the lake doesn't tell it."""
+        rows = () if self.partition_count is None else self.partition_count.rows
+        return sum(int(row["partitions"]) for row in rows)
 
     @property
     def known_ranges(self) -> tuple[Row, ...]:
@@ -136,6 +143,9 @@ def gather(source: ReportSource, summary: Row) -> Evidence:
         ),
         state_ranges=ranges,
         exposure=source.figure_if_there(queries.EXPOSURE, queries.exposure(cluster)),
+        partition_count=source.figure_if_there(
+            change_queries.HISTORY, change_queries.partition_count(cluster)
+        ),
     )
 
 
@@ -161,7 +171,8 @@ def _lost(source: ReportSource, cluster: str, loss: LostRecordCount, ranges: Fig
     of_changes = None if changes is None else changes.rows
     of_ranges = () if ranges is None else ranges.rows
     known = effect(loss.first, loss.records, written.rows, types.rows, of_changes, of_ranges)
-    return Lost(replace(loss, effect=known), written, types, changes)
+    kept = bool(loss.committed and source.ask(change_queries.keepers(cluster, loss)))
+    return Lost(replace(loss, effect=known, kept=kept), written, types, changes)
 
 
 def _decoded(source: ReportSource, cluster: str, rows: Iterable[Row]) -> Iterable[DecodedBranches]:

@@ -33,10 +33,11 @@ class LostRecordCount:
     committed, superseded or unproven.
 
     first: the first offset. end: the end of a run that is gone, exclusive; None for other records.
-    epochs: the epochs of the records, where the tables have them. capture_group: the group whose
-    captures show that the records are pending or unseen. between: captured_at of the last capture
-    with the records that are gone (None where no table has it), and of the first capture without
-    them. effect: None where nobody asked for it.
+    kept: whether another replica never lost those that were committed, so that only the copies of
+    `replicas` did; False where nobody asked. epochs: the epochs of the records, where the tables
+    have them. capture_group: the group whose captures show that the records are pending or unseen.
+    between: captured_at of the last capture with the records that are gone (None where no table has
+    it), and of the first capture without them. effect: None where nobody asked for it.
     """
 
     replicas: tuple[Replica, ...]
@@ -51,6 +52,7 @@ class LostRecordCount:
     capture_group: str = ""
     between: tuple[datetime | None, datetime] | None = None
     effect: Effect | None = None
+    kept: bool = False
 
     @property
     def drawn_to(self) -> int:

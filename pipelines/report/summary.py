@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import NamedTuple
 
 from pipelines.report.evidence import Evidence
@@ -12,11 +13,14 @@ from pipelines.report.travel.steps import ReportSteps
 from pipelines.report.travel.strip import troubles
 from pipelines.report.travel.trip import Trip
 from pipelines.report.verdict import ReportFacts
+from pipelines.report.words import duration_text
 from replica.health.exposure import NOTHING, PAIR
 from replica.words import counted, listed, ms_range_text, ms_text, time_text
 
 MAX_TOLD = 3
-"""How many losses, and rules of health, are named one by one."""
+"""How many losses are named one by one."""
+MAX_OUTAGES = 3
+"""How many outages that are over are named one by one."""
 HIGH, LIMITED = "high", "limited"
 
 
@@ -32,9 +36,9 @@ class Summary:
 
 
 class Outage(NamedTuple):
-    """Partitions without leader: the most at one time, and how many partitions there were then.
-    since_ms: the first time with any. until_ms: the first later time with none, None where some
-    still have no leader."""
+    """A time during which partitions were without leader: the most at one moment, and how many
+    partitions there were then. since_ms: when it began. until_ms: when it ended; None where some
+    have no leader in the newest state, or where no time is known. All in ms since 1970."""
 
     most: int
     of: int
@@ -43,13 +47,20 @@ class Outage(NamedTuple):
     until_ms: int | None
     is_over: bool
 
+    @property
+    def seconds(self) -> float | None:
+        """How long it lasted; None where that isn't known."""
+        if self.since_ms is None or self.until_ms is None:
+            return None
+        return (self.until_ms - self.since_ms) / 1000
+
 
 def summary(
     facts: ReportFacts, evidence: Evidence, voters: frozenset[int], trip: Trip | None
 ) -> Summary:
     """The sentences of a cluster. voters: node ids of the newest epoch that names voters. trip:
     None where the lake lacks its tables."""
-    found = None if trip is None else outage(trip.steps)
+    found = () if trip is None else outages(trip.steps)
     doubts = tuple(_doubts(facts, evidence, voters, trip))
     return Summary(
         (*_when_lost(facts), *_when_out(found), *_when_led(evidence)),
@@ -59,19 +70,25 @@ def summary(
     )
 
 
-def outage(steps: ReportSteps) -> Outage | None:
-    """The outage in these steps; None where every partition always had a leader."""
+def outages(steps: ReportSteps) -> tuple[Outage, ...]:
+    """Each time during which partitions were without leader, the oldest first."""
     counts = [leaderless for leaderless, _ in troubles(steps)]
-    troubled = [step for step, count in enumerate(counts) if count]
-    if not troubled:
-        return None
-    first, last, most = troubled[0], troubled[-1], max(counts)
-    peak = counts.index(most)
+    found = []
+    for troubled, places in groupby(range(len(counts)), key=lambda step: counts[step] > 0):
+        if troubled:
+            span = list(places)
+            found.append(_outage(steps, counts, span[0], span[-1]))
+    return tuple(found)
+
+
+def _outage(steps: ReportSteps, counts: Sequence[int], first: int, last: int) -> Outage:
+    """The outage from step `first` to step `last`, both inclusive."""
+    peak = max(range(first, last + 1), key=lambda step: counts[step])
     is_over = last + 1 < len(counts)
     until = steps.times[last + 1] if is_over else None
     of = sum((move.before < 0) - (move.after < 0) for move in steps.partitions.moves
              if move.step <= peak)  # fmt: skip
-    return Outage(most, of, steps.times[first], steps.times[peak], until, is_over)
+    return Outage(counts[peak], of, steps.times[first], steps.times[peak], until, is_over)
 
 
 def _when_lost(facts: ReportFacts) -> Iterator[str]:
@@ -84,15 +101,39 @@ def _when_lost(facts: ReportFacts) -> Iterator[str]:
             yield f"They were seen to be gone in {facts.rounds.short(loss.between[1])}."
 
 
-def _when_out(found: Outage | None) -> Iterator[str]:
-    if found is None or found.since_ms is None:
+def _when_out(found: Sequence[Outage]) -> Iterator[str]:
+    over = [one for one in found if one.is_over]
+    if len(over) > MAX_OUTAGES:
+        yield from _when_often_out(over)
+    else:
+        for one in over:
+            if one.since_ms is not None and one.until_ms is not None:
+                yield (
+                    f"Up to {counted(one.most, 'partition')} had no leader from "
+                    f"{ms_range_text(one.since_ms, one.until_ms)}."
+                )
+    for one in found:
+        if not one.is_over and one.since_ms is not None:
+            yield (
+                f"Since {ms_text(one.since_ms)} there have always been partitions without leader, "
+                f"up to {one.most} of them."
+            )
+
+
+def _when_often_out(over: Sequence[Outage]) -> Iterator[str]:
+    """One sentence for many outages that are over."""
+    times = [one for one in over if one.seconds is not None]
+    starts = [one.since_ms for one in over if one.since_ms is not None]
+    ends = [one.until_ms for one in over if one.until_ms is not None]
+    if not times or not starts or not ends:
         return
-    start = ms_text(found.since_ms)
-    if not found.is_over:
-        yield f"Partitions were without leader from {start} on, until the newest state known."
-    elif found.until_ms is not None:
-        span = ms_range_text(found.since_ms, found.until_ms)
-        yield f"Partitions were without leader at moments from {span}."
+    longest = max(one.seconds or 0.0 for one in times)
+    in_all = sum(one.seconds or 0.0 for one in times)
+    yield (
+        f"Partitions were without leader {len(over)} times between "
+        f"{ms_range_text(min(starts), max(ends))}: {duration_text(in_all)} in all, "
+        f"{duration_text(longest)} at most."
+    )
 
 
 def _when_led(evidence: Evidence) -> Iterator[str]:
@@ -109,19 +150,20 @@ def _when_led(evidence: Evidence) -> Iterator[str]:
     )
 
 
-def _of_partitions(found: Outage | None, trip: Trip | None) -> Iterator[str]:
+def _of_partitions(found: Sequence[Outage], trip: Trip | None) -> Iterator[str]:
     if trip is None:
         yield "Nothing tells what partitions were without leader."
         return
     chosen = " that were looked at" if trip.is_sampled else ""
-    if found is None:
+    if not found:
         if trip.steps.partitions.names:
             yield f"No partition{'s' if chosen else ''}{chosen} was ever without leader."
         return
-    at = f", at {ms_text(found.most_ms)}" if found.most_ms is not None else ""
+    worst = max(found, key=lambda one: one.most)
+    at = f", at {ms_text(worst.most_ms)}" if worst.most_ms is not None else ""
     yield (
-        f"Nobody could write to or read from up to {found.most:,} of "
-        f"{found.of:,} partitions{chosen}: they had no leader{at}."
+        f"Nobody could write to or read from up to {worst.most:,} of "
+        f"{worst.of:,} partitions{chosen}: they had no leader{at}."
     )
 
 
@@ -136,21 +178,27 @@ def _of_records(facts: ReportFacts) -> Iterator[str]:
     ):
         if count:
             yield f"{counted(count, 'record')} of the metadata log {text}."
+    for loss in facts.losses:
+        if loss.kept:
+            yield (
+                f"The copy of {facts.names.nodes(loss.replicas, limit=5)} went back by "
+                f"{counted(loss.committed, 'committed record')}, which other nodes keep: the "
+                "cluster lost none of them."
+            )
 
 
 def _most(facts: ReportFacts, name: str) -> int:
-    return max((int(getattr(loss, name)) for loss in facts.losses), default=0)
+    """The most records of a kind that one loss took from the cluster, and not only from a copy."""
+    taken = (loss for loss in facts.losses if name != "committed" or not loss.kept)
+    return max((int(getattr(loss, name)) for loss in taken), default=0)
 
 
 def _now(evidence: Evidence) -> Iterator[str]:
     """Sentences about the newest state of the cluster."""
     rules = [row["rule"] for row in evidence.health.rows if row["severity"] != "info"]
     exposed = () if evidence.exposure is None else evidence.exposure.rows
-    if rules:
-        named = listed(rules, limit=MAX_TOLD)
-        yield f"By its newest state the cluster itself is not well: {named}."
-    elif evidence.health.rows or evidence.exposure is not None:
-        yield "By its newest state the cluster itself is well."
+    if not rules and (evidence.health.rows or evidence.exposure is not None):
+        yield "Now all partitions have a leader, and no rule of health warns."
     already = next((row for row in exposed if row["kind"] == NOTHING), None)
     worst = next((row for row in exposed if row["kind"] != NOTHING), None)
     if worst is not None:
@@ -203,7 +251,7 @@ def _doubts(
     if trip is not None and trip.is_sampled:
         yield "Moments are told of a sample of the changes; the view below says which."
     if facts.rounds.has_untimed:
-        yield "When files were captured is not known for every round; times of records are Kafka's."
+        yield "Some capture times are unknown (`kraftlake capture` writes them)."
 
 
 def _proofs(facts: ReportFacts, voters: frozenset[int]) -> Iterator[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from enum import Enum
 from functools import partial
 
 from pipelines.report.losses import MAX_LOSSES_TOLD, LostRecordCount, When
@@ -14,30 +13,13 @@ from pipelines.report.rounds import NO_ROUNDS, Rounds
 from pipelines.report.words import Names, span
 from replica.check.catalogue.log import NOT_KNOWN
 from replica.metadata.records import NEWEST_KAFKA
+from replica.verdict.facts import AT_RISK
+from replica.verdict.verdict import Fact, Level
 from replica.words import counted, listed, ms_range_text, ms_text, named
 
 _records = partial(counted, noun="record")
 _MAX_CONFLICTS = 3
 _TOLD_BY_LOSSES = frozenset({"log-divergence", "conflict", "committed-data-at-risk"})
-
-
-class Level(Enum):
-    """How bad it is. A level is the worst that any clause of the sentence calls for.
-
-    BROKEN: committed records lost or at risk, logs in conflict, an invalid snapshot, or an error
-    in a newest capture. ATTENTION: something is open, unproven, unverified or a warning.
-    RECOVERED: something happened, is over, and took nothing that was committed. SOUND: nothing.
-    """
-
-    SOUND = "sound"
-    RECOVERED = "recovered"
-    ATTENTION = "attention"
-    BROKEN = "broken"
-
-    @property
-    def rank(self) -> int:
-        """0 for SOUND; larger is worse."""
-        return list(Level).index(self)
 
 
 @dataclass(frozen=True)
@@ -78,6 +60,7 @@ class ReportFacts:
     rounds: Rounds = NO_ROUNDS
     end_written_ms: int | None = None
     known_to: int | None = None
+    now: tuple[Fact, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -90,16 +73,30 @@ class Clause:
 
 @dataclass(frozen=True)
 class ReportVerdict:
-    """The verdict on a cluster. level: the worst level of the clauses."""
+    """The verdict on a cluster. level: the worst level of the facts and clauses. now: what is wrong
+    with the cluster itself, the worst first. clauses: what the logs and files of its replicas show.
+    """
 
     level: Level
     clauses: tuple[Clause, ...]
+    now: tuple[Fact, ...] = ()
+
+    @property
+    def headline(self) -> str:
+        """What users feel or somebody has to look after now, such as `Now: 614 of 690 partitions
+        have no leader.`; empty where the newest known state has nothing of that."""
+        if not self.now:
+            return ""
+        more = len(self.now) - 1
+        also = f" And {counted(more, 'other warning')} about the cluster's state." if more else ""
+        return f"Now: {self.now[0].text}{also}"
 
     @property
     def sentence(self) -> str:
-        """All clauses as one sentence."""
+        """The headline, and behind it all clauses as one sentence."""
         text = "; ".join(clause.text for clause in self.clauses)
-        return f"{text[0].upper()}{text[1:]}."
+        told = f"{text[0].upper()}{text[1:]}."
+        return f"{self.headline} {told}" if self.headline else told
 
 
 def verdict(facts: ReportFacts) -> ReportVerdict:
@@ -117,9 +114,8 @@ def verdict(facts: ReportFacts) -> ReportVerdict:
         *logs[1],
         *_unbuilt(facts.unbuilt),
     )
-    return ReportVerdict(
-        max((clause.level for clause in clauses), key=lambda one: one.rank), clauses
-    )
+    levels = [*(fact.level for fact in facts.now), *(clause.level for clause in clauses)]
+    return ReportVerdict(min(levels, key=lambda one: one.rank), clauses, facts.now)
 
 
 def _conflicts(facts: ReportFacts) -> Iterator[Clause]:
@@ -129,12 +125,12 @@ def _conflicts(facts: ReportFacts) -> Iterator[Clause]:
         since = parting.since_ms
         when = "" if since is None else f"(written {ms_text(since)}) "
         yield Clause(
-            Level.BROKEN,
+            Level.AT_RISK,
             f"from offset {parting.offset} on {when}{listed(sides)} hold different records under "
             f"one epoch ({parting.branches[0].epoch}), which no run of Raft leaves",
         )
     if len(found) > _MAX_CONFLICTS:
-        yield Clause(Level.BROKEN, f"{len(found) - _MAX_CONFLICTS} more conflicts")
+        yield Clause(Level.AT_RISK, f"{len(found) - _MAX_CONFLICTS} more conflicts")
 
 
 def _losses(facts: ReportFacts) -> Iterator[Clause]:
@@ -142,13 +138,13 @@ def _losses(facts: ReportFacts) -> Iterator[Clause]:
         yield Clause(_level(loss), _lost(loss, facts))
     left = facts.losses[MAX_LOSSES_TOLD:]
     if left:
-        worst = max((_level(loss) for loss in left), key=lambda one: one.rank)
+        worst = min((_level(loss) for loss in left), key=lambda one: one.rank)
         yield Clause(worst, f"{len(left)} more cases of records lost, or to be lost")
 
 
 def _level(loss: LostRecordCount) -> Level:
     if loss.committed:
-        return Level.BROKEN
+        return Level.ATTENTION if loss.kept else Level.AT_RISK
     open_ = loss.unproven or loss.when is not When.GONE
     return Level.ATTENTION if open_ else Level.RECOVERED
 
@@ -158,9 +154,14 @@ def _lost(loss: LostRecordCount, facts: ReportFacts) -> str:
     who = facts.names.nodes(loss.replicas, limit=5)
     what = f"{_records(loss.records)} ({_where(loss)})"
     them = "it" if loss.records == 1 else "them"
+    if loss.kept:
+        return (
+            f"the copy of {who} went back by {what}, of which {loss.committed} were committed: "
+            "other nodes keep these"
+        )
     known = loss.effect or Effect()
     if loss.superseded == loss.records:
-        what += " that the majority never accepted"
+        what += " that were never committed" if loss.records > 1 else " that was never committed"
         more = never_made(known)
         meaning = f": {more}" if more else ""
     else:
@@ -170,10 +171,10 @@ def _lost(loss: LostRecordCount, facts: ReportFacts) -> str:
         meaning = f" ({more})" if more else ""
     if loss.when is When.GONE:
         has, between = "has" if one else "have", _between(loss, facts.rounds)
-        return f"{who} held {what} and {has} truncated {them} {between}{meaning}"
+        return f"{who} held {what} and {has} discarded {them} {between}{meaning}"
     if loss.when is When.PENDING:
         verb = "holds" if one else "hold"
-        return f"{who} {verb} {what} and will truncate {them}{meaning}"
+        return f"{who} {verb} {what} and will discard {them}{meaning}"
     what = what.removesuffix(",")
     return f"{who} held {what}, and no capture shows what became of {them}{meaning}"
 
@@ -202,46 +203,46 @@ def _where(loss: LostRecordCount) -> str:
 
 def _commitment(found: tuple[LostRecordCount, ...]) -> Iterator[Clause]:
     if not found:
-        yield Clause(Level.SOUND, "no capture shows a replica that lost records")
+        yield Clause(Level.HEALTHY, "no capture shows a replica that lost records")
         return
-    committed = max(loss.committed for loss in found)
+    committed = max(0 if loss.kept else loss.committed for loss in found)
     unproven = max(loss.unproven for loss in found)
     if committed:
         happened = any(loss.committed and loss.when is When.GONE for loss in found)
         verb = "were" if happened else "are"
-        yield Clause(Level.BROKEN, f"{committed} of them {verb} proven committed")
+        yield Clause(Level.AT_RISK, f"{committed} of them {verb} proven committed")
     if unproven:
         yield Clause(
             Level.ATTENTION, f"nothing here proves whether {unproven} of them were committed"
         )
     if not committed and not unproven:
         is_open = all(loss.when is When.PENDING for loss in found)
-        yield Clause(Level.SOUND, f"nothing committed {'would be' if is_open else 'was'} lost")
+        yield Clause(Level.HEALTHY, f"nothing committed {'would be' if is_open else 'was'} lost")
 
 
 def _snapshots(counts: Mapping[str, int]) -> Iterator[Clause]:
     total = sum(counts.values())
     invalid, unverifiable = counts.get("invalid", 0), counts.get("unverifiable", 0)
     if not total:
-        yield Clause(Level.SOUND, "there are no snapshots")
+        yield Clause(Level.HEALTHY, "there are no snapshots")
     if invalid:
         verb = "is" if invalid == 1 else "are"
-        yield Clause(Level.BROKEN, f"{invalid} of {counted(total, 'snapshot')} {verb} invalid")
+        yield Clause(Level.ATTENTION, f"{invalid} of {counted(total, 'snapshot')} {verb} invalid")
     if unverifiable:
         yield Clause(
-            Level.ATTENTION,
+            Level.INCOMPLETE,
             f"{unverifiable} of {counted(total, 'snapshot')} can't be verified",
         )
     if total and not invalid and not unverifiable:
-        sound = "the only snapshot is sound" if total == 1 else f"all {total} snapshots are sound"
-        yield Clause(Level.SOUND, sound)
+        valid = "the only snapshot is valid" if total == 1 else f"all {total} snapshots are valid"
+        yield Clause(Level.HEALTHY, valid)
 
 
 def _damage(facts: ReportFacts) -> Iterator[Clause]:
     if facts.damage:
         # the findings tell how bad the damage is: a torn tail, for example, Kafka itself cuts off
         kinds = listed(facts.kinds, limit=3)
-        yield Clause(Level.SOUND, f"{counted(facts.damage, 'place')} could not be read ({kinds})")
+        yield Clause(Level.HEALTHY, f"{counted(facts.damage, 'place')} could not be read ({kinds})")
 
 
 def _not_known(facts: ReportFacts) -> Iterator[Clause]:
@@ -258,10 +259,11 @@ def _not_known(facts: ReportFacts) -> Iterator[Clause]:
 def _rules(rules: Iterable[RuleCount]) -> Iterator[Clause]:
     """Findings that no other clause tells about."""
     others = [one for one in rules if one.id not in _TOLD_BY_LOSSES]
-    for severity, level in (("error", Level.BROKEN), ("warning", Level.ATTENTION)):
+    for severity in ("error", "warning"):
         now = [one for one in others if one.severity == severity and one.now]
         if now:
             count = counted(sum(one.now for one in now), severity)
+            level = Level.AT_RISK if any(one.id in AT_RISK for one in now) else Level.ATTENTION
             yield Clause(level, f"{count} in the newest captures ({_named(now)})")
         before = [one for one in others if one.severity == severity and not one.now]
         if before:
@@ -282,7 +284,7 @@ def _now(facts: ReportFacts) -> Iterator[Clause]:
     at = "" if written is None else f", written {ms_text(written)}"
     everyone = f"all {counted(facts.members, 'replica')}"
     if not pairs:
-        yield Clause(Level.SOUND, f"{newest} there is one replica and nothing to compare it with")
+        yield Clause(Level.HEALTHY, f"{newest} there is one replica and nothing to compare it with")
     elif "diverged" in pairs or "conflict" in pairs:
         yield Clause(Level.ATTENTION, f"{newest} the replicas don't agree")
     elif "disjoint" in pairs:
@@ -290,13 +292,15 @@ def _now(facts: ReportFacts) -> Iterator[Clause]:
         yield Clause(Level.ATTENTION, f"{newest} {apart} of replicas have no offset in common")
     elif "prefix" in pairs:
         yield Clause(
-            Level.SOUND,
+            Level.HEALTHY,
             f"{newest} {everyone} agree as far as each has come (to offset {facts.end_offset - 1}"
             f"{at})",
         )
     else:
         last = facts.end_offset - 1
-        yield Clause(Level.SOUND, f"{newest} {everyone} hold the same log up to offset {last}{at}")
+        yield Clause(
+            Level.HEALTHY, f"{newest} {everyone} hold the same log up to offset {last}{at}"
+        )
 
 
 def _unbuilt(captures: int) -> Iterator[Clause]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pipelines.html_text import Html
 from pipelines.report import activity, epoch_lanes, fork, leader_lanes
@@ -16,6 +16,7 @@ from pipelines.report.queries import MAX_SUBJECTS
 from pipelines.report.record_rows import RecordRow, branch_rows, plain_rows
 from pipelines.report.rounds import Rounds
 from pipelines.report.source import Figure, Row
+from pipelines.report.state_now import facts_now
 from pipelines.report.summary import Summary, summary
 from pipelines.report.travel.shown import JourneyView, journey_view
 from pipelines.report.travel.trip import Trip
@@ -130,6 +131,7 @@ def cluster_view(evidence: Evidence, number: int, trip: Trip | None = None) -> C
         lanes.append(epoch_lanes.lane(row, title, evidence, fills, is_voter=is_voter))
     rules = _rules(evidence.findings)
     facts = _facts(evidence, names, rounds, partings, rules)
+    facts = replace(facts, now=facts_now(evidence, trip))
     return ClusterView(
         identity=identity,
         evidence=evidence,

@@ -16,7 +16,7 @@ from replica.check.known_quorum import (
     known_quorum_of,
     stated_voters,
 )
-from replica.check.lineage import judge_lineage
+from replica.check.lineage import LogParting, judge_lineage, partings_of
 from replica.check.membership import judge_membership, members_of
 from replica.check.newest import (
     ClusterState,
@@ -75,12 +75,14 @@ class JudgedGroup:
     directories, sorted with the worst first; they name files as the user does. quorums: the quorum
     of each cluster, without clusters whose id or voters no file tells. states: the newest state of
     each cluster; empty where the caller doesn't want them. quorums and states are in the order of
-    the directories."""
+    the directories. partings: (cluster id, parting) for each place where a metadata log diverges
+    from others."""
 
     members: tuple[JudgedDirectory, ...]
     findings: tuple[Finding, ...]
     quorums: tuple[LookedAtQuorum, ...]
     states: tuple[ClusterState, ...] = ()
+    partings: tuple[tuple[str, LogParting], ...] = ()
 
 
 def judge_group(
@@ -122,6 +124,13 @@ def judge_group(
         for part, clusters in zip(parts, compared, strict=True)
         for finding in _judge_between(part, clusters)
     ]
+    partings = tuple(
+        (logs.members[0][0].owner.cluster_id, parting)
+        for part, clusters in zip(parts, compared, strict=True)
+        if part[0].partition.is_metadata
+        for logs in clusters
+        for parting in partings_of(logs)
+    )
     states = tuple(
         cluster_state(facts.examined, replayed, _known(facts, compared))
         for facts, replayed in zip(gathered, replays, strict=True)
@@ -133,6 +142,7 @@ def judge_group(
         tuple(sorted(between, key=by_severity)),
         tuple(quorum for quorum in quorums if quorum is not None),
         states,
+        partings,
     )
 
 

@@ -57,29 +57,40 @@ def _judge_cluster(logs: ComparedLogs) -> Iterator[Finding]:
             f"{len(logs.group.holding)} are compared with each other"
         )
         yield groups.GROUP_TOO_LARGE.at(first.shown, message)
-    compared, commitment = logs.group, logs.commitment
     yield from _stale_voters(logs)
-    log_of = {log.key: log for log in compared.logs}
-    partings: dict[LogParting, list[int]] = {}
     conflicts: dict[tuple[ReplicaKey, int], list[int]] = {}
-    for (a, b), comparison in compared.pairs.items():
-        divergence = diverge(log_of[a], log_of[b], comparison)
+    for a, b, divergence in _divergences(logs):
         if divergence.relation is Relation.CONFLICT:
             offset = divergence.conflict_offset
             assert offset is not None, "a conflict has an offset"
             conflicts.setdefault((a, offset), []).append(b.node_id)
-        elif divergence.relation is Relation.DIVERGED:
-            parting, other = _parting(a, b, divergence, losses(divergence, commitment))
-            partings.setdefault(parting, []).append(other.node_id)
     for (key, offset), others in conflicts.items():
         path, position, epoch = _located(by_key[key], offset)
         found = judge_conflict(offset, epoch, others)
         yield replace(found, file=path, position=position)
-    for parting, others in partings.items():
+    for parting, others in partings_of(logs).items():
         path, position, _ = _located(by_key[parting.loser], parting.offset)
         for found in judge_parting(parting, others):
             yield replace(found, file=path, position=position)
-    yield from _contested(compared, commitment, by_key)
+    yield from _contested(logs.group, logs.commitment, by_key)
+
+
+def partings_of(logs: ComparedLogs) -> dict[LogParting, list[int]]:
+    """The places where logs of one cluster diverge, each with the ids of the nodes from which the
+    loser diverges there."""
+    partings: dict[LogParting, list[int]] = {}
+    for a, b, divergence in _divergences(logs):
+        if divergence.relation is Relation.DIVERGED:
+            lost = losses(divergence, logs.commitment)
+            parting, other = _parting(a, b, divergence, lost)
+            partings.setdefault(parting, []).append(other.node_id)
+    return partings
+
+
+def _divergences(logs: ComparedLogs) -> Iterator[tuple[ReplicaKey, ReplicaKey, Divergence]]:
+    log_of = {log.key: log for log in logs.group.logs}
+    for (a, b), comparison in logs.group.pairs.items():
+        yield a, b, diverge(log_of[a], log_of[b], comparison)
 
 
 def _stale_voters(logs: ComparedLogs) -> Iterator[Finding]:
@@ -132,8 +143,8 @@ def judge_parting(parting: LogParting, others: Sequence[int]) -> Iterator[Findin
     else:
         message += (
             f"; following them it truncates to {parting.truncates_to} and loses {parting.records} "
-            f"records: {lost.committed} committed, {lost.superseded} superseded, {lost.unproven} "
-            "unproven"
+            f"records: {lost.committed} committed, {lost.superseded} never committed, "
+            f"{lost.unproven} unknown"
         )
     yield groups.LOG_DIVERGENCE.at("", message, offset=offset, epoch=parting.epoch)
     if lost is not None and lost.committed:

@@ -11,6 +11,7 @@ reassignments   running reassignments; configs: those of topics and brokers that
 judging         all rules together
 exposure        what a failure of brokers, racks or voters would take away
 past            since when exposures and reassignments are as they are, by the log read backward
+leaderless      when partitions had no leader, read backward likewise
 sizes           how many entities and records there are (log_content, counted_logs, for large files
                 large_log_content)
 of_directories  a Cluster from what check has examined

@@ -27,6 +27,7 @@ from enum import Enum
 from replica.errors import UsageError
 from replica.history.commitment import (
     Commitment,
+    EntryCommitment,
     GroupComparison,
     Losses,
     classify_compared,
@@ -35,7 +36,7 @@ from replica.history.commitment import (
 from replica.history.divergence import Relation, diverge
 from replica.history.known_quorum import NO_FILES, KnownQuorum, QuorumFiles, known_quorum
 from replica.history.log import OffsetRange, ReplicaLog
-from replica.history.ranges import Ranges, difference, intersection, union
+from replica.history.ranges import Ranges, below, difference, intersection, union
 from replica.history.truncation import fetch_rounds
 from replica.history.voters import is_among, is_majority, is_voter
 from replica.model.epochs import OffsetAndEpoch, election_order
@@ -241,9 +242,11 @@ def _standing(
     same = comparison.ranges(same=True)
     held = group.runs[log.key]
     own = difference(held, same)
-    # below its log start the winner has a snapshot, which holds only committed records
+    # below its log start the winner has a snapshot, which holds only committed records: of the
+    # entries there those are lost that are superseded
     above = (OffsetRange(winner.log_start, max(winner.log_start, log.end_offset)),)
-    at_risk = intersection(own, above)
+    superseded = commitment.ranges(log.key, EntryCommitment.SUPERSEDED)
+    at_risk = union(intersection(own, above), below(superseded, winner.log_start))
     lost = commitment.counted(log.key, at_risk)
     outcome = fetch_rounds(winner, log)
     end = outcome.truncation_offset if outcome.truncation_offset < log.end_offset else None

@@ -12,7 +12,6 @@ from typing import Any
 
 from jobs.cli.asking.sql_delta_rs import named_rows
 from jobs.cli.commands.lake import BuildOptions, IngestOptions
-from jobs.cli.directories.check_health import ClusterHealth, families_of, health_of
 from jobs.cli.directories.recover import plan_of
 from jobs.cli.directories.recover_rehearsed import RehearsedPlan, rehearse_plan
 from jobs.cli.directories.rehearsed import rehearsed_quorum
@@ -21,14 +20,18 @@ from pipelines.lake import Lake
 from pipelines.report.page import make_report
 from pipelines.report.view import ClusterView
 from pipelines.tables.gold import GOLD
-from replica.check.examined import Examined, examine
+from replica.check.catalogue import groups
+from replica.check.examined import Examined, examine, replica_log
 from replica.check.group import JudgedGroup, judge_group
 from replica.errors import UsageError
 from replica.format.discovery import DirectoryPath
 from replica.format.file_names import METADATA_FOLDER
+from replica.health.cluster import Cluster
 from replica.health.exposure import Exposure, Failure, exposures
 from replica.history.commitment import Commitment, GroupComparison, classify_compared, compare_group
+from replica.history.log import ReplicaLog
 from replica.history.recovery import RecoveryPlan
+from replica.model.keys import ReplicaKey
 from replica.preflight.answer import Preflight
 from replica.preflight.ground import grounded
 from replica.preflight.stopping import stop_brokers, stop_rack
@@ -37,6 +40,7 @@ from replica.simulate.rehearsal.step import Scenario
 from replica.timeline.branch import Branch, branches_of
 from replica.timeline.elections import Election, elections_of
 from replica.timeline.events import Event, timeline
+from replica.verdict.of_group import JudgedCluster, clusters_of
 from tests.contradictions.clusters import Given
 
 Row = Mapping[str, Any]
@@ -67,7 +71,7 @@ class Rehearsed:
 class Answers:
     """The answers about the newest look at one cluster.
 
-    judged, health: `check`. group, commitment: what it, `diff` and `recover` compare. plan,
+    judged, checked: `check`. group, commitment: what it, `diff` and `recover` compare. plan,
     rehearsed_plan: `recover --plan --rehearse`. rehearsed: `rehearse`. refused: by the command, why
     it gives no answer; its fields are None then. stops: `plan --stop-broker` by ids. racks: `plan
     --stop-rack` by name. exposed: `state --exposure`. branch, elections, events: `timeline`.
@@ -76,7 +80,7 @@ class Answers:
 
     given: Given
     judged: JudgedGroup
-    health: ClusterHealth | None
+    checked: JudgedCluster | None
     group: GroupComparison
     commitment: Commitment
     plan: RecoveryPlan
@@ -90,11 +94,23 @@ class Answers:
     racks: Mapping[str, Preflight] = field(default_factory=dict)
     exposed: tuple[Exposure, ...] = ()
     in_lake: InLake | None = None
+    earlier: tuple[Mapping[ReplicaKey, ReplicaLog], ...] = ()
 
     @property
     def between(self) -> frozenset[str]:
         """The ids of check's rules that find something between the directories."""
         return frozenset(finding.rule.id for finding in self.judged.findings)
+
+    @property
+    def is_one_history(self) -> bool:
+        """Whether no two histories contradict each other. Where two do, directories are judged by
+        the newest log and a lake by the agreed branch; check, recover and the report say so."""
+        return not self.between & {groups.CONFLICT.id, groups.COMMITTED_DATA_AT_RISK.id}
+
+    @property
+    def cluster(self) -> Cluster | None:
+        """The state that check judges."""
+        return None if self.checked is None else self.checked.cluster
 
     def exposure(self, failure: Failure) -> Exposure | None:
         return next((one for one in self.exposed if one.failure == failure), None)
@@ -118,10 +134,10 @@ def answers_of(given: Given, folder: Path, in_lake: InLake | None = None) -> Ans
     looks = [_examined(files, folder / name) for name, files in given.looks.items()]
     members = looks[-1]
     judged = judge_group(members, newest=True)
-    healths = list(health_of(judged, families_of(None, replay=True), {}))
-    assert len(healths) <= 1, "one cluster"
-    health = healths[0] if healths else None
-    cluster = None if health is None else health.cluster
+    clusters = [one for one in clusters_of(judged, {}) if one.told is not None]
+    assert len(clusters) <= 1, "one cluster"
+    checked = clusters[0] if clusters else None
+    cluster = None if checked is None else checked.cluster
     plan, by_key = plan_of(members)
     group = compare_group([standing.log for standing in plan.ranking])
     refused: dict[str, str] = {}
@@ -134,7 +150,7 @@ def answers_of(given: Given, folder: Path, in_lake: InLake | None = None) -> Ans
     return Answers(
         given,
         judged,
-        health,
+        checked,
         group,
         classify_compared(group),
         plan,
@@ -148,15 +164,21 @@ def answers_of(given: Given, folder: Path, in_lake: InLake | None = None) -> Ans
         {} if cluster is None else dict(_racks(cluster)),
         () if cluster is None else tuple(exposures(cluster)),
         in_lake,
+        tuple({one.owner.key: replica_log(one, "") for one in look} for look in looks[:-1]),
     )
 
 
-def _examined(files: Mapping[int, Mapping[str, bytes]], folder: Path) -> list[Examined]:
+def write(files: Mapping[int, Mapping[str, bytes]], folder: Path) -> None:
+    """Write the files of each node to FOLDER/NODE."""
     for node_id, content in files.items():
         for path, data in content.items():
             file = folder / str(node_id) / path
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(data)
+
+
+def _examined(files: Mapping[int, Mapping[str, bytes]], folder: Path) -> list[Examined]:
+    write(files, folder)
     return [
         examine(DirectoryPath(str(folder / str(node_id) / METADATA_FOLDER), str(node_id)))
         for node_id in files
@@ -177,14 +199,14 @@ def _rehearse(members: Sequence[Examined]) -> Rehearsed:
     return Rehearsed(rehearsal, *judge(rehearsal, quorum.doubts, quorum.refusals))
 
 
-def _stops(cluster: Any) -> Iterable[tuple[tuple[int, ...], Preflight]]:
+def _stops(cluster: Cluster) -> Iterable[tuple[tuple[int, ...], Preflight]]:
     brokers = sorted(cluster.values("brokers"))
     few = brokers[:_MOST_BROKERS]
     for ids in (*((one,) for one in brokers), *combinations(few, 2)):
         yield ids, grounded(stop_brokers(cluster, ids), cluster)
 
 
-def _racks(cluster: Any) -> Iterable[tuple[str, Preflight]]:
+def _racks(cluster: Cluster) -> Iterable[tuple[str, Preflight]]:
     named = {fields["rack"] for fields in cluster.values("brokers").values() if fields["rack"]}
     for rack in sorted(named):
         yield rack, grounded(stop_rack(cluster, rack), cluster)
@@ -199,11 +221,7 @@ def lakes_of(all_given: Sequence[Given], folder: Path) -> dict[str, InLake]:
     for given in all_given:
         for name, files in given.looks.items():
             rounds += [name] if name not in rounds else []
-            for node_id, content in files.items():
-                for path, data in content.items():
-                    file = folder / "captures" / name / given.name / str(node_id) / path
-                    file.parent.mkdir(parents=True, exist_ok=True)
-                    file.write_bytes(data)
+            write(files, folder / "captures" / name / given.name)
     lake = Lake(folder / "lake")
     order = ",".join(sorted(rounds)) if len(rounds) > 1 else None
     ingest(IngestOptions([str(folder / "captures")], lake, order=order, accept_damage=True))

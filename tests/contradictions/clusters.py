@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from random import Random
 
@@ -88,13 +88,19 @@ def seed_with_old_disk(whole: Given, number: int) -> Given | None:
 
 
 def named(name: str) -> Given:
-    """The cluster with the name of a scenario, or seed-N, seed-N-left or seed-N-old."""
+    """The cluster with the name of a scenario, or CLUSTER/ROUND of a recorded one, or seed-N,
+    seed-N-left or seed-N-old."""
+    if "/" in name:
+        return recorded(name)
     if not name.startswith("seed-"):
         return scenario(name)
     _, number, *kind = name.split("-")
-    whole = seed(int(number))
+    whole = _seed(int(number))
     old = seed_with_old_disk(whole, int(number)) if kind == ["old"] else None
     return old or (seed_with_lost_disks(whole, int(number)) if kind == ["left"] else whole)
+
+
+_seed = lru_cache(maxsize=4)(seed)
 
 
 def _on_disk(folder: Path) -> dict[int, Files]:

@@ -6,14 +6,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
-from jobs.cli.directories.check_text import CheckVerdict, verdict_of
-from pipelines.report.verdict import Level
+from jobs.cli.directories.check_rows import CheckVerdict, directory_verdict
 from replica.check.catalogue import groups
+from replica.check.newest import QuorumRole
 from replica.history.divergence import Relation, diverge
 from replica.history.recovery import RankedReplica, RecoveryDecision
 from replica.model.voters import VoterKeys
 from replica.simulate.rehearsal.outcome import Fate
 from replica.simulate.rehearsal.runs import Rehearsal, ScenarioSafety
+from replica.verdict.verdict import Level
 from tests.contradictions.answers import Answers, Rule
 
 _START_NEITHER = {groups.CONFLICT.id, groups.COMMITTED_DATA_AT_RISK.id}
@@ -114,30 +115,33 @@ def a_divergence_is_seen_by_all(answers: Answers) -> Iterator[str]:
     if parted and answers.branch is not None and not answers.branch.tails:
         yield "the logs part, timeline knows of no divergence"
     level = None if answers.in_lake is None else answers.in_lake.report.verdict.level
-    if parted and level in (Level.SOUND, Level.RECOVERED):
+    if parted and level in (Level.HEALTHY, Level.RECOVERED):
         yield f"the logs part, the report says {level.value}"
 
 
 def no_node_is_sound_that_cannot_be_relied_on(answers: Answers) -> Iterator[str]:
     """recover leaves such a voter out of the majority, so check has to say what is wrong with
     it."""
-    verdicts = {one.examined.owner.key: verdict_of(one) for one in answers.judged.members}
+    verdicts = {one.examined.owner.key: directory_verdict(one) for one in answers.judged.members}
     for key, verdict in verdicts.items():
-        if verdict is CheckVerdict.SOUND and key in answers.plan.missing:
+        is_named = groups.STALE_VOTER.id in answers.between
+        if verdict is CheckVerdict.SOUND and key in answers.plan.missing and not is_named:
             yield f"node {key.node_id} is sound by check, and no voter to rely on by recover"
 
 
-def no_node_is_sound_that_fails_in_every_run(answers: Answers) -> Iterator[str]:
-    """The replica in the runs opens the directory as Kafka does."""
-    if answers.rehearsed is None:
+def no_voter_is_sound_that_fails_in_every_run(answers: Answers) -> Iterator[str]:
+    """The replica in the runs opens the directory as Kafka does. A wiped disk that is no voter is
+    sound, and its node waits for a newer epoch."""
+    if answers.rehearsed is None or answers.between:
         return
     runs = answers.rehearsed.rehearsal.found
     failing = set.intersection(*({one for one, _ in found.outcome.failed} for found in runs))
     for member in answers.judged.members:
-        if member.examined.owner.node_id in failing and verdict_of(member) is CheckVerdict.SOUND:
-            between = sorted(answers.between)
-            if not between:
-                yield f"node {member.examined.owner.node_id} is sound by check, and can't go on"
+        is_sound = directory_verdict(member) is CheckVerdict.SOUND
+        if is_sound and member.role is QuorumRole.VOTER:
+            node_id = member.examined.owner.node_id
+            if node_id in failing:
+                yield f"voter {node_id} is sound by check, and can't go on"
 
 
 def all_name_the_same_voters(answers: Answers) -> Iterator[str]:
@@ -147,11 +151,11 @@ def all_name_the_same_voters(answers: Answers) -> Iterator[str]:
         told["check"] = _ids(answers.judged.quorums[0].voters)
     if answers.plan.voters is not None:
         told["recover"] = _ids(answers.plan.voters)
-    if answers.health is not None and answers.health.cluster is not None:
-        told["plan"] = answers.health.cluster.voters
+    if answers.cluster is not None:
+        told["plan"] = answers.cluster.voters
     if answers.rehearsed is not None:
         told["rehearse"] = frozenset(answers.rehearsed.rehearsal.captured.voters.ids)
-    if answers.in_lake is not None and answers.in_lake.report.voters:
+    if answers.in_lake is not None and answers.is_one_history and answers.in_lake.report.voters:
         told["report"] = answers.in_lake.report.voters
     for (one, voters), (other, others) in pairwise(told.items()):
         if voters != others:
@@ -183,7 +187,7 @@ STARTING: tuple[Rule, ...] = (
     losses_are_equal_in_plan_and_comparison,
     a_divergence_is_seen_by_all,
     no_node_is_sound_that_cannot_be_relied_on,
-    no_node_is_sound_that_fails_in_every_run,
+    no_voter_is_sound_that_fails_in_every_run,
     all_name_the_same_voters,
     all_miss_the_same_voters,
 )

@@ -5,11 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pipelines.report.verdict import Level
 from replica.health.exposure import BROKER, NOW, PAIR, RACK, VOTER, Exposure, Failure
 from replica.model.voters import majority
 from replica.preflight.answer import ChangeSafety
 from replica.severity import Severity
+from replica.verdict.facts import verdict_on
+from replica.verdict.of_group import evidence_of
+from replica.verdict.verdict import Level
 from tests.contradictions.answers import Answers, Rule
 
 _BAD = (Severity.ERROR, Severity.WARNING)
@@ -18,13 +20,15 @@ _BAD = (Severity.ERROR, Severity.WARNING)
 def nothing_is_healthy_with_partitions_without_leader(answers: Answers) -> Iterator[str]:
     """Nobody can write to such a partition: it is an outage, and the first thing to say."""
     now = answers.exposure(NOW)
-    if now is None or not now.harm.leaderless or answers.health is None:
+    if now is None or not now.harm.leaderless or answers.checked is None:
         return
     count = now.harm.leaderless
-    if not any(one.severity in _BAD for one in answers.health.findings):
+    if not any(one.severity in _BAD for one in (answers.checked.health or ())):
         yield f"{count} partitions have no leader by the exposure, check says healthy"
-    if answers.in_lake is not None and answers.in_lake.report.verdict.level is Level.SOUND:
-        yield f"{count} partitions have no leader by the exposure, the report says sound"
+    if verdict_on(evidence_of(answers.checked)).level is not Level.OUTAGE:
+        yield f"{count} partitions have no leader by the exposure, the verdict is no outage"
+    if answers.in_lake is not None and answers.in_lake.report.verdict.level is not Level.OUTAGE:
+        yield f"{count} partitions have no leader by the exposure, the report says no outage"
 
 
 def a_safe_stop_does_no_harm_by_the_exposure(answers: Answers) -> Iterator[str]:
@@ -47,7 +51,7 @@ def _harmless(
 ) -> Iterator[str]:
     if answer is not ChangeSafety.SAFE or now is None or then is None:
         return
-    if then.has_majority is False:
+    if then.has_majority is False and now.has_majority is not False:
         yield f"{what} is safe, the exposure leaves no majority"
     if then.harm.leaderless > now.harm.leaderless:
         yield f"{what} is safe, {then.harm.leaderless} partitions lose their leader"
@@ -73,7 +77,7 @@ def a_stop_that_does_harm_by_the_exposure_is_the_only_unsafe_one(answers: Answer
 def no_stop_is_safe_that_leaves_no_majority_of_unfenced_voters(answers: Answers) -> Iterator[str]:
     """A node that is voter and broker has one process: where the log shows the broker as fenced,
     the voter may be down too, and must not be counted on without a word."""
-    cluster = None if answers.health is None else answers.health.cluster
+    cluster = answers.cluster
     if cluster is None or not cluster.voters:
         return
     brokers = cluster.values("brokers")

@@ -37,10 +37,16 @@ class Ended:
 
     @property
     def findings(self) -> list[dict[str, Any]]:
-        """What `check --json` printed, but for the summary, which is the last line."""
-        *findings, last = self.rows
-        assert list(last) == ["summary"]
-        return findings
+        """The findings that `check --json` printed."""
+        *rows, last = self.rows
+        assert last["kind"] == "summary"
+        assert {row["kind"] for row in rows} <= {"verdict", "finding"}
+        return [row for row in rows if row["kind"] == "finding"]
+
+    @property
+    def verdicts(self) -> list[dict[str, Any]]:
+        """The verdicts that `check --json` printed."""
+        return [row for row in self.rows if row["kind"] == "verdict"]
 
     @property
     def summary(self) -> dict[str, Any]:

@@ -33,6 +33,7 @@ READING: dict[str, tuple[Call, ...]] = {
     ),
     "history": _TABLE,
     "timeline": _TABLE,
+    "what-happened": _TEXT_AND_JSON,
     "plan": (
         *_with(_TEXT_AND_JSON, "--to-dynamic"),
         *_with(_TEXT_AND_JSON, "--stop-broker", "10,12"),

@@ -89,8 +89,8 @@ def test_the_text_tells_what_happened(kraftlake: Kraftlake) -> None:
     )
     assert ended.lines[-2].endswith("A truncates to offset 1526 after 1 diverging answer.")
     assert ended.lines[-1] == (
-        "22 records of A lost: 0 proven committed, 22 superseded (another record is proven "
-        "there), 0 unproven."
+        "22 records of A lost: 0 committed, 22 never committed (another record is proven "
+        "committed there), 0 unknown."
     )
 
 
@@ -99,7 +99,7 @@ def test_diff_of_unproven_records_names_check_which_needs_no_lake(
 ) -> None:
     assert kraftlake("simulate", "split-brain", "-o", tmp_path / "nodes").code == 0
     ended = kraftlake("diff", tmp_path / "nodes/1", tmp_path / "nodes/3")
-    assert ended.lines[-2].endswith(" unproven.")
+    assert ended.lines[-2].endswith(" unknown.")
     assert ended.lines[-1] == (
         "Not known: whether 16 records of A were committed. The directories of voters 2, 4, 5 "
         "would show it. `kraftlake check` on the directories of all voters together can tell more."

@@ -66,16 +66,16 @@ def test_a_newer_broker_stands_for_no_election_beside_a_stale_voter(kraftlake: K
     assert worth == [
         "is the newest log, but stands for no election: only voters do",
         "offsets 1526 to 2711 (1186 records) are on no voter here",
-        "of these 1072 proven committed, 0 superseded, 114 unproven: voters that are gone may have "
+        "of these 1072 committed, 0 never committed, 114 unknown: voters that are gone may have "
         "committed them",
         "step 4 gives its log to those who stand in for lost voters, and so to the quorum",
     ]
     _, *fate = of_node(ended, 2)
     assert fate == [
         "loses offsets 1526 to 1547 (22 records)",
-        "of these 0 proven committed, 22 superseded, 0 unproven",
+        "of these 0 committed, 22 never committed, 0 unknown",
         "once it follows a leader with the log of node 12, Kafka replaces its log by snapshot "
-        "2598-6: nothing is to be done but to keep the copy",
+        "2598-6. No action needed; keep a copy.",
     ]
 
 
@@ -92,12 +92,12 @@ def test_a_voter_that_loses_records_is_told_what_becomes_of_it(
     assert of_node(ended, winner)[1:] == [f"may win the election, and so may node {other}"]
     assert of_node(ended, 2)[1:3] == [
         f"loses offsets {parted} to {parted + 21} (22 records)",
-        "of these 0 proven committed, 22 superseded, 0 unproven; none of them can have been "
+        "of these 0 committed, 22 never committed, 0 unknown; none of them can have been "
         "committed, so no broker has applied them",
     ]
     assert re.fullmatch(
         f"as it follows node {winner}, Kafka (truncates its log to offset {parted}|replaces its "
-        "log by snapshot .*): nothing is to be done but to keep the copy",
+        "log by snapshot .*). No action needed; keep a copy.",
         of_node(ended, 2)[3],
     )
 
@@ -115,7 +115,9 @@ def test_an_observer_ahead_of_a_majority_is_told_what_its_log_is_worth(
     assert stands == "is newer, but stands for no election: only voters do"
     assert fate[0].startswith("loses offsets 1524 to 1547 (24 records)")
     assert "none of them can have been committed" in fate[1]
-    assert re.match("as it follows node [13], Kafka truncates its log to offset 1524:", fate[2])
+    assert re.match(
+        "as it follows node [13], Kafka truncates its log to offset 1524. No action", fate[2]
+    )
 
 
 def test_a_whole_quorum_is_left_running(kraftlake: Kraftlake, data: Path) -> None:

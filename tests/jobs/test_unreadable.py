@@ -70,9 +70,9 @@ def test_a_plan_names_the_directory_that_cannot_be_read_and_goes_on_with_the_res
     assert "2 of 3 voters are left" in ended.stdout
     checked = kraftlake("check", "--severity", "warning", nodes)
     assert (checked.returncode, checked.stderr) == (1, "")
-    assert f"           {locked}: {DENIED}" in checked.stdout.splitlines()
+    assert f"         {locked}: {DENIED}" in checked.stdout.splitlines()
     assert checked.stdout.endswith(
-        "2 directories or files checked: 0 errors, 1 warning; not shown: 2 notes\n"
+        "2 directories or files checked: 1 error, 2 warnings, 2 notes (not shown: notes)\n"
     )
 
 

@@ -24,6 +24,7 @@ CORE = {
     "capture",
     "redact",
     "plan",
+    "what-happened",
     "timeline",
     "history",
     "state",
@@ -112,6 +113,7 @@ def test_the_rest_of_the_core_comes_up_without_any_extra(core: Installation, fol
     for call in (
         ("explain", "log-divergence"),
         ("timeline", "node"),
+        ("what-happened", "node"),
         ("state", "node"),
         ("history", "--broker", "11", "node"),
         ("capture", "node", "-o", "captured"),

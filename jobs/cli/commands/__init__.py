@@ -3,7 +3,7 @@ docstring is the help. A command's work is in the folder of its heading in `kraf
 as jobs/cli/directories for "Directories of nodes".
 
   directories   dump, diff, check, recover, capture, prune, redact, explain
-  happening     timeline, history
+  happening     what-happened, timeline, history
   recovering    rehearse, restore
   lake          ingest, build, quality, lake, maintain, forget, demo
   asking        sql, state

@@ -108,66 +108,74 @@ class DiffOptions:
     show_config: options.ShowConfig = None
 
 
-@command(
-    "cli.directories.check:run", "Check directories: what is wrong, in which file, what to do."
-)
+@command("cli.directories.check:run", "Say what is wrong with a cluster, where, and what to do.")
 class CheckOptions:
-    """Check whether directories are sound, and whether the cluster that they describe is well.
+    """Say what is wrong with a cluster, by the metadata directories of its nodes.
 
     Use it before a restart or after a crash. check reads every batch and record, compares each
-    snapshot with the replay of the log, and compares the directories with each other: name those
-    of all nodes of a cluster. The directory of a running node gives no false alarm. Damage in one
+    snapshot with the replay of the log, compares the directories with each other, and judges the
+    newest state in the logs: controllers, voters, features, brokers, partitions. Name the
+    directories of all nodes. The directory of a running node gives no false alarm. Damage in one
     place doesn't end the check of the others. `kraftlake explain RULE` says more about a finding.
     For a partition that is no metadata log, check judges everything but the content of records.
 
     Several captures of one replica need a capture.json each, or --order.
 
-    Health is judged on the newest state in the logs of a cluster: its controllers, voters,
-    features, brokers and partitions. Notes about health are only counted; --family health or all
-    prints them. For a file on its own, health is judged only with --family health.
+    Text begins with the verdict on each cluster. OUTAGE: users feel it now; partitions have no
+    leader, or refuse writes. AT RISK: a start of the nodes may lose committed data. ATTENTION:
+    something else is wrong. INCOMPLETE: nothing wrong was found, but not everything could be
+    judged, for example because voters were not given. HEALTHY: everything was judged, and nothing
+    is wrong. Below it: what to do, what else is wrong, what could not be judged and why, and the
+    moment that the verdict is about. Then a table of the nodes, and the findings by rule, with
+    file, byte and offset, their meaning and the next step. Notes, which need no action, are only
+    counted; -v lists them. In the table, voter is by the newest voters record; in a static quorum
+    by the newest LeaderChange record or quorum-state. observer: a broker, or a controller that is
+    no voter. ok: no warning or error, and each snapshot equals the replay of the log. no fault
+    found: the same for a file alone, or where no log was there to compare a snapshot with.
 
-    Text: a verdict per directory with its cluster, node and role, then the findings by severity,
-    with file, byte and offset, their meaning and the next step. sound: no warning or error, and
-    each snapshot equals the replay of the log. no fault found: the same for a file alone, or where
-    no log was there to compare a snapshot with. voter: by the newest voters record; in a static
-    quorum by the newest LeaderChange record or quorum-state. observer: a broker, or a controller
-    that is no voter. Text also names voters whose directory wasn't given, because a divergence
-    shows only between two logs.
-
-    --json: rule, family (files, health), severity (info, which text calls a note, warning, error),
-    file, position (byte), offset, epoch, message; of health also cluster_id, end_offset (of the
-    state) and subjects (name, what, offset; each partition, node and so on that the rule found).
-    The last line is an object with the one field summary: checked, errors, warnings, notes (those
-    that count for the exit code, shown or not), exit_code; directories with directory, cluster_id,
-    node_id, directory_id, role (voter, observer), partition, verdict (sound, no-fault-found,
-    warning, error), errors, warnings, notes, log_start_offset, log_end_offset, epoch, snapshots
-    (how many are valid, invalid, unverifiable); health with cluster_id, directory, end_offset,
-    is_whole (the state is known to the log's end), verdict (healthy, warning, error, null where no
-    state is known), errors, warnings, notes; and quorums with cluster_id, voters and not_checked
-    (voters whose directory was not given), both with node_id and directory_id.
+    --json: each line has a kind. verdict: cluster_id, level (outage, at-risk, attention,
+    incomplete, healthy), headline, facts (level, severity, text, next_step, rules), next_steps,
+    not_judged (what, why, next_step), notes (how many), end_offset, at (ms) and source of the state
+    that it is about. finding: rule, family (files, health), severity (info, which text calls a
+    note, warning, error), file, position (byte), offset, epoch, message; of health also
+    cluster_id, end_offset (of the state) and subjects (name, what, offset; each partition, node and
+    so on that the rule found). The last line has the kind summary and, in the field summary: level
+    (the worst), checked, errors, warnings, notes (shown or not), exit_code; directories with
+    directory, cluster_id, node_id, directory_id, role (voter, observer), partition, verdict (sound,
+    which text calls ok, no-fault-found, warning, error), errors, warnings, notes, log_start_offset,
+    log_end_offset, epoch, snapshots (how many are valid, invalid, unverifiable); health with
+    cluster_id, directory, end_offset, is_whole (the state is known to the log's end), verdict
+    (healthy, warning, error, null where no state is known), errors, warnings, notes; and quorums
+    with cluster_id, voters and not_checked (voters whose directory was not given), both with
+    node_id and directory_id.
 
     \b
     Examples:
       kraftlake check node1/ node2/ node3/
-      kraftlake check --severity warning --json cluster.tar.gz | jq 'select(.rule) | .rule'
+      kraftlake check -q node1/ node2/ node3/
+      kraftlake check --json cluster.tar.gz | jq 'select(.kind == "finding") | .rule'
       kraftlake check --json --fail-on error node1/ node2/ node3/ | tail -1 | jq .summary
       kraftlake check --order live,split,final incident/
       kraftlake check --family health --broker-config server.properties node1/
 
-    Exit codes: 0 no finding of the severity --fail-on or worse, 1 such findings, 2 usage. With
-    --family health or all, findings of health count too, and an unknown state gives 1.
+    Exit codes: 0 no finding of the severity --fail-on or worse, of files or of health, 1 such
+    findings, 2 usage. With --family health or all, an unknown state gives 1, too.
     """
 
     paths: options.Paths
     json_output: options.Json = False
-    severity: str = option(
-        "--severity S", "The least severity shown: note, warning or error.", default="note"
-    )
-    fail_on: Text = option(
-        "--fail-on S",
-        "The least severity that gives exit code 1: note, warning or error. By default "
-        "warning; with --severity error, error.",
+    verbose: bool = option("-v, --verbose", "List notes, too.", default=False)
+    quiet: bool = option("-q, --quiet", "Print the verdict alone, in one line.", default=False)
+    severity: Text = option(
+        "--severity S",
+        "The least severity shown: note, warning or error. It changes neither the verdict nor the "
+        "exit code. By default warning; with -v or --json, note.",
         default=None,
+    )
+    fail_on: str = option(
+        "--fail-on S",
+        "The least severity that gives exit code 1: note, warning or error.",
+        default="warning",
     )
     order: options.Order = None
     no_replay: bool = option(
@@ -177,14 +185,13 @@ class CheckOptions:
     )
     family: Text = option(
         "--family F",
-        "Judge files (are the directories sound), health (is the cluster well) or all. By "
-        "default both are judged, and only files count for the exit code.",
+        "Judge only the files, or only the cluster's health. By default, as with all, both.",
         default=None,
     )
     broker_config: cluster_options.BrokerConfig = None
     limit: int = option(
         "--limit N",
-        "Name at most N partitions, nodes and so on in a finding of health.",
+        "Name at most N places, partitions, nodes and so on of a rule.",
         default=5,
         min=0,
     )

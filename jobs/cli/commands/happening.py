@@ -1,4 +1,4 @@
-"""The commands that show what happened: timeline and history."""
+"""The commands that show what happened: what-happened, timeline and history."""
 
 from typing import Annotated
 
@@ -12,6 +12,39 @@ Zone = Annotated[
         "--tz ZONE", "Show times in this zone, such as Europe/Berlin, or local; UTC by default."
     ),
 ]
+
+
+@command(
+    "cli.directories.what_happened:run",
+    "Tell an incident on one page: verdict, events, next steps.",
+)
+class WhatHappenedOptions:
+    """Tell what happened to a cluster on one page: the verdict, the few events that led to it, and
+    what to do next.
+
+    Start an incident with it. It reads directories, and needs no lake: name those of all nodes that
+    you have. The verdict is that of `kraftlake check` on the newest captures. The events are
+    elections with their probable causes, brokers that were fenced and came back, changes of the
+    voters, records that nodes hold apart from the others or have discarded, and the times during
+    which partitions had no leader. `kraftlake timeline` lists all events, `kraftlake check` all
+    findings. Several captures of one node need --order, or a capture.json of `kraftlake capture`.
+
+    \b
+    Examples:
+      kraftlake what-happened node1/ node2/ node3/
+      kraftlake what-happened --tz local --order before,after captures/
+
+    --json: each line has a kind. verdict: as of `kraftlake check --json`. event: as of `kraftlake
+    timeline --json`. outage: cluster_id, began and ended (ms; ended is null where partitions still
+    have no leader), most (partitions without leader at one time). Exit codes: 0, 2 usage (also
+    directories without a metadata log).
+    """
+
+    paths: options.Paths
+    zone: Zone = None
+    cluster: options.Cluster = None
+    order: options.Order = None
+    json_output: options.Json = False
 
 
 @command(

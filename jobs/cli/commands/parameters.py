@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import MISSING, dataclass, field, fields
 from pkgutil import resolve_name
@@ -19,6 +20,7 @@ _Options = TypeVar("_Options")
 COMMANDS: dict[type, tuple[str, str]] = {}
 """By the class of a command's options: the function that does the work, as `MODULE:NAME` with a
 module of jobs, and the line in the overview."""
+_WORD = re.compile("[A-Z][a-z0-9]*")
 _PARAMETER = "parameter"
 """The key, in a field's metadata, of the option or argument as typer has it."""
 
@@ -93,7 +95,8 @@ def shown_name(options: type, field_name: str) -> str:
 
 def add(app: typer.Typer, options: type, heading: str | None = None) -> None:
     """Add the command with these options to an app, below a heading of its overview."""
-    name = options.__name__.removesuffix("Options").lower()
+    words = _WORD.findall(options.__name__.removesuffix("Options"))
+    name = "-".join(words).lower()
     _, short_help = COMMANDS[options]
     app.command(name, cls=CommandPage, short_help=short_help, rich_help_panel=heading)(options)
 

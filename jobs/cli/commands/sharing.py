@@ -25,9 +25,9 @@ class ReportOptions:
       kraftlake report node1/ node2/ node3/ -o incident.html
       kraftlake report --lake lake --cluster Lr3UIdBxT-GFPYE5uprmrg -o incident.html
 
-    --json: file, cluster_id, level (sound, recovered, attention or broken), sentence, clauses,
-    findings, a line per cluster. Exit codes: 0, 1 the lake is broken, 2 usage (also a lake that was
-    not built).
+    --json: file, cluster_id, level (as of check; recovered: it is over, and nothing committed was
+    lost), headline (what is wrong now; empty where nothing is), sentence, clauses, findings, a line
+    per cluster. Exit codes: 0, 1 the lake is broken, 2 usage (also a lake that was not built).
     """
 
     paths: Texts = argument(

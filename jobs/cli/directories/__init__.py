@@ -2,9 +2,10 @@
 
 - dump: `dump`, `dump_files` (which files), `selection` (which records), `state_files` (the files
   that hold no records).
-- check: `check`, `check_inputs`, `check_text`, `check_health` with `broker_defaults`. explain:
-  `explain`.
-- diff: `diff`. timeline: `timeline`; `looks` serves `kraftlake history`, too.
+- check: `check`, `check_inputs`, `check_families`, `check_text`, `check_rows`, `broker_defaults`;
+  `verdict_text` serves all commands that give a verdict. explain: `explain`.
+- diff: `diff`. what-happened: `what_happened`. timeline: `timeline`; `looks` serves `kraftlake
+  history`, too.
 - recover: `recover`, `recover_steps`, `recover_text`, `recover_rehearsed`. rehearse: `rehearse`,
   `rehearsed`, `rehearse_text`. restore: `restore`.
 - capture and redact: `capture`. prune: `prune`.

@@ -1,55 +1,63 @@
-"""`kraftlake check`: whether the metadata directories of a replica, or of a whole cluster, are
-sound."""
+"""`kraftlake check`: what is wrong with a cluster, by the metadata directories of its nodes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import Any
 
 from jobs.cli.commands.directories import CheckOptions
 from jobs.cli.commands.options import names_in
 from jobs.cli.directories.broker_defaults import defaults_in
-from jobs.cli.directories.check_health import (
-    ClusterHealth,
-    describe_health,
-    families_of,
-    health_of,
+from jobs.cli.directories.check_families import families_of
+from jobs.cli.directories.check_inputs import examine_all, find_inputs
+from jobs.cli.directories.check_rows import (
+    counted_by,
+    file_row,
     health_row,
     health_summary,
-)
-from jobs.cli.directories.check_inputs import examine_all, find_inputs
-from jobs.cli.directories.check_text import (
-    describe_counts,
-    describe_group,
-    describe_member,
-    describe_missing_voters,
-    finding_row,
     member_summary,
     quorum_summary,
-    reaches,
-    severity_of,
     summary,
 )
-from jobs.cli.output import ProgressLine, write_either, write_json, write_line
+from jobs.cli.directories.check_text import (
+    MEMBER_COLUMNS,
+    LocatedFinding,
+    describe_counts,
+    describe_findings,
+    member_cells,
+    reaches,
+    severity_of,
+)
+from jobs.cli.directories.verdict_text import describe_verdict, verdict_line, verdict_row
+from jobs.cli.output import ProgressLine, write_json, write_line, write_table
 from pipelines.cyclic_garbage import no_search_for_cycles
 from replica.check.damaged import bundle_damage
-from replica.check.group import JudgedGroup, judge_group
-from replica.check.rule import Finding, by_severity
+from replica.check.group import judge_group
+from replica.check.rule import Finding
 from replica.format.directory import LOOKS
 from replica.format.discovery import Found
 from replica.severity import Severity
+from replica.verdict.evidence import ClusterEvidence, PlacedFinding
+from replica.verdict.facts import verdict_on
+from replica.verdict.of_group import JudgedCluster, clusters_of, evidence_of, names_file_of, node_of
+from replica.verdict.verdict import Verdict
 
 
 def run(options: CheckOptions) -> int:
-    """Print the findings. Returns 1 where one has the severity fail_on or worse, else 0."""
+    """Print the verdict on each cluster and the findings. Returns 1 where one has the severity
+    fail_on or worse, else 0."""
     checking = _Checking(options)
     with ExitStack() as stack:
         stack.enter_context(no_search_for_cycles())
         inputs = find_inputs(options.paths, names_in(options.order), stack)
-        checking.between("", bundle_damage(inputs.damages))
+        unread = tuple(bundle_damage(inputs.damages))
+        if len(inputs.groups) != 1:  # nobody knows to which of them it belongs
+            checking.unread(unread)
+            unread = ()
         for group in inputs.groups:
-            checking.group(group)
+            checking.group(group, unread)
     return checking.end()
 
 
@@ -61,98 +69,133 @@ class _Checking:
         self.replay = not options.no_replay
         self.families = families_of(options.family, replay=self.replay)
         self.broker_defaults = defaults_in(options.broker_config)
-        self.least = severity_of("--severity", options.severity)
-        self.fail_on = min(self.least, Severity.WARNING, key=lambda severity: severity.rank)
-        if options.fail_on is not None:
-            self.fail_on = severity_of("--fail-on", options.fail_on)
+        self.fail_on = severity_of("--fail-on", options.fail_on)
+        shows_notes = options.verbose or options.json_output
+        self.least = Severity.INFO if shows_notes else Severity.WARNING
+        if options.severity is not None:
+            self.least = severity_of("--severity", options.severity)
         self.progress = ProgressLine()
         self.counts = dict.fromkeys(Severity, 0)
+        self.verdicts: list[Verdict] = []
         self.members: list[dict[str, Any]] = []
         self.health: list[dict[str, Any]] = []
         self.quorums: list[dict[str, Any]] = []
 
-    def group(self, found: Iterable[Found]) -> None:
-        """Read and judge the directories of a group together, and print the findings."""
+    def unread(self, findings: Iterable[Finding]) -> None:
+        """Tell of archives and folders that could not be read."""
+        found = tuple(findings)
+        if found and self.families.files:
+            placed = tuple(PlacedFinding(finding.file, finding) for finding in found)
+            self._tell(ClusterEvidence(findings=placed), [LocatedFinding("", one) for one in found])
+
+    def group(self, found: Iterable[Found], unread: Sequence[Finding]) -> None:
+        """Read and judge the directories of a group together, and print what was found. unread:
+        what could not be read beside them."""
         found = tuple(found)
         for _ in range(LOOKS):
             examined, damages = examine_all(found, self.progress.show)
             judged = judge_group(
-                examined,
-                self.progress.show,
-                replay=self.replay,
-                newest=self.families.health,
+                examined, self.progress.show, replay=self.replay, newest=self.families.health
             )
             if not any(one.changed for one in examined):
                 break
         self.progress.clear()
-        self.between("", bundle_damage(damages))
-        self._members(judged)
-        self.between("between the directories", judged.findings)
-        for health in health_of(judged, self.families, self.broker_defaults):
-            self._cluster(health)
-        self._quorums(judged)
+        unread = (*unread, *bundle_damage(damages))
+        of_files = self.families.health_of_files
+        clusters = [*clusters_of(judged, self.broker_defaults, of_files=of_files)]
+        if len(clusters) != 1:
+            self.unread(unread)
+            unread = ()
+        for cluster in clusters:
+            self._cluster(cluster, unread)
 
-    def _members(self, judged: JudgedGroup) -> None:
-        for member in judged.members:
-            self.members.append(member_summary(member))
-            shown_file = member.examined.shown_file
-            named = [finding.in_file(shown_file(finding.file)) for finding in member.findings]
-            shown = self._counted(named)
-            lines = describe_member(member, shown, self.least) if self.families.files else ()
-            write_either(map(finding_row, shown), lines, json_output=self.options.json_output)
+    def _cluster(self, cluster: JudgedCluster, unread: Sequence[Finding]) -> None:
+        """Print the verdict on a cluster, its nodes and its findings. unread: those about
+        directories that could not be read, of whatever cluster they are."""
+        families = self.families
+        evidence = evidence_of(
+            cluster, files=families.files, health=families.health, replay=self.replay
+        )
+        located: list[LocatedFinding] = []
+        if families.files:
+            placed = (PlacedFinding(finding.file, finding) for finding in unread)
+            evidence = replace(evidence, findings=(*evidence.findings, *placed))
+            located = [*_located(cluster), *(LocatedFinding("", one) for one in unread)]
+        if families.health:
+            located += [LocatedFinding("", one, health=cluster) for one in cluster.health or ()]
+            if cluster.told is not None and (
+                cluster.told.examined.is_directory or families.health_of_files
+            ):
+                self.health.append(health_summary(cluster))
+        self.members += map(member_summary, cluster.members)
+        if cluster.quorum is not None:
+            self.quorums.append(quorum_summary(cluster.quorum))
+        self._tell(evidence, located, cluster)
 
-    def _quorums(self, judged: JudgedGroup) -> None:
-        """Print which voters were not checked. It doesn't change the exit code."""
-        for quorum in judged.quorums:
-            self.quorums.append(quorum_summary(quorum))
-            if quorum.missing and not self.options.json_output:
-                write_line(describe_missing_voters(quorum))
-
-    def between(self, title: str, findings: Iterable[Finding]) -> None:
-        """Print findings that belong to no directory."""
-        found = sorted(findings, key=by_severity)
-        shown = self._counted(found)
-        lines = describe_group(title, shown)
-        write_either(map(finding_row, shown), lines, json_output=self.options.json_output)
-
-    def _cluster(self, health: ClusterHealth) -> None:
-        """Print the health of one cluster. Its findings count for the exit code only with
-        --family health or all."""
-        self.health.append(health_summary(health))
-        if self.families.health_counts:
-            for finding in health.findings:
-                self.counts[finding.severity] += 1
-        least = self.least
-        if not self.families.health_counts:
-            least = min(least, Severity.WARNING, key=lambda severity: severity.rank)
-        shown = [one for one in health.findings if one.severity.rank <= least.rank]
-        rows = (health_row(health, finding) for finding in shown)
-        lines = describe_health(health, shown, self.options.limit)
-        write_either(rows, lines, json_output=self.options.json_output)
-
-    def _counted(self, findings: Iterable[Finding]) -> list[Finding]:
-        """Count findings about files. Returns those to show."""
-        if not self.families.files:
-            return []
-        shown = []
-        for finding in findings:
-            self.counts[finding.severity] += 1
-            if finding.severity.rank <= self.least.rank:
-                shown.append(finding)
-        return shown
+    def _tell(
+        self,
+        evidence: ClusterEvidence,
+        located: Sequence[LocatedFinding],
+        cluster: JudgedCluster | None = None,
+    ) -> None:
+        verdict = verdict_on(evidence)
+        for severity, count in counted_by([one.finding for one in located]).items():
+            self.counts[severity] += count
+        shown = [one for one in located if one.finding.severity.rank <= self.least.rank]
+        is_first = not self.verdicts
+        self.verdicts.append(verdict)
+        if self.options.json_output:
+            write_json(verdict_row(verdict))
+            for one in shown:
+                write_json(_row(one))
+        elif self.options.quiet:
+            write_line(verdict_line(verdict))
+        else:
+            if not is_first:
+                write_line("")
+            for line in describe_verdict(verdict):
+                write_line(line)
+            if cluster is not None and self.families.files:
+                write_line("")
+                write_table(MEMBER_COLUMNS, map(member_cells, cluster.members))
+            for line in describe_findings(shown, self.options.limit):
+                write_line(line)
 
     def end(self) -> int:
         """Print the last line. Returns the exit code."""
         exit_code = 1 if reaches(self.counts, self.fail_on) or self._is_health_unknown() else 0
         if self.options.json_output:
-            write_json(summary(self.members, self.counts, self.health, self.quorums, exit_code))
-        else:
-            if self.families.health_counts and not self.health:
-                write_line("health: unknown, because no log or snapshot here gives a state")
+            rows = (self.members, self.health, self.quorums)
+            write_json(summary(self.verdicts, rows, self.counts, exit_code))
+        elif not self.options.quiet:
+            write_line("")
             write_line(describe_counts(len(self.members), self.counts, self.least))
         return exit_code
 
     def _is_health_unknown(self) -> bool:
-        """Whether health was asked for, but the state of a cluster, or of all, is unknown."""
+        """Whether --family asks for health, but the state of a cluster, or of all, is unknown."""
         told = [one["verdict"] for one in self.health]
-        return self.families.health_counts and (not told or None in told)
+        return self.families.needs_health and (not told or None in told)
+
+
+def _located(cluster: JudgedCluster) -> list[LocatedFinding]:
+    """The findings about files, each with the node that it is about, and with the file's name as
+    the user would write it."""
+    found = [
+        LocatedFinding(
+            node_of(member), finding.in_file(member.examined.shown_file(finding.file)), member
+        )
+        for member in cluster.members
+        for finding in member.findings
+    ]
+    for finding in cluster.findings:
+        member = next((one for one in cluster.members if names_file_of(finding, one)), None)
+        where = "" if member is None else node_of(member)
+        found.append(LocatedFinding(where, finding, member))
+    return found
+
+
+def _row(located: LocatedFinding) -> dict[str, Any]:
+    if located.health is not None:
+        return health_row(located.health, located.finding)
+    return file_row(located.finding)

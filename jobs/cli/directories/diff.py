@@ -274,8 +274,9 @@ def _loss(difference: LogDifference) -> Iterator[str]:
         snapshot = snapshot_text(found.snapshot_id)
         yield f"In practice {loser} is given snapshot {snapshot} and empties its log."
     yield (
-        f"{_records(found.records_lost or 0)} of {loser} lost: {lost.committed} proven committed, "
-        f"{lost.superseded} superseded (another record is proven there), {lost.unproven} unproven."
+        f"{_records(found.records_lost or 0)} of {loser} lost: {lost.committed} committed, "
+        f"{lost.superseded} never committed (another record is proven committed there), "
+        f"{lost.unproven} unknown."
     )
     if lost.committed:
         yield "COMMITTED records would be lost: don't let these two meet before it is understood."

@@ -44,6 +44,6 @@ def snapshot_text(snapshot_id: OffsetAndEpoch) -> str:
 def losses_text(losses: Losses) -> str:
     """The numbers of lost records by their commitment."""
     return (
-        f"{losses.committed} proven committed, {losses.superseded} superseded, "
-        f"{losses.unproven} unproven"
+        f"{losses.committed} committed, {losses.superseded} never committed, "
+        f"{losses.unproven} unknown"
     )

@@ -118,7 +118,7 @@ def _of_another(plan: RecoveryPlan, standing: RankedReplica) -> Iterator[str]:
         "; none of them can have been committed, so no broker has applied them" if never else ""
     )
     if plan.answer is not RecoveryDecision.REFUSED:
-        yield f"{_fate(plan, standing)}: nothing is to be done but to keep the copy"
+        yield f"{_fate(plan, standing)}. No action needed; keep a copy."
 
 
 def _if_another_wins(standing: RankedReplica) -> Iterator[str]:

@@ -72,7 +72,7 @@ def _described(scenario: NamedScenario, capture: Capture, directory: str) -> Ite
     yield f"Retells:   {', '.join(scenario.issues)}"
     if scenario.tampering is not None:
         yield f"Tampered:  {scenario.tampering.meaning}, which no correct engine writes"
-    yield f"Findings:  {', '.join(scenario.findings) or 'none, all is sound'}"
+    yield f"Findings:  {', '.join(scenario.findings) or 'none'}"
     yield "Look at it:"
     yield from (f"  {command}" for command in _commands(scenario, directory))
 

@@ -104,6 +104,7 @@ def _plain(view: ClusterView) -> dict[str, Any]:
     return {
         "cluster_id": view.cluster_id,
         "level": view.verdict.level.value,
+        "headline": view.verdict.headline,
         "sentence": view.verdict.sentence,
         "clauses": [
             {"level": clause.level.value, "text": clause.text} for clause in view.verdict.clauses

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from pipelines.dialects import DATA_FUSION, Sql
 from pipelines.gold.health_rules import JUDGED
-from pipelines.report.change_queries import CHANGES
+from pipelines.report.change_queries import CHANGES, HISTORY
 from pipelines.report.queries import STATE_RANGES, ms
 
-HISTORY = "gold.metadata_history"
 REQUIRED = (CHANGES, HISTORY, STATE_RANGES)
 """The tables without which there is no journey."""
 MAX_CHANGES = 100_000

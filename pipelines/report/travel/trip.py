@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from pipelines.gold.health_rules import cluster_of
+from pipelines.report.change_queries import HISTORY
 from pipelines.report.evidence import Evidence
 from pipelines.report.source import Figure, ReportSource
 from pipelines.report.travel import queries
@@ -138,4 +139,4 @@ def _values_of(source: ReportSource) -> Iterator[None]:
             f"a value in it is no entity as `kraftlake build` writes it ({type(error).__name__}: "
             f"{error}); run `{source.lake.command('build')}` again, or fill a new lake"
         )
-        raise UnreadableFileError(source.lake.table_uri(queries.HISTORY), reason) from error
+        raise UnreadableFileError(source.lake.table_uri(HISTORY), reason) from error

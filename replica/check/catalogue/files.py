@@ -176,9 +176,10 @@ CHANGED_WHILE_READ = info(
 )
 UNREADABLE = warning(
     "unreadable",
-    "The operating system, or the archive, didn't give the file's bytes.",
+    "A file or directory could not be read.",
     "Fails in the same way, if the disk is the cause.",
-    "Check permissions and the disk; copy the directory again.",
+    "If permission was denied, run as Kafka's user. Otherwise check the disk, and copy the "
+    "directory again.",
 )
 NOT_KAFKA = warning(
     "not-kafka",

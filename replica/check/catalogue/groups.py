@@ -7,8 +7,8 @@ from replica.check.rule import error, info, warning
 LOG_DIVERGENCE = warning(
     "log-divergence",
     "Two logs hold different epochs from some offset on.",
-    "Truncates one of the logs once one node fetches from the other; the records lost were never "
-    "committed, if Raft's rules were kept.",
+    "Truncates one of the logs once one node fetches from the other. Nothing acknowledged is lost, "
+    "unless a disk forgot what it held: committed-data-at-risk reports this.",
     "`kraftlake diff` shows both branches and what would be lost; keep a copy of the directory "
     "that would lose records.",
     ("redpanda-data/redpanda#11360", "bitnami/charts#29167", "KAFKA-14704"),

@@ -5,8 +5,8 @@ from __future__ import annotations
 from replica.check.rule import error, info, warning
 
 _TRUNCATE = (
-    "If a majority of the other voters is sound, move this directory away, keep it, and let the "
-    "node fetch from the leader; `kraftlake diff` shows what the others hold."
+    "If nothing is wrong with a majority of the other voters, move this directory away, keep it, "
+    "and let the node fetch from the leader; `kraftlake diff` shows what the others hold."
 )
 
 CRC_MISMATCH = error(

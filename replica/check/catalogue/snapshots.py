@@ -5,8 +5,8 @@ from __future__ import annotations
 from replica.check.rule import error, info, warning
 
 _REMOVE = (
-    "Stop the node. If an older sound snapshot and the log behind it are there, move this file "
-    "away and keep it; otherwise let the node fetch a sound snapshot from the leader."
+    "Stop the node. If an older valid snapshot and the log behind it are there, move this file "
+    "away and keep it; otherwise let the node fetch a snapshot from the leader."
 )
 
 SNAPSHOT_EMPTY = error(

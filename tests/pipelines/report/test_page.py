@@ -12,9 +12,9 @@ from jobs.cli.sharing.report import source
 from pipelines.lake import Lake
 from pipelines.report import queries
 from pipelines.report.page import render
-from pipelines.report.verdict import Level
 from replica.errors import UsageError
 from replica.message.schema import REDACTED
+from replica.verdict.verdict import Level
 from tests.pipelines.report import small_lake
 from tests.pipelines.report.incidents import split
 from tests.pipelines.report.journeys import journey
@@ -40,7 +40,7 @@ def test_a_split_is_told_by_its_verdict_both_branches_and_what_was_truncated(
     assert cluster.verdict.level is Level.RECOVERED
     assert cluster.verdict.sentence.startswith(
         "Node 2 held 2 records (offsets 10 to 11, epoch 1, written 2026-01-02 03:04:15 to 03:04:16 "
-        "UTC) that the majority never accepted and has truncated them between 2026-01-02 03:07:25 "
+        "UTC) that were never committed and has discarded them between 2026-01-02 03:07:25 "
         "UTC and 2026-01-02 03:09:05 UTC; nothing committed was lost"
     )
     assert cluster.verdict.sentence in page.text
@@ -177,7 +177,7 @@ def test_long_tables_are_cut_and_say_how_many_rows_are_left_out(reported: Report
     report, page = reported(rows)
     assert "and 9 more findings of this rule" in page.text
     assert "and 7 more snapshots" in page.text
-    assert f"all {len(snapshots)} snapshots are sound" in report.clusters[0].verdict.sentence
+    assert f"all {len(snapshots)} snapshots are valid" in report.clusters[0].verdict.sentence
     assert f"{queries.MAX_FINDINGS + 9} errors in the newest captures (crc-mismatch)" in page.text
 
 
@@ -199,7 +199,7 @@ def test_health_is_told_apart_from_findings_and_from_the_verdict(reported: Repor
     report, page = reported(rows)
     (cluster,) = report.clusters
     assert [rule.id for rule in cluster.rules] == ["crc-mismatch"]
-    assert cluster.verdict.level is not Level.BROKEN
+    assert cluster.verdict.level is not Level.AT_RISK
     assert "no-eligible-leader : 9 of 10 partitions" in page.text
     assert "orders-4 (offset 4): replicas [11]" in page.text
     assert "orders-5" not in page.text
@@ -266,7 +266,7 @@ def test_replicas_in_conflict_are_two_branches_though_they_claim_one_epoch(
     report, page = reported(together(rows, held(1, 5, 1, (1, 1)), other))
     (parting,) = report.clusters[0].partings
     assert [branch.crc for branch in parting.decoded.parting.branches] == [4242, 1001]
-    assert report.clusters[0].verdict.level is Level.BROKEN
+    assert report.clusters[0].verdict.level is Level.AT_RISK
     assert "Both branches claim epoch 1" in page.text
 
 

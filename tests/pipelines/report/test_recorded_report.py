@@ -8,22 +8,24 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.report.page import render
-from pipelines.report.verdict import Level
 from pipelines.report.view import ClusterView
+from replica.verdict.verdict import Level
 from tests.pipelines.report.pages import report_of
 from tests.pipelines.report.reading import read_page, shortcomings
 
 SENTENCES = {
-    "Lr3UIdBxT-GFPYE5uprmrg": "Nodes 2 and 11 held 22 records (offsets 1526 to 1547, epoch 5, "
-    "written 2026-11-21 03:19:46 to 03:19:47 UTC) that the majority never accepted and have "
-    "truncated them between the captures of split and the captures of final: 5 topics with 15 "
-    "partitions were never created; nothing committed was lost; all 7 snapshots are sound; in the "
+    "Lr3UIdBxT-GFPYE5uprmrg": "Now: 933 of 1105 partitions have had no leader since 2026-11-21 "
+    "03:20:05 UTC. Broker 11 is down. Nodes 2 and 11 held 22 records (offsets 1526 to 1547, "
+    "epoch 5, "
+    "written 2026-11-21 03:19:46 to 03:19:47 UTC) that were never committed and have "
+    "discarded them between the captures of split and the captures of final: 5 topics with 15 "
+    "partitions were never created; nothing committed was lost; all 7 snapshots are valid; in the "
     "newest captures all 5 replicas agree as far as each has come (to offset 3673, written "
     "2026-11-21 03:20:23 UTC).",
     "gT_wj4dEReaNt2vnLWy9Aw": "Nodes 2 and 11 held 22 records (offsets 750 to 771, epoch 7, "
-    "written 2026-11-21 03:21:45 to 03:21:46 UTC) that the majority never accepted and have "
-    "truncated them between the captures of split and the captures of final: 5 topics with 15 "
-    "partitions were never created; nothing committed was lost; all 8 snapshots are sound; in the "
+    "written 2026-11-21 03:21:45 to 03:21:46 UTC) that were never committed and have "
+    "discarded them between the captures of split and the captures of final: 5 topics with 15 "
+    "partitions were never created; nothing committed was lost; all 8 snapshots are valid; in the "
     "newest captures all 5 replicas hold the same log up to offset 1924, written 2026-11-21 "
     "03:22:13 UTC.",
 }
@@ -36,7 +38,10 @@ FOLDERS = {
 def test_the_ghost_records_are_told_as_kafka_dumps_them(built_lake: Path, data: Path) -> None:
     report = report_of(built_lake)
     assert {one.cluster_id: one.verdict.sentence for one in report.clusters} == SENTENCES
-    assert {one.verdict.level for one in report.clusters} == {Level.RECOVERED}
+    assert {one.cluster_id: one.verdict.level for one in report.clusters} == {
+        "Lr3UIdBxT-GFPYE5uprmrg": Level.OUTAGE,
+        "gT_wj4dEReaNt2vnLWy9Aw": Level.RECOVERED,
+    }
     page = read_page(render(report))
     assert shortcomings(page) == []
     for cluster in report.clusters:

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
+import pytest
+
 from pipelines.report.activity import OTHER, group_of
-from pipelines.report.summary import HIGH, LIMITED
+from pipelines.report.state_now import leaderless_since
+from pipelines.report.summary import HIGH, LIMITED, outages
+from pipelines.report.travel.steps import Followed, Move, ReportSteps
+from replica.verdict.evidence import Since
 from tests.pipelines.report.incidents import split
 from tests.pipelines.report.journeys import journey
 from tests.pipelines.report.pages import Reported, change
@@ -19,8 +25,8 @@ def test_the_first_page_says_when_it_was_and_what_it_did(reported: Reported) -> 
         "Records that node 2 lost, or would lose, were written 2026-01-02 03:04:15 to 03:04:16 "
         "UTC.",
         "They were seen to be gone in 2026-01-02 03:09:05 UTC.",
-        "Partitions were without leader from 2026-01-02 03:04:18 UTC on, until the newest state "
-        "known.",
+        "Since 2026-01-02 03:04:18 UTC there have always been partitions without leader, up to 1 "
+        "of them.",
         "The captures tell of 2 leader epochs; in the newest, 2, node 3 leads since 2026-01-02 "
         "03:04:15 UTC.",
     )
@@ -64,6 +70,9 @@ def test_impact_tells_how_the_cluster_is_now_and_what_one_more_failure_takes(
 ) -> None:
     bad = {"rule": "no-eligible-leader", "severity": "error", "family": "health"}
     finding = {**replica(1), **bad, "capture_id": "capture-1-1", "file": "", "message": "1 of 9"}
+    finding["subjects"] = json.dumps(
+        [{"name": f"orders-{one}", "what": "", "offset": 1} for one in (0, 1)]
+    )
     exposed: list[dict[str, Any]] = [
         {"kind": "nothing", "leaderless": 4, "has_majority": True},
         {"kind": "pair", "gone": "11,12", "leaderless": 9, "has_majority": False},
@@ -76,7 +85,9 @@ def test_impact_tells_how_the_cluster_is_now_and_what_one_more_failure_takes(
         }
     )
     told = report.clusters[0].summary.impact
-    assert "By its newest state the cluster itself is not well: no-eligible-leader." in told
+    headline = report.clusters[0].verdict.headline
+    assert headline == "Now: 2 partitions (topic orders) have no leader."
+    assert headline in page.text
     assert told[-1] == (
         "If brokers 11 and 12 failed now, 9 partitions would be without leader and the quorum "
         "would have no majority (4 already are)."
@@ -125,5 +136,55 @@ def test_an_unsound_snapshot_is_not_folded(reported: Reported) -> None:
         ],
     }
     _, page = reported(rows)
-    assert "2 snapshots, 1 of them not sound" in page.text
+    assert "2 snapshots, 1 of them not valid" in page.text
     assert len([tag for tag in page.named("details") if "open" in tag]) == 1
+
+
+LED, ALONE = (1, (1,), (1,), (), (), (), 0), (-1, (), (1,), (), (), (), 0)
+
+
+def _steps(*moves: Move, count: int) -> ReportSteps:
+    """Steps a second apart, at which partitions get and lose their leaders."""
+    followed = Followed(["a-0", "a-1"], [LED, ALONE], list(moves))
+    times = tuple(1000 * step for step in range(count))
+    return ReportSteps(tuple(range(count)), times, (), followed, Followed())
+
+
+def test_each_time_without_leader_is_an_outage_of_its_own() -> None:
+    steps = _steps(
+        Move(0, 0, -1, 0), Move(0, 1, -1, 0), Move(2, 0, 0, 1), Move(4, 0, 1, 0),
+        Move(7, 0, 0, 1), Move(8, 1, 0, 1), Move(9, 0, 1, 0), Move(9, 1, 1, 0), count=12,
+    )  # fmt: skip
+    found = outages(steps)
+    assert [(one.since_ms, one.until_ms, one.most, one.of) for one in found] == [
+        (2000, 4000, 1, 2), (7000, 9000, 2, 2),
+    ]  # fmt: skip
+    assert all(one.is_over for one in found)
+    assert leaderless_since(steps) is None
+
+
+def test_an_outage_that_lasts_has_no_end_and_says_since_when() -> None:
+    steps = _steps(
+        Move(0, 0, -1, 0), Move(0, 1, -1, 0), Move(2, 0, 0, 1), Move(4, 0, 1, 0),
+        Move(6, 0, 0, 1), Move(8, 1, 0, 1), count=9,
+    )  # fmt: skip
+    assert [(one.since_ms, one.until_ms) for one in outages(steps)] == [(2000, 4000), (6000, None)]
+    assert leaderless_since(steps) == Since(6000, 8000)
+
+
+@pytest.mark.parametrize("others_keep", [True, False])
+def test_a_copy_that_went_back_is_told_as_a_copy_where_others_keep_the_records(
+    reported: Reported, others_keep: bool
+) -> None:
+    """Node 2 went back behind offsets 8 and 9, which all had; nodes 1 and 3 keep them, or don't."""
+    rows = split(healed=True)
+    for row in rows["gold.truncations"]:
+        assert isinstance(row, dict)
+        row |= {"from_offset": 8, "to_offset": 10, "committed_lost": 2, "superseded_lost": 0}
+    if not others_keep:
+        held = rows["bronze.log_batches"]
+        rows["bronze.log_batches"] = [row for row in held if row["node_id"] == 2]
+    report, _ = reported(rows)
+    impact = report.clusters[0].summary.impact
+    assert any("which other nodes keep" in one for one in impact) is others_keep
+    assert any("clients saw them" in one for one in impact) is not others_keep

@@ -183,7 +183,7 @@ def test_records_that_nobody_proves_are_told_by_what_they_made(reported: Reporte
     changes = _topic("orders", 10, 1, 1, commitment="unproven")
     report, _ = reported(together(rows, {"gold.metadata_changes": changes}))
     sentence = report.clusters[0].verdict.sentence
-    assert "which tell of 1 topic with 1 partition created, and has truncated them" in sentence
+    assert "which tell of 1 topic with 1 partition created, and has discarded them" in sentence
     assert "never" not in sentence
 
 

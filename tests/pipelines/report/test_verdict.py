@@ -13,9 +13,11 @@ from pipelines.report.losses import LostRecordCount, When
 from pipelines.report.meaning import Effect, LostChange
 from pipelines.report.partings import ForkBranch, Parting, Replica
 from pipelines.report.rounds import Rounds
-from pipelines.report.verdict import Level, ReportFacts, RuleCount, verdict
+from pipelines.report.verdict import ReportFacts, RuleCount, verdict
 from pipelines.report.words import Names
 from replica.metadata.records import NEWEST_KAFKA
+from replica.severity import Severity
+from replica.verdict.verdict import Fact, Level
 
 ONE, TWO, THREE = (Replica(node, f"directory-{node}") for node in (1, 2, 3))
 HEALTHY = ReportFacts(
@@ -54,7 +56,6 @@ CONFLICT = Parting(
     (ForkBranch(4, (ONE,), 11), ForkBranch(4, (TWO, THREE), 12)),
     (),
 )
-SOUND, RECOVERED, ATTENTION, BROKEN = Level
 
 CASES = {
     "a log of a newer Kafka": (
@@ -63,30 +64,30 @@ CASES = {
             rules=(RuleCount("unknown-record-version", "warning", 3, 3),),
             known_to=28,
         ),
-        ATTENTION,
+        Level.ATTENTION,
         "In the newest captures all 3 replicas hold the same log up to offset 99; all 2 snapshots "
-        "are sound; the metadata state above offset 28 is not known to this release, which reads "
+        "are valid; the metadata state above offset 28 is not known to this release, which reads "
         f"up to Kafka {NEWEST_KAFKA}: the log holds newer records; 3 warnings in the newest "
         "captures (unknown-record-version); no capture shows a replica that lost records.",
     ),
     "healthy": (
         HEALTHY,
-        SOUND,
+        Level.HEALTHY,
         "In the newest captures all 3 replicas hold the same log up to offset 99; all 2 snapshots "
-        "are sound; no capture shows a replica that lost records.",
+        "are valid; no capture shows a replica that lost records.",
     ),
     "one is behind": (
         replace(HEALTHY, relations={"prefix": 2, "identical": 1}, snapshots={"valid": 1}),
-        SOUND,
+        Level.HEALTHY,
         "In the newest captures all 3 replicas agree as far as each has come (to offset 99); the "
-        "only snapshot is sound; no capture shows a replica that lost records.",
+        "only snapshot is valid; no capture shows a replica that lost records.",
     ),
     "diverged and healed": (
         replace(HEALTHY, losses=(GHOSTS,)),
-        RECOVERED,
-        "Nodes 2 and 3 held 22 records (offsets 10 to 31, epoch 7) that the majority never "
-        "accepted and have truncated them since; nothing committed was lost; all 2 snapshots are "
-        "sound; in the newest captures all 3 replicas hold the same log up to offset 99.",
+        Level.RECOVERED,
+        "Nodes 2 and 3 held 22 records (offsets 10 to 31, epoch 7) that were never committed and"
+        " have discarded them since; nothing committed was lost; all 2 snapshots are valid; in "
+        "the newest captures all 3 replicas hold the same log up to offset 99.",
     ),
     "diverged and healed, with times and meaning": (
         replace(
@@ -95,19 +96,19 @@ CASES = {
             rounds=NAMED,
             end_written_ms=WRITTEN_MS + 40_000,
         ),
-        RECOVERED,
+        Level.RECOVERED,
         "Nodes 2 and 3 held 22 records (offsets 10 to 31, epoch 7, written 2026-01-01 00:00:05 to "
-        "00:00:07 UTC) that the majority never accepted and have truncated them between the "
+        "00:00:07 UTC) that were never committed and have discarded them between the "
         "captures of split and the captures of final: 5 topics with 15 partitions were never "
-        "created; nothing committed was lost; all 2 snapshots are sound; in the newest captures "
+        "created; nothing committed was lost; all 2 snapshots are valid; in the newest captures "
         "all 3 replicas hold the same log up to offset 99, written 2026-01-01 00:00:45 UTC.",
     ),
     "truncated between captures with times": (
         replace(HEALTHY, losses=(replace(GHOSTS, between=(SPLIT, FINAL)),)),
-        RECOVERED,
-        "Nodes 2 and 3 held 22 records (offsets 10 to 31, epoch 7) that the majority never "
-        "accepted and have truncated them between 2026-01-02 00:00:00 UTC and 2026-01-03 00:00:00 "
-        "UTC; nothing committed was lost; all 2 snapshots are sound; in the newest captures all 3 "
+        Level.RECOVERED,
+        "Nodes 2 and 3 held 22 records (offsets 10 to 31, epoch 7) that were never committed and"
+        " have discarded them between 2026-01-02 00:00:00 UTC and 2026-01-03 00:00:00 UTC; "
+        "nothing committed was lost; all 2 snapshots are valid; in the newest captures all 3 "
         "replicas hold the same log up to offset 99.",
     ),
     "still diverged, with times and meaning": (
@@ -116,26 +117,26 @@ CASES = {
             losses=(replace(GHOSTS, replicas=(TWO,), when=When.PENDING, effect=TOPICS),),
             relations={"diverged": 2, "identical": 1},
         ),
-        ATTENTION,
+        Level.ATTENTION,
         "Node 2 holds 22 records (from offset 10 on, epoch 7, written 2026-01-01 00:00:05 to "
-        "00:00:07 UTC) that the majority never accepted and will truncate them: 5 topics with 15 "
-        "partitions were never created; nothing committed would be lost; all 2 snapshots are "
-        "sound; in the newest captures the replicas don't agree.",
+        "00:00:07 UTC) that were never committed and will discard them: 5 topics with 15 "
+        "partitions were never created; nothing committed would be lost; all 2 snapshots "
+        "are valid; in the newest captures the replicas don't agree.",
     ),
     "committed loss, with times and meaning": (
         replace(HEALTHY, losses=(replace(GHOSTS, committed=3, superseded=19, effect=TOPICS),)),
-        BROKEN,
+        Level.AT_RISK,
         "Nodes 2 and 3 held 22 records (offsets 10 to 31, epoch 7, written 2026-01-01 00:00:05 to "
-        "00:00:07 UTC), which tell of 5 topics with 15 partitions created, and have truncated "
-        "them since; 3 of them were proven committed; all 2 snapshots are sound; in the newest "
+        "00:00:07 UTC), which tell of 5 topics with 15 partitions created, and have discarded "
+        "them since; 3 of them were proven committed; all 2 snapshots are valid; in the newest "
         "captures all 3 replicas hold the same log up to offset 99.",
     ),
     "records that change nothing": (
         replace(HEALTHY, losses=(replace(GHOSTS, effect=Effect((WRITTEN_MS, WRITTEN_MS))),)),
-        RECOVERED,
+        Level.RECOVERED,
         "Nodes 2 and 3 held 22 records (offsets 10 to 31, epoch 7, written 2026-01-01 00:00:05 "
-        "UTC) that the majority never accepted and have truncated them since; nothing committed "
-        "was lost; all 2 snapshots are sound; in the newest captures all 3 replicas hold the same "
+        "UTC) that were never committed and have discarded them since; nothing committed "
+        "was lost; all 2 snapshots are valid; in the newest captures all 3 replicas hold the same "
         "log up to offset 99.",
     ),
     "conflict at a known time": (
@@ -144,10 +145,10 @@ CASES = {
             partings=(replace(CONFLICT, since_ms=WRITTEN_MS),),
             relations={"conflict": 2, "identical": 1},
         ),
-        BROKEN,
+        Level.AT_RISK,
         "From offset 9 on (written 2026-01-01 00:00:05 UTC) node 1 and nodes 2 and 3 hold "
         "different records under one epoch (4), which no run of Raft leaves; no capture shows a "
-        "replica that lost records; all 2 snapshots are sound; in the newest captures the "
+        "replica that lost records; all 2 snapshots are valid; in the newest captures the "
         "replicas don't agree.",
     ),
     "still diverged": (
@@ -156,39 +157,38 @@ CASES = {
             losses=(replace(GHOSTS, replicas=(TWO,), when=When.PENDING),),
             relations={"diverged": 2, "identical": 1},
         ),
-        ATTENTION,
-        "Node 2 holds 22 records (from offset 10 on, epoch 7) that the majority never accepted "
-        "and will truncate them; nothing committed would be lost; all 2 snapshots are sound; in "
+        Level.ATTENTION,
+        "Node 2 holds 22 records (from offset 10 on, epoch 7) that were never committed "
+        "and will discard them; nothing committed would be lost; all 2 snapshots are valid; in "
         "the newest captures the replicas don't agree.",
     ),
     "lost and unproven": (
         replace(HEALTHY, losses=(replace(GHOSTS, unproven=5, superseded=17),)),
-        ATTENTION,
-        "Nodes 2 and 3 held 22 records (offsets 10 to 31, epoch 7) and have truncated them since; "
-        "nothing here proves whether 5 of them were committed; all 2 snapshots are sound; in the "
+        Level.ATTENTION,
+        "Nodes 2 and 3 held 22 records (offsets 10 to 31, epoch 7) and have discarded them since; "
+        "nothing here proves whether 5 of them were committed; all 2 snapshots are valid; in the "
         "newest captures all 3 replicas hold the same log up to offset 99.",
     ),
     "committed loss": (
         replace(HEALTHY, losses=(replace(GHOSTS, committed=3, superseded=19),)),
-        BROKEN,
-        "Nodes 2 and 3 held 22 records (offsets 10 to 31, epoch 7) and have truncated them since; "
-        "3 of them were proven committed; all 2 snapshots are sound; in the newest captures all 3 "
+        Level.AT_RISK,
+        "Nodes 2 and 3 held 22 records (offsets 10 to 31, epoch 7) and have discarded them since; "
+        "3 of them were proven committed; all 2 snapshots are valid; in the newest captures all 3 "
         "replicas hold the same log up to offset 99.",
     ),
     "nobody knows what became of it": (
         replace(HEALTHY, losses=(replace(GHOSTS, when=When.UNSEEN),), snapshots={}),
-        ATTENTION,
-        "Nodes 2 and 3 held 22 records (from offset 10 on, epoch 7) that the majority never "
-        "accepted, and no capture shows what became of them; nothing committed was lost; there "
-        "are no snapshots; in the newest captures all 3 replicas hold the same log up to offset "
-        "99.",
+        Level.ATTENTION,
+        "Nodes 2 and 3 held 22 records (from offset 10 on, epoch 7) that were never committed, "
+        "and no capture shows what became of them; nothing committed was lost; there are no "
+        "snapshots; in the newest captures all 3 replicas hold the same log up to offset 99.",
     ),
     "conflict": (
         replace(HEALTHY, partings=(CONFLICT,), relations={"conflict": 2, "identical": 1}),
-        BROKEN,
+        Level.AT_RISK,
         "From offset 9 on node 1 and nodes 2 and 3 hold different records under one epoch (4), "
         "which no run of Raft leaves; no capture shows a replica that lost records; all 2 "
-        "snapshots are sound; in the newest captures the replicas don't agree.",
+        "snapshots are valid; in the newest captures the replicas don't agree.",
     ),
     "invalid and unverifiable snapshots": (
         replace(
@@ -196,14 +196,14 @@ CASES = {
             snapshots={"valid": 1, "invalid": 1, "unverifiable": 2},
             rules=(RuleCount("snapshot-footer", "error", 2, 1),),
         ),
-        BROKEN,
+        Level.ATTENTION,
         "In the newest captures all 3 replicas hold the same log up to offset 99; 1 of 4 snapshots "
         "is invalid; 2 of 4 snapshots can't be verified; 1 error in the newest captures "
         "(snapshot-footer); no capture shows a replica that lost records.",
     ),
     "unverifiable snapshots": (
         replace(HEALTHY, snapshots={"unverifiable": 1}),
-        ATTENTION,
+        Level.INCOMPLETE,
         "In the newest captures all 3 replicas hold the same log up to offset 99; 1 of 1 snapshot "
         "can't be verified; no capture shows a replica that lost records.",
     ),
@@ -211,9 +211,9 @@ CASES = {
         replace(
             HEALTHY, damage=1, kinds=("torn-tail",), rules=(RuleCount("torn-tail", "info", 1, 1),)
         ),
-        SOUND,
+        Level.HEALTHY,
         "In the newest captures all 3 replicas hold the same log up to offset 99; all 2 snapshots "
-        "are sound; 1 place could not be read (torn-tail); no capture shows a replica that lost "
+        "are valid; 1 place could not be read (torn-tail); no capture shows a replica that lost "
         "records.",
     ),
     "damage": (
@@ -223,9 +223,9 @@ CASES = {
             kinds=("crc-mismatch", "framing"),
             rules=(RuleCount("crc-mismatch", "error", 3, 3), RuleCount("framing", "error", 1, 1)),
         ),
-        BROKEN,
+        Level.ATTENTION,
         "In the newest captures all 3 replicas hold the same log up to offset 99; all 2 snapshots "
-        "are sound; 4 places could not be read (crc-mismatch and framing); 4 errors in the newest "
+        "are valid; 4 places could not be read (crc-mismatch and framing); 4 errors in the newest "
         "captures (crc-mismatch and framing); no capture shows a replica that lost records.",
     ),
     "errors and warnings of the past": (
@@ -233,35 +233,35 @@ CASES = {
             HEALTHY,
             rules=(RuleCount("crc-mismatch", "error", 2, 0), RuleCount("stale", "warning", 1, 0)),
         ),
-        ATTENTION,
+        Level.ATTENTION,
         "In the newest captures all 3 replicas hold the same log up to offset 99; all 2 snapshots "
-        "are sound; 2 errors in earlier captures only (crc-mismatch); 1 warning in earlier "
+        "are valid; 2 errors in earlier captures only (crc-mismatch); 1 warning in earlier "
         "captures only (stale); no capture shows a replica that lost records.",
     ),
     "a warning now": (
         replace(HEALTHY, rules=(RuleCount("broken-index", "warning", 4, 2),)),
-        ATTENTION,
+        Level.ATTENTION,
         "In the newest captures all 3 replicas hold the same log up to offset 99; all 2 snapshots "
-        "are sound; 2 warnings in the newest captures (broken-index); no capture shows a replica "
+        "are valid; 2 warnings in the newest captures (broken-index); no capture shows a replica "
         "that lost records.",
     ),
     "no offset in common": (
         replace(HEALTHY, relations={"disjoint": 1, "prefix": 2}),
-        ATTENTION,
-        "In the newest captures 1 pair of replicas have no offset in common; all 2 snapshots are "
-        "sound; no capture shows a replica that lost records.",
+        Level.ATTENTION,
+        "In the newest captures 1 pair of replicas have no offset in common; all 2 snapshots "
+        "are valid; no capture shows a replica that lost records.",
     ),
     "a single replica": (
         replace(HEALTHY, relations={}, members=1),
-        SOUND,
+        Level.HEALTHY,
         "In the newest captures there is one replica and nothing to compare it with; all 2 "
-        "snapshots are sound; no capture shows a replica that lost records.",
+        "snapshots are valid; no capture shows a replica that lost records.",
     ),
     "captures after the last build": (
         replace(HEALTHY, unbuilt=2),
-        ATTENTION,
+        Level.ATTENTION,
         "In the newest captures all 3 replicas hold the same log up to offset 99; all 2 snapshots "
-        "are sound; no capture shows a replica that lost records; 2 captures are not in the "
+        "are valid; no capture shows a replica that lost records; 2 captures are not in the "
         "tables yet: run `kraftlake build`.",
     ),
 }
@@ -293,7 +293,7 @@ counts = st.integers(0, 3)
     relation=st.sampled_from(["identical", "prefix", "disjoint", "diverged", "conflict"]),
     now=counts,
 )
-def test_nothing_bad_is_ever_called_sound(
+def test_nothing_bad_is_ever_called_healthy(
     committed: int,
     unproven: int,
     superseded: int,
@@ -312,11 +312,42 @@ def test_nothing_bad_is_ever_called_sound(
         rules=(RuleCount("any", "error", 3, now),),
     )
     answer = verdict(facts)
-    is_broken = bool(committed or snapshots.get("invalid") or now)
-    assert (answer.level is Level.BROKEN) == is_broken
-    assert answer.level is not Level.SOUND, "there are errors, if only in earlier captures"
+    at_risk = committed > 0
+    assert (answer.level is Level.AT_RISK) == at_risk
+    if snapshots.get("invalid") or now:
+        assert answer.level in (Level.AT_RISK, Level.ATTENTION)
+    assert answer.level is not Level.HEALTHY, "there are errors, if only in earlier captures"
     assert ("nothing committed" in answer.sentence) == bool(
         records and not committed and not unproven
     )
     assert answer.sentence[0].isupper()
     assert answer.sentence.endswith(".")
+
+
+DOWN = Fact(
+    Level.OUTAGE, Severity.ERROR, "614 of 690 partitions have no leader.", "Start broker 11."
+)
+WORN = Fact(Level.ATTENTION, Severity.WARNING, "Broker 12: its disk is cordoned.")
+
+
+def test_what_users_feel_now_leads_whatever_the_logs_say() -> None:
+    answer = verdict(replace(HEALTHY, now=(DOWN, WORN)))
+    assert answer.level is Level.OUTAGE
+    assert answer.sentence.startswith(
+        "Now: 614 of 690 partitions have no leader. And 1 other warning about the cluster's state. "
+        "In the newest captures all 3 replicas hold"
+    )
+    assert verdict(HEALTHY).headline == ""
+    harmless = verdict(replace(HEALTHY, losses=(GHOSTS,), now=(DOWN,)))
+    assert harmless.level is Level.OUTAGE, "a harmless divergence hides no outage"
+
+
+def test_a_copy_that_went_back_is_no_loss_of_the_cluster() -> None:
+    gone = replace(GHOSTS, replicas=(ONE,), committed=22, superseded=0, kept=True)
+    answer = verdict(replace(HEALTHY, losses=(gone,)))
+    assert answer.level is Level.ATTENTION
+    assert answer.sentence.startswith(
+        "The copy of node 1 went back by 22 records (offsets 10 to 31, epoch 7), of which 22 were "
+        "committed: other nodes keep these; nothing committed was lost; "
+    )
+    assert verdict(replace(HEALTHY, losses=(replace(gone, kept=False),))).level is Level.AT_RISK

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.report.verdict import Level
 from pipelines.tables.bronze import CAPTURES
 from pipelines.tables.gold import FINDINGS, METADATA_HISTORY, SNAPSHOT_VALIDITY
 from replica.format.batch import decode_header
 from replica.format.record import Record, records_of
 from replica.metadata.image.replay import Replay, meaning
+from replica.verdict.verdict import Level
 from tests.pipelines.report.test_page import report_of
 from tests.pipelines.scenarios.conftest import Row, ScenarioLake, each_scenario
 from tests.pipelines.scenarios.played import BEFORE, HEALED, TOLD, Played, vanished
@@ -102,7 +102,7 @@ def test_the_report_calls_nothing_broken_in_a_quorum_that_keeps_its_promises(
 ) -> None:
     (cluster,) = report_of(lake.path, played.cluster_id).clusters
     refuses_a_record = "unappliable-record" in played.scenario.findings
-    assert (cluster.verdict.level is Level.BROKEN) == refuses_a_record
+    assert (cluster.verdict.level is Level.AT_RISK) == refuses_a_record
 
 
 def findings(lake: ScenarioLake, played: Played, moment: str) -> list[Row]:

@@ -49,7 +49,7 @@ def test_a_split_gives_exactly_the_divergences(cluster: str, offset: int, byte: 
     assert told == [("log-divergence", Severity.WARNING, offset, byte)] * 2
     for finding in group.findings:
         assert finding.file.split("/")[-3] in ("2", "11")
-        assert "loses 22 records: 0 committed, 22 superseded, 0 unproven" in finding.message
+        assert "loses 22 records: 0 committed, 22 never committed, 0 unknown" in finding.message
 
 
 def test_every_snapshot_of_kafka_is_valid_in_its_group() -> None:

@@ -1,0 +1,43 @@
+"""The families of rules that `kraftlake check` judges by."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from replica.errors import UsageError
+
+
+@dataclass(frozen=True, slots=True)
+class Families:
+    """The families of rules whose findings are told and decide the verdict.
+
+    files: rules about one directory, or several directories together. health: rules about clusters.
+    health_of_files: whether health is also judged for a segment or snapshot that is named without
+    its directory, and may be an old one. needs_health: whether a state that is unknown gives exit
+    code 1.
+    """
+
+    files: bool = True
+    health: bool = True
+    health_of_files: bool = False
+    needs_health: bool = False
+
+
+_BY_NAME = {
+    "files": Families(health=False),
+    "health": Families(files=False, health_of_files=True, needs_health=True),
+    "all": Families(needs_health=True),
+}
+
+
+def families_of(name: str | None, *, replay: bool) -> Families:
+    """The families of --family; name is None where it isn't given. Raises UsageError for an unknown
+    name, and for health without a replay, which it needs."""
+    if name is None:
+        return Families(health=replay)
+    families = _BY_NAME.get(name.lower())
+    if families is None:
+        raise UsageError(f"--family {name}: expected {', '.join(_BY_NAME)}")
+    if families.health and not replay:
+        raise UsageError(f"--family {name} needs the replay: leave --no-replay out")
+    return families

@@ -1,0 +1,107 @@
+"""A verdict on a cluster as text and as JSON, the same for every command that gives one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from jobs.cli.output import coloured
+from replica.terminal_text import one_line
+from replica.verdict.verdict import Fact, Gap, Level, Verdict
+from replica.words import sentence
+
+_COLOURS = {
+    Level.OUTAGE: "red",
+    Level.AT_RISK: "red",
+    Level.ATTENTION: "yellow",
+    Level.INCOMPLETE: "cyan",
+    Level.HEALTHY: "green",
+}
+_WIDTH = max(len(level.shown) for level in Level) + 2
+MAX_ALSO = 2
+"""How many facts besides the worst are told; --json has all."""
+
+
+def verdict_line(verdict: Verdict) -> str:
+    """The verdict in one line."""
+    colour = _COLOURS[verdict.level]
+    return coloured(f"{verdict.level.shown:<{_WIDTH}}", colour) + one_line(verdict.headline)
+
+
+def describe_verdict(verdict: Verdict, *, steps: bool = True) -> Iterator[str]:
+    """At most ten lines: what is wrong and what to do, what else is wrong, what could not be
+    judged, and of which moment that is. steps: whether to say what to do."""
+    yield verdict_line(verdict)
+    first, others = verdict.facts[:1], verdict.facts[1:]
+    if first and first[0].level is not Level.AT_RISK:
+        # the loss of committed data can't be undone: its step has to be read before the other
+        held = [fact for fact in others if fact.level is Level.AT_RISK][:1]
+        others = tuple(fact for fact in others if fact not in held)
+        for fact in held:
+            yield _line("before" if steps else "also", f"{fact.text} {fact.next_step}")
+    for fact in first if steps else ():
+        yield from _step(fact)
+    for fact in others[:MAX_ALSO]:
+        yield _line("also", fact.text)
+        yield from _step(fact) if steps else ()
+    if len(others) > MAX_ALSO:
+        yield _line("", f"and {len(others) - MAX_ALSO} more, listed below")
+    if verdict.not_judged:
+        yield _line("not judged", " ".join(map(_gap, verdict.not_judged)))
+    if verdict.state is not None:
+        yield _line("as of", verdict.state.text)
+    if verdict.cluster_id is not None or verdict.notes:
+        yield _line("cluster", ", ".join(_identity(verdict)))
+
+
+def _step(fact: Fact) -> Iterator[str]:
+    if fact.next_step:
+        yield _line("  next", fact.next_step)
+
+
+def _identity(verdict: Verdict) -> Iterator[str]:
+    if verdict.cluster_id is not None:
+        yield verdict.cluster_id
+    if verdict.notes:
+        needs = "note that needs" if verdict.notes == 1 else "notes that need"
+        yield f"{verdict.notes} {needs} no action (-v lists them)"
+
+
+def _gap(gap: Gap) -> str:
+    return sentence(f"{gap.what}, because {gap.why}") + (f" {gap.next_step}" * bool(gap.next_step))
+
+
+def _line(label: str, text: str) -> str:
+    return f"{label:<{_WIDTH}}{one_line(text)}"
+
+
+def verdict_row(verdict: Verdict) -> dict[str, Any]:
+    """The verdict in the form of --json."""
+    state = verdict.state
+    return {
+        "kind": "verdict",
+        "cluster_id": verdict.cluster_id,
+        "level": verdict.level.value,
+        "headline": verdict.headline,
+        "facts": [_fact_row(fact) for fact in verdict.facts],
+        "next_steps": list(verdict.next_steps),
+        "not_judged": [_gap_row(gap) for gap in verdict.not_judged],
+        "notes": verdict.notes,
+        "end_offset": None if state is None else state.end_offset,
+        "at": None if state is None else state.at_ms,
+        "source": None if state is None else state.source,
+    }
+
+
+def _fact_row(fact: Fact) -> dict[str, Any]:
+    return {
+        "level": fact.level.value,
+        "severity": fact.severity.value,
+        "text": fact.text,
+        "next_step": fact.next_step,
+        "rules": list(fact.rules),
+    }
+
+
+def _gap_row(gap: Gap) -> dict[str, Any]:
+    return {"what": gap.what, "why": gap.why, "next_step": gap.next_step}

@@ -1,0 +1,121 @@
+"""`kraftlake what-happened`: the verdict on a cluster, the few events that led to it, and what to
+do next, on one page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from jobs.cli.clock import ZonedClock, clock_of
+from jobs.cli.commands.happening import WhatHappenedOptions
+from jobs.cli.commands.options import names_in
+from jobs.cli.directories.looks import branches_in
+from jobs.cli.directories.verdict_text import describe_verdict, verdict_row
+from jobs.cli.output import ProgressLine, complain, write_either
+from pipelines.cyclic_garbage import no_search_for_cycles
+from replica.check.group import judge_group
+from replica.health.leaderless import Outage
+from replica.terminal_text import one_line
+from replica.timeline.branch import Branch
+from replica.timeline.changes import UnknownOffsets
+from replica.timeline.decisive import decisive
+from replica.timeline.events import Event, timeline
+from replica.timeline.gaps import gaps_of
+from replica.verdict.facts import verdict_on
+from replica.verdict.of_group import clusters_of, evidence_of, outages_of
+from replica.verdict.verdict import Verdict
+from replica.words import counted
+
+MAX_EVENTS = 12
+"""How many events are told, the newest ones; --json has all."""
+MAX_STEPS = 5
+
+
+@dataclass(frozen=True)
+class Incident:
+    """A cluster's verdict by its newest captures, and what led to it. events, outages: the oldest
+    first. unknown: the offsets whose changes are not known."""
+
+    verdict: Verdict
+    events: Sequence[Event]
+    outages: Sequence[Outage]
+    unknown: tuple[UnknownOffsets, ...]
+
+
+def run(options: WhatHappenedOptions) -> int:
+    """Print the page of each cluster. Returns 0. Raises KraftlakeError."""
+    clock = clock_of(options.zone)
+    progress, order = ProgressLine(), names_in(options.order)
+    with (
+        no_search_for_cycles(),
+        branches_in(options.paths, order, options.cluster, progress) as branches,
+    ):
+        incidents = [incident_of(branch, progress) for branch in branches]
+        progress.clear()
+        for branch, incident in zip(branches, incidents, strict=True):
+            for gap in gaps_of(branch, incident.unknown):
+                complain(f"what-happened: {gap}")
+    for number, incident in enumerate(incidents):
+        lines = describe(incident, clock)
+        write_either(
+            rows_of(incident), ["", *lines] if number else lines, json_output=options.json_output
+        )
+    return 0
+
+
+def incident_of(branch: Branch, progress: ProgressLine) -> Incident:
+    """What happened to one cluster. Only its newest captures decide the verdict."""
+    newest = [look for look in branch.looks if look][-1]
+    judged = judge_group(newest, progress.show, newest=True)
+    (cluster,) = clusters_of(judged, {})
+    told = timeline(branch, progress.show)
+    verdict = verdict_on(evidence_of(cluster))
+    return Incident(verdict, decisive(told.events), outages_of(cluster), told.unknown)
+
+
+def describe(incident: Incident, clock: ZonedClock) -> Iterator[str]:
+    """The verdict, the newest events and the first steps, as lines."""
+    yield from describe_verdict(incident.verdict, steps=False)
+    told = sorted([*_events(incident, clock)])
+    if told:
+        yield ""
+        yield "What happened:"
+        if len(told) > MAX_EVENTS:
+            yield f"  {len(told) - MAX_EVENTS} earlier events are left out; timeline lists all"
+        yield from (f"  {clock.text(at)}  {one_line(text)}" for at, text in told[-MAX_EVENTS:])
+    steps = incident.verdict.next_steps[:MAX_STEPS]
+    if steps:
+        yield ""
+        yield "What to do:"
+        for number, step in enumerate(steps, start=1):
+            yield f"  {number}. {one_line(step)}"
+
+
+def _events(incident: Incident, clock: ZonedClock) -> Iterator[tuple[int, str]]:
+    """(time in ms since 1970, text) of each event."""
+    for event in incident.events:
+        what = event.event.replace("_", " ")
+        yield event.at, f"{what}: {event.name} {event.detail}".rstrip()
+    for outage in incident.outages:
+        if outage.began.at is None:
+            continue
+        ended = None if outage.ended is None else outage.ended.at
+        end = "and some still have none" if ended is None else f"until {clock.text(ended)}"
+        had = f"up to {counted(outage.most, 'partition')} had no leader"
+        yield outage.began.at, f"outage: {had}, {end}"
+
+
+def rows_of(incident: Incident) -> Iterator[dict[str, Any]]:
+    """The rows of --json."""
+    yield verdict_row(incident.verdict)
+    for event in incident.events:
+        yield {"kind": "event", **event._asdict()}
+    for outage in incident.outages:
+        yield {
+            "kind": "outage",
+            "cluster_id": incident.verdict.cluster_id,
+            "began": outage.began.at,
+            "ended": None if outage.ended is None else outage.ended.at,
+            "most": outage.most,
+        }

@@ -1,0 +1,128 @@
+"""Makes the verdict on a cluster by its evidence: which findings are which facts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+from replica.check.catalogue import RULES, groups, health, snapshots
+from replica.check.rule import Finding, Rule
+from replica.severity import Severity
+from replica.verdict.evidence import ClusterEvidence, PlacedFinding
+from replica.verdict.losses import LOSS_RULES, loss_facts
+from replica.verdict.outage import OUTAGE_RULES, outage_facts
+from replica.verdict.verdict import Fact, Gap, Level, Verdict, decide
+from replica.words import counted, listed, shortened
+
+AT_RISK = frozenset(
+    {
+        groups.CONFLICT.id, groups.COMMITTED_DATA_AT_RISK.id, groups.TWO_LEADERS.id,
+        groups.DUPLICATE_IDENTITY.id, groups.STALE_VOTER.id,
+    }
+)  # fmt: skip
+"""The rules after whose findings a start of the nodes may lose committed data."""
+_ORDER = {rule.id: place for place, rule in enumerate(RULES)}
+_SHOWN = 3
+_KINDS = ("node", "nodes", "broker", "controller", "voter")
+
+
+def verdict_on(evidence: ClusterEvidence) -> Verdict:
+    """The verdict on one cluster."""
+    health_found = evidence.health or ()
+    everything = [*(one.finding for one in evidence.findings), *health_found]
+    notes = sum(one.severity is Severity.INFO for one in everything)
+    felt = [*outage_facts(evidence), *loss_facts(evidence.to_lose)]
+    told = {rule for fact in felt for rule in fact.rules} | set(OUTAGE_RULES)
+    if evidence.to_lose:
+        told |= set(LOSS_RULES)
+    facts = [*felt, *_of_files(evidence.findings, told), *_of_health(health_found, told)]
+    return decide(
+        evidence.cluster_id,
+        facts,
+        [*evidence.gaps, *_gaps(everything)],
+        well=_well(evidence),
+        notes=notes,
+        state=evidence.state,
+    )
+
+
+def _of_files(findings: Sequence[PlacedFinding], told: set[str]) -> Iterator[Fact]:
+    urgent = [
+        one
+        for one in findings
+        if one.finding.severity is not Severity.INFO and one.finding.rule.id not in told
+    ]
+    urgent.sort(key=lambda one: _ORDER.get(one.finding.rule.id, len(_ORDER)))
+    for rule, found in groupby(urgent, key=lambda one: one.finding.rule):
+        where = list(dict.fromkeys(one.where for one in found))
+        yield _fact(rule, _places(where))
+
+
+def _of_health(findings: Sequence[Finding], told: set[str]) -> Iterator[Fact]:
+    for finding in findings:
+        if finding.severity is Severity.INFO or finding.rule.id in told:
+            continue
+        if finding.rule.id == health.STATE_NOT_WHOLE.id:
+            yield Fact(
+                Level.ATTENTION,
+                finding.severity,
+                f"What the records of the log's end did isn't known: {finding.message}.",
+                finding.rule.next_step,
+                (finding.rule.id,),
+            )
+            continue
+        names = [shortened(subject.name) for subject in finding.subjects]
+        yield _fact(finding.rule, listed(names, limit=_SHOWN) or finding.message)
+
+
+def _fact(rule: Rule, where: str) -> Fact:
+    level = Level.AT_RISK if rule.id in AT_RISK else Level.ATTENTION
+    return Fact(
+        level, rule.severity, f"{_begun(where)}: {rule.meaning}", rule.next_step, (rule.id,)
+    )
+
+
+def _begun(where: str) -> str:
+    """With a capital letter, unless it begins with a name, such as that of a topic or a path."""
+    kind = where.partition(" ")[0]
+    return f"{where[0].upper()}{where[1:]}" if kind in _KINDS else where
+
+
+def _places(where: Sequence[str]) -> str:
+    """Such as `nodes 2 and 3`; paths where the nodes aren't known."""
+    ids = [one.removeprefix("node ") for one in where]
+    if len(where) > 1 and all(one.startswith("node ") for one in where):
+        return f"nodes {listed(ids, limit=_SHOWN)}"
+    return listed(where, limit=_SHOWN)
+
+
+def _gaps(findings: Sequence[Finding]) -> Iterator[Gap]:
+    """What notes of the rules say could not be judged."""
+    unverified = sum(one.rule.id == snapshots.SNAPSHOT_UNVERIFIED.id for one in findings)
+    if unverified:
+        yield Gap(
+            f"the content of {counted(unverified, 'snapshot')}",
+            "no log or older snapshot was given to compare it with",
+            "Add the directories of the other nodes.",
+        )
+    if any(one.rule.id == health.MIN_ISR_UNKNOWN.id for one in findings):
+        yield Gap(
+            "whether partitions refuse writes",
+            "the log doesn't hold their min.insync.replicas",
+            health.MIN_ISR_UNKNOWN.next_step,
+        )
+
+
+def _well(evidence: ClusterEvidence) -> str:
+    """The headline where nothing is wrong."""
+    parts = []
+    if evidence.nodes:
+        files = "the files of 1 node are" if evidence.nodes == 1 else (
+            f"the files of all {evidence.nodes} nodes given are"
+        )  # fmt: skip
+        parts.append(f"{files} in order")
+    if evidence.nodes > 1:
+        parts.append("their logs agree")
+    if evidence.partitions:
+        parts.append(f"all {evidence.partitions} partitions have a leader")
+    return f"Nothing is wrong: {listed(parts)}." if parts else "Nothing is wrong."

@@ -1,0 +1,158 @@
+"""Defines the verdict on a cluster, and decides it by facts and by what could not be judged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from replica.severity import Severity
+from replica.words import ms_text
+
+
+class Level(StrEnum):
+    """What a verdict means for a person, the worst first. The values are part of --json."""
+
+    OUTAGE = "outage"
+    """Users feel it: partitions can't be read or written, or changes are not accepted."""
+    AT_RISK = "at-risk"
+    """Nobody feels it yet, but the next step may lose committed data: keep still."""
+    ATTENTION = "attention"
+    """Something is wrong, and somebody has to look after it."""
+    INCOMPLETE = "incomplete"
+    """Nothing wrong was found, but not everything could be judged."""
+    RECOVERED = "recovered"
+    """Something happened, is over, and took nothing that was committed. Only several captures show
+    this."""
+    HEALTHY = "healthy"
+    """Everything was judged, and nothing is wrong."""
+
+    @property
+    def rank(self) -> int:
+        """0 for the worst, to sort by."""
+        return tuple(Level).index(self)
+
+    @property
+    def shown(self) -> str:
+        """The level as the first word of a text."""
+        return self.replace("-", " ").upper()
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """Something that is wrong, or that somebody should know.
+
+    text: one or two whole sentences. next_step: what a person should do about it; "" where nothing
+    is to be done. rules: the ids of the rules of `check` that found it; empty where none did.
+    """
+
+    level: Level
+    severity: Severity
+    text: str
+    next_step: str = ""
+    rules: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Something that could not be judged.
+
+    what: begins with a small letter, such as `the log of voter 2`. why: a clause, such as `its
+    directory was not given`. next_step: a whole sentence that says what would close the gap; ""
+    where nothing would.
+    """
+
+    what: str
+    why: str
+    next_step: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownState:
+    """The newest state of the cluster that is known. end_offset: its end, exclusive. at_ms: the
+    time of its last record, ms since 1970 (UTC); None where no record has a time. source: where it
+    is from, such as `node 1`; "" where that isn't known."""
+
+    end_offset: int
+    at_ms: int | None = None
+    source: str = ""
+
+    @property
+    def text(self) -> str:
+        """Such as `2026-11-21 05:57:13 UTC, offset 1635 of node 1`."""
+        last = f"offset {self.end_offset - 1}" if self.end_offset else "before the first record"
+        where = f"{last} of {self.source}" if self.source else last
+        return ", ".join(part for part in (ms_text(self.at_ms), where) if part)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The verdict on one cluster.
+
+    cluster_id: None where nothing names the cluster. headline: the first fact's text, or what
+    stands in place of facts. facts: those with the most weight first. next_steps: what to do, the
+    first thing first. not_judged: the gaps. notes: how many findings need no action. state: None
+    where no state is known.
+    """
+
+    cluster_id: str | None
+    level: Level
+    headline: str
+    facts: tuple[Fact, ...]
+    next_steps: tuple[str, ...]
+    not_judged: tuple[Gap, ...]
+    notes: int
+    state: KnownState | None
+
+
+def decide(
+    cluster_id: str | None,
+    facts: Iterable[Fact],
+    gaps: Iterable[Gap],
+    *,
+    well: str,
+    notes: int = 0,
+    state: KnownState | None = None,
+) -> Verdict:
+    """The verdict by these facts and gaps.
+
+    Facts are sorted by level and severity, those that ask for something first; equal ones keep
+    their order. Steps against a loss of
+    data come first, because no other step can undo one. well: the headline where nothing is wrong
+    and nothing is missing.
+    """
+    ordered = tuple(sorted(facts, key=_weight))
+    missing = tuple(gaps)
+    if ordered:
+        level, headline = ordered[0].level, ordered[0].text
+    elif missing:
+        level, headline = Level.INCOMPLETE, _incomplete(missing)
+    else:
+        level, headline = Level.HEALTHY, well
+    careful = sorted(ordered, key=lambda fact: fact.level is not Level.AT_RISK)
+    steps = [fact.next_step for fact in careful] + [gap.next_step for gap in missing]
+    return Verdict(
+        cluster_id,
+        level,
+        headline,
+        ordered,
+        tuple(dict.fromkeys(step for step in steps if step)),
+        missing,
+        notes,
+        state,
+    )
+
+
+def _weight(fact: Fact) -> tuple[int, int, bool]:
+    return fact.level.rank, fact.severity.rank, not fact.next_step
+
+
+def worst(verdicts: Iterable[Verdict]) -> Level | None:
+    """The worst level; None without a verdict."""
+    return min((one.level for one in verdicts), key=lambda level: level.rank, default=None)
+
+
+def _incomplete(gaps: tuple[Gap, ...]) -> str:
+    first, rest = gaps[0], len(gaps) - 1
+    more = f", and {rest} more" if rest else ""
+    return f"No fault found in what was given. Not judged: {first.what}{more}."

@@ -1,0 +1,61 @@
+"""Rules about several looks at a cluster: what the lake and timeline call gone is gone, and nothing
+else."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+from replica.history.log import OffsetRange, ReplicaLog, contiguous_runs
+from replica.history.ranges import Ranges, intersection, union
+from replica.model.keys import ReplicaKey
+from replica.timeline.events import TRUNCATION
+from tests.contradictions.answers import Answers, Rule
+
+
+def truncations_are_what_vanished(answers: Answers) -> Iterator[str]:
+    """Records that a replica held, and that a later look at it lacks above its log start."""
+    if answers.in_lake is None or not answers.earlier:
+        return
+    gone = _gone(answers)
+    told: dict[ReplicaKey, Ranges] = {}
+    for row in answers.rows("gold.truncations"):
+        key = ReplicaKey(row["node_id"], row["directory_id"])
+        run = (OffsetRange(row["from_offset"], row["to_offset"]),)
+        told[key] = union(told.get(key, ()), run)
+    for key in gone.keys() | told.keys():
+        if gone.get(key, ()) != told.get(key, ()):
+            yield f"{key}: gone is {gone.get(key, ())}, in the table {told.get(key, ())}"
+
+
+def truncations_of_timeline_are_what_vanished(answers: Answers) -> Iterator[str]:
+    """timeline tells of the same looks as the lake."""
+    gone = {key.node_id: ranges for key, ranges in _gone(answers).items()}
+    for event in answers.events:
+        if event.event == TRUNCATION:
+            (node_id,) = event.nodes
+            held = any(one.start <= event.offset < one.end for one in gone.get(node_id, ()))
+            if not held:
+                yield f"{event.detail}, node {node_id} lost {gone.get(node_id, ())}"
+
+
+OVER_TIME: tuple[Rule, ...] = (
+    truncations_are_what_vanished,
+    truncations_of_timeline_are_what_vanished,
+)
+
+
+def _gone(answers: Answers) -> dict[ReplicaKey, Ranges]:
+    """The offsets of entries that each replica lost from a look to the next."""
+    found: dict[ReplicaKey, Ranges] = {}
+    looks = (*answers.earlier, {log.key: log for log in answers.group.logs})
+    for before, after in itertools.pairwise(looks):
+        for key in before.keys() & after.keys():
+            found[key] = union(found.get(key, ()), _lost(before[key], after[key]))
+    return {key: ranges for key, ranges in found.items() if ranges}
+
+
+def _lost(before: ReplicaLog, after: ReplicaLog) -> Ranges:
+    kept = set(after.batches)
+    lost = contiguous_runs(one for one in before.batches if one not in kept)
+    return intersection(lost, (OffsetRange(after.log_start, before.end_offset),))

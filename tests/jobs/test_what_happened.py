@@ -1,0 +1,65 @@
+"""`kraftlake what-happened`: a verdict, decisive events and next steps, on one page."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.jobs.conftest import Kraftlake
+
+DYNAMIC, NEW = "kafka-4.1.1-dynamic", "kafka-4.4.0-dynamic"
+pytestmark = pytest.mark.usefixtures("recorded")
+
+
+def test_an_incident_is_told_on_one_page(kraftlake: Kraftlake) -> None:
+    ended = kraftlake("what-happened", f"{DYNAMIC}/split")
+    assert (ended.code, ended.err) == (0, "")
+    assert len(ended.lines) <= 24
+    assert ended.lines[0] == kraftlake("check", "-q", f"{DYNAMIC}/split").lines[0]
+    told = ended.lines.index("What happened:")
+    to_do = ended.lines.index("What to do:")
+    events = [line.split()[1] for line in ended.lines[told + 1 : to_do - 1]]
+    assert events == [
+        "election:", "election:", "election:", "voters", "voters", "divergence:", "election:",
+        "broker", "outage:",
+    ]  # fmt: skip
+    times = [line.split()[0] for line in ended.lines[told + 1 : to_do - 1]]
+    assert times == sorted(times)
+    assert ended.lines[to_do + 1 :] == [
+        "  1. Start broker 11. Run no unclean election before: it may lose data."
+    ]
+
+
+def test_a_healthy_cluster_has_nothing_to_do(kraftlake: Kraftlake) -> None:
+    lines = kraftlake("what-happened", f"{NEW}/final").lines
+    assert lines[0].startswith("HEALTHY     ")
+    assert "What to do:" not in lines
+
+
+def test_several_captures_are_one_story_with_the_verdict_of_the_newest(
+    kraftlake: Kraftlake,
+) -> None:
+    ended = kraftlake("what-happened", "--order", "live,split,final", NEW)
+    assert ended.lines[0] == kraftlake("check", "-q", f"{NEW}/final").lines[0]
+    assert any(" truncation: " in line for line in ended.lines), "the ghosts are gone in the end"
+
+
+def test_json_says_of_each_line_what_it_is(kraftlake: Kraftlake) -> None:
+    rows = kraftlake("what-happened", "--json", f"{DYNAMIC}/split").rows
+    assert [row["kind"] for row in rows] == ["verdict", *["event"] * 8, "outage"]
+    assert rows[0]["level"] == "outage"
+    last = rows[-1]
+    assert (last["ended"], last["most"]) == (None, 933)
+    (verdict,) = kraftlake("check", "--json", f"{DYNAMIC}/split").verdicts
+    assert rows[0] == verdict
+
+
+def test_times_are_those_of_the_zone(kraftlake: Kraftlake) -> None:
+    lines = kraftlake("what-happened", "--tz", "Europe/Berlin", f"{DYNAMIC}/split").lines
+    assert any(line.startswith("  2026-11-21T04:20:05.122+01:00  outage: ") for line in lines)
+
+
+def test_bad_input_gives_one_line(kraftlake: Kraftlake) -> None:
+    assert "no such file" in kraftlake("what-happened", "nowhere").error
+    ended = kraftlake("what-happened", "--cluster", "other", f"{DYNAMIC}/split")
+    assert ended.error == "--cluster other: the directories are of Lr3UIdBxT-GFPYE5uprmrg"
+    assert "are captures of the same replica" in kraftlake("what-happened", DYNAMIC).error
