@@ -3,24 +3,27 @@ voters. members_of gathers what is compared."""
 
 from __future__ import annotations
 
+import os
 from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from replica.check.catalogue import groups
-from replica.check.examined import Examined, by_cluster, keys_of, replica_log
+from replica.check.examined import Examined, by_cluster, keys_of, leader_changes, replica_log
+from replica.check.known_quorum import stated_voters
 from replica.check.rule import Finding
 from replica.format.control import KRaftVoters
 from replica.format.directory import SnapshotFile
 from replica.format.file_names import FileKind
 from replica.history.log import LogBatch
-from replica.model.epochs import BOOTSTRAP_SNAPSHOT
+from replica.model.epochs import BOOTSTRAP_SNAPSHOT, OffsetAndEpoch, election_order
 from replica.model.keys import NO_NODE, ZERO_UUID, ReplicaId, ReplicaKey
 from replica.model.voters import VoterKeys
 
 RULES = (
     groups.DUPLICATE_IDENTITY, groups.TWO_LEADERS, groups.VOTER_SETS_DIFFER,
-    groups.INITIAL_VOTERS_DIFFER, groups.CLUSTER_ID_MISMATCH,
+    groups.INITIAL_VOTERS_DIFFER, groups.CLUSTER_ID_MISMATCH, groups.METADATA_LOG_TWICE,
+    groups.DISK_OF_ANOTHER_CLUSTER,
 )  # fmt: skip
 """The rules of the findings that judge_membership makes."""
 
@@ -35,7 +38,8 @@ class GroupMember:
     nothing. initial_voters: the voters that 0-0.checkpoint names; empty where the node was
     formatted without initial voters, or belongs to a static quorum. first_offset: the first offset
     in its log; None for an empty log. entries: those batches of its log, by their offset, with
-    which a log of the group begins.
+    which a log of the group begins. voters: the node ids of the voters that its files name.
+    log_end: the end (exclusive) and the epoch of its log; None where that isn't known.
     """
 
     replica: ReplicaId
@@ -49,6 +53,13 @@ class GroupMember:
     initial_voters: VoterKeys = frozenset()
     first_offset: int | None = None
     entries: Mapping[int, LogBatch] = field(default_factory=dict, hash=False)
+    voters: frozenset[int] = frozenset()
+    log_end: OffsetAndEpoch | None = None
+
+    @property
+    def parent(self) -> str:
+        """The folder that holds the node's log directory."""
+        return os.path.dirname(os.path.dirname(self.meta_properties))
 
 
 def members_of(group: Sequence[Examined]) -> list[GroupMember]:
@@ -76,6 +87,7 @@ def _member(
 ) -> GroupMember:
     state = examined.directory.quorum_state
     usable = examined.usable_snapshots
+    last = None if examined.last_batch is None else examined.last_batch.header
     bootstrap = next((one for found, one in usable if found == BOOTSTRAP_SNAPSHOT), None)
     return GroupMember(
         examined.owner,
@@ -89,6 +101,10 @@ def _member(
         initial_voters=frozenset() if bootstrap is None else _initial_voters(examined, bootstrap),
         first_offset=first_offset,
         entries=entries,
+        voters=frozenset(
+            voter.node_id for voter in stated_voters(examined, leader_changes(examined))
+        ),
+        log_end=None if last is None else OffsetAndEpoch(last.next_offset, last.leader_epoch),
     )
 
 
@@ -110,13 +126,83 @@ def judge_membership(group: Sequence[GroupMember]) -> Iterator[Told]:
     clusters: dict[str, list[GroupMember]] = {}
     for member in members:
         clusters.setdefault(member.replica.cluster_id, []).append(member)
+    twice: set[int] = set()
     for cluster in clusters.values():
-        yield from _repeated(cluster, "node id", lambda one: one.replica.node_id)
+        for member, finding in _judge_node_ids(cluster, members):
+            if finding.rule is groups.METADATA_LOG_TWICE:
+                twice.add(id(member))
+            yield member, finding
         yield from _judge_leaders(cluster)
         yield from _judge_voters(cluster)
         yield from _judge_initial_voters(cluster)
-    yield from _repeated(members, "directory id", _directory_id)
-    yield from _judge_clusters(members)
+    for member, finding in _repeated_directory_ids(members):
+        if id(member) not in twice:
+            yield member, finding
+    renamed = list(_judge_clusters(members))
+    yield from renamed
+    known = {id(member) for member, _ in renamed}
+    yield from (told for told in _judge_disks(clusters) if id(told[0]) not in known)
+
+
+def _judge_disks(clusters: Mapping[str, Sequence[GroupMember]]) -> Iterator[Told]:
+    """Findings about nodes that a larger cluster here lacks as voters, while their own cluster here
+    isn't complete either. Of clusters of one size that with the lowest node id counts as the larger
+    one."""
+    ordered = sorted(
+        clusters.values(), key=lambda one: (-len(one), min(each.replica.node_id for each in one))
+    )
+    given = [{one.replica.node_id for one in cluster} for cluster in ordered]
+    voters = [frozenset().union(*(one.voters for one in cluster)) for cluster in ordered]
+    told: set[int] = set()
+    for place, larger in enumerate(ordered):
+        for other in range(place + 1, len(ordered)):
+            if not voters[other] - given[other]:
+                continue
+            for member in ordered[other]:
+                node_id = member.replica.node_id
+                if id(member) in told or node_id not in voters[place] - given[place]:
+                    continue
+                told.add(id(member))
+                message = (
+                    f"node {node_id} is of cluster {member.replica.cluster_id}; "
+                    f"{larger[0].shown} is of cluster {larger[0].replica.cluster_id}, whose voter "
+                    f"{node_id} has no other directory here"
+                )
+                rule, file = groups.DISK_OF_ANOTHER_CLUSTER, member.meta_properties
+                yield member, rule.at(file, message)
+
+
+def _judge_node_ids(
+    cluster: Sequence[GroupMember], members: Sequence[GroupMember]
+) -> Iterator[Told]:
+    """Findings about directories of one node id: two log directories of one node, where nothing
+    else lies in the folder above them, else two nodes. members: all directories of the group."""
+    nodes_in: dict[str, set[int]] = {}
+    for one in members:
+        nodes_in.setdefault(one.parent, set()).add(one.replica.node_id)
+    first: dict[int, GroupMember] = {}
+    for member in cluster:
+        node_id = member.replica.node_id
+        other = first.setdefault(node_id, member)
+        if other is member:
+            continue
+        if member.parent and other.parent == member.parent and len(nodes_in[member.parent]) == 1:
+            message = f"node {node_id} has one in {other.shown} too{_newer(other, member)}"
+            yield member, groups.METADATA_LOG_TWICE.at(member.meta_properties, message)
+        else:
+            message = f"node id {node_id} is that of {other.shown} too"
+            yield member, groups.DUPLICATE_IDENTITY.at(member.meta_properties, message)
+
+
+def _newer(a: GroupMember, b: GroupMember) -> str:
+    """Which of two logs is newer, for the end of a message."""
+    if a.log_end is None or b.log_end is None or a.log_end == b.log_end:
+        return ""
+    newer, end = max(
+        ((one, one.log_end) for one in (a, b) if one.log_end is not None),
+        key=lambda found: election_order(found[1]),
+    )
+    return f"; the newer is {newer.shown}, whose log ends at {end.offset} in epoch {end.epoch}"
 
 
 def _directory_id(member: GroupMember) -> str | None:
@@ -124,17 +210,15 @@ def _directory_id(member: GroupMember) -> str | None:
     return None if directory_id == ZERO_UUID else directory_id
 
 
-def _repeated(
-    members: Sequence[GroupMember], what: str, of: Callable[[GroupMember], Hashable]
-) -> Iterator[Told]:
-    first: dict[Hashable, GroupMember] = {}
+def _repeated_directory_ids(members: Sequence[GroupMember]) -> Iterator[Told]:
+    first: dict[str, GroupMember] = {}
     for member in members:
-        value = of(member)
+        value = _directory_id(member)
         if value is None:
             continue
         other = first.setdefault(value, member)
         if other is not member:
-            message = f"{what} {value} is that of {other.shown} too"
+            message = f"directory id {value} is that of {other.shown} too"
             yield member, groups.DUPLICATE_IDENTITY.at(member.meta_properties, message)
 
 

@@ -52,6 +52,8 @@ def from_directories(
     progress = ProgressLine()
     with ExitStack() as stack:
         inputs = find_newest_inputs(paths, stack)
+        for line in inputs.left_out():
+            complain(line)
         told: list[ClusterState] = []
         for group in inputs.groups:
             examined, damages = examine_all(group, progress.show)

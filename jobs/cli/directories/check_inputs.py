@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 
@@ -20,6 +20,7 @@ from replica.check.partition import topic_id_in
 from replica.errors import UnreadableFileError, UsageError
 from replica.format.damage import Damage
 from replica.format.discovery import DirectoryPath, FilePath, Found
+from replica.format.formatted import FormattedDirectory, formatted_below
 from replica.model.keys import ReplicaId
 from replica.model.topic import METADATA_TOPIC_ID
 from replica.scan.file_room import FileRoom
@@ -29,28 +30,62 @@ from replica.scan.file_room import FileRoom
 class CheckInputs:
     """What is to be checked. groups: what was looked at together; a single file is a group of its
     own. damages: those of bundles, and of folders that can't be listed; they name files as the user
-    does."""
+    does. formatted: log directories without a metadata log."""
 
     groups: tuple[tuple[Found, ...], ...]
     damages: tuple[Damage, ...]
+    formatted: tuple[FormattedDirectory, ...] = ()
+
+    def owners(self) -> list[tuple[ReplicaId, str]]:
+        """The replica that owns each directory, and the name of its meta.properties; without
+        directories whose replica isn't known."""
+        directories = (
+            one for group in self.groups for one in group if isinstance(one, DirectoryPath)
+        )
+        named = ((replica_at(one.path), one.shown_file("meta.properties")) for one in directories)
+        return [(replica, name) for replica, name in named if replica is not None]
+
+    def left_out(self) -> Iterator[str]:
+        """A sentence for each path below which there is only a formatted log directory."""
+        for one in self.formatted:
+            if one.is_alone:
+                node_id = one.replica.node_id
+                yield f"{one.shown}: left out: formatted for node {node_id}, and no metadata log"
 
 
-def find_inputs(paths: Iterable[str], order: Sequence[str], stack: ExitStack) -> CheckInputs:
+def find_inputs(
+    paths: Iterable[str], order: Sequence[str], stack: ExitStack, *, for_check: bool = False
+) -> CheckInputs:
     """Everything to check. Bundles stay unpacked until `stack` closes.
 
-    Raises UsageError where a path doesn't exist or has nothing to check below it, or where a group
-    would hold two captures of one replica in unknown order.
+    for_check: whether formatted log directories alone are enough. Raises UsageError where a path
+    doesn't exist or has nothing to check below it, or where a group would hold two captures of one
+    replica in unknown order.
     """
     search = _Search(order)
+    formatted: list[FormattedDirectory] = []
     for path in paths:
-        found, damages = discovered(path, stack)
+        try:
+            found, damages = discovered(path, stack)
+        except UsageError:
+            below = list(formatted_below(path, is_alone=True))
+            if not below:
+                raise
+            formatted += below
+            continue
+        formatted += formatted_below(path)
         search.damages += damages
         for one in found:
             search.take(one, path)
     refuse_unused(order, search.batches)
     named = sorted(search.batches, key=lambda batch: order.index(batch) if order else 0)
-    groups = [tuple(search.batches[batch]) for batch in named]
-    return CheckInputs((*groups, *((file,) for file in search.files)), tuple(search.damages))
+    groups: list[tuple[Found, ...]] = [tuple(search.batches[batch]) for batch in named]
+    alone: list[tuple[Found, ...]] = [(file,) for file in search.files]
+    groups = [*groups, *alone]
+    if not groups and not search.damages and not for_check:
+        shown = ", ".join(one.shown for one in formatted)
+        raise UsageError(f"{shown}: formatted, and without a metadata log: the node never started")
+    return CheckInputs(tuple(groups), tuple(search.damages), tuple(formatted))
 
 
 def find_newest_inputs(paths: Iterable[str], stack: ExitStack) -> CheckInputs:

@@ -29,8 +29,8 @@ def branches_in(
         inputs = find_inputs(paths, order, stack)
         looks = [_look(group, progress) for group in inputs.groups]
         progress.clear()
-        for damage in inputs.damages:
-            complain(str(damage))
+        for line in (*map(str, inputs.damages), *inputs.left_out()):
+            complain(line)
         found = branches_of(looks)
         if not found:
             raise UsageError(f"{' '.join(paths)}: no metadata log with a record that can be read")

@@ -120,6 +120,8 @@ def _inputs(paths: Sequence[str], stack: ExitStack) -> CheckInputs:
     """The inputs. Raises UsageError where they hold two captures of one replica, because only the
     newest counts."""
     inputs = find_newest_inputs(paths, stack)
+    for line in inputs.left_out():
+        complain(line)
     directories = [group for group in inputs.groups if isinstance(group[0], DirectoryPath)]
     if len(directories) > 1:
         complain(

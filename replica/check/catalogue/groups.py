@@ -50,8 +50,55 @@ DUPLICATE_IDENTITY = error(
     "duplicate-identity",
     "Two directories claim one node id or one directory id.",
     "Takes the two for one voter, which may then vote twice.",
-    "Stop one of them; a copied disk needs a directory.id of its own.",
+    "Never start both. Keep the one that the newest voters record names, or in a static quorum the "
+    "one with the longer history; give the other node an empty disk, formatted anew with an id of "
+    "its own.",
     ("KAFKA-14077", "strimzi/proposals#203"),
+)
+METADATA_LOG_TWICE = error(
+    "metadata-log-twice",
+    "One node has a metadata log in two of its log directories: metadata.log.dir was changed, or "
+    "several log directories were formatted with one of their own.",
+    "Refuses to start: Found unexpected metadata location in data directory.",
+    "Stop the node, keep the newer of the two where metadata.log.dir points, and move the other "
+    "__cluster_metadata-0 away; keep a copy.",
+    ("apache/kafka#22418",),
+)
+DISK_OF_ANOTHER_CLUSTER = error(
+    "disk-of-another-cluster",
+    "A cluster lacks the directory of a voter, and a directory given for that node is of another "
+    "cluster: the node was formatted with another cluster id, or got another cluster's disk.",
+    "Refuses the node's requests (INCONSISTENT_CLUSTER_ID), or refuses to start it: Invalid "
+    "cluster.id.",
+    "Give the node its own disk. If it never held records, format it again with the id of the "
+    "others.",
+    (
+        "strimzi/strimzi-kafka-operator#11516",
+        "confluentinc/cp-all-in-one#106",
+        "apache/kafka#11209",
+    ),
+)
+LOG_DIRECTORIES_DIFFER = error(
+    "log-directories-differ",
+    "Two log directories of one node name different clusters in their meta.properties.",
+    "Refuses to start: the log directories of a node must name one cluster and one node.",
+    "Find out which directory was copied or mounted here by mistake, and take it out of log.dirs.",
+    ("strimzi/strimzi-kafka-operator#11516",),
+)
+FORMATTED_FOR_ANOTHER_CLUSTER = error(
+    "formatted-for-another-cluster",
+    "A log directory was formatted with another cluster id than that of the other directories, and "
+    "its node never started with it.",
+    "Lets the node start alone: the others refuse its requests (INCONSISTENT_CLUSTER_ID).",
+    "Format the directory again (kafka-storage format) with the cluster id of the others.",
+    ("confluentinc/cp-all-in-one#106", "apache/kafka#11209"),
+)
+NEVER_STARTED = info(
+    "never-started",
+    "A log directory was formatted, and holds no metadata log: its node never started with it.",
+    "Makes __cluster_metadata-0 at its first start; since 4.4 formatting makes it already.",
+    "Nothing, if the node is new. If it has run before, its disk was lost or replaced.",
+    ("strimzi/strimzi-kafka-operator#9426",),
 )
 CLUSTER_ID_MISMATCH = error(
     "cluster-id-mismatch",

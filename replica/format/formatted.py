@@ -1,0 +1,68 @@
+"""Finding log directories that were formatted and hold no metadata log: those of nodes that never
+started, and the other log directories of a broker with several disks."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from replica.errors import DataError, UnreadableFileError
+from replica.format import meta_properties
+from replica.format.file_names import METADATA_FOLDER
+from replica.format.reading import MAX_STATE_BYTES, read_own_file
+from replica.model.keys import ReplicaId
+
+_MOST_FOLDERS = 10_000
+_MAX_DEPTH = 4
+
+
+@dataclass(frozen=True, slots=True)
+class FormattedDirectory:
+    """A log directory with meta.properties and without a metadata log. shown: its name for people.
+    replica: the replica that meta.properties names. is_alone: whether nothing else lies below the
+    path that the user named."""
+
+    shown: str
+    replica: ReplicaId
+    is_alone: bool = False
+
+    @property
+    def meta_properties(self) -> str:
+        """The name of its meta.properties for people."""
+        return os.path.join(self.shown, meta_properties.FILE_NAME)
+
+    @property
+    def parent(self) -> str:
+        """The folder that holds it."""
+        return os.path.dirname(self.shown)
+
+
+def formatted_below(path: str, *, is_alone: bool = False) -> Iterator[FormattedDirectory]:
+    """Those at or below a path whose meta.properties can be read. A log directory is not searched,
+    because a broker has thousands of partitions in it."""
+    pending, seen = [(path.rstrip("/") or "/", 0)], 0
+    while pending and seen < _MOST_FOLDERS:
+        folder, depth = pending.pop()
+        seen += 1
+        try:
+            names = sorted(os.listdir(folder))
+        except OSError:  # The search for metadata directories names it.
+            continue
+        if meta_properties.FILE_NAME in names:
+            replica = None if METADATA_FOLDER in names else _replica_in(folder)
+            if replica is not None:
+                yield FormattedDirectory(folder, replica, is_alone)
+        elif METADATA_FOLDER not in names and depth < _MAX_DEPTH:
+            below = (os.path.join(folder, name) for name in reversed(names))
+            pending += [
+                (one, depth + 1) for one in below if os.path.isdir(one) and not os.path.islink(one)
+            ]
+
+
+def _replica_in(folder: str) -> ReplicaId | None:
+    path = os.path.join(folder, meta_properties.FILE_NAME)
+    try:
+        return meta_properties.decode(read_own_file(path, MAX_STATE_BYTES)).replica
+    except (DataError, UnreadableFileError):
+        return None
