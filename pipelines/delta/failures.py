@@ -26,8 +26,8 @@ _MISSING = re.compile(
     r"DELTA_VERSIONS_NOT_CONTIGUOUS)"
 )
 _GONE = re.compile(r"Object at location (/\S+) not found")
-_BROKEN = re.compile(r"(?:Parquet|Kernel|Arrow) error: [^\n]*")
-"""Texts of delta-rs about a broken file."""
+_BROKEN = re.compile(r"(?:Parquet|Kernel|Arrow|Schema) error: [^\n]*")
+"""Texts of delta-rs about a broken file, or about a table of other columns."""
 _FILE = re.compile(r"(?:file:)?(/[^\s'`,;:]+\.(?:parquet|json|crc)(?:\.\w+)*)")
 _UNSEEN_SPOOL = re.compile(rf"(?:VanishedFileError|FileNotFoundError)[^\n]*/{FOLDER}/")
 _NO_MODULE = re.compile(r"ModuleNotFoundError: No module named '([^'.]+)")

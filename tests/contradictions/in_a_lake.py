@@ -98,6 +98,16 @@ def findings_about_files_are_the_same_in_the_lake(answers: Answers) -> Iterator[
         yield f"check finds {sorted(told - held)}, the lake {sorted(held - told)} besides"
 
 
+def the_report_names_the_voters_in_force(answers: Answers) -> Iterator[str]:
+    """It says of which voters nobody captured the log."""
+    if answers.in_lake is None or not answers.is_one_history or answers.plan.voters is None:
+        return
+    voters = {one.node_id for one in answers.plan.voters}
+    told = answers.in_lake.report.voters
+    if told and told != voters:
+        yield f"the voters are {sorted(voters)} by recover, {sorted(told)} by the report"
+
+
 def leaders_of_epochs_are_equal(answers: Answers) -> Iterator[str]:
     """An epoch has one leader, whoever tells of it. Where two histories contradict each other it
     may have two, of which the table has one."""
@@ -158,6 +168,7 @@ IN_A_LAKE: tuple[Rule, ...] = (
     the_table_of_exposures_is_the_command_s,
     health_is_the_same_in_the_lake,
     findings_about_files_are_the_same_in_the_lake,
+    the_report_names_the_voters_in_force,
     leaders_of_epochs_are_equal,
     the_report_is_not_better_than_check,
     snapshots_have_one_verdict,

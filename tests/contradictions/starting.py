@@ -155,8 +155,6 @@ def all_name_the_same_voters(answers: Answers) -> Iterator[str]:
         told["plan"] = answers.cluster.voters
     if answers.rehearsed is not None:
         told["rehearse"] = frozenset(answers.rehearsed.rehearsal.captured.voters.ids)
-    if answers.in_lake is not None and answers.is_one_history and answers.in_lake.report.voters:
-        told["report"] = answers.in_lake.report.voters
     for (one, voters), (other, others) in pairwise(told.items()):
         if voters != others:
             yield f"the voters are {sorted(voters)} by {one}, {sorted(others)} by {other}"

@@ -266,6 +266,10 @@ MADE: dict[str, tuple[str, Change]] = {
     ),
     "all_name_the_same_voters": (RECORDED, planned_with(voter_sets=(frozenset({STRANGER}),))),
     "all_miss_the_same_voters": (RECORDED, planned_with(voters=(_in_doubt(STRANGER),))),
+    "the_report_names_the_voters_in_force": (
+        RECORDED,
+        planned_with(voter_sets=(frozenset({STRANGER}),)),
+    ),
     "leaders_of_epochs_are_equal": (RECORDED, with_elections),
     "the_report_is_not_better_than_check": (RECORDED, between(groups.TWO_LEADERS)),
     "snapshots_have_one_verdict": (

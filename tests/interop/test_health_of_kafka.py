@@ -50,8 +50,8 @@ def health(node: Controller) -> dict[str, dict[str, Any]]:
     """The findings about the cluster by rule, from the directory of a node that runs."""
     ran = kraftlake("check", "--family", "health", "--json", node.log_dir)
     assert ran.returncode in (0, 1), ran.stderr
-    rows = [json.loads(line) for line in ran.stdout.splitlines()[:-1]]
-    return {row["rule"]: row for row in rows}
+    rows = [json.loads(line) for line in ran.stdout.splitlines()]
+    return {row["rule"]: row for row in rows if row["kind"] == "finding"}
 
 
 def until(node: Controller, is_so: Callable[[dict[str, dict[str, Any]]], bool]) -> Any:

@@ -131,8 +131,8 @@ def show_exposure(source: ClusterSource, *, limit: int, json_output: bool) -> in
 def _voters(cluster: Cluster) -> None:
     """Say which voters are not counted, and on what the figures about voters rest."""
     for what, voters in (
-        ("down, as their brokers are fenced", cluster.voters_down),
-        ("not to be counted, by their directories", cluster.unreliable_voters),
+        ("counted as down: the broker of the same node is fenced", cluster.voters_down),
+        ("not counted, because of what its directory shows", cluster.unreliable_voters),
     ):
         if voters:
             complain(f"state: {named('voter', [str(one) for one in sorted(voters)])}: {what}")
