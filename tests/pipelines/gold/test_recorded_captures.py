@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from jobs.build import run
 from jobs.cli.commands.lake import BuildOptions
 from jobs.ingest import fill
-from pipelines.delta import Lake, size
+from pipelines.delta import Lake, version
 from pipelines.tables import bronze, gold, silver
 from tests.pipelines.lake_rows import names_of_captures, rows, rows_of
 
@@ -183,7 +183,7 @@ def test_building_again_gives_the_same_rows(
 
 
 def _feed_versions(lake: Lake) -> dict[str, int]:
-    return {table.name: size(lake, table).version for table in TABLES if table.change_feed}
+    return {table.name: version(lake, table) for table in TABLES if table.change_feed}
 
 
 def _by_cluster(history: list[Any]) -> dict[str, list[_Epoch]]:
