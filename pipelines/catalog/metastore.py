@@ -45,11 +45,7 @@ def metastore_settings(catalog: str) -> dict[str, str]:
                 f"--catalog {catalog}: give a folder, or a Hive metastore as thrift://HOST:PORT "
                 "(several with a comma)"
             )
-        return {
-            IMPLEMENTATION: "hive",
-            "spark.hadoop.hive.metastore.uris": catalog,
-            "spark.hadoop.hive.metastore.client.socket.timeout": "5s",
-        }
+        return {IMPLEMENTATION: "hive", "spark.hadoop.hive.metastore.uris": catalog}
     folder = catalog_folder(catalog)
     if _UNFIT.search(str(folder)):
         raise UsageError(f"--catalog {catalog}: Derby can't take ; or quotes in a path")

@@ -64,8 +64,9 @@ def test_directories_win_over_the_variable(
     kraftlake: Kraftlake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(VARIABLE, "nowhere")
-    ended = kraftlake("history", "--topic", "nobody", "--json", "kafka-3.7.2-static/live/1")
-    assert (ended.code, ended.out) == (0, "")
+    ended = kraftlake("history", "--topic", "k0-80-0", "--json", "kafka-3.7.2-static/live/1")
+    assert ended.code == 0
+    assert ended.rows
 
 
 @pytest.mark.parametrize("words", [("lake",), ("history",)])

@@ -10,6 +10,7 @@ import pytest
 from replica.check.examined import Examined, examine, replica_log
 from replica.format.discovery import DirectoryPath
 from replica.format.file_names import METADATA_FOLDER
+from replica.history.known_quorum import QuorumFiles
 from replica.history.recovery import RecoveryDecision, RecoveryPlan, plan_recovery
 from replica.model.keys import ReplicaKey
 from replica.simulate.scenarios.library import SCENARIOS
@@ -62,7 +63,7 @@ def examined(moment: Moment, folder: Path) -> dict[int, Examined]:
 def plan_of(disks: list[Examined]) -> RecoveryPlan:
     logs = [replica_log(one, str(place)) for place, one in enumerate(disks)]
     hidden = {log.key for log, one in zip(logs, disks, strict=True) if one.hides_entries}
-    return plan_recovery(logs, hidden)
+    return plan_recovery(logs, QuorumFiles(unreadable=frozenset(hidden)))
 
 
 def lacking(winner: ReplicaKey, moment: Moment) -> list[BatchId]:
