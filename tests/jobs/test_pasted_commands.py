@@ -131,7 +131,7 @@ def test_a_bundle_is_unpacked_by_kraftlake_itself(
     assert plan == "kraftlake recover --plan unpacked"
     again = kraftlake("recover", "--plan", "unpacked")
     assert again.lines[0] == kraftlake("recover", "--plan", "left").lines[0]
-    assert len(commands_in(again)) > 5
+    assert len(commands_in(again)) >= 5
 
 
 def test_what_a_bundle_holds_damaged_is_told_and_the_rest_is_captured(
