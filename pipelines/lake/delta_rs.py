@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-import pyarrow as pa
 from deltalake import DeltaTable, QueryBuilder, WriterProperties
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
@@ -17,6 +16,9 @@ from pipelines.lake.footers import refuse_lying_footers
 from pipelines.lake.links import refuse_paths_elsewhere
 from pipelines.object_store import is_s3, meaning, storage_options
 from replica.errors import UnreadableFileError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 WRITER = WriterProperties(compression="SNAPPY", statistics_truncate_length=32)
 """The properties of every commit in which delta-rs writes rows. As Spark does, it keeps the first
@@ -89,6 +91,8 @@ def readable(table: DeltaTable) -> DeltaTable:
 def batches_of(answer: Any) -> Iterator[pa.RecordBatch]:
     """The batches of delta-rs' answer. delta-rs is asked for each of them: where it panics within a
     stream that Arrow reads, the process would end without a word."""
+    import pyarrow as pa  # most questions need only delta-rs
+
     for batch in answer:
         yield pa.record_batch(batch)
 

@@ -77,7 +77,8 @@ def test_events_are_told_as_json_where_that_is_asked(
 
 
 def refused(quorum: tuple[str, Path], kraftlake: Kraftlake, folder: Path, *options: str) -> str:
-    ended = kraftlake("replica", "observe", "-b", quorum[0], "-o", folder, *options)
+    bootstrap = () if "-b" in options else ("-b", quorum[0])
+    ended = kraftlake("replica", "observe", *bootstrap, "-o", folder, *options)
     assert ended.code == 2
     return ended.error
 
