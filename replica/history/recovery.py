@@ -199,7 +199,8 @@ def _electable(ranked: Sequence[ReplicaLog], quorum: KnownQuorum) -> list[Replic
 
 
 def _named_by(log: ReplicaLog, otherwise: VoterKeys) -> VoterKeys:
-    """The voters that a log's newest record names; `otherwise` where it has none."""
+    """The voters that the newest voters record of a log names; `otherwise` where the log has no such
+    record."""
     named = log.voter_sets or log.leader_changes
     return max(named, key=lambda each: each.offset).voters if named else otherwise
 

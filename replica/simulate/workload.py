@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Iterable
 from functools import lru_cache
 from random import Random
 from typing import Protocol
@@ -83,13 +83,19 @@ class MetadataWorkload(Workload):
             return ()
         if not machine.can_snapshot:
             return ((encode(record("ABORT_TRANSACTION_RECORD")),),) if is_idle else ()
+        return self.changes(random, number, machine, is_idle=is_idle)
+
+    def changes(
+        self, random: Random, number: int, machine: MetadataMachine, *, is_idle: bool
+    ) -> tuple[Values, ...]:
+        """The batches of a leader that may write, outside of a transaction: as in `batches`."""
         records = _created(random, number)
         if is_idle and random.random() < 0.7:
             records = _changed(random, number, machine.image) or records
         if random.random() < 0.3:
             first, last = begin(f"transaction {number}"), end()
-            return (_encoded([first]), _encoded(records), _encoded([last]))
-        return (_encoded(records),)
+            return (encoded([first]), encoded(records), encoded([last]))
+        return (encoded(records),)
 
 
 OPAQUE, METADATA = OpaqueWorkload(), MetadataWorkload()
@@ -102,7 +108,8 @@ def _read_once(data: bytes) -> tuple[tuple[int, ReplayedRecord], ...]:
     return tuple(messages_in(Batch(0, 0, 0, 0, data=data)))
 
 
-def _encoded(records: Sequence[MetadataRecord]) -> Values:
+def encoded(records: Iterable[MetadataRecord]) -> Values:
+    """The values of the records."""
     return tuple(encode(record) for record in records)
 
 

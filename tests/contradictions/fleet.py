@@ -12,12 +12,10 @@ from random import Random
 from typing import Any
 
 from replica.machines.metadata import MetadataMachine
-from replica.metadata.codec import encode
 from replica.metadata.image.image import Image
 from replica.metadata.image.partition import Partition
 from replica.metadata.record import MetadataRecord
 from replica.model.keys import NO_NODE
-from replica.raft.ports import StateMachine
 from replica.simulate.node import SimulatedMachine
 from replica.simulate.records import (
     BROKER,
@@ -34,7 +32,7 @@ from replica.simulate.records import (
     remove_topic,
     unfence_broker,
 )
-from replica.simulate.workload import MetadataWorkload, Values
+from replica.simulate.workload import MetadataWorkload, Values, encoded
 
 _MOST_TOPICS = 8
 _FENCE = 1
@@ -50,22 +48,17 @@ class Fleet(MetadataWorkload):
         self.brokers = tuple(brokers)
         self.nodes: Mapping[int, SimulatedMachine] = {}
 
-    def batches(
-        self, random: Random, number: int, machine: StateMachine, *, is_active: bool, is_idle: bool
+    def changes(
+        self, random: Random, number: int, machine: MetadataMachine, *, is_idle: bool
     ) -> tuple[Values, ...]:
-        assert isinstance(machine, MetadataMachine)
-        if not is_active:
-            return ()
-        if not machine.can_snapshot:
-            return ((encode(record("ABORT_TRANSACTION_RECORD")),),) if is_idle else ()
         if not is_idle:
             name = str(random.choice(self.brokers))
-            return (_encoded([config(BROKER, name, "log.cleaner.threads", str(number))]),)
+            return (encoded([config(BROKER, name, "log.cleaner.threads", str(number))]),)
         image, offset = machine.image, machine.next_offset
         records = [*self._due(image, offset)] or [*self._wanted(random, number, image)]
         if not image.tables["features"].values or random.random() > 0.2:
-            return (_encoded(records),)
-        return (_encoded([begin(f"{number}")]), _encoded(records), _encoded([end()]))
+            return (encoded(records),)
+        return (encoded([begin(f"{number}")]), encoded(records), encoded([end()]))
 
     def _due(self, image: Image, offset: int) -> Iterator[MetadataRecord]:
         """The records of a change of one node that the state doesn't show yet. offset: that of the
@@ -159,7 +152,3 @@ def _change(key: tuple[str, int], isr: tuple[int, ...], leader: int) -> Metadata
         leader=leader,
         isr=isr,
     )
-
-
-def _encoded(records: Iterable[MetadataRecord]) -> Values:
-    return tuple(map(encode, records))

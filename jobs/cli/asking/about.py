@@ -150,7 +150,8 @@ class KnownNames:
     configs: set[str] = field(default_factory=set)
 
     def add(self, entity: str, name: str) -> None:
-        """Add what an entity is about. entity: its kind. name: its name for people."""
+        """Add the names that stand in the name of an entity. entity: the entity's kind. name: the
+        entity's name for people."""
         if entity == "topic":
             self.topics.add(name)
         elif entity == "broker":

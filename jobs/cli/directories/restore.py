@@ -202,7 +202,7 @@ def _best(members: Sequence[Examined]) -> tuple[Examined, KnownQuorum]:
 
 
 def _tell_uncommitted(examined: Examined, quorum: KnownQuorum, end: int) -> None:
-    """Say which records of the state up to `end` (exclusive) are on no majority, or may be."""
+    """Name the records below the offset `end` that are not proven to be on a majority of voters."""
     never = first_change(examined, quorum.possible_end, end)
     if never is not None:
         complain(
