@@ -199,8 +199,8 @@ def _electable(ranked: Sequence[ReplicaLog], quorum: KnownQuorum) -> list[Replic
 
 
 def _named_by(log: ReplicaLog, otherwise: VoterKeys) -> VoterKeys:
-    """The voters that the newest voters record of a log names; `otherwise` where the log has no such
-    record."""
+    """The voters that the newest record about voters in a log names; `otherwise` where the log has
+    no such record."""
     named = log.voter_sets or log.leader_changes
     return max(named, key=lambda each: each.offset).voters if named else otherwise
 

@@ -15,8 +15,8 @@ READING = {"register", "merge", "delete"}
 
 
 def unchecked(text: str) -> Iterator[str]:
-    """The calls in which delta-rs reads a table that did not go through `readable`, or in which Arrow
-    reads an answer of delta-rs."""
+    """The calls in which delta-rs reads a table that did not go through `readable`, or in which
+    Arrow reads an answer of delta-rs."""
     tree = ast.parse(text)
     if "deltalake" not in text and "pipelines.lake.delta_rs" not in text:
         return
