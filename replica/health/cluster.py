@@ -15,11 +15,13 @@ from replica.metadata.image.settings import METADATA_VERSION
 from replica.metadata.image.state import TOPIC_RESOURCE
 from replica.model.control import KRAFT_VERSION
 from replica.model.keys import ZERO_UUID
-from replica.model.voters import Voter
+from replica.model.voters import Voter, majority
 
 BROKER_RESOURCE = 4
 """Kafka's ConfigResource.Type.BROKER. Its empty name is the default of all brokers."""
 MIN_ISR = "min.insync.replicas"
+STOPPED_MS = 250
+"""A voter that runs has a record some milliseconds after its leader."""
 SHOWN_LIST = 5
 _BAD_DISKS = (VoterDoubt.STALE, VoterDoubt.NO_QUORUM_STATE, VoterDoubt.UNREADABLE)
 _INT32_MAX = 2**31 - 1
@@ -55,7 +57,8 @@ class Cluster:
     quorum, which give committed records only. unproven_from: the offset of the first
     record of the state, no-ops aside, that isn't proven to be committed. uncommitted_from: that of
     the first one that no majority of the voters holds, so that it was not committed when the
-    directories were read. Both are None where there is no such record.
+    directories were read. Both are None where there is no such record. uncommitted_at: the time of
+    that one, in ms since 1970 (UTC).
     """
 
     image: Image
@@ -71,6 +74,7 @@ class Cluster:
     quorum: KnownQuorum | None = None
     unproven_from: int | None = None
     uncommitted_from: int | None = None
+    uncommitted_at: int | None = None
 
     def values(self, table: str) -> Mapping[Any, Any]:
         """The entities of one of the image's tables."""
@@ -158,6 +162,19 @@ class Cluster:
     def voters_up(self) -> frozenset[int]:
         """The voters that may be counted for a majority. That they run is known of none."""
         return self.voters - self.voters_down - self.unreliable_voters
+
+    @property
+    def stopped_together(self) -> frozenset[int]:
+        """The voters whose logs all end where the newest log goes on with changes, if they are a
+        majority: they ended at one moment, for an idle leader appends two records a second. Empty
+        otherwise, and where the newest log goes on for less than STOPPED_MS: those records may
+        have been under way."""
+        quorum, since, now = self.quorum, self.uncommitted_at, self.now
+        if quorum is None or since is None or now is None or now - since < STOPPED_MS:
+            return frozenset()
+        end = quorum.possible_end
+        ended = [one.key.node_id for one in quorum.voters if one.held_end == end]
+        return frozenset(ended) if len(ended) >= majority(len(quorum.voters)) else frozenset()
 
     def holders_of(self, offset: int) -> str:
         """The voters that hold a record of the newest log, as text: `1 of 5 voters (3)`."""

@@ -34,7 +34,6 @@ from jobs.cli.directories.verdict_text import describe_verdict, verdict_line, ve
 from jobs.cli.output import ProgressLine, write_json, write_line, write_table
 from pipelines.cyclic_garbage import no_search_for_cycles
 from replica.check.damaged import bundle_damage
-from replica.check.formatted import judge_formatted
 from replica.check.group import judge_group
 from replica.check.rule import Finding
 from replica.format.directory import LOOKS
@@ -53,8 +52,7 @@ def run(options: CheckOptions) -> int:
     with ExitStack() as stack:
         stack.enter_context(no_search_for_cycles())
         inputs = find_inputs(options.paths, names_in(options.order), stack, for_check=True)
-        formatted = judge_formatted(inputs.formatted, inputs.owners())
-        unread = (*bundle_damage(inputs.damages), *formatted)
+        unread = inputs.unread()
         if len(inputs.groups) != 1:  # nobody knows to which of them it belongs
             checking.unread(unread)
             unread = ()

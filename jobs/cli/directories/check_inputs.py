@@ -15,8 +15,11 @@ from pipelines.capture.grouping import (
     refuse_unused,
     replica_at,
 )
+from replica.check.damaged import bundle_damage
 from replica.check.examined import Examined, examine
+from replica.check.formatted import judge_formatted
 from replica.check.partition import topic_id_in
+from replica.check.rule import Finding
 from replica.errors import UnreadableFileError, UsageError
 from replica.format.damage import Damage
 from replica.format.discovery import DirectoryPath, FilePath, Found
@@ -44,6 +47,11 @@ class CheckInputs:
         )
         named = ((replica_at(one.path), one.shown_file("meta.properties")) for one in directories)
         return [(replica, name) for replica, name in named if replica is not None]
+
+    def unread(self) -> tuple[Finding, ...]:
+        """Findings about bundles and folders that could not be read, and about nodes that were
+        formatted and never started."""
+        return (*bundle_damage(self.damages), *judge_formatted(self.formatted, self.owners()))
 
     def left_out(self) -> Iterator[str]:
         """A sentence for each path below which there is only a formatted log directory."""
