@@ -46,7 +46,6 @@ def outage_facts(evidence: ClusterEvidence) -> Iterator[Fact]:
             (refused.rule.id,),
         )
 
-
     yield from _of_quorum(evidence)
 
 

@@ -73,9 +73,7 @@ def _checks(options: PlanOptions) -> list[Check]:
     return found
 
 
-def _judge(
-    look: Callable[[], ClusterSource], checks: Sequence[Check], options: PlanOptions
-) -> int:
+def _judge(look: Callable[[], ClusterSource], checks: Sequence[Check], options: PlanOptions) -> int:
     """Judge the changes once, or with --while until all are safe. look: gives the present state,
     of directories, a lake or a running quorum."""
     while True:

@@ -93,9 +93,7 @@ def _line(label: str, text: str) -> str:
 
 def write_verdict(verdict: Verdict, *, json_output: bool) -> None:
     """Print the verdict in short, with an empty line below it, or as a line of JSON."""
-    write_either(
-        [verdict_row(verdict)], [*verdict_in_short(verdict), ""], json_output=json_output
-    )
+    write_either([verdict_row(verdict)], [*verdict_in_short(verdict), ""], json_output=json_output)
 
 
 def verdict_row(verdict: Verdict) -> dict[str, Any]:

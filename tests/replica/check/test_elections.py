@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -24,12 +23,12 @@ RULE = "endless-elections"
 
 
 @pytest.fixture
-def log(data: Path, tmp_path: Path) -> Iterator[Path]:
+def log(data: Path, tmp_path: Path) -> Path:
     """The log of a node, to which a test appends."""
     node = tmp_path / "1"
     shutil.copytree(data / "kafka-4.1.1-dynamic/live/1", node)
     path = segment(node, 1262)
-    yield path
+    return path
 
 
 def elect(log: Path, leaders: int, *, first: int = 50, later_ms: int = 2_000) -> None:
