@@ -99,9 +99,12 @@ def _located(worded: Iterable[Row], captures: Iterable[Row]) -> Iterator[Row]:
 
 
 def _at_batches(located: Iterable[Row], tables: ClusterTables) -> Iterator[Row]:
-    """The findings with file and byte of the batch that holds their offset in the capture's log."""
+    """The findings with file and byte of the batch that holds their offset in the capture's log.
+    Those without an offset stay as they are."""
     for found in located:
-        if found["offset"] is not None:
+        if found["offset"] is None:
+            yield found
+        else:
             held = tables.batches_at(replica_of(found), found["epoch"], found["offset"])
             for row in held.select(_OF_PLACE).to_pylist():
                 if any(covers(span, found["captured_at"]) for span in row["in_log"]):

@@ -126,12 +126,7 @@ class Cluster:
         """The id of the broker's log directory that has the partition's replica, if that directory
         isn't online: LOST_DIRECTORY where the id isn't known. None where it is online, where the
         broker hasn't named one yet, or where it holds no replica."""
-        online = self.online_directories.get(broker_id)
-        if online is None or broker_id not in partition.replicas:
-            return None
-        directory = partition.directories[partition.replicas.index(broker_id)]
-        is_named = directory not in (ZERO_UUID, UNASSIGNED_DIRECTORY)
-        return directory if is_named and directory not in online else None
+        return offline_directory(partition, broker_id, self.online_directories.get(broker_id))
 
     def can_lead(self, partition: Partition, broker_id: int) -> bool:
         """Whether the broker is live, and has the directory of its replica online (Kafka:
@@ -252,6 +247,18 @@ class MinIsrs:
         if configured is None:
             configured = self.brokers.get(partition.leader, self.default)
         return None if configured is None else min(configured, replicas)
+
+
+def offline_directory(
+    partition: Partition, broker_id: int, online: frozenset[str] | None
+) -> str | None:
+    """See Cluster.offline_directory. online: the broker's log directories that are online; None
+    where it names none."""
+    if online is None or broker_id not in partition.replicas:
+        return None
+    directory = partition.directories[partition.replicas.index(broker_id)]
+    is_named = directory not in (ZERO_UUID, UNASSIGNED_DIRECTORY)
+    return directory if is_named and directory not in online else None
 
 
 def highest_levels(registration: Mapping[str, Any]) -> dict[str, int]:
