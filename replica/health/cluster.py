@@ -11,7 +11,12 @@ from replica.check.rule import Finding, Rule, Subject
 from replica.history.known_quorum import KnownQuorum, VoterDoubt
 from replica.metadata.image.image import Image
 from replica.metadata.image.partition import Partition
-from replica.metadata.image.settings import METADATA_VERSION
+from replica.metadata.image.settings import (
+    METADATA_VERSION,
+    MIGRATION,
+    NO_MIGRATION,
+    PRE_MIGRATION,
+)
 from replica.metadata.image.state import TOPIC_RESOURCE
 from replica.model.control import KRAFT_VERSION
 from replica.model.keys import ZERO_UUID
@@ -99,6 +104,17 @@ class Cluster:
         """The finalized level of a feature or of kraft.version; 0 where none is finalized."""
         table, key = ("kraft_version", "") if feature == KRAFT_VERSION else ("features", feature)
         return int(self.values(table).get(key, 0))
+
+    @property
+    def zk_migration(self) -> int:
+        """How far the migration from ZooKeeper is; NO_MIGRATION without one."""
+        return int(self.values("zk_migration").get("", NO_MIGRATION))
+
+    @property
+    def is_migrating(self) -> bool:
+        """Whether the migration from ZooKeeper has begun and not ended (Kafka:
+        ZkMigrationState.inProgress)."""
+        return self.zk_migration in (PRE_MIGRATION, MIGRATION)
 
     @cached_property
     def voter_set(self) -> tuple[Voter, ...]:
