@@ -17,6 +17,7 @@ from replica.format.quorum_state import FILE_NAME as QUORUM_STATE
 from replica.model.keys import ReplicaKey
 from replica.model.voters import Voter
 from replica.raft.config import Config
+from replica.raft.core import Role
 from replica.raft.effects import Effects
 from replica.raft.inputs import Input, Response
 from replica.raft.messages import AddVoterRequest, PeerRequest, RemoveVoterRequest
@@ -37,11 +38,20 @@ from replica.storage.segment import LogConfig
 PATIENCE_MS = 30_000
 """The simulated time after which a step ends although the quorum has not settled. It is enough for
 more than ten elections with Kafka's default timeouts."""
+STILL_MS = 7_000
+"""The simulated time (ms) without any change after which a step ends, because nothing can change
+any more: no node that runs is a voter, or the leader never continues a follower's log. It is more
+than the engine's longest timer with Kafka's defaults, that of UpdateVoter (6 s)."""
+_COMPARED_EVERY_MS = 100
 START_WITHIN_MS = 5_000
 """A step starts its nodes at random times within this time (ms)."""
 ASK_AGAIN_MS = 2_000
 """The time (ms) after which an administrator repeats a request for other voters that had no
 effect."""
+
+
+Standing = tuple[tuple[type[Role] | None, int, int, int, int | None] | None, ...]
+"""Of each node (role, epoch, the log's start and end, high watermark); None of one that is down."""
 
 
 class RehearsedQuorum:
@@ -60,9 +70,11 @@ class RehearsedQuorum:
         self.replaced: dict[int, int] = {}
         self._is_first = True
         self._starting_until = 0
+        self._standing: Standing = ()
+        self._standing_since = self._compared_at = 0
 
     def play(self, step: ScenarioStep) -> None:
-        """Carry out a step, and let the quorum run until it has settled or the step's time is
+        """Carry out a step, and let the quorum run until it changes no more or the step's time is
         over."""
         if step.heal:
             self.simulation.network.heal()
@@ -98,15 +110,52 @@ class RehearsedQuorum:
     def has_settled(self) -> bool:
         """Whether a leader has committed its whole log, and all running nodes that it reaches have
         the same log on their disks."""
-        if self.simulation.schedule.now <= self._starting_until:
-            return False
-        leader = self.leader()
-        if leader is None or leader.raft.high_watermark != leader.log.log_end:
+        leader = self._leader_at_its_end()
+        if leader is None:
             return False
         epoch, end = leader.raft.role.epoch, leader.log.log_end
         return all(
             host.raft.role.epoch == epoch and host.log.log_end == end and not host.owes_flush
             for host in self._reached(key_of(leader).node_id)
+        )
+
+    def _leader_at_its_end(self) -> SimulatedHost | None:
+        """The leader, once all nodes have started and it has committed its whole log."""
+        if self.simulation.schedule.now <= self._starting_until:
+            return None
+        leader = self.leader()
+        if leader is None or leader.raft.high_watermark != leader.log.log_end:
+            return None
+        return leader
+
+    def _is_over(self) -> bool:
+        """Whether the quorum has settled, or goes on without anything that changes."""
+        return self.has_settled() or self._stands_still()
+
+    def _stands_still(self) -> bool:
+        now = self.simulation.now
+        if now < max(self._compared_at + _COMPARED_EVERY_MS, self._starting_until):
+            return False
+        self._compared_at = now
+        standing = self._stand()
+        if standing != self._standing:
+            self._standing, self._standing_since = standing, now
+        return now - self._standing_since > STILL_MS
+
+    def _stand(self) -> Standing:
+        """A leader at its end goes on, whether or not others stand for election. Without one, an
+        election may be won."""
+        is_led = self._leader_at_its_end() is not None
+        return tuple(
+            host
+            and (
+                None if is_led else type(host.raft.role),
+                host.raft.role.epoch,
+                host.log.log_start,
+                host.log.log_end,
+                host.raft.high_watermark,
+            )
+            for host in (node.host for node in self.simulation.nodes.values())
         )
 
     def _reached(self, leader_id: int) -> Iterator[SimulatedHost]:
@@ -117,10 +166,11 @@ class RehearsedQuorum:
                 yield node.host
 
     def _wait(self, patience_ms: int, is_reached: Callable[[], bool] | None = None) -> bool:
-        """Wait until the quorum has settled, or until the given condition holds. Returns whether it
-        came in time."""
+        """Wait until the quorum changes no more, or until the given condition holds. Returns
+        whether it came in time."""
+        self._standing_since = self.simulation.now
         try:
-            self.simulation.run_until(is_reached or self.has_settled, patience_ms)
+            self.simulation.run_until(is_reached or self._is_over, patience_ms)
         except BrokenInvariantError:  # the time is over
             return False
         return True
