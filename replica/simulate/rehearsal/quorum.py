@@ -17,7 +17,6 @@ from replica.format.quorum_state import FILE_NAME as QUORUM_STATE
 from replica.model.keys import ReplicaKey
 from replica.model.voters import Voter
 from replica.raft.config import Config
-from replica.raft.core import Role
 from replica.raft.effects import Effects
 from replica.raft.inputs import Input, Response
 from replica.raft.messages import AddVoterRequest, PeerRequest, RemoveVoterRequest
@@ -50,8 +49,8 @@ ASK_AGAIN_MS = 2_000
 effect."""
 
 
-Standing = tuple[tuple[type[Role] | None, int, int, int, int | None] | None, ...]
-"""Of each node (role, epoch, the log's start and end, high watermark); None of one that is down."""
+Standing = tuple[type[object] | None, int, int, int, int | None]
+"""Of a node that runs: role, epoch, the log's start and end, high watermark."""
 
 
 class RehearsedQuorum:
@@ -70,7 +69,7 @@ class RehearsedQuorum:
         self.replaced: dict[int, int] = {}
         self._is_first = True
         self._starting_until = 0
-        self._standing: Standing = ()
+        self._standing: tuple[Standing | None, ...] = ()
         self._standing_since = self._compared_at = 0
 
     def play(self, step: ScenarioStep) -> None:
@@ -142,21 +141,12 @@ class RehearsedQuorum:
             self._standing, self._standing_since = standing, now
         return now - self._standing_since > STILL_MS
 
-    def _stand(self) -> Standing:
+    def _stand(self) -> tuple[Standing | None, ...]:
         """A leader at its end goes on, whether or not others stand for election. Without one, an
         election may be won."""
         is_led = self._leader_at_its_end() is not None
-        return tuple(
-            host
-            and (
-                None if is_led else type(host.raft.role),
-                host.raft.role.epoch,
-                host.log.log_start,
-                host.log.log_end,
-                host.raft.high_watermark,
-            )
-            for host in (node.host for node in self.simulation.nodes.values())
-        )
+        hosts = (node.host for node in self.simulation.nodes.values())
+        return tuple(None if host is None else _standing(host, is_led=is_led) for host in hosts)
 
     def _reached(self, leader_id: int) -> Iterator[SimulatedHost]:
         cut = self.simulation.network.cut
@@ -289,6 +279,12 @@ class RehearsedQuorum:
         return SimulatedMachine(
             node_id, disk, config, workload, offset, drift, log_config=LogConfig()
         )
+
+
+def _standing(host: SimulatedHost, *, is_led: bool) -> Standing:
+    role, log = host.raft.role, host.log
+    kind = None if is_led else type(role)
+    return kind, role.epoch, log.log_start, log.log_end, host.raft.high_watermark
 
 
 class _Run(Simulation):
