@@ -42,7 +42,13 @@ from replica.severity import Severity
 from replica.verdict.evidence import ClusterEvidence, PlacedFinding
 from replica.verdict.facts import verdict_on
 from replica.verdict.of_group import JudgedCluster, clusters_of, evidence_of, names_file_of, node_of
-from replica.verdict.verdict import Verdict
+from replica.verdict.verdict import Gap, Verdict
+
+_NO_LOG = Gap(
+    "a cluster's state and logs",
+    "nothing here has a metadata log that can be read",
+    "Name the directories of nodes that have started.",
+)
 
 
 def run(options: CheckOptions) -> int:
@@ -86,7 +92,8 @@ class _Checking:
         found = tuple(findings)
         if found and self.families.files:
             placed = tuple(PlacedFinding(finding.file, finding) for finding in found)
-            self._tell(ClusterEvidence(findings=placed), [LocatedFinding("", one) for one in found])
+            evidence = ClusterEvidence(findings=placed, gaps=(_NO_LOG,))
+            self._tell(evidence, [LocatedFinding("", one) for one in found])
 
     def group(self, found: Iterable[Found], unread: Sequence[Finding]) -> None:
         """Read and judge the directories of a group together, and print what was found. unread:

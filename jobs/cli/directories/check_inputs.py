@@ -23,7 +23,7 @@ from replica.check.rule import Finding
 from replica.errors import UnreadableFileError, UsageError
 from replica.format.damage import Damage
 from replica.format.discovery import DirectoryPath, FilePath, Found
-from replica.format.formatted import FormattedDirectory, formatted_below
+from replica.format.formatted import FormattedDirectory
 from replica.model.keys import ReplicaId
 from replica.model.topic import METADATA_TOPIC_ID
 from replica.scan.file_room import FileRoom
@@ -73,17 +73,10 @@ def find_inputs(
     search = _Search(order)
     formatted: list[FormattedDirectory] = []
     for path in paths:
-        try:
-            found, damages = discovered(path, stack)
-        except UsageError:
-            below = list(formatted_below(path, is_alone=True))
-            if not below:
-                raise
-            formatted += below
-            continue
-        formatted += formatted_below(path)
-        search.damages += damages
-        for one in found:
+        below = discovered(path, stack, for_check=True)
+        formatted += below.formatted
+        search.damages += below.damages
+        for one in below.found:
             search.take(one, path)
     refuse_unused(order, search.batches)
     named = sorted(search.batches, key=lambda batch: order.index(batch) if order else 0)
