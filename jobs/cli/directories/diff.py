@@ -262,7 +262,7 @@ def _loss(difference: LogDifference) -> Iterator[str]:
     is_a = found.truncating == difference.log_a.key
     loser, winner = ("A", "B") if is_a else ("B", "A")
     if difference.same_replica:
-        yield f"Between the two captures, this replica's log was rewritten: {loser} lost to {winner}."
+        yield f"Between the captures, this log was rewritten: {loser} lost to {winner}."
     else:
         rounds = counted(found.fetch_rounds or 0, "diverging answer")
         yield (
