@@ -71,7 +71,7 @@ def refuse_commit_elsewhere(uri: str, version: int) -> None:
     named = list(_named(actions))
     paths = [str(one.get("path")) for one in named]
     refuse_paths_elsewhere(uri, paths)
-    refuse_lying_footers(f"{uri}/{path}" for path in paths)
+    refuse_lying_footers(uri, zip(paths, map(_size_of, named), strict=True))
     if any(one.get("deletionVector") for one in named):
         raise UnreadableFileError(uri, "its log has deletion vectors, which kraftlake never writes")
 
@@ -82,6 +82,12 @@ def _named(actions: list[Any]) -> Iterator[dict[str, Any]]:
             found = action.get(kind) if isinstance(action, dict) else None
             if isinstance(found, dict):
                 yield found
+
+
+def _size_of(action: dict[str, Any]) -> int | None:
+    """A file's size by the log, which may leave it out where a file is removed."""
+    size = action.get("size")
+    return size if isinstance(size, int) else None
 
 
 @lru_cache(maxsize=4096)

@@ -20,6 +20,7 @@ from replica.errors import UnreadableFileError
 if TYPE_CHECKING:
     import pyarrow as pa
 
+_LOCAL = "file://"
 WRITER = WriterProperties(compression="SNAPPY", statistics_truncate_length=32)
 """The properties of every commit in which delta-rs writes rows. As Spark does, it keeps the first
 32 characters of a least or greatest text in a table's log; delta-rs's default is 64."""
@@ -84,7 +85,12 @@ def queries(tables: Mapping[str, DeltaTable]) -> QueryBuilder:
 def readable(table: DeltaTable) -> DeltaTable:
     """The table, whose data files delta-rs may read now. Raises UnreadableFileError for a file that
     would make it panic."""
-    refuse_lying_footers(map(unquote, table.file_uris()))
+    added = table.get_add_actions()
+    paths, sizes = (added.column(name).to_pylist() for name in ("path", "size_bytes"))
+    folder = table.table_uri.rstrip("/")
+    if folder.startswith(_LOCAL):
+        folder = unquote(folder.removeprefix(_LOCAL))
+    refuse_lying_footers(folder, zip(paths, sizes, strict=True))
     return table
 
 

@@ -162,6 +162,26 @@ def test_a_footer_that_lies_about_its_length_makes_no_library_panic(
     assert LIES in ended.complaints[-1]
 
 
+def test_a_footer_is_looked_for_where_the_log_says_that_the_file_ends(
+    process: Kraftlake, lake: Path
+) -> None:
+    """There delta-rs looks for it, whatever comes behind."""
+    table = lake / "gold/findings"
+    lie = struct.pack("<I", 2**31 - 1) + b"PAR1"
+    for file in table.glob("*.parquet"):
+        file.write_bytes(b"PAR1" + bytes(100) + lie + file.read_bytes())
+    for commit in table.glob("_delta_log/*.json"):
+        actions = [json.loads(line) for line in commit.open()]
+        for action in actions:
+            if "add" in action:
+                action["add"]["size"] = 104 + len(lie)
+        commit.write_text("".join(f"{json.dumps(action)}\n" for action in actions))
+    ended = process("sql", "--lake", lake, "SELECT * FROM gold.findings")
+    assert ended.code == 1
+    assert "panicked" not in ended.err
+    assert LIES in ended.complaints[-1]
+
+
 @pytest.mark.parametrize("command", ["ingest", "build"])
 def test_statistics_that_do_not_fit_the_schema_are_one_line(
     kraftlake: Kraftlake, lake: Path, command: str
