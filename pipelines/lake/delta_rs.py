@@ -13,6 +13,7 @@ from deltalake.exceptions import DeltaError, TableNotFoundError
 from pipelines.lake import Lake
 from pipelines.lake.delta_log import refuse_odd_log, refuse_other_protocol
 from pipelines.lake.footers import refuse_lying_footers
+from pipelines.lake.library_text import escape_library_text
 from pipelines.lake.links import refuse_paths_elsewhere
 from pipelines.object_store import is_s3, meaning, storage_options
 from replica.errors import UnreadableFileError
@@ -33,6 +34,7 @@ def open_table(uri: str, version: int | None = None) -> DeltaTable:
     UnreadableFileError where an object store refuses, and for a table with a file elsewhere, with a
     log or protocol that kraftlake doesn't write, or for which delta-rs fails by a bug of its own.
     """
+    escape_library_text()
     try:
         refuse_odd_log(uri)
         with no_panic(uri):

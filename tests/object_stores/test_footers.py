@@ -85,9 +85,7 @@ def test_a_file_that_is_not_there_or_shorter_than_the_log_says_is_left_to_reader
     readable(open_table(TABLE))
 
 
-def test_no_library_panics_and_the_line_names_the_file(
-    built_lake: Path, tmp_path: Path
-) -> None:
+def test_no_library_panics_and_the_line_names_the_file(built_lake: Path, tmp_path: Path) -> None:
     lake = tmp_path / "lake"
     shutil.copytree(built_lake, lake)
     lie(lake / "gold/findings")

@@ -1,0 +1,66 @@
+"""What libraries print on stderr by themselves, escaped as all that a command prints: a panic of
+delta-rs has a text that a stranger's lake may have made."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+import threading
+from typing import IO
+
+from replica.terminal_text import one_line_bytes
+
+_STDERR = 2
+_LAST_LINES_S = 1.0
+"""How long the end of a process waits for the last lines. A child may still hold the pipe."""
+_is_command = False
+
+
+def of_a_command() -> None:
+    """Notes that this process runs a command, whose stderr is ours: in a notebook or an executor it
+    isn't."""
+    global _is_command
+    _is_command = True
+
+
+def escape_library_text() -> None:
+    """From now on what libraries and child processes write to file 2 passes through
+    replica.terminal_text; `sys.stderr` gets a descriptor of its own. Starts a thread, once.
+
+    Does nothing in a process that runs no command, and with KRAFTLAKE_DEBUG: the words with which a
+    library ends the process would not get through.
+    """
+    global _is_command
+    if not _is_command or os.environ.get("KRAFTLAKE_DEBUG") or not _has_stderr():
+        return
+    _is_command = False
+    own, (read_end, write_end) = os.dup(_STDERR), os.pipe()
+    sys.stderr.flush()
+    encoding, errors = sys.stderr.encoding, sys.stderr.errors
+    sys.stderr = os.fdopen(own, "w", 1, encoding, errors, closefd=False)
+    os.dup2(write_end, _STDERR)
+    os.close(write_end)
+    lines = os.fdopen(read_end, "rb")
+    thread = threading.Thread(target=_escape, args=(lines, own), name="library-text", daemon=True)
+    thread.start()
+    atexit.register(_end, thread, own)
+
+
+def _has_stderr() -> bool:
+    """Whether Python's stderr is file 2, and not a test's or a caller's."""
+    try:
+        return sys.stderr.fileno() == _STDERR
+    except (AttributeError, OSError, ValueError):
+        return False
+
+
+def _escape(lines: IO[bytes], to: int) -> None:
+    with lines:
+        for line in lines:
+            os.write(to, one_line_bytes(line.rstrip(b"\r\n")) + b"\n")
+
+
+def _end(thread: threading.Thread, own: int) -> None:
+    os.dup2(own, _STDERR)
+    thread.join(_LAST_LINES_S)
