@@ -150,8 +150,8 @@ def main(arguments: list[str] | None = None, work: Callable[[Any], int] = run_co
     use_utf8()
     shell.answer_shells()
     run_one_command()
-    of_a_command()
-    code = run(app, sys.argv[1:] if arguments is None else arguments, work)
+    with of_a_command():
+        code = run(app, sys.argv[1:] if arguments is None else arguments, work)
     if patience.goes_on():
         sys.stdout.flush()
         sys.stderr.flush()

@@ -3,25 +3,35 @@ delta-rs has a text that a stranger's lake may have made."""
 
 from __future__ import annotations
 
-import atexit
 import os
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import IO
 
 from replica.terminal_text import one_line_bytes
 
 _STDERR = 2
 _LAST_LINES_S = 1.0
-"""How long the end of a process waits for the last lines. A child may still hold the pipe."""
-_is_command = False
+"""How long the end of a command waits for the last lines. A child may still hold the pipe."""
+_is_wanted = False
+_threads: list[threading.Thread] = []
 
 
-def of_a_command() -> None:
-    """Notes that this process runs a command, whose stderr is ours: in a notebook or an executor it
-    isn't."""
-    global _is_command
-    _is_command = True
+@contextmanager
+def of_a_command() -> Iterator[None]:
+    """A command runs in the block, so that this process's stderr is ours, which it isn't in a
+    notebook or an executor."""
+    global _is_wanted
+    _is_wanted = not os.environ.get("KRAFTLAKE_DEBUG")
+    try:
+        yield
+    finally:
+        _is_wanted = False
+        while _threads:
+            os.dup2(sys.stderr.fileno(), _STDERR)
+            _threads.pop().join(_LAST_LINES_S)
 
 
 def escape_library_text() -> None:
@@ -31,10 +41,10 @@ def escape_library_text() -> None:
     Does nothing in a process that runs no command, and with KRAFTLAKE_DEBUG: the words with which a
     library ends the process would not get through.
     """
-    global _is_command
-    if not _is_command or os.environ.get("KRAFTLAKE_DEBUG") or not _has_stderr():
+    global _is_wanted
+    if not _is_wanted or not _has_stderr():
         return
-    _is_command = False
+    _is_wanted = False
     own, (read_end, write_end) = os.dup(_STDERR), os.pipe()
     sys.stderr.flush()
     encoding, errors = sys.stderr.encoding, sys.stderr.errors
@@ -44,7 +54,7 @@ def escape_library_text() -> None:
     lines = os.fdopen(read_end, "rb")
     thread = threading.Thread(target=_escape, args=(lines, own), name="library-text", daemon=True)
     thread.start()
-    atexit.register(_end, thread, own)
+    _threads.append(thread)
 
 
 def _has_stderr() -> bool:
@@ -59,8 +69,3 @@ def _escape(lines: IO[bytes], to: int) -> None:
     with lines:
         for line in lines:
             os.write(to, one_line_bytes(line.rstrip(b"\r\n")) + b"\n")
-
-
-def _end(thread: threading.Thread, own: int) -> None:
-    os.dup2(own, _STDERR)
-    thread.join(_LAST_LINES_S)

@@ -17,12 +17,11 @@ from tests.kraftlake_process import REPOSITORY
 
 HOSTILE = "\x1b[2J\x9b31m\u202e"
 ESCAPED = "\\x1b[2J\\x9b31m\\u202e"
-IN_A_COMMAND = """
+BEFORE = """
 import os, subprocess, sys
-from pipelines.lake import library_text
+from jobs.cli import output
+from pipelines.lake.library_text import escape_library_text, of_a_command
 from replica.terminal_text import tell
-library_text.of_a_command()
-library_text.escape_library_text()
 """
 PANICKING = """
 import sys
@@ -55,30 +54,34 @@ def run(code: str, *words: object, **variables: str) -> subprocess.CompletedProc
     ],
 )
 def test_what_is_written_to_file_2_is_escaped(write: str) -> None:
-    done = run(f"{IN_A_COMMAND}{write}\ntell('ours')")
+    done = run(f"{BEFORE}with of_a_command():\n escape_library_text(); {write}; tell('ours')")
     assert done.returncode == 0, done.stderr
     assert sorted(done.stderr.splitlines()) == [ESCAPED, "ours"]
 
 
-def test_a_notebook_s_stderr_is_left_alone() -> None:
-    code = IN_A_COMMAND.replace("library_text.of_a_command()\n", "")
-    done = run(f"{code}os.write(2, b'\\x1b[1m')")
+@pytest.mark.parametrize(
+    ("code", "variables"),
+    [
+        ("escape_library_text(); {}", {}),  # a notebook
+        ("with of_a_command():\n escape_library_text(); {}", {"KRAFTLAKE_DEBUG": "1"}),
+    ],
+)
+def test_a_notebook_s_stderr_and_one_that_is_debugged_are_left_alone(
+    code: str, variables: dict[str, str]
+) -> None:
+    done = run(BEFORE + code.format("os.write(2, b'\\x1b[1m')"), **variables)
     assert done.stderr == "\x1b[1m"
 
 
 def test_a_progress_is_shown_where_the_command_s_own_lines_are() -> None:
-    code = (
-        "from jobs.cli import output\n"
+    done = run(
+        f"{BEFORE}"
         "output._PROGRESS_AFTER = 0\n"
         "line = output.ProgressLine()\n"
         "line._enabled = True\n"
-        "library_text.escape_library_text()\n"
-        "line.show('half')\n"
-        "line.clear()\n"
+        "with of_a_command():\n"
+        " escape_library_text(); line.show('half'); line.clear()\n"
     )
-    before, _, last = IN_A_COMMAND.rpartition("library_text.escape")
-    assert last
-    done = run(f"{before}{code}")
     assert done.stderr.split() == ["half"]
     assert "\\r" not in done.stderr
 
