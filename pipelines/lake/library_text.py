@@ -15,7 +15,10 @@ from replica.terminal_text import one_line_bytes
 _STDERR = 2
 _LAST_LINES_S = 1.0
 """How long the end of a command waits for the last lines. A child may still hold the pipe."""
+_MARK = os.urandom(16).hex().encode()
+"""A line behind which all is passed on."""
 _is_wanted = False
+_seen_mark = threading.Event()
 _threads: list[threading.Thread] = []
 
 
@@ -57,6 +60,15 @@ def escape_library_text() -> None:
     _threads.append(thread)
 
 
+def pass_on() -> None:
+    """Returns when what was written to file 2 until now is on stderr: a command's last line comes
+    behind it."""
+    if _threads:
+        _seen_mark.clear()
+        os.write(_STDERR, _MARK + b"\n")
+        _seen_mark.wait(_LAST_LINES_S)
+
+
 def _has_stderr() -> bool:
     """Whether Python's stderr is file 2, and not a test's or a caller's."""
     try:
@@ -68,4 +80,7 @@ def _has_stderr() -> bool:
 def _escape(lines: IO[bytes], to: int) -> None:
     with lines:
         for line in lines:
+            if line == _MARK + b"\n":
+                _seen_mark.set()
+                continue
             os.write(to, one_line_bytes(line.rstrip(b"\r\n")) + b"\n")
