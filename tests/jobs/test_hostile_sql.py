@@ -388,16 +388,17 @@ def test_what_is_killed_from_outside_leaves_no_query_behind(built_lake: Path) ->
     endless = "SELECT count(*) FROM generate_series(1, 9000000000000) AS s(value) WHERE value < 0"
     words = command_line("sql", "--lake", built_lake, endless)
     asked = subprocess.Popen(words, stdout=subprocess.DEVNULL)
-    begun = time.monotonic() + 60
-    while not (
-        children := Path(f"/proc/{asked.pid}/task/{asked.pid}/children").read_text().split()
-    ):
-        assert time.monotonic() < begun
-        time.sleep(0.05)
+    listed = Path(f"/proc/{asked.pid}/task/{asked.pid}/children")
+    try:
+        begun = time.monotonic() + 60
+        while not (children := listed.read_text().split()):
+            assert time.monotonic() < begun
+            time.sleep(0.05)
+        time.sleep(1)  # It is at work.
+    finally:
+        asked.kill()
+        asked.wait()
     assert len(children) == 1
-    time.sleep(1)  # It is at work.
-    asked.kill()
-    asked.wait()
     gone = time.monotonic() + 10
     while Path(f"/proc/{children[0]}").exists() and time.monotonic() < gone:
         time.sleep(0.05)
