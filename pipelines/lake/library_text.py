@@ -7,7 +7,7 @@ import os
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import IO
 
 from replica.terminal_text import one_line_bytes
@@ -18,6 +18,7 @@ _LAST_LINES_S = 1.0
 _MARK = os.urandom(16).hex().encode()
 """A line behind which all is passed on."""
 _is_wanted = False
+_own = _STDERR
 _seen_mark = threading.Event()
 _threads: list[threading.Thread] = []
 
@@ -33,7 +34,7 @@ def of_a_command() -> Iterator[None]:
     finally:
         _is_wanted = False
         while _threads:
-            os.dup2(sys.stderr.fileno(), _STDERR)
+            os.dup2(_own, _STDERR)
             _threads.pop().join(_LAST_LINES_S)
 
 
@@ -42,22 +43,30 @@ def escape_library_text() -> None:
     replica.terminal_text; `sys.stderr` gets a descriptor of its own. Starts a thread, once.
 
     Does nothing in a process that runs no command, and with KRAFTLAKE_DEBUG: the words with which a
-    library ends the process would not get through.
+    library ends the process would not get through. Nor does what a library writes at once beyond
+    what a pipe holds (64 KiB on Linux): it may keep the interpreter's lock, without which the
+    thread can't read.
     """
-    global _is_wanted
+    global _is_wanted, _own
     if not _is_wanted or not _has_stderr():
         return
     _is_wanted = False
-    own, (read_end, write_end) = os.dup(_STDERR), os.pipe()
+    _own, (read_end, write_end) = os.dup(_STDERR), os.pipe()
     sys.stderr.flush()
     encoding, errors = sys.stderr.encoding, sys.stderr.errors
-    sys.stderr = os.fdopen(own, "w", 1, encoding, errors, closefd=False)
+    sys.stderr = os.fdopen(_own, "w", 1, encoding, errors, closefd=False)
+    os.set_blocking(write_end, False)
     os.dup2(write_end, _STDERR)
     os.close(write_end)
     lines = os.fdopen(read_end, "rb")
-    thread = threading.Thread(target=_escape, args=(lines, own), name="library-text", daemon=True)
+    thread = threading.Thread(target=_escape, args=(lines, _own), name="library-text", daemon=True)
     thread.start()
     _threads.append(thread)
+
+
+def own_stderr() -> int:
+    """The descriptor for what this process has escaped itself."""
+    return _own
 
 
 def pass_on() -> None:
@@ -65,8 +74,9 @@ def pass_on() -> None:
     behind it."""
     if _threads:
         _seen_mark.clear()
-        os.write(_STDERR, _MARK + b"\n")
-        _seen_mark.wait(_LAST_LINES_S)
+        with suppress(BlockingIOError):
+            os.write(_STDERR, _MARK + b"\n")
+            _seen_mark.wait(_LAST_LINES_S)
 
 
 def _has_stderr() -> bool:
@@ -78,9 +88,11 @@ def _has_stderr() -> bool:
 
 
 def _escape(lines: IO[bytes], to: int) -> None:
-    with lines:
+    with lines, suppress(OSError):  # Nobody reads stderr any more.
         for line in lines:
-            if line == _MARK + b"\n":
+            text = line.rstrip(b"\r\n")
+            shown = text.removesuffix(_MARK)
+            if shown or not text:
+                os.write(to, one_line_bytes(shown) + b"\n")
+            if shown != text:
                 _seen_mark.set()
-                continue
-            os.write(to, one_line_bytes(line.rstrip(b"\r\n")) + b"\n")

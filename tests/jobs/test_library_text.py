@@ -42,6 +42,7 @@ def run(code: str, *words: object, **variables: str) -> subprocess.CompletedProc
         cwd=REPOSITORY,
         env={**os.environ, **variables},
         check=False,
+        timeout=120,
     )
 
 
@@ -57,6 +58,18 @@ def test_what_is_written_to_file_2_is_escaped(write: str) -> None:
     done = run(f"{BEFORE}with of_a_command():\n escape_library_text(); {write}; tell('ours')")
     assert done.returncode == 0, done.stderr
     assert sorted(done.stderr.splitlines()) == [ESCAPED, "ours"]
+
+
+def test_a_library_that_keeps_the_interpreter_s_lock_is_not_kept_waiting() -> None:
+    """PyDLL doesn't give the lock away, without which nobody reads the pipe."""
+    done = run(
+        f"{BEFORE}import ctypes\n"
+        "with of_a_command():\n"
+        " escape_library_text(); ctypes.PyDLL(None).write(2, b'x' * (1 << 20), 1 << 20)\n"
+        " tell('ours')"
+    )
+    assert done.returncode == 0
+    assert done.stderr.splitlines()[-1].endswith("ours")
 
 
 @pytest.mark.parametrize(
