@@ -12,11 +12,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from pipelines.cluster.rows import Row
+from pipelines.cluster.rows import Row, milliseconds
 from pipelines.finding_rows import finding_row
 from replica.check.rule import Finding
-from replica.health.cluster import Cluster
-from replica.health.exposure import PAIR, exposures, min_isr_unknown
+from replica.health.cluster import Beginning, Cluster
+from replica.health.exposure import PAIR, Exposure, Failure, Harm, exposures, min_isr_unknown
 from replica.health.judging import judge_health
 from replica.health.past import WATCHED, Past, VisibleChange
 from replica.metadata.image.image import KINDS
@@ -156,3 +156,17 @@ def _exposure_rows(cluster: Cluster, past: Past) -> Iterator[Row]:
             "end_offset": cluster.end_offset,
             "min_isr_unknown": unknown,
         }
+
+
+def exposure_of(row: Row) -> Exposure:
+    """The exposure that a row of gold.failure_exposure tells of."""
+    kind, gone = row["kind"], row["gone"]
+    names = (*gone.split(","),) if kind == PAIR else (gone,) if gone else ()
+    harm = Harm(*(row[name] for name in Harm._fields))
+    return Exposure(Failure(kind, names), harm, row["voters_left"], row["has_majority"])
+
+
+def since_of(row: Row) -> Beginning | None:
+    """Since when the exposure of such a row is as it is; None: not known."""
+    offset, at = row["since_offset"], row["since"]
+    return None if offset is None else Beginning(offset, None if at is None else milliseconds(at))

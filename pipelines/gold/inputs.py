@@ -23,6 +23,7 @@ from pipelines.cluster.control import (
 )
 from pipelines.cluster.held import HeldBatches, ReplicaLogs
 from pipelines.cluster.rows import Row
+from pipelines.gold.failure_exposure import EarlierExposure
 from pipelines.gold.known_epochs import known_epochs
 from pipelines.gold.leader_epoch_history import leader_epoch_history
 from pipelines.gold.looks import looks
@@ -47,13 +48,15 @@ class Silver:
 
     runs: rows of silver.log_runs. known_groups: rows of silver.capture_groups that an earlier build
     made, by capture_group; a group of which there is one isn't compared again. compared_before: the
-    snapshots that an earlier build has compared with the log.
+    snapshots that an earlier build has compared with the log. earlier_exposure: what an earlier
+    build found of the newest state then.
     """
 
     tables: ClusterTables
     runs: pa.Table
     known_groups: Mapping[str, Row] = field(default_factory=dict)
     compared_before: ComparedBefore = field(default_factory=ComparedBefore)
+    earlier_exposure: EarlierExposure | None = None
 
     @property
     def cluster_id(self) -> str:

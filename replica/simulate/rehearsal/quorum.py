@@ -37,11 +37,20 @@ from replica.storage.segment import LogConfig
 PATIENCE_MS = 30_000
 """The simulated time after which a step ends although the quorum has not settled. It is enough for
 more than ten elections with Kafka's default timeouts."""
+STILL_MS = 7_000
+"""The simulated time (ms) without any change after which a step ends, because nothing can change
+any more: no node that runs is a voter, or the leader never continues a follower's log. It is more
+than the engine's longest timer with Kafka's defaults, that of UpdateVoter (6 s)."""
+_COMPARED_EVERY_MS = 100
 START_WITHIN_MS = 5_000
 """A step starts its nodes at random times within this time (ms)."""
 ASK_AGAIN_MS = 2_000
 """The time (ms) after which an administrator repeats a request for other voters that had no
 effect."""
+
+
+Standing = tuple[type[object] | None, int, int, int, int | None]
+"""Of a node that runs: role, epoch, the log's start and end, high watermark."""
 
 
 class RehearsedQuorum:
@@ -60,9 +69,11 @@ class RehearsedQuorum:
         self.replaced: dict[int, int] = {}
         self._is_first = True
         self._starting_until = 0
+        self._standing: tuple[Standing | None, ...] = ()
+        self._standing_since = self._compared_at = 0
 
     def play(self, step: ScenarioStep) -> None:
-        """Carry out a step, and let the quorum run until it has settled or the step's time is
+        """Carry out a step, and let the quorum run until it changes no more or the step's time is
         over."""
         if step.heal:
             self.simulation.network.heal()
@@ -98,16 +109,44 @@ class RehearsedQuorum:
     def has_settled(self) -> bool:
         """Whether a leader has committed its whole log, and all running nodes that it reaches have
         the same log on their disks."""
-        if self.simulation.schedule.now <= self._starting_until:
-            return False
-        leader = self.leader()
-        if leader is None or leader.raft.high_watermark != leader.log.log_end:
+        leader = self._leader_at_its_end()
+        if leader is None:
             return False
         epoch, end = leader.raft.role.epoch, leader.log.log_end
         return all(
             host.raft.role.epoch == epoch and host.log.log_end == end and not host.owes_flush
             for host in self._reached(key_of(leader).node_id)
         )
+
+    def _leader_at_its_end(self) -> SimulatedHost | None:
+        """The leader, once all nodes have started and it has committed its whole log."""
+        if self.simulation.schedule.now <= self._starting_until:
+            return None
+        leader = self.leader()
+        if leader is None or leader.raft.high_watermark != leader.log.log_end:
+            return None
+        return leader
+
+    def _is_over(self) -> bool:
+        """Whether the quorum has settled, or goes on without anything that changes."""
+        return self.has_settled() or self._stands_still()
+
+    def _stands_still(self) -> bool:
+        now = self.simulation.now
+        if now < max(self._compared_at + _COMPARED_EVERY_MS, self._starting_until):
+            return False
+        self._compared_at = now
+        standing = self._stand()
+        if standing != self._standing:
+            self._standing, self._standing_since = standing, now
+        return now - self._standing_since > STILL_MS
+
+    def _stand(self) -> tuple[Standing | None, ...]:
+        """A leader at its end goes on, whether or not others stand for election. Without one, an
+        election may be won."""
+        is_led = self._leader_at_its_end() is not None
+        hosts = (node.host for node in self.simulation.nodes.values())
+        return tuple(None if host is None else _standing(host, is_led=is_led) for host in hosts)
 
     def _reached(self, leader_id: int) -> Iterator[SimulatedHost]:
         cut = self.simulation.network.cut
@@ -117,10 +156,11 @@ class RehearsedQuorum:
                 yield node.host
 
     def _wait(self, patience_ms: int, is_reached: Callable[[], bool] | None = None) -> bool:
-        """Wait until the quorum has settled, or until the given condition holds. Returns whether it
-        came in time."""
+        """Wait until the quorum changes no more, or until the given condition holds. Returns
+        whether it came in time."""
+        self._standing_since = self.simulation.now
         try:
-            self.simulation.run_until(is_reached or self.has_settled, patience_ms)
+            self.simulation.run_until(is_reached or self._is_over, patience_ms)
         except BrokenInvariantError:  # the time is over
             return False
         return True
@@ -239,6 +279,12 @@ class RehearsedQuorum:
         return SimulatedMachine(
             node_id, disk, config, workload, offset, drift, log_config=LogConfig()
         )
+
+
+def _standing(host: SimulatedHost, *, is_led: bool) -> Standing:
+    role, log = host.raft.role, host.log
+    kind = None if is_led else type(role)
+    return kind, role.epoch, log.log_start, log.log_end, host.raft.high_watermark
 
 
 class _Run(Simulation):

@@ -23,8 +23,8 @@ class StandIn:
 @dataclass(frozen=True, slots=True)
 class ScenarioStep:
     """One step, whose fields are carried out in their order. Then the quorum runs until a leader
-    has committed its whole log and every node that it reaches has the same log, or until the step's
-    time is over.
+    has committed its whole log and every node that it reaches has the same log, until nothing
+    changes any more, or until the step's time is over.
 
     heal: all cut links pass messages again. cut: pairs of nodes whose link passes no messages.
     dead: nodes that lose power. empty: nodes that get an empty disk with a new directory id; a

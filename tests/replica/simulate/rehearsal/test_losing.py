@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from replica.format.batch import decode_header
 from replica.history.commitment import classify
 from replica.history.log import LogBatch, ReplicaLog
+from replica.metadata.record import MetadataRecord
 from replica.model.keys import ReplicaKey
 from replica.model.voters import Voter, VotersAt, voter_set
 from replica.simulate.node import Layout, key_of
@@ -19,15 +22,22 @@ from replica.simulate.scenarios.quorum import ScriptedQuorum
 from replica.storage.batches import bytes_of
 
 
-def captured(name: str, *, is_static: bool, lagging: int | None = None) -> CapturedQuorum:
-    """Three voters that have committed some records; one of them may be cut off before the last."""
+def captured(
+    name: str,
+    *,
+    is_static: bool,
+    lagging: int | None = None,
+    last: Sequence[MetadataRecord] = create_topic("topic", (4,)),
+) -> CapturedQuorum:
+    """Three voters that have committed some records; one of them may be cut off before the last
+    batch."""
     quorum = ScriptedQuorum(name, Layout(voters=3, is_static=is_static))
     quorum.elect(1)
     quorum.populate(1)
     quorum.settle()
     if lagging is not None:
         quorum.cut([lagging])
-    quorum.commit(1, create_topic("topic", (4,)))
+    quorum.commit(1, last)
     logs = {node_id: log_of(quorum, node_id, is_static=is_static) for node_id in quorum.nodes}
     files = quorum.capture().files
     nodes = {
