@@ -124,6 +124,7 @@ def evidence_of(
         health=judged.health if health else None,
         partitions=0 if cluster is None else len(cluster.partitions),
         leaderless=None if cluster is None else _leaderless(judged, cluster),
+        voters=0 if judged.quorum is None else len(judged.quorum.voters),
         state=_state(judged),
         gaps=tuple(_gaps(judged, health=health, replay=replay)),
     )
