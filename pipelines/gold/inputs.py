@@ -181,8 +181,12 @@ class Gold:
     def quorum(self) -> KnownQuorum:
         """What the newest capture group proves about the quorum."""
         of, silver = self.bronze, self.silver
-        logs = ReplicaLogs(of, silver.held, silver.snapshot_sets)
-        return quorum_of(self.newest_captures, logs, silver.held, of.state, self.stated)
+        held = silver.held, ReplicaLogs(of, silver.held, silver.snapshot_sets)
+        newest = newest_group(silver.groups)
+        if newest is None:
+            return KnownQuorum()
+        compared = next(row for row in silver.groups if row["capture_group"] == newest)
+        return quorum_of(self.newest_captures, compared, held, of.state, self.stated)
 
     @cached_property
     def stale(self) -> list[tuple[str, Finding]]:
