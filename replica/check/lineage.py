@@ -95,13 +95,11 @@ def _divergences(logs: ComparedLogs) -> Iterator[tuple[ReplicaKey, ReplicaKey, D
 
 def _stale_voters(logs: ComparedLogs) -> Iterator[Finding]:
     for voter in known_quorum_of(logs).in_doubt(VoterDoubt.STALE):
-        message = (
-            f"voter {voter.key.node_id} led or voted in epoch {voter.attested_epoch}; its "
-            f"directory is of epoch {voter.known_epoch}"
-        )
+        rule = groups.STALE_VOTER if voter.went_back is None else groups.REPLICA_WENT_BACK
+        message = f"voter {voter.key.node_id}: {voter.why_stale}"
         for examined, log in logs.members:
             if voter.key.matches(log.key):
-                yield groups.STALE_VOTER.at(examined.shown, message, epoch=voter.known_epoch)
+                yield rule.at(examined.shown, message, epoch=voter.known_epoch)
 
 
 def _parting(

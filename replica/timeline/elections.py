@@ -52,8 +52,9 @@ class ElectionCause(Enum):
     """The former leader fell silent, and a new process of it registered shortly after the
     election."""
     RESIGNED = "leader-resigned"
-    """Another leader was elected sooner than after a silence. A leader resigns when it shuts down,
-    or when no majority fetches from it."""
+    """Another leader was elected sooner than after a silence, although all voters knew the former
+    one, and its process can't have ended meanwhile. A leader resigns when it shuts down, or when no
+    majority fetches from it."""
     SILENT = "leader-silent"
     """The former leader appended nothing for so long that it must have stopped, frozen or been cut
     off."""

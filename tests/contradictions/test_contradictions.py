@@ -39,7 +39,7 @@ from tests.contradictions.stopping import STOPPING
 
 RULES = (*STARTING, *STOPPING, *IN_A_LAKE, *OVER_TIME)
 SHORT = (
-    "kafka-3.7.2-static/final", "kafka-4.1.1-dynamic/final",
+    "kafka-4.1.1-dynamic/final",
     "ghost-writes", "lost-disks", "wiped-voter", "two-quorums", "flipped-bit",
     "seed-0", "seed-0-left", "seed-1", "seed-1-old", "seed-16", "seed-180", "seed-223-old",
 )  # fmt: skip

@@ -70,7 +70,7 @@ def test_a_voter_restored_from_an_older_copy_has_forgotten_what_the_others_attes
     (found,) = (one for one in judged(tmp_path).findings if one.rule.id == "stale-voter")
     assert (found.epoch, Path(found.file)) == (own, tmp_path / "3/__cluster_metadata-0")
     assert found.message == (
-        f"voter 3 led or voted in epoch {attested}; its directory is of epoch {own}"
+        f"voter 3: its directory is of epoch {own}, and it led or voted in epoch {attested}"
     )
     alone = known(*(tmp_path / node for node in ("1", "3")))
     assert not alone.has_majority, "one voter of three can be relied on"
