@@ -70,6 +70,14 @@ def with_look(earlier: EarlierLooks, compared: Iterable[ComparedLogs]) -> Earlie
     return looks
 
 
+def went_back_since(
+    earlier: EarlierLooks, cluster_id: str, now: ComparedLook
+) -> tuple[WentBack, ...]:
+    """What the earlier looks at a cluster show that the replicas lack now, each replica once."""
+    looks = earlier.get(cluster_id, ())
+    return tuple({one.key: one for look in looks for one in went_back(look, now)}.values())
+
+
 def each_look(
     looks: Iterable[Sequence[Examined]],
 ) -> Iterator[tuple[EarlierLooks, ComparedLogs]]:
@@ -98,9 +106,11 @@ def compared_logs(members: Sequence[Examined], earlier: EarlierLooks | None = No
     beyond = {log.key for log in holding[MAX_COMPARED:]}
     left_out = tuple(one for one, log in pairs if log.key in beyond)
     compared = ComparedLogs(pairs, group, classify_compared(group), left_out)
-    looks = () if earlier is None else earlier.get(members[0].owner.cluster_id, ())
-    found = {one.key: one for look in looks for one in went_back(look, compared.look)}
-    return replace(compared, went_back=tuple(found.values()))
+    if earlier is None:
+        return compared
+    return replace(
+        compared, went_back=went_back_since(earlier, members[0].owner.cluster_id, compared.look)
+    )
 
 
 def known_quorum_of(compared: ComparedLogs) -> KnownQuorum:

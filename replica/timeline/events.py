@@ -17,7 +17,6 @@ from replica.check.examined import Examined
 from replica.check.known_quorum import each_look
 from replica.check.replay_fold import Watch
 from replica.format.control import SnapshotHeader
-from replica.format.walk import LocatedBatch
 from replica.history.went_back import WentBack
 from replica.metadata.image.settings import migration_name
 from replica.model.epochs import BOOTSTRAP_SNAPSHOT, OffsetAndEpoch
@@ -299,27 +298,29 @@ def _went_back(branch: Branch) -> Iterator[Event]:
     seen: set[tuple[ReplicaKey, int]] = set()
     for _, compared in each_look(branch.looks):
         for one in compared.went_back:
-            held = _last_before(branch, one)
-            if held is None or (one.key, one.end_before) in seen:
+            if (one.key, one.end_before) in seen:
                 continue
             seen.add((one.key, one.end_before))
-            header, node_id = held.header, one.key.node_id
-            offset = one.lost[0].start if one.lost else header.last_offset
+            node_id, offset = one.key.node_id, one.lost[0].start if one.lost else one.end
+            at, epoch = _last_before(branch, one)
             detail = f"{one}: restored from an older copy, or lost what it had written"
             yield Event(
-                branch.cluster_id, header.max_timestamp, WENT_BACK, f"node {node_id}", detail, None,
-                offset, header.leader_epoch, (node_id,), branch.commitment(offset),
+                branch.cluster_id, at, WENT_BACK, f"node {node_id}", detail, None,
+                offset, epoch, (node_id,), branch.commitment(offset),
             )  # fmt: skip
 
 
-def _last_before(branch: Branch, one: WentBack) -> LocatedBatch | None:
-    """The last batch that a replica held before it went back."""
-    for examined in branch.members:
-        if examined.replica is not None and examined.replica.key == one.key:
-            last = examined.last_batch
-            if last is not None and last.header.next_offset == one.end_before:
-                return last
-    return None
+def _last_before(branch: Branch, one: WentBack) -> tuple[int, int]:
+    """(time in ms since 1970, epoch) of the last batch that a replica held before it went back; of
+    the branch's last one where the replica held snapshots alone."""
+    headers = [
+        (examined.replica is not None and examined.replica.key == one.key, last.header)
+        for examined in branch.members
+        if (last := examined.last_batch) is not None
+    ]
+    own = [header for is_own, header in headers if is_own and header.next_offset <= one.end_before]
+    last_held = max(own or [header for _, header in headers], key=lambda each: each.next_offset)
+    return last_held.max_timestamp, last_held.leader_epoch
 
 
 def _without(branch: Branch, tail: BranchTail) -> list[int]:

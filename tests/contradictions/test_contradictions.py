@@ -27,21 +27,25 @@ from tests.contradictions.clusters import (
     recorded,
     scenario,
     seed,
+    seed_that_went_back,
     seed_with_lost_disks,
     seed_with_old_disk,
 )
 from tests.contradictions.conftest import Told
 from tests.contradictions.in_a_lake import IN_A_LAKE
 from tests.contradictions.known import KNOWN, Known
+from tests.contradictions.one_verdict import ONE_VERDICT
 from tests.contradictions.over_time import OVER_TIME
 from tests.contradictions.starting import STARTING
+from tests.contradictions.states import STATES
 from tests.contradictions.stopping import STOPPING
 
-RULES = (*STARTING, *STOPPING, *IN_A_LAKE, *OVER_TIME)
+RULES = (*STARTING, *STOPPING, *STATES, *ONE_VERDICT, *IN_A_LAKE, *OVER_TIME)
 SHORT = (
     "kafka-4.1.1-dynamic/final",
     "ghost-writes", "lost-disks", "wiped-voter", "two-quorums", "flipped-bit",
     "seed-0", "seed-0-left", "seed-1", "seed-1-old", "seed-16", "seed-180", "seed-223-old",
+    "seed-2-back",
 )  # fmt: skip
 """Of each kind a few, 15 s of processor time; the whole is slow."""
 SEEDS, CHUNK = range(*map(int, os.environ.get("CONTRADICTION_SEEDS", "0:500").split(":"))), 25
@@ -112,13 +116,13 @@ def test_answers_about_seeds_agree(first: int, tmp_path: Path) -> None:
 
 
 def of_seed(number: int) -> Iterator[Given]:
-    """The whole quorum, a part of it, and one with an old disk."""
+    """The whole quorum, a part of it, and one with an old disk, without and with earlier looks."""
     whole = seed(number)
     yield whole
     yield seed_with_lost_disks(whole, number)
-    old = seed_with_old_disk(whole, number)
-    if old is not None:
-        yield old
+    for old in (seed_with_old_disk(whole, number), seed_that_went_back(whole, number)):
+        if old is not None:
+            yield old
 
 
 def judged(

@@ -3,6 +3,7 @@ both."""
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -86,3 +87,16 @@ def test_logs_that_were_truncated_as_raft_does_it_did_not_go_back(
     named = ("--order", "live,split,final", "--json", data / scenario)
     assert "replica-went-back" not in {row["rule"] for row in kraftlake("check", *named).findings}
     assert "went_back" not in {row["event"] for row in kraftlake("timeline", *named).rows}
+
+
+def test_captures_are_in_the_order_of_their_times(
+    kraftlake: Kraftlake, captures: tuple[Path, str]
+) -> None:
+    """By capture.json, whatever the folders are called."""
+    folder, why = captures
+    for name, hour in (("before", 5), ("after", 6)):
+        info = {"version": 1, "captured_at": f"2026-11-21T0{hour}:00:00.000Z"}
+        (folder / name / "capture.json").write_text(json.dumps(info))
+    ended = kraftlake("check", "--json", folder)  # "after" comes first by its name
+    (found,) = (row for row in ended.findings if row["rule"] == "replica-went-back")
+    assert why in found["message"]

@@ -12,6 +12,7 @@ from pipelines.capture.grouping import (
     AmbiguousOrderError,
     ambiguous,
     batch_of,
+    captured_at,
     refuse_unused,
     replica_at,
 )
@@ -78,7 +79,7 @@ def find_inputs(
         for one in found:
             search.take(one, path)
     refuse_unused(order, search.batches)
-    named = sorted(search.batches, key=lambda batch: order.index(batch) if order else 0)
+    named = sorted(search.batches, key=order.index if order else captured_at)
     groups: list[tuple[Found, ...]] = [tuple(search.batches[batch]) for batch in named]
     alone: list[tuple[Found, ...]] = [(file,) for file in search.files]
     groups = [*groups, *alone]

@@ -16,13 +16,15 @@ from jobs.cli.output import ProgressLine, complain, write_either
 from jobs.cli.seeds import MAX_REHEARSED, seeds_in
 from replica.check.damaged import bundle_damage
 from replica.check.examined import Examined, by_cluster, replica_log
-from replica.check.known_quorum import quorum_files
+from replica.check.known_quorum import EarlierLooks, quorum_files, went_back_since
 from replica.check.partition import by_partition, partition_of
 from replica.errors import UnreadableFileError, UsageError
 from replica.format import meta_properties
 from replica.format.damage import Damage
 from replica.format.discovery import DirectoryPath
+from replica.history.commitment import classify_compared, compare_group
 from replica.history.recovery import RecoveryDecision, RecoveryPlan, plan_recovery
+from replica.history.went_back import ComparedLook, WentBack
 from replica.model.keys import ReplicaKey
 
 if TYPE_CHECKING:
@@ -56,11 +58,19 @@ def _plan(members: Sequence[Examined], seeds: range | None, *, json_output: bool
     return 0 if is_safe else 1
 
 
-def plan_of(members: Sequence[Examined]) -> tuple[RecoveryPlan, dict[ReplicaKey, Examined]]:
-    """The plan for the replicas of one cluster, and each directory by its replica."""
+def plan_of(
+    members: Sequence[Examined], earlier: EarlierLooks | None = None
+) -> tuple[RecoveryPlan, dict[ReplicaKey, Examined]]:
+    """The plan for the replicas of one cluster, and each directory by its replica. earlier: earlier
+    looks at them."""
     by_key = {one.owner.key: one for one in members}
     logs = [replica_log(one, one.shown) for one in by_key.values()]
-    files = quorum_files(list(zip(by_key.values(), logs, strict=True)))
+    back: tuple[WentBack, ...] = ()
+    if earlier:
+        group = compare_group(logs)
+        now = ComparedLook(group, classify_compared(group))
+        back = went_back_since(earlier, members[0].owner.cluster_id, now)
+    files = quorum_files(list(zip(by_key.values(), logs, strict=True)), back)
     return plan_recovery(logs, files), by_key
 
 
