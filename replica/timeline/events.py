@@ -14,9 +14,10 @@ from itertools import accumulate
 from typing import Any, NamedTuple
 
 from replica.check.examined import Examined
-from replica.check.known_quorum import each_look
+from replica.check.known_quorum import each_look, known_quorum_of
 from replica.check.replay_fold import Watch
 from replica.format.control import SnapshotHeader
+from replica.history.known_quorum import VoterDoubt
 from replica.history.went_back import WentBack
 from replica.metadata.image.settings import migration_name
 from replica.model.epochs import BOOTSTRAP_SNAPSHOT, OffsetAndEpoch
@@ -291,14 +292,15 @@ def _of_tail(branch: Branch, tail: BranchTail) -> Iterator[Event]:
 
 
 def _went_back(branch: Branch) -> Iterator[Event]:
-    """An event for each replica that an earlier look shows with more than a later one, at the last
+    """An event for each voter that an earlier look shows with more than a later one, at the last
     record that it held then. No file has the time at which a disk went back."""
     if len(branch.looks) < 2:
         return
     seen: set[tuple[ReplicaKey, int]] = set()
     for _, compared in each_look(branch.looks):
-        for one in compared.went_back:
-            if (one.key, one.end_before) in seen:
+        for voter in known_quorum_of(compared).in_doubt(VoterDoubt.STALE):
+            one = voter.went_back
+            if one is None or (one.key, one.end_before) in seen:
                 continue
             seen.add((one.key, one.end_before))
             node_id, offset = one.key.node_id, one.lost[0].start if one.lost else one.end
