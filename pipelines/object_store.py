@@ -22,6 +22,10 @@ _S3 = re.compile(r"s3a?://", re.IGNORECASE)
 _NEARLY = re.compile(r"(s3[an]?|gs|gcs|abfss?):(?!//[^/])", re.IGNORECASE)
 _DEFAULT_REGION = "us-east-1"
 """For an endpoint of the user's own, which seldom has regions."""
+_WITHOUT_REDIRECTS = "aws-global"
+"""The name of a region for which AWS' SDK signs as for us-east-1, and with which it follows no
+redirect (FollowRedirectsPolicy::DEFAULT of its ClientConfiguration). pyarrow has no setting for
+that."""
 _TRIES = 3
 """How often delta-rs and s3a try one request, within seconds: by their own defaults they try a
 store that can't be reached for minutes. pyarrow gives up after 6 s by itself."""
@@ -49,6 +53,11 @@ _MEANINGS = (
         r"|INVALID_?CLIENT_?TOKEN|UNRECOGNIZED_?CLIENT|\b40[13] (?:Forbidden|Unauthorized)",
         "the store denies access: check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY (or AWS_PROFILE) "
         "and the bucket's policy",
+    ),
+    (
+        r"HTTP status 30[2378]|Received redirect",
+        "the store redirects to another address, which kraftlake doesn't follow: name the server "
+        "itself in AWS_ENDPOINT_URL",
     ),
     (
         r"HTTP status 400\) during Head",
@@ -117,6 +126,16 @@ def check_lake_place(lake: str) -> str:
     return lake
 
 
+def _without_redirects(uri: str) -> str:
+    """The URI with which pyarrow follows no redirect of an endpoint of the user's own: it would
+    send a session token along. Where the endpoint has another region than the default, the
+    signature must name that, and redirects are followed."""
+    is_default = (_region() or _DEFAULT_REGION) == _DEFAULT_REGION and "region=" not in uri
+    if not (is_s3(uri) and _endpoint() and is_default):
+        return uri
+    return f"{uri}{'&' if '?' in uri else '?'}region={_WITHOUT_REDIRECTS}"
+
+
 @contextmanager
 def opened(
     uri: str, refused: type[FileSystemError] = UnreadableFileError
@@ -127,7 +146,7 @@ def opened(
 
     shown = shown_uri(uri)
     try:
-        yield fs.FileSystem.from_uri(_S3.sub("s3://", uri))
+        yield fs.FileSystem.from_uri(_without_redirects(_S3.sub("s3://", uri)))
     except KraftlakeError:
         raise
     except OSError as error:

@@ -35,6 +35,7 @@ from jobs.cli.memory_bound import run_one_command
 from jobs.cli.outcome import run
 from jobs.cli.output import use_utf8, write_line
 from pipelines.capture import patience
+from pipelines.lake.library_text import of_a_command
 from pipelines.runners.chosen import Engine, chosen_engine
 from replica.import_path import leave_out_current_folder
 
@@ -149,7 +150,8 @@ def main(arguments: list[str] | None = None, work: Callable[[Any], int] = run_co
     use_utf8()
     shell.answer_shells()
     run_one_command()
-    code = run(app, sys.argv[1:] if arguments is None else arguments, work)
+    with of_a_command():
+        code = run(app, sys.argv[1:] if arguments is None else arguments, work)
     if patience.goes_on():
         sys.stdout.flush()
         sys.stderr.flush()

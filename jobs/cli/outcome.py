@@ -16,6 +16,7 @@ from typer.models import CommandInfo
 from jobs.cli.commands.parameters import run_command
 from jobs.cli.memory_bound import VARIABLE, default_bound, keep_within
 from jobs.cli.output import error_line
+from pipelines.lake.library_text import pass_on
 from replica.errors import KraftlakeError, UsageError
 from replica.installation import line_that_adds
 
@@ -205,6 +206,7 @@ def _narrowed(app: typer.Typer, command: tuple[str, ...]) -> typer.Typer:
 def _fail(text: str, code: int, error: BaseException) -> int:
     if os.environ.get(DEBUG_VARIABLE):
         raise error
+    pass_on()
     error_line(text)
     return code
 

@@ -301,11 +301,15 @@ class ProgressLine:
 
     def __init__(self, stream: TextIO | None = None, *, output_waits: bool = False) -> None:
         """output_waits: whether nothing goes to stdout before the progress is cleared."""
-        self._stream = stream or sys.stderr
+        self._given = stream
         # a terminal shows both streams, and would show the progress inside the output
         self._enabled = self._stream.isatty() and (output_waits or not sys.stdout.isatty())
         self._next = time.monotonic() + _PROGRESS_AFTER
         self._shown = False
+
+    @property
+    def _stream(self) -> TextIO:
+        return self._given or sys.stderr  # which is another one once libraries' text is escaped
 
     def show(self, text: str) -> None:
         """Show `text` instead of the last progress: at most five times a second, and not in the

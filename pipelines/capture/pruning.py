@@ -67,10 +67,11 @@ def old_captures(folder: str, before: datetime) -> Iterator[OldCapture]:
 
 def remove(old: OldCapture) -> None:
     """Remove a capture. An ingest at the same time takes the capture for an unfinished one. After a
-    crash, the next `old_captures` finds the rest of the capture. A folder with files that the
-    capture doesn't name stays, with these files. Raises UnwritableFileError, before anything is
-    removed where a link is in the way."""
-    with destination_at(old.path) as place:
+    crash, the next `old_captures` finds the rest of the capture, or `remove_rests` does. A folder
+    with files that the capture doesn't name stays, with these files. Raises UnwritableFileError,
+    before anything is removed where a link is in the way."""
+    folder = old.path
+    with destination_at(folder) as place:
         info = _info(place)
         if info is None:
             return
@@ -80,12 +81,41 @@ def remove(old: OldCapture) -> None:
         place.delete(capture.FILE_NAME)
         for file in info.files:
             place.delete(file.path)
+        _remove_empty_folders_in(folder)
+        if os.listdir(folder) == [capture.PART_NAME]:
+            with suppress(OSError):
+                os.rename(folder, _rest(folder))
+                folder = _rest(folder)
         place.delete(capture.PART_NAME)
-    for folder, _, _ in os.walk(old.path, topdown=False):
-        with suppress(OSError):  # The folder isn't empty: it has files of others.
-            os.rmdir(folder)
+    with suppress(OSError):  # It has files of others.
+        os.rmdir(folder)
 
 
+def remove_rests(folder: str) -> None:
+    """Remove the empty folders that an interrupted `remove` left, which their names show: an empty
+    folder of another name may be that of a capture which begins."""
+    with suppress(OSError), os.scandir(folder) as found:
+        for each in list(found):
+            if each.path == _rest(each.path):
+                with suppress(OSError):  # A capture.json.part is in it, for `old_captures`.
+                    os.rmdir(each.path)
+
+
+def _rest(folder: str) -> str:
+    """The folder's name while nothing of its capture is in it but capture.json.part."""
+    parent, name = os.path.split(folder.rstrip("/"))
+    is_rest = name.startswith(".") and name.endswith(_REST)
+    return os.path.join(parent, name if is_rest else f".{name}{_REST}")
+
+
+def _remove_empty_folders_in(folder: str) -> None:
+    for inner, _, _ in os.walk(folder, topdown=False):
+        if inner != folder:
+            with suppress(OSError):  # It has files of others.
+                os.rmdir(inner)
+
+
+_REST = ".kraftlake-part"
 _NAMES = (capture.FILE_NAME, capture.PART_NAME)
 
 

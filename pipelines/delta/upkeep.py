@@ -2,14 +2,19 @@
 
 Small files become large ones. Data files of old versions (VACUUM) and old entries of Delta's log
 are deleted after the times of delta.deletedFileRetentionDuration and delta.logRetentionDuration.
+
+Spark does the work where there is some. Whether there is, is asked without it: a statement of
+Spark's takes a second or more for each table.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
+from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from pipelines.delta.by_spark import check_for_spark
@@ -17,11 +22,13 @@ from pipelines.delta.conforming import open_conforming
 from pipelines.delta.tables import identifier, set_properties
 from pipelines.dialects import Sql
 from pipelines.lake import Lake
+from pipelines.lake.delta_log import LOG_FOLDER, commit_times_ns, files_in
 from pipelines.tables.contract import FEED_RETENTION_DAYS, Contract
 from replica.errors import UsageError
 
 LEAST_RETENTION_DAYS = 7
 """Delta's own default: younger files may still be read, or be about to be committed."""
+_DAY_NS = 86_400 * 10**9
 _FILE_RETENTION = "delta.deletedFileRetentionDuration"
 _CHANGE_FEED = "delta.enableChangeDataFeed"
 _LOG_RETENTION = "delta.logRetentionDuration"
@@ -54,26 +61,51 @@ def upkeep(
     properties have this number from then on, because VACUUM obeys only these. dry_run: change
     nothing.
     """
-    check_for_spark(spark, lake, contract)
-    table = identifier(lake.path_of(contract))
-    detail = spark.sql(f"DESCRIBE DETAIL {table}").collect()[0]
-    properties = detail["properties"]
+    table = open_conforming(lake, contract)
+    properties, files = table.metadata().configuration, _files(table)
     feed = properties.get(_CHANGE_FEED) == "true"
     least = FEED_RETENTION_DAYS if feed else LEAST_RETENTION_DAYS
     promised = -(-_span(properties, _FILE_RETENTION) // timedelta(days=1))
     days = max(least, retain_days, promised)
+    place = identifier(lake.path_of(contract))
+    if dry_run and days > promised:
+        return Upkeep(days, len(files), None, None, None)
+    has_old = _has_old(lake, contract, files, days)
+    if has_old or (not dry_run and (days > promised or len(files) > 1)):
+        check_for_spark(spark, lake, contract)
     if dry_run:
-        unneeded = None if days > promised else _unneeded(spark, table)
-        return Upkeep(days, detail["numFiles"], None, unneeded, None)
+        unneeded = _unneeded(spark, place) if has_old else 0
+        return Upkeep(days, len(files), None, unneeded, None)
     if days > promised:
         set_properties(spark, lake.path_of(contract), {_FILE_RETENTION: f"interval {days} days"})
-    compacted = spark.sql(f"OPTIMIZE {table}").collect()[0]["metrics"]
-    change = compacted["numFilesAdded"] - compacted["numFilesRemoved"]
-    unneeded = _unneeded(spark, table)
+    change = _compact(spark, place) if len(files) > 1 else 0
+    unneeded = _unneeded(spark, place) if has_old else 0
     if unneeded:  # VACUUM writes two entries to the log even where there is nothing to delete
-        spark.sql(f"VACUUM {table}")
-    deleted = _clean_log(spark, lake, contract, _span(properties, _LOG_RETENTION))
-    return Upkeep(days, detail["numFiles"], detail["numFiles"] + change, unneeded, deleted)
+        spark.sql(f"VACUUM {place}")
+    deleted = _clean_log(lake, contract, _span(properties, _LOG_RETENTION))
+    return Upkeep(days, len(files), len(files) + change, unneeded, deleted)
+
+
+def _files(table: DeltaTable) -> set[str]:
+    """The data files of the version that is open, by their paths in the table's folder."""
+    return set(table.get_add_actions().column("path").to_pylist())
+
+
+def _has_old(lake: Lake, contract: Contract, files: set[str], days: int) -> bool:
+    """Whether there are data files, besides these, that nobody has changed for so many days: VACUUM
+    deletes no others."""
+    before_ns = time.time_ns() - days * _DAY_NS
+    return any(
+        path.endswith(".parquet") and modified_ns < before_ns and path not in files
+        for path, modified_ns, _ in files_in(lake.table_uri(contract.name))
+        if not path.startswith(f"{LOG_FOLDER}/")
+    )
+
+
+def _compact(spark: SparkSession, place: Sql) -> int:
+    """How many files there are more than before."""
+    metrics = spark.sql(f"OPTIMIZE {place}").collect()[0]["metrics"]
+    return int(metrics["numFilesAdded"] - metrics["numFilesRemoved"])
 
 
 def _span(properties: Mapping[str, str], name: str) -> timedelta:
@@ -87,27 +119,22 @@ def _span(properties: Mapping[str, str], name: str) -> timedelta:
         raise UsageError(f"{name} = {text!a}: no span of weeks, days, hours, ...") from None
 
 
-def _unneeded(spark: SparkSession, table: Sql) -> int:
-    found = spark.sql(f"VACUUM {table} DRY RUN")
+def _unneeded(spark: SparkSession, place: Sql) -> int:
+    """The number of data files that VACUUM would delete."""
+    found = spark.sql(f"VACUUM {place} DRY RUN")
     return found.where("path LIKE '%.parquet'").count()  # VACUUM names folders, too
 
 
-def _clean_log(spark: SparkSession, lake: Lake, contract: Contract, retention: timedelta) -> int:
+def _clean_log(lake: Lake, contract: Contract, retention: timedelta) -> int:
     """Deletes expired entries, as Delta does at every tenth commit, which some tables never
     reach. Gives their number.
 
     Entries from which newer versions are made stay, whatever their age.
     """
-    before = _commit_times(spark, lake, contract)
-    if datetime.now(UTC) - datetime.fromtimestamp(min(before) / 1000, UTC) <= retention:
+    before = commit_times_ns(lake.table_uri(contract.name))
+    if time.time_ns() - min(before) <= retention // timedelta(microseconds=1) * 1000:
         return 0
     table = open_conforming(lake, contract)
     table.create_checkpoint()
     table.cleanup_metadata()
-    return len(before) - len(_commit_times(spark, lake, contract))
-
-
-def _commit_times(spark: SparkSession, lake: Lake, contract: Contract) -> list[int]:
-    """The times (ms since the epoch) of the commits whose entries still exist."""
-    history = spark.sql(f"DESCRIBE HISTORY {identifier(lake.path_of(contract))}")
-    return [row["at"] for row in history.selectExpr("unix_millis(timestamp) AS at").collect()]
+    return len(before) - len(commit_times_ns(lake.table_uri(contract.name)))

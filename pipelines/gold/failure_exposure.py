@@ -3,7 +3,8 @@ versions."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -16,11 +17,21 @@ from pipelines.gold.health_rules import (
     JUDGED,
     WATCHED_ENTITIES,
     cluster_of,
+    exposure_of,
     judged_rows,
+    since_of,
     steps_of,
 )
 from replica.health.cluster import Cluster
-from replica.health.past import PastRange, VisibleChange, Waiting, look_back, look_back_in_range
+from replica.health.exposure import exposures
+from replica.health.past import (
+    Past,
+    PastRange,
+    VisibleChange,
+    Waiting,
+    look_back,
+    look_back_in_range,
+)
 
 COLUMNS = (
     "entity", "key", "value", "valid_from_offset", "valid_to_offset",
@@ -46,19 +57,80 @@ class StepRange(NamedTuple):
     rows: int | None = None
 
 
-def health(versions: Versions, looks: Iterable[Row]) -> list[Row]:
+@dataclass(frozen=True)
+class EarlierExposure:
+    """What an earlier build found of the state that was a cluster's newest one then.
+
+    steps: those that led to that state; the log below their end is the same now. voters: the look's
+    then. rows: its rows of gold.failure_exposure.
+    """
+
+    steps: StepRange
+    voters: Sequence[int]
+    rows: Sequence[Row]
+
+    def led_to(self, look: Row) -> bool:
+        """Whether later steps lead from that state to the look's."""
+        begin, end, _ = all_steps(look)
+        is_within = self.steps.first == begin and self.steps.stop <= end
+        return is_within and [*self.voters] == look["voters"]
+
+    def answers(self, now: Cluster, asked: Waiting) -> PastRange | None:
+        """What was known then of the questions that all later steps have left open; None where more
+        can be known."""
+        since = {exposure_of(row): since_of(row) for row in self.rows}
+        known = {one.failure: since[one] for one in exposures(now) if one in since}
+        if asked.partitions or not asked.failures <= known.keys():
+            return None
+        exposed = {one: at for one in asked.failures if (at := known[one]) is not None}
+        return PastRange(exposed, {}, Waiting(asked.failures - exposed.keys(), frozenset()))
+
+
+def health(
+    versions: Versions, looks: Iterable[Row], earlier: EarlierExposure | None = None
+) -> list[Row]:
     """The rows of JUDGEMENT. looks: the result of pipelines.gold.looks."""
     judged: list[Row] = []
     for look in looks:
         cluster = newest_state(versions, look)
-        past = look_back(cluster, _steps(_data_set(versions), all_steps(look)))
-        judged += judged_rows(look, cluster, past)
+        judged += judged_rows(look, cluster, _past(_data_set(versions), look, cluster, earlier))
     return judged
+
+
+def _past(rows: Dataset, look: Row, cluster: Cluster, earlier: EarlierExposure | None) -> Past:
+    """Since when the state is as it is. Only the steps since an earlier build are read where its
+    answers do for the others."""
+    steps = all_steps(look)
+    if earlier is not None and earlier.led_to(look):
+        newer = look_back_in_range(
+            cluster, cluster, _steps(rows, steps._replace(first=earlier.steps.stop))
+        )
+        older = earlier.answers(cluster, newer.waiting)
+        if older is not None:
+            return older.before(newer).past
+    return look_back(cluster, _steps(rows, steps))
 
 
 def newest_state(versions: Versions, look: Row) -> Cluster:
     """The state that is judged."""
-    return _state(_data_set(versions), look, look["end_offset"])
+    rows = _data_set(versions)
+    return _state(rows, {**look, **_uncommitted(rows, look)}, look["end_offset"])
+
+
+def _uncommitted(rows: Dataset, look: Row) -> Row:
+    """The first change of the state that no majority of the voters holds, as the columns
+    uncommitted_from and uncommitted_at of a look; none where there is no such change."""
+    quorum = look.get("quorum")
+    if quorum is None or quorum.possible_end >= look["end_offset"]:
+        return {}
+    first: dict[str, int | None] = {}
+    for offset, at in ((_START, field("valid_from")), (_STOP, field("valid_to"))):
+        late = (offset >= quorum.possible_end) & (offset < look["end_offset"])
+        asked = rows.scanner({"offset": offset, "at": _in_ms(at)}, late, **_NEXT_TO_NONE)
+        for found in asked.to_table().sort_by("offset").slice(0, 1).to_pylist():
+            if not first or found["offset"] < first["uncommitted_from"]:
+                first = {"uncommitted_from": found["offset"], "uncommitted_at": found["at"]}
+    return first
 
 
 def all_steps(look: Row) -> StepRange:
@@ -115,9 +187,13 @@ def _state(rows: Dataset, look: Row, end: int) -> Cluster:
 
 
 def _columns(offset: Expression, at: Expression, value: Expression) -> dict[str, Expression]:
-    at_ms = at.cast(pa.timestamp("ms", "UTC"), safe=False).cast(pa.int64())
+    at_ms = _in_ms(at)
     named = {"entity": field("entity"), "key": field("key"), "value": value}
     return {"offset": offset, "at_ms": at_ms, **named}
+
+
+def _in_ms(at: Expression) -> Expression:
+    return at.cast(pa.timestamp("ms", "UTC"), safe=False).cast(pa.int64())
 
 
 def _watched(offset: Expression, steps: StepRange) -> Expression:

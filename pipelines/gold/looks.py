@@ -23,7 +23,7 @@ def looks(
     node_id, directory_id, capture_id and source: the capture that reaches furthest into that state.
     Where several reach as far, it is the newest of them, and then the one with the lowest node id.
     """
-    known = max(ranges, key=itemgetter("to_offset"), default=None)
+    known = newest_range(ranges)
     if known is None or not status:
         return
     end = known["to_offset"]
@@ -35,7 +35,7 @@ def looks(
         "end_offset": end,
         "from_offset": known["from_offset"],
         "is_whole": max(map(_agreed_end, status)) <= end,
-        "voters": _voters(epochs, end),
+        "voters": voters_below(epochs, end),
         "now_ms": None if at is None else milliseconds(at),
     }
 
@@ -55,8 +55,15 @@ def _preference(row: Row, end: int) -> tuple[int, datetime, int, str]:
     return min(_agreed_end(row), end), row["captured_at"], -row["node_id"], row["directory_id"]
 
 
-def _voters(epochs: Iterable[Row], end: int) -> list[int]:
-    """The voters of the newest epoch below the end whose voters are known."""
+def newest_range(ranges: Iterable[Row]) -> Row | None:
+    """The row of gold.state_ranges that ends with a cluster's newest state; None where there is
+    none."""
+    return max(ranges, key=itemgetter("to_offset"), default=None)
+
+
+def voters_below(epochs: Iterable[Row], end: int) -> list[int]:
+    """The node ids of the voters of the newest epoch below the end whose voters are known. epochs:
+    as in `looks`."""
     named = [
         row
         for row in epochs

@@ -20,9 +20,10 @@ from pipelines.lake.links import refuse_paths_elsewhere
 from pipelines.object_store import is_uri, opened
 from replica.errors import UnreadableFileError
 
-_FOLDER = "_delta_log"
+LOG_FOLDER = "_delta_log"
 _NUMBERED = re.compile(r"\d{19,20}\.(json|crc|checkpoint\.parquet)(#\d+)?")
 """The files of Spark and delta-rs, by their versions. delta-rs writes drafts that end with #1."""
+_COMMIT = re.compile(r"\d{20}\.json")
 _CHECKPOINT = ".checkpoint.parquet"
 _READER_FEATURES = {"variantType"}
 _PATHS_IN = ("add", "remove", "cdc")
@@ -31,8 +32,8 @@ _PATHS_IN = ("add", "remove", "cdc")
 def refuse_odd_log(uri: str) -> None:
     """Raises UnreadableFileError where the log of a table has something else than commits and plain
     checkpoints: compacted logs, parts, sidecars, folders. uri: the form of Lake.table_uri."""
-    log = f"{uri}/{_FOLDER}"
-    for path, modified_ns, size in _files(log):
+    log = f"{uri}/{LOG_FOLDER}"
+    for path, modified_ns, size in files_in(log):
         name, slash, _ = path.partition("/")
         if name.startswith("."):  # Readers pass over these.
             continue
@@ -60,7 +61,7 @@ def refuse_commit_elsewhere(uri: str, version: int) -> None:
     """Raises UnreadableFileError where a commit of a table, whose changes are to be read, names
     files elsewhere, files whose footer lies, or files with rows that are deleted by vectors."""
     try:
-        with _opened(f"{uri}/{_FOLDER}/{version:020}.json") as file:
+        with _opened(f"{uri}/{LOG_FOLDER}/{version:020}.json") as file:
             content = file.read()
     except (OSError, UnreadableFileError):
         return  # The reader says it better.
@@ -71,7 +72,7 @@ def refuse_commit_elsewhere(uri: str, version: int) -> None:
     named = list(_named(actions))
     paths = [str(one.get("path")) for one in named]
     refuse_paths_elsewhere(uri, paths)
-    refuse_lying_footers(f"{uri}/{path}" for path in paths)
+    refuse_lying_footers(uri, zip(paths, map(_size_of, named), strict=True))
     if any(one.get("deletionVector") for one in named):
         raise UnreadableFileError(uri, "its log has deletion vectors, which kraftlake never writes")
 
@@ -82,6 +83,12 @@ def _named(actions: list[Any]) -> Iterator[dict[str, Any]]:
             found = action.get(kind) if isinstance(action, dict) else None
             if isinstance(found, dict):
                 yield found
+
+
+def _size_of(action: dict[str, Any]) -> int | None:
+    """A file's size by the log, which may leave it out where a file is removed."""
+    size = action.get("size")
+    return size if isinstance(size, int) else None
 
 
 @lru_cache(maxsize=4096)
@@ -113,9 +120,10 @@ def _opened(path: str) -> Iterator[Any]:
         yield file
 
 
-def _files(folder: str) -> Iterator[tuple[str, int, int]]:
+def files_in(folder: str) -> Iterator[tuple[str, int, int]]:
     """The files in a folder and in folders in it: path below the folder, time of change in ns, and
-    size. None where the folder can't be listed: the code that opens the table says that."""
+    size in bytes. Nothing where the folder can't be listed: the code that opens the table says
+    that. folder: a local path or a URI."""
     if is_uri(folder):
         with opened(folder) as (store, root):
             from pyarrow import fs
@@ -127,11 +135,17 @@ def _files(folder: str) -> Iterator[tuple[str, int, int]]:
                     yield below, info.mtime_ns or 0, info.size or 0
         return
     for entry in _entries(folder):
-        if entry.is_dir():  # Spark makes empty ones.
-            yield from ((f"{entry.name}/{one.name}", 0, 0) for one in _entries(entry.path))
-        else:
-            found = entry.stat()
-            yield entry.name, found.st_mtime_ns, found.st_size
+        inner = _entries(entry.path) if entry.is_dir() else [entry]  # Spark makes empty ones.
+        for one in inner:
+            found = one.stat(follow_symlinks=False)
+            yield os.path.relpath(one.path, folder), found.st_mtime_ns, found.st_size
+
+
+def commit_times_ns(uri: str) -> list[int]:
+    """When the commits were written whose entries are in a table's log, in ns since the epoch.
+    uri: the form of Lake.table_uri."""
+    entries = files_in(f"{uri}/{LOG_FOLDER}")
+    return [modified_ns for path, modified_ns, _ in entries if _COMMIT.fullmatch(path)]
 
 
 def _entries(folder: str) -> list[os.DirEntry[str]]:

@@ -13,6 +13,7 @@ from deltalake.exceptions import DeltaError, TableNotFoundError
 from pipelines.lake import Lake
 from pipelines.lake.delta_log import refuse_odd_log, refuse_other_protocol
 from pipelines.lake.footers import refuse_lying_footers
+from pipelines.lake.library_text import escape_library_text
 from pipelines.lake.links import refuse_paths_elsewhere
 from pipelines.object_store import is_s3, meaning, storage_options
 from replica.errors import UnreadableFileError
@@ -20,6 +21,7 @@ from replica.errors import UnreadableFileError
 if TYPE_CHECKING:
     import pyarrow as pa
 
+_LOCAL = "file://"
 WRITER = WriterProperties(compression="SNAPPY", statistics_truncate_length=32)
 """The properties of every commit in which delta-rs writes rows. As Spark does, it keeps the first
 32 characters of a least or greatest text in a table's log; delta-rs's default is 64."""
@@ -32,6 +34,7 @@ def open_table(uri: str, version: int | None = None) -> DeltaTable:
     UnreadableFileError where an object store refuses, and for a table with a file elsewhere, with a
     log or protocol that kraftlake doesn't write, or for which delta-rs fails by a bug of its own.
     """
+    escape_library_text()
     try:
         refuse_odd_log(uri)
         with no_panic(uri):
@@ -84,7 +87,12 @@ def queries(tables: Mapping[str, DeltaTable]) -> QueryBuilder:
 def readable(table: DeltaTable) -> DeltaTable:
     """The table, whose data files delta-rs may read now. Raises UnreadableFileError for a file that
     would make it panic."""
-    refuse_lying_footers(map(unquote, table.file_uris()))
+    added = table.get_add_actions()
+    paths, sizes = (added.column(name).to_pylist() for name in ("path", "size_bytes"))
+    folder = table.table_uri.rstrip("/")
+    if folder.startswith(_LOCAL):
+        folder = unquote(folder.removeprefix(_LOCAL))
+    refuse_lying_footers(folder, zip(paths, sizes, strict=True))
     return table
 
 

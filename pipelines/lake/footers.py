@@ -5,46 +5,77 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
+from typing import Any
 
-from pipelines.object_store import is_uri
+from pipelines.object_store import is_uri, opened
 from replica.errors import UnreadableFileError
 
 _MAGIC = b"PAR1"
 _END = 4 + len(_MAGIC)
 """The bytes behind a footer: its length, then the magic."""
+_AT_ONCE = 16
+"""How many files of an object store are asked for at once."""
+
+DataFile = tuple[str, int | None]
+"""The path of a file below its table's folder, and its size in bytes as the table's log has it:
+before that byte delta-rs looks for the footer. None stands for the size of the file itself."""
 
 
-def refuse_lying_footers(files: Iterable[str]) -> None:
+def refuse_lying_footers(folder: str, files: Iterable[DataFile]) -> None:
     """Raises UnreadableFileError for a Parquet file whose footer says that it is longer than the
-    file.
+    file, and where an object store refuses.
 
-    files: local paths, and URIs, which are passed over because each look would be a request. So is
-    what is missing or no Parquet file: readers say that better.
+    folder: the table's, as a local path or a URI. What is missing or no Parquet file is passed
+    over: readers say that better. The files of a table are looked at once by each process, because
+    Delta never writes to a file again.
     """
-    for file in files:
-        if is_uri(file):
-            continue
-        length = _footer_length(file)
-        if length is not None:
-            raise UnreadableFileError(
-                file, f"its Parquet footer claims {length} bytes, more than the file has"
-            )
+    _refuse_lying(folder, frozenset(files))
 
 
-def _footer_length(file: str) -> int | None:
-    """The length of a footer that doesn't fit into its file; None where it fits, or there is
-    none."""
+@lru_cache(maxsize=64)
+def _refuse_lying(folder: str, files: frozenset[DataFile]) -> None:
+    if not is_uri(folder):
+        for path, size in files:
+            _refuse(f"{folder}/{path}", _local_end(f"{folder}/{path}", size))
+        return
+    with opened(folder) as (store, root), ThreadPoolExecutor(_AT_ONCE) as pool:
+        ends = pool.map(lambda file: _end_in_store(store, f"{root}/{file[0]}", file[1]), files)
+        for (path, _), end in zip(files, ends, strict=True):
+            _refuse(f"{folder}/{path}", end)
+
+
+def _refuse(file: str, end: tuple[int, bytes] | None) -> None:
+    """end: the size, and the last bytes before it; None where they can't be read."""
+    size, last = end or (0, b"")
+    length = int.from_bytes(last[:4], "little")
+    if last.endswith(_MAGIC) and length + _END > size:
+        raise UnreadableFileError(
+            file, f"its Parquet footer claims {length} bytes, more than the file has"
+        )
+
+
+def _local_end(file: str, size: int | None) -> tuple[int, bytes] | None:
     try:
-        opened = os.open(file, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError:
         return None
     try:
-        size = os.fstat(opened).st_size
-        end = os.pread(opened, _END, max(size - _END, 0))
-    except OSError:  # a folder
+        size = os.fstat(descriptor).st_size if size is None else size
+        return size, os.pread(descriptor, _END, max(size - _END, 0))
+    except (OSError, OverflowError):  # a folder, or a size that no file has
         return None
     finally:
-        os.close(opened)
-    length = int.from_bytes(end[:4], "little")
-    fits = length + _END <= size
-    return None if fits or not end.endswith(_MAGIC) else length
+        os.close(descriptor)
+
+
+def _end_in_store(store: Any, key: str, size: int | None) -> tuple[int, bytes] | None:
+    """Raises OSError where the store refuses, but not for a file that isn't there."""
+    try:
+        with store.open_input_file(key) as file:
+            held = file.size()
+            size = held if size is None else size
+            return size, file.read_at(_END, size - _END) if _END <= size <= held else b""
+    except FileNotFoundError:
+        return None

@@ -48,10 +48,15 @@ class ComparedBefore:
         """Those of the snapshots that are equal still. committed: rows of silver.committed_log,
         ascending by offset. A snapshot beside another one of its id is left out."""
         of_id = Counter(one[:2] for one in snapshots)
-        end = min(self.stayed, self._same_until(committed)) if self.equal else 0
+        end = self.same_until(committed) if self.equal else 0
         return frozenset(one for one in self.equal if one[0] <= end and of_id[one[:2]] == 1)
 
-    def _same_until(self, committed: Sequence[pa.Table]) -> int:
+    def same_until(self, committed: Sequence[pa.Table]) -> int:
+        """The offset below which the branch and its records are as they were. committed: as in
+        still_equal."""
+        return min(self.stayed, self._branches_part(committed))
+
+    def _branches_part(self, committed: Sequence[pa.Table]) -> int:
         """The offset from which on the branch is another one, or ends."""
         before = self.branch.sort_by("offset")
         now = pa.concat_tables([one.select(ENTRY) for one in committed] or [before.slice(0, 0)])

@@ -14,6 +14,7 @@ from pyspark import SparkConf
 from pyspark.errors import PySparkRuntimeError
 from pyspark.java_gateway import launch_gateway
 
+from pipelines.lake.library_text import own_stderr
 from replica.errors import UsageError
 from replica.terminal_text import one_line_bytes, tell
 
@@ -92,7 +93,7 @@ def _forward(stream: IO[bytes]) -> None:
     with stream:
         for line in stream:
             if not (_muted.is_set() or line.startswith(unwanted) or _LARGE_TASK in line):
-                os.write(2, one_line_bytes(line.rstrip(b"\r\n")) + b"\n")
+                os.write(own_stderr(), one_line_bytes(line.rstrip(b"\r\n")) + b"\n")
 
 
 def stop_hadoop_metrics(jvm: Any) -> None:

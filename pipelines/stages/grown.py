@@ -16,7 +16,9 @@ import pyarrow.compute as pc
 from pipelines.cluster.batches import longs
 from pipelines.cyclic_garbage import no_search_for_cycles
 from pipelines.dialects import DATA_FUSION
+from pipelines.gold.failure_exposure import EarlierExposure, StepRange
 from pipelines.gold.inputs import Silver
+from pipelines.gold.looks import newest_range, voters_below
 from pipelines.gold.membership import members_of
 from pipelines.quality.judge import Judgement, judge_layer
 from pipelines.quality.suite_sql import table_name
@@ -29,9 +31,8 @@ from pipelines.stages.pins import Pins
 from pipelines.stages.stored import StoredTables
 from pipelines.stages.whole import Clusters, derive, tables_from
 from pipelines.stayed import Stayed
-from pipelines.tables import bronze, silver
+from pipelines.tables import bronze, gold, silver
 from pipelines.tables.contract import Contract
-from pipelines.tables.gold import SNAPSHOT_VALIDITY
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,8 @@ def derive_grown(unit: Grown, pins: Pins) -> UnitResult:
     groups = pins.rows(silver.CAPTURE_GROUPS, [cluster_id]).to_pylist()
     tables = _GrownTables(cluster_id, pins, few)
     before = _compared_before(pins, cluster_id, few[bronze.SNAPSHOTS], begin)
-    of = Silver(tables, runs, {row["capture_group"]: row for row in groups}, before)
+    exposure = _earlier_exposure(pins, cluster_id)
+    of = Silver(tables, runs, {row["capture_group"]: row for row in groups}, before, exposure)
     with no_search_for_cycles():
         for contract, rows in tables_from(of).items():
             out.put(contract, rows)
@@ -155,7 +157,19 @@ def _compared_before(
 ) -> ComparedBefore:
     mine = DATA_FUSION.of_clusters([cluster_id])
     names = ("node_id", "directory_id", "end_offset", "epoch", "capture_id")
-    valid = pins.columns(SNAPSHOT_VALIDITY, names, f"{mine} AND {VALID}")
+    valid = pins.columns(gold.SNAPSHOT_VALIDITY, names, f"{mine} AND {VALID}")
     equal = equal_snapshots(valid.to_pylist(), snapshots.to_pylist())
     branch = pins.columns(silver.COMMITTED_LOG, ENTRY, mine)
     return ComparedBefore(branch, equal, begin)
+
+
+def _earlier_exposure(pins: Pins, cluster_id: str) -> EarlierExposure | None:
+    """What the build before found of the newest state; None where it knew no state."""
+    mine = [cluster_id]
+    known = newest_range(pins.rows(gold.STATE_RANGES, mine).to_pylist())
+    if known is None:
+        return None
+    steps = StepRange(known["from_offset"], known["to_offset"])
+    epochs = pins.rows(gold.LEADER_EPOCH_HISTORY, mine).to_pylist()
+    found = pins.rows(gold.FAILURE_EXPOSURE, mine).to_pylist()
+    return EarlierExposure(steps, voters_below(epochs, steps.stop), found)

@@ -93,8 +93,12 @@ def replayed_tables(of: Silver) -> tuple[Gold, dict[Contract, pa.Table]]:
     history = metadata_history(found.written)
     facts = added(one.facts for one in surveyed)
     records = Records(facts, found.compared, state_ranges(found.written).to_pylist())
-    return Gold(of, records, partial(health, history)), {
-        silver.COMMITTED_LOG: joined(silver.COMMITTED_LOG, [one.committed for one in surveyed]),
+    committed = [one.committed for one in surveyed]
+    earlier = of.earlier_exposure
+    if earlier is not None and earlier.steps.stop > of.compared_before.same_until(committed):
+        earlier = None
+    return Gold(of, records, partial(health, history, earlier=earlier)), {
+        silver.COMMITTED_LOG: joined(silver.COMMITTED_LOG, committed),
         gold.METADATA_HISTORY: history,
         gold.METADATA_CHANGES: metadata_changes(found.written),
     }

@@ -17,7 +17,7 @@ from replica.history.commitment import (
     losses,
 )
 from replica.history.divergence import Divergence, Relation, diverge
-from replica.history.known_quorum import VoterDoubt
+from replica.history.known_quorum import KnownVoter, VoterDoubt
 from replica.history.log import OffsetRange
 from replica.model.keys import ReplicaKey
 
@@ -95,11 +95,17 @@ def _divergences(logs: ComparedLogs) -> Iterator[tuple[ReplicaKey, ReplicaKey, D
 
 def _stale_voters(logs: ComparedLogs) -> Iterator[Finding]:
     for voter in known_quorum_of(logs).in_doubt(VoterDoubt.STALE):
-        rule = groups.STALE_VOTER if voter.went_back is None else groups.REPLICA_WENT_BACK
-        message = f"voter {voter.key.node_id}: {voter.why_stale}"
         for examined, log in logs.members:
             if voter.key.matches(log.key):
-                yield rule.at(examined.shown, message, epoch=voter.known_epoch)
+                yield judge_stale_voter(voter).in_file(examined.shown)
+
+
+def judge_stale_voter(voter: KnownVoter) -> Finding:
+    """The finding about a voter whose directory is older than what it did, or than an earlier
+    capture of it. The caller adds the file."""
+    rule = groups.STALE_VOTER if voter.went_back is None else groups.REPLICA_WENT_BACK
+    message = f"voter {voter.key.node_id}: {voter.why_stale}"
+    return rule.at("", message, epoch=voter.known_epoch)
 
 
 def _parting(

@@ -26,6 +26,7 @@ MAKERS = {
     "pipelines/catalog/metastore.py": "the user's --catalog",
     "pipelines/data_files.py": "-o, and names of contracts",
     "pipelines/lake/lake.py": "constant, and names of contracts",
+    "pipelines/lake/library_text.py": "a descriptor",
     "pipelines/lake/lock.py": "constant",
     "pipelines/lake/redaction.py": "constant",
     "pipelines/feeds/files.py": "versions, below --to",

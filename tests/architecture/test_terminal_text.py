@@ -15,6 +15,7 @@ MAY_WRITE = {
     "jobs/cli/output.py",
     "replica/scan/kernels/emit.py",  # An object file for the process that started it.
     "pipelines/spark/jvm.py",  # The JVM's lines, escaped by terminal_text.one_line_bytes.
+    "pipelines/lake/library_text.py",  # Python's own stderr, beside the libraries'.
     "jobs/cli/asking/sql_prompt.py",  # It puts a pager in the place of stdout.
 }
 HARMLESS = {"flush", "isatty", "fileno"}

@@ -39,7 +39,9 @@ from tests.fuzz.lake_faults import FAULTS
 REPOSITORY = Path(__file__).parents[2]
 RECORD = Path(__file__).with_name("HOSTILE_LAKES.md")
 DATA = REPOSITORY / "tests/data/kafka-4.4.0-dynamic/final"
-MAX_SECONDS, MAX_MIB = 60, 1500
+MAX_SECONDS, MAX_SPARK_SECONDS, MAX_MIB = 60, 120, 1500
+TOO_LONG = -1
+"""Stands for the exit code of a command that was ended after its time."""
 CODES = {0, 1, 2, 3, 75}
 TABLES = (
     "bronze.captures", "bronze.log_records", "bronze.snapshots", "silver.committed_log",
@@ -159,8 +161,8 @@ def _watching(folder: Path) -> Iterator[list[str]]:
 
 
 def _run(words: Sequence[str], folder: Path, seconds: float = MAX_SECONDS) -> tuple[int, str, int]:
-    """(exit code, what it said on stderr, peak MiB) of a command in a forked process. -1: it was
-    ended after these seconds."""
+    """(exit code or TOO_LONG, what it said on stderr, peak MiB) of a command in a forked
+    process."""
     with tempfile.TemporaryFile() as said, tempfile.TemporaryFile() as out:
         child = os.fork()
         if child == 0:
@@ -173,7 +175,7 @@ def _run(words: Sequence[str], folder: Path, seconds: float = MAX_SECONDS) -> tu
         os.close(end)
         said.seek(0)
         text = said.read(1 << 20).decode(errors="replace")
-        code = os.waitstatus_to_exitcode(status) if ended else -1
+        code = os.waitstatus_to_exitcode(status) if ended else TOO_LONG
         return code, text, used.ru_maxrss >> 10
 
 
@@ -195,6 +197,36 @@ def _as_command(words: Sequence[str], folder: Path, said: int, out: int) -> None
     os._exit(99)
 
 
+class _TookTooLongError(BaseException):
+    """Passes through all that handles exceptions."""
+
+
+@contextmanager
+def _within(seconds: float) -> Iterator[None]:
+    """Raises _TookTooLongError in the block after these seconds, also where it waits for Spark."""
+
+    def end(*_: object) -> None:
+        raise _TookTooLongError
+
+    before = signal.signal(signal.SIGALRM, end)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _cancel_jobs() -> None:
+    """Of the command that took too long. Where Spark doesn't answer, the campaign ends."""
+    from pyspark import SparkContext
+
+    context = SparkContext._active_spark_context
+    if context is not None:
+        with _within(MAX_SPARK_SECONDS):
+            context.cancelAllJobs()
+
+
 def _run_here(words: Sequence[str], folder: Path) -> tuple[int, str, int]:
     """The same in this process, whose Spark session the commands share."""
     from jobs.cli.main import app
@@ -207,8 +239,12 @@ def _run_here(words: Sequence[str], folder: Path) -> tuple[int, str, int]:
         try:
             os.dup2(out.fileno(), 1)
             os.dup2(said.fileno(), 2)
-            code = run(app, [*words])
+            with _within(MAX_SPARK_SECONDS):
+                code = run(app, [*words])
             sys.stderr.flush()
+        except _TookTooLongError:
+            code = TOO_LONG
+            _cancel_jobs()
         finally:
             os.dup2(kept[0], 1)
             os.dup2(kept[1], 2)
@@ -240,7 +276,9 @@ def judge(base: Path, work: Path, seed: int, command: Command, *, here: bool) ->
     words = [word.format(lake=lake, out=out) for word in command.words]
     with _watching(outside) as opened:
         code, said, peak = (_run_here if here else _run)(words, current)
-    problems = [f"exit code {code}"] if code not in CODES else []
+    limit = MAX_SPARK_SECONDS if here else MAX_SECONDS
+    problems = [f"took longer than {limit} s"] if code == TOO_LONG else []
+    problems += [f"exit code {code}"] if code not in {*CODES, TOO_LONG} else []
     problems += [f"said {word!r}: {said[-1500:]}" for word in _SHOWS_A_BUG if word in said][:1]
     problems += [f"opened {sorted(set(opened))}"] if opened else []
     problems += [f"{peak} MiB"] if peak > MAX_MIB else []
@@ -271,6 +309,8 @@ def campaign(
     while time.monotonic() < until:
         rng = random.Random(f"{seed} commands")
         for command in rng.sample(commands, 4):
+            if time.monotonic() >= until:
+                break
             ran[command.words[0]] += 1
             broken = judge(base, work, seed, command, here=by_spark)
             if broken is not None:

@@ -32,6 +32,7 @@ from pipelines.tables.gold import DIVERGENCE_POINTS
 from tests.interop.kafka_node import free_ports
 from tests.jobs.conftest import Kraftlake
 from tests.kraftlake_process import REPOSITORY
+from tests.listening import LOOPBACK, listeners
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -84,8 +85,8 @@ class Shell:
         return ended.stdout
 
     @contextmanager
-    def serving(self, command: str, port: int) -> Iterator[None]:
-        """The Thrift server, until it answers; ended by its id."""
+    def serving(self, command: str, port: int) -> Iterator[int]:
+        """The process of the Thrift server, which answers; ended by its id."""
         log = self.folder / "server.log"
         with log.open("wb") as out:
             server = subprocess.Popen(
@@ -97,7 +98,7 @@ class Shell:
             )
         try:
             _until_open(port, server, log)
-            yield
+            yield server.pid
         finally:
             server.terminate()
             try:
@@ -197,7 +198,10 @@ def test_beeline_reads_by_the_thrift_server_also_what_a_later_build_wrote(
     (port,) = free_ports(1)
     beeline = blocks[BEELINE].replace(PAGE_PORT, str(port))
     view = "SELECT topic, partitions FROM gold.topics_at ORDER BY cluster_id, topic"
-    with shell.serving(blocks[SERVE].replace(PAGE_PORT, str(port)), port):
+    with shell.serving(blocks[SERVE].replace(PAGE_PORT, str(port)), port) as server:
+        listens = listeners(server)
+        assert port in [one for _, one in listens]
+        assert {address for address, _ in listens} <= LOOPBACK
         before = _epochs(shell.lake)
         assert _beeline_rows(shell.said(beeline)) == before
         topics = kraftlake("sql", "--lake", shell.lake, "--json", view).rows

@@ -94,7 +94,7 @@ def _answer(request: Request) -> None:
         return
     if request.is_listing:
         prefix = request.query.get("prefix", "")
-        sizes = {key: len(data) for key, data in store.objects.items()}
+        sizes = {key: len(data) for key, data in sorted(store.objects.items())}
         request.list({key: size for key, size in sizes.items() if key.startswith(prefix)})
     elif not request.key:
         request.send(200, b"")

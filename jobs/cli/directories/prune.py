@@ -7,7 +7,13 @@ from datetime import UTC, datetime, timedelta
 
 from jobs.cli.commands.directories import PruneOptions
 from jobs.cli.output import complain, ms_of, time_text, write_json, write_line
-from pipelines.capture.pruning import OldCapture, old_captures, one_at_a_time, remove
+from pipelines.capture.pruning import (
+    OldCapture,
+    old_captures,
+    one_at_a_time,
+    remove,
+    remove_rests,
+)
 from replica.errors import UnwritableFileError, UsageError
 from replica.words import counted
 
@@ -19,6 +25,8 @@ def run(options: PruneOptions) -> int:
     removed. Raises KraftlakeError."""
     before = datetime.now(UTC) - age_of(options.older_than)
     with one_at_a_time(options.folder):
+        if not options.dry_run:
+            remove_rests(options.folder)
         count, left = _pruned(options, before)
     if not options.json_output:
         done = "would be removed" if options.dry_run else "removed"

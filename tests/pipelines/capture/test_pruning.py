@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -97,6 +100,36 @@ def test_the_next_pruning_removes_what_an_interrupted_one_left(tmp_path: Path) -
     left = captured(tmp_path / "left", 3 * DAY, name=capture.PART_NAME)
     assert pruned(tmp_path) == ["left"]
     assert not left.exists()
+
+
+@pytest.mark.parametrize("at", range(8))
+def test_wherever_a_pruning_is_interrupted_the_next_one_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: int
+) -> None:
+    """Before each call by which it changes the folder; `at` 7 is behind the last one."""
+    captured(tmp_path / "old", 3 * DAY)
+    new = captured(tmp_path / "new", DAY / 2)
+    (tmp_path / "begun").mkdir()
+    changes = 0
+
+    def interrupting(change: Callable[..., None]) -> Callable[..., None]:
+        def changed(*words: Any, **more: Any) -> None:
+            nonlocal changes
+            if changes == at:
+                raise KeyboardInterrupt
+            changes += 1
+            change(*words, **more)
+
+        return changed
+
+    with monkeypatch.context() as patched:
+        for name in ("unlink", "rmdir", "rename", "replace"):
+            patched.setattr(os, name, interrupting(getattr(os, name)))
+        with suppress(KeyboardInterrupt):
+            pruned(tmp_path)
+    assert changes == at
+    assert kraftlake("prune", tmp_path, "--older-than", "1d").returncode == 0
+    assert sorted(tmp_path.iterdir()) == [tmp_path / "begun", new]
 
 
 def test_no_folder_is_a_usage_error(tmp_path: Path) -> None:

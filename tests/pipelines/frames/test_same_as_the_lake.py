@@ -86,6 +86,7 @@ DAMAGES: dict[str, Callable[[Path], None]] = {
 }
 
 
+@pytest.mark.slow  # a minute of Spark
 def test_the_frames_of_damaged_logs_and_snapshots_are_the_lake_s_tables(
     spark: SparkSession, data: Path, tmp_path: Path
 ) -> None:
@@ -102,6 +103,7 @@ def test_the_frames_of_damaged_logs_and_snapshots_are_the_lake_s_tables(
     assert Counter(dict(map(tuple, verdicts.collect())))["invalid"] >= 4  # type: ignore[arg-type]
 
 
+@pytest.mark.slow  # a minute of Spark
 def test_a_replica_without_a_record_is_there_where_kraft_replica_tells_of_it(
     spark: SparkSession, data: Path, tmp_path: Path
 ) -> None:

@@ -20,8 +20,9 @@ _WITHIN_S = 120
 
 
 @contextmanager
-def connect_server(folder: Path) -> Iterator[str]:
-    """The address of a server that runs until the context ends. folder: for its output."""
+def connect_server(folder: Path) -> Iterator[tuple[str, int]]:
+    """The address and the process of a server that runs until the context ends. folder: for its
+    output."""
     port = _free_port()
     settings = client_settings(
         {
@@ -56,7 +57,7 @@ def connect_server(folder: Path) -> Iterator[str]:
             assert process.poll() is None, output.read_text()[-3000:]
             assert time.monotonic() < until, output.read_text()[-3000:]
             time.sleep(0.2)
-        yield f"sc://127.0.0.1:{port}"
+        yield f"sc://127.0.0.1:{port}", process.pid
     finally:
         process.terminate()
         process.wait(60)

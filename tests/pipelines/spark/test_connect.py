@@ -15,6 +15,7 @@ import pytest
 from pipelines.spark.connect import remote_address
 from replica.errors import UsageError
 from tests.kraftlake_process import REPOSITORY, command_line
+from tests.listening import LOOPBACK, listeners
 from tests.pipelines.spark.connect_server import connect_server
 
 by_connect = [
@@ -26,9 +27,15 @@ NODES = REPOSITORY / "tests" / "data" / "kafka-3.7.2-static" / "split"
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with connect_server(tmp_path_factory.mktemp("server")) as address:
-        yield address
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, int]]:
+    with connect_server(tmp_path_factory.mktemp("server")) as address_and_process:
+        yield address_and_process
+
+
+@pytest.fixture(scope="module")
+def server(running: tuple[str, int]) -> str:
+    """Its address."""
+    return running[0]
 
 
 def run(server: str, *words: object) -> subprocess.CompletedProcess[str]:
@@ -96,6 +103,15 @@ class TestByConnect:
             """,
         )
         assert shown.splitlines() == ["True UTC", "/some/lake [0, 2, 4, 6]"]
+
+    def test_a_server_with_our_settings_listens_on_loopback_alone(
+        self, running: tuple[str, int]
+    ) -> None:
+        """On its own port and on those of Spark within it."""
+        address, process = running
+        listens = listeners(process)
+        assert int(address.rpartition(":")[2]) in [port for _, port in listens]
+        assert {place for place, _ in listens} <= LOOPBACK
 
     def test_both_data_sources_are_read(self, server: str) -> None:
         shown = script(

@@ -4,16 +4,17 @@ the session's secrets reaches nothing there."""
 from __future__ import annotations
 
 import os
-import re
 import socket
 import subprocess
 import sys
 import textwrap
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+
+from tests.listening import LOOPBACK, listeners
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -46,7 +47,6 @@ STRANGER = """
                 break
     print("done")
 """
-_LISTENS = "0A"
 
 
 @contextmanager
@@ -66,36 +66,9 @@ def victim(folder: Path, *settings: str) -> Iterator[list[tuple[str, int]]]:
         assert process.stdout is not None
         try:
             assert process.stdout.readline() == "ready\n"
-            yield [one for pid in family(process.pid) for one in listening(pid)]
+            yield listeners(process.pid)
         finally:
             process.stdin.close()
-
-
-def family(pid: int) -> list[int]:
-    """The process and those that it started, and so on."""
-    tasks = Path(f"/proc/{pid}/task").glob("*/children")
-    started = [int(child) for task in tasks for child in task.read_text().split()]
-    return [pid, *(one for child in started for one in family(child))]
-
-
-def listening(pid: int) -> list[tuple[str, int]]:
-    """Nothing for a process that has ended, as idle workers do."""
-    with suppress(FileNotFoundError):
-        return list(_listening(pid))
-    return []
-
-
-def _listening(pid: int) -> Iterator[tuple[str, int]]:
-    own = set()
-    for link in Path(f"/proc/{pid}/fd").iterdir():
-        match = re.fullmatch(r"socket:\[(\d+)\]", os.readlink(link)) if link.is_symlink() else None
-        own |= {match[1]} if match else set()
-    for table in ("tcp", "tcp6"):
-        for line in Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]:
-            fields = line.split()
-            if fields[3] == _LISTENS and fields[9] in own:
-                address, port = fields[1].split(":")
-                yield address, int(port, 16)
 
 
 def reached(folder: Path, own: str, ports: list[int]) -> list[str]:
@@ -132,8 +105,7 @@ def test_another_spark_of_the_machine_reaches_nothing_of_a_session(
 ) -> None:
     with victim(tmp_path) as listens:
         ports = [port for _, port in listens]
-        loopback = {"0100007F", "0000000000000000FFFF00000100007F"}
-        assert {address for address, _ in listens} <= loopback
+        assert {address for address, _ in listens} <= LOOPBACK
         assert len(ports) >= 4, "the driver, its block manager, py4j and Python's own"
         assert reached(tmp_path, own, ports) == []
         assert not [port for port in ports if answer_without_a_token(port).startswith(b"!y")]

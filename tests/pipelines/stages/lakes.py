@@ -47,5 +47,5 @@ def cut_in_pieces(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(large_clusters, "_RECORDS_OF_A_RANGE", 200)
     patch.setattr(large_clusters, "_LEAST_OF_BUCKETS", 50)
     patch.setattr(large_clusters, "_RECORDS_OF_A_BUCKET", 700)
-    patch.setattr(cut, "_STEPS_OF_A_RANGE", 20)
+    patch.setattr(cut, "_STEPS_OF_A_RANGE", 200)
     patch.setattr(compare, "_ROWS_COMPARED", 50)

@@ -1,0 +1,98 @@
+"""What libraries print on stderr by themselves, escaped as all that a command prints: a panic of
+delta-rs has a text that a stranger's lake may have made."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import IO
+
+from replica.terminal_text import one_line_bytes
+
+_STDERR = 2
+_LAST_LINES_S = 1.0
+"""How long the end of a command waits for the last lines. A child may still hold the pipe."""
+_MARK = os.urandom(16).hex().encode()
+"""A line behind which all is passed on."""
+_is_wanted = False
+_own = _STDERR
+_seen_mark = threading.Event()
+_threads: list[threading.Thread] = []
+
+
+@contextmanager
+def of_a_command() -> Iterator[None]:
+    """A command runs in the block, so that this process's stderr is ours, which it isn't in a
+    notebook or an executor."""
+    global _is_wanted
+    _is_wanted = not os.environ.get("KRAFTLAKE_DEBUG")
+    try:
+        yield
+    finally:
+        _is_wanted = False
+        while _threads:
+            os.dup2(_own, _STDERR)
+            _threads.pop().join(_LAST_LINES_S)
+
+
+def escape_library_text() -> None:
+    """From now on what libraries and child processes write to file 2 passes through
+    replica.terminal_text; `sys.stderr` gets a descriptor of its own. Starts a thread, once.
+
+    Does nothing in a process that runs no command, and with KRAFTLAKE_DEBUG: the words with which a
+    library ends the process would not get through. Nor does what a library writes at once beyond
+    what a pipe holds (64 KiB on Linux): it may keep the interpreter's lock, without which the
+    thread can't read.
+    """
+    global _is_wanted, _own
+    if not _is_wanted or not _has_stderr():
+        return
+    _is_wanted = False
+    _own, (read_end, write_end) = os.dup(_STDERR), os.pipe()
+    sys.stderr.flush()
+    encoding, errors = sys.stderr.encoding, sys.stderr.errors
+    sys.stderr = os.fdopen(_own, "w", 1, encoding, errors, closefd=False)
+    os.set_blocking(write_end, False)
+    os.dup2(write_end, _STDERR)
+    os.close(write_end)
+    lines = os.fdopen(read_end, "rb")
+    thread = threading.Thread(target=_escape, args=(lines, _own), name="library-text", daemon=True)
+    thread.start()
+    _threads.append(thread)
+
+
+def own_stderr() -> int:
+    """The descriptor for what this process has escaped itself."""
+    return _own
+
+
+def pass_on() -> None:
+    """Returns when what was written to file 2 until now is on stderr: a command's last line comes
+    behind it."""
+    if _threads:
+        _seen_mark.clear()
+        with suppress(BlockingIOError):
+            os.write(_STDERR, _MARK + b"\n")
+            _seen_mark.wait(_LAST_LINES_S)
+
+
+def _has_stderr() -> bool:
+    """Whether Python's stderr is file 2, and not a test's or a caller's."""
+    try:
+        return sys.stderr.fileno() == _STDERR
+    except (AttributeError, OSError, ValueError):
+        return False
+
+
+def _escape(lines: IO[bytes], to: int) -> None:
+    with lines, suppress(OSError):  # Nobody reads stderr any more.
+        for line in lines:
+            text = line.rstrip(b"\r\n")
+            shown = text.removesuffix(_MARK)
+            if shown or not text:
+                os.write(to, one_line_bytes(shown) + b"\n")
+            if shown != text:
+                _seen_mark.set()
