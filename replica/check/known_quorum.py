@@ -106,7 +106,7 @@ def compared_logs(members: Sequence[Examined], earlier: EarlierLooks | None = No
     beyond = {log.key for log in holding[MAX_COMPARED:]}
     left_out = tuple(one for one, log in pairs if log.key in beyond)
     compared = ComparedLogs(pairs, group, classify_compared(group), left_out)
-    if earlier is None:
+    if earlier is None or members[0].replica is None:
         return compared
     return replace(
         compared, went_back=went_back_since(earlier, members[0].owner.cluster_id, compared.look)

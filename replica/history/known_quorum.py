@@ -63,6 +63,8 @@ class KnownVoter:
         """Why its disk is older than what is known of it, for a voter with this doubt."""
         if self.went_back is not None:
             return str(self.went_back)
+        if (self.attested_epoch or 0) <= (self.known_epoch or 0):
+            return "an earlier capture of it shows more than its directory has now"
         return (
             f"its directory is of epoch {self.known_epoch}, and it led or voted in epoch "
             f"{self.attested_epoch}"

@@ -89,6 +89,23 @@ def test_logs_that_were_truncated_as_raft_does_it_did_not_go_back(
     assert "went_back" not in {row["event"] for row in kraftlake("timeline", *named).rows}
 
 
+def test_a_voter_that_went_back_is_counted_for_no_majority(
+    kraftlake: Kraftlake, captures: tuple[Path, str]
+) -> None:
+    folder, why = captures
+    shutil.rmtree(folder / "after/3")
+    ended = kraftlake("recover", "--plan", "--order", "before,after", folder)
+    assert ended.code == 1
+    assert "only 1 of 3 voters can be relied on" in ended.out
+    assert why in ended.out
+    stopped = kraftlake("plan", "--stop-broker", "11", "--order", "before,after", folder)
+    assert why in stopped.out
+    assert stopped.code != 0
+    rehearsed = kraftlake("rehearse", "--seeds", "0:2", "--order", "before,after", folder)
+    assert rehearsed.code == 3
+    assert why in rehearsed.out
+
+
 def test_captures_are_in_the_order_of_their_times(
     kraftlake: Kraftlake, captures: tuple[Path, str]
 ) -> None:
@@ -100,3 +117,17 @@ def test_captures_are_in_the_order_of_their_times(
     ended = kraftlake("check", "--json", folder)  # "after" comes first by its name
     (found,) = (row for row in ended.findings if row["rule"] == "replica-went-back")
     assert why in found["message"]
+
+
+@pytest.mark.slow
+def test_a_lake_names_it_too(
+    kraftlake: Kraftlake, captures: tuple[Path, str], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder, why = captures
+    lake = tmp_path_factory.mktemp("lake") / "lake"
+    assert kraftlake("ingest", "--lake", lake, "--order", "before,after", folder).code == 0
+    assert kraftlake("build", "--lake", lake).code == 0
+    asked = "SELECT node_id, message FROM gold.findings WHERE rule = 'replica-went-back'"
+    (row,) = kraftlake("sql", "--lake", lake, "--json", asked).rows
+    assert row["node_id"] == 2
+    assert why in row["message"]
