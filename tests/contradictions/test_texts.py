@@ -29,7 +29,8 @@ def printed_of(
 def test_recover_says_what_its_plan_and_its_runs_say(printed_of, kraftlake) -> None:  # noqa: F811
     answers, folder = printed_of
     ended: Ended = kraftlake("recover", "--plan", folder)
-    assert ended.answer_lines[0] == f"cluster {answers.given.cluster_id}: {answers.plan.answer.value}"
+    told = answers.plan.answer.value
+    assert ended.answer_lines[0] == f"cluster {answers.given.cluster_id}: {told}"
     assert (ended.code == 0) == (answers.plan.answer is RecoveryDecision.SAFE)
     rows = kraftlake("recover", "--plan", "--rehearse", *SEEDS, "--json", folder).answers
     assert {row["answer"] for row in rows} == {answers.plan.answer.value}
