@@ -3,16 +3,15 @@ the tables."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 
 from pipelines.cluster.control import ControlRecords
 from pipelines.cluster.held import HeldBatches, ReplicaLogs, voter_keys
 from pipelines.cluster.rows import Row
 from replica.history.commitment import classify_compared, compare_group
-from replica.history.known_quorum import KnownQuorum, LogConflict, QuorumFiles, known_quorum
-from replica.history.log import OffsetRange
+from replica.history.known_quorum import KnownQuorum, QuorumFiles, known_quorum
+from replica.history.went_back import ComparedLook, went_back
 from replica.model.keys import NO_NODE, ZERO_UUID, ReplicaKey
 
 
@@ -27,62 +26,55 @@ def newest_captures(captures: Iterable[Row], group: str | None) -> list[Row]:
     return [row for _, row in sorted(newest.items())]
 
 
+def furthest_captures(
+    status: Iterable[Row], state: Iterable[Row], newest: Collection[str]
+) -> list[str]:
+    """Of each replica the id of the capture, beside the newest ones, that shows most of it: the
+    newest epoch and then the longest log. status: rows of gold.replica_status. state: rows of
+    bronze.replica_state. newest: ids of captures."""
+    epochs = {row["capture_id"]: row["leader_epoch"] for row in state}
+    found: dict[tuple[int, str], tuple[tuple[int, int], str]] = {}
+    for row in status:
+        capture_id = row["capture_id"]
+        epoch, end = epochs.get(capture_id), row["log_end_offset"]
+        place = (-1 if epoch is None else epoch, -1 if end is None else end)
+        replica = row["node_id"], row["directory_id"]
+        if capture_id not in newest and (replica not in found or found[replica][0] < place):
+            found[replica] = place, capture_id
+    return [capture_id for _, (_, capture_id) in sorted(found.items())]
+
+
 def quorum_of(
     captures: Sequence[Row],
-    compared: Row,
-    held: tuple[HeldBatches, ReplicaLogs],
+    earlier: Sequence[str],
+    logs: ReplicaLogs,
+    held: HeldBatches,
     state: Iterable[Row],
     stated: Mapping[str, Row],
 ) -> KnownQuorum:
-    """What these captures of one group prove. compared: the group's row of silver.capture_groups,
-    in which all logs were compared. held: what the captures held. state: rows of
+    """What these captures of one group prove. earlier: the ids of earlier captures of the same
+    replicas, one of each, which may show more than there is now. state: rows of
     bronze.replica_state. stated: from stated_voters."""
-    looks, logs = held
     ids = [row["capture_id"] for row in captures]
     states = {row["capture_id"]: row for row in state}
-    group = compare_group(logs.of_group(_decisive(captures, compared, stated)))
+    read = logs.of_group([*ids, *earlier])
+    group, before = compare_group(read[: len(ids)]), compare_group(read[len(ids) :])
+    commitment = classify_compared(group)
+    back = went_back(
+        ComparedLook(before, classify_compared(before)), ComparedLook(group, commitment)
+    )
     attested: dict[ReplicaKey, int] = {}
     for one in ids:
-        for key, epoch in _attested(looks.control(one), states.get(one, {})):
+        for key, epoch in _attested(held.control(one), states.get(one, {})):
             attested[key] = max(epoch, attested.get(key, epoch))
     named = (stated[one]["in_force"] for one in ids if one in stated)
     configured = (voter_keys(one["voters"]) for one in named if one is not None)
     files = QuorumFiles(
-        attested=attested, configured=next((keys for keys in configured if keys), frozenset())
+        attested=attested,
+        configured=next((keys for keys in configured if keys), frozenset()),
+        went_back={one.key: one for one in back},
     )
-    return replace(
-        known_quorum(group, classify_compared(group), files),
-        conflicts=(*sorted(_conflicts(compared["pairs"])),),
-        contested=tuple(OffsetRange(one["start"], one["end"]) for one in compared["contested"]),
-    )
-
-
-def _decisive(captures: Sequence[Row], compared: Row, stated: Mapping[str, Row]) -> Sequence[str]:
-    """The captures whose logs say what a majority holds: those of voters, and the one that is
-    ahead of all. A cluster may have hundreds of brokers, whose logs say no more."""
-    named = [stated[row["capture_id"]]["in_force"] for row in captures]
-    voters = frozenset[ReplicaKey]().union(
-        *(voter_keys(one["voters"]) for one in named if one is not None)
-    )
-    ahead = max(
-        compared["progress"],
-        key=lambda one: (one["position"]["epoch"], one["position"]["offset"]),
-        default=None,
-    )
-    return [
-        row["capture_id"]
-        for row in captures
-        if any(one.matches(ReplicaKey(row["node_id"], row["directory_id"])) for one in voters)
-        or (ahead is not None and ahead["capture_id"] == row["capture_id"])
-    ]
-
-
-def _conflicts(pairs: Iterable[Row]) -> Iterator[LogConflict]:
-    for one in pairs:
-        if one["conflict_offset"] is not None:
-            a = ReplicaKey(one["node_a"], one["directory_a"])
-            b = ReplicaKey(one["node_b"], one["directory_b"])
-            yield LogConflict(min(a, b), max(a, b), one["conflict_offset"])
+    return known_quorum(group, commitment, files)
 
 
 def _attested(control: Iterable[ControlRecords], state: Row) -> Iterator[tuple[ReplicaKey, int]]:
