@@ -91,7 +91,8 @@ def test_rounds_that_have_no_time_of_their_own_are_called_by_name_and_newest_rec
         row |= {"round_name": names[row["capture_group"]], "has_own_time": False}
     _, page = reported(rows)
     assert (
-        "9 captures in 3 rounds: live (newest record 2026-01-02 03:04:14 UTC), split (newest "
+        "9 captures in 3 rounds (captures that were taken together): "
+        "live (newest record 2026-01-02 03:04:14 UTC), split (newest "
         "record 2026-01-02 03:04:19 UTC) and final (newest record 2026-01-02 03:04:19 UTC)."
     ) in page.text
     assert "Nothing tells when some rounds were captured" in page.text
@@ -107,7 +108,8 @@ def test_rounds_with_times_of_their_own_are_called_by_their_times(reported: Repo
         row["has_own_time"] = True
     _, page = reported(rows)
     assert (
-        "9 captures in 3 rounds: 2026-01-02 03:05:45 UTC, 2026-01-02 03:07:25 UTC and "
+        "9 captures in 3 rounds (captures that were taken together): "
+        "2026-01-02 03:05:45 UTC, 2026-01-02 03:07:25 UTC and "
         "2026-01-02 03:09:05 UTC."
     ) in page.text
     assert "Nothing tells when" not in page.text
@@ -116,15 +118,18 @@ def test_rounds_with_times_of_their_own_are_called_by_their_times(reported: Repo
 def test_captures_without_order_and_time_are_called_by_their_ingest(reported: Reported) -> None:
     look = {**capture(1, 1), "has_own_time": False}
     _, page = reported({"bronze.captures": [look]})
-    assert "1 capture in 1 round: ingested 2026-01-02 03:05:45 UTC." in page.text
+    assert (
+        "1 capture in 1 round (captures that were taken together): "
+        "ingested 2026-01-02 03:05:45 UTC." in page.text
+    )
     assert "Nothing tells when" in page.text
 
 
 def test_of_many_rounds_the_first_and_the_last_are_told(reported: Reported) -> None:
     _, page = reported({"bronze.captures": [capture(1, number) for number in range(1, 9)]})
     assert (
-        "8 captures in 8 rounds: from 2026-01-02 03:05:45 UTC to 2026-01-02 03:17:25 UTC."
-        in page.text
+        "8 captures in 8 rounds (captures that were taken together): "
+        "from 2026-01-02 03:05:45 UTC to 2026-01-02 03:17:25 UTC." in page.text
     )
 
 
