@@ -7,10 +7,10 @@ feature of the protocol, odd paths, compacted logs, checkpoints of version 2, de
 paths of the change feed, Parquet with odd footers, small files of others. Then commands are run on
 copies of it, each in a process forked from this one; with --spark those that need Spark, here.
 
-A command must end by itself within its time and memory, with a documented exit code and without a
-traceback. Nothing outside of the lake and of -o may be opened, made or changed: the folder beside
-the lake, which the faults name, is watched with inotify. A command that reads leaves the lake as it
-was.
+A command must end by itself within its time (twice as long with Spark) and memory, with a
+documented exit code and without a traceback. Nothing outside of the lake and of -o may be opened,
+made or changed: the folder beside the lake, which the faults name, is watched with inotify. A
+command that reads leaves the lake as it was.
 """
 
 from __future__ import annotations
@@ -352,8 +352,9 @@ def main() -> int:
     )
     sys.stdout.write(f"{row}{dict(ran)}\n")
     if asked.write:
-        with RECORD.open("a") as file:
-            file.write(row)
+        text = RECORD.read_text()
+        end = text.index("\n\n", text.index("| date |")) + 1
+        RECORD.write_text(text[:end] + row + text[end:])
     return bool(found)
 
 
