@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from typing import Any
 
-from replica.check.rule import Finding
+from replica.check.catalogue import RULES_BY_ID
+from replica.check.rule import Finding, Subject
 
 FINDING = ("rule", "severity", "file", "position", "offset", "epoch", "message")
 
@@ -20,3 +23,21 @@ def finding_row(found: Finding) -> dict[str, Any]:
         "epoch": found.epoch,
         "message": found.message,
     }
+
+
+def finding_of(row: Mapping[str, Any]) -> Finding:
+    """The finding that a row of gold.findings tells of. Its rule has to be known: see
+    RULES_BY_ID."""
+    subjects = (
+        Subject(one["name"], one["what"], one.get("offset"))
+        for one in json.loads(row["subjects"] or "[]")
+    )
+    return Finding(
+        RULES_BY_ID[row["rule"]],
+        row["file"],
+        row["message"],
+        row.get("position"),
+        row.get("offset"),
+        row.get("epoch"),
+        tuple(subjects),
+    )

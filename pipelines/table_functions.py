@@ -16,12 +16,12 @@ from pipelines.cluster.rows import Row
 from pipelines.gold.batch_sizes import batch_sizes
 from pipelines.gold.divergence_points import divergence_points
 from pipelines.gold.elections import elections
-from pipelines.gold.findings import findings
-from pipelines.gold.health_rules import EXPOSURE, FINDING
+from pipelines.gold.health_rules import EXPOSURE
 from pipelines.gold.inputs import Gold, Silver
 from pipelines.gold.log_growth import log_growth
 from pipelines.gold.retention_forecast import retention_forecast
 from pipelines.gold.snapshot_validity import snapshot_validity
+from pipelines.gold.verdicts import verdicts
 from pipelines.gold.voter_beliefs import voter_beliefs
 from pipelines.gold.votes import votes
 from pipelines.silver.leader_epochs import leader_epochs
@@ -40,11 +40,6 @@ SILVER_FUNCTIONS: Mapping[Contract, Callable[[Silver], Content]] = {
     silver.VOTER_SETS: lambda of: voter_sets(of.bronze, of.control, of.snapshot_sets),
 }
 """The tables of silver, except silver.committed_log, which has a row for each record."""
-
-
-def _findings(of: Gold) -> list[Row]:
-    """All findings except those between clusters."""
-    return findings(of.silver, of.judged, of.records.compared, of.health(FINDING))
 
 
 def _elections(of: Gold) -> list[Row]:
@@ -74,7 +69,8 @@ GOLD_FUNCTIONS: Mapping[Contract, Callable[[Gold], Content]] = {
     quorum.RETENTION_FORECAST: _retention_forecast,
     gold.FAILURE_EXPOSURE: lambda of: of.health(EXPOSURE),
     gold.SNAPSHOT_VALIDITY: lambda of: snapshot_validity(of.judged),
-    gold.FINDINGS: _findings,
+    gold.FINDINGS: lambda of: of.findings,
+    gold.VERDICTS: verdicts,
 }
 """The tables of gold, except gold.metadata_history and gold.metadata_changes, which have rows for
 each record. The rows of gold.findings lack the findings between clusters."""

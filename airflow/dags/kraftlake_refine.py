@@ -1,8 +1,9 @@
 """Builds silver and gold after each ingest, and publishes the changes.
 
-Between the two steps is a gate. Where the newest capture of a replica is damaged, or the build left
-rows out, nothing is published, and a report goes to the quarantine instead. A later run that finds
-no such doubt publishes the changes that were held back. So does a run with the parameter
+Between the two steps is a gate. Where the newest capture of a replica is damaged, the build left
+rows out, or a cluster's verdict has a level at which the gate is to stop (the Variable
+kraftlake_gate), nothing is published, and a report goes to the quarantine instead. A later run that
+finds no such doubt publishes the changes that were held back. So does a run with the parameter
 publish_doubts, which somebody starts after looking at the report.
 """
 
@@ -13,6 +14,7 @@ from typing import Any
 
 import kraftlake_settings as settings
 from airflow.sdk import DAG, Param, task
+from airflow.sdk.exceptions import AirflowFailException
 from kraftlake_jobs import KraftlakeJob, ask, dag_defaults, job_run_id
 
 _LOG = logging.getLogger(__name__)
@@ -25,8 +27,17 @@ _PARAMS = {
 @task.branch
 def gate(**context: Any) -> str:
     """Returns the name of the task that runs next. The log, and the XCom `doubts`, have the reasons
-    against publishing."""
+    against publishing. The log also has the verdicts that are worth a warning."""
+    try:
+        levels = settings.gate()
+    except ValueError as error:  # another try would find the same
+        raise AirflowFailException(str(error)) from error
     doubts = ask("sql", "--lake", settings.lake(), "--question", "doubts")
+    for verdict in ask("sql", "--lake", settings.lake(), "--question", "verdicts"):
+        if verdict["level"] in levels["stop"]:
+            doubts.append({"what": "verdict", **verdict})
+        elif verdict["level"] in levels["warn"]:
+            _LOG.warning("%s", verdict)
     for doubt in doubts:
         _LOG.warning("%s", doubt)
     context["ti"].xcom_push(key="doubts", value=doubts[:_DOUBTS_KEPT])

@@ -24,6 +24,9 @@ kraftlake_feeds               JSON, a list of options of `kraftlake publish`, on
                               [{"table": "gold.findings", "webhook": "@url.txt",
                                 "progress": "sent.json"}];
                               by default both tables' changes to folders in /var/lib/kraftlake/feeds
+kraftlake_gate                JSON, at which levels of a cluster's verdict nothing is published, and
+                              at which a warning is logged; by default
+                              {"stop": ["at-risk"], "warn": ["outage", "attention"]}
 kraftlake_reports             where reports go; by default /var/lib/kraftlake/reports
 kraftlake_spark_properties    a file as spark-submit's --properties-file takes it; where Spark runs
                               in local mode, kraftlake's own: /opt/kraftlake/conf/spark-local.conf
@@ -51,6 +54,9 @@ _FEEDS = [
     {"table": table, "to": f"{_STATE}/feeds/{table}"}
     for table in ("gold.metadata_changes", "gold.findings")
 ]
+
+LEVELS = ("outage", "at-risk", "attention", "incomplete", "healthy")
+_GATE = {"stop": ["at-risk"], "warn": ["outage", "attention"]}
 
 BRONZE = Asset("kraftlake_bronze", uri="kraftlake://lake/bronze")
 GOLD = Asset("kraftlake_gold", uri="kraftlake://lake/gold")
@@ -88,6 +94,22 @@ def clusters() -> dict[str, dict[str, Any]]:
         "kraftlake_clusters", default={}, deserialize_json=True
     )
     return found
+
+
+def gate() -> dict[str, list[str]]:
+    """The levels of verdicts at which the gate stops, and at which it warns. Raises ValueError for
+    an unknown level, because the gate would be open at a wrong one."""
+    found: dict[str, list[str]] = Variable.get(
+        "kraftlake_gate", default=_GATE, deserialize_json=True
+    )
+    levels = [level for name in ("stop", "warn") for level in found.get(name, ())]
+    unknown = sorted({*levels} - {*LEVELS} | {*found} - {*_GATE})
+    if unknown:
+        raise ValueError(
+            f"the Variable kraftlake_gate has {', '.join(unknown)}: expected lists stop and warn "
+            f"of levels, which are {', '.join(LEVELS)}"
+        )
+    return {"stop": found.get("stop", []), "warn": found.get("warn", [])}
 
 
 def feeds() -> list[dict[str, str]]:

@@ -124,7 +124,7 @@ class ReplicaLogs:
             if control.leader_change is not None:
                 changes.append(_voters_at(control.leader_change))
         in_snapshots = (
-            VotersAt(row["end_offset"] - 1, found["epoch"], _keys(found["voters"]))
+            VotersAt(row["end_offset"] - 1, found["epoch"], voter_keys(found["voters"]))
             for row in snapshots
             for found in self._snapshot_sets.get(snapshot_key(row), ())
         )
@@ -143,10 +143,10 @@ class ReplicaLogs:
 
 
 def _voters_at(found: Row) -> VotersAt:
-    return VotersAt(found["offset"], found["epoch"], _keys(found["voters"]))
+    return VotersAt(found["offset"], found["epoch"], voter_keys(found["voters"]))
 
 
-def _keys(voters: Sequence[Row] | None) -> VoterKeys:
+def voter_keys(voters: Sequence[Row] | None) -> VoterKeys:
     """The voters' keys. Empty for a record that could not be decoded; then no majority proves
     anything."""
     return frozenset(

@@ -113,7 +113,24 @@ def _past(rows: Dataset, look: Row, cluster: Cluster, earlier: EarlierExposure |
 
 def newest_state(versions: Versions, look: Row) -> Cluster:
     """The state that is judged."""
-    return _state(_data_set(versions), look, look["end_offset"])
+    rows = _data_set(versions)
+    return _state(rows, {**look, **_uncommitted(rows, look)}, look["end_offset"])
+
+
+def _uncommitted(rows: Dataset, look: Row) -> Row:
+    """The first change of the state that no majority of the voters holds, as the columns
+    uncommitted_from and uncommitted_at of a look; none where there is no such change."""
+    quorum = look.get("quorum")
+    if quorum is None or quorum.possible_end >= look["end_offset"]:
+        return {}
+    first: dict[str, int | None] = {}
+    for offset, at in ((_START, field("valid_from")), (_STOP, field("valid_to"))):
+        late = (offset >= quorum.possible_end) & (offset < look["end_offset"])
+        asked = rows.scanner({"offset": offset, "at": _in_ms(at)}, late, **_NEXT_TO_NONE)
+        for found in asked.to_table().sort_by("offset").slice(0, 1).to_pylist():
+            if not first or found["offset"] < first["uncommitted_from"]:
+                first = {"uncommitted_from": found["offset"], "uncommitted_at": found["at"]}
+    return first
 
 
 def all_steps(look: Row) -> StepRange:
@@ -170,9 +187,13 @@ def _state(rows: Dataset, look: Row, end: int) -> Cluster:
 
 
 def _columns(offset: Expression, at: Expression, value: Expression) -> dict[str, Expression]:
-    at_ms = at.cast(pa.timestamp("ms", "UTC"), safe=False).cast(pa.int64())
+    at_ms = _in_ms(at)
     named = {"entity": field("entity"), "key": field("key"), "value": value}
     return {"offset": offset, "at_ms": at_ms, **named}
+
+
+def _in_ms(at: Expression) -> Expression:
+    return at.cast(pa.timestamp("ms", "UTC"), safe=False).cast(pa.int64())
 
 
 def _watched(offset: Expression, steps: StepRange) -> Expression:

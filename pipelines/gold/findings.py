@@ -6,13 +6,13 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
+from pipelines.cluster.bronze_rows import BronzeRows
 from pipelines.cluster.cluster_tables import ClusterTables
 from pipelines.cluster.held import one_row_per_capture
 from pipelines.cluster.rows import Row
 from pipelines.finding_rows import finding_row
-from pipelines.gold.inputs import Silver
 from pipelines.gold.snapshot_validity import same_snapshot_findings
 from pipelines.silver.committed_log import AgreedBranch
 from pipelines.tables.keys import FINDING_KEYS, covers, replica_of
@@ -31,29 +31,39 @@ _OF_PLACE = ["position", "file", "in_log"]
 _NAME = re.compile(r"[^/]+$")
 
 
-def findings(
-    silver: Silver,
-    judged: Sequence[Row],
-    replayed: Sequence[Row],
-    of_health: Iterable[Row] = (),
-) -> list[Row]:
-    """The rows of gold.findings, except the findings between clusters.
+class Judged(NamedTuple):
+    """What gold judges. snapshots: from judged_snapshots. replayed: the `compared` of Records.
+    health: the findings of `health`. stale: (capture_id, finding) of each voter whose directory is
+    older than what it did."""
 
-    judged: from judged_snapshots. replayed: the `compared` of Records. of_health: the findings of
-    `health`.
+    snapshots: Sequence[Row]
+    replayed: Sequence[Row]
+    health: Sequence[Row]
+    stale: Sequence[tuple[str, Finding]]
+
+
+def findings(
+    bronze: BronzeRows,
+    tables: ClusterTables,
+    agreed: AgreedBranch,
+    groups: Sequence[Row],
+    judged: Judged,
+) -> list[Row]:
+    """The rows of gold.findings, except the findings between clusters. groups: rows of
+    silver.capture_groups.
 
     A record that can't be applied is a finding of each capture that holds it. A divergence is a
     finding of the replica that would be truncated. A conflict, and a divergence in which neither
     replica would win, is a finding of the first of the pair.
     """
-    bronze = silver.bronze
-    worded = chain(refused_records(replayed, silver.agreed), *map(_of_group, silver.groups))
+    stale = (_worded(tables.cluster_id, *one) for one in judged.stale)
+    worded = chain(refused_records(judged.replayed, agreed), *map(_of_group, groups), stale)
     found = chain(
         bronze.found,
-        _of_contents(judged),
-        _at_batches(_located(worded, bronze.captures), silver.tables),
-        same_snapshot_findings(bronze, replayed),
-        of_health,
+        _of_contents(judged.snapshots),
+        _at_batches(_located(worded, bronze.captures), tables),
+        same_snapshot_findings(bronze, judged.replayed),
+        judged.health,
     )
     return without_repetitions(found)
 
@@ -89,9 +99,12 @@ def _located(worded: Iterable[Row], captures: Iterable[Row]) -> Iterator[Row]:
 
 
 def _at_batches(located: Iterable[Row], tables: ClusterTables) -> Iterator[Row]:
-    """The findings with file and byte of the batch that holds their offset in the capture's log."""
+    """The findings with file and byte of the batch that holds their offset in the capture's log.
+    Those without an offset stay as they are."""
     for found in located:
-        if found["offset"] is not None:
+        if found["offset"] is None:
+            yield found
+        else:
             held = tables.batches_at(replica_of(found), found["epoch"], found["offset"])
             for row in held.select(_OF_PLACE).to_pylist():
                 if any(covers(span, found["captured_at"]) for span in row["in_log"]):

@@ -51,10 +51,11 @@ JUDGEMENT = pa.schema(
         ("has_majority", pa.bool_()),
         ("since_offset", pa.int64()),
         ("since", _TIME),
-        *((name, pa.int64()) for name in ("end_offset", "min_isr_unknown")),
+        *((name, pa.int64()) for name in ("end_offset", "min_isr_unknown", "partitions")),
     ]
 )
-"""A row of gold.findings (what: FINDING) or of gold.failure_exposure (what: EXPOSURE)."""
+"""A row of gold.findings (what: FINDING), or of gold.failure_exposure (what: EXPOSURE) with the
+number of the state's partitions."""
 
 _TABLES = {kind.name: kind.table for kind in KINDS if kind.table in WATCHED}
 WATCHED_ENTITIES = tuple(_TABLES)
@@ -73,9 +74,10 @@ def cluster_of(
     entities: Sequence[tuple[str, str, int | None]],
     broker_defaults: Mapping[str, str] | None = None,
 ) -> Cluster:
-    """The state of one cluster. look: cluster_id, source, end_offset, is_whole, now_ms, refused_at
-    (may be left out), and voters (the node ids in the newest leader's epoch: a static quorum's log
-    names no others). entities: as in image_of."""
+    """The state of one cluster. look: cluster_id, source, end_offset, is_whole, now_ms
+    and voters (the node ids in the newest leader's epoch: a static quorum's log
+    names no others). It may also have refused_at, and quorum, uncommitted_from and uncommitted_at:
+    see Cluster. entities: as in image_of."""
     image = image_of(one for one in entities if one[0] in JUDGED)
     named = {voter.key.node_id for voter in image.tables["voters"].values.get("", ())}
     return Cluster(
@@ -88,6 +90,9 @@ def cluster_of(
         voters=frozenset(named or look["voters"]),
         broker_defaults=broker_defaults or {},
         now=look["now_ms"],
+        quorum=look.get("quorum"),
+        uncommitted_from=look.get("uncommitted_from"),
+        uncommitted_at=look.get("uncommitted_at"),
     )
 
 
@@ -155,6 +160,7 @@ def _exposure_rows(cluster: Cluster, past: Past) -> Iterator[Row]:
             "since": None if since is None or since.at is None else since.at * _US_PER_MS,
             "end_offset": cluster.end_offset,
             "min_isr_unknown": unknown,
+            "partitions": len(cluster.partitions),
         }
 
 

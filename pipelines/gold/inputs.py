@@ -24,7 +24,10 @@ from pipelines.cluster.control import (
 from pipelines.cluster.held import HeldBatches, ReplicaLogs
 from pipelines.cluster.rows import Row
 from pipelines.gold.failure_exposure import EarlierExposure
+from pipelines.gold.findings import Judged, findings
+from pipelines.gold.health_rules import FINDING
 from pipelines.gold.known_epochs import known_epochs
+from pipelines.gold.known_quorums import newest_captures, quorum_of
 from pipelines.gold.leader_epoch_history import leader_epoch_history
 from pipelines.gold.looks import looks
 from pipelines.gold.replica_status import replica_status
@@ -36,8 +39,12 @@ from pipelines.gold.voter_beliefs import stated_voters
 from pipelines.replay.compared_before import ComparedBefore
 from pipelines.replay.planning import whole_snapshots
 from pipelines.replay.reading import BranchLog
-from pipelines.silver.capture_groups import group_findings
+from pipelines.silver.capture_groups import group_findings, newest_group
 from pipelines.silver.committed_log import AgreedBranch, committed_log, proven_ranges
+from replica.check.lineage import judge_stale_voter
+from replica.check.rule import Finding
+from replica.history.known_quorum import KnownQuorum, VoterDoubt
+from replica.model.keys import ReplicaKey
 
 _US_PER_MS = 1000
 
@@ -166,6 +173,35 @@ class Gold:
         return list(snapshot_cadence(self.bronze.snapshots, self.records.facts.below))
 
     @cached_property
+    def newest_captures(self) -> list[Row]:
+        """The captures of the newest group, as rows of bronze.captures."""
+        return newest_captures(self.bronze.whole_captures, newest_group(self.silver.groups))
+
+    @cached_property
+    def quorum(self) -> KnownQuorum:
+        """What the newest capture group proves about the quorum."""
+        of, silver = self.bronze, self.silver
+        logs = ReplicaLogs(of, silver.held, silver.snapshot_sets)
+        return quorum_of(self.newest_captures, logs, silver.held, of.state, self.stated)
+
+    @cached_property
+    def stale(self) -> list[tuple[str, Finding]]:
+        """(capture_id, finding) of each voter of the newest group whose directory is stale."""
+        return [
+            (row["capture_id"], judge_stale_voter(voter).in_file(row["source"]))
+            for voter in self.quorum.in_doubt(VoterDoubt.STALE)
+            for row in self.newest_captures
+            if voter.key.matches(ReplicaKey(row["node_id"], row["directory_id"]))
+        ]
+
+    @cached_property
+    def findings(self) -> list[Row]:
+        """All rows of gold.findings except those between clusters."""
+        of, silver = self.bronze, self.silver
+        judged = Judged(self.judged, self.records.compared, self.health(FINDING), self.stale)
+        return findings(of, silver.tables, silver.agreed, silver.groups, judged)
+
+    @cached_property
     def truncations(self) -> list[Row]:
         """Rows of gold.truncations."""
         proven = partial(proven_ranges, self.silver.held, self.silver.groups)
@@ -179,9 +215,9 @@ class Gold:
 
     @cached_property
     def looks(self) -> list[Row]:
-        """The rows of pipelines.gold.failure_exposure.looks."""
+        """The rows of pipelines.gold.looks, each with what is known of the quorum."""
         of = self.bronze.captures, self.records.ranges, self.history
-        return list(looks(self.status, *of))
+        return [{**look, "quorum": self.quorum} for look in looks(self.status, *of)]
 
     @cached_property
     def _health(self) -> Sequence[Row]:

@@ -21,6 +21,7 @@ from pipelines.cluster.rows import Row, nulls_first
 from pipelines.finding_rows import finding_row
 from pipelines.gold.findings import without_repetitions
 from pipelines.gold.inputs import Silver
+from pipelines.gold.voter_beliefs import stated_voters
 from pipelines.tables.keys import covers, replica_of
 from replica.check.membership import GroupMember, judge_membership
 from replica.format.discovery import DirectoryPath
@@ -48,17 +49,22 @@ class RoundMember(NamedTuple):
 def members_of(silver: Silver, rounds: Collection[int]) -> Iterator[RoundMember]:
     """A member for each capture of a cluster that is in one of the rounds."""
     held, initial = silver.held, _initial_voters(silver.snapshot_sets)
-    state = {row["capture_id"]: row for row in silver.bronze.state}
-    for row in silver.bronze.captures:
-        if row["ingest_seq"] in rounds:
-            capture_id = row["capture_id"]
-            source = held.looks[capture_id]["source"]
-            voters = initial.get(replica_of(row), frozenset())
-            member = _member(row, source, state.get(capture_id, _NO_STATE), voters)
-            firsts = held.batches.base_offset[held.places(capture_id)]
-            first = int(firsts.min()) if len(firsts) else None
-            at = held.looks[capture_id]["captured_at"]
-            yield RoundMember(row["ingest_seq"], capture_id, at, member, first)
+    of = silver.bronze
+    state = {row["capture_id"]: row for row in of.state}
+    captures = [row for row in of.captures if row["ingest_seq"] in rounds]
+    stated = stated_voters(captures, held, of.snapshots, silver.snapshot_sets, of.state)
+    for row in captures:
+        capture_id = row["capture_id"]
+        source = held.looks[capture_id]["source"]
+        first_voters = initial.get(replica_of(row), frozenset())
+        in_force = stated[capture_id]["in_force"]
+        voters = () if in_force is None else (one["voter_id"] for one in in_force["voters"])
+        state_row = state.get(capture_id, _NO_STATE)
+        member = _member(row, source, state_row, first_voters, frozenset(voters))
+        firsts = held.batches.base_offset[held.places(capture_id)]
+        first = int(firsts.min()) if len(firsts) else None
+        at = held.looks[capture_id]["captured_at"]
+        yield RoundMember(row["ingest_seq"], capture_id, at, member, first)
 
 
 def _initial_voters(
@@ -80,7 +86,9 @@ def _initial_voters(
     }
 
 
-def _member(capture: Row, source: str, state: Row, initial_voters: VoterKeys) -> GroupMember:
+def _member(
+    capture: Row, source: str, state: Row, initial_voters: VoterKeys, voters: frozenset[int]
+) -> GroupMember:
     paths = [file["path"] for file in capture["files"]]
     names = [(path, classify(os.path.basename(path))) for path in paths]
     folders = (path.partition("/")[0] for path in paths if "/" in path)
@@ -101,6 +109,7 @@ def _member(capture: Row, source: str, state: Row, initial_voters: VoterKeys) ->
         leader_id=state["leader_id"],
         leader_epoch=state["leader_epoch"],
         current_voters=tuple(state["current_voters"] or ()),
+        voters=voters,
         initial_voters=initial_voters if bootstrap else frozenset(),
     )
 

@@ -27,7 +27,7 @@ NAMES = frozenset(
             "batch_sizes divergence_points elections failure_exposure findings "
             "leader_epoch_history log_growth metadata_changes metadata_history quality_results "
             "quarantined_rows replica_status retention_forecast snapshot_cadence "
-            "snapshot_validity state_ranges truncations voter_beliefs votes",
+            "snapshot_validity state_ranges truncations verdicts voter_beliefs votes",
         ),
     )
     for name in names.split()

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
-
+from pipelines.finding_rows import finding_of
 from pipelines.report.evidence import Evidence
-from pipelines.report.source import Row
 from pipelines.report.travel.steps import ABSENT, ReportSteps
 from pipelines.report.travel.trip import Trip
 from replica.check.catalogue import RULES_BY_ID
-from replica.check.rule import Finding, Subject
 from replica.model.keys import NO_NODE
 from replica.verdict.evidence import ClusterEvidence, Since
 from replica.verdict.facts import verdict_on
@@ -19,22 +16,13 @@ from replica.verdict.verdict import Fact
 def facts_now(evidence: Evidence, trip: Trip | None) -> tuple[Fact, ...]:
     """The facts about the cluster's newest known state, the worst first. trip: None where the lake
     doesn't tell its history."""
-    found = tuple(_finding(row) for row in evidence.health.rows if row["rule"] in RULES_BY_ID)
+    found = tuple(finding_of(row) for row in evidence.health.rows if row["rule"] in RULES_BY_ID)
     since = None if trip is None or trip.is_sampled else leaderless_since(trip.steps)
     return verdict_on(
         ClusterEvidence(
             evidence.cluster_id, health=found, partitions=evidence.partitions, leaderless=since
         )
     ).facts
-
-
-def _finding(row: Row) -> Finding:
-    subjects = (
-        Subject(one["name"], one["what"], one.get("offset"))
-        for one in json.loads(row["subjects"] or "[]")
-    )
-    rule = RULES_BY_ID[row["rule"]]
-    return Finding(rule, row["file"], row["message"], subjects=tuple(subjects))
 
 
 def leaderless_since(steps: ReportSteps) -> Since | None:

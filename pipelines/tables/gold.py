@@ -228,10 +228,51 @@ FAILURE_EXPOSURE = Contract(
     keys=("cluster_id", "kind", "gone"),
 )
 
+_FACTS = (
+    "array<struct<level:string,severity:string,text:string,next_step:string,rules:array<string>>>"
+)
+_VOTERS = (
+    "array<struct<node_id:int,directory_id:string,doubt:string,known_epoch:int,"
+    "attested_epoch:int,held_end:bigint>>"
+)
+VERDICTS = Contract(
+    name="gold.verdicts",
+    description="The verdict of `kraftlake check` on each cluster, by the files of its newest "
+    "capture group and by its newest state, without the findings between clusters; and "
+    "what these files prove about its quorum.",
+    columns=columns(f"""
+        cluster_id string: id of the cluster
+        level string: outage, at-risk, attention, incomplete or healthy, the worst first
+        headline string: the worst fact, or what stands in place of facts
+        facts {_FACTS}: what is wrong, the worst first, with what to do and the rules of check that
+            found it
+        next_steps array<string>: what to do, the first thing first
+        not_judged array<struct<what:string,why:string,next_step:string>>: what could not be judged
+        notes bigint: number of findings that need no action
+        end_offset bigint null: end offset of the judged state, exclusive; NULL if none is known
+        at timestamp null: time of this state's last record; NULL if no record has a time
+        source string: where this state is from, such as node 1; empty if none is known
+        capture_group string: id of the newest capture group, whose files were judged
+        captured_at timestamp: time of its newest capture
+        voters {_VOTERS}: voters in force, each with the doubt about its disk (not-given, stale or
+            no-quorum-state; NULL if none), the newest epoch that its files know, the newest in
+            which other files show it as leader or voter, and the end (exclusive) of what it holds
+            of the newest log
+        conflicts array<struct<node_a:int,node_b:int,offset:bigint>>: pairs of nodes whose logs Raft
+            never leaves, with the first offset of the conflict
+        contested array<struct<start:bigint,end:bigint>>: ranges (end exclusive) at which two
+            different records are proven to be committed
+        proven_end bigint: records of the newest log below this offset are proven to be committed
+        possible_end bigint: records of the newest log from this offset on are on no majority
+    """),
+    keys=("cluster_id",),
+    change_feed=True,
+)
+
 GOLD = (
     LEADER_EPOCH_HISTORY, DIVERGENCE_POINTS, TRUNCATIONS, SNAPSHOT_VALIDITY, FINDINGS,
     METADATA_HISTORY, METADATA_CHANGES, STATE_RANGES, FAILURE_EXPOSURE,
-    *QUORUM,
+    VERDICTS, *QUORUM,
 )  # fmt: skip
 
 _JUDGED_TABLE = columns("""

@@ -8,6 +8,7 @@ Every rule is a value in `catalogue`. A module here finds the violations of some
   damaged           rules of catalogue.log about bytes that the readers could not read
   epochs            leader epochs, as LeaderChange records and batches show them; the sizes of
                     batches; epochs that follow each other too fast
+  elections         leaders that follow one another and change nothing
   clock_steps       times of records that go back
   records           each record on its own
   replaying         records that can't be applied, found by the fold of replay_fold;

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from replica.check.catalogue import files, log
 from replica.check.clock_steps import judge_clock
 from replica.check.damaged import file_damage, log_damage, snapshot_damage
+from replica.check.elections import judge_elections
 from replica.check.epoch_checkpoint import judge_epoch_checkpoint
 from replica.check.epochs import EpochRun, epoch_runs, judge_churn, judge_epochs, judge_sizes
 from replica.check.examined import Examined, LeaderChangeBatch, leader_changes
@@ -61,6 +62,7 @@ def judge_directory(facts: DirectoryFacts, replayed: FoldedImages) -> Iterator[F
     yield from log_damage(examined)
     yield from judge_epochs(facts.runs)
     yield from judge_churn(facts.changes)
+    yield from judge_elections(examined)
     yield from judge_clock(examined)
     yield from judge_sizes(examined)
     yield from judge_epoch_checkpoint(examined, facts.runs)

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from replica.check.catalogue.log import NOT_KNOWN
 from replica.check.clock_steps import LEAST_STEP_MS
 from replica.check.directory import DirectoryFacts
+from replica.check.elections import idle_leaders
 from replica.check.epochs import MAX_BATCH_BYTES
 from replica.check.rule import Finding
 from replica.format.batch import HEADER
@@ -148,6 +149,11 @@ def _by_content(
     yield from places_where(
         sound, names, lambda is_control, size: is_control | (size > MAX_BATCH_BYTES)
     )
+    if isinstance(file, SegmentFile):
+        for segment, batch in idle_leaders(facts.examined).batches:
+            number = _first_from(sound, batch.position)
+            if segment is file and number < len(sound):
+                yield number
     for position in facts.noted.places.get(file.file.path, ()):
         number = _first_from(sound, position)
         if number < len(sound) and sound[number].position == position:

@@ -17,7 +17,7 @@ from replica.history.commitment import (
     losses,
 )
 from replica.history.divergence import Divergence, Relation, diverge
-from replica.history.known_quorum import VoterDoubt
+from replica.history.known_quorum import KnownVoter, VoterDoubt
 from replica.history.log import OffsetRange
 from replica.model.keys import ReplicaKey
 
@@ -95,13 +95,19 @@ def _divergences(logs: ComparedLogs) -> Iterator[tuple[ReplicaKey, ReplicaKey, D
 
 def _stale_voters(logs: ComparedLogs) -> Iterator[Finding]:
     for voter in known_quorum_of(logs).in_doubt(VoterDoubt.STALE):
-        message = (
-            f"voter {voter.key.node_id} led or voted in epoch {voter.attested_epoch}; its "
-            f"directory is of epoch {voter.known_epoch}"
-        )
         for examined, log in logs.members:
             if voter.key.matches(log.key):
-                yield groups.STALE_VOTER.at(examined.shown, message, epoch=voter.known_epoch)
+                yield judge_stale_voter(voter).in_file(examined.shown)
+
+
+def judge_stale_voter(voter: KnownVoter) -> Finding:
+    """The finding about a voter whose directory is older than what it did. The caller adds the
+    file."""
+    message = (
+        f"voter {voter.key.node_id} led or voted in epoch {voter.attested_epoch}; its directory is "
+        f"of epoch {voter.known_epoch}"
+    )
+    return groups.STALE_VOTER.at("", message, epoch=voter.known_epoch)
 
 
 def _parting(

@@ -38,7 +38,7 @@ class FormattedDirectory:
         return os.path.dirname(self.shown)
 
 
-def formatted_below(path: str, *, is_alone: bool = False) -> Iterator[FormattedDirectory]:
+def formatted_below(path: str) -> Iterator[FormattedDirectory]:
     """Those at or below a path whose meta.properties can be read. A log directory is not searched,
     because a broker has thousands of partitions in it."""
     pending, seen = [(path.rstrip("/") or "/", 0)], 0
@@ -52,7 +52,7 @@ def formatted_below(path: str, *, is_alone: bool = False) -> Iterator[FormattedD
         if meta_properties.FILE_NAME in names:
             replica = None if METADATA_FOLDER in names else _replica_in(folder)
             if replica is not None:
-                yield FormattedDirectory(folder, replica, is_alone)
+                yield FormattedDirectory(folder, replica)
         elif METADATA_FOLDER not in names and depth < _MAX_DEPTH:
             below = (os.path.join(folder, name) for name in reversed(names))
             pending += [

@@ -11,15 +11,22 @@ from replica.check.rule import Finding, Rule, Subject
 from replica.history.known_quorum import KnownQuorum, VoterDoubt
 from replica.metadata.image.image import Image
 from replica.metadata.image.partition import Partition
-from replica.metadata.image.settings import METADATA_VERSION
+from replica.metadata.image.settings import (
+    METADATA_VERSION,
+    MIGRATION,
+    NO_MIGRATION,
+    PRE_MIGRATION,
+)
 from replica.metadata.image.state import TOPIC_RESOURCE
 from replica.model.control import KRAFT_VERSION
 from replica.model.keys import ZERO_UUID
-from replica.model.voters import Voter
+from replica.model.voters import Voter, majority
 
 BROKER_RESOURCE = 4
 """Kafka's ConfigResource.Type.BROKER. Its empty name is the default of all brokers."""
 MIN_ISR = "min.insync.replicas"
+STOPPED_MS = 250
+"""A voter that runs has a record some milliseconds after its leader."""
 SHOWN_LIST = 5
 _BAD_DISKS = (VoterDoubt.STALE, VoterDoubt.NO_QUORUM_STATE, VoterDoubt.UNREADABLE)
 _INT32_MAX = 2**31 - 1
@@ -55,7 +62,8 @@ class Cluster:
     quorum, which give committed records only. unproven_from: the offset of the first
     record of the state, no-ops aside, that isn't proven to be committed. uncommitted_from: that of
     the first one that no majority of the voters holds, so that it was not committed when the
-    directories were read. Both are None where there is no such record.
+    directories were read. Both are None where there is no such record. uncommitted_at: the time of
+    that one, in ms since 1970 (UTC).
     """
 
     image: Image
@@ -71,6 +79,7 @@ class Cluster:
     quorum: KnownQuorum | None = None
     unproven_from: int | None = None
     uncommitted_from: int | None = None
+    uncommitted_at: int | None = None
 
     def values(self, table: str) -> Mapping[Any, Any]:
         """The entities of one of the image's tables."""
@@ -95,6 +104,17 @@ class Cluster:
         """The finalized level of a feature or of kraft.version; 0 where none is finalized."""
         table, key = ("kraft_version", "") if feature == KRAFT_VERSION else ("features", feature)
         return int(self.values(table).get(key, 0))
+
+    @property
+    def zk_migration(self) -> int:
+        """How far the migration from ZooKeeper is; NO_MIGRATION without one."""
+        return int(self.values("zk_migration").get("", NO_MIGRATION))
+
+    @property
+    def is_migrating(self) -> bool:
+        """Whether the migration from ZooKeeper has begun and not ended (Kafka:
+        ZkMigrationState.inProgress)."""
+        return self.zk_migration in (PRE_MIGRATION, MIGRATION)
 
     @cached_property
     def voter_set(self) -> tuple[Voter, ...]:
@@ -122,12 +142,7 @@ class Cluster:
         """The id of the broker's log directory that has the partition's replica, if that directory
         isn't online: LOST_DIRECTORY where the id isn't known. None where it is online, where the
         broker hasn't named one yet, or where it holds no replica."""
-        online = self.online_directories.get(broker_id)
-        if online is None or broker_id not in partition.replicas:
-            return None
-        directory = partition.directories[partition.replicas.index(broker_id)]
-        is_named = directory not in (ZERO_UUID, UNASSIGNED_DIRECTORY)
-        return directory if is_named and directory not in online else None
+        return offline_directory(partition, broker_id, self.online_directories.get(broker_id))
 
     def can_lead(self, partition: Partition, broker_id: int) -> bool:
         """Whether the broker is live, and has the directory of its replica online (Kafka:
@@ -158,6 +173,19 @@ class Cluster:
     def voters_up(self) -> frozenset[int]:
         """The voters that may be counted for a majority. That they run is known of none."""
         return self.voters - self.voters_down - self.unreliable_voters
+
+    @property
+    def stopped_together(self) -> frozenset[int]:
+        """The voters whose logs all end where the newest log goes on with changes, if they are a
+        majority: they ended at one moment, for an idle leader appends two records a second. Empty
+        otherwise, and where the newest log goes on for less than STOPPED_MS: those records may
+        have been under way."""
+        quorum, since, now = self.quorum, self.uncommitted_at, self.now
+        if quorum is None or since is None or now is None or now - since < STOPPED_MS:
+            return frozenset()
+        end = quorum.possible_end
+        ended = [one.key.node_id for one in quorum.voters if one.held_end == end]
+        return frozenset(ended) if len(ended) >= majority(len(quorum.voters)) else frozenset()
 
     def holders_of(self, offset: int) -> str:
         """The voters that hold a record of the newest log, as text: `1 of 5 voters (3)`."""
@@ -235,6 +263,18 @@ class MinIsrs:
         if configured is None:
             configured = self.brokers.get(partition.leader, self.default)
         return None if configured is None else min(configured, replicas)
+
+
+def offline_directory(
+    partition: Partition, broker_id: int, online: frozenset[str] | None
+) -> str | None:
+    """See Cluster.offline_directory. online: the broker's log directories that are online; None
+    where it names none."""
+    if online is None or broker_id not in partition.replicas:
+        return None
+    directory = partition.directories[partition.replicas.index(broker_id)]
+    is_named = directory not in (ZERO_UUID, UNASSIGNED_DIRECTORY)
+    return directory if is_named and directory not in online else None
 
 
 def highest_levels(registration: Mapping[str, Any]) -> dict[str, int]:

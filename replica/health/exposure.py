@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import NamedTuple
 
-from replica.health.cluster import Cluster
+from replica.health.cluster import Cluster, offline_directory
 from replica.health.placement import racks_of
 from replica.metadata.image.partition import Partition
 from replica.model.voters import majority
@@ -26,8 +26,9 @@ register 10,000 brokers, which are 50 million pairs."""
 
 
 class LiveReplicas(NamedTuple):
-    """Ids of live brokers. in_sync: those in the ISR. eligible: those in the ELR (KIP-966).
-    replicas: those with a replica. min_isr: min.insync.replicas, None where it isn't known."""
+    """Ids of live brokers whose replica lies in a log directory that is online. in_sync: those in
+    the ISR. eligible: those in the ELR (KIP-966). replicas: those with a replica. min_isr:
+    min.insync.replicas, None where it isn't known."""
 
     in_sync: frozenset[int]
     eligible: frozenset[int]
@@ -58,23 +59,35 @@ class LiveReplicas(NamedTuple):
 
 
 class Alike(NamedTuple):
-    """The facts of a partition that decide its exposure. Equal partitions are counted together."""
+    """The facts of a partition that decide its exposure. Equal partitions are counted together.
+    lost: the replicas whose log directory is offline: they may not lead, whether their broker is
+    live or not."""
 
     isr: tuple[int, ...]
     elr: tuple[int, ...]
     replicas: tuple[int, ...]
     min_isr: int | None
+    lost: frozenset[int] = frozenset()
 
     @staticmethod
-    def of(partition: Partition, min_isr: int | None) -> Alike:
-        return Alike(partition.isr, partition.elr, partition.replicas, min_isr)
+    def of(
+        partition: Partition, min_isr: int | None, online: Mapping[int, frozenset[str]]
+    ) -> Alike:
+        """online: as in Cluster.online_directories."""
+        lost = frozenset(
+            one
+            for one in partition.replicas
+            if offline_directory(partition, one, online.get(one)) is not None
+        )
+        return Alike(partition.isr, partition.elr, partition.replicas, min_isr, lost)
 
     def kind(self, live: frozenset[int]) -> LiveReplicas:
         """The partition's live replicas, if these brokers are live."""
+        usable = live - self.lost if self.lost else live
         return LiveReplicas(
-            live.intersection(self.isr),
-            live.intersection(self.elr),
-            live.intersection(self.replicas),
+            usable.intersection(self.isr),
+            usable.intersection(self.elr),
+            usable.intersection(self.replicas),
             self.min_isr,
         )
 
@@ -249,7 +262,7 @@ def exposures(cluster: Cluster) -> Iterator[Exposure]:
 def alike_partitions(cluster: Cluster) -> Counter[Alike]:
     """How many partitions there are with equal facts."""
     return Counter(
-        Alike.of(partition, cluster.min_isr(key, partition))
+        Alike.of(partition, cluster.min_isr(key, partition), cluster.online_directories)
         for key, partition in cluster.partitions.items()
     )
 

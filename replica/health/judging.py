@@ -15,6 +15,7 @@ from replica.health.partitions import judge_partitions
 from replica.health.placement import judge_placement
 from replica.health.quorum import judge_quorum
 from replica.health.reassignments import judge_reassignments
+from replica.words import ms_text, named
 
 _JUDGES: tuple[Callable[[Cluster], Iterator[Finding]], ...] = (
     judge_quorum, judge_migration, judge_features, judge_brokers, judge_partitions,
@@ -34,5 +35,11 @@ def judge_health(cluster: Cluster) -> list[Finding]:
 
 
 def _uncommitted(cluster: Cluster, start: int) -> Finding:
-    message = f"offsets {start} to {cluster.end_offset - 1} are on {cluster.holders_of(start)}"
-    return health.STATE_NOT_COMMITTED.at(cluster.file, message, offset=start)
+    offsets = f"offsets {start} to {cluster.end_offset - 1} are on {cluster.holders_of(start)}"
+    stopped = cluster.stopped_together
+    if not stopped:
+        return health.STATE_NOT_COMMITTED.at(cluster.file, offsets, offset=start)
+    voters = named("voter", [str(one) for one in sorted(stopped)])
+    since = ms_text(cluster.uncommitted_at)
+    message = f"{voters} stopped before {since}, at one offset, and {offsets}"
+    return health.MAJORITY_STOPPED.at(cluster.file, message, offset=start)

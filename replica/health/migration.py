@@ -9,7 +9,6 @@ from replica.check.rule import Finding, Subject
 from replica.health.cluster import Cluster, listed
 from replica.metadata.image.settings import (
     MIGRATION,
-    NO_MIGRATION,
     POST_MIGRATION,
     PRE_MIGRATION,
     migration_name,
@@ -25,7 +24,7 @@ _RULES = {
 def judge_migration(cluster: Cluster) -> Iterator[Finding]:
     """The rule about the state that the migration is in; none for a cluster without a migration,
     and for one that ended with no broker left."""
-    state = int(cluster.values("zk_migration").get("", NO_MIGRATION))
+    state = cluster.zk_migration
     rule = _RULES.get(state)
     brokers = cluster.values("brokers")
     of_zookeeper = sorted(one for one in brokers if brokers[one].get("isMigratingZkBroker"))

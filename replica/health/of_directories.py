@@ -33,6 +33,7 @@ def cluster_of(told: ClusterState, broker_defaults: Mapping[str, str]) -> Cluste
         return None
     end = state.end.offset
     proven, possible = (end, end) if quorum is None else (quorum.proven_end, quorum.possible_end)
+    uncommitted = first_change(told.examined, possible, end)
     return Cluster(
         state.image,
         told.cluster_id,
@@ -46,7 +47,8 @@ def cluster_of(told: ClusterState, broker_defaults: Mapping[str, str]) -> Cluste
         now=told.last_timestamp,
         quorum=quorum,
         unproven_from=first_change(told.examined, proven, end),
-        uncommitted_from=first_change(told.examined, possible, end),
+        uncommitted_from=uncommitted,
+        uncommitted_at=None if uncommitted is None else _time_of(told.examined, uncommitted),
     )
 
 
@@ -64,6 +66,14 @@ def first_change(examined: Examined, start: int, end: int) -> int | None:
         if not isinstance(message, MetadataRecord) or message.type != "NO_OP_RECORD":
             return record.offset
     return None
+
+
+def _time_of(examined: Examined, offset: int) -> int | None:
+    """The time of the batch that holds an offset, in ms since 1970 (UTC); None where it has
+    none."""
+    found = examined.batch_at(offset)
+    at = -1 if found is None else found[1].header.base_timestamp
+    return None if at < 0 else at
 
 
 def steps_of(examined: Examined, end_offset: int) -> list[VisibleChange]:

@@ -214,6 +214,7 @@ class _State:
         }
         self._broker_defaults = cluster.broker_defaults
         self._min_isrs = cluster.min_isrs
+        self._online = dict(cluster.online_directories)
         self._alike = {key: self._alike_of(key) for key in self._partitions}
         self._counts = Counter(self._alike.values())
         self._of_topic: defaultdict[str, set[PartitionKey]] = defaultdict(set)
@@ -226,9 +227,11 @@ class _State:
             before[table][key] = value
         _put_all(self._names, {key: v for key, v in before["topics"].items() if v is not None})
         self.racks_changed = False
+        changed: set[PartitionKey] = set()
         if before["brokers"]:
             self._take_back_brokers(before["brokers"])
-        changed = self._take_back_configs(before["configs"])
+            changed |= self._take_back_directories(before["brokers"])
+        changed |= self._take_back_configs(before["configs"])
         _put_all(self._partitions, before["partitions"])
         for key in changed | before["partitions"].keys():
             self._recount(key)
@@ -263,6 +266,22 @@ class _State:
         for alike in affected:
             self._add(alike, self._counts[alike])
 
+    def _take_back_directories(self, before: Mapping[int, Any]) -> set[PartitionKey]:
+        """Take the log directories of brokers back. Returns the partitions with a replica on a
+        broker that had others online."""
+        other: set[int] = set()
+        for one, fields in before.items():
+            online = frozenset(fields["logDirs"]) if fields else frozenset[str]()
+            if online == self._online.get(one, frozenset()):
+                continue
+            other.add(one)
+            self._online[one] = online
+            if not online:  # such a broker names none
+                del self._online[one]
+        if not other:
+            return set()
+        return {key for key, one in self._partitions.items() if not other.isdisjoint(one.replicas)}
+
     def _take_back_configs(self, before: Mapping[Any, Any]) -> set[PartitionKey]:
         """Take configs back. Returns the partitions whose min.insync.replicas may have changed."""
         mine = {key: value for key, value in before.items() if key[2] == MIN_ISR}
@@ -291,7 +310,8 @@ class _State:
 
     def _alike_of(self, key: PartitionKey) -> Alike:
         partition: Partition = self._partitions[key]
-        return Alike.of(partition, self._min_isrs.of(self._names.get(key[0], ""), partition))
+        min_isr = self._min_isrs.of(self._names.get(key[0], ""), partition)
+        return Alike.of(partition, min_isr, self._online)
 
     def _count(self, alike: Alike, count: int) -> None:
         self._add(alike, count)

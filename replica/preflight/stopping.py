@@ -93,8 +93,8 @@ def _of_partition(
     cluster: Cluster, key: PartitionKey, partition: Partition, gone: frozenset[int]
 ) -> Iterator[Reason]:
     name = cluster.name_of(key)
-    leading = frozenset(one for one in partition.replicas if cluster.can_lead(partition, one))
-    now = Alike.of(partition, cluster.min_isr(key, partition)).kind(leading)
+    min_isr, online = cluster.min_isr(key, partition), cluster.online_directories
+    now = Alike.of(partition, min_isr, online).kind(cluster.live_brokers)
     left = now.without(gone)
     if not now.may_be_led:
         awaited = gone.intersection(_awaited(cluster, partition))

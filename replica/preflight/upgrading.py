@@ -9,7 +9,7 @@ from typing import Any
 from replica.health.cluster import Cluster
 from replica.health.features import RegisteredNode, registered_nodes
 from replica.metadata.changes.releases import METADATA_CHANGES, NEWEST_LEVELS, release_of
-from replica.metadata.image.settings import METADATA_VERSION
+from replica.metadata.image.settings import METADATA_VERSION, migration_name
 from replica.preflight.answer import Preflight, Reason, note, preflight, unknown, unsafe
 from replica.words import listed
 
@@ -74,6 +74,13 @@ def _change(cluster: Cluster, action: str, wanted: int) -> Preflight:
     at = cluster.offsets("features")[METADATA_VERSION]
     if now == wanted:
         return preflight(action, [note(METADATA_VERSION, "is at that level already", at)])
+    if cluster.is_migrating:
+        since = cluster.offsets("zk_migration").get("")
+        told = (
+            f"is {migration_name(cluster.zk_migration)}: Kafka refuses to change "
+            f"{METADATA_VERSION} until the migration has ended"
+        )
+        return preflight(action, [unsafe("ZooKeeper migration", told, since)])
     nodes = registered_nodes(cluster)
     if not nodes:
         return preflight(action, [unknown("nodes", "none is registered in the state")])

@@ -23,13 +23,18 @@ def gaps_of(branch: Branch, unknown: Iterable[UnknownOffsets]) -> Iterator[str]:
         yield f"the log begins at offset {first}: earlier changes are not known"
     for one in unknown:
         yield f"nothing is known of {offsets_text(one)}: {one.why}"
+    yield from voters_not_given(branch)
+    steps = list(steps_of(branch.pieces[-1].examined))
+    if steps:
+        yield f"{step_text(steps)}: the order is that of the offsets there"
+
+
+def voters_not_given(branch: Branch) -> Iterator[str]:
+    """A sentence about the voters whose directory was not given; none where all were."""
     missing = _missing_voters(branch)
     if missing:
         directory = named("voter", missing)
         yield f"not given: the directory of {directory}, which may hold other or newer records"
-    steps = list(steps_of(branch.pieces[-1].examined))
-    if steps:
-        yield f"{step_text(steps)}: the order is that of the offsets there"
 
 
 def offsets_text(unknown: UnknownOffsets) -> str:

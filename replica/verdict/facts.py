@@ -53,9 +53,12 @@ def _of_files(findings: Sequence[PlacedFinding], told: set[str]) -> Iterator[Fac
         if one.finding.severity is not Severity.INFO and one.finding.rule.id not in told
     ]
     urgent.sort(key=lambda one: _ORDER.get(one.finding.rule.id, len(_ORDER)))
-    for rule, found in groupby(urgent, key=lambda one: one.finding.rule):
+    for rule, group in groupby(urgent, key=lambda one: one.finding.rule):
+        found = list(group)
         where = list(dict.fromkeys(one.where for one in found))
-        yield _fact(rule, _places(where))
+        # what may lose data is told with its evidence, such as the other log of a conflict
+        evidence = found[0].finding.message if rule.id in AT_RISK else ""
+        yield _fact(rule, _places(where), evidence)
 
 
 def _of_health(findings: Sequence[Finding], told: set[str]) -> Iterator[Fact]:
@@ -75,11 +78,13 @@ def _of_health(findings: Sequence[Finding], told: set[str]) -> Iterator[Fact]:
         yield _fact(finding.rule, listed(names, limit=_SHOWN) or finding.message)
 
 
-def _fact(rule: Rule, where: str) -> Fact:
+def _fact(rule: Rule, where: str, evidence: str = "") -> Fact:
+    """The fact that a rule holds somewhere. Its step names the place, too, as it may stand in a
+    list of steps. evidence: what was found, where the rule's meaning says too little."""
     level = Level.AT_RISK if rule.id in AT_RISK else Level.ATTENTION
-    return Fact(
-        level, rule.severity, f"{_begun(where)}: {rule.meaning}", rule.next_step, (rule.id,)
-    )
+    place = _begun(where)
+    text = f"{place}: {rule.meaning}" + (f" Found: {evidence}." if evidence else "")
+    return Fact(level, rule.severity, text, f"{place}: {rule.next_step}", (rule.id,))
 
 
 def _begun(where: str) -> str:

@@ -21,7 +21,7 @@ from replica.health.leaderless import (
 from replica.health.of_directories import cluster_of, steps_of
 from replica.health.past import VisibleChange
 from replica.verdict.evidence import ClusterEvidence, PlacedFinding, Since, ToLose
-from replica.verdict.verdict import Gap, KnownState
+from replica.verdict.verdict import Gap, KnownState, missing_voters
 from replica.words import listed, named
 
 MAX_STEPS = 200_000
@@ -192,7 +192,7 @@ def _state(judged: JudgedCluster) -> KnownState | None:
 def _gaps(judged: JudgedCluster, *, health: bool, replay: bool) -> Iterator[Gap]:
     quorum = judged.quorum
     if quorum is not None and quorum.missing:
-        yield _missing_voters(quorum)
+        yield missing_voters(quorum.missing, len(quorum.voters), quorum.nodes)
     alone = [one for one in judged.members if not one.examined.is_directory]
     if alone:
         yield Gap(
@@ -215,23 +215,6 @@ def _is_cut(member: JudgedDirectory) -> bool:
 
 def _has_metadata(judged: JudgedCluster) -> bool:
     return any(one.partition.is_metadata or one.role is not None for one in judged.members)
-
-
-def _missing_voters(quorum: LookedAtQuorum) -> Gap:
-    """A voter whose node was given with another directory is named with its directory id."""
-    names = [
-        f"{voter.node_id} (directory {voter.directory_id})"
-        if voter.node_id in quorum.nodes
-        else str(voter.node_id)
-        for voter in sorted(quorum.missing)
-    ]
-    one = len(names) == 1
-    return Gap(
-        f"{named('voter', names)} of {len(quorum.voters)}",
-        f"{'its directory was' if one else 'their directories were'} not given",
-        f"Add the {'directory' if one else 'directories'} of {named('node', names)}: divergence "
-        "shows only when logs are compared.",
-    )
 
 
 def voters_given(judged: JudgedCluster) -> str:

@@ -1,10 +1,11 @@
-"""Facts that users feel: partitions that nobody can read or write."""
+"""Facts that users feel: partitions that nobody can read or write, a quorum that accepts no
+change."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from replica.check.catalogue import health
+from replica.check.catalogue import health, log
 from replica.check.rule import Finding
 from replica.severity import Severity
 from replica.verdict.evidence import ClusterEvidence, Since
@@ -13,14 +14,15 @@ from replica.words import counted, listed, ms_text, named, shortened
 
 _LEADERLESS = (health.WITHOUT_LEADER.id, health.NO_ELIGIBLE_LEADER.id)
 _BROKERS = (health.FENCED_BROKER.id, health.UNREGISTERED_BROKER.id, health.LOST_DIRECTORY.id)
-OUTAGE_RULES = (*_LEADERLESS, health.BELOW_MIN_ISR.id)
+_OF_QUORUM = (health.MAJORITY_STOPPED.id, log.ENDLESS_ELECTIONS.id)
+OUTAGE_RULES = (*_LEADERLESS, health.BELOW_MIN_ISR.id, *_OF_QUORUM)
 """The rules whose findings users feel."""
 _SHOWN = 5
 
 
 def outage_facts(evidence: ClusterEvidence) -> Iterator[Fact]:
     """The outages of the newest state: partitions without leader, then partitions that refuse
-    writes."""
+    writes, then a quorum that accepts no change."""
     found = {finding.rule.id: finding for finding in evidence.health or ()}
     leaderless = [found[rule] for rule in _LEADERLESS if rule in found]
     if leaderless:
@@ -43,6 +45,25 @@ def outage_facts(evidence: ClusterEvidence) -> Iterator[Fact]:
             refused.rule.next_step,
             (refused.rule.id,),
         )
+
+    yield from _of_quorum(evidence)
+
+
+def _of_quorum(evidence: ClusterEvidence) -> Iterator[Fact]:
+    """Facts about a quorum that accepts no change. Of several nodes with one rule's findings the
+    one with the newest epoch is told."""
+    files = [one.finding for one in evidence.findings]
+    for rule in _OF_QUORUM:
+        found = [one for one in (*(evidence.health or ()), *files) if one.rule.id == rule]
+        if found:
+            newest = max(found, key=lambda one: (one.epoch or 0, one.offset or 0))
+            yield Fact(
+                Level.OUTAGE,
+                newest.severity,
+                f"The cluster accepts no change: {newest.message}.",
+                newest.rule.next_step,
+                (rule,),
+            )
 
 
 def _without_leader(

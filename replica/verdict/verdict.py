@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
+from replica.model.voters import VoterKeys
 from replica.severity import Severity
-from replica.words import ms_text
+from replica.words import ms_text, named
 
 
 class Level(StrEnum):
@@ -65,6 +66,25 @@ class Gap:
     what: str
     why: str
     next_step: str = ""
+
+
+def missing_voters(missing: VoterKeys, voters: int, given: Collection[int]) -> Gap:
+    """The gap that voters leave whose directories were not given. voters: how many there are.
+    given: the nodes whose directories were given; a voter of such a node is named with its
+    directory id."""
+    names = [
+        f"{voter.node_id} (directory {voter.directory_id})"
+        if voter.node_id in given
+        else str(voter.node_id)
+        for voter in sorted(missing)
+    ]
+    one = len(names) == 1
+    return Gap(
+        f"{named('voter', names)} of {voters}",
+        f"{'its directory was' if one else 'their directories were'} not given",
+        f"Add the {'directory' if one else 'directories'} of {named('node', names)}: divergence "
+        "shows only when logs are compared.",
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,9 +29,11 @@ def write_small_lake(
     damaged: str | None = None,
     kind: str = "crc-mismatch",
     broken: str | None = None,
+    level: str = "healthy",
 ) -> None:
     """damaged: the id of the capture with a damage of that kind, `new` or `old`. broken: the
-    action of an expectation that the newest run found broken."""
+    action of an expectation that the newest run found broken. level: that of the cluster's
+    verdict."""
     old = {**_CAPTURE, "capture_id": "old", "captured_at": AT.replace(hour=4), "ingest_seq": 1}
     damage = {"capture_id": damaged, "file": "nodes/1/0.log", "kind": kind, "detail": "x"}
     results = [_judged(AT.replace(hour=4), "stop"), _judged(AT, broken)]
@@ -39,6 +41,7 @@ def write_small_lake(
         "bronze/captures": [{**_CAPTURE, "captured_at": AT, "ingest_seq": 2}, old],
         "bronze/damage": [damage],
         "gold/quality_results": results,
+        "gold/verdicts": [_verdict(level)],
     }
     lake.mkdir(parents=True, exist_ok=True)
     write_schema_version(Lake(lake))
@@ -49,3 +52,9 @@ def write_small_lake(
 def _judged(at: datetime, broken: str | None) -> dict[str, Any]:
     outcome = {"success": broken is None, "unexpected_rows": 0 if broken is None else 3}
     return {**_RESULT, "at": at, "action": broken or "quarantine", **outcome}
+
+
+def _verdict(level: str) -> dict[str, Any]:
+    said = {"level": level, "headline": "The logs conflict.", "next_steps": ["Start no node."]}
+    gap = {"what": "voter 2", "why": "its directory was not given", "next_step": ""}
+    return {"cluster_id": "c", **said, "not_judged": [gap], "at": AT, "captured_at": AT}

@@ -166,6 +166,37 @@ def test_a_lake_with_damage_is_published_only_where_the_settings_allow_it(
     assert [Path(word).stem for word in submitted] == jobs
 
 
+@pytest.mark.parametrize(
+    ("level", "gate", "jobs"),
+    [
+        ("at-risk", None, ["build", "report"]),
+        ("outage", None, ["build", "publish", "publish"]),
+        ("outage", {"stop": ["outage"]}, ["build", "report"]),
+        ("at-risk", {"warn": ["at-risk"]}, ["build", "publish", "publish"]),
+    ],
+)
+def test_the_gate_stops_at_the_levels_of_verdicts_that_the_settings_name(
+    airflow: Airflow, level: str, gate: dict[str, list[str]] | None, jobs: list[str]
+) -> None:
+    write_small_lake(airflow.state / "lake", level=level)
+    calls, variables = _recording(airflow)
+    if gate is not None:
+        variables = {**variables, "AIRFLOW_VAR_KRAFTLAKE_GATE": json.dumps(gate)}
+    done = airflow.run("kraftlake_refine", AT, {}, **variables)
+    assert done.returncode == 0, done.stdout
+    submitted = [word for line in calls.lines for word in line if word.endswith(".py")]
+    assert [Path(word).stem for word in submitted] == jobs
+
+
+def test_a_level_that_no_verdict_has_is_named(airflow: Airflow) -> None:
+    write_small_lake(airflow.state / "lake")
+    _, variables = _recording(airflow)
+    gate = json.dumps({"stop": ["critical"]})
+    done = airflow.run("kraftlake_refine", AT, {}, **variables, AIRFLOW_VAR_KRAFTLAKE_GATE=gate)
+    assert done.returncode == 1
+    assert "the Variable kraftlake_gate has critical: expected lists stop and warn" in done.stdout
+
+
 def test_a_cluster_that_nobody_has_configured_is_named(airflow: Airflow, archive: Path) -> None:
     calls, variables = _recording(airflow)
     conf = {"cluster": "payments"}

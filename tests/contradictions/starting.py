@@ -125,7 +125,7 @@ def no_node_is_sound_that_cannot_be_relied_on(answers: Answers) -> Iterator[str]
     verdicts = {one.examined.owner.key: directory_verdict(one) for one in answers.judged.members}
     for key, verdict in verdicts.items():
         is_named = groups.STALE_VOTER.id in answers.between
-        if verdict is CheckVerdict.SOUND and key in answers.plan.missing and not is_named:
+        if verdict is CheckVerdict.OK and key in answers.plan.missing and not is_named:
             yield f"node {key.node_id} is sound by check, and no voter to rely on by recover"
 
 
@@ -137,7 +137,7 @@ def no_voter_is_sound_that_fails_in_every_run(answers: Answers) -> Iterator[str]
     runs = answers.rehearsed.rehearsal.found
     failing = set.intersection(*({one for one, _ in found.outcome.failed} for found in runs))
     for member in answers.judged.members:
-        is_sound = directory_verdict(member) is CheckVerdict.SOUND
+        is_sound = directory_verdict(member) is CheckVerdict.OK
         if is_sound and member.role is QuorumRole.VOTER:
             node_id = member.examined.owner.node_id
             if node_id in failing:

@@ -14,6 +14,7 @@ def planned(source: Path | str, *change: object) -> dict[str, Any]:
     paths = (source,) if isinstance(source, Path) else ("-b", source)
     ran = kraftlake("plan", "--json", *map(str, (*change, *paths)))
     assert ran.returncode in (0, 1, 3), ran.stderr
-    (row,) = map(json.loads, ran.stdout.splitlines())
+    verdict, row = map(json.loads, ran.stdout.splitlines())
+    assert (verdict["kind"], row["kind"]) == ("verdict", "plan")
     assert isinstance(row, dict)
     return row

@@ -138,7 +138,7 @@ def test_our_doctor_finds_nothing(written: Written) -> None:
     ran = kraftlake("check", "--json", "--family", "files", written.settings.log_dir)
     assert (ran.returncode, ran.stderr) == (0, "")
     (told,) = json.loads(ran.stdout)["summary"]["directories"]
-    assert told["verdict"] == "sound"
+    assert told["verdict"] == "ok"
 
 
 def test_the_metadata_shell_opens_our_snapshot(written: Written) -> None:

@@ -49,6 +49,18 @@ class Ended:
         return [row for row in self.rows if row["kind"] == "verdict"]
 
     @property
+    def answers(self) -> list[dict[str, Any]]:
+        """What a command answers with --json below the verdict, which stands first."""
+        first, *rows = self.rows
+        assert first["kind"] == "verdict"
+        return [row for row in rows if row["kind"] != "verdict"]
+
+    @property
+    def answer_lines(self) -> list[str]:
+        """The lines below the verdict, which stands first, and the empty line behind it."""
+        return self.lines[self.lines.index("") + 1 :]
+
+    @property
     def summary(self) -> dict[str, Any]:
         """The summary of `check --json`."""
         return dict(self.rows[-1]["summary"])

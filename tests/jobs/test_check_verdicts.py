@@ -106,7 +106,7 @@ def test_a_clean_check_as_json_is_a_summary(kraftlake: Kraftlake) -> None:
                 "directory_id": "WPQlCXSJUfqbeEDd_9L0Zw",
                 "role": "observer",
                 "partition": METADATA,
-                "verdict": "sound",
+                "verdict": "ok",
                 "errors": 0,
                 "warnings": 0,
                 "notes": 0,

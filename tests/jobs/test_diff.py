@@ -123,7 +123,7 @@ def test_two_copies_of_one_replica_show_what_it_truncated(kraftlake: Kraftlake) 
     assert grown.lines[-1] == "B has 24 records more; nothing that A holds was rewritten."
     rewritten = kraftlake("diff", f"{SPLIT}/2", "kafka-4.1.1-dynamic/final/2")
     assert rewritten.code == 1
-    assert "A and B are the same replica, looked at twice." in rewritten.lines
+    assert "A and B are two captures of one replica." in rewritten.lines
     row = differ(kraftlake, f"{SPLIT}/2", "kafka-4.1.1-dynamic/final/2")
     assert row["directory_a"] == row["directory_b"]
     assert (row["truncating_node"], row["records_lost"]) == (2, 22)

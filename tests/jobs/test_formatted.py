@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,34 @@ def test_other_commands_leave_a_formatted_node_out(
     alone = kraftlake(*command, tmp_path / "3")
     assert alone.code == 2
     assert "formatted, and without a metadata log: the node never started" in alone.err
+
+
+@pytest.mark.parametrize("ending", ["tar.gz", "zip"])
+def test_a_bundle_s_formatted_node_is_judged_like_a_folder_s(
+    kraftlake: Kraftlake, tmp_path: Path, ending: str
+) -> None:
+    nodes, other = tmp_path / "nodes", tmp_path / "other"
+    start(nodes / "1", 1)
+    format_only(nodes / "3", 3, ANOTHER)
+    format_only(other / "2", 2)
+    archive = "gztar" if ending == "tar.gz" else "zip"
+    for folder in (nodes, other):
+        shutil.make_archive(str(folder), archive, folder)
+    ended = kraftlake("check", "--json", tmp_path / f"nodes.{ending}")
+    assert [(row["rule"], row["file"]) for row in ended.findings if row["severity"] != "info"] == [
+        ("formatted-for-another-cluster", f"{tmp_path}/nodes.{ending}/3/meta.properties")
+    ]
+    alone = kraftlake("check", "--json", tmp_path / f"other.{ending}")
+    assert [row["rule"] for row in alone.findings] == ["never-started"]
+
+
+def test_where_no_node_ever_started_nothing_is_called_healthy(
+    kraftlake: Kraftlake, tmp_path: Path
+) -> None:
+    format_only(tmp_path / "1", 1)
+    ended = kraftlake("check", tmp_path)
+    assert ended.lines[0].startswith("INCOMPLETE")
+    assert "nothing here has a metadata log that can be read" in ended.out
 
 
 def test_a_formatted_disk_of_another_cluster_is_told(kraftlake: Kraftlake, tmp_path: Path) -> None:

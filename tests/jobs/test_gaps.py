@@ -193,3 +193,26 @@ def test_a_moment_that_the_log_holds_is_not_behind_its_end(
     assert last_time(branch) == newest
     assert end_at(branch, newest) == 3674
     assert kraftlake("state", "--at-time", str(newest), "--entity", "broker", jumped).code == 0
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("state", "--entity", "feature"),
+        ("state", "--exposure"),
+        ("state", "--sizes"),
+        ("history", "--topic", "t-7-0"),
+        ("timeline",),
+        ("what-happened",),
+    ],
+    ids=" ".join,
+)
+def test_voters_that_were_not_given_are_named_in_one_line(
+    kraftlake: Kraftlake, node: Path, data: Path, command: tuple[str, ...]
+) -> None:
+    """A divergence shows only between logs, so one directory may hold an older state."""
+    alone = [line for line in kraftlake(*command, node).complaints if "not given" in line]
+    assert len(alone) == 1
+    assert alone[0].startswith(f"{command[0]}: not given: the directory of voters 1 and 2")
+    whole = kraftlake(*command, data / DYNAMIC / "final")
+    assert not [line for line in whole.complaints if "not given" in line]

@@ -27,7 +27,7 @@ def test_each_answer_has_an_exit_code(data: Path, kraftlake: Kraftlake) -> None:
 
 
 def test_json_has_a_line_for_each_change(data: Path, kraftlake: Kraftlake) -> None:
-    rows = kraftlake("plan", "--json", "--stop-broker", "11", "--to-dynamic", data / FINAL).rows
+    rows = kraftlake("plan", "--json", "--stop-broker", "11", "--to-dynamic", data / FINAL).answers
     assert [row["answer"] for row in rows] == ["unsafe", "safe"]
     assert rows[0]["end_offset"] == 2665
     assert len(rows[0]["reasons"]) == 500
@@ -37,21 +37,21 @@ def test_json_has_a_line_for_each_change(data: Path, kraftlake: Kraftlake) -> No
 def test_brokers_that_are_named_by_several_options_stop_together(
     data: Path, kraftlake: Kraftlake
 ) -> None:
-    together = kraftlake("plan", "--json", "--stop-broker", "11,12", data / FINAL).rows
+    together = kraftlake("plan", "--json", "--stop-broker", "11,12", data / FINAL).answers
     for first, second in (("12", "11"), ("11", "12")):
         change = ("--stop-broker", first, "--stop-broker", second)
         ended = kraftlake("plan", "--json", *change, data / FINAL)
-        assert (ended.code, ended.rows) == (1, together)
+        assert (ended.code, ended.answers) == (1, together)
 
 
 def test_records_that_too_few_directories_prove_committed_are_a_condition(
     data: Path, kraftlake: Kraftlake
 ) -> None:
-    (row,) = kraftlake("plan", "--json", "--to-dynamic", data / FINAL / "1").rows
+    (row,) = kraftlake("plan", "--json", "--to-dynamic", data / FINAL / "1").answers
     assert row["answer"] == "safe"
     (need,) = row["needs"]
     assert need.startswith("the records from offset 2149 on have to be committed")
-    (row,) = kraftlake("plan", "--json", "--to-dynamic", data / FINAL).rows
+    (row,) = kraftlake("plan", "--json", "--to-dynamic", data / FINAL).answers
     assert row["needs"] == []
 
 
@@ -68,7 +68,7 @@ def test_nothing_is_safe_by_records_that_one_voter_alone_holds(
     append(log, metadata("TOPIC_RECORD", name="ghost", topicId="A" * 21 + "Q"))
     ended = kraftlake("plan", *change)
     assert ended.code == 3
-    (reason,) = (one for one in ended.rows[0]["reasons"] if one["answer"] == "unknown")
+    (reason,) = (one for one in ended.answers[0]["reasons"] if one["answer"] == "unknown")
     assert "are on 1 of 3 voters (3): they were not committed" in reason["detail"]
 
 
@@ -93,7 +93,7 @@ def test_a_lake_answers_as_the_directories_do(
     change = ("--stop-broker", "12", "--remove-voter", "3")
     of_lake = kraftlake("plan", "--json", *change, "--lake", lake)
     of_directories = kraftlake("plan", "--json", *change, data / FINAL)
-    assert of_lake.rows == of_directories.rows
+    assert of_lake.answers == of_directories.answers
 
 
 def test_a_lake_of_one_node_names_what_it_cannot_prove_to_be_committed(
@@ -101,10 +101,10 @@ def test_a_lake_of_one_node_names_what_it_cannot_prove_to_be_committed(
 ) -> None:
     lake = tmp_path / "lake"
     kraftlake("ingest", "--build", "--lake", lake, data / FINAL / "1")
-    (row,) = kraftlake("plan", "--json", "--to-dynamic", "--lake", lake).rows
+    (row,) = kraftlake("plan", "--json", "--to-dynamic", "--lake", lake).answers
     (need,) = row["needs"]
     assert "have to be committed, which the logs at hand don't prove" in need
-    (row,) = kraftlake("plan", "--json", "--to-dynamic", "--committed-only", "--lake", lake).rows
+    (row,) = kraftlake("plan", "--json", "--to-dynamic", "--committed-only", "--lake", lake).answers
     assert row["needs"] == []
 
 
@@ -118,7 +118,7 @@ def test_a_state_that_lacks_a_record_is_never_safe(
     for place in ((source,), ("--lake", lake)):
         ended = kraftlake("plan", "--json", "--stop-broker", "1", *place)
         assert ended.code != 0, ended.out
-        (row,) = ended.rows
+        (row,) = ended.answers
         told = [reason["detail"] for reason in row["reasons"] if reason["subject"] == "state"]
         assert any("lacks the record at offset 2, which can't be applied" in one for one in told)
 
@@ -152,9 +152,9 @@ def test_a_running_quorum_answers_as_its_directory_does(
     change = ("--remove-voter", "1", "--add-voter", "2")
     live = kraftlake("plan", "--json", *change, "-b", quorum[0])
     assert live.code == 1, live.err
-    assert live.rows == kraftlake("plan", "--json", *change, quorum[1]).rows
-    assert [row["action"] for row in live.rows] == ["remove voter 1", "add voter 2"]
-    assert {row["end_offset"] for row in live.rows} == {4}
+    assert live.answers == kraftlake("plan", "--json", *change, quorum[1]).answers
+    assert [row["action"] for row in live.answers] == ["remove voter 1", "add voter 2"]
+    assert {row["end_offset"] for row in live.answers} == {4}
     assert not list(tmp_path.iterdir())
 
 

@@ -12,6 +12,7 @@ from tests.jobs.conftest import Kraftlake
 SPLIT = "kafka-4.1.1-dynamic/split"
 STATIC = "kafka-3.7.2-static/split"
 FIELDS = [
+    "kind",
     "rank",
     "directory",
     "cluster_id",
@@ -46,10 +47,10 @@ def test_the_whole_split_goes_on_with_the_newest_epoch(
 ) -> None:
     ended = kraftlake("recover", "--plan", "--json", scenario)
     assert ended.code == 0
-    assert [row["rank"] for row in ended.rows] == [1, 2, 3, 4, 5]
-    assert {row["node_id"] for row in ended.rows[:3]} == {1, 3, 12}
-    assert {row["node_id"] for row in ended.rows[3:]} == {2, 11}
-    for row in ended.rows:
+    assert [row["rank"] for row in ended.answers] == [1, 2, 3, 4, 5]
+    assert {row["node_id"] for row in ended.answers[:3]} == {1, 3, 12}
+    assert {row["node_id"] for row in ended.answers[3:]} == {2, 11}
+    for row in ended.answers:
         assert list(row) == FIELDS
         assert (row["answer"], row["has_majority"], row["missing"]) == ("safe", True, [])
         ghost = row["node_id"] in (2, 11)
@@ -65,8 +66,8 @@ def test_one_voter_alone_is_told_what_it_cannot_know_and_how_others_stand_in(
 ) -> None:
     ended = kraftlake("recover", "--plan", f"{SPLIT}/2")
     assert ended.code == 1
-    assert ended.lines[0] == "cluster Lr3UIdBxT-GFPYE5uprmrg: unproven"
-    assert "only 1 of 3 voters can be relied on" in ended.lines[1]
+    assert ended.answer_lines[0] == "cluster Lr3UIdBxT-GFPYE5uprmrg: unproven"
+    assert "only 1 of 3 voters can be relied on" in ended.answer_lines[1]
     assert "node.id=1 directory.id=w1rJ2UULXXXZu6RS0Vk1kg > stand-in-1/meta.prop" in ended.out
     assert "node.id=3 directory.id=YabyXINkS7WFoc_9PzSg0w > stand-in-3/meta.prop" in ended.out
 
@@ -76,11 +77,11 @@ def test_without_a_majority_the_log_of_an_observer_that_is_further_on_comes_firs
     kraftlake: Kraftlake,
 ) -> None:
     ended = kraftlake("recover", "--plan", "--json", f"{SPLIT}/2", f"{SPLIT}/12")
-    first, second = ended.rows
+    first, second = ended.answers
     assert ended.code == 1
     assert (first["node_id"], first["is_voter"], second["node_id"]) == (12, False, 2)
     assert (first["answer"], first["on_no_voter"]) == ("unproven", [[1526, 2712]])
-    assert [row["wins_election"] for row in ended.rows] == [False, False]
+    assert [row["wins_election"] for row in ended.answers] == [False, False]
     assert (first["truncates_to"], second["truncates_to"]) == (None, 1526)
 
 
@@ -96,8 +97,8 @@ def test_a_damaged_log_is_named_and_not_relied_on(
     ended = kraftlake("recover", "--plan", "--json", tmp_path / "1", tmp_path / "2")
     assert ended.code == 1
     assert str(segment) in ended.err
-    assert [row["node_id"] for row in ended.rows] == [2, 1]
-    assert ended.rows[0]["has_majority"] is False
+    assert [row["node_id"] for row in ended.answers] == [2, 1]
+    assert ended.answers[0]["has_majority"] is False
 
 
 @pytest.mark.usefixtures("recorded")
@@ -120,7 +121,7 @@ def test_directories_without_a_plan_are_a_usage_error(
 
 def test_clusters_are_planned_one_by_one(kraftlake: Kraftlake, data: Path) -> None:
     ended = kraftlake("recover", "--plan", "--json", data / SPLIT / "1", data / STATIC)
-    assert {row["cluster_id"] for row in ended.rows} == {
+    assert {row["cluster_id"] for row in ended.answers} == {
         "Lr3UIdBxT-GFPYE5uprmrg",
         "gT_wj4dEReaNt2vnLWy9Aw",
     }

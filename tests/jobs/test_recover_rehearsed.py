@@ -16,7 +16,7 @@ REHEARSE = ("recover", "--plan", "--rehearse", "--seeds", "0:4")
 
 
 def rehearsed(ended: Ended) -> dict[int, dict[str, Any]]:
-    return {row["node_id"]: row["rehearsed"] for row in ended.rows}
+    return {row["node_id"]: row["rehearsed"] for row in ended.answers}
 
 
 @pytest.mark.usefixtures("recorded")

@@ -110,7 +110,7 @@ def test_an_observer_ahead_of_a_majority_is_told_what_its_log_is_worth(
         shutil.copytree(data / "kafka-4.1.1-dynamic" / capture / node, tmp_path / node)
     ended = kraftlake("recover", "--plan", tmp_path)
     assert ended.code == 0, ended.out
-    assert re.search("may win the election, and so may node [13]", ended.lines[4])
+    assert re.search("may win the election, and so may node [13]", ended.answer_lines[4])
     _, stands, *fate = of_node(ended, 11)
     assert stands == "is newer, but stands for no election: only voters do"
     assert fate[0].startswith("loses offsets 1524 to 1547 (24 records)")
@@ -199,7 +199,7 @@ def test_each_step_has_a_command_and_each_command_is_one_of_a_tool(
     kraftlake: Kraftlake, recorded: Path, tmp_path: Path, shape: str
 ) -> None:
     ended = kraftlake("recover", "--plan", *_shapes(recorded, tmp_path)[shape])
-    assert ended.lines[0].endswith(f": {shape.split()[0]}")
+    assert ended.answer_lines[0].endswith(f": {shape.split()[0]}")
     for text, commands in steps_in(ended):
         assert commands, text
     for command in commands_in(ended):
@@ -260,8 +260,8 @@ def test_the_stand_ins_are_made_by_pasting_and_then_the_plan_is_safe(
     assert len(states) == 2
     again = kraftlake("recover", "--plan", "--json", *left, *made)
     assert again.code == 0, again.out
-    assert {row["answer"] for row in again.rows} == {"safe"}
-    assert {row["node_id"] for row in again.rows if row["wins_election"]} <= {1, 2, 3}
+    assert {row["answer"] for row in again.answers} == {"safe"}
+    assert {row["node_id"] for row in again.answers if row["wins_election"]} <= {1, 2, 3}
 
 
 @pytest.mark.usefixtures("recorded")
@@ -303,7 +303,7 @@ def test_a_plan_for_another_topic_names_the_commands_of_kraftlake(
             "version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAAg"
         )
     ended = kraftlake("recover", "--plan", tmp_path)
-    assert ended.lines[0].endswith(", partition orders-0: safe")
+    assert ended.answer_lines[0].endswith(", partition orders-0: safe")
     assert not any(command.startswith("bin/") for command in commands_in_any(ended))
     assert any("describe" in c and "--topic orders" in c for c in commands_in_any(ended))
 

@@ -181,7 +181,7 @@ def test_a_node_behind_a_cut_link_catches_up_once_the_link_is_healed(
     alone = kraftlake("rehearse", "--json", *FEW, "--scenario", script, data / DYNAMIC / "split")
     assert all(nodes_of(row)[2]["truncated"] is None for row in outcomes(alone))
     assert alone.code == 3
-    assert "nodes have not caught up at the end: 2" in alone.rows[0]["reasons"][0]
+    assert "nodes have not caught up at the end: 2" in alone.answers[0]["reasons"][0]
     script.write_text(cut + "[[step]]\nheal = true\n")
     healed = kraftlake("rehearse", "--json", *FEW, "--scenario", script, data / DYNAMIC / "split")
     assert healed.code == 0
@@ -283,9 +283,9 @@ def test_two_logs_of_one_epoch_are_never_safe(
     path = segment(tmp_path / "final/2", 2722)
     set_value(path, batches(path)[-1], lambda value: value[:-1] + b"\x01")
     rehearsed = kraftlake("rehearse", *FEW, tmp_path / "final")
-    assert (rehearsed.code, "unsafe" in rehearsed.lines[0]) == (1, True)
+    assert (rehearsed.code, "unsafe" in rehearsed.answer_lines[0]) == (1, True)
     planned = kraftlake("recover", "--plan", tmp_path / "final")
-    assert (planned.code, planned.lines[0].endswith(": refused")) == (1, True)
+    assert (planned.code, planned.answer_lines[0].endswith(": refused")) == (1, True)
 
 
 @pytest.mark.parametrize("is_stale", [True, False])

@@ -73,7 +73,7 @@ def test_one_line_checks_a_directory_with_nothing_installed_before(
     done = installers.run(*words, wheel, "kraftlake", "check", "--json", _NODE, cwd=data)
     assert done.returncode == 0, done.stderr
     (directory,) = json.loads(done.stdout.splitlines()[-1])["summary"]["directories"]
-    assert directory["verdict"] == "sound"
+    assert directory["verdict"] == "ok"
 
 
 @pytest.mark.parametrize(

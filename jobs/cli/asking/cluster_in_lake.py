@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from jobs.cli.asking.about import AskedCluster
 from jobs.cli.asking.cluster_source import ClusterSource, Wanted
@@ -14,13 +16,19 @@ from jobs.cli.asking.sql_views import HISTORY
 from jobs.cli.output import ms_of
 from pipelines.dialects import DATA_FUSION
 from pipelines.gold.health_rules import WATCHED_ENTITIES, cluster_of, steps_of
+from pipelines.gold.verdict_rows import quorum_in, verdict_in
 from pipelines.lake import Lake
+from pipelines.lake.delta_rs import open_if_there
 from replica.check.catalogue.log import UNAPPLIABLE_RECORD
+from replica.health.cluster import Cluster
 from replica.health.log_content import LogContent
 from replica.health.past import VisibleChange, look_back
+from replica.verdict.of_state import verdict_on_state
+from replica.verdict.verdict import Gap, Verdict
 
 EPOCHS = "gold.leader_epoch_history"
 FINDINGS = "gold.findings"
+VERDICTS = "gold.verdicts"
 
 
 def from_lake(
@@ -41,16 +49,52 @@ def from_lake(
         "voters": _voters_of_epochs(history, end_offset),
         "now_ms": None,
     }
-    proven_end = history.proven_end()
-    unproven = (offset for _, _, offset in held if offset is not None and offset >= proven_end)
-    cluster = replace(
-        cluster_of(look, held, broker_defaults), unproven_from=min(unproven, default=None)
-    )
+    offsets = sorted(offset for _, _, offset in held if offset is not None)
+    newest = _newest_verdict(history, end_offset)
+    if newest is not None:
+        quorum = quorum_in(newest)
+        look |= {
+            "quorum": quorum,
+            "uncommitted_from": _first_from(offsets, quorum.possible_end),
+        }
+    cluster = cluster_of(look, held, broker_defaults)
+    cluster = replace(cluster, unproven_from=_first_from(offsets, history.proven_end()))
     return ClusterSource(
         cluster,
         counts,
         _content(history, end_offset) if wanted.content else None,
         look_back(cluster, _steps(history, end_offset)) if wanted.past else None,
+        _verdict(cluster, newest) if wanted.verdict else None,
+    )
+
+
+def _first_from(offsets: Sequence[int], start: int) -> int | None:
+    """The first of these ascending offsets that is `start` or greater; None where none is."""
+    place = bisect_left(offsets, start)
+    return offsets[place] if place < len(offsets) else None
+
+
+def _newest_verdict(history: ClusterHistory, end_offset: int) -> dict[str, Any] | None:
+    """The cluster's row of gold.verdicts; None where it is about another state than the one that
+    ends at this offset (exclusive), or where an older release built the lake."""
+    if not open_if_there(history.lake, VERDICTS):
+        return None
+    query = f"SELECT * FROM {VERDICTS} WHERE {history.mine()} AND end_offset = {end_offset}"
+    return next(iter(named_rows(history.lake, query)), None)
+
+
+def _verdict(cluster: Cluster, newest: dict[str, Any] | None) -> Verdict:
+    """The verdict on a state of the lake: that of `build` on the newest one, else one by its
+    health alone."""
+    if newest is not None:
+        return verdict_in(newest)
+    return verdict_on_state(
+        cluster,
+        Gap(
+            "the files of the nodes",
+            "the state of an earlier moment was asked for",
+            "Leave out --at-offset, --at-time and --committed-only for that.",
+        ),
     )
 
 

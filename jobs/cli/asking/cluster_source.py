@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from jobs.cli.directories.check_inputs import examine_all, find_newest_inputs
+from jobs.cli.directories.cluster_verdicts import verdict_of
 from jobs.cli.output import ProgressLine, complain
+from replica.check.damaged import bundle_damage
+from replica.check.examined import Examined
+from replica.check.group import judge_group
 from replica.check.newest import ClusterState, newest_states
+from replica.check.rule import Finding
 from replica.errors import UsageError
 from replica.health.cluster import Cluster
 from replica.health.counted_logs import content_of
@@ -16,26 +22,30 @@ from replica.health.log_content import LogContent
 from replica.health.of_directories import cluster_of, steps_of
 from replica.health.past import Past, look_back
 from replica.health.sizes import entity_counts
+from replica.verdict.of_group import clusters_of
+from replica.verdict.verdict import Verdict
 
 
 @dataclass(frozen=True)
 class ClusterSource:
-    """A cluster's state. entities: how many there are of each kind. content, past: None where they
-    were not asked for."""
+    """A cluster's state. entities: how many there are of each kind. content, past, verdict: None
+    where they were not asked for."""
 
     cluster: Cluster
     entities: Mapping[str, int]
     content: LogContent | None = None
     past: Past | None = None
+    verdict: Verdict | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """Figures that are wanted besides the state. content: the records of the log by type. past:
-    the record since which each failure would do its harm."""
+    the record since which each failure would do its harm. verdict: that of `check`."""
 
     content: bool = False
     past: bool = False
+    verdict: bool = False
 
 
 def from_directories(
@@ -54,14 +64,18 @@ def from_directories(
         inputs = find_newest_inputs(paths, stack)
         for line in inputs.left_out():
             complain(line)
-        told: list[ClusterState] = []
+        known: list[_Known] = []
         for group in inputs.groups:
             examined, damages = examine_all(group, progress.show)
             for damage in damages:
                 complain(f"{damage.file}: {damage.detail}")
-            told += newest_states(examined, progress.show)
-        chosen = _chosen(told, cluster_id, paths)
-        cluster = cluster_of(chosen, broker_defaults)
+            if wanted.verdict:
+                unread = (*inputs.unread(), *bundle_damage(damages))
+                known += _judged(examined, unread, broker_defaults, progress)
+            else:
+                told = newest_states(examined, progress.show)
+                known += (_Known(one, cluster_of(one, broker_defaults)) for one in told)
+        chosen, cluster, verdict = _chosen(known, cluster_id, paths)
         progress.clear()
         if cluster is None:
             raise UsageError(f"{chosen.examined.shown}: no state could be replayed from its log")
@@ -69,15 +83,36 @@ def from_directories(
         past = None
         if wanted.past:
             past = look_back(cluster, steps_of(chosen.examined, cluster.end_offset))
-    return ClusterSource(cluster, entity_counts(cluster.image), held, past)
+    return ClusterSource(cluster, entity_counts(cluster.image), held, past, verdict)
 
 
-def _chosen(
-    told: Sequence[ClusterState], cluster_id: str | None, paths: Sequence[str]
-) -> ClusterState:
-    wanted = [one for one in told if cluster_id in (None, one.cluster_id)]
-    names = sorted({str(one.cluster_id) for one in told})
-    if not told:
+class _Known(NamedTuple):
+    """A cluster of directories that were looked at together. verdict: None where it isn't
+    wanted."""
+
+    told: ClusterState
+    cluster: Cluster | None
+    verdict: Verdict | None = None
+
+
+def _judged(
+    examined: Sequence[Examined],
+    unread: Sequence[Finding],
+    broker_defaults: Mapping[str, str],
+    progress: ProgressLine,
+) -> Iterator[_Known]:
+    """The clusters of these directories, each with its verdict. unread: see verdicts_on."""
+    clusters = [*clusters_of(judge_group(examined, progress.show, newest=True), broker_defaults)]
+    apart = unread if len(clusters) == 1 else ()
+    for one in clusters:
+        if one.told is not None:
+            yield _Known(one.told, one.cluster, verdict_of(one, apart))
+
+
+def _chosen(known: Sequence[_Known], cluster_id: str | None, paths: Sequence[str]) -> _Known:
+    wanted = [one for one in known if cluster_id in (None, one.told.cluster_id)]
+    names = sorted({str(one.told.cluster_id) for one in known})
+    if not known:
         raise UsageError(f"{' '.join(paths)}: no metadata log that gives a state")
     if not wanted:
         raise UsageError(f"--cluster {cluster_id}: the directories are of {', '.join(names)}")

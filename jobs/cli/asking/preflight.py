@@ -7,10 +7,11 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 
 from jobs.cli.asking.about import asked_cluster
-from jobs.cli.asking.cluster_source import Wanted
+from jobs.cli.asking.cluster_source import ClusterSource, Wanted
 from jobs.cli.asking.state_of_cluster import source_of
 from jobs.cli.commands.planning import PlanOptions
 from jobs.cli.directories.broker_defaults import defaults_in
+from jobs.cli.directories.verdict_text import write_verdict
 from jobs.cli.option_files import text_in
 from jobs.cli.outcome import SAFETY_CODES
 from jobs.cli.output import complain, more_line, write_either
@@ -40,9 +41,9 @@ def run(options: PlanOptions) -> int:
         from jobs.cli.engine.live_state import live_quorum
 
         with live_quorum(options.bootstrap, options.timeout_s, options.command_config) as live:
-            return _judge(lambda: live.cluster(defaults), checks, options)
+            return _judge(lambda: live.source(defaults), checks, options)
     asked = asked_cluster(options, "plan")
-    return _judge(lambda: source_of(asked, defaults, Wanted()).cluster, checks, options)
+    return _judge(lambda: source_of(asked, defaults, Wanted(verdict=True)), checks, options)
 
 
 def _checks(options: PlanOptions) -> list[Check]:
@@ -72,11 +73,14 @@ def _checks(options: PlanOptions) -> list[Check]:
     return found
 
 
-def _judge(look: Callable[[], Cluster], checks: Sequence[Check], options: PlanOptions) -> int:
+def _judge(look: Callable[[], ClusterSource], checks: Sequence[Check], options: PlanOptions) -> int:
     """Judge the changes once, or with --while until all are safe. look: gives the present state,
     of directories, a lake or a running quorum."""
     while True:
-        cluster = look()
+        source = look()
+        cluster = source.cluster
+        if source.verdict is not None:
+            write_verdict(source.verdict, json_output=options.json_output)
         found = [grounded(check(cluster), cluster) for check in checks]
         _show(found, cluster, options.limit, json_output=options.json_output)
         code = SAFETY_CODES[gravest(one.answer for one in found).value]
@@ -95,6 +99,7 @@ def _show(found: Sequence[Preflight], cluster: Cluster, limit: int, *, json_outp
 
 def _row(one: Preflight, end_offset: int) -> dict[str, object]:
     return {
+        "kind": "plan",
         "action": one.action,
         "answer": one.answer.value,
         "end_offset": end_offset,

@@ -148,6 +148,15 @@ GROUP BY severity, rule, cluster_id
 ORDER BY CASE severity WHEN 'error' THEN 1 WHEN 'warning' THEN 2 ELSE 3 END, rule, cluster_id""",
     ),
     Question(
+        "verdicts",
+        "How is each cluster, and what is to be done?",
+        """\
+SELECT cluster_id, level, headline, next_steps, not_judged, "at", captured_at
+FROM gold.verdicts
+ORDER BY CASE level WHEN 'outage' THEN 1 WHEN 'at-risk' THEN 2 WHEN 'attention' THEN 3
+         WHEN 'incomplete' THEN 4 ELSE 5 END, cluster_id""",
+    ),
+    Question(
         "doubts",
         "What should somebody look at before the newest build is published?",
         """\

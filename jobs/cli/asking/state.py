@@ -36,7 +36,7 @@ from replica.metadata.image.versions import Write
 from replica.metadata.redact import Redactor
 from replica.timeline.branch import Branch
 from replica.timeline.changes import UnknownOffsets
-from replica.timeline.gaps import offsets_text
+from replica.timeline.gaps import offsets_text, voters_not_given
 from replica.timeline.state import StateEntity, end_at, last_time, state_at
 
 if TYPE_CHECKING:
@@ -137,6 +137,8 @@ def _of_directories(
             names = " or ".join(str(one.cluster_id) for one in branches)
             raise UsageError(f"the directories are of several clusters: --cluster {names}")
         (branch,) = branches
+        for gap in voters_not_given(branch):
+            complain(f"state: {gap}")
         proven_end = branch.proven_end if asked.committed_only else None
         end_offset = _end(branch, asked.moment, proven_end)
         held = state_at(branch, end_offset, redactor, progress.show)

@@ -37,6 +37,7 @@ from replica.health.sizes import (
     record_sizes,
     topic_sizes,
 )
+from replica.history.known_quorum import VoterDoubt
 from replica.preflight.answer import Preflight
 from replica.preflight.ground import grounded
 from replica.words import counted, named
@@ -159,6 +160,11 @@ def _where(source: ClusterSource) -> None:
     complain(f"state: of cluster {cluster.cluster_id} at offset {cluster.end_offset}")
     if not cluster.is_whole:
         complain(f"state: {cluster.file}: the log goes on, with what can't be replayed")
+    quorum = cluster.quorum
+    missing = () if quorum is None else quorum.in_doubt(VoterDoubt.NOT_GIVEN)
+    if missing:
+        voters = named("voter", [str(voter.key.node_id) for voter in missing])
+        complain(f"state: not given: the directory of {voters}, which may hold newer records")
 
 
 def _row(exposure: Exposure) -> dict[str, Any]:

@@ -65,7 +65,7 @@ def _found(
     damages: list[Damage] = []
     for named in paths:
         if is_bundle(named):
-            held, left_out = discovered(named, stack)
+            held, left_out, _ = discovered(named, stack)
             found += held
             damages += left_out
         else:

@@ -34,7 +34,6 @@ from jobs.cli.directories.verdict_text import describe_verdict, verdict_line, ve
 from jobs.cli.output import ProgressLine, write_json, write_line, write_table
 from pipelines.cyclic_garbage import no_search_for_cycles
 from replica.check.damaged import bundle_damage
-from replica.check.formatted import judge_formatted
 from replica.check.group import judge_group
 from replica.check.rule import Finding
 from replica.format.directory import LOOKS
@@ -43,7 +42,13 @@ from replica.severity import Severity
 from replica.verdict.evidence import ClusterEvidence, PlacedFinding
 from replica.verdict.facts import verdict_on
 from replica.verdict.of_group import JudgedCluster, clusters_of, evidence_of, names_file_of, node_of
-from replica.verdict.verdict import Verdict
+from replica.verdict.verdict import Gap, Verdict
+
+_NO_LOG = Gap(
+    "a cluster's state and logs",
+    "nothing here has a metadata log that can be read",
+    "Name the directories of nodes that have started.",
+)
 
 
 def run(options: CheckOptions) -> int:
@@ -53,8 +58,7 @@ def run(options: CheckOptions) -> int:
     with ExitStack() as stack:
         stack.enter_context(no_search_for_cycles())
         inputs = find_inputs(options.paths, names_in(options.order), stack, for_check=True)
-        formatted = judge_formatted(inputs.formatted, inputs.owners())
-        unread = (*bundle_damage(inputs.damages), *formatted)
+        unread = inputs.unread()
         if len(inputs.groups) != 1:  # nobody knows to which of them it belongs
             checking.unread(unread)
             unread = ()
@@ -88,7 +92,8 @@ class _Checking:
         found = tuple(findings)
         if found and self.families.files:
             placed = tuple(PlacedFinding(finding.file, finding) for finding in found)
-            self._tell(ClusterEvidence(findings=placed), [LocatedFinding("", one) for one in found])
+            evidence = ClusterEvidence(findings=placed, gaps=(_NO_LOG,))
+            self._tell(evidence, [LocatedFinding("", one) for one in found])
 
     def group(self, found: Iterable[Found], unread: Sequence[Finding]) -> None:
         """Read and judge the directories of a group together, and print what was found. unread:

@@ -15,12 +15,15 @@ from pipelines.capture.grouping import (
     refuse_unused,
     replica_at,
 )
+from replica.check.damaged import bundle_damage
 from replica.check.examined import Examined, examine
+from replica.check.formatted import judge_formatted
 from replica.check.partition import topic_id_in
+from replica.check.rule import Finding
 from replica.errors import UnreadableFileError, UsageError
 from replica.format.damage import Damage
 from replica.format.discovery import DirectoryPath, FilePath, Found
-from replica.format.formatted import FormattedDirectory, formatted_below
+from replica.format.formatted import FormattedDirectory
 from replica.model.keys import ReplicaId
 from replica.model.topic import METADATA_TOPIC_ID
 from replica.scan.file_room import FileRoom
@@ -45,6 +48,11 @@ class CheckInputs:
         named = ((replica_at(one.path), one.shown_file("meta.properties")) for one in directories)
         return [(replica, name) for replica, name in named if replica is not None]
 
+    def unread(self) -> tuple[Finding, ...]:
+        """Findings about bundles and folders that could not be read, and about nodes that were
+        formatted and never started."""
+        return (*bundle_damage(self.damages), *judge_formatted(self.formatted, self.owners()))
+
     def left_out(self) -> Iterator[str]:
         """A sentence for each path below which there is only a formatted log directory."""
         for one in self.formatted:
@@ -65,17 +73,10 @@ def find_inputs(
     search = _Search(order)
     formatted: list[FormattedDirectory] = []
     for path in paths:
-        try:
-            found, damages = discovered(path, stack)
-        except UsageError:
-            below = list(formatted_below(path, is_alone=True))
-            if not below:
-                raise
-            formatted += below
-            continue
-        formatted += formatted_below(path)
-        search.damages += damages
-        for one in found:
+        below = discovered(path, stack, for_check=True)
+        formatted += below.formatted
+        search.damages += below.damages
+        for one in below.found:
             search.take(one, path)
     refuse_unused(order, search.batches)
     named = sorted(search.batches, key=lambda batch: order.index(batch) if order else 0)

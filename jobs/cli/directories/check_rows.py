@@ -29,7 +29,7 @@ class CheckVerdict(StrEnum):
     NO_FAULT_FOUND = "no-fault-found"
     """No fault was found, but not everything could be judged: a file on its own, a snapshot that
     was compared with no log, or a partition whose records are no metadata."""
-    SOUND = "sound"
+    OK = "ok"
 
 
 def directory_verdict(member: JudgedDirectory) -> CheckVerdict:
@@ -40,7 +40,7 @@ def directory_verdict(member: JudgedDirectory) -> CheckVerdict:
             return verdict
     judged = all(one.validity is Validity.VALID for one in member.verdicts)
     whole = member.examined.is_complete and member.partition.is_metadata and judged
-    return CheckVerdict.SOUND if whole else CheckVerdict.NO_FAULT_FOUND
+    return CheckVerdict.OK if whole else CheckVerdict.NO_FAULT_FOUND
 
 
 def last_epoch(examined: Examined) -> int | None:

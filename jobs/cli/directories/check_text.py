@@ -95,7 +95,7 @@ def _result(member: JudgedDirectory) -> str:
         return ", ".join(bad)
     if member.examined.is_directory and not member.examined.is_complete:
         return "incomplete copy"
-    return "ok" if directory_verdict(member) is CheckVerdict.SOUND else "no fault found"
+    return "ok" if directory_verdict(member) is CheckVerdict.OK else "no fault found"
 
 
 def describe_findings(located: Sequence[LocatedFinding], limit: int) -> Iterator[str]:

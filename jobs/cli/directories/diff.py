@@ -152,7 +152,7 @@ def describe(difference: LogDifference, reader: LogRecordReader) -> Iterator[str
     yield _who("A", difference.a, difference.log_a)
     yield _who("B", difference.b, difference.log_b)
     if difference.same_replica:
-        yield "A and B are the same replica, looked at twice."
+        yield "A and B are two captures of one replica."
     yield ""
     relation = difference.divergence.relation
     if relation is Relation.IDENTICAL:
@@ -262,7 +262,7 @@ def _loss(difference: LogDifference) -> Iterator[str]:
     is_a = found.truncating == difference.log_a.key
     loser, winner = ("A", "B") if is_a else ("B", "A")
     if difference.same_replica:
-        yield f"Between the two looks this replica's log was rewritten: {loser} lost to {winner}."
+        yield f"Between the captures, this log was rewritten: {loser} lost to {winner}."
     else:
         rounds = counted(found.fetch_rounds or 0, "diverging answer")
         yield (

@@ -7,19 +7,31 @@ import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from typing import NamedTuple
 
 from pipelines.capture.bundle import is_bundle, marked, unpack
 from replica.errors import UnreadableFileError, UsageError
 from replica.format.damage import Damage, DamageKind
 from replica.format.discovery import Found, discover
+from replica.format.formatted import FormattedDirectory, formatted_below
 
 
-def discovered(path: str, stack: ExitStack) -> tuple[Sequence[Found], Sequence[Damage]]:
-    """(what is at or below the path, the folders and archives that can't be read). All names begin
-    with the path as the user wrote it.
+class Discovered(NamedTuple):
+    """What is at or below a path that the user named. All names begin with the path as the user
+    wrote it. damages: the folders and archives that can't be read. formatted: log directories
+    without a metadata log."""
 
-    A bundle is unpacked into a folder that is removed when `stack` closes. Raises UsageError where
-    the path doesn't exist, or has nothing to read below it.
+    found: Sequence[Found]
+    damages: Sequence[Damage]
+    formatted: Sequence[FormattedDirectory] = ()
+
+
+def discovered(path: str, stack: ExitStack, *, for_check: bool = False) -> Discovered:
+    """What is at or below the path.
+
+    A bundle is unpacked into a folder that is removed when `stack` closes. for_check: whether
+    formatted log directories alone are enough. Raises UsageError where the path doesn't exist, or
+    has nothing to read below it.
     """
     if not is_bundle(path):
         damages: list[Damage] = []
@@ -27,17 +39,31 @@ def discovered(path: str, stack: ExitStack) -> tuple[Sequence[Found], Sequence[D
         def on_error(error: UnreadableFileError) -> None:
             damages.append(unreadable(error.path, error.reason))
 
-        return discover([path], on_error=on_error), damages
+        formatted = [*formatted_below(path)]
+        try:
+            found = discover([path], on_error=on_error)
+        except UsageError:
+            if not (for_check and formatted):
+                raise
+            return Discovered((), damages, [replace(one, is_alone=True) for one in formatted])
+        return Discovered(found, damages, formatted)
     folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="kraftlake-"))
     unpacked = unpack(path, folder, shown=path)
+    formatted = [
+        replace(one, shown=path + one.shown.removeprefix(folder)) for one in formatted_below(folder)
+    ]
     try:
         found = discover([folder])
     except UsageError as error:
+        if for_check and formatted:
+            alone = [replace(one, is_alone=True) for one in formatted]
+            return Discovered((), unpacked.damages, alone)
         if unpacked.damages:  # The damages say why.
-            return (), unpacked.damages
+            return Discovered((), unpacked.damages)
         raise UsageError(f"{path}: holds no segment, snapshot or metadata directory") from error
     named = (replace(one, shown=path + one.shown.removeprefix(folder)) for one in found)
-    return [marked(one, unpacked.damages) for one in named], unpacked.damages
+    read = [marked(one, unpacked.damages) for one in named]
+    return Discovered(read, unpacked.damages, formatted)
 
 
 def unreadable(shown: str, reason: str) -> Damage:

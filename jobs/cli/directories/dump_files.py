@@ -55,7 +55,7 @@ def find_files(paths: Iterable[str], wanted: WantedFiles, stack: ExitStack) -> D
     files: list[DumpFile] = []
     damages: list[Damage] = []
     for path in paths:
-        found, unread = discovered(path, stack)
+        found, unread, _ = discovered(path, stack)
         damages.extend(unread)
         for one in found:
             if isinstance(one, FilePath):

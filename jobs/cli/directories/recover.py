@@ -5,25 +5,30 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from jobs.cli.commands.directories import RecoverOptions
 from jobs.cli.directories.check_inputs import CheckInputs, examine_all, find_newest_inputs
+from jobs.cli.directories.cluster_verdicts import verdicts_on
 from jobs.cli.directories.offsets_text import pairs
 from jobs.cli.directories.recover_text import describe
+from jobs.cli.directories.verdict_text import write_verdict
 from jobs.cli.output import ProgressLine, complain, write_either
 from jobs.cli.seeds import MAX_REHEARSED, seeds_in
 from replica.check.damaged import bundle_damage
 from replica.check.examined import Examined, by_cluster, replica_log
 from replica.check.known_quorum import quorum_files
 from replica.check.partition import by_partition, partition_of
+from replica.check.rule import Finding
 from replica.errors import UnreadableFileError, UsageError
 from replica.format import meta_properties
 from replica.format.damage import Damage
 from replica.format.discovery import DirectoryPath
 from replica.history.recovery import RecoveryDecision, RecoveryPlan, plan_recovery
 from replica.model.keys import ReplicaKey
+from replica.verdict.verdict import Verdict
 
 if TYPE_CHECKING:
     from jobs.cli.directories.recover_rehearsed import RehearsedPlan
@@ -34,16 +39,31 @@ def run(options: RecoverOptions) -> int:
     changed."""
     seeds = seeds_in(options.seeds or "0:20", most=MAX_REHEARSED) if options.rehearse else None
     with ExitStack() as stack:
-        found = examined_nodes(options.paths, stack)
-        clusters = [m for part in by_partition(found, partition_of) for m in by_cluster(part)]
-        return max(_plan(members, seeds, json_output=options.json_output) for members in clusters)
+        given = given_nodes(options.paths, stack)
+        verdicts = given.verdicts()
+        parts = by_partition(given.usable, partition_of)
+        clusters = [members for part in parts for members in by_cluster(part)]
+        codes = []
+        for members in clusters:
+            # the first plan of a cluster has its verdict above it
+            verdict = verdicts.pop(members[0].owner.cluster_id, None)
+            codes.append(_plan(members, verdict, seeds, json_output=options.json_output))
+        return max(codes)
 
 
-def _plan(members: Sequence[Examined], seeds: range | None, *, json_output: bool) -> int:
+def _plan(
+    members: Sequence[Examined],
+    verdict: Verdict | None,
+    seeds: range | None,
+    *,
+    json_output: bool,
+) -> int:
     """Print the plan of one cluster. seeds: those of the runs that rehearse its steps;
     None for no rehearsal."""
     _refuse_copies(members)
     plan, by_key = plan_of(members)
+    if verdict is not None:
+        write_verdict(verdict, json_output=json_output)
     rehearsed = None
     if seeds is not None:
         # This import loads the simulator.
@@ -64,7 +84,24 @@ def plan_of(members: Sequence[Examined]) -> tuple[RecoveryPlan, dict[ReplicaKey,
     return plan_recovery(logs, files), by_key
 
 
-def examined_nodes(paths: Sequence[str], stack: ExitStack) -> list[Examined]:
+@dataclass(frozen=True, slots=True)
+class GivenNodes:
+    """The directories that the user named. examined: all of them. usable: those with which a quorum
+    can continue. unread: findings about what could not be read, or was never started."""
+
+    examined: tuple[Examined, ...]
+    usable: tuple[Examined, ...]
+    unread: tuple[Finding, ...]
+
+    def verdicts(self) -> dict[str | None, Verdict]:
+        """The verdict of `check` on each cluster, by cluster id."""
+        progress = ProgressLine()
+        found = verdicts_on(self.examined, self.unread, progress.show)
+        progress.clear()
+        return found
+
+
+def given_nodes(paths: Sequence[str], stack: ExitStack) -> GivenNodes:
     """The directories of all paths, each read once. Those that no plan can use are named on stderr.
 
     stack: bundles stay unpacked until it closes.
@@ -94,7 +131,8 @@ def examined_nodes(paths: Sequence[str], stack: ExitStack) -> list[Examined]:
     for one in found:
         for damage in one.damages:
             complain(str(damage))
-    return found
+    findings = (*inputs.unread(), *bundle_damage(unread))
+    return GivenNodes(tuple(examined), tuple(found), findings)
 
 
 def _what_to_do(damage: Damage) -> str:
@@ -155,6 +193,7 @@ def _rows(
         log, lost = standing.log, standing.lost
         examined, position = by_key[log.key], log.position()
         row: dict[str, Any] = {
+            "kind": "replica",
             "rank": rank,
             "directory": examined.shown,
             "cluster_id": examined.owner.cluster_id,

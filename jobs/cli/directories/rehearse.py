@@ -5,9 +5,10 @@ from __future__ import annotations
 from contextlib import ExitStack
 
 from jobs.cli.commands.recovering import RehearseOptions
-from jobs.cli.directories.recover import examined_nodes
+from jobs.cli.directories.recover import given_nodes
 from jobs.cli.directories.rehearse_text import describe, rows
 from jobs.cli.directories.rehearsed import rehearsed_quorum
+from jobs.cli.directories.verdict_text import write_verdict
 from jobs.cli.option_files import text_in
 from jobs.cli.outcome import SAFETY_CODES
 from jobs.cli.output import ProgressLine, complain, write_either
@@ -34,7 +35,9 @@ def run(options: RehearseOptions) -> int:
     if options.output is not None:
         refuse_filled(options.output)
     with ExitStack() as stack:
-        rehearsed = rehearsed_quorum(examined_nodes(options.paths, stack))
+        given = given_nodes(options.paths, stack)
+        rehearsed = rehearsed_quorum(given.usable)
+        verdict = given.verdicts()[rehearsed.captured.cluster_id]
     scenario = Scenario()
     if options.scenario is not None:
         text = text_in("--scenario", options.scenario, MAX_FILE_BYTES)
@@ -43,6 +46,7 @@ def run(options: RehearseOptions) -> int:
         place = None
         if options.output is not None:
             place = stack.enter_context(destination_at(options.output))
+        write_verdict(verdict, json_output=options.json_output)
         rehearsal, search = _played(rehearsed.captured, scenario, seeds, options.failures)
         answer, reasons = judge(rehearsal, rehearsed.doubts, rehearsed.refusals)
         lines = describe(rehearsal, answer, reasons, search, options.paths)

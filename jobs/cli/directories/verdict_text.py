@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from jobs.cli.output import coloured
+from jobs.cli.output import coloured, write_either
 from replica.terminal_text import one_line
 from replica.verdict.verdict import Fact, Gap, Level, Verdict
 from replica.words import sentence
@@ -54,6 +54,22 @@ def describe_verdict(verdict: Verdict, *, steps: bool = True) -> Iterator[str]:
         yield _line("cluster", ", ".join(_identity(verdict)))
 
 
+def verdict_in_short(verdict: Verdict) -> Iterator[str]:
+    """The verdict in one or two lines, for a command that then gives an answer of its own. The
+    second line has what may lose committed data, else the other facts, else what could not be
+    judged."""
+    yield verdict_line(verdict)
+    others, gaps = verdict.facts[1:], verdict.not_judged
+    if others:
+        careful = verdict.level is not Level.AT_RISK
+        risks = [fact for fact in others if careful and fact.level is Level.AT_RISK]
+        rest = len(others) - 1
+        more = f" And {rest} more: `check` lists all." if rest else ""
+        yield _line("also", f"{(risks or others)[0].text}{more}")
+    elif gaps and verdict.level is not Level.INCOMPLETE:
+        yield _line("not judged", _gap(gaps[0]))
+
+
 def _step(fact: Fact) -> Iterator[str]:
     if fact.next_step:
         yield _line("  next", fact.next_step)
@@ -73,6 +89,11 @@ def _gap(gap: Gap) -> str:
 
 def _line(label: str, text: str) -> str:
     return f"{label:<{_WIDTH}}{one_line(text)}"
+
+
+def write_verdict(verdict: Verdict, *, json_output: bool) -> None:
+    """Print the verdict in short, with an empty line below it, or as a line of JSON."""
+    write_either([verdict_row(verdict)], [*verdict_in_short(verdict), ""], json_output=json_output)
 
 
 def verdict_row(verdict: Verdict) -> dict[str, Any]:

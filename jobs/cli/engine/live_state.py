@@ -10,18 +10,24 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from tempfile import TemporaryDirectory
 
-from jobs.cli.asking.cluster_source import Wanted, from_directories
+from jobs.cli.asking.cluster_source import ClusterSource, Wanted, from_directories
 from jobs.cli.engine.connecting import addresses, client_config
 from replica.errors import KraftlakeError
-from replica.health.cluster import Cluster
 from replica.node.descriptors import raise_limit
 from replica.node.notice import Notice
 from replica.node.observer.recorder import CLIENT, Observation, ObserverRecorder, opened_recorder
+from replica.verdict.of_state import verdict_on_state
+from replica.verdict.verdict import Gap
 
 MAX_BYTES = 4 * 1024**3
 """The most bytes that the fetched log and its snapshots may have: a hostile node may send bytes
 without end."""
 _LOOK_S = 0.5
+_FILES = Gap(
+    "the files of the nodes",
+    "a running quorum tells its state alone",
+    "Check the nodes' directories for that.",
+)
 
 
 class NotReadError(KraftlakeError):
@@ -40,7 +46,7 @@ class LiveQuorum:
     command_config: str | None = None
     said: str = field(default="no node answered", init=False)
 
-    def cluster(self, broker_defaults: Mapping[str, str]) -> Cluster:
+    def source(self, broker_defaults: Mapping[str, str]) -> ClusterSource:
         """The state at the end of the log, which reaches the leader's high watermark.
 
         Raises UsageError for unusable values; NotReadError where reading takes too long, or more
@@ -48,9 +54,10 @@ class LiveQuorum:
         """
         raise_limit()
         asyncio.run(self._fetch())
-        cluster = from_directories((self.folder,), None, broker_defaults, Wanted()).cluster
+        found = from_directories((self.folder,), None, broker_defaults, Wanted())
         # The leader itself says what is committed; no directory of a voter is at hand.
-        return replace(cluster, quorum=None, unproven_from=None, uncommitted_from=None)
+        cluster = replace(found.cluster, quorum=None, unproven_from=None, uncommitted_from=None)
+        return replace(found, cluster=cluster, verdict=verdict_on_state(cluster, _FILES))
 
     async def _fetch(self) -> None:
         wanted = Observation(

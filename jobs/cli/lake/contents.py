@@ -21,6 +21,8 @@ _Labels = Mapping[tuple[str, datetime], str]
 """The name of each round, by its cluster and captured_at."""
 _COUNTED = ("captures", "first_captured", "last_captured", "log_start_offset", "log_end_offset")
 
+_TITLES = {"java": "the Java of Spark", "round": "rounds (captures that were taken together)"}
+
 
 def run(options: LakeOptions) -> int:
     """Print clusters, replicas, rounds, captures, tables, versions, and the Java of this machine.
@@ -51,7 +53,7 @@ def run(options: LakeOptions) -> int:
         labels = {(one.cluster_id, one.captured_at): _label(one) for one in rounds}
         content["round"] = [_round_text(one) for one in rounds]
         for number, (kind, rows) in enumerate(content.items()):
-            title = "the Java of Spark" if kind == "java" else f"{kind}s"
+            title = _TITLES.get(kind, f"{kind}s")
             _write_section(title, rows, labels, is_first=not number)
     return 0
 

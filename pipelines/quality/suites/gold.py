@@ -11,6 +11,7 @@ from replica.check.snapshots import Validity
 from replica.health.exposure import KINDS as KINDS_OF_FAILURE
 from replica.history.divergence import Relation
 from replica.metadata.image.image import KINDS
+from replica.verdict.verdict import Level
 
 WARN, _, STOP = Action
 
@@ -164,6 +165,29 @@ STATE_RANGES = suite(
     },
 )
 
+VERDICTS = suite(
+    gold.VERDICTS,
+    one_of("level", Level),
+    at_least("notes", 0, action=STOP),
+    STOP.unless(
+        "a verdict worse than incomplete has facts, and only such a verdict",
+        "(level IN ('outage', 'at-risk', 'attention')) = (cardinality(facts) > 0)",
+        ("level", "facts"),
+    ),
+    STOP.unless(
+        "an incomplete verdict says what could not be judged, and a healthy one that nothing is "
+        "left",
+        "level NOT IN ('incomplete', 'healthy') "
+        "OR (level = 'incomplete') = (cardinality(not_judged) > 0)",
+        ("level", "not_judged"),
+    ),
+    STOP.unless(
+        "no record is proven that can't be committed",
+        "proven_end <= possible_end",
+        ("proven_end", "possible_end"),
+    ),
+)
+
 FAILURE_EXPOSURE = suite(
     gold.FAILURE_EXPOSURE,
     one_of("kind", KINDS_OF_FAILURE),
@@ -248,7 +272,7 @@ RETENTION_FORECAST = suite(
 
 GOLD = (
     LEADER_EPOCH_HISTORY, DIVERGENCE_POINTS, TRUNCATIONS, SNAPSHOT_VALIDITY, FINDINGS,
-    METADATA_HISTORY, METADATA_CHANGES, STATE_RANGES, FAILURE_EXPOSURE,
+    METADATA_HISTORY, METADATA_CHANGES, STATE_RANGES, FAILURE_EXPOSURE, VERDICTS,
     REPLICA_STATUS, ELECTIONS, VOTES, VOTER_BELIEFS, LOG_GROWTH, SNAPSHOT_CADENCE,
     BATCH_SIZES, RETENTION_FORECAST,
 )  # fmt: skip

@@ -32,6 +32,16 @@ STATE_NOT_COMMITTED = warning(
     "may not have happened: ask for it again after that.",
     ("KIP-595",),
 )
+MAJORITY_STOPPED = error(
+    "majority-stopped",
+    "A majority of the voters stopped at one offset, and another voter wrote changes after it that "
+    "nobody else took: the quorum has no majority, and accepts no change.",
+    "Resigns when no majority fetches. The voters that start again elect one of them and discard "
+    "what only the last leader wrote.",
+    "Start the voters that stopped. If all of them run, they were copied before the others: copy "
+    "all directories again, as close together as possible.",
+    ("KIP-595",),
+)
 VOTER_ON_FENCED_BROKER = warning(
     "voter-on-fenced-broker",
     "A voter's node is a broker too, and this broker is fenced or shutting down: the node is down, "

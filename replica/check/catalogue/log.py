@@ -104,6 +104,15 @@ EPOCH_CHURN = info(
     "above the size limit.",
     ("KAFKA-14204", "bitnami/charts#20403", "strimzi/strimzi-kafka-operator#11613"),
 )
+ENDLESS_ELECTIONS = warning(
+    "endless-elections",
+    "Leaders followed one another up to the log's end, and none of them changed the metadata.",
+    "Accepts no change meanwhile: each leader resigns, or loses the majority, before it gets to "
+    "one.",
+    "Look in the controllers' logs for what ends each leader: a batch above the size limit, a disk "
+    "or network that is too slow, or clocks and timeouts that differ.",
+    ("KAFKA-14204", "AutoMQ/automq#2057", "bitnami/charts#20403"),
+)
 CLOCK_WENT_BACK = info(
     "clock-went-back",
     "The times of records go back: a controller's clock was set, or the next leader's clock is "

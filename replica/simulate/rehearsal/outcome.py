@@ -146,7 +146,7 @@ def _fate(
     has_new_disk = node_id in quorum.replaced
     kept = end if has_new_disk else quorum.watch.kept[node_id]
     gone = [b.epoch for b in node.log.batches if b.last_offset >= kept]
-    is_behind = leader is not None and host.log.log_end != leader.log.log_end
+    is_behind = leader is not None and host.raft.log.position != leader.raft.log.position
     other: Ranges = ()
     has_followed = kept < end or not is_behind
     if has_followed and not has_new_disk and node_id not in quorum.watch.replaced:

@@ -112,9 +112,10 @@ class RehearsedQuorum:
         leader = self._leader_at_its_end()
         if leader is None:
             return False
-        epoch, end = leader.raft.role.epoch, leader.log.log_end
+        epoch, end = leader.raft.role.epoch, leader.raft.log.position
+        # A log of the leader's length may still end in another epoch: then its node truncates again
         return all(
-            host.raft.role.epoch == epoch and host.log.log_end == end and not host.owes_flush
+            host.raft.role.epoch == epoch and host.raft.log.position == end and not host.owes_flush
             for host in self._reached(key_of(leader).node_id)
         )
 

@@ -71,7 +71,7 @@ SCENARIOS = (
         "A task needs a batch above the limit: each controller in turn fails at it and resigns.",
         ("KAFKA-14204", "AutoMQ/automq#2057", "bitnami/charts#20403"),
         _endless_elections,
-        findings=("epoch-churn",),
+        findings=("endless-elections", "epoch-churn"),
     ),
     NamedScenario(
         "slow-follower",

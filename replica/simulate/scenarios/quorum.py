@@ -280,9 +280,11 @@ class ScriptedQuorum:
         leader = self.simulation.leader() if leader_id is None else self.nodes[leader_id]
         if leader is None:
             return False
-        end = leader.running.raft.log.log_end
+        end = leader.running.raft.log.position
         hosts = [leader.running, *(self._running(node_id) for node_id in node_ids)]
         return all(
-            host.machine.next_offset == host.raft.log.log_end == end and not host.owes_flush
+            host.machine.next_offset == end.offset
+            and host.raft.log.position == end
+            and not host.owes_flush
             for host in hosts
         )

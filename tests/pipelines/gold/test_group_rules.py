@@ -49,8 +49,8 @@ def test_the_table_is_what_check_prints_of_the_same_directories(
 
 def test_every_rule_between_directories_is_among_them(findings: list[Row]) -> None:
     told_by_large_groups_alone = {groups.GROUP_TOO_LARGE.id}
-    told_by_check_alone = {groups.STALE_VOTER.id}
-    others = told_by_large_groups_alone | told_by_check_alone
+    in_test_verdicts = {groups.STALE_VOTER.id}
+    others = told_by_large_groups_alone | in_test_verdicts
     rules = {rule.id for rule in rules_of(groups)} - others
     assert rules <= {row.rule for row in findings}
 

@@ -41,6 +41,10 @@ class Example:
         return replace(self, rows=tuple(rows))
 
 
+_FACT = {
+    **{"level": "attention", "severity": "warning", "text": "A disk is full."},
+    **{"next_step": "", "rules": ["disk-full"]},
+}
 _LAYERS: Mapping[str, Example] = {
     "bronze.captures": Example(
         (
@@ -207,6 +211,17 @@ _LAYERS: Mapping[str, Example] = {
             },
         )
     ),
+    "gold.verdicts": Example(
+        (
+            {
+                **{"cluster_id": "c", "level": "attention", "headline": "A disk is full."},
+                **{"facts": [_FACT], "next_steps": [], "not_judged": [], "notes": 0},
+                **{"end_offset": 9, "source": "node 1", "capture_group": "g", "captured_at": T0},
+                **{"voters": [], "conflicts": [], "contested": []},
+                **{"proven_end": 5, "possible_end": 9},
+            },
+        )
+    ),
     "gold.metadata_history": Example(
         (
             {**_ENTITY, "value": "{}", "valid_from_offset": 1, "valid_to_offset": 3},
@@ -348,6 +363,10 @@ BROKEN: tuple[tuple[str, str, Example], ...] = (
     _of("gold.metadata_history", "a version ends", valid_to_offset=6),
     _of("gold.findings", "subjects is JSON", family="health", subjects="{"),
     _of("gold.findings", "a rule of health", family="health"),
+    _of("gold.verdicts", "a verdict worse than", level="healthy"),
+    _of("gold.verdicts", "a verdict worse than", facts=[]),
+    _of("gold.verdicts", "an incomplete verdict", level="incomplete", facts=[]),
+    _of("gold.verdicts", "no record is proven", proven_end=10),
     _of("gold.failure_exposure", "no more partitions", needs_unclean=2),
     _of("gold.failure_exposure", "the majority is known", has_majority=None),
     _of("gold.failure_exposure", "only what does harm", since_offset=9),

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from replica.health.cluster import Cluster
+from replica.health.cluster import LOST_DIRECTORY, Cluster
 from replica.health.exposure import (
     Exposure,
     Failure,
@@ -20,10 +20,19 @@ from replica.health.exposure import (
     has_too_many_pairs,
     min_isr_unknown,
 )
+from replica.health.past import look_back
 from replica.history.known_quorum import VoterDoubt
 from replica.model.keys import NO_NODE
-from tests.replica.health.clusters import a_broker, a_partition, cluster_after, healthy, voters
-from tests.replica.metadata.image.made import config, topic
+from tests.replica.health.clusters import (
+    a_broker,
+    a_partition,
+    cluster_after,
+    directory_of,
+    healthy,
+    voters,
+)
+from tests.replica.health.test_past import steps_of
+from tests.replica.metadata.image.made import DIRECTORY, config, topic
 from tests.replica.preflight.clusters import known
 
 BROKERS = (1, 2, 3, 4, 5, 6)
@@ -53,6 +62,22 @@ def test_an_eligible_replica_takes_over() -> None:
     found = by_gone(cluster_after([*records, config("2", MIN_ISR)]))
     assert found["broker", ("11",)].harm == Harm(below_min_isr=1)
     assert found["pair", ("11", "12")].harm == Harm(leaderless=1, needs_unclean=1)
+
+
+def test_a_replica_in_a_lost_directory_is_not_left() -> None:
+    """Its broker is live, and leads other partitions; plan --stop-broker says the same."""
+    lost = (directory_of(11), LOST_DIRECTORY, directory_of(13))
+    found = by_gone(cluster_after([*healthy(), a_partition(directories=lost, isr=(11, 12))]))
+    assert found["nothing", ()].harm == Harm()
+    assert found["broker", ("11",)].harm == Harm(leaderless=1, needs_unclean=1)
+    alone = a_partition(directories=lost, isr=(12,), leader=NO_NODE)
+    assert by_gone(cluster_after([*healthy(), alone]))["nothing", ()].harm.leaderless == 1
+
+
+def test_it_is_exposed_since_the_directory_was_lost() -> None:
+    records = [*healthy(), a_partition(isr=(11, 12)), a_broker(12, logDirs=(DIRECTORY,))]
+    past = look_back(cluster_after(records), reversed(steps_of(records)))
+    assert past.exposed[Failure("broker", ("11",))].offset == len(records) - 1
 
 
 def combined(fenced: int, *of: int) -> Cluster:

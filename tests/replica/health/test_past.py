@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from replica.health.cluster import Beginning, Cluster
+from replica.health.cluster import LOST_DIRECTORY, Beginning, Cluster
 from replica.health.exposure import Exposure, Failure, exposures
 from replica.health.past import (
     WATCHED,
@@ -24,8 +24,15 @@ from replica.metadata.image.versions import VersionedReplay
 from replica.metadata.record import new_record
 from replica.model.keys import NO_NODE
 from tests.examples import examples
-from tests.replica.health.clusters import a_broker, a_partition, cluster_after, healthy, voters
-from tests.replica.metadata.image.made import TOPIC, config, topic
+from tests.replica.health.clusters import (
+    a_broker,
+    a_partition,
+    cluster_after,
+    directory_of,
+    healthy,
+    voters,
+)
+from tests.replica.metadata.image.made import DIRECTORY, TOPIC, config, topic
 
 MIN_ISR = "min.insync.replicas"
 MS = 1000
@@ -82,22 +89,26 @@ def test_a_reassignment_began_where_replicas_were_first_added() -> None:
 
 @st.composite
 def logs(draw: st.DrawFn) -> list[Any]:
-    """Logs in which brokers come, go and change their racks, partitions shrink and grow, topics are
-    removed, and configs and voters change."""
+    """Logs in which brokers come, go, change their racks and lose log directories, partitions
+    shrink and grow, topics are removed, and configs and voters change."""
     records: list[Any] = [topic(), voters(1, 2, 3)]
     partitions: set[int] = set()
     for _ in range(draw(st.integers(1, 25))):
         what = draw(st.sampled_from(["broker", "partition", "config", "topic", "voters"]))
         if what == "broker":
             fenced, rack = draw(st.booleans()), draw(st.sampled_from("ab"))
-            records.append(a_broker(draw(st.integers(1, 4)), fenced=fenced, rack=rack))
+            one = draw(st.integers(1, 4))
+            online = draw(st.sampled_from([(), (directory_of(one),), (DIRECTORY,)]))
+            records.append(a_broker(one, fenced=fenced, rack=rack, logDirs=online))
         elif what == "partition":
             replicas = draw(st.lists(st.integers(1, 4), min_size=1, max_size=3, unique=True))
             isr = draw(st.lists(st.sampled_from(replicas), unique=True))
             leader = isr[0] if isr else NO_NODE
             number = draw(st.integers(0, 2))
             partitions.add(number)
-            records.append(a_partition(number, replicas, isr, leader, directories=()))
+            lies = [draw(st.sampled_from([directory_of(b), LOST_DIRECTORY])) for b in replicas]
+            where = draw(st.sampled_from([(), tuple(lies)]))
+            records.append(a_partition(number, replicas, isr, leader, directories=where))
         elif what == "config":
             value = draw(st.sampled_from(["1", "2", "3", None]))
             name = draw(st.sampled_from(["orders", "orders", ""]))

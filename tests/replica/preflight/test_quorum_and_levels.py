@@ -86,6 +86,17 @@ def test_a_controller_without_a_vote_that_blocks_it_is_told_how_to_remove() -> N
     assert "if its node is gone" in details(found)
 
 
+@pytest.mark.parametrize(("state", "is_refused"), [(1, True), (2, True), (3, False), (0, False)])
+def test_metadata_version_stays_while_a_migration_from_zookeeper_is_under_way(
+    state: int, is_refused: bool
+) -> None:
+    """Kafka 3.9: "Unable to modify metadata.version while a ZK migration is in progress"."""
+    record = ("ZK_MIGRATION_STATE_RECORD", 0, {"zkMigrationState": state})
+    for found in (upgrade(cluster(record), "4.1"), downgrade(cluster(record, level_now=27), "4.0")):
+        assert found.answer is (ChangeSafety.UNSAFE if is_refused else ChangeSafety.SAFE)
+        assert ("until the migration has ended" in details(found)) == is_refused
+
+
 def test_an_upgrade_lowers_nothing_and_says_whether_a_downgrade_does() -> None:
     assert upgrade(cluster(), "4.0").answer is ChangeSafety.SAFE
     to_newer = upgrade(cluster(level_now=27), "4.0")

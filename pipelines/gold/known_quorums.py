@@ -1,0 +1,69 @@
+"""What the newest capture group proves about a cluster's quorum: replica.history.known_quorum on
+the tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from operator import itemgetter
+
+from pipelines.cluster.control import ControlRecords
+from pipelines.cluster.held import HeldBatches, ReplicaLogs, voter_keys
+from pipelines.cluster.rows import Row
+from replica.history.commitment import classify_compared, compare_group
+from replica.history.known_quorum import KnownQuorum, QuorumFiles, known_quorum
+from replica.model.keys import NO_NODE, ZERO_UUID, ReplicaKey
+
+
+def newest_captures(captures: Iterable[Row], group: str | None) -> list[Row]:
+    """The captures of a group, one for each replica: the newest. captures: rows of
+    bronze.captures."""
+    newest = {
+        (row["node_id"], row["directory_id"]): row
+        for row in sorted(captures, key=itemgetter("captured_at", "ingest_seq"))
+        if row["capture_group"] == group
+    }
+    return [row for _, row in sorted(newest.items())]
+
+
+def quorum_of(
+    captures: Sequence[Row],
+    logs: ReplicaLogs,
+    held: HeldBatches,
+    state: Iterable[Row],
+    stated: Mapping[str, Row],
+) -> KnownQuorum:
+    """What these captures of one group prove. state: rows of bronze.replica_state. stated: from
+    stated_voters."""
+    ids = [row["capture_id"] for row in captures]
+    states = {row["capture_id"]: row for row in state}
+    group = compare_group(logs.of_group(ids))
+    attested: dict[ReplicaKey, int] = {}
+    for one in ids:
+        for key, epoch in _attested(held.control(one), states.get(one, {})):
+            attested[key] = max(epoch, attested.get(key, epoch))
+    named = (stated[one]["in_force"] for one in ids if one in stated)
+    configured = (voter_keys(one["voters"]) for one in named if one is not None)
+    files = QuorumFiles(
+        attested=attested, configured=next((keys for keys in configured if keys), frozenset())
+    )
+    return known_quorum(group, classify_compared(group), files)
+
+
+def _attested(control: Iterable[ControlRecords], state: Row) -> Iterator[tuple[ReplicaKey, int]]:
+    """(replica, epoch) for each leader and voter of an election that a capture records: see
+    replica.check.known_quorum."""
+    for change in (one.leader_change for one in control):
+        if change is None or change["epoch"] is None:
+            continue
+        voters = voter_keys(change["voters"])
+        leader = {key for key in voters if key.node_id == change["leader_id"]}
+        for key in leader | voter_keys(change["granting_voters"]):
+            yield key, change["epoch"]
+    epoch = state.get("leader_epoch")
+    if epoch is None:
+        return
+    voted, leader_id = state.get("voted_id"), state.get("leader_id")
+    if voted not in (None, NO_NODE):
+        yield ReplicaKey(voted, state.get("voted_directory_id") or ZERO_UUID), epoch
+    if state.get("quorum_version") == 0 and leader_id not in (None, NO_NODE):
+        yield ReplicaKey(leader_id), epoch

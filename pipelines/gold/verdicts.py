@@ -1,0 +1,99 @@
+"""gold.verdicts: the verdict of replica.verdict on each cluster, as `kraftlake check` gives it, by
+the newest capture group and the newest state."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from pipelines.cluster.rows import Row
+from pipelines.finding_rows import finding_of
+from pipelines.gold.health_rules import EXPOSURE, FINDING
+from pipelines.gold.inputs import Gold
+from pipelines.gold.verdict_rows import verdict_row
+from replica.check.catalogue import RULES_BY_ID
+from replica.check.rule import Finding
+from replica.health.exposure import NOTHING
+from replica.history.commitment import Losses
+from replica.history.divergence import Relation
+from replica.history.known_quorum import KnownQuorum, VoterDoubt
+from replica.verdict.evidence import ClusterEvidence, PlacedFinding, Since, ToLose
+from replica.verdict.facts import verdict_on
+from replica.verdict.verdict import Gap, KnownState, missing_voters
+
+_US_PER_MS = 1000
+
+
+def verdicts(of: Gold) -> Iterator[Row]:
+    """The row of the cluster; none where no whole capture of it is known."""
+    captures = of.newest_captures
+    if captures:
+        yield verdict_row(captures, verdict_on(_evidence(of, captures)), of.quorum)
+
+
+def _evidence(of: Gold, captures: Sequence[Row]) -> ClusterEvidence:
+    nodes = {row["capture_id"]: f"node {row['node_id']}" for row in captures}
+    found = [(row, finding_of(row)) for row in of.findings if row["rule"] in RULES_BY_ID]
+    files = (
+        PlacedFinding(nodes[row["capture_id"]], finding)
+        for row, finding in found
+        if row["family"] != "health" and row["capture_id"] in nodes
+    )
+    state = of.looks[0] if of.looks else None
+    now = next((row for row in of.health(EXPOSURE) if row["kind"] == NOTHING), None)
+    health: tuple[Finding, ...] | None = None
+    if state is not None:
+        health = tuple(finding_of(row) for row in of.health(FINDING))
+    return ClusterEvidence(
+        of.silver.cluster_id,
+        len(nodes),
+        tuple(files),
+        tuple(_to_lose(of, captures)),
+        health,
+        0 if now is None else now["partitions"],
+        None if now is None else _since(now),
+        None if state is None else _known_state(state),
+        tuple(_gaps(of.quorum, captures, is_known=state is not None)),
+    )
+
+
+def _to_lose(of: Gold, captures: Sequence[Row]) -> Iterator[ToLose]:
+    """The records that logs of the newest group hold now and will lose; those of several logs as
+    one."""
+    name = captures[0]["capture_group"]
+    group = next(row for row in of.silver.groups if row["capture_group"] == name)
+    alike: dict[ToLose, set[int]] = {}
+    for pair in group["pairs"]:
+        if pair["relation"] != Relation.DIVERGED.value:
+            continue
+        loser, lost, first = pair["truncating_node"], None, pair["divergence_offset"]
+        if loser is None:
+            loser = pair["node_a"]
+        else:
+            names = ("committed_lost", "unproven_lost", "superseded_lost")
+            lost, first = Losses(*(pair[one] for one in names)), pair["truncation_offset"]
+        alike.setdefault(ToLose((), first, pair["records_lost"], lost), set()).add(loser)
+    for loss, losers in alike.items():
+        yield ToLose(tuple(map(str, sorted(losers))), loss.first, loss.records, loss.lost)
+
+
+def _since(now: Row) -> Since | None:
+    """Since when at the latest partitions have no leader. now: the row of the present state."""
+    if not now["leaderless"] or now["since"] is None:
+        return None
+    at = now["since"] // _US_PER_MS
+    return Since(at, at, is_exact=False)
+
+
+def _known_state(look: Row) -> KnownState:
+    return KnownState(look["end_offset"], look["now_ms"], f"node {look['node_id']}")
+
+
+def _gaps(quorum: KnownQuorum, captures: Sequence[Row], *, is_known: bool) -> Iterator[Gap]:
+    missing = frozenset(voter.key for voter in quorum.in_doubt(VoterDoubt.NOT_GIVEN))
+    if missing:
+        given = frozenset(row["node_id"] for row in captures)
+        yield missing_voters(missing, len(quorum.voters), given)
+    if not is_known:
+        yield Gap(
+            "the cluster's state", "no log or snapshot in the lake has a record that tells it"
+        )

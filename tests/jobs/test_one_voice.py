@@ -1,0 +1,86 @@
+"""check, what-happened, recover, plan and rehearse begin with one verdict, in the same words."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from replica.simulate.scenarios.library import SCENARIOS_BY_NAME
+from replica.simulate.scenarios.writing import write_capture
+from tests.jobs.conftest import Kraftlake
+from tests.replica.check.first_start import format_only
+
+COMMANDS = (
+    ("what-happened",),
+    ("recover", "--plan"),
+    ("plan", "--stop-broker", "11"),
+    ("rehearse", "--seeds", "0:1"),
+)
+SPLIT, STATIC = "kafka-4.1.1-dynamic/split", "kafka-3.7.2-static/live"
+PLAYED = ("endless-elections", "lost-disks")
+
+
+@pytest.fixture(scope="module", params=[SPLIT, *PLAYED, "without a voter"])
+def capture(
+    request: pytest.FixtureRequest, data: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    """The nodes of one cluster."""
+    name, folder = request.param, tmp_path_factory.mktemp("capture") / "nodes"
+    if name == SPLIT:
+        return data / name
+    if name in PLAYED:
+        write_capture(SCENARIOS_BY_NAME[name].capture(), str(folder))
+    else:
+        for node in ("1", "11"):
+            shutil.copytree(data / STATIC / node, folder / node)
+    return folder
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda words: words[0])
+def test_every_command_begins_with_the_verdict_of_check(
+    kraftlake: Kraftlake, capture: Path, command: tuple[str, ...]
+) -> None:
+    (expected,) = kraftlake("check", "--json", capture).verdicts
+    told = kraftlake(*command, "--json", capture)
+    if told.code == 2:
+        pytest.skip(f"{command[0]} refuses this capture: {told.error}")
+    assert told.rows[0] == expected
+    line = kraftlake("check", "-q", capture).out
+    text = kraftlake(*command, capture)
+    assert text.lines[0] == line.rstrip("\n")
+    assert 1 <= text.lines.index("") <= (10 if command[0] == "what-happened" else 2)
+
+
+def test_what_was_never_started_is_in_the_verdict_of_each(
+    kraftlake: Kraftlake, data: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(data / STATIC, tmp_path / "nodes")
+    format_only(tmp_path / "nodes/4", 4, "SeqmQktRQ9eNfuKic4TCIg")
+    (expected,) = kraftlake("check", "--json", tmp_path / "nodes").verdicts
+    rules = [rule for fact in expected["facts"] for rule in fact["rules"]]
+    assert "formatted-for-another-cluster" in rules
+    for command in COMMANDS[1:]:
+        assert kraftlake(*command, "--json", tmp_path / "nodes").rows[0] == expected
+
+
+def test_what_weighs_most_besides_the_headline_is_the_second_line(
+    kraftlake: Kraftlake, data: Path
+) -> None:
+    told = kraftlake("plan", "--stop-broker", "12", data / SPLIT)
+    assert told.lines[0].startswith("OUTAGE ")
+    assert told.lines[1].startswith("also ")
+    alone = kraftlake("plan", "--stop-broker", "12", data / "kafka-4.1.1-dynamic/live/1")
+    assert alone.lines[0].startswith("INCOMPLETE ")
+    assert alone.lines[1] == ""
+
+
+def test_each_cluster_has_its_verdict_above_its_plan(kraftlake: Kraftlake, data: Path) -> None:
+    paths = (data / SPLIT / "1", data / STATIC)
+    rows = kraftlake("recover", "--plan", "--json", *paths).rows
+    clusters = [(row["kind"], row["cluster_id"]) for row in rows]
+    for kind, cluster_id in clusters:
+        first = clusters.index(("verdict", cluster_id))
+        assert kind == "verdict" or first < clusters.index((kind, cluster_id))
+    assert [kind for kind, _ in clusters].count("verdict") == 2

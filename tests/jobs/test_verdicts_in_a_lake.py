@@ -1,0 +1,201 @@
+"""gold.verdicts has what `kraftlake check` says of the newest captures, and plan takes it from
+there."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jobs.cli.asking.sql_delta_rs import named_rows
+from pipelines.lake import Lake
+from replica.check.examined import examine
+from replica.check.group import judge_group
+from replica.format.discovery import discover
+from replica.simulate.node import Layout
+from replica.simulate.records import topic_config
+from replica.simulate.scenarios.library import SCENARIOS_BY_NAME
+from replica.simulate.scenarios.quorum import ScriptedQuorum
+from replica.simulate.scenarios.writing import write_capture
+from replica.verdict.facts import verdict_on
+from replica.verdict.of_group import clusters_of, evidence_of
+from replica.verdict.verdict import Verdict
+from tests.jobs.conftest import Kraftlake
+
+SPLIT = "kafka-4.1.1-dynamic/split"
+
+
+def lake_of(kraftlake: Kraftlake, place: Path, *nodes: Path) -> Path:
+    """A lake of these directories, which one ingest brought in."""
+    assert kraftlake("ingest", "--lake", place, *nodes).code in (0, 1)
+    built = kraftlake("build", "--lake", place)
+    assert built.code == 0, built.err
+    return place
+
+
+def rows(lake: Path, query: str) -> list[dict[str, Any]]:
+    return [*named_rows(Lake(str(lake)), query)]
+
+
+def verdict_by_check(*nodes: Path) -> Verdict:
+    group = [examine(found) for found in discover([*map(str, nodes)])]
+    (cluster,) = clusters_of(judge_group(group, newest=True), {})
+    return verdict_on(evidence_of(cluster))
+
+
+def row_of(lake: Path) -> dict[str, Any]:
+    (row,) = rows(lake, "SELECT * FROM gold.verdicts")
+    return row
+
+
+def stopped(folder: Path) -> Path:
+    """A quorum of which only the leader and an observer are left, and take changes."""
+    quorum = ScriptedQuorum("stopped quorum in a lake", Layout(voters=3, observers=1))
+    quorum.begin("orders")
+    quorum.settle()
+    quorum.crash(2, 3)
+    quorum.append(1, topic_config("orders", "retention.ms", "1"))
+    quorum.run_ms(600)
+    quorum.append(1, topic_config("orders", "retention.ms", "2"))
+    quorum.run_ms(100)
+    write_capture(quorum.capture(), str(folder))
+    return folder
+
+
+@pytest.mark.parametrize(
+    "name", ["split", "endless-elections", "stale", "clean-failover", "stopped", "alone"]
+)
+def test_the_table_has_the_verdict_of_check(
+    data: Path, tmp_path: Path, kraftlake: Kraftlake, name: str
+) -> None:
+    nodes = tmp_path / "nodes"
+    if name == "split":
+        shutil.copytree(data / SPLIT, nodes)
+    elif name == "alone":
+        shutil.copytree(data / SPLIT / "3", nodes / "3")
+    elif name == "stale":
+        stale(nodes)
+    elif name == "stopped":
+        stopped(nodes)
+    else:
+        write_capture(SCENARIOS_BY_NAME[name].capture(), str(nodes))
+    expected = verdict_by_check(nodes)
+    row = row_of(lake_of(kraftlake, tmp_path / "lake", nodes))
+    assert row["level"] == expected.level.value
+    told = [(one["level"], tuple(one["rules"])) for one in row["facts"]]
+    assert told == [(fact.level.value, fact.rules) for fact in expected.facts]
+    assert [one["what"] for one in row["not_judged"]] == [gap.what for gap in expected.not_judged]
+    assert tuple(row["next_steps"]) == expected.next_steps
+    assert row["end_offset"] == (None if expected.state is None else expected.state.end_offset)
+
+
+def stale(folder: Path) -> Path:
+    """Three voters, of which 2 led an epoch that its directory doesn't know."""
+    quorum = ScriptedQuorum("stale voter in a lake", Layout(voters=3, observers=1))
+    quorum.begin("orders")
+    quorum.settle()
+    old = quorum.capture().files[2]
+    quorum.crash(1)
+    quorum.elect(2)
+    quorum.populate(2, "payments")
+    quorum.start(1)
+    quorum.settle()
+    now = quorum.capture()
+    write_capture(replace(now, files={**now.files, 2: old}), str(folder))
+    return folder
+
+
+def test_a_stale_voter_is_a_finding_of_its_capture(tmp_path: Path, kraftlake: Kraftlake) -> None:
+    nodes = stale(tmp_path / "nodes")
+    lake = lake_of(kraftlake, tmp_path / "lake", nodes)
+    found = kraftlake("check", "--json", nodes).findings
+    expected = [
+        (one["message"], one["file"], one["epoch"]) for one in found if one["rule"] == "stale-voter"
+    ]
+    table = rows(lake, "SELECT * FROM gold.findings WHERE rule = 'stale-voter'")
+    assert expected
+    assert [(one["message"], one["file"], one["epoch"]) for one in table] == expected
+    doubts = {one["node_id"]: one["doubt"] for one in row_of(lake)["voters"]}
+    assert [node for node, doubt in doubts.items() if doubt == "stale"] == [
+        one["node_id"] for one in table
+    ]
+
+
+def test_what_no_majority_holds_is_told_by_the_lake_too(
+    tmp_path: Path, kraftlake: Kraftlake
+) -> None:
+    nodes = stopped(tmp_path / "nodes")
+    lake = lake_of(kraftlake, tmp_path / "lake", nodes)
+    (found,) = rows(lake, "SELECT * FROM gold.findings WHERE rule = 'majority-stopped'")
+    (expected,) = (
+        one
+        for one in kraftlake("check", "--json", nodes).findings
+        if one["rule"] == "majority-stopped"
+    )
+    assert (found["message"], found["offset"]) == (expected["message"], expected["offset"])
+    row = row_of(lake)
+    assert row["possible_end"] == found["offset"] > row["proven_end"] - 1
+
+
+def test_plan_stands_on_the_same_ground_in_a_lake(
+    data: Path, tmp_path: Path, kraftlake: Kraftlake
+) -> None:
+    conflicting = tmp_path / "nodes"
+    write_capture(SCENARIOS_BY_NAME["two-quorums"].capture(), str(conflicting))
+    lake = lake_of(kraftlake, tmp_path / "lake", conflicting)
+    change = ("plan", "--json", "--stop-broker", "4")
+    of_lake = kraftlake(*change, "--lake", lake)
+    of_directories = kraftlake(*change, conflicting)
+    assert of_lake.rows[0]["level"] == of_directories.rows[0]["level"]
+    said = [
+        [
+            (one["answer"], one["detail"])
+            for one in ended.answers[0]["reasons"]
+            if one["subject"] == "state" and "start n" in one["detail"]
+        ]
+        for ended in (of_lake, of_directories)
+    ]
+    assert said[0] == said[1]
+    assert said[0], "the conflict is a reason"
+
+
+def test_an_older_moment_has_a_verdict_of_its_state_alone(
+    data: Path, tmp_path: Path, kraftlake: Kraftlake
+) -> None:
+    lake = lake_of(kraftlake, tmp_path / "lake", data / SPLIT)
+    change = ("plan", "--json", "--stop-broker", "12", "--lake", lake)
+    verdict = kraftlake(*change, "--at-offset", "1000").rows[0]
+    (gap,) = (one for one in verdict["not_judged"] if one["what"] == "the files of the nodes")
+    assert gap["why"] == "the state of an earlier moment was asked for"
+    assert kraftlake(*change).rows[0]["not_judged"] == []
+
+
+def test_disks_of_two_clusters_are_told_by_the_lake_too(
+    data: Path, tmp_path: Path, kraftlake: Kraftlake
+) -> None:
+    nodes = tmp_path / "nodes"
+    for node, source in ((1, "kafka-4.1.1-dynamic"), (2, "kafka-4.1.1-dynamic"),
+                         (3, "kafka-4.4.0-dynamic")):  # fmt: skip
+        shutil.copytree(data / source / f"final/{node}", nodes / str(node))
+    lake = lake_of(kraftlake, tmp_path / "lake", nodes)
+    found = rows(lake, "SELECT * FROM gold.findings WHERE rule = 'disk-of-another-cluster'")
+    (expected,) = (
+        one
+        for one in kraftlake("check", "--json", nodes).findings
+        if one["rule"] == "disk-of-another-cluster"
+    )
+    assert [(one["message"], one["file"]) for one in found] == [
+        (expected["message"], expected["file"])
+    ]
+
+
+def test_a_build_of_more_captures_replaces_the_verdict(
+    data: Path, tmp_path: Path, kraftlake: Kraftlake
+) -> None:
+    lake = lake_of(kraftlake, tmp_path / "lake", data / "kafka-4.1.1-dynamic/live")
+    assert row_of(lake)["level"] == "healthy"
+    lake_of(kraftlake, lake, data / SPLIT)
+    assert row_of(lake)["level"] == "outage"
