@@ -217,14 +217,23 @@ def _within(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def _cancel_jobs() -> None:
-    """Of the command that took too long. Where Spark doesn't answer, the campaign ends."""
-    from pyspark import SparkContext
+def _start_spark(lake: Path) -> None:
+    from pipelines.spark.session import spark_session
 
-    context = SparkContext._active_spark_context
-    if context is not None:
-        with _within(MAX_SPARK_SECONDS):
-            context.cancelAllJobs()
+    spark_session("hostile lakes", lake=str(lake))
+
+
+def _end_spark() -> None:
+    """Of a command that took too long: py4j's connection is in the middle of an answer."""
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    gateway = SparkContext._gateway
+    if gateway is not None:
+        gateway.proc.kill()
+        gateway.proc.wait()
+    SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None
+    SparkSession._instantiatedSession = None
 
 
 def _run_here(words: Sequence[str], folder: Path) -> tuple[int, str, int]:
@@ -244,7 +253,7 @@ def _run_here(words: Sequence[str], folder: Path) -> tuple[int, str, int]:
             sys.stderr.flush()
         except _TookTooLongError:
             code = TOO_LONG
-            _cancel_jobs()
+            _end_spark()
         finally:
             os.dup2(kept[0], 1)
             os.dup2(kept[1], 2)
@@ -311,6 +320,8 @@ def campaign(
         for command in rng.sample(commands, 4):
             if time.monotonic() >= until:
                 break
+            if by_spark:
+                _start_spark(base)  # which takes a part of no command's time
             ran[command.words[0]] += 1
             broken = judge(base, work, seed, command, here=by_spark)
             if broken is not None:
