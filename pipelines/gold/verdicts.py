@@ -51,6 +51,7 @@ def _evidence(of: Gold, captures: Sequence[Row]) -> ClusterEvidence:
         health,
         0 if now is None else now["partitions"],
         None if now is None else _since(now),
+        len(of.quorum.voters),
         None if state is None else _known_state(state),
         tuple(_gaps(of.quorum, captures, is_known=state is not None)),
     )

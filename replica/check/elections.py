@@ -26,8 +26,8 @@ MAX_REIGN_MS = 30_000
 @dataclass(frozen=True, slots=True)
 class IdleLeaders:
     """The newest leaders of a log, none of which changed the metadata or lasted longer than
-    MAX_REIGN_MS. batches: the log's batches from the first of them on, with their segment, the
-    newest first; the last one may belong to the leader before. epochs: those of the leaders, the
+    MAX_REIGN_MS. batches: the batches at the log's end that change nothing, with their segment, the
+    newest first: a gap in their place tells the same. epochs: those of the leaders, the
     newest first. began: the batch in which the first of them begins, with its segment; None without
     such a leader. ms: from that batch to the log's last one."""
 
@@ -48,7 +48,6 @@ def idle_leaders(examined: Examined) -> IdleLeaders:
     following = None if last is None else last.header.next_offset
     for segment, batch in _backwards(examined):
         header = batch.header
-        batches.append((segment, batch))
         if (
             header.next_offset != following
             or not batch.crc_valid
@@ -59,6 +58,7 @@ def idle_leaders(examined: Examined) -> IdleLeaders:
         kind = _kind(examined.content_of(segment), batch)
         if kind is None:
             break
+        batches.append((segment, batch))
         if kind:
             epochs.append(header.leader_epoch)
             began, until = (segment, batch), header.base_timestamp
@@ -92,9 +92,10 @@ def _backwards(examined: Examined) -> Iterator[tuple[SegmentFile, LocatedBatch]]
 def _kind(content: FileContent, batch: LocatedBatch) -> bool | None:
     """True for the batch with which a leader begins, False for one that changes nothing, None for
     one that changes the metadata or doesn't decode."""
-    leads = False
+    leads, count = False, 0
     inflation = Inflation(content.size)
     for record in content.whole_records(batch, inflation):
+        count += 1
         try:
             if batch.header.is_control:
                 leads |= isinstance(decode_control(record.key, record.value), LeaderChange)
@@ -104,4 +105,4 @@ def _kind(content: FileContent, batch: LocatedBatch) -> bool | None:
             return None
         if not isinstance(message, MetadataRecord) or message.type != "NO_OP_RECORD":
             return None
-    return leads
+    return leads if count == batch.header.record_count else None

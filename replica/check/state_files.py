@@ -17,6 +17,10 @@ from replica.model.keys import NO_NODE, ZERO_UUID, ReplicaKey
 from replica.model.topic import METADATA_TOPIC_ID
 from replica.model.voters import VotersAt
 
+MANY_EPOCHS = 5
+"""From this number of epochs above the log's on, elections fail one after the other: a single one
+may take a few candidates."""
+
 
 @dataclass(frozen=True, slots=True)
 class Known:
@@ -88,6 +92,8 @@ def _judge_quorum_state(examined: Examined, state: QuorumState, known: Known) ->
     last, epoch = known.last_epoch, state.leader_epoch
     if last is not None and epoch != last:
         rule = files.QUORUM_STATE_AHEAD if epoch > last else files.QUORUM_STATE_BEHIND
+        if epoch - last >= MANY_EPOCHS and state.leader_id == NO_NODE:
+            rule = files.ELECTIONS_WITHOUT_WINNER
         message = f"epoch {epoch}, the log's last batch has epoch {last}"
         yield rule.at(path, message, epoch=epoch)
     yield from _judge_leader(path, state, known)

@@ -52,7 +52,8 @@ class ClusterEvidence:
     findings: those about files and logs. to_lose: what takes the place of findings of
     log-divergence. health: the findings about the cluster's state; None where no state was judged.
     partitions: how many partitions the state has. leaderless: since when partitions have no leader;
-    None where none lacks one, or no time is known. gaps: what could not be judged.
+    None where none lacks one, or no time is known. voters: how many voters there are; 0 where that
+    isn't known. gaps: what could not be judged.
     """
 
     cluster_id: str | None = None
@@ -62,5 +63,6 @@ class ClusterEvidence:
     health: tuple[Finding, ...] | None = None
     partitions: int = 0
     leaderless: Since | None = None
+    voters: int = 0
     state: KnownState | None = None
     gaps: tuple[Gap, ...] = ()

@@ -58,7 +58,7 @@ def _of_files(findings: Sequence[PlacedFinding], told: set[str]) -> Iterator[Fac
         where = list(dict.fromkeys(one.where for one in found))
         # what may lose data is told with its evidence, such as the other log of a conflict
         evidence = found[0].finding.message if rule.id in AT_RISK else ""
-        yield _fact(rule, _places(where), evidence)
+        yield _of_place(rule, _places(where), evidence)
 
 
 def _of_health(findings: Sequence[Finding], told: set[str]) -> Iterator[Fact]:
@@ -75,16 +75,21 @@ def _of_health(findings: Sequence[Finding], told: set[str]) -> Iterator[Fact]:
             )
             continue
         names = [shortened(subject.name) for subject in finding.subjects]
-        yield _fact(finding.rule, listed(names, limit=_SHOWN) or finding.message)
+        place = _begun(listed(names, limit=_SHOWN) or finding.message)
+        yield _fact(finding.rule, f"{place}: {finding.rule.meaning}", finding.rule.next_step)
 
 
-def _fact(rule: Rule, where: str, evidence: str = "") -> Fact:
-    """The fact that a rule holds somewhere. Its step names the place, too, as it may stand in a
+def _of_place(rule: Rule, where: str, evidence: str) -> Fact:
+    """The fact that a rule holds of nodes or files. Its step names them, too, as it may stand in a
     list of steps. evidence: what was found, where the rule's meaning says too little."""
-    level = Level.AT_RISK if rule.id in AT_RISK else Level.ATTENTION
     place = _begun(where)
     text = f"{place}: {rule.meaning}" + (f" Found: {evidence}." if evidence else "")
-    return Fact(level, rule.severity, text, f"{place}: {rule.next_step}", (rule.id,))
+    return _fact(rule, text, f"{place}: {rule.next_step}")
+
+
+def _fact(rule: Rule, text: str, next_step: str) -> Fact:
+    level = Level.AT_RISK if rule.id in AT_RISK else Level.ATTENTION
+    return Fact(level, rule.severity, text, next_step, (rule.id,))
 
 
 def _begun(where: str) -> str:

@@ -24,6 +24,12 @@ from replica.verdict.evidence import ClusterEvidence, PlacedFinding, Since, ToLo
 from replica.verdict.verdict import Gap, KnownState, missing_voters
 from replica.words import listed, named
 
+_NO_LEADER_YET = Gap(
+    "the cluster's state",
+    "the logs hold no record: no voter was ever elected",
+    "Look in the controllers' logs for what keeps voters from being elected, such as cluster ids "
+    "that differ, or addresses at which no voter answers.",
+)
 MAX_STEPS = 200_000
 """The most offsets of a log that are replayed a second time to find since when partitions have no
 leader."""
@@ -118,6 +124,7 @@ def evidence_of(
         health=judged.health if health else None,
         partitions=0 if cluster is None else len(cluster.partitions),
         leaderless=None if cluster is None else _leaderless(judged, cluster),
+        voters=0 if judged.quorum is None else len(judged.quorum.voters),
         state=_state(judged),
         gaps=tuple(_gaps(judged, health=health, replay=replay)),
     )
@@ -206,7 +213,10 @@ def _gaps(judged: JudgedCluster, *, health: bool, replay: bool) -> Iterator[Gap]
     if not replay:
         yield Gap("the content of snapshots, and the cluster's health", "--no-replay was given")
     elif not alone and health and judged.cluster is None and _has_metadata(judged):
-        yield Gap("the cluster's state", "no log or snapshot here has a record that tells it")
+        if any(one.examined.last_batch is not None for one in judged.members):
+            yield Gap("the cluster's state", "no log or snapshot here has a record that tells it")
+        else:
+            yield _NO_LEADER_YET
 
 
 def _is_cut(member: JudgedDirectory) -> bool:

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from replica.check.catalogue import health, log
+from replica.check.catalogue import files, health, log
 from replica.check.rule import Finding
+from replica.model.voters import majority
 from replica.severity import Severity
 from replica.verdict.evidence import ClusterEvidence, Since
 from replica.verdict.verdict import Fact, Level
@@ -47,14 +48,32 @@ def outage_facts(evidence: ClusterEvidence) -> Iterator[Fact]:
         )
 
     yield from _of_quorum(evidence)
+    yield from _without_winner(evidence)
+
+
+def _without_winner(evidence: ClusterEvidence) -> Iterator[Fact]:
+    """The fact that nobody wins an election, if a majority of the voters has gone through many. A
+    minority may only be cut off from the others."""
+    rule = files.ELECTIONS_WITHOUT_WINNER
+    found = [one for one in evidence.findings if one.finding.rule is rule]
+    nodes = dict.fromkeys(one.where.removeprefix("node ") for one in found)
+    if evidence.voters and len(nodes) >= majority(evidence.voters):
+        yield Fact(
+            Level.OUTAGE,
+            Severity.WARNING,
+            f"The cluster accepts no change: nobody wins an election, by the files of "
+            f"{named('node', list(nodes), limit=_SHOWN)} ({found[0].finding.message}).",
+            rule.next_step,
+            (rule.id,),
+        )
 
 
 def _of_quorum(evidence: ClusterEvidence) -> Iterator[Fact]:
     """Facts about a quorum that accepts no change. Of several nodes with one rule's findings the
     one with the newest epoch is told."""
-    files = [one.finding for one in evidence.findings]
+    of_files = [one.finding for one in evidence.findings]
     for rule in _OF_QUORUM:
-        found = [one for one in (*(evidence.health or ()), *files) if one.rule.id == rule]
+        found = [one for one in (*(evidence.health or ()), *of_files) if one.rule.id == rule]
         if found:
             newest = max(found, key=lambda one: (one.epoch or 0, one.offset or 0))
             yield Fact(

@@ -158,7 +158,7 @@ def test_rounds_without_a_time_of_their_own_are_called_by_name_and_newest_record
     assert told == [(None, True), ("split", False), ("final", False)]
 
     text = kraftlake("lake", "--lake", tmp_path).out
-    section = text.partition("rounds\n")[2].partition("\n\n")[0]
+    section = text.partition("rounds (captures that were taken together)\n")[2].partition("\n\n")[0]
     assert "2026-11-21T04:00:00.000Z" in section
     assert "split (newest record 2026-11-21T01:00:00.000Z)" in section
     assert "final (newest record 2026-11-21T02:00:00.000Z)" in section

@@ -113,7 +113,10 @@ def _chosen(known: Sequence[_Known], cluster_id: str | None, paths: Sequence[str
     wanted = [one for one in known if cluster_id in (None, one.told.cluster_id)]
     names = sorted({str(one.told.cluster_id) for one in known})
     if not known:
-        raise UsageError(f"{' '.join(paths)}: no metadata log that gives a state")
+        raise UsageError(
+            f"{' '.join(paths)}: no metadata log that gives a state: no leader was ever elected, "
+            "or the log can't be read; `kraftlake check` says which"
+        )
     if not wanted:
         raise UsageError(f"--cluster {cluster_id}: the directories are of {', '.join(names)}")
     if len(wanted) > 1:

@@ -153,8 +153,7 @@ ORDER BY CASE severity WHEN 'error' THEN 1 WHEN 'warning' THEN 2 ELSE 3 END, rul
         """\
 SELECT cluster_id, level, headline, next_steps, not_judged, "at", captured_at
 FROM gold.verdicts
-ORDER BY CASE level WHEN 'outage' THEN 1 WHEN 'at-risk' THEN 2 WHEN 'attention' THEN 3
-         WHEN 'incomplete' THEN 4 ELSE 5 END, cluster_id""",
+ORDER BY position(level IN 'outage at-risk attention incomplete healthy'), cluster_id""",
     ),
     Question(
         "doubts",

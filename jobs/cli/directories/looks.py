@@ -33,7 +33,10 @@ def branches_in(
             complain(line)
         found = branches_of(looks)
         if not found:
-            raise UsageError(f"{' '.join(paths)}: no metadata log with a record that can be read")
+            raise UsageError(
+                f"{' '.join(paths)}: no metadata log with a record that can be read: no leader was "
+                "ever elected, or the log is damaged; `kraftlake check` says which"
+            )
         names = [str(one.cluster_id) for one in found]
         if cluster is not None and cluster not in names:
             raise UsageError(f"--cluster {cluster}: the directories are of {', '.join(names)}")

@@ -210,8 +210,8 @@ def _add_what_is(server: MCPServer, served: Served) -> None:
         to_dynamic: Annotated[bool, Field(description="To kraft.version 1")] = False,
         cluster: Cluster = None,
     ) -> dict[str, Any]:
-        """Whether planned changes are safe, unsafe or unknown, with the reasons. Nothing is
-        changed."""
+        """The verdict on the cluster, then whether planned changes are safe, unsafe or unknown,
+        with the reasons. Nothing is changed."""
         stopped = None if stop_brokers is None else ",".join(map(str, stop_brokers))
         return await served.ask(
             "plan",

@@ -89,6 +89,15 @@ QUORUM_STATE_AHEAD = info(
     "Writes nothing in an epoch before its leader's first record arrives.",
     "Nothing.",
 )
+ELECTIONS_WITHOUT_WINNER = warning(
+    "elections-without-winner",
+    "quorum-state is many epochs above the log: elections followed one another, and none of them "
+    "brought a leader that wrote a record.",
+    "Stands for election in one new epoch after the other, and commits nothing.",
+    "Find out why no candidate gets a majority of the votes: voters that are down, addresses that "
+    "don't answer, certificates, or cluster ids that differ.",
+    ("KIP-595", "KIP-996"),
+)
 QUORUM_STATE_BEHIND = warning(
     "quorum-state-behind",
     "quorum-state is in an older epoch than the log's last batch: it was restored or is stale.",

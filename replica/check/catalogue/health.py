@@ -241,7 +241,7 @@ SINGLE_ISR = warning(
     "A partition with several replicas has one in-sync replica only.",
     "Leaves the partition without a leader when that broker fails, unless another replica is "
     "eligible.",
-    "Bring the other replicas back before anything is done to this broker.",
+    "Bring the other replicas back before the broker of the one in sync is stopped or changed.",
     ("apache/kafka#9533",),
 )
 UNDER_REPLICATED = info(

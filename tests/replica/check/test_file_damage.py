@@ -245,6 +245,19 @@ def test_other_voters_in_the_quorum_state_of_a_static_quorum(static: Path) -> No
     assert places(findings(static)) == [("quorum-state-voters", STATE, None)]
 
 
+@pytest.mark.parametrize(
+    ("ahead", "leader", "rules"),
+    [(5, -1, ["elections-without-winner"]), (4, -1, []), (40, 2, [])],
+)
+def test_many_epochs_without_a_leader_are_elections_that_nobody_won(
+    node: Path, ahead: int, leader: int, rules: list[str]
+) -> None:
+    """A node that knows the leader of a newer epoch only lacks its records."""
+    epoch = 6 + ahead
+    edit_quorum_state(node, leaderEpoch=epoch, leaderId=leader, votedId=-1)
+    assert [rule for rule, file, _ in places(findings(node)) if file == STATE] == rules
+
+
 def test_a_leader_who_was_removed_before_the_log_s_start_is_no_stranger(node: Path) -> None:
     """The LeaderChange of its epoch, and the voters of that time, are behind a snapshot."""
     edit_quorum_state(node, leaderId=9, votedId=-1)

@@ -155,6 +155,18 @@ def test_a_conflict_is_a_risk_whose_step_comes_before_that_of_an_outage() -> Non
     assert verdict.facts[1].text.endswith("Found: other bytes.")
 
 
+@pytest.mark.parametrize(("nodes", "level"), [(2, Level.OUTAGE), (1, Level.ATTENTION)])
+def test_elections_that_a_majority_saw_fail_are_an_outage(nodes: int, level: Level) -> None:
+    failing = tuple(
+        PlacedFinding(f"node {one}", files.ELECTIONS_WITHOUT_WINNER.at("", "epoch 9, the log's 3"))
+        for one in range(1, nodes + 1)
+    )
+    verdict = verdict_on(ClusterEvidence(nodes=3, findings=failing, health=(), voters=3))
+    assert verdict.level is level
+    assert len(verdict.facts) == 1
+    assert ("by the files of nodes 1 and 2" in verdict.headline) == (nodes == 2)
+
+
 def test_what_could_not_be_judged_keeps_a_cluster_from_being_called_healthy() -> None:
     well = ClusterEvidence(nodes=3, health=(), partitions=690)
     assert verdict_on(well).headline == (
