@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Collection, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 
 from replica.errors import DataError, UnreadableFileError, UsageError
@@ -33,6 +34,15 @@ def batch_of(location: DirectoryPath, argument: str, order: Sequence[str]) -> st
         names = ",".join(order)
         raise UsageError(f"--order {names}: {location.shown} lies in none of these folders")
     return named[-1]
+
+
+def captured_at(batch: str) -> datetime:
+    """The time at which the directories were captured whose capture.json has this path; the first
+    possible time where it can't be read or "" stands for no such file."""
+    try:
+        return capture.decode(read_own_file(batch, MAX_STATE_BYTES)).captured_at
+    except (UnreadableFileError, DataError):
+        return datetime.min.replace(tzinfo=UTC)
 
 
 def beside(location: DirectoryPath, name: str) -> str | None:

@@ -27,7 +27,7 @@ from pipelines.gold.failure_exposure import EarlierExposure
 from pipelines.gold.findings import Judged, findings
 from pipelines.gold.health_rules import FINDING
 from pipelines.gold.known_epochs import known_epochs
-from pipelines.gold.known_quorums import newest_captures, quorum_of
+from pipelines.gold.known_quorums import furthest_captures, newest_captures, quorum_of
 from pipelines.gold.leader_epoch_history import leader_epoch_history
 from pipelines.gold.looks import looks
 from pipelines.gold.replica_status import replica_status
@@ -182,7 +182,10 @@ class Gold:
         """What the newest capture group proves about the quorum."""
         of, silver = self.bronze, self.silver
         logs = ReplicaLogs(of, silver.held, silver.snapshot_sets)
-        return quorum_of(self.newest_captures, logs, silver.held, of.state, self.stated)
+        newest = self.newest_captures
+        ids = {row["capture_id"] for row in newest}
+        earlier = furthest_captures(self.status, of.state, ids)
+        return quorum_of(newest, earlier, logs, silver.held, of.state, self.stated)
 
     @cached_property
     def stale(self) -> list[tuple[str, Finding]]:

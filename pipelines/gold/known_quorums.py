@@ -3,7 +3,7 @@ the tables."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 
 from pipelines.cluster.control import ControlRecords
@@ -11,6 +11,7 @@ from pipelines.cluster.held import HeldBatches, ReplicaLogs, voter_keys
 from pipelines.cluster.rows import Row
 from replica.history.commitment import classify_compared, compare_group
 from replica.history.known_quorum import KnownQuorum, QuorumFiles, known_quorum
+from replica.history.went_back import ComparedLook, went_back
 from replica.model.keys import NO_NODE, ZERO_UUID, ReplicaKey
 
 
@@ -25,18 +26,43 @@ def newest_captures(captures: Iterable[Row], group: str | None) -> list[Row]:
     return [row for _, row in sorted(newest.items())]
 
 
+def furthest_captures(
+    status: Iterable[Row], state: Iterable[Row], newest: Collection[str]
+) -> list[str]:
+    """Of each replica the id of the capture, beside the newest ones, that shows most of it: the
+    newest epoch and then the longest log. status: rows of gold.replica_status. state: rows of
+    bronze.replica_state. newest: ids of captures."""
+    epochs = {row["capture_id"]: row["leader_epoch"] for row in state}
+    found: dict[tuple[int, str], tuple[tuple[int, int], str]] = {}
+    for row in status:
+        capture_id = row["capture_id"]
+        epoch, end = epochs.get(capture_id), row["log_end_offset"]
+        place = (-1 if epoch is None else epoch, -1 if end is None else end)
+        replica = row["node_id"], row["directory_id"]
+        if capture_id not in newest and (replica not in found or found[replica][0] < place):
+            found[replica] = place, capture_id
+    return [capture_id for _, (_, capture_id) in sorted(found.items())]
+
+
 def quorum_of(
     captures: Sequence[Row],
+    earlier: Sequence[str],
     logs: ReplicaLogs,
     held: HeldBatches,
     state: Iterable[Row],
     stated: Mapping[str, Row],
 ) -> KnownQuorum:
-    """What these captures of one group prove. state: rows of bronze.replica_state. stated: from
-    stated_voters."""
+    """What these captures of one group prove. earlier: the ids of earlier captures of the same
+    replicas, one of each, which may show more than there is now. state: rows of
+    bronze.replica_state. stated: from stated_voters."""
     ids = [row["capture_id"] for row in captures]
     states = {row["capture_id"]: row for row in state}
-    group = compare_group(logs.of_group(ids))
+    read = logs.of_group([*ids, *earlier])
+    group, before = compare_group(read[: len(ids)]), compare_group(read[len(ids) :])
+    commitment = classify_compared(group)
+    back = went_back(
+        ComparedLook(before, classify_compared(before)), ComparedLook(group, commitment)
+    )
     attested: dict[ReplicaKey, int] = {}
     for one in ids:
         for key, epoch in _attested(held.control(one), states.get(one, {})):
@@ -44,9 +70,11 @@ def quorum_of(
     named = (stated[one]["in_force"] for one in ids if one in stated)
     configured = (voter_keys(one["voters"]) for one in named if one is not None)
     files = QuorumFiles(
-        attested=attested, configured=next((keys for keys in configured if keys), frozenset())
+        attested=attested,
+        configured=next((keys for keys in configured if keys), frozenset()),
+        went_back={one.key: one for one in back},
     )
-    return known_quorum(group, classify_compared(group), files)
+    return known_quorum(group, commitment, files)
 
 
 def _attested(control: Iterable[ControlRecords], state: Row) -> Iterator[tuple[ReplicaKey, int]]:

@@ -188,6 +188,16 @@ lost AS (
 )"""
 
 
+def voter_sets(cluster: str) -> Sql:
+    """The voters that voters records name, on the agreed branch, the newest last. A static quorum
+    has no such record."""
+    return f"""\
+SELECT valid_from_offset, value
+FROM {HISTORY}
+WHERE cluster_id = {DATA_FUSION.cluster(cluster)} AND entity = 'voters'
+ORDER BY valid_from_offset"""
+
+
 def partition_count(cluster: str) -> Sql:
     """How many partitions the newest known state has."""
     return f"""\

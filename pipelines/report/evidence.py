@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
@@ -68,7 +69,8 @@ class Lost:
 class Evidence:
     """The tables' answers about one cluster. truncated: the decoded records of some truncations, by
     the truncation's place in the list. losses: all losses; `lost` has those with their effect.
-    newest_changes, state_ranges, exposure, partition_count: None where the lake lacks the table."""
+    newest_changes, state_ranges, exposure, partition_count, voter_sets: None where the lake lacks
+    the table."""
 
     cluster_id: str
     summary: Row
@@ -96,6 +98,7 @@ class Evidence:
     state_ranges: Figure | None = None
     exposure: Figure | None = None
     partition_count: Figure | None = None
+    voter_sets: Figure | None = None
 
     @property
     def partitions(self) -> int:
@@ -109,8 +112,13 @@ class Evidence:
         return () if self.state_ranges is None else self.state_ranges.rows
 
     def voters(self, before: int | None = None) -> frozenset[int]:
-        """The node ids of the voters in the newest epoch whose voters are known. before: an offset;
-        only epochs that begin below it count, or all epochs where it is None."""
+        """The node ids of the voters that the newest voters record names; in a static quorum, which
+        has none, those of the newest epoch whose voters are known. before: an offset; only records
+        and epochs that begin below it count, or all where it is None."""
+        named = () if self.voter_sets is None else self.voter_sets.rows
+        for row in reversed(named):
+            if before is None or row["valid_from_offset"] < before:
+                return frozenset(one["voterId"] for one in json.loads(row["value"])["voters"])
         for row in reversed(self.leaders.rows):
             start = row["start_offset"]
             is_before = before is None or (start is not None and start < before)
@@ -145,6 +153,9 @@ def gather(source: ReportSource, summary: Row) -> Evidence:
         exposure=source.figure_if_there(queries.EXPOSURE, queries.exposure(cluster)),
         partition_count=source.figure_if_there(
             change_queries.HISTORY, change_queries.partition_count(cluster)
+        ),
+        voter_sets=source.figure_if_there(
+            change_queries.HISTORY, change_queries.voter_sets(cluster)
         ),
     )
 

@@ -12,6 +12,7 @@ from replica.check.directory import DirectoryFacts, gather, judge_directory, jud
 from replica.check.examined import Examined, by_cluster
 from replica.check.known_quorum import (
     ComparedLogs,
+    EarlierLooks,
     compared_logs,
     known_quorum_of,
     stated_voters,
@@ -76,13 +77,15 @@ class JudgedGroup:
     of each cluster, without clusters whose id or voters no file tells. states: the newest state of
     each cluster; empty where the caller doesn't want them. quorums and states are in the order of
     the directories. partings: (cluster id, parting) for each place where a metadata log diverges
-    from others."""
+    from others. compared: the metadata logs of each cluster of which there are several directories,
+    or of each cluster where earlier looks are given."""
 
     members: tuple[JudgedDirectory, ...]
     findings: tuple[Finding, ...]
     quorums: tuple[LookedAtQuorum, ...]
     states: tuple[ClusterState, ...] = ()
     partings: tuple[tuple[str, LogParting], ...] = ()
+    compared: tuple[ComparedLogs, ...] = ()
 
 
 def judge_group(
@@ -91,12 +94,14 @@ def judge_group(
     *,
     replay: bool = True,
     newest: bool = False,
+    earlier: EarlierLooks | None = None,
 ) -> JudgedGroup:
     """Judge directories that were looked at together.
 
     watch: see Watch. replay: whether to replay all records; False leaves out the rules that need
     this, which are those about the content of snapshots and about records that can't be applied.
-    newest: whether the newest state of each cluster is wanted.
+    newest: whether the newest state of each cluster is wanted. earlier: earlier looks at the same
+    replicas; None where there are no others.
     """
     ends = frozenset(
         snapshot.id
@@ -118,7 +123,7 @@ def judge_group(
         for facts, replayed in zip(gathered, replays, strict=True)
     )
     parts = by_partition(gathered, lambda facts: facts.partition)
-    compared = [_compared(part) for part in parts]
+    compared = [_compared(part, earlier) for part in parts]
     between = [
         finding
         for part, clusters in zip(parts, compared, strict=True)
@@ -143,6 +148,12 @@ def judge_group(
         tuple(quorum for quorum in quorums if quorum is not None),
         states,
         partings,
+        tuple(
+            logs
+            for part, clusters in zip(parts, compared, strict=True)
+            if part[0].partition.is_metadata
+            for logs in clusters
+        ),
     )
 
 
@@ -159,10 +170,14 @@ def _quorum(newest: DirectoryFacts, group: Sequence[DirectoryFacts]) -> LookedAt
     )
 
 
-def _compared(part: Sequence[DirectoryFacts]) -> list[ComparedLogs]:
-    """The compared logs of each cluster of which a part has several directories."""
+def _compared(part: Sequence[DirectoryFacts], earlier: EarlierLooks | None) -> list[ComparedLogs]:
+    """The compared logs of each cluster of which a part has several directories, or of which there
+    may be earlier looks. Earlier looks are at the metadata log."""
+    if not part[0].partition.is_metadata:
+        earlier = None
     clusters = by_cluster([facts.examined for facts in part])
-    return [compared_logs(members) for members in clusters if len(members) > 1]
+    least = 2 if earlier is None else 1
+    return [compared_logs(members, earlier) for members in clusters if len(members) >= least]
 
 
 def _known(newest: DirectoryFacts, compared: Sequence[Sequence[ComparedLogs]]) -> KnownQuorum:

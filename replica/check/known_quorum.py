@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from replica.check.examined import (
@@ -18,6 +18,7 @@ from replica.format.control import LeaderVoter
 from replica.history.commitment import Commitment, GroupComparison, classify_compared, compare_group
 from replica.history.known_quorum import KnownQuorum, QuorumFiles, known_quorum
 from replica.history.log import ReplicaLog
+from replica.history.went_back import ComparedLook, WentBack, went_back
 from replica.model.keys import NO_NODE, ZERO_UUID, ReplicaKey
 from replica.model.voters import VoterKeys
 
@@ -34,17 +35,68 @@ class ComparedLogs:
     the second log has a key of its own.
     group, commitment: of the logs of at most MAX_COMPARED directories.
     left_out: the directories whose logs are compared with none.
+    went_back: of the replicas that an earlier look shows with more than they have now, what it
+    shows.
     """
 
     members: tuple[tuple[Examined, ReplicaLog], ...]
     group: GroupComparison
     commitment: Commitment
     left_out: tuple[Examined, ...] = ()
+    went_back: tuple[WentBack, ...] = ()
+
+    @property
+    def look(self) -> ComparedLook:
+        return ComparedLook(self.group, self.commitment)
 
 
-def compared_logs(members: Sequence[Examined]) -> ComparedLogs:
-    """Compare the logs of one cluster's directories, whose replicas are known."""
-    read = outline_log if len(members) == 1 else replica_log
+EarlierLooks = Mapping[str, tuple[ComparedLook, ...]]
+"""Earlier looks at replicas, by cluster id, the oldest first."""
+
+
+def with_look(earlier: EarlierLooks, compared: Iterable[ComparedLogs]) -> EarlierLooks:
+    """The earlier looks, and this one. Looks that show no replica with more than a later look does
+    are left out."""
+    looks = dict(earlier)
+    for logs in compared:
+        cluster_id, now = logs.members[0][0].owner.cluster_id, logs.look
+        keys = {log.key for log in now.group.logs}
+        told = tuple(
+            look
+            for look in looks.get(cluster_id, ())
+            if any(log.key not in keys for log in look.group.logs) or any(went_back(look, now))
+        )
+        looks[cluster_id] = (*told, now)
+    return looks
+
+
+def went_back_since(
+    earlier: EarlierLooks, cluster_id: str, now: ComparedLook
+) -> tuple[WentBack, ...]:
+    """What the earlier looks at a cluster show that the replicas lack now, each replica once."""
+    looks = earlier.get(cluster_id, ())
+    return tuple({one.key: one for look in looks for one in went_back(look, now)}.values())
+
+
+def each_look(
+    looks: Iterable[Sequence[Examined]],
+) -> Iterator[tuple[EarlierLooks, ComparedLogs]]:
+    """(the looks before it, the compared logs) of each look at the directories of one cluster, the
+    oldest first. Directories whose replica isn't known are left out."""
+    earlier: EarlierLooks = {}
+    for look in looks:
+        members = [one for one in look if one.replica is not None]
+        if members:
+            compared = compared_logs(members, earlier)
+            yield earlier, compared
+            earlier = with_look(earlier, [compared])
+
+
+def compared_logs(members: Sequence[Examined], earlier: EarlierLooks | None = None) -> ComparedLogs:
+    """Compare the logs of one cluster's directories, whose replicas are known, with each other and
+    with earlier looks at them."""
+    is_alone = len(members) == 1 and earlier is None
+    read = outline_log if is_alone else replica_log
     logs = _distinct([read(one, one.shown) for one in members])
     pairs = tuple(zip(members, logs, strict=True))
     holding = [log for log in logs if log.batches]
@@ -53,12 +105,18 @@ def compared_logs(members: Sequence[Examined]) -> ComparedLogs:
     group = compare_group(holding[:MAX_COMPARED] + empty[:MAX_COMPARED])
     beyond = {log.key for log in holding[MAX_COMPARED:]}
     left_out = tuple(one for one, log in pairs if log.key in beyond)
-    return ComparedLogs(pairs, group, classify_compared(group), left_out)
+    compared = ComparedLogs(pairs, group, classify_compared(group), left_out)
+    if earlier is None or members[0].replica is None:
+        return compared
+    return replace(
+        compared, went_back=went_back_since(earlier, members[0].owner.cluster_id, compared.look)
+    )
 
 
 def known_quorum_of(compared: ComparedLogs) -> KnownQuorum:
     """What the directories prove about their quorum."""
-    return known_quorum(compared.group, compared.commitment, quorum_files(compared.members))
+    files = quorum_files(compared.members, compared.went_back)
+    return known_quorum(compared.group, compared.commitment, files)
 
 
 def stated_voters(examined: Examined, changes: Sequence[LeaderChangeBatch]) -> VoterKeys:
@@ -76,8 +134,11 @@ def stated_voters(examined: Examined, changes: Sequence[LeaderChangeBatch]) -> V
     return frozenset(ReplicaKey(node_id) for node_id in named or configured)
 
 
-def quorum_files(members: Sequence[tuple[Examined, ReplicaLog]]) -> QuorumFiles:
-    """What the small files, and the LeaderChange records, of one cluster's directories say."""
+def quorum_files(
+    members: Sequence[tuple[Examined, ReplicaLog]], went_back: Iterable[WentBack] = ()
+) -> QuorumFiles:
+    """What the small files, and the LeaderChange records, of one cluster's directories say.
+    went_back: what earlier looks show."""
     changes = [leader_changes(one) for one, _ in members]
     attested: dict[ReplicaKey, int] = {}
     for (one, _), its_changes in zip(members, changes, strict=True):
@@ -88,6 +149,7 @@ def quorum_files(members: Sequence[tuple[Examined, ReplicaLog]]) -> QuorumFiles:
         frozenset(log.key for one, log in members if one.hides_entries),
         attested,
         next((voters for voters in configured if voters), frozenset()),
+        {one.key: one for one in went_back},
     )
 
 

@@ -101,13 +101,11 @@ def _stale_voters(logs: ComparedLogs) -> Iterator[Finding]:
 
 
 def judge_stale_voter(voter: KnownVoter) -> Finding:
-    """The finding about a voter whose directory is older than what it did. The caller adds the
-    file."""
-    message = (
-        f"voter {voter.key.node_id} led or voted in epoch {voter.attested_epoch}; its directory is "
-        f"of epoch {voter.known_epoch}"
-    )
-    return groups.STALE_VOTER.at("", message, epoch=voter.known_epoch)
+    """The finding about a voter whose directory is older than what it did, or than an earlier
+    capture of it. The caller adds the file."""
+    rule = groups.STALE_VOTER if voter.went_back is None else groups.REPLICA_WENT_BACK
+    message = f"voter {voter.key.node_id}: {voter.why_stale}"
+    return rule.at("", message, epoch=voter.known_epoch)
 
 
 def _parting(

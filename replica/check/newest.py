@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from replica.check.examined import Examined, LeaderChangeBatch, leader_changes
-from replica.check.known_quorum import compared_logs, known_quorum_of, stated_voters
+from replica.check.known_quorum import EarlierLooks, compared_logs, known_quorum_of, stated_voters
 from replica.check.partition import partition_of
 from replica.check.replay_fold import FoldedImages, NewestState, Watch
 from replica.check.replaying import replay_log
@@ -76,14 +76,17 @@ def newest_directories(group: Iterable[Examined]) -> list[Examined]:
     return list(best.values())
 
 
-def newest_states(group: Sequence[Examined], watch: Watch | None = None) -> list[ClusterState]:
+def newest_states(
+    group: Sequence[Examined], watch: Watch | None = None, earlier: EarlierLooks | None = None
+) -> list[ClusterState]:
     """The newest state of each cluster of directories that were looked at together. No rule is
-    judged. watch: is told how far long work has come."""
+    judged. watch: is told how far long work has come. earlier: earlier looks at the same
+    replicas."""
     return [
         cluster_state(
             examined,
             replay_log(examined, (), watch, newest=True),
-            known_quorum_of(compared_logs(cluster_members(examined, group))),
+            known_quorum_of(compared_logs(cluster_members(examined, group), earlier)),
         )
         for examined in newest_directories(group)
     ]

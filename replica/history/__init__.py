@@ -10,6 +10,7 @@ read no clock.
 - `voters`: which voter set is in force at which entry. `commitment`: which entries are proven,
   superseded or unproven.
 - `branch`: the agreed branch of a group. `watermark`: the high watermark.
+- `went_back`: replicas whose disk went back between two captures.
 - `known_quorum`: what the replicas at hand prove about their quorum and its newest log.
 - `recovery`: with which of the remaining replicas a quorum should go on.
 - `progress`: how far the log of each replica of a group is. `ranges`: sets of offsets.

@@ -16,6 +16,7 @@ from replica.history.commitment import Commitment, EntryCommitment, GroupCompari
 from replica.history.log import ReplicaLog
 from replica.history.ranges import Ranges
 from replica.history.voters import is_majority, is_voter
+from replica.history.went_back import WentBack
 from replica.model.epochs import UNDEFINED_EPOCH, election_order
 from replica.model.keys import ReplicaKey
 from replica.model.voters import VoterKeys, VotersAt, majority
@@ -30,7 +31,8 @@ class VoterDoubt(StrEnum):
     """A part of its log can't be read."""
     STALE = "stale"
     """Other files show that it led or voted in an epoch of which its own directory knows nothing:
-    the directory was restored from an older copy, or copied earlier than the others."""
+    the directory was restored from an older copy, or copied earlier than the others. Or an earlier
+    capture of it shows more than it has now."""
     NO_QUORUM_STATE = "no-quorum-state"
     """It has no quorum-state, so it may have voted in an epoch that no file shows."""
 
@@ -46,6 +48,7 @@ class KnownVoter:
     none does.
     held_end: the end (exclusive) of the entries of the newest log that its log has; None where its
     disk can't tell what it held.
+    went_back: what an earlier capture shows of it that its disk lacks now; None where none does.
     """
 
     key: ReplicaKey
@@ -53,6 +56,19 @@ class KnownVoter:
     known_epoch: int | None = None
     attested_epoch: int | None = None
     held_end: int | None = None
+    went_back: WentBack | None = None
+
+    @property
+    def why_stale(self) -> str:
+        """Why its disk is older than what is known of it, for a voter with this doubt."""
+        if self.went_back is not None:
+            return str(self.went_back)
+        if (self.attested_epoch or 0) <= (self.known_epoch or 0):
+            return "an earlier capture of it shows more than its directory has now"
+        return (
+            f"its directory is of epoch {self.known_epoch}, and it led or voted in epoch "
+            f"{self.attested_epoch}"
+        )
 
     def holds(self, offset: int) -> bool:
         """Whether it is known to hold this entry of the newest log."""
@@ -132,11 +148,13 @@ class QuorumFiles:
     attested: by replica, the newest epoch in which a record or another replica's quorum-state says
     that it led or voted. A key without a directory (ZERO_UUID) is any directory of its node.
     configured: the voters that quorum-state or the configuration names, for logs that name none.
+    went_back: by replica, what an earlier capture shows that its files lack.
     """
 
     unreadable: frozenset[ReplicaKey] = frozenset()
     attested: Mapping[ReplicaKey, int] = field(default_factory=dict)
     configured: VoterKeys = frozenset()
+    went_back: Mapping[ReplicaKey, WentBack] = field(default_factory=dict)
 
 
 NO_FILES = QuorumFiles()
@@ -229,7 +247,7 @@ def _doubts(
         known = max(log.quorum_epoch, log.position().epoch)
         if log.key in files.unreadable:
             found[log.key] = VoterDoubt.UNREADABLE
-        elif votes and attested is not None and attested > known:
+        elif votes and (log.key in files.went_back or (attested is not None and attested > known)):
             found[log.key] = VoterDoubt.STALE
         elif votes and log.quorum_epoch == UNDEFINED_EPOCH and not is_new:
             found[log.key] = VoterDoubt.NO_QUORUM_STATE
@@ -262,6 +280,7 @@ def _known(
         max(known, default=None),
         max((epoch for epoch in attested if epoch is not None), default=None),
         None if lost else max(_common_end(group, newest, log) for log in own),
+        next((files.went_back[log.key] for log in own if log.key in files.went_back), None),
     )
 
 

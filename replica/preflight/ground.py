@@ -56,10 +56,7 @@ def _of_logs(cluster: Cluster, quorum: KnownQuorum) -> Iterator[Reason]:
     for voter in quorum.in_doubt(VoterDoubt.STALE, VoterDoubt.NO_QUORUM_STATE):
         told = "its directory has no quorum-state, so it may vote twice in one epoch"
         if voter.doubt is VoterDoubt.STALE:
-            told = (
-                f"its directory knows nothing after epoch {voter.known_epoch}, and it led or voted "
-                f"in epoch {voter.attested_epoch}: restored from an older copy, or copied earlier"
-            )
+            told = f"{voter.why_stale}: restored from an older copy, or copied earlier"
         yield note(f"voter {voter.key.node_id}", told)
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from replica.timeline.elections import ElectionCause
-from replica.timeline.events import DIVERGENCE, ELECTION, TRUNCATION, Event
+from replica.timeline.events import DIVERGENCE, ELECTION, TRUNCATION, WENT_BACK, Event
 from replica.timeline.partition_events import UNCLEAN
 
 _ALWAYS = (
-    DIVERGENCE, TRUNCATION, UNCLEAN, "zk_migration_state_changed", "broker_unregistered",
+    DIVERGENCE, TRUNCATION, WENT_BACK, UNCLEAN, "zk_migration_state_changed", "broker_unregistered",
     "broker_directories_changed",
 )  # fmt: skip
 _FENCED, _UNFENCED = "broker_fenced", "broker_unfenced"
@@ -19,7 +19,7 @@ _AFTER_THE_FIRST = ("voters_changed", "metadata_version_changed")
 def decisive(events: Iterable[Event]) -> Sequence[Event]:
     """Of the events, in their order: elections but the first, changes of the voters and of
     metadata.version but the first, brokers that were fenced and came back, their directories,
-    unclean elections, divergences and truncations."""
+    unclean elections, divergences, truncations and disks that went back."""
     seen: set[str] = set()
     fenced: set[str] = set()
     found = []

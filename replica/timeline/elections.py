@@ -27,6 +27,11 @@ FETCH_WAIT_MS = 500
 """The longest that a fetch waits for records (Kafka: KafkaRaftClient.MAX_FETCH_WAIT_MS), in ms. So
 a follower may have heard its leader last before the leader's last append."""
 _SHORT_MS = FETCH_TIMEOUT_MS - FETCH_WAIT_MS
+_RESTARTS_MS = 500
+"""The least time (ms) in which a process ends, is started again and votes."""
+_KNOWN_MS = 1000
+"""After this time (ms) all voters that a leader reaches know it: it tells them every 500 ms
+(BeginQuorumEpoch) until they fetch. Before, they stand for election as if there were none."""
 _NEAR_MS = 60_000
 """A new process that registers within this time (ms) after an election shows that the former
 leader's process had ended before."""
@@ -47,8 +52,9 @@ class ElectionCause(Enum):
     """The former leader fell silent, and a new process of it registered shortly after the
     election."""
     RESIGNED = "leader-resigned"
-    """Another leader was elected sooner than after a silence. A leader resigns when it shuts down,
-    or when no majority fetches from it."""
+    """Another leader was elected sooner than after a silence, although all voters knew the former
+    one, and its process can't have ended meanwhile. A leader resigns when it shuts down, or when no
+    majority fetches from it."""
     SILENT = "leader-silent"
     """The former leader appended nothing for so long that it must have stopped, frozen or been cut
     off."""
@@ -173,7 +179,7 @@ def cause_of(
     former: Won | None,
     won: Won,
     lost: Mapping[int, LostWrites],
-    registered: Iterable[Registration],
+    registered: Sequence[Registration],
 ) -> tuple[ElectionCause, str]:
     """The probable cause of the election, and a sentence with the evidence. former: the record of
     the election before; None where no log has one. lost: the lost writes, by epoch. registered: see
@@ -200,15 +206,14 @@ def cause_of(
 
 
 def _after_silence(
-    former: Won, won: Won, silence: int, again: str, registered: Iterable[Registration]
+    former: Won, won: Won, silence: int, again: str, registered: Sequence[Registration]
 ) -> tuple[ElectionCause, str]:
     """The cause of an election before which nothing was appended for `silence` ms. again: the text
     about the former leader's new process; "" where none registered."""
     leader = f"leader {former.leader}"
-    silent = f"nothing was appended for {_seconds(silence)} before"
+    silent = _silent(silence)
     if silence < _SHORT_MS and former.leader != won.leader:
-        short = f"{silent}, less than followers wait for a leader that is silent"
-        return ElectionCause.RESIGNED, f"{short}; {again}" if again else short
+        return _after_short_silence(former, won, silence, again, registered)
     if again:
         return ElectionCause.RESTARTED, f"{silent}; {again}: its process had ended"
     if silence < _SHORT_MS:
@@ -221,6 +226,26 @@ def _after_silence(
     if former.leader in won.granting:
         return ElectionCause.SILENT, f"{told}, and was back to vote for the new one"
     return ElectionCause.SILENT, told
+
+
+def _after_short_silence(
+    former: Won, won: Won, silence: int, again: str, registered: Sequence[Registration]
+) -> tuple[ElectionCause, str]:
+    """The cause of an election of another leader, sooner than followers stand for election after a
+    silence (ms). A majority must have known of no leader, so a part of
+    those that followed the former one: by its word, or because that part is the former leader
+    itself, which a start makes forget that it led."""
+    leader = f"leader {former.leader}"
+    silent, reign = _silent(silence), won.at - silence - former.at
+    if reign < _KNOWN_MS:
+        told = f"{silent}, and {leader} had led for {_seconds(max(0, reign))} only"
+        return ElectionCause.UNKNOWN, f"{told}: voters may not have heard of it"
+    may_be_new = silence >= _RESTARTS_MS and not _ran_on(former, won, registered)
+    if former.leader in won.granting and may_be_new:
+        told = f"{silent}, and {leader} voted for the new one"
+        return ElectionCause.UNKNOWN, f"{told}: it had resigned, or its process had ended"
+    short = f"{silent}, less than followers wait for a leader that is silent"
+    return ElectionCause.RESIGNED, f"{short}; {again}" if again else short
 
 
 def _after_lost_writes(
@@ -236,7 +261,7 @@ def _after_lost_writes(
     return ElectionCause.CUT_OFF, told
 
 
-def _restarted_after(former: Won, won: Won, registered: Iterable[Registration]) -> int | None:
+def _restarted_after(former: Won, won: Won, registered: Sequence[Registration]) -> int | None:
     """How long (ms) after the election a new process of the former leader registered, which must
     have been started because an older one had ended before the election. None where none did: a
     process that took part in the election registers soon after it, or ended after it."""
@@ -247,15 +272,19 @@ def _restarted_after(former: Won, won: Won, registered: Iterable[Registration]) 
     return after if new and after == min(new) and after <= most else None
 
 
-def _ran_on(former: Won, won: Won, registered: Iterable[Registration]) -> bool:
+def _ran_on(former: Won, won: Won, registered: Sequence[Registration]) -> bool:
     """Whether the former leader's process registered again after the election, so that it hadn't
     ended."""
     after = sorted(_of_former(former, won, registered))
     return bool(after) and not after[0].is_new_process
 
 
-def _of_former(former: Won, won: Won, registered: Iterable[Registration]) -> Iterator[Registration]:
+def _of_former(former: Won, won: Won, registered: Sequence[Registration]) -> Iterator[Registration]:
     return (one for one in registered if one.node_id == former.leader and one.at >= won.at)
+
+
+def _silent(silence: int) -> str:
+    return f"nothing was appended for {_seconds(silence)} before"
 
 
 def _seconds(milliseconds: int) -> str:

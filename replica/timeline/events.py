@@ -14,10 +14,14 @@ from itertools import accumulate
 from typing import Any, NamedTuple
 
 from replica.check.examined import Examined
+from replica.check.known_quorum import each_look, known_quorum_of
 from replica.check.replay_fold import Watch
 from replica.format.control import SnapshotHeader
+from replica.history.known_quorum import VoterDoubt
+from replica.history.went_back import WentBack
 from replica.metadata.image.settings import migration_name
 from replica.model.epochs import BOOTSTRAP_SNAPSHOT, OffsetAndEpoch
+from replica.model.keys import ReplicaKey
 from replica.timeline.branch import Branch, BranchTail
 from replica.timeline.changes import ChangeWalk, LoggedChange, UnknownOffsets
 from replica.timeline.elections import Election, Registration, elections_of
@@ -31,6 +35,7 @@ from replica.timeline.partition_events import (
 from replica.words import listed, named
 
 ELECTION, SNAPSHOT, DIVERGENCE, TRUNCATION = "election", "snapshot", "divergence", "truncation"
+WENT_BACK = "went_back"
 OF_CHANGES = (
     "voters_changed", "kraft_version_changed",
     "controller_registered", "controller_unregistered",
@@ -42,9 +47,9 @@ OF_CHANGES = (
 """The changes that are events."""
 OF_PARTITIONS = (UNCLEAN, NEW_DIRECTORY)
 """The events of partitions, one for all partitions to which it happened at one time."""
-EVENTS = (ELECTION, SNAPSHOT, DIVERGENCE, TRUNCATION, *OF_CHANGES, *OF_PARTITIONS)
+EVENTS = (ELECTION, SNAPSHOT, DIVERGENCE, TRUNCATION, WENT_BACK, *OF_CHANGES, *OF_PARTITIONS)
 _SHOWN_PARTITIONS = 3
-_BESIDE_LOG = (SNAPSHOT, DIVERGENCE, TRUNCATION)
+_BESIDE_LOG = (SNAPSHOT, DIVERGENCE, TRUNCATION, WENT_BACK)
 _AGAIN = ("controller_registered", "broker_registered")
 
 
@@ -92,6 +97,7 @@ def timeline(branch: Branch, watch: Watch | None = None) -> Timeline:
         *(_of_election(branch, one) for one in elections_of(branch, _registrations(changes))),
         *_snapshots(branch),
         *(event for tail in branch.tails for event in _of_tail(branch, tail)),
+        *_went_back(branch),
     ]
     return Timeline(_ordered(branch, events), tuple(walk.unknown))
 
@@ -283,6 +289,40 @@ def _of_tail(branch: Branch, tail: BranchTail) -> Iterator[Event]:
             branch.cluster_id, last.max_timestamp, TRUNCATION, f"node {node}", detail, None,
             *place, (node,), commitment,
         )  # fmt: skip
+
+
+def _went_back(branch: Branch) -> Iterator[Event]:
+    """An event for each voter that an earlier look shows with more than a later one, at the last
+    record that it held then. No file has the time at which a disk went back."""
+    if len(branch.looks) < 2:
+        return
+    seen: set[tuple[ReplicaKey, int]] = set()
+    for _, compared in each_look(branch.looks):
+        for voter in known_quorum_of(compared).in_doubt(VoterDoubt.STALE):
+            one = voter.went_back
+            if one is None or (one.key, one.end_before) in seen:
+                continue
+            seen.add((one.key, one.end_before))
+            node_id, offset = one.key.node_id, one.lost[0].start if one.lost else one.end
+            at, epoch = _last_before(branch, one)
+            detail = f"{one}: restored from an older copy, or lost what it had written"
+            yield Event(
+                branch.cluster_id, at, WENT_BACK, f"node {node_id}", detail, None,
+                offset, epoch, (node_id,), branch.commitment(offset),
+            )  # fmt: skip
+
+
+def _last_before(branch: Branch, one: WentBack) -> tuple[int, int]:
+    """(time in ms since 1970, epoch) of the last batch that a replica held before it went back; of
+    the branch's last one where the replica held snapshots alone."""
+    headers = [
+        (examined.replica is not None and examined.replica.key == one.key, last.header)
+        for examined in branch.members
+        if (last := examined.last_batch) is not None
+    ]
+    own = [header for is_own, header in headers if is_own and header.next_offset <= one.end_before]
+    last_held = max(own or [header for _, header in headers], key=lambda each: each.next_offset)
+    return last_held.max_timestamp, last_held.leader_epoch
 
 
 def _without(branch: Branch, tail: BranchTail) -> list[int]:

@@ -18,6 +18,7 @@ AT_RISK = frozenset(
     {
         groups.CONFLICT.id, groups.COMMITTED_DATA_AT_RISK.id, groups.TWO_LEADERS.id,
         groups.DUPLICATE_IDENTITY.id, groups.STALE_VOTER.id,
+        groups.REPLICA_WENT_BACK.id,
     }
 )  # fmt: skip
 """The rules after whose findings a start of the nodes may lose committed data."""

@@ -23,7 +23,7 @@ def is_shown(answers: Answers) -> bool:
     """Whether the files show all disks for what they are. A disk that is an older copy shows only
     if another file has a vote or an election of its node in a newer epoch than the disk knows."""
     node_id = answers.given.went_back
-    if node_id is None:
+    if node_id is None or groups.REPLICA_WENT_BACK.id in answers.between:
         return True
     of_node = next(log for log in answers.group.logs if log.key.node_id == node_id)
     newest = max(

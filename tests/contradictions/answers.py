@@ -15,6 +15,7 @@ from jobs.cli.commands.lake import BuildOptions, IngestOptions
 from jobs.cli.directories.recover import plan_of
 from jobs.cli.directories.recover_rehearsed import RehearsedPlan, rehearse_plan
 from jobs.cli.directories.rehearsed import rehearsed_quorum
+from jobs.cli.directories.restore import RestoreSource, of_directories
 from jobs.cli.sharing.report import source
 from pipelines.lake import Lake
 from pipelines.report.page import make_report
@@ -23,6 +24,7 @@ from pipelines.tables.gold import GOLD
 from replica.check.catalogue import groups
 from replica.check.examined import Examined, examine, replica_log
 from replica.check.group import JudgedGroup, judge_group
+from replica.check.known_quorum import EarlierLooks, each_look
 from replica.errors import UsageError
 from replica.format.discovery import DirectoryPath
 from replica.format.file_names import METADATA_FOLDER
@@ -40,7 +42,11 @@ from replica.simulate.rehearsal.step import Scenario
 from replica.timeline.branch import Branch, branches_of
 from replica.timeline.elections import Election, elections_of
 from replica.timeline.events import Event, timeline
+from replica.timeline.state import state_at
+from replica.verdict.evidence import ClusterEvidence
+from replica.verdict.facts import verdict_on
 from replica.verdict.of_group import JudgedCluster, clusters_of
+from replica.verdict.verdict import Verdict
 from tests.contradictions.clusters import Given
 
 Row = Mapping[str, Any]
@@ -75,7 +81,9 @@ class Answers:
     rehearsed_plan: `recover --plan --rehearse`. rehearsed: `rehearse`. refused: by the command, why
     it gives no answer; its fields are None then. stops: `plan --stop-broker` by ids. racks: `plan
     --stop-rack` by name. exposed: `state --exposure`. branch, elections, events: `timeline`.
-    in_lake: tables and report; None where the directories were not put in a lake.
+    in_lake: tables and report; None where the directories were not put in a lake. earlier: the logs
+    at the looks before, the oldest first. restored: what `restore` takes. state: `state`: (kind,
+    key) -> value as JSON; asked for only where there is a lake. verdict_on: what decides verdicts.
     """
 
     given: Given
@@ -95,6 +103,9 @@ class Answers:
     exposed: tuple[Exposure, ...] = ()
     in_lake: InLake | None = None
     earlier: tuple[Mapping[ReplicaKey, ReplicaLog], ...] = ()
+    restored: RestoreSource | None = None
+    state: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    verdict_on: Callable[[ClusterEvidence], Verdict] = verdict_on
 
     @property
     def between(self) -> frozenset[str]:
@@ -133,16 +144,19 @@ def answers_of(given: Given, folder: Path, in_lake: InLake | None = None) -> Ans
     """All answers about the directories of a cluster, which are written below `folder`."""
     looks = [_examined(files, folder / name) for name, files in given.looks.items()]
     members = looks[-1]
-    judged = judge_group(members, newest=True)
+    *_, earlier = ({}, *(before for before, _ in each_look(looks)))
+    judged = judge_group(members, newest=True, earlier=earlier)
     clusters = [one for one in clusters_of(judged, {}) if one.told is not None]
     assert len(clusters) <= 1, "one cluster"
     checked = clusters[0] if clusters else None
     cluster = None if checked is None else checked.cluster
-    plan, by_key = plan_of(members)
+    plan, by_key = plan_of(members, earlier)
     group = compare_group([standing.log for standing in plan.ranking])
     refused: dict[str, str] = {}
-    rehearsed_plan = _or_refused(refused, "recover", lambda: rehearse_plan(plan, by_key, RUNS))
-    rehearsed = _or_refused(refused, "rehearse", lambda: _rehearse(members))
+    rehearsed_plan = _or_refused(
+        refused, "recover", lambda: rehearse_plan(plan, by_key, RUNS, earlier)
+    )
+    rehearsed = _or_refused(refused, "rehearse", lambda: _rehearse(members, earlier))
     branches = branches_of(looks)
     assert len(branches) <= 1, "one cluster"
     branch = branches[0] if branches else None
@@ -165,7 +179,20 @@ def answers_of(given: Given, folder: Path, in_lake: InLake | None = None) -> Ans
         () if cluster is None else tuple(exposures(cluster)),
         in_lake,
         tuple({one.owner.key: replica_log(one, "") for one in look} for look in looks[:-1]),
+        _or_refused(refused, "restore", lambda: of_directories(_paths(given, folder), None)),
+        {} if in_lake is None or branch is None else _state(branch),
     )
+
+
+def _paths(given: Given, folder: Path) -> list[str]:
+    """The directories of the newest look."""
+    newest = list(given.looks)[-1]
+    return [str(folder / newest / str(node_id)) for node_id in given.newest]
+
+
+def _state(branch: Branch) -> dict[tuple[str, str], str]:
+    held = state_at(branch, branch.log.end_offset, None)
+    return {(one.entity, one.key): one.value for one in held} if isinstance(held, list) else {}
 
 
 def write(files: Mapping[int, Mapping[str, bytes]], folder: Path) -> None:
@@ -193,8 +220,8 @@ def _or_refused(refused: dict[str, str], command: str, asked: Any) -> Any:
         return None
 
 
-def _rehearse(members: Sequence[Examined]) -> Rehearsed:
-    quorum = rehearsed_quorum(members)
+def _rehearse(members: Sequence[Examined], earlier: EarlierLooks) -> Rehearsed:
+    quorum = rehearsed_quorum(members, earlier)
     rehearsal = rehearse_all(quorum.captured, Scenario(), RUNS)
     return Rehearsed(rehearsal, *judge(rehearsal, quorum.doubts, quorum.refusals))
 

@@ -5,7 +5,7 @@ disk."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from pathlib import Path
 from random import Random
@@ -87,17 +87,28 @@ def seed_with_old_disk(whole: Given, number: int) -> Given | None:
     return Given(name, whole.cluster_id, looks, whole.truth, False, node_id)
 
 
+def seed_that_went_back(whole: Given, number: int) -> Given | None:
+    """The same with all looks: the third one has the old disk."""
+    old = seed_with_old_disk(whole, number)
+    if old is None:
+        return None
+    looks = {**whole.looks, "2-third": old.newest}
+    return replace(old, name=f"{whole.name}-back-{old.went_back}", looks=looks)
+
+
 def named(name: str) -> Given:
     """The cluster with the name of a scenario, or CLUSTER/ROUND of a recorded one, or seed-N,
-    seed-N-left or seed-N-old."""
+    seed-N-left, seed-N-old or seed-N-back."""
     if "/" in name:
         return recorded(name)
     if not name.startswith("seed-"):
         return scenario(name)
     _, number, *kind = name.split("-")
     whole = _seed(int(number))
-    old = seed_with_old_disk(whole, int(number)) if kind == ["old"] else None
-    return old or (seed_with_lost_disks(whole, int(number)) if kind == ["left"] else whole)
+    kinds = {
+        "left": seed_with_lost_disks, "old": seed_with_old_disk, "back": seed_that_went_back
+    }  # fmt: skip
+    return (kinds[kind[0]](whole, int(number)) if kind else None) or whole
 
 
 _seed = lru_cache(maxsize=4)(seed)

@@ -16,11 +16,4 @@ class Known(NamedTuple):
     in_lake: bool = False
 
 
-KNOWN: dict[str, Known] = {
-    "no_cause_of_an_election_is_untrue": Known(
-        "seed-16", "a leader that was killed and came back to vote is said to have resigned"
-    ),
-    "the_report_names_the_voters_in_force": Known(
-        "seed-300", "the report takes those of the newest LeaderChange, not a newer record's", True
-    ),
-}
+KNOWN: dict[str, Known] = {}

@@ -6,10 +6,11 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 
+from replica.check.catalogue import groups
 from replica.history.log import OffsetRange, ReplicaLog, contiguous_runs
 from replica.history.ranges import Ranges, intersection, union
 from replica.model.keys import ReplicaKey
-from replica.timeline.events import TRUNCATION
+from replica.timeline.events import TRUNCATION, WENT_BACK
 from tests.contradictions.answers import Answers, Rule
 
 
@@ -39,7 +40,38 @@ def truncations_of_timeline_are_what_vanished(answers: Answers) -> Iterator[str]
                 yield f"{event.detail}, node {node_id} lost {gone.get(node_id, ())}"
 
 
+def a_disk_that_went_back_is_named(answers: Answers) -> Iterator[str]:
+    """A voter with an older disk must be counted for no majority; check says why, timeline when."""
+    back = answers.given.went_back
+    if back is None or not answers.earlier or answers.plan.voters is None:
+        return
+    own = next(log for log in answers.group.logs if log.key.node_id == back)
+    before = next((logs[own.key] for logs in answers.earlier[::-1] if own.key in logs), own)
+    fell = before.known_epoch is not None and before.known_epoch > (own.known_epoch or 0)
+    if not fell or not any(voter.matches(own.key) for voter in answers.plan.voters):
+        return
+    what = f"the disk of node {back} went back from {before.position()} to {own.position()}"
+    if groups.REPLICA_WENT_BACK.id not in answers.between:
+        yield f"{what}, check doesn't say so"
+    if not any(voter.matches(own.key) for voter in answers.plan.missing):
+        yield f"{what}, recover counts it"
+    if not any(one.event == WENT_BACK and back in one.nodes for one in answers.events):
+        yield f"{what}, timeline doesn't say so"
+
+
+def only_a_disk_that_went_back_is_named(answers: Answers) -> Iterator[str]:
+    """Who is kept from a majority without a reason may be missed for it."""
+    back = answers.given.went_back
+    if not answers.earlier:
+        return
+    for voter in answers.plan.quorum.voters:
+        if voter.went_back is not None and voter.key.node_id != back:
+            yield f"node {voter.key.node_id} is said to have gone back: {voter.went_back}"
+
+
 OVER_TIME: tuple[Rule, ...] = (
+    a_disk_that_went_back_is_named,
+    only_a_disk_that_went_back_is_named,
     truncations_are_what_vanished,
     truncations_of_timeline_are_what_vanished,
 )

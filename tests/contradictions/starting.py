@@ -124,7 +124,7 @@ def no_node_is_sound_that_cannot_be_relied_on(answers: Answers) -> Iterator[str]
     it."""
     verdicts = {one.examined.owner.key: directory_verdict(one) for one in answers.judged.members}
     for key, verdict in verdicts.items():
-        is_named = groups.STALE_VOTER.id in answers.between
+        is_named = {groups.STALE_VOTER.id, groups.REPLICA_WENT_BACK.id} & answers.between
         if verdict is CheckVerdict.OK and key in answers.plan.missing and not is_named:
             yield f"node {key.node_id} is sound by check, and no voter to rely on by recover"
 

@@ -23,6 +23,10 @@ from replica.model.keys import ReplicaKey
 from replica.preflight.answer import Preflight, unsafe
 from replica.simulate.rehearsal.runs import ScenarioSafety
 from replica.timeline.branch import BranchTail
+from replica.verdict.evidence import ClusterEvidence
+from replica.verdict.facts import verdict_on
+from replica.verdict.of_group import evidence_of
+from replica.verdict.verdict import Level, Verdict
 from tests.contradictions.answers import Answers, InLake
 from tests.contradictions.conftest import Told
 from tests.contradictions.test_contradictions import JUDGES, RULES, TRUTH_RULES, broken
@@ -30,6 +34,8 @@ from tests.contradictions.truth import Entry
 
 RECORDED, SIMULATED, PARTED = "kafka-4.1.1-dynamic/final", "seed-1", "ghost-writes"
 """A recorded cluster in a lake, a seed, and a scenario whose logs part."""
+BACK = "seed-2-back"
+"""A seed with a disk that went back, and the looks before."""
 FAR = 10**6
 ALL = (OffsetRange(0, FAR),)
 STRANGER = ReplicaKey(99, "A" * 22)
@@ -153,6 +159,17 @@ def with_loss(a: Answers) -> Answers:
     return replace(a, in_lake=replace(a.in_lake, report=replace(view, evidence=evidence)))
 
 
+def with_worse_verdicts_on_less(a: Answers) -> Answers:
+    """A verdict that calls an outage what has fewer findings than there are."""
+    all_findings = evidence_of(a.checked).findings
+
+    def decide(evidence: ClusterEvidence) -> Verdict:
+        is_less = len(evidence.findings) < len(all_findings)
+        return replace(verdict_on(evidence), level=Level.OUTAGE if is_less else Level.ATTENTION)
+
+    return replace(a, verdict_on=decide)
+
+
 def with_all_superseded(a: Answers) -> Answers:
     verdict = (VerdictRange(0, FAR, EntryCommitment.SUPERSEDED),)
     verdicts = dict.fromkeys(a.commitment.verdicts, verdict)
@@ -270,6 +287,20 @@ MADE: dict[str, tuple[str, Change]] = {
         RECORDED,
         planned_with(voter_sets=(frozenset({STRANGER}),)),
     ),
+    "the_state_in_the_lake_is_that_of_the_directories": (
+        RECORDED,
+        of_table("gold.metadata_history", value="{}"),
+    ),
+    "restore_takes_the_log_that_recover_goes_on_with": (
+        RECORDED,
+        lambda a: replace(a, restored=a.restored._replace(end_offset=FAR)),
+    ),
+    "restore_takes_the_state_that_check_judges": (
+        RECORDED,
+        lambda a: replace(a, restored=a.restored._replace(image=EMPTY)),
+    ),
+    "the_verdict_is_no_better_than_any_answer": (SIMULATED, between(groups.CONFLICT)),
+    "less_damage_makes_the_verdict_no_worse": ("flipped-bit", with_worse_verdicts_on_less),
     "leaders_of_epochs_are_equal": (RECORDED, with_elections),
     "the_report_is_not_better_than_check": (RECORDED, between(groups.TWO_LEADERS)),
     "snapshots_have_one_verdict": (
@@ -277,6 +308,11 @@ MADE: dict[str, tuple[str, Change]] = {
         of_table("gold.snapshot_validity", verdict="invalid"),
     ),
     "the_report_s_losses_are_those_of_the_comparison": (RECORDED, with_loss),
+    "a_disk_that_went_back_is_named": (BACK, between()),
+    "only_a_disk_that_went_back_is_named": (
+        BACK,
+        lambda a: replace(a, given=replace(a.given, went_back=None)),
+    ),
     "truncations_are_what_vanished": (RECORDED, of_table("gold.truncations", from_offset=0)),
     "truncations_of_timeline_are_what_vanished": (
         RECORDED,

@@ -29,9 +29,10 @@ def printed_of(
 def test_recover_says_what_its_plan_and_its_runs_say(printed_of, kraftlake) -> None:  # noqa: F811
     answers, folder = printed_of
     ended: Ended = kraftlake("recover", "--plan", folder)
-    assert ended.lines[0] == f"cluster {answers.given.cluster_id}: {answers.plan.answer.value}"
+    told = answers.plan.answer.value
+    assert ended.answer_lines[0] == f"cluster {answers.given.cluster_id}: {told}"
     assert (ended.code == 0) == (answers.plan.answer is RecoveryDecision.SAFE)
-    rows = kraftlake("recover", "--plan", "--rehearse", *SEEDS, "--json", folder).rows
+    rows = kraftlake("recover", "--plan", "--rehearse", *SEEDS, "--json", folder).answers
     assert {row["answer"] for row in rows} == {answers.plan.answer.value}
     assert {row["rehearsed"]["answer"] for row in rows} == {answers.rehearsed_plan.answer.value}
 
@@ -49,7 +50,7 @@ def test_plan_says_what_its_reasons_say(printed_of, kraftlake) -> None:  # noqa:
     answers, folder = printed_of
     for ids, stop in answers.stops.items():
         named_ids = ",".join(map(str, ids))
-        (row,) = kraftlake("plan", "--stop-broker", named_ids, "--json", folder).rows
+        (row,) = kraftlake("plan", "--stop-broker", named_ids, "--json", folder).answers
         assert row["answer"] == stop.answer.value
     assert answers.stops
 

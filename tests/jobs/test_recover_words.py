@@ -138,7 +138,7 @@ def test_a_working_majority_is_left_running_and_a_stale_voter_is_kept_from_votin
     assert "2 of 3 voters are left, a majority" in ended.out
     (told,) = (line for line in ended.lines if line.startswith("   -  node 3 "))
     assert told.endswith(
-        "directory is of epoch 5, and the node led or voted in epoch 6: restored from an older "
+        "directory is of epoch 5, and it led or voted in epoch 6: restored from an older "
         "copy, or copied earlier"
     )
     stops = [command for command in commands_in(ended) if "kafka-server-stop.sh" in command]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 
 from jobs.cli.commands.asking import StateOptions
-from jobs.cli.commands.options import lake_unless
+from jobs.cli.commands.options import lake_unless, names_in
 from jobs.cli.commands.planning import PlanOptions
 from jobs.cli.moments import Moment, asked_moment
 from pipelines.lake import Lake
@@ -25,7 +25,8 @@ class AskedCluster:
     """A cluster in directories, or in a lake at a moment.
 
     lake: None where the cluster is in `paths`. cluster: its id; None for the only cluster there.
-    committed_only: whether only records count that are proven to be committed.
+    committed_only: whether only records count that are proven to be committed. order: the names of
+    captures, the oldest first.
     """
 
     paths: Sequence[str]
@@ -33,6 +34,7 @@ class AskedCluster:
     cluster: str | None
     moment: Moment
     committed_only: bool
+    order: tuple[str, ...] = ()
 
 
 def asked_cluster(options: StateOptions | PlanOptions, command: str) -> AskedCluster:
@@ -40,7 +42,8 @@ def asked_cluster(options: StateOptions | PlanOptions, command: str) -> AskedClu
     lake = lake_unless(options.paths, options.lake, command)
     moment = asked_moment(options.at_offset, options.at_time)
     paths = options.paths or ()
-    return AskedCluster(paths, lake, options.cluster, moment, options.committed_only)
+    order = names_in(options.order)
+    return AskedCluster(paths, lake, options.cluster, moment, options.committed_only, order)
 
 
 @dataclass(frozen=True, slots=True)

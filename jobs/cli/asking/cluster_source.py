@@ -7,12 +7,13 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from jobs.cli.directories.check_inputs import examine_all, find_newest_inputs
+from jobs.cli.directories.check_inputs import earlier_looks, examine_all, find_newest_inputs
 from jobs.cli.directories.cluster_verdicts import verdict_of
 from jobs.cli.output import ProgressLine, complain
 from replica.check.damaged import bundle_damage
 from replica.check.examined import Examined
 from replica.check.group import judge_group
+from replica.check.known_quorum import EarlierLooks
 from replica.check.newest import ClusterState, newest_states
 from replica.check.rule import Finding
 from replica.errors import UsageError
@@ -53,15 +54,17 @@ def from_directories(
     cluster_id: str | None,
     broker_defaults: Mapping[str, str],
     wanted: Wanted,
+    order: Sequence[str] = (),
 ) -> ClusterSource:
-    """The newest state in the directories.
+    """The newest state in the directories. order: see find_newest_inputs.
 
     Raises UsageError where they belong to several clusters and none is named, or where they give no
     state.
     """
     progress = ProgressLine()
     with ExitStack() as stack:
-        inputs = find_newest_inputs(paths, stack)
+        inputs = find_newest_inputs(paths, stack, order)
+        earlier = earlier_looks(inputs, progress.show) if order else None
         for line in inputs.left_out():
             complain(line)
         known: list[_Known] = []
@@ -71,9 +74,9 @@ def from_directories(
                 complain(f"{damage.file}: {damage.detail}")
             if wanted.verdict:
                 unread = (*inputs.unread(), *bundle_damage(damages))
-                known += _judged(examined, unread, broker_defaults, progress)
+                known += _judged(examined, unread, broker_defaults, progress, earlier)
             else:
-                told = newest_states(examined, progress.show)
+                told = newest_states(examined, progress.show, earlier)
                 known += (_Known(one, cluster_of(one, broker_defaults)) for one in told)
         chosen, cluster, verdict = _chosen(known, cluster_id, paths)
         progress.clear()
@@ -100,9 +103,12 @@ def _judged(
     unread: Sequence[Finding],
     broker_defaults: Mapping[str, str],
     progress: ProgressLine,
+    earlier: EarlierLooks | None,
 ) -> Iterator[_Known]:
-    """The clusters of these directories, each with its verdict. unread: see verdicts_on."""
-    clusters = [*clusters_of(judge_group(examined, progress.show, newest=True), broker_defaults)]
+    """The clusters of these directories, each with its verdict. unread, earlier: see
+    verdicts_on."""
+    judged = judge_group(examined, progress.show, newest=True, earlier=earlier)
+    clusters = [*clusters_of(judged, broker_defaults)]
     apart = unread if len(clusters) == 1 else ()
     for one in clusters:
         if one.told is not None:

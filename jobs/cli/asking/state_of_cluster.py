@@ -65,7 +65,7 @@ def source_of(
         from jobs.cli.asking.cluster_in_lake import from_lake  # Directories need no delta-rs.
 
         return from_lake(asked.lake, asked, broker_defaults, wanted)
-    return from_directories(asked.paths, asked.cluster, broker_defaults, wanted)
+    return from_directories(asked.paths, asked.cluster, broker_defaults, wanted, asked.order)
 
 
 def run(asked: AskedCluster, options: StateOptions) -> int:

@@ -232,12 +232,14 @@ class RecoverOptions:
       kraftlake recover --plan node2/ node3/
       kraftlake recover --plan --json left/ | jq -r 'select(.rank == 1) | .directory'
       kraftlake recover --plan --rehearse node2/ node3/
+      kraftlake recover --plan --order yesterday,left captures/
 
     Exit codes: 0 safe (with --rehearse in all runs, too), 1 unproven, refused or not as safe when
     rehearsed, 2 usage.
     """
 
     paths: options.Paths
+    order: options.Order = None
     plan: bool = option(
         "--plan", "Print a plan, and change nothing. The command needs this option.", default=False
     )

@@ -56,8 +56,10 @@ class TimelineOptions:
     Start an incident with it: it reads directories, and needs no lake. Name the directories of all
     nodes that you have. Together they show the log that the cluster continued, the records that
     other nodes hold instead (divergence), and the records that a later capture of a node lacks
-    (truncation, with the time of the last record that is gone). Several captures of one node need
-    --order, or a capture.json of `kraftlake capture`. Times are those of the nodes' clocks.
+    (truncation, with the time of the last record that is gone). went_back: a later capture of a
+    node shows less than an earlier one, and Raft doesn't explain it, as after a restore from a
+    backup. Several captures of one node need --order, or a capture.json of `kraftlake capture`.
+    Times are those of the nodes' clocks.
 
     \b
     The probable cause of an election:
@@ -67,7 +69,7 @@ class TimelineOptions:
       leader-restarted  the former leader fell silent, and a new process of it registered within
                         a minute
       leader-resigned   another leader was elected within 1.5 s, sooner than followers give a
-                        silent leader up
+                        silent leader up, and the former leader's process can't have ended
       leader-silent     nothing was appended for 1.5 s or more, and no record shows why
       unknown           the records before the election are not in these logs, or allow several
                         causes

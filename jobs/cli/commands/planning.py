@@ -45,6 +45,7 @@ class PlanOptions:
     at_offset: options.AtOffset = None
     at_time: options.AtTime = None
     committed_only: options.CommittedOnly = False
+    order: options.Order = None
     reassignment: Text = option(
         "--reassignment FILE",
         "Reassign partitions by the JSON file of kafka-reassign-partitions.",
@@ -99,5 +100,6 @@ class PlanOptions:
         of_a_lake = given(self, "at_offset", "at_time", "committed_only")
         needs("--lake", not (self.paths or self.bootstrap), of_a_lake)
         needs("--bootstrap", self.bootstrap, given(self, "timeout_s", "command_config"))
+        needs("PATH", self.paths, given(self, "order"))
         if self.bootstrap and self.cluster is not None:
             raise UsageError("--cluster goes with --lake or PATH: a quorum is of one cluster")

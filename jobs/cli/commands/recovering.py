@@ -33,8 +33,9 @@ class RehearseOptions:
     A file has 100 steps at most, and their wait_ms add up to an hour of simulated time at most.
 
     A step ends when a leader has committed its whole log and all nodes that it can reach have that
-    log, or after 30 s of simulated time. A node ends, as Kafka's process does, when others name it
-    as the leader of an epoch that its disk doesn't know; a later step may start it again.
+    log, when nothing changes any more, or after 30 s of simulated time. A node ends, as Kafka's
+    process does, when others name it as the leader of an epoch that its disk doesn't know; a later
+    step may start it again.
 
     \b
     The answer:
@@ -58,6 +59,7 @@ class RehearseOptions:
     """
 
     paths: options.Paths
+    order: options.Order = None
     scenario: Text = option(
         "--scenario FILE",
         "A TOML file of the steps to play. Without it, all nodes start.",

@@ -35,6 +35,7 @@ from jobs.cli.output import ProgressLine, write_json, write_line, write_table
 from pipelines.cyclic_garbage import no_search_for_cycles
 from replica.check.damaged import bundle_damage
 from replica.check.group import judge_group
+from replica.check.known_quorum import EarlierLooks, with_look
 from replica.check.rule import Finding
 from replica.format.directory import LOOKS
 from replica.format.discovery import Found
@@ -59,6 +60,7 @@ def run(options: CheckOptions) -> int:
         stack.enter_context(no_search_for_cycles())
         inputs = find_inputs(options.paths, names_in(options.order), stack, for_check=True)
         unread = inputs.unread()
+        checking.earlier = {} if len(inputs.groups) > 1 else None
         if len(inputs.groups) != 1:  # nobody knows to which of them it belongs
             checking.unread(unread)
             unread = ()
@@ -86,6 +88,7 @@ class _Checking:
         self.members: list[dict[str, Any]] = []
         self.health: list[dict[str, Any]] = []
         self.quorums: list[dict[str, Any]] = []
+        self.earlier: EarlierLooks | None = None
 
     def unread(self, findings: Iterable[Finding]) -> None:
         """Tell of archives and folders that could not be read."""
@@ -102,10 +105,16 @@ class _Checking:
         for _ in range(LOOKS):
             examined, damages = examine_all(found, self.progress.show)
             judged = judge_group(
-                examined, self.progress.show, replay=self.replay, newest=self.families.health
+                examined,
+                self.progress.show,
+                replay=self.replay,
+                newest=self.families.health,
+                earlier=self.earlier,
             )
             if not any(one.changed for one in examined):
                 break
+        if self.earlier is not None:
+            self.earlier = with_look(self.earlier, judged.compared)
         self.progress.clear()
         unread = (*unread, *bundle_damage(damages))
         of_files = self.families.health_of_files

@@ -5,20 +5,22 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from jobs.cli.directories.discovering import discovered, unreadable
 from pipelines.capture.grouping import (
     AmbiguousOrderError,
     ambiguous,
     batch_of,
+    captured_at,
     refuse_unused,
     replica_at,
 )
 from replica.check.damaged import bundle_damage
-from replica.check.examined import Examined, examine
+from replica.check.examined import Examined, by_cluster, examine
 from replica.check.formatted import judge_formatted
-from replica.check.partition import topic_id_in
+from replica.check.known_quorum import EarlierLooks, compared_logs, with_look
+from replica.check.partition import partition_of, topic_id_in
 from replica.check.rule import Finding
 from replica.errors import UnreadableFileError, UsageError
 from replica.format.damage import Damage
@@ -33,11 +35,13 @@ from replica.scan.file_room import FileRoom
 class CheckInputs:
     """What is to be checked. groups: what was looked at together; a single file is a group of its
     own. damages: those of bundles, and of folders that can't be listed; they name files as the user
-    does. formatted: log directories without a metadata log."""
+    does. formatted: log directories without a metadata log. earlier: groups of earlier captures,
+    the oldest first, for a command that asks of the newest one alone."""
 
     groups: tuple[tuple[Found, ...], ...]
     damages: tuple[Damage, ...]
     formatted: tuple[FormattedDirectory, ...] = ()
+    earlier: tuple[tuple[Found, ...], ...] = ()
 
     def owners(self) -> list[tuple[ReplicaId, str]]:
         """The replica that owns each directory, and the name of its meta.properties; without
@@ -79,7 +83,7 @@ def find_inputs(
         for one in below.found:
             search.take(one, path)
     refuse_unused(order, search.batches)
-    named = sorted(search.batches, key=lambda batch: order.index(batch) if order else 0)
+    named = sorted(search.batches, key=order.index if order else captured_at)
     groups: list[tuple[Found, ...]] = [tuple(search.batches[batch]) for batch in named]
     alone: list[tuple[Found, ...]] = [(file,) for file in search.files]
     groups = [*groups, *alone]
@@ -89,13 +93,31 @@ def find_inputs(
     return CheckInputs(tuple(groups), tuple(search.damages), tuple(formatted))
 
 
-def find_newest_inputs(paths: Iterable[str], stack: ExitStack) -> CheckInputs:
-    """What find_inputs gives, for a command without --order. Raises UsageError for two captures of
-    one replica, with a message that says to name one of them."""
+def find_newest_inputs(
+    paths: Iterable[str], stack: ExitStack, order: Sequence[str] = ()
+) -> CheckInputs:
+    """What find_inputs gives, for a command that asks of what is left now. order: the earlier
+    captures, which show what a disk may have forgotten, and the newest one last. Raises UsageError
+    for two captures of one replica in unknown order."""
     try:
-        return find_inputs(paths, (), stack)
+        inputs = find_inputs(paths, order, stack)
     except AmbiguousOrderError as error:
-        raise UsageError(f"{error.captures}: name only what is left now") from error
+        raise UsageError(f"{error.captures}: name only what is left now, or --order") from error
+    if not order:
+        return inputs
+    *earlier, newest = (one for one in inputs.groups if isinstance(one[0], DirectoryPath))
+    return replace(inputs, groups=(newest,), earlier=tuple(earlier))
+
+
+def earlier_looks(inputs: CheckInputs, show: Callable[[str], None]) -> EarlierLooks:
+    """What the earlier captures show of the replicas. What can't be read of them is left out."""
+    earlier: EarlierLooks = {}
+    for group in inputs.earlier:
+        examined, _ = examine_all(group, show)
+        of_metadata = [one for one in examined if partition_of(one).is_metadata]
+        compared = [compared_logs(members, earlier) for members in by_cluster(of_metadata)]
+        earlier = with_look(earlier, compared)
+    return earlier
 
 
 def examine_all(

@@ -9,6 +9,7 @@ from types import MappingProxyType
 
 from replica.check.examined import Examined
 from replica.check.group import judge_group
+from replica.check.known_quorum import EarlierLooks
 from replica.check.rule import Finding
 from replica.verdict.evidence import PlacedFinding
 from replica.verdict.facts import verdict_on
@@ -19,14 +20,19 @@ _NO_DEFAULTS: Mapping[str, str] = MappingProxyType({})
 
 
 def verdicts_on(
-    examined: Sequence[Examined], unread: Sequence[Finding], show: Callable[[str], None]
+    examined: Sequence[Examined],
+    unread: Sequence[Finding],
+    show: Callable[[str], None],
+    earlier: EarlierLooks | None = None,
 ) -> dict[str | None, Verdict]:
     """The verdict on each cluster of directories that were looked at together, by cluster id.
 
     unread: what could not be read, or was never started, beside them. It counts where there is one
-    cluster: else nobody knows to which of them it belongs. show: see Watch.
+    cluster: else nobody knows to which of them it belongs. show: see Watch. earlier: see
+    judge_group.
     """
-    clusters = [*clusters_of(judge_group(examined, show, newest=True), _NO_DEFAULTS)]
+    judged = judge_group(examined, show, newest=True, earlier=earlier)
+    clusters = [*clusters_of(judged, _NO_DEFAULTS)]
     apart = unread if len(clusters) == 1 else ()
     return {one.cluster_id: verdict_of(one, apart) for one in clusters}
 

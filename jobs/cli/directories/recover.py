@@ -10,7 +10,13 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from jobs.cli.commands.directories import RecoverOptions
-from jobs.cli.directories.check_inputs import CheckInputs, examine_all, find_newest_inputs
+from jobs.cli.commands.options import names_in
+from jobs.cli.directories.check_inputs import (
+    CheckInputs,
+    earlier_looks,
+    examine_all,
+    find_newest_inputs,
+)
 from jobs.cli.directories.cluster_verdicts import verdicts_on
 from jobs.cli.directories.offsets_text import pairs
 from jobs.cli.directories.recover_text import describe
@@ -19,14 +25,16 @@ from jobs.cli.output import ProgressLine, complain, write_either
 from jobs.cli.seeds import MAX_REHEARSED, seeds_in
 from replica.check.damaged import bundle_damage
 from replica.check.examined import Examined, by_cluster, replica_log
-from replica.check.known_quorum import quorum_files
+from replica.check.known_quorum import EarlierLooks, quorum_files, went_back_since
 from replica.check.partition import by_partition, partition_of
 from replica.check.rule import Finding
 from replica.errors import UnreadableFileError, UsageError
 from replica.format import meta_properties
 from replica.format.damage import Damage
 from replica.format.discovery import DirectoryPath
+from replica.history.commitment import classify_compared, compare_group
 from replica.history.recovery import RecoveryDecision, RecoveryPlan, plan_recovery
+from replica.history.went_back import ComparedLook, WentBack
 from replica.model.keys import ReplicaKey
 from replica.verdict.verdict import Verdict
 
@@ -39,7 +47,7 @@ def run(options: RecoverOptions) -> int:
     changed."""
     seeds = seeds_in(options.seeds or "0:20", most=MAX_REHEARSED) if options.rehearse else None
     with ExitStack() as stack:
-        given = given_nodes(options.paths, stack)
+        given = given_nodes(options.paths, stack, names_in(options.order))
         verdicts = given.verdicts()
         parts = by_partition(given.usable, partition_of)
         clusters = [members for part in parts for members in by_cluster(part)]
@@ -47,21 +55,24 @@ def run(options: RecoverOptions) -> int:
         for members in clusters:
             # the first plan of a cluster has its verdict above it
             verdict = verdicts.pop(members[0].owner.cluster_id, None)
-            codes.append(_plan(members, verdict, seeds, json_output=options.json_output))
+            codes.append(
+                _plan(members, given.earlier, verdict, seeds, json_output=options.json_output)
+            )
         return max(codes)
 
 
 def _plan(
     members: Sequence[Examined],
+    earlier: EarlierLooks,
     verdict: Verdict | None,
     seeds: range | None,
     *,
     json_output: bool,
 ) -> int:
-    """Print the plan of one cluster. seeds: those of the runs that rehearse its steps;
-    None for no rehearsal."""
+    """Print the plan of one cluster. earlier: earlier looks at it. seeds: those of the runs that
+    rehearse its steps; None for no rehearsal."""
     _refuse_copies(members)
-    plan, by_key = plan_of(members)
+    plan, by_key = plan_of(members, earlier)
     if verdict is not None:
         write_verdict(verdict, json_output=json_output)
     rehearsed = None
@@ -69,45 +80,55 @@ def _plan(
         # This import loads the simulator.
         from jobs.cli.directories.recover_rehearsed import rehearse_plan
 
-        rehearsed = rehearse_plan(plan, by_key, seeds)
+        rehearsed = rehearse_plan(plan, by_key, seeds, earlier)
     lines = chain(describe(plan, by_key), rehearsed.lines() if rehearsed else ())
     write_either(_rows(plan, by_key, rehearsed), lines, json_output=json_output)
     is_safe = plan.answer is RecoveryDecision.SAFE and (rehearsed is None or rehearsed.is_safe)
     return 0 if is_safe else 1
 
 
-def plan_of(members: Sequence[Examined]) -> tuple[RecoveryPlan, dict[ReplicaKey, Examined]]:
-    """The plan for the replicas of one cluster, and each directory by its replica."""
+def plan_of(
+    members: Sequence[Examined], earlier: EarlierLooks | None = None
+) -> tuple[RecoveryPlan, dict[ReplicaKey, Examined]]:
+    """The plan for the replicas of one cluster, and each directory by its replica. earlier: earlier
+    looks at them."""
     by_key = {one.owner.key: one for one in members}
     logs = [replica_log(one, one.shown) for one in by_key.values()]
-    files = quorum_files(list(zip(by_key.values(), logs, strict=True)))
+    back: tuple[WentBack, ...] = ()
+    if earlier:
+        group = compare_group(logs)
+        now = ComparedLook(group, classify_compared(group))
+        back = went_back_since(earlier, members[0].owner.cluster_id, now)
+    files = quorum_files(list(zip(by_key.values(), logs, strict=True)), back)
     return plan_recovery(logs, files), by_key
 
 
 @dataclass(frozen=True, slots=True)
 class GivenNodes:
     """The directories that the user named. examined: all of them. usable: those with which a quorum
-    can continue. unread: findings about what could not be read, or was never started."""
+    can continue. unread: findings about what could not be read, or was never started. earlier:
+    earlier looks at them."""
 
     examined: tuple[Examined, ...]
     usable: tuple[Examined, ...]
     unread: tuple[Finding, ...]
+    earlier: EarlierLooks
 
     def verdicts(self) -> dict[str | None, Verdict]:
         """The verdict of `check` on each cluster, by cluster id."""
         progress = ProgressLine()
-        found = verdicts_on(self.examined, self.unread, progress.show)
+        found = verdicts_on(self.examined, self.unread, progress.show, self.earlier or None)
         progress.clear()
         return found
 
 
-def given_nodes(paths: Sequence[str], stack: ExitStack) -> GivenNodes:
+def given_nodes(paths: Sequence[str], stack: ExitStack, order: Sequence[str] = ()) -> GivenNodes:
     """The directories of all paths, each read once. Those that no plan can use are named on stderr.
 
-    stack: bundles stay unpacked until it closes.
+    stack: bundles stay unpacked until it closes. order: see find_newest_inputs.
     """
     progress = ProgressLine()
-    inputs = _inputs(paths, stack)
+    inputs = _inputs(paths, stack, order)
     directories: list[DirectoryPath] = []
     for named in (each for group in inputs.groups for each in group):
         if isinstance(named, DirectoryPath):
@@ -115,6 +136,7 @@ def given_nodes(paths: Sequence[str], stack: ExitStack) -> GivenNodes:
         else:
             complain(f"{named.shown}: left out: a quorum can continue only from a whole directory")
     examined, unread = examine_all(directories, progress.show)
+    earlier = earlier_looks(inputs, progress.show)
     progress.clear()
     damages = (*inputs.damages, *unread)
     reasons = [_why_left_out(one) for one in examined]
@@ -132,7 +154,7 @@ def given_nodes(paths: Sequence[str], stack: ExitStack) -> GivenNodes:
         for damage in one.damages:
             complain(str(damage))
     findings = (*inputs.unread(), *bundle_damage(unread))
-    return GivenNodes(tuple(examined), tuple(found), findings)
+    return GivenNodes(tuple(examined), tuple(found), findings, earlier)
 
 
 def _what_to_do(damage: Damage) -> str:
@@ -154,10 +176,10 @@ def _why_left_out(examined: Examined) -> str | None:
     return "no meta.properties says whose it is"
 
 
-def _inputs(paths: Sequence[str], stack: ExitStack) -> CheckInputs:
-    """The inputs. Raises UsageError where they hold two captures of one replica, because only the
-    newest counts."""
-    inputs = find_newest_inputs(paths, stack)
+def _inputs(paths: Sequence[str], stack: ExitStack, order: Sequence[str]) -> CheckInputs:
+    """The inputs. Raises UsageError where they hold two captures of one replica in unknown order,
+    because only the newest counts."""
+    inputs = find_newest_inputs(paths, stack, order)
     for line in inputs.left_out():
         complain(line)
     directories = [group for group in inputs.groups if isinstance(group[0], DirectoryPath)]

@@ -10,6 +10,7 @@ from jobs.cli.directories.offsets_text import ranges_text, snapshot_text
 from jobs.cli.directories.recover_steps import steps_of
 from jobs.cli.directories.rehearsed import rehearsed_quorum
 from replica.check.examined import Examined
+from replica.check.known_quorum import EarlierLooks
 from replica.check.partition import partition_of
 from replica.history.recovery import RankedReplica, RecoveryDecision, RecoveryPlan
 from replica.model.epochs import OffsetAndEpoch
@@ -67,9 +68,13 @@ class RehearsedPlan:
 
 
 def rehearse_plan(
-    plan: RecoveryPlan, by_key: Mapping[ReplicaKey, Examined], seeds: range
+    plan: RecoveryPlan,
+    by_key: Mapping[ReplicaKey, Examined],
+    seeds: range,
+    earlier: EarlierLooks | None = None,
 ) -> RehearsedPlan:
-    """Play what the steps do to the replicas, in a run for each seed. Nothing is written."""
+    """Play what the steps do to the replicas, in a run for each seed. Nothing is written. earlier:
+    earlier looks at the replicas."""
     winner = by_key[plan.winner.key]
     if not partition_of(winner).is_metadata:
         reason = "a rehearsal is of a metadata log alone"
@@ -78,7 +83,7 @@ def rehearse_plan(
     if not steps:
         reason = "no step of this plan starts a replica, so there is nothing to play"
         return RehearsedPlan(plan, None, ScenarioSafety.UNKNOWN, (reason,))
-    rehearsed = rehearsed_quorum(list(by_key.values()))
+    rehearsed = rehearsed_quorum(list(by_key.values()), earlier)
     rehearsal = rehearse_all(rehearsed.captured, Scenario(steps), seeds)
     unproven = plan.reasons if plan.answer is RecoveryDecision.UNPROVEN else ()
     answer, reasons = judge(rehearsal, (*unproven, *rehearsed.doubts), rehearsed.refusals)

@@ -133,10 +133,7 @@ def _if_another_wins(standing: RankedReplica) -> Iterator[str]:
 def _doubt(voter: KnownVoter) -> str:
     match voter.doubt:
         case VoterDoubt.STALE:
-            return (
-                f"directory is of epoch {voter.known_epoch}, and the node led or voted in epoch "
-                f"{voter.attested_epoch}: restored from an older copy, or copied earlier"
-            )
+            return f"{voter.why_stale}: restored from an older copy, or copied earlier"
         case VoterDoubt.NO_QUORUM_STATE:
             return "quorum-state is missing, so the node may vote twice in one epoch"
         case VoterDoubt.UNREADABLE:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 
+from jobs.cli.commands.options import names_in
 from jobs.cli.commands.recovering import RehearseOptions
 from jobs.cli.directories.recover import given_nodes
 from jobs.cli.directories.rehearse_text import describe, rows
@@ -35,8 +36,8 @@ def run(options: RehearseOptions) -> int:
     if options.output is not None:
         refuse_filled(options.output)
     with ExitStack() as stack:
-        given = given_nodes(options.paths, stack)
-        rehearsed = rehearsed_quorum(given.usable)
+        given = given_nodes(options.paths, stack, names_in(options.order))
+        rehearsed = rehearsed_quorum(given.usable, given.earlier)
         verdict = given.verdicts()[rehearsed.captured.cluster_id]
     scenario = Scenario()
     if options.scenario is not None:

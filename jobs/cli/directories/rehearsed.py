@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from jobs.cli.output import ProgressLine, complain
 from replica.check.examined import Examined, by_cluster, leader_changes, replica_log, voters_records
-from replica.check.known_quorum import quorum_files, stated_voters
+from replica.check.known_quorum import EarlierLooks, quorum_files, stated_voters, went_back_since
 from replica.check.newest import newest_states
 from replica.check.partition import partition_of
 from replica.errors import UsageError
@@ -20,6 +20,7 @@ from replica.format.snapshot import BOOTSTRAP_NAME
 from replica.history.commitment import classify_compared, compare_group
 from replica.history.known_quorum import KnownQuorum, known_quorum
 from replica.history.log import ReplicaLog
+from replica.history.went_back import ComparedLook
 from replica.model.epochs import election_order
 from replica.model.keys import ReplicaKey
 from replica.model.voters import Voter, VoterSet, voter_set
@@ -40,9 +41,9 @@ class Rehearsed:
     refusals: tuple[str, ...] = ()
 
 
-def rehearsed_quorum(found: Sequence[Examined]) -> Rehearsed:
+def rehearsed_quorum(found: Sequence[Examined], earlier: EarlierLooks | None = None) -> Rehearsed:
     """The one cluster of these directories. What belongs to another partition is named and left
-    out.
+    out. earlier: earlier looks at the same replicas.
 
     Raises UsageError where there are several clusters, two disks of one node, no known voters, or
     more than MAX_BYTES.
@@ -52,7 +53,9 @@ def rehearsed_quorum(found: Sequence[Examined]) -> Rehearsed:
     logs = {node_id: replica_log(one, "") for node_id, one in by_node.items()}
     group = compare_group(list(logs.values()))
     commitment = classify_compared(group)
-    files = quorum_files([(one, logs[node_id]) for node_id, one in by_node.items()])
+    now = ComparedLook(group, commitment)
+    back = went_back_since(earlier or {}, members[0].owner.cluster_id, now)
+    files = quorum_files([(one, logs[node_id]) for node_id, one in by_node.items()], back)
     quorum = known_quorum(group, commitment, files)
     voters, is_static = _voters(members, logs)
     nodes = {

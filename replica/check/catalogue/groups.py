@@ -148,6 +148,17 @@ STALE_VOTER = warning(
     ("KIP-595", "KIP-853", "etcd-io/etcd#13766"),
 )
 
+REPLICA_WENT_BACK = warning(
+    "replica-went-back",
+    "A voter's disk shows less than it did in an earlier capture: it was restored from an older "
+    "copy, or lost what it had written.",
+    "Counts on what a voter has acknowledged: after a start, such a voter helps to elect a leader "
+    "without committed records, or votes a second time in an epoch.",
+    "Leave the node stopped and let it join anew with an empty directory (`kraftlake recover "
+    "--plan` says how). If --order names the captures in a wrong order, put them right.",
+    ("KIP-595", "KIP-853", "etcd-io/etcd#13766"),
+)
+
 GROUP_TOO_LARGE = warning(
     "group-too-large",
     "There are more logs of one cluster than check compares pair by pair.",

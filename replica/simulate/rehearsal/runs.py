@@ -137,10 +137,7 @@ def _unknown(rehearsal: Rehearsal) -> Iterator[str]:
 def _forgotten(voter: KnownVoter) -> str:
     if voter.doubt is VoterDoubt.NO_QUORUM_STATE:
         return "its quorum-state is missing"
-    return (
-        f"its directory is of epoch {voter.known_epoch}, and it led or voted in epoch "
-        f"{voter.attested_epoch}"
-    )
+    return voter.why_stale
 
 
 def _share(rehearsal: Rehearsal, found: Found) -> str:

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from replica.check.examined import examine
+from replica.check.examined import Examined, examine
+from replica.check.group import judge_group
+from replica.check.known_quorum import each_look
 from replica.check.newest import ClusterState, newest_states
 from replica.format.discovery import discover
 from replica.format.quorum_state import FILE_NAME as QUORUM_STATE
@@ -70,10 +72,32 @@ def test_a_voter_restored_from_an_older_copy_has_forgotten_what_the_others_attes
     (found,) = (one for one in judged(tmp_path).findings if one.rule.id == "stale-voter")
     assert (found.epoch, Path(found.file)) == (own, tmp_path / "3/__cluster_metadata-0")
     assert found.message == (
-        f"voter 3 led or voted in epoch {attested}; its directory is of epoch {own}"
+        f"voter 3: its directory is of epoch {own}, and it led or voted in epoch {attested}"
     )
     alone = known(*(tmp_path / node for node in ("1", "3")))
     assert not alone.has_majority, "one voter of three can be relied on"
+
+
+def looked_at(*nodes: Path) -> list[Examined]:
+    return [examine(each) for each in discover([str(node) for node in nodes])]
+
+
+def test_a_voter_whose_disk_went_back_is_named_beside_an_earlier_look(tmp_path: Path) -> None:
+    """2 did not vote in the last epochs, so no other file shows that its disk is old."""
+    before = copied(tmp_path / "before", DYNAMIC, dict.fromkeys((1, 2, 3), "final"))
+    now = copied(tmp_path / "now", DYNAMIC, {1: "final", 2: "live", 3: "final"})
+    assert doubts(known(*now)) == {1: None, 2: None, 3: None}
+    looks = looked_at(*before), looked_at(*now)
+    *_, (earlier, _) = each_look(looks)
+    judged_now = judge_group(looks[1], newest=True, earlier=earlier)
+    (found,) = (one for one in judged_now.findings if one.rule.id == "replica-went-back")
+    assert Path(found.file) == tmp_path / "now/2/__cluster_metadata-0"
+    assert found.message == (
+        "voter 2: its log ended at offset 3673 in an earlier capture, and ends at offset 1524 now"
+    )
+    (state,) = judged_now.states
+    assert state.quorum is not None
+    assert doubts(state.quorum) == {1: None, 2: VoterDoubt.STALE, 3: None}
 
 
 def test_the_vote_of_a_voter_that_did_not_win_counts_as_well(tmp_path: Path) -> None:

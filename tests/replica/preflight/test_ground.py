@@ -55,7 +55,7 @@ def test_voters_whose_disks_are_in_doubt_are_named() -> None:
     doubts = {1: VoterDoubt.STALE, 2: VoterDoubt.NO_QUORUM_STATE, 3: VoterDoubt.NOT_GIVEN}
     found = grounded(SAFE, cluster(quorum=known(1, 2, 3, doubts=doubts)))
     assert reasons(found) == [("safe", "voter 1", None), ("safe", "voter 2", None)]
-    assert "knows nothing after epoch 1, and it led or voted in epoch 2" in found.reasons[0].detail
+    assert "its directory is of epoch 1, and it led or voted in epoch 2" in found.reasons[0].detail
 
 
 def test_an_unsafe_answer_stays_unsafe_and_a_doubt_stands_before_its_notes() -> None:

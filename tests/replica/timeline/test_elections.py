@@ -42,7 +42,19 @@ def once_more(at: int, node_id: int = 1) -> Registration:
         (next_won(previous_at=48_501), {}, [], ElectionCause.RESIGNED),
         (next_won(previous_at=48_500), {}, [], ElectionCause.SILENT),
         (next_won(granting=(1, 2)), {}, [], ElectionCause.SILENT),
-        (next_won(granting=(1, 2), previous_at=49_500), {}, [], ElectionCause.RESIGNED),
+        # it voted for the next leader, as it may have after a start
+        (next_won(granting=(1, 2), previous_at=49_500), {}, [], ElectionCause.UNKNOWN),
+        (next_won(granting=(1, 2), previous_at=49_500), {}, [anew(52_000)], ElectionCause.UNKNOWN),
+        (next_won(granting=(1, 2), previous_at=49_501), {}, [], ElectionCause.RESIGNED),
+        (
+            next_won(granting=(1, 2), previous_at=49_500),
+            {},
+            [once_more(60_000)],
+            ElectionCause.RESIGNED,
+        ),
+        # it led so shortly that voters may not have heard of it
+        (next_won(at=3_000, previous_at=1_999), {}, [], ElectionCause.UNKNOWN),
+        (next_won(at=3_000, previous_at=2_000), {}, [], ElectionCause.RESIGNED),
         (next_won(leader=1, granting=(1, 2), previous_at=49_300), {}, [], ElectionCause.UNKNOWN),
         (next_won(previous_at=None), {}, [], ElectionCause.UNKNOWN),
         (next_won(voters=(2, 3)), {}, [], ElectionCause.REMOVED),

@@ -1,0 +1,90 @@
+"""Finds the replicas whose disk went back: an earlier capture of a replica shows more than a later
+one, and nothing in Raft explains that.
+
+A replica never forgets an epoch that it has known, because it persists the epoch before it acts in
+it (quorum-state). And what a majority holds is never truncated. So a disk that knows less than
+before was restored from an older copy, or lost what was written to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from replica.history.commitment import Commitment, EntryCommitment, GroupComparison
+from replica.history.divergence import compare
+from replica.history.log import OffsetRange, ReplicaLog, contiguous_runs
+from replica.history.ranges import Ranges, intersection, union
+from replica.model.keys import ReplicaKey
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedLook:
+    """The logs of one cluster's replicas at one moment, compared with each other."""
+
+    group: GroupComparison
+    commitment: Commitment
+
+
+@dataclass(frozen=True, slots=True)
+class WentBack:
+    """A replica that knew more at an earlier moment.
+
+    end_before, end: the ends (exclusive) of its log then and now; a snapshot that is newer than the
+    log counts as its end.
+    epoch_before, epoch: the newest epochs that its files showed then and show now; None without a
+    quorum-state.
+    lost: the offsets of the records that it held, that are proven to be committed, and that lie
+    behind the end of its log now.
+    """
+
+    key: ReplicaKey
+    end_before: int
+    end: int
+    epoch_before: int | None
+    epoch: int | None
+    lost: Ranges
+
+    def __str__(self) -> str:
+        if self.end < self.end_before:
+            return (
+                f"its log ended at offset {self.end_before} in an earlier capture, and ends at "
+                f"offset {self.end} now"
+            )
+        return (
+            f"its directory knew epoch {self.epoch_before} in an earlier capture, and knows epoch "
+            f"{self.epoch} now"
+        )
+
+
+def went_back(before: ComparedLook, now: ComparedLook) -> Iterator[WentBack]:
+    """The replicas of both looks that went back in between."""
+    of_now = {log.key: log for log in now.group.logs}
+    for log in before.group.logs:
+        own = of_now.get(log.key)
+        if own is None:
+            continue
+        end = own.position().offset
+        held = intersection(contiguous_runs(log.batches), (OffsetRange(end, log.end_offset),))
+        lost = intersection(held, _proven(log, before, now)) if held else ()
+        epochs = log.known_epoch, own.known_epoch
+        if lost or _has_fallen(*epochs):
+            yield WentBack(log.key, log.position().offset, end, *epochs, lost)
+
+
+def _has_fallen(before: int | None, now: int | None) -> bool:
+    return before is not None and now is not None and now < before
+
+
+def _proven(log: ReplicaLog, before: ComparedLook, now: ComparedLook) -> Ranges:
+    """The offsets of the log's entries that the logs of either moment prove to be committed."""
+    then = before.commitment.ranges(log.key, EntryCommitment.PROVEN)
+    later = (
+        intersection(
+            compare(other, log).ranges(same=True),
+            now.commitment.ranges(other.key, EntryCommitment.PROVEN),
+        )
+        for other in now.group.logs
+        if other.key != log.key
+    )
+    return union(then, *later)

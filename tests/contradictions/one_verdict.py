@@ -1,0 +1,74 @@
+"""Rules about the verdict: no command knows of worse than it says, and more damage makes it no
+better."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from replica.check.catalogue import groups
+from replica.health.exposure import NOW
+from replica.history.recovery import RecoveryDecision
+from replica.severity import Severity
+from replica.simulate.rehearsal.runs import ScenarioSafety
+from replica.verdict.evidence import ClusterEvidence
+from replica.verdict.of_group import evidence_of
+from replica.verdict.verdict import Level
+from tests.contradictions.answers import Answers, Rule
+
+_BAD = (Severity.ERROR, Severity.WARNING)
+_WELL = (Level.HEALTHY, Level.RECOVERED)
+_START_NEITHER = {groups.CONFLICT.id, groups.COMMITTED_DATA_AT_RISK.id}
+
+
+def the_verdict_is_no_better_than_any_answer(answers: Answers) -> Iterator[str]:
+    """At 3 a.m. a person reads the verdict alone."""
+    if answers.checked is None:
+        return
+    level = answers.verdict_on(evidence_of(answers.checked)).level
+    found = [
+        *(one for member in answers.judged.members for one in member.findings),
+        *answers.judged.findings,
+        *(answers.checked.health or ()),
+    ]
+    bad = sorted({one.rule.id for one in found if one.severity in _BAD})
+    if bad and level in _WELL:
+        yield f"check finds {bad}, the verdict is {level.value}"
+    if _START_NEITHER & answers.between and level.rank > Level.AT_RISK.rank:
+        yield f"check says to start neither, the verdict is {level.value}"
+    if answers.plan.answer is RecoveryDecision.REFUSED and level.rank > Level.ATTENTION.rank:
+        yield f"recover refuses ({answers.plan.reasons[0]}), the verdict is {level.value}"
+    runs = answers.rehearsed
+    if runs is not None and runs.answer is ScenarioSafety.UNSAFE and level in _WELL:
+        yield f"rehearse is unsafe ({runs.reasons[0]}), the verdict is {level.value}"
+    now = answers.exposure(NOW)
+    if now is not None and now.has_majority is False and level.rank > Level.AT_RISK.rank:
+        yield f"no majority of the voters is left by the exposure, the verdict is {level.value}"
+
+
+def less_damage_makes_the_verdict_no_worse(answers: Answers) -> Iterator[str]:
+    """Else a second fault could turn an outage into less."""
+    if answers.checked is None:
+        return
+    evidence = evidence_of(answers.checked)
+    level = answers.verdict_on(evidence).level
+    for rule, less in _less(evidence):
+        without = answers.verdict_on(less).level
+        if without.rank < level.rank:
+            yield f"the verdict is {level.value}, and {without.value} without {rule}"
+
+
+def _less(evidence: ClusterEvidence) -> Iterator[tuple[str, ClusterEvidence]]:
+    """(rule, the evidence without its findings) for each rule that found something."""
+    for rule in sorted({one.finding.rule.id for one in evidence.findings}):
+        left = tuple(one for one in evidence.findings if one.finding.rule.id != rule)
+        yield rule, replace(evidence, findings=left)
+    for rule in sorted({one.rule.id for one in evidence.health or ()}):
+        left_of_health = tuple(one for one in evidence.health or () if one.rule.id != rule)
+        yield rule, replace(evidence, health=left_of_health)
+
+
+ONE_VERDICT: tuple[Rule, ...] = (
+    the_verdict_is_no_better_than_any_answer,
+    less_damage_makes_the_verdict_no_worse,
+)

@@ -1,0 +1,64 @@
+"""Rules about the state that a log adds up to: check, restore and the lake have the same."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from replica.message.schema import REDACTED
+from replica.metadata.image.image import Image
+from tests.contradictions.answers import Answers, Rule
+
+
+def the_state_in_the_lake_is_that_of_the_directories(answers: Answers) -> Iterator[str]:
+    """The tables are asked where the directories are gone. Secrets are not in them."""
+    if answers.in_lake is None or not answers.state or not answers.is_one_history:
+        return
+    held = {
+        (row["entity"], row["key"]): row["value"]
+        for row in answers.rows("gold.metadata_history")
+        if row["valid_to_offset"] is None
+    }
+    for key in held.keys() ^ answers.state.keys():
+        place = "the lake" if key in held else "the directories"
+        yield f"{key} is in {place} alone"
+    for key in held.keys() & answers.state.keys():
+        is_secret = REDACTED in held[key]
+        if not is_secret and json.loads(held[key]) != json.loads(answers.state[key]):
+            yield f"{key} is {answers.state[key]} by the directories, {held[key]} in the lake"
+
+
+def restore_takes_the_log_that_recover_goes_on_with(answers: Answers) -> Iterator[str]:
+    """A new cluster must not be another one than the old one would have become."""
+    if answers.restored is None:
+        return
+    winner = answers.plan.winner
+    end = max([winner.end_offset, *(one.offset for one in winner.snapshots)])
+    if answers.restored.end_offset != end:
+        yield (
+            f"restore takes the state at offset {answers.restored.end_offset} of "
+            f"{answers.restored.shown}, recover the log of node {winner.key.node_id} to {end}"
+        )
+
+
+def restore_takes_the_state_that_check_judges(answers: Answers) -> Iterator[str]:
+    """What is called healthy is what a new cluster gets."""
+    cluster, restored = answers.cluster, answers.restored
+    if cluster is None or restored is None or not answers.is_one_history:
+        return
+    if restored.end_offset == cluster.end_offset:
+        mine, theirs = _values(restored.image), _values(cluster.image)
+        unlike = sorted(name for name in mine if mine[name] != theirs.get(name))
+        if unlike:
+            yield f"the states at offset {cluster.end_offset} differ in {unlike}"
+
+
+STATES: tuple[Rule, ...] = (
+    the_state_in_the_lake_is_that_of_the_directories,
+    restore_takes_the_log_that_recover_goes_on_with,
+    restore_takes_the_state_that_check_judges,
+)
+
+
+def _values(image: Image) -> dict[str, dict[object, object]]:
+    return {name: dict(table.values) for name, table in image.tables.items()}
