@@ -39,6 +39,7 @@ _MODULES = (
     "jobs.ingest",
 )
 _CAPABILITY_VERSION_3 = 0x20080522
+_PR_CAPBSET_DROP = 24
 _RIGHTS_OF_ROOT = 0b1110
 """CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_FOWNER."""
 
@@ -137,8 +138,12 @@ def tell_what_is_opened(path: str) -> None:
 
 
 def _drop_rights_of_root() -> None:
-    """capset(2): 2 sets of effective, permitted and inheritable capabilities, by 32 bits each."""
+    """capset(2): 2 sets of effective, permitted and inheritable capabilities, by 32 bits each. By
+    prctl(2) programs that the process starts, such as a JVM, don't get them back."""
     libc = ctypes.CDLL(None, use_errno=True)
+    for number in range(32):
+        if _RIGHTS_OF_ROOT >> number & 1 and libc.prctl(_PR_CAPBSET_DROP, number, 0, 0, 0):
+            raise OSError(ctypes.get_errno(), "prctl")
     header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION_3, 0)
     sets = (ctypes.c_uint32 * 6)()
     if libc.capget(header, sets) == 0:

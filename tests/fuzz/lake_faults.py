@@ -339,6 +339,21 @@ def an_odd_data_file(rng: random.Random, table: Path) -> str:
     return how
 
 
+def an_odd_end(rng: random.Random, table: Path) -> str:
+    """The log says that a data file ends elsewhere; in some lakes a footer that lies ends there."""
+    adds = [one["add"] for one in actions_of(table) if isinstance(one.get("add"), dict)]
+    add = rng.choice(adds)
+    place = table / add["path"]
+    data = place.read_bytes()
+    end = rng.choice((rng.randrange(len(data)), len(data) - 8, 3, 0, -1, 2**40, 2**63 - 1))
+    lies = 8 <= end <= len(data) and rng.random() < 0.7
+    if lies:
+        footer = struct.pack("<I", rng.choice((2**31 - 1, 2**32 - 1, end))) + b"PAR1"
+        place.write_bytes(data[: end - 8] + footer + data[end:])
+    _write(table, [{"add": {**add, "size": end}}])
+    return f"{end} of {len(data)}{', a footer that lies' if lies else ''}"
+
+
 def other_rows(rng: random.Random, table: Path) -> str:
     """A data file of ours with other values: names and ids of the stranger's choice."""
     import pyarrow as pa
@@ -383,6 +398,6 @@ def an_odd_small_file(rng: random.Random, table: Path) -> str:
 FAULTS: tuple[Fault, ...] = (
     a_path_elsewhere, an_odd_file_action, a_deletion_vector, a_change_of_the_feed, a_protocol,
     a_property, a_rule_of_a_column, a_schema, a_commit_of_garbage, a_name_twice, an_odd_version,
-    a_compacted_log, a_checkpoint, a_version_checksum, an_odd_data_file, other_rows, an_odd_folder,
-    an_odd_small_file,
+    a_compacted_log, a_checkpoint, a_version_checksum, an_odd_data_file, an_odd_end, other_rows,
+    an_odd_folder, an_odd_small_file,
 )  # fmt: skip

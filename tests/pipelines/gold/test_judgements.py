@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pipelines.gold.findings import findings, refused_records
+from pipelines.gold.findings import Judged, findings, refused_records
 from pipelines.gold.inputs import Silver
 from pipelines.gold.membership import (
     Entries,
@@ -92,7 +92,8 @@ def judged(of: Silver, rows: list[Row]) -> dict[str, list[Row]]:
     told = compared(of, rows)
     snapshots = judged_snapshots(of.bronze, told)
     vars(of).update(agreed=committed(rows), groups=[])  # in the place of what the captures show
-    found = findings(of, snapshots, told)
+    judged = Judged(snapshots, told, health=(), stale=())
+    found = findings(of.bronze, of.tables, of.agreed, of.groups, judged)
     return {SNAPSHOT_VALIDITY.name: snapshot_validity(snapshots), FINDINGS.name: found}
 
 

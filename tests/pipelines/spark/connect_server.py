@@ -16,7 +16,7 @@ from pipelines.spark.settings import client_settings
 from tests.kraftlake_process import REPOSITORY
 
 _CLASS = "org.apache.spark.sql.connect.service.SparkConnectServer"
-_WITHIN_S = 120
+_WITHIN_S = 400
 
 
 @contextmanager

@@ -258,7 +258,7 @@ def test_one_turn_is_given_in_each_round_of_the_loop():
         await asyncio.gather(*(stranger(number) for number in range(8)), voter())
         assert [each for each in order if each != "voter"] == list(range(8))
         between = "".join("v" if each == "voter" else "s" for each in order)
-        assert "sss" not in between
+        assert "sss" not in between.rstrip("s"), "a turn that took long lets voters go first"
 
     asyncio.run(main())
 
