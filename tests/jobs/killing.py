@@ -73,10 +73,12 @@ def rows(lake: Path, layer: str = "*") -> dict[str, int]:
 
 
 def bounded(size: int, *call: str) -> subprocess.CompletedProcess[str]:
-    """The command where no file can grow beyond these bytes, as on a full disk."""
+    """The command where no file can grow beyond these bytes, as on a full disk. Python keeps no
+    compiled files: it doesn't notice that one is cut off, and later processes would read it."""
     return subprocess.run(
         command_line(*call),
         cwd=REPOSITORY,
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
         capture_output=True,
         text=True,
         timeout=WITHIN_S,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import resource
 import subprocess
 import sys
@@ -56,6 +57,7 @@ def test_a_full_disk_is_one_line_and_leaves_no_spool(data: Path, tmp_path: Path)
     done = subprocess.run(
         command_line("ingest", "--lake", lake, node),
         cwd=REPOSITORY,
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},  # no files cut off
         capture_output=True,
         text=True,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (500_000, 500_000)),
