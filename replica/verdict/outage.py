@@ -15,9 +15,14 @@ from replica.words import counted, listed, ms_text, named, shortened
 
 _LEADERLESS = (health.WITHOUT_LEADER.id, health.NO_ELIGIBLE_LEADER.id)
 _BROKERS = (health.FENCED_BROKER.id, health.UNREGISTERED_BROKER.id, health.LOST_DIRECTORY.id)
-_OF_QUORUM = (health.MAJORITY_STOPPED.id, log.ENDLESS_ELECTIONS.id)
-OUTAGE_RULES = (*_LEADERLESS, health.BELOW_MIN_ISR.id, *_OF_QUORUM)
-"""The rules whose findings users feel."""
+_CERTAINTY = {
+    health.MAJORITY_STOPPED.id: (Level.AT_RISK, "The cluster may accept no change"),
+    log.ENDLESS_ELECTIONS.id: (Level.OUTAGE, "The cluster accepts no change"),
+}
+"""How sure a rule is that the quorum accepts no change. Voters that stopped look like voters that
+were copied before the others."""
+OUTAGE_RULES = (*_LEADERLESS, health.BELOW_MIN_ISR.id, *_CERTAINTY)
+"""The rules whose findings users feel, or may feel."""
 _SHOWN = 5
 
 
@@ -72,17 +77,13 @@ def _of_quorum(evidence: ClusterEvidence) -> Iterator[Fact]:
     """Facts about a quorum that accepts no change. Of several nodes with one rule's findings the
     one with the newest epoch is told."""
     of_files = [one.finding for one in evidence.findings]
-    for rule in _OF_QUORUM:
+    for rule in _CERTAINTY:
         found = [one for one in (*(evidence.health or ()), *of_files) if one.rule.id == rule]
         if found:
             newest = max(found, key=lambda one: (one.epoch or 0, one.offset or 0))
-            yield Fact(
-                Level.OUTAGE,
-                newest.severity,
-                f"The cluster accepts no change: {newest.message}.",
-                newest.rule.next_step,
-                (rule,),
-            )
+            level, what = _CERTAINTY[rule]
+            text = f"{what}: {newest.message}."
+            yield Fact(level, newest.severity, text, newest.rule.next_step, (rule,))
 
 
 def _without_leader(

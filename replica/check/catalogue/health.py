@@ -35,7 +35,8 @@ STATE_NOT_COMMITTED = warning(
 MAJORITY_STOPPED = error(
     "majority-stopped",
     "A majority of the voters stopped at one offset, and another voter wrote changes after it that "
-    "nobody else took: the quorum has no majority, and accepts no change.",
+    "they did not take: either the quorum has no majority and accepts no change, or these voters "
+    "were copied before the other one.",
     "Resigns when no majority fetches. The voters that start again elect one of them and discard "
     "what only the last leader wrote.",
     "Start the voters that stopped. If all of them run, they were copied before the others: copy "
