@@ -19,7 +19,7 @@ from tests.interop.test_plan_against_kafka import Topics, that_take_records
 from tests.waiting import until
 
 NODES = (1, 2, 3)
-CHANGE_WITHIN_S = 20
+CHANGE_WITHIN_S = 45
 EVERYWHERE: Topics = {"everywhere": ([1, 2, 3], 1)}
 STRICT: Topics = {**EVERYWHERE, "two-of-two": ([1, 2], 2)}
 STOPS = [
@@ -88,7 +88,7 @@ class CombinedCluster:
         new = NewTopic(name, 1, replica_assignment=[[left]])
         (made,) = admin.create_topics([new], request_timeout=CHANGE_WITHIN_S).values()
         try:
-            made.result(2 * CHANGE_WITHIN_S)
+            made.result(CHANGE_WITHIN_S + 5)
         except KafkaException:
             return False
         return True
@@ -129,7 +129,9 @@ def test_a_stop_of_combined_nodes_is_unsafe_where_kafka_loses_records_or_the_quo
 ) -> None:
     known: set[str] = set()
     for number, (like, topics, down, stopped) in enumerate(STOPS):
-        cluster.create({name: one for name, one in topics.items() if name not in known})
+        new = {name: one for name, one in topics.items() if name not in known}
+        if new:
+            cluster.create(new)
         known |= topics.keys()
         for node_id in down:
             cluster.nodes[node_id].kill()
@@ -140,7 +142,7 @@ def test_a_stop_of_combined_nodes_is_unsafe_where_kafka_loses_records_or_the_quo
         for node_id in stopped:
             cluster.nodes[node_id].kill()
         has_quorum = cluster.takes_a_change(f"probe-{number}")
-        harmed = topics.keys() - that_take_records(cluster, topics)
+        harmed = topics.keys() - that_take_records(cluster, topics, within_s=30)
         assert (told["answer"] == "safe") == (has_quorum and not harmed), told
         did = "took a change" if has_quorum else "took no change: no majority of the voters"
         lost = f"; no records for {', '.join(sorted(harmed))}" if harmed else ""
