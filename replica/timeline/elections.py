@@ -29,9 +29,9 @@ a follower may have heard its leader last before the leader's last append."""
 _SHORT_MS = FETCH_TIMEOUT_MS - FETCH_WAIT_MS
 _RESTARTS_MS = 500
 """The least time (ms) in which a process ends, is started again and votes."""
-_KNOWN_MS = 1000
-"""After this time (ms) all voters that a leader reaches know it: it tells them every 500 ms
-(BeginQuorumEpoch) until they fetch. Before, they stand for election as if there were none."""
+_KNOWN_MS = 2000
+"""Voters that have not heard of a new leader after this time (ms) have stood for election: twice
+controller.quorum.election.timeout.ms. Before, they may still grant votes as if there were none."""
 _NEAR_MS = 60_000
 """A new process that registers within this time (ms) after an election shows that the former
 leader's process had ended before."""

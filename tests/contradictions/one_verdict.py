@@ -42,7 +42,7 @@ def the_verdict_is_no_better_than_any_answer(answers: Answers) -> Iterator[str]:
     if runs is not None and runs.answer is ScenarioSafety.UNSAFE and level in _WELL:
         yield f"rehearse is unsafe ({runs.reasons[0]}), the verdict is {level.value}"
     now = answers.exposure(NOW)
-    if now is not None and now.has_majority is False and level.rank > Level.AT_RISK.rank:
+    if now is not None and now.has_majority is False and level.rank > Level.ATTENTION.rank:
         yield f"no majority of the voters is left by the exposure, the verdict is {level.value}"
 
 

@@ -98,7 +98,8 @@ def test_a_time_that_no_calendar_has_is_shown_as_its_number(
         (["--cluster", "C", f"{SPLIT}/1"],
          "--cluster C: the directories are of Lr3UIdBxT-GFPYE5uprmrg"),
         ([f"{SPLIT}/1/meta.properties"],
-         f"{SPLIT}/1/meta.properties: no metadata log with a record that can be read"),
+         f"{SPLIT}/1/meta.properties: no metadata log with a record that can be read: no leader "
+         "was ever elected, or the log is damaged; `kraftlake check` says which"),
         (["--json", "--csv", SPLIT], "--json and --csv exclude each other: take one"),
     ],
 )  # fmt: skip

@@ -53,8 +53,8 @@ def once_more(at: int, node_id: int = 1) -> Registration:
             ElectionCause.RESIGNED,
         ),
         # it led so shortly that voters may not have heard of it
-        (next_won(at=3_000, previous_at=1_999), {}, [], ElectionCause.UNKNOWN),
-        (next_won(at=3_000, previous_at=2_000), {}, [], ElectionCause.RESIGNED),
+        (next_won(at=4_000, previous_at=2_999), {}, [], ElectionCause.UNKNOWN),
+        (next_won(at=4_000, previous_at=3_000), {}, [], ElectionCause.RESIGNED),
         (next_won(leader=1, granting=(1, 2), previous_at=49_300), {}, [], ElectionCause.UNKNOWN),
         (next_won(previous_at=None), {}, [], ElectionCause.UNKNOWN),
         (next_won(voters=(2, 3)), {}, [], ElectionCause.REMOVED),
