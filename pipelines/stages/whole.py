@@ -27,6 +27,7 @@ from pipelines.stages.pins import Pins
 from pipelines.table_functions import GOLD_FUNCTIONS, SILVER_FUNCTIONS
 from pipelines.tables import bronze, gold, silver
 from pipelines.tables.contract import Contract
+from pipelines.tables.of_a_lake import DERIVED
 
 
 @dataclass(frozen=True)
@@ -58,8 +59,9 @@ def derive(unit: Clusters, pins: Pins) -> UnitResult:
             for contract, made in tables_from(one).items():
                 tables[contract].append(made)
             members += members_of(one, unit.rounds)
-    for contract in (gold.FINDINGS, gold.METADATA_CHANGES):  # also of clusters that are gone
-        tables[contract] = tables[contract] or [contract.arrow_schema.empty_table()]
+    for contract in DERIVED:
+        if contract.change_feed:  # its rows of clusters that are gone are deleted one by one
+            tables[contract] = tables[contract] or [contract.arrow_schema.empty_table()]
     for contract, parts in tables.items():
         out.put(contract, pa.concat_tables(parts))
     out.carry_others()

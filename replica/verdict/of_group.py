@@ -213,10 +213,16 @@ def _gaps(judged: JudgedCluster, *, health: bool, replay: bool) -> Iterator[Gap]
     if not replay:
         yield Gap("the content of snapshots, and the cluster's health", "--no-replay was given")
     elif not alone and health and judged.cluster is None and _has_metadata(judged):
-        if any(one.examined.last_batch is not None for one in judged.members):
-            yield Gap("the cluster's state", "no log or snapshot here has a record that tells it")
-        else:
+        if all(_is_empty(one) for one in judged.members):
             yield _NO_LEADER_YET
+        else:
+            yield Gap("the cluster's state", "no log or snapshot here has a record that tells it")
+
+
+def _is_empty(member: JudgedDirectory) -> bool:
+    """Whether nothing was ever written to the log, as far as its files tell."""
+    directory = member.examined.directory
+    return not directory.snapshots and all(one.scan.is_empty for one in directory.segments)
 
 
 def _is_cut(member: JudgedDirectory) -> bool:

@@ -383,14 +383,9 @@ def an_odd_small_file(rng: random.Random, table: Path) -> str:
         ("_last_build", "_schema_version", "_forgetting.json", "_redaction.key", "_ingest.lock")
     )
     texts = (
-        b"",
-        b"{",
-        b"\xff" * 40,
-        b"9" * 5000,
-        b"[" * _DEEP,
+        b"", b"{", b"\xff" * 40, b"9" * 5000, b"[" * _DEEP, b"null",
         b'{"captures":["x"],"clusters":["\'"]}',
-        b"null",
-    )
+    )  # fmt: skip
     (lake / name).write_bytes(rng.choice(texts))
     return name
 

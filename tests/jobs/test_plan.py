@@ -173,7 +173,7 @@ def test_two_captures_of_one_node_are_refused_with_what_plan_can_be_told(
 ) -> None:
     ended = kraftlake("plan", "--to-dynamic", data / "kafka-4.4.0-dynamic")
     assert ended.code == 2
-    assert ended.error.endswith("(node 1): name only what is left now")
+    assert ended.error.endswith("(node 1): name only what is left now, or give --order")
 
 
 _ONE = '{"version":1,"partitions":[{"topic":%s,"partition":%s,"replicas":%s}]}'

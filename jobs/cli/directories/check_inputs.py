@@ -102,7 +102,8 @@ def find_newest_inputs(
     try:
         inputs = find_inputs(paths, order, stack)
     except AmbiguousOrderError as error:
-        raise UsageError(f"{error.captures}: name only what is left now, or --order") from error
+        what = "name only what is left now, or give --order"
+        raise UsageError(f"{error.captures}: {what}") from error
     if not order:
         return inputs
     *earlier, newest = (one for one in inputs.groups if isinstance(one[0], DirectoryPath))
