@@ -115,7 +115,8 @@ def test_an_exposure_from_before_the_log_start_is_marked_as_such(
          f"the directories are of 2 clusters or captures: name one, or --cluster {CLUSTER} or "
          "OLR1FFlQQCyXLM2zfhjyAg"),
         (["--sizes", f"{WELL}/1/meta.properties"],
-         f"{WELL}/1/meta.properties: no metadata log that gives a state"),
+         f"{WELL}/1/meta.properties: no metadata log that gives a state: no leader was ever "
+         "elected, or the log can't be read; `kraftlake check` says which"),
     ],
 )  # fmt: skip
 def test_options_that_do_not_go_together_are_refused_in_one_line(

@@ -137,8 +137,7 @@ def _of_directories(
             names = " or ".join(str(one.cluster_id) for one in branches)
             raise UsageError(f"the directories are of several clusters: --cluster {names}")
         (branch,) = branches
-        for gap in voters_not_given(branch):
-            complain(f"state: {gap}")
+        gaps = [*voters_not_given(branch)]
         proven_end = branch.proven_end if asked.committed_only else None
         end_offset = _end(branch, asked.moment, proven_end)
         held = state_at(branch, end_offset, redactor, progress.show)
@@ -152,6 +151,8 @@ def _of_directories(
             f"offset {end_offset}: the state is not known. Nothing is known of "
             f"{offsets_text(held)}: {held.why}"
         )
+    for gap in gaps:  # beside an error it would hide the line that counts
+        complain(f"state: {gap}")
     return end_offset, held
 
 
