@@ -126,12 +126,15 @@ class Consumer:
 
     def poll(self, timeout_ms: int) -> values.Polled:
         """Poll as AsyncConsumer.poll does. Raises KeyboardInterrupt for Ctrl-C."""
+        polling = self._consumer.poll(timeout_ms)
         try:
-            return self._runner.run(self._consumer.poll(timeout_ms))
+            return self._runner.run(polling)
         except asyncio.CancelledError:
             # Only Ctrl-C cancels the poll. A Runner loses an interrupt that comes while the Runner
             # starts, and raises CancelledError alone.
             raise KeyboardInterrupt from None
+        finally:
+            polling.close()  # Python warns of a coroutine that an interrupt kept from its start
 
     def close(self) -> None:
         """Close the selector, the connections and the loop. A second call does nothing."""
