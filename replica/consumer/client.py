@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Coroutine
-from typing import Protocol, Self
+from typing import Any, Protocol, Self
 
 from replica.consumer import values
 from replica.consumer.session import NOTHING, Session
@@ -122,19 +122,18 @@ class Consumer:
     def __init__(self, session: Session, connections: NodeConnections) -> None:
         self._runner = asyncio.Runner()
         self._consumer = AsyncConsumer(session, connections)
+        self._polling: Coroutine[Any, Any, values.Polled] | None = None
         self._is_closed = False
 
     def poll(self, timeout_ms: int) -> values.Polled:
         """Poll as AsyncConsumer.poll does. Raises KeyboardInterrupt for Ctrl-C."""
-        polling = self._consumer.poll(timeout_ms)
+        self._polling = self._consumer.poll(timeout_ms)
         try:
-            return self._runner.run(polling)
+            return self._runner.run(self._polling)
         except asyncio.CancelledError:
             # Only Ctrl-C cancels the poll. A Runner loses an interrupt that comes while the Runner
             # starts, and raises CancelledError alone.
             raise KeyboardInterrupt from None
-        finally:
-            polling.close()  # Python warns of a coroutine that an interrupt kept from its start
 
     def close(self) -> None:
         """Close the selector, the connections and the loop. A second call does nothing."""
@@ -143,6 +142,8 @@ class Consumer:
         self._is_closed = True
         self._runner.run(self._consumer.aclose())
         self._runner.close()
+        if self._polling is not None:
+            self._polling.close()  # Python warns of one that an interrupt kept from its start
 
     def __enter__(self) -> Self:
         return self
