@@ -1,6 +1,7 @@
 """The asyncio consumer and the blocking consumer read a partition in memory."""
 
 import asyncio
+import gc
 import signal
 from contextlib import aclosing
 
@@ -205,3 +206,19 @@ def test_an_interrupt_at_the_start_of_a_poll_is_not_lost(monkeypatch):
     monkeypatch.setattr(signal, "signal", interrupted)
     with consumer, pytest.raises(KeyboardInterrupt):
         consumer.poll(PATIENT_MS)
+
+
+@pytest.mark.filterwarnings("error")
+def test_an_interrupt_before_a_poll_starts_warns_of_nothing(monkeypatch):
+    consumer = Consumer(session(), InMemory(ten_records()))
+
+    def interrupted(_runner, _polling):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(asyncio.Runner, "run", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        consumer.poll(PATIENT_MS)
+    monkeypatch.undo()
+    consumer.close()
+    del consumer
+    gc.collect()
