@@ -23,7 +23,7 @@ from tests.replica.metadata.image.made import broker_change, config, feature, to
 
 BROKERS, TOPICS, PARTITIONS = 30, 1000, 100
 WITHIN_S = 20.0
-"""Of processor time: far above what it takes, as a bound against work that grows with the square."""
+"""Of processor time: far above what it takes, a bound against work that grows with the square."""
 VOTERS = frozenset({101, 102, 103})
 
 pytestmark = pytest.mark.slow
