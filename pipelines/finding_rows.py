@@ -26,8 +26,8 @@ def finding_row(found: Finding) -> dict[str, Any]:
 
 
 def finding_of(row: Mapping[str, Any]) -> Finding:
-    """The finding that a row of gold.findings tells of. Its rule has to be known: see
-    RULES_BY_ID."""
+    """The finding of a row of gold.findings. Raises KeyError for a rule that this release doesn't
+    know, which RULES_BY_ID lacks."""
     subjects = (
         Subject(one["name"], one["what"], one.get("offset"))
         for one in json.loads(row["subjects"] or "[]")

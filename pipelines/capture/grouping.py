@@ -37,8 +37,9 @@ def batch_of(location: DirectoryPath, argument: str, order: Sequence[str]) -> st
 
 
 def captured_at(batch: str) -> datetime:
-    """The time at which the directories were captured whose capture.json has this path; the first
-    possible time where it can't be read or "" stands for no such file."""
+    """The time of a batch. batch: the path of the capture.json that its directories share; "" for
+    directories without one. Where no time can be read, the time is the first possible one, so that
+    such a batch comes before all others."""
     try:
         return capture.decode(read_own_file(batch, MAX_STATE_BYTES)).captured_at
     except (UnreadableFileError, DataError):

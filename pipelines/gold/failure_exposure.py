@@ -98,8 +98,8 @@ def health(
 
 
 def _past(rows: Dataset, look: Row, cluster: Cluster, earlier: EarlierExposure | None) -> Past:
-    """Since when the state is as it is. Only the steps since an earlier build are read where its
-    answers do for the others."""
+    """Since when the state is as it is. Where an earlier build has answered what the steps since
+    then leave open, the steps before it are not read."""
     steps = all_steps(look)
     if earlier is not None and earlier.led_to(look):
         newer = look_back_in_range(

@@ -9,7 +9,8 @@ from operator import itemgetter
 from pipelines.cluster.control import ControlRecords
 from pipelines.cluster.held import HeldBatches, ReplicaLogs, voter_keys
 from pipelines.cluster.rows import Row
-from replica.history.commitment import classify_compared, compare_group
+from replica.history.attested import by_election, by_quorum_state, newest_epochs
+from replica.history.commitment import compare_group
 from replica.history.known_quorum import KnownQuorum, QuorumFiles, known_quorum
 from replica.history.went_back import ComparedLook, went_back
 from replica.model.keys import NO_NODE, ZERO_UUID, ReplicaKey
@@ -58,40 +59,39 @@ def quorum_of(
     ids = [row["capture_id"] for row in captures]
     states = {row["capture_id"]: row for row in state}
     read = logs.of_group([*ids, *earlier])
-    group, before = compare_group(read[: len(ids)]), compare_group(read[len(ids) :])
-    commitment = classify_compared(group)
-    back = went_back(
-        ComparedLook(before, classify_compared(before)), ComparedLook(group, commitment)
+    now, before = (
+        ComparedLook.of(compare_group(logs)) for logs in (read[: len(ids)], read[len(ids) :])
     )
-    attested: dict[ReplicaKey, int] = {}
-    for one in ids:
-        for key, epoch in _attested(held.control(one), states.get(one, {})):
-            attested[key] = max(epoch, attested.get(key, epoch))
+    attested = newest_epochs(
+        shown for one in ids for shown in _attested(held.control(one), states.get(one, {}))
+    )
     named = (stated[one]["in_force"] for one in ids if one in stated)
     configured = (voter_keys(one["voters"]) for one in named if one is not None)
     files = QuorumFiles(
         attested=attested,
         configured=next((keys for keys in configured if keys), frozenset()),
-        went_back={one.key: one for one in back},
+        went_back={one.key: one for one in went_back(before, now)},
     )
-    return known_quorum(group, commitment, files)
+    return known_quorum(now.group, now.commitment, files)
 
 
 def _attested(control: Iterable[ControlRecords], state: Row) -> Iterator[tuple[ReplicaKey, int]]:
-    """(replica, epoch) for each leader and voter of an election that a capture records: see
-    replica.check.known_quorum."""
+    """(replica, epoch) for each leader and voter of an election that a capture records."""
     for change in (one.leader_change for one in control):
-        if change is None or change["epoch"] is None:
-            continue
-        voters = voter_keys(change["voters"])
-        leader = {key for key in voters if key.node_id == change["leader_id"]}
-        for key in leader | voter_keys(change["granting_voters"]):
-            yield key, change["epoch"]
-    epoch = state.get("leader_epoch")
-    if epoch is None:
-        return
-    voted, leader_id = state.get("voted_id"), state.get("leader_id")
-    if voted not in (None, NO_NODE):
-        yield ReplicaKey(voted, state.get("voted_directory_id") or ZERO_UUID), epoch
-    if state.get("quorum_version") == 0 and leader_id not in (None, NO_NODE):
-        yield ReplicaKey(leader_id), epoch
+        if change is not None and change["epoch"] is not None:
+            voters, granting = map(voter_keys, (change["voters"], change["granting_voters"]))
+            yield from by_election(change["epoch"], change["leader_id"], voters, granting)
+    if state.get("leader_epoch") is not None:
+        voted_id, leader_id = (_named(state.get(name)) for name in ("voted_id", "leader_id"))
+        directory_id = state.get("voted_directory_id") or ZERO_UUID
+        yield from by_quorum_state(
+            state["leader_epoch"],
+            None if voted_id is None else ReplicaKey(voted_id, directory_id),
+            leader_id,
+            is_static=state.get("quorum_version") == 0,
+        )
+
+
+def _named(node_id: int | None) -> int | None:
+    """The node that a field of quorum-state names; None where it names none."""
+    return None if node_id == NO_NODE else node_id

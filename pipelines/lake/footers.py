@@ -71,7 +71,8 @@ def _local_end(file: str, size: int | None) -> tuple[int, bytes] | None:
 
 
 def _end_in_store(store: Any, key: str, size: int | None) -> tuple[int, bytes] | None:
-    """Raises OSError where the store refuses, but not for a file that isn't there."""
+    """The size of a file in the store, and its last bytes; None for a file that isn't there. Raises
+    OSError where the store refuses."""
     try:
         with store.open_input_file(key) as file:
             held = file.size()

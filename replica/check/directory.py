@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from replica.check.catalogue import files, log
 from replica.check.clock_steps import judge_clock
 from replica.check.damaged import file_damage, log_damage, snapshot_damage
-from replica.check.elections import judge_elections
+from replica.check.elections import IdleLeaders, idle_leaders, judge_elections
 from replica.check.epoch_checkpoint import judge_epoch_checkpoint
 from replica.check.epochs import EpochRun, epoch_runs, judge_churn, judge_epochs, judge_sizes
 from replica.check.examined import Examined, LeaderChangeBatch, leader_changes
@@ -38,6 +39,11 @@ class DirectoryFacts:
     runs: tuple[EpochRun, ...]
     noted: NotedRecords
 
+    @cached_property
+    def idle(self) -> IdleLeaders:
+        """The newest leaders that changed nothing. To find them reads the log's last batches."""
+        return idle_leaders(self.examined)
+
 
 def gather(examined: Examined) -> DirectoryFacts:
     """Gather the facts, by one pass over the log's batches and one over its records."""
@@ -62,7 +68,7 @@ def judge_directory(facts: DirectoryFacts, replayed: FoldedImages) -> Iterator[F
     yield from log_damage(examined)
     yield from judge_epochs(facts.runs)
     yield from judge_churn(facts.changes)
-    yield from judge_elections(examined)
+    yield from judge_elections(facts.idle)
     yield from judge_clock(examined)
     yield from judge_sizes(examined)
     yield from judge_epoch_checkpoint(examined, facts.runs)

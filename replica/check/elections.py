@@ -26,10 +26,14 @@ MAX_REIGN_MS = 30_000
 @dataclass(frozen=True, slots=True)
 class IdleLeaders:
     """The newest leaders of a log, none of which changed the metadata or lasted longer than
-    MAX_REIGN_MS. batches: the batches at the log's end that change nothing, with their segment, the
-    newest first: a gap in their place tells the same. epochs: those of the leaders, the
-    newest first. began: the batch in which the first of them begins, with its segment; None without
-    such a leader. ms: from that batch to the log's last one."""
+    MAX_REIGN_MS.
+
+    batches: the batches at the log's end that change nothing, with their segment, the newest first.
+    epochs: the leaders' epochs, the newest first.
+    began: the batch with which the oldest of these leaders begins, with its segment; None where
+    there is no such leader.
+    ms: the time from that batch to the log's last one.
+    """
 
     batches: tuple[tuple[SegmentFile, LocatedBatch], ...]
     epochs: tuple[int, ...]
@@ -66,9 +70,8 @@ def idle_leaders(examined: Examined) -> IdleLeaders:
     return IdleLeaders((*batches,), (*epochs,), began, max(newest - until, 0))
 
 
-def judge_elections(examined: Examined) -> Iterator[Finding]:
+def judge_elections(idle: IdleLeaders) -> Iterator[Finding]:
     """A finding where many leaders follow one another and change nothing."""
-    idle = idle_leaders(examined)
     if idle.began is None or len(idle.epochs) < ENDLESS_LEADERS:
         return
     segment, batch = idle.began
@@ -90,8 +93,8 @@ def _backwards(examined: Examined) -> Iterator[tuple[SegmentFile, LocatedBatch]]
 
 
 def _kind(content: FileContent, batch: LocatedBatch) -> bool | None:
-    """True for the batch with which a leader begins, False for one that changes nothing, None for
-    one that changes the metadata or doesn't decode."""
+    """Whether a leader begins with this batch; None where the batch changes the metadata, or can't
+    be decoded."""
     leads, count = False, 0
     inflation = Inflation(content.size)
     for record in content.whole_records(batch, inflation):

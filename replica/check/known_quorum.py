@@ -15,6 +15,7 @@ from replica.check.examined import (
     voter_sets,
 )
 from replica.format.control import LeaderVoter
+from replica.history.attested import by_election, by_quorum_state, newest_epochs
 from replica.history.commitment import Commitment, GroupComparison, classify_compared, compare_group
 from replica.history.known_quorum import KnownQuorum, QuorumFiles, known_quorum
 from replica.history.log import ReplicaLog
@@ -78,18 +79,33 @@ def went_back_since(
     return tuple({one.key: one for look in looks for one in went_back(look, now)}.values())
 
 
+def looks_at(looks: Iterable[Sequence[Examined]]) -> EarlierLooks:
+    """What these looks at the directories of one cluster, the oldest first, show together.
+    Directories whose replica isn't known are left out."""
+    earlier: EarlierLooks = {}
+    for members in _with_replicas(looks):
+        earlier = with_look(earlier, [compared_logs(members, earlier)])
+    return earlier
+
+
 def each_look(
     looks: Iterable[Sequence[Examined]],
 ) -> Iterator[tuple[EarlierLooks, ComparedLogs]]:
-    """(the looks before it, the compared logs) of each look at the directories of one cluster, the
-    oldest first. Directories whose replica isn't known are left out."""
+    """For each look at the directories of one cluster, the oldest first: what the looks before it
+    show, and its compared logs. Directories whose replica isn't known are left out."""
     earlier: EarlierLooks = {}
+    for members in _with_replicas(looks):
+        compared = compared_logs(members, earlier)
+        yield earlier, compared
+        earlier = with_look(earlier, [compared])
+
+
+def _with_replicas(looks: Iterable[Sequence[Examined]]) -> Iterator[list[Examined]]:
+    """The directories of each look whose replica is known, where there are some."""
     for look in looks:
         members = [one for one in look if one.replica is not None]
         if members:
-            compared = compared_logs(members, earlier)
-            yield earlier, compared
-            earlier = with_look(earlier, [compared])
+            yield members
 
 
 def compared_logs(members: Sequence[Examined], earlier: EarlierLooks | None = None) -> ComparedLogs:
@@ -140,10 +156,11 @@ def quorum_files(
     """What the small files, and the LeaderChange records, of one cluster's directories say.
     went_back: what earlier looks show."""
     changes = [leader_changes(one) for one, _ in members]
-    attested: dict[ReplicaKey, int] = {}
-    for (one, _), its_changes in zip(members, changes, strict=True):
-        for key, epoch in _attested(one, its_changes):
-            attested[key] = max(epoch, attested.get(key, epoch))
+    attested = newest_epochs(
+        shown
+        for (one, _), its_changes in zip(members, changes, strict=True)
+        for shown in _attested(one, its_changes)
+    )
     configured = (stated_voters(one, own) for (one, _), own in zip(members, changes, strict=True))
     return QuorumFiles(
         frozenset(log.key for one, log in members if one.hides_entries),
@@ -156,25 +173,20 @@ def quorum_files(
 def _attested(
     examined: Examined, changes: Sequence[LeaderChangeBatch]
 ) -> Iterator[tuple[ReplicaKey, int]]:
-    """(replica, epoch) for each leader and each voter of an election that a directory records.
-
-    A replica persists its vote before it grants it, and a candidate its own before it asks for
-    others (Kafka: QuorumState.transitionTo). quorum-state names a leader without its directory, so
-    that counts in a static quorum only.
-    """
+    """(replica, epoch) for each leader and each voter of an election that a directory records."""
     for change in changes:
         message = change.message
-        leader = {key for key in leaders_of(message) if key.node_id == message.leader_id}
-        granted = {_key(voter) for voter in message.granting_voters}
-        for key in leader | granted:
-            yield key, change.epoch
+        granting = frozenset(map(_key, message.granting_voters))
+        yield from by_election(change.epoch, message.leader_id, leaders_of(message), granting)
     state = examined.directory.quorum_state
-    if state is None:
-        return
-    if state.voted_id != NO_NODE:
-        yield ReplicaKey(state.voted_id, state.voted_directory_id), state.leader_epoch
-    if state.version == 0 and state.leader_id != NO_NODE:
-        yield ReplicaKey(state.leader_id), state.leader_epoch
+    if state is not None:
+        voted = ReplicaKey(state.voted_id, state.voted_directory_id)
+        yield from by_quorum_state(
+            state.leader_epoch,
+            None if state.voted_id == NO_NODE else voted,
+            None if state.leader_id == NO_NODE else state.leader_id,
+            is_static=state.version == 0,
+        )
 
 
 def _key(voter: LeaderVoter) -> ReplicaKey:

@@ -15,7 +15,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from replica.check.catalogue.log import NOT_KNOWN
 from replica.check.clock_steps import LEAST_STEP_MS
 from replica.check.directory import DirectoryFacts
-from replica.check.elections import idle_leaders
 from replica.check.epochs import MAX_BATCH_BYTES
 from replica.check.rule import Finding
 from replica.format.batch import HEADER
@@ -150,7 +149,7 @@ def _by_content(
         sound, names, lambda is_control, size: is_control | (size > MAX_BATCH_BYTES)
     )
     if isinstance(file, SegmentFile):
-        for segment, batch in idle_leaders(facts.examined).batches:
+        for segment, batch in facts.idle.batches:
             number = _first_from(sound, batch.position)
             if segment is file and number < len(sound):
                 yield number

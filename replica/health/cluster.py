@@ -107,7 +107,8 @@ class Cluster:
 
     @property
     def zk_migration(self) -> int:
-        """How far the migration from ZooKeeper is; NO_MIGRATION without one."""
+        """The state of the migration from ZooKeeper, one of Kafka's ZkMigrationState; NO_MIGRATION
+        where no record names one."""
         return int(self.values("zk_migration").get("", NO_MIGRATION))
 
     @property

@@ -10,6 +10,7 @@ read no clock.
 - `voters`: which voter set is in force at which entry. `commitment`: which entries are proven,
   superseded or unproven.
 - `branch`: the agreed branch of a group. `watermark`: the high watermark.
+- `attested`: the epochs in which replicas are known to have led or voted.
 - `went_back`: replicas whose disk went back between two captures.
 - `known_quorum`: what the replicas at hand prove about their quorum and its newest log.
 - `recovery`: with which of the remaining replicas a quorum should go on.

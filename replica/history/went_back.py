@@ -11,7 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from replica.history.commitment import Commitment, EntryCommitment, GroupComparison
+from replica.history.commitment import (
+    Commitment,
+    EntryCommitment,
+    GroupComparison,
+    classify_compared,
+)
 from replica.history.divergence import compare
 from replica.history.log import OffsetRange, ReplicaLog, contiguous_runs
 from replica.history.ranges import Ranges, intersection, union
@@ -24,6 +29,11 @@ class ComparedLook:
 
     group: GroupComparison
     commitment: Commitment
+
+    @staticmethod
+    def of(group: GroupComparison) -> ComparedLook:
+        """The look, with what its logs prove to be committed."""
+        return ComparedLook(group, classify_compared(group))
 
 
 @dataclass(frozen=True, slots=True)

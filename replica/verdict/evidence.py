@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from replica.check.rule import Finding
@@ -66,3 +67,9 @@ class ClusterEvidence:
     voters: int = 0
     state: KnownState | None = None
     gaps: tuple[Gap, ...] = ()
+
+    def with_unread(self, unread: Iterable[Finding]) -> ClusterEvidence:
+        """The evidence together with findings about what could not be read. Their places are their
+        files."""
+        placed = (PlacedFinding(finding.file, finding) for finding in unread)
+        return replace(self, findings=(*self.findings, *placed))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
+from tests.bench.sampling import sampled
 from tests.descendants import descendants
 
 _INTERVAL_S = 0.25
@@ -24,7 +24,6 @@ class Peak:
     workers: int = 0
     driver: int = 0
     together: int = 0
-    _stop: threading.Event = field(default_factory=threading.Event)
 
     def sample(self) -> None:
         jvm, workers = 0, 0
@@ -39,22 +38,13 @@ class Peak:
         self.driver = max(self.driver, driver)
         self.together = max(self.together, jvm + workers + driver)
 
-    def run(self) -> None:
-        while not self._stop.wait(_INTERVAL_S):
-            self.sample()
-
 
 @contextmanager
 def peak() -> Iterator[Peak]:
     """Sampled while the block runs."""
     found = Peak()
-    thread = threading.Thread(target=found.run, daemon=True)
-    thread.start()
-    try:
+    with sampled(found.sample, _INTERVAL_S):
         yield found
-    finally:
-        found._stop.set()
-        thread.join()
 
 
 def resident(pid: int) -> tuple[int, str]:

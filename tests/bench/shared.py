@@ -14,9 +14,8 @@ import resource
 import subprocess
 import sys
 import tempfile
-import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -24,6 +23,7 @@ from pathlib import Path
 from tests.bench.fleet import write_fleet
 from tests.bench.memory import resident
 from tests.bench.processes import cpu_seconds, timed
+from tests.bench.sampling import sampled
 from tests.bench.sections import with_section
 from tests.descendants import descendants
 
@@ -49,23 +49,14 @@ class Ingest:
 @contextmanager
 def _measured(found: dict[int, tuple[str, float]]) -> Iterator[None]:
     """The CPU seconds of each process below this one, by the last look at it."""
-    stop = threading.Event()
 
     def look() -> None:
-        while not stop.wait(_INTERVAL_S):
-            for pid in descendants(os.getpid()):
-                try:
-                    found[pid] = resident(pid)[1], cpu_seconds(pid)
-                except OSError:  # it has ended
-                    continue
+        for pid in descendants(os.getpid()):
+            with suppress(OSError):  # it has ended
+                found[pid] = resident(pid)[1], cpu_seconds(pid)
 
-    thread = threading.Thread(target=look, daemon=True)
-    thread.start()
-    try:
+    with sampled(look, _INTERVAL_S):
         yield
-    finally:
-        stop.set()
-        thread.join()
 
 
 def run(arguments: Sequence[str]) -> Ingest:

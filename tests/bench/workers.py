@@ -12,10 +12,9 @@ import argparse
 import os
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -23,6 +22,7 @@ from pathlib import Path
 from tests.bench.fleet import write_fleet, write_node
 from tests.bench.memory import resident
 from tests.bench.processes import cpu_seconds
+from tests.bench.sampling import sampled
 from tests.bench.sections import with_section
 from tests.cluster.standalone import Cluster
 from tests.cluster.submission import make_workplace, submitted
@@ -59,10 +59,8 @@ class Used:
             size, name = resident(pid)
             if not name.startswith(("python", "spark-submit")):
                 continue
-            try:
+            with suppress(OSError):  # it has ended
                 self.cpu_s[pid] = cpu_seconds(pid)
-            except OSError:  # it has ended
-                continue
             self.peak_bytes = max(self.peak_bytes, size)
 
     @property
@@ -87,21 +85,14 @@ class Job:
 @contextmanager
 def _watched(driver: int, workers: Sequence[int]) -> Iterator[tuple[Used, Used]]:
     """What Python uses below the processes while the block runs."""
-    stop = threading.Event()
     found = Used(), Used()
 
     def look() -> None:
-        while not stop.wait(_INTERVAL_S):
-            found[0].look([driver])
-            found[1].look(workers)
+        found[0].look([driver])
+        found[1].look(workers)
 
-    thread = threading.Thread(target=look, daemon=True)
-    thread.start()
-    try:
+    with sampled(look, _INTERVAL_S):
         yield found
-    finally:
-        stop.set()
-        thread.join()
 
 
 def submit(job: str, cluster: Cluster, workplace: Path, variables: dict[str, str]) -> Job:

@@ -24,7 +24,7 @@ from pipelines.tables.gold import GOLD
 from replica.check.catalogue import groups
 from replica.check.examined import Examined, examine, replica_log
 from replica.check.group import JudgedGroup, judge_group
-from replica.check.known_quorum import EarlierLooks, each_look
+from replica.check.known_quorum import EarlierLooks, looks_at
 from replica.errors import UsageError
 from replica.format.discovery import DirectoryPath
 from replica.format.file_names import METADATA_FOLDER
@@ -143,8 +143,8 @@ why they must agree."""
 def answers_of(given: Given, folder: Path, in_lake: InLake | None = None) -> Answers:
     """All answers about the directories of a cluster, which are written below `folder`."""
     looks = [_examined(files, folder / name) for name, files in given.looks.items()]
-    members = looks[-1]
-    *_, earlier = ({}, *(before for before, _ in each_look(looks)))
+    *older, members = looks
+    earlier = looks_at(older)
     judged = judge_group(members, newest=True, earlier=earlier)
     clusters = [one for one in clusters_of(judged, {}) if one.told is not None]
     assert len(clusters) <= 1, "one cluster"

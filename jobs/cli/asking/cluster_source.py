@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from jobs.cli.directories.check_inputs import earlier_looks, examine_all, find_newest_inputs
-from jobs.cli.directories.cluster_verdicts import verdict_of
+from jobs.cli.directories.cluster_verdicts import judged_clusters
 from jobs.cli.output import ProgressLine, complain
 from replica.check.damaged import bundle_damage
-from replica.check.examined import Examined
-from replica.check.group import judge_group
-from replica.check.known_quorum import EarlierLooks
 from replica.check.newest import ClusterState, newest_states
-from replica.check.rule import Finding
 from replica.errors import UsageError
 from replica.health.cluster import Cluster
 from replica.health.counted_logs import content_of
@@ -23,7 +19,6 @@ from replica.health.log_content import LogContent
 from replica.health.of_directories import cluster_of, steps_of
 from replica.health.past import Past, look_back
 from replica.health.sizes import entity_counts
-from replica.verdict.of_group import clusters_of
 from replica.verdict.verdict import Verdict
 
 
@@ -56,7 +51,8 @@ def from_directories(
     wanted: Wanted,
     order: Sequence[str] = (),
 ) -> ClusterSource:
-    """The newest state in the directories. order: see find_newest_inputs.
+    """The newest state of the cluster that the directories hold. order: the names of the captures,
+    the oldest first; empty where there is one capture.
 
     Raises UsageError where they belong to several clusters and none is named, or where they give no
     state.
@@ -74,7 +70,13 @@ def from_directories(
                 complain(f"{damage.file}: {damage.detail}")
             if wanted.verdict:
                 unread = (*inputs.unread(), *bundle_damage(damages))
-                known += _judged(examined, unread, broker_defaults, progress, earlier)
+                known += (
+                    _Known(one.told, one.cluster, verdict)
+                    for one, verdict in judged_clusters(
+                        examined, unread, progress.show, broker_defaults, earlier
+                    )
+                    if one.told is not None
+                )
             else:
                 told = newest_states(examined, progress.show, earlier)
                 known += (_Known(one, cluster_of(one, broker_defaults)) for one in told)
@@ -96,23 +98,6 @@ class _Known(NamedTuple):
     told: ClusterState
     cluster: Cluster | None
     verdict: Verdict | None = None
-
-
-def _judged(
-    examined: Sequence[Examined],
-    unread: Sequence[Finding],
-    broker_defaults: Mapping[str, str],
-    progress: ProgressLine,
-    earlier: EarlierLooks | None,
-) -> Iterator[_Known]:
-    """The clusters of these directories, each with its verdict. unread, earlier: see
-    verdicts_on."""
-    judged = judge_group(examined, progress.show, newest=True, earlier=earlier)
-    clusters = [*clusters_of(judged, broker_defaults)]
-    apart = unread if len(clusters) == 1 else ()
-    for one in clusters:
-        if one.told is not None:
-            yield _Known(one.told, one.cluster, verdict_of(one, apart))
 
 
 def _chosen(known: Sequence[_Known], cluster_id: str | None, paths: Sequence[str]) -> _Known:

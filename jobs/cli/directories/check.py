@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
 from typing import Any
 
 from jobs.cli.commands.directories import CheckOptions
@@ -40,7 +39,7 @@ from replica.check.rule import Finding
 from replica.format.directory import LOOKS
 from replica.format.discovery import Found
 from replica.severity import Severity
-from replica.verdict.evidence import ClusterEvidence, PlacedFinding
+from replica.verdict.evidence import ClusterEvidence
 from replica.verdict.facts import verdict_on
 from replica.verdict.of_group import JudgedCluster, clusters_of, evidence_of, names_file_of, node_of
 from replica.verdict.verdict import Gap, Verdict
@@ -94,8 +93,7 @@ class _Checking:
         """Tell of archives and folders that could not be read."""
         found = tuple(findings)
         if found and self.families.files:
-            placed = tuple(PlacedFinding(finding.file, finding) for finding in found)
-            evidence = ClusterEvidence(findings=placed, gaps=(_NO_LOG,))
+            evidence = ClusterEvidence(gaps=(_NO_LOG,)).with_unread(found)
             self._tell(evidence, [LocatedFinding("", one) for one in found])
 
     def group(self, found: Iterable[Found], unread: Sequence[Finding]) -> None:
@@ -134,8 +132,7 @@ class _Checking:
         )
         located: list[LocatedFinding] = []
         if families.files:
-            placed = (PlacedFinding(finding.file, finding) for finding in unread)
-            evidence = replace(evidence, findings=(*evidence.findings, *placed))
+            evidence = evidence.with_unread(unread)
             located = [*_located(cluster), *(LocatedFinding("", one) for one in unread)]
         if families.health:
             located += [LocatedFinding("", one, health=cluster) for one in cluster.health or ()]

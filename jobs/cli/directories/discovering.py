@@ -45,7 +45,7 @@ def discovered(path: str, stack: ExitStack, *, for_check: bool = False) -> Disco
         except UsageError:
             if not (for_check and formatted):
                 raise
-            return Discovered((), damages, [replace(one, is_alone=True) for one in formatted])
+            return _formatted_alone(damages, formatted)
         return Discovered(found, damages, formatted)
     folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="kraftlake-"))
     unpacked = unpack(path, folder, shown=path)
@@ -56,14 +56,19 @@ def discovered(path: str, stack: ExitStack, *, for_check: bool = False) -> Disco
         found = discover([folder])
     except UsageError as error:
         if for_check and formatted:
-            alone = [replace(one, is_alone=True) for one in formatted]
-            return Discovered((), unpacked.damages, alone)
+            return _formatted_alone(unpacked.damages, formatted)
         if unpacked.damages:  # The damages say why.
             return Discovered((), unpacked.damages)
         raise UsageError(f"{path}: holds no segment, snapshot or metadata directory") from error
     named = (replace(one, shown=path + one.shown.removeprefix(folder)) for one in found)
     read = [marked(one, unpacked.damages) for one in named]
     return Discovered(read, unpacked.damages, formatted)
+
+
+def _formatted_alone(
+    damages: Sequence[Damage], formatted: Sequence[FormattedDirectory]
+) -> Discovered:
+    return Discovered((), damages, [replace(one, is_alone=True) for one in formatted])
 
 
 def unreadable(shown: str, reason: str) -> Damage:

@@ -17,7 +17,7 @@ from jobs.cli.directories.check_inputs import (
     examine_all,
     find_newest_inputs,
 )
-from jobs.cli.directories.cluster_verdicts import verdicts_on
+from jobs.cli.directories.cluster_verdicts import judged_clusters
 from jobs.cli.directories.offsets_text import pairs
 from jobs.cli.directories.recover_text import describe
 from jobs.cli.directories.verdict_text import write_verdict
@@ -32,7 +32,7 @@ from replica.errors import UnreadableFileError, UsageError
 from replica.format import meta_properties
 from replica.format.damage import Damage
 from replica.format.discovery import DirectoryPath
-from replica.history.commitment import classify_compared, compare_group
+from replica.history.commitment import compare_group
 from replica.history.recovery import RecoveryDecision, RecoveryPlan, plan_recovery
 from replica.history.went_back import ComparedLook, WentBack
 from replica.model.keys import ReplicaKey
@@ -69,8 +69,9 @@ def _plan(
     *,
     json_output: bool,
 ) -> int:
-    """Print the plan of one cluster. earlier: earlier looks at it. seeds: those of the runs that
-    rehearse its steps; None for no rehearsal."""
+    """Print the plan of one cluster. earlier: what its earlier captures show. verdict: is printed
+    above the plan; None where it was printed before. seeds: the seeds of the runs in which the
+    plan's steps are rehearsed; None for no rehearsal."""
     _refuse_copies(members)
     plan, by_key = plan_of(members, earlier)
     if verdict is not None:
@@ -96,8 +97,7 @@ def plan_of(
     logs = [replica_log(one, one.shown) for one in by_key.values()]
     back: tuple[WentBack, ...] = ()
     if earlier:
-        group = compare_group(logs)
-        now = ComparedLook(group, classify_compared(group))
+        now = ComparedLook.of(compare_group(logs))
         back = went_back_since(earlier, members[0].owner.cluster_id, now)
     files = quorum_files(list(zip(by_key.values(), logs, strict=True)), back)
     return plan_recovery(logs, files), by_key
@@ -117,7 +117,10 @@ class GivenNodes:
     def verdicts(self) -> dict[str | None, Verdict]:
         """The verdict of `check` on each cluster, by cluster id."""
         progress = ProgressLine()
-        found = verdicts_on(self.examined, self.unread, progress.show, self.earlier or None)
+        judged = judged_clusters(
+            self.examined, self.unread, progress.show, earlier=self.earlier or None
+        )
+        found = {one.cluster_id: verdict for one, verdict in judged}
         progress.clear()
         return found
 

@@ -17,7 +17,7 @@ from replica.format import meta_properties
 from replica.format.file_names import METADATA_FOLDER, FileKind, classify
 from replica.format.reading import MAX_LOG_BYTES, read_own_file
 from replica.format.snapshot import BOOTSTRAP_NAME
-from replica.history.commitment import classify_compared, compare_group
+from replica.history.commitment import compare_group
 from replica.history.known_quorum import KnownQuorum, known_quorum
 from replica.history.log import ReplicaLog
 from replica.history.went_back import ComparedLook
@@ -51,12 +51,10 @@ def rehearsed_quorum(found: Sequence[Examined], earlier: EarlierLooks | None = N
     members = _of_metadata(found)
     by_node = _by_node(members)
     logs = {node_id: replica_log(one, "") for node_id, one in by_node.items()}
-    group = compare_group(list(logs.values()))
-    commitment = classify_compared(group)
-    now = ComparedLook(group, commitment)
+    now = ComparedLook.of(compare_group(list(logs.values())))
     back = went_back_since(earlier or {}, members[0].owner.cluster_id, now)
     files = quorum_files([(one, logs[node_id]) for node_id, one in by_node.items()], back)
-    quorum = known_quorum(group, commitment, files)
+    quorum = known_quorum(now.group, now.commitment, files)
     voters, is_static = _voters(members, logs)
     nodes = {
         node_id: CapturedNode(logs[node_id].key, files, logs[node_id])
@@ -76,7 +74,7 @@ def rehearsed_quorum(found: Sequence[Examined], earlier: EarlierLooks | None = N
         nodes,
         voters,
         is_static,
-        commitment,
+        now.commitment,
         max(newest, 0),
         quorum,
     )

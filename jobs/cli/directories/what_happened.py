@@ -15,7 +15,7 @@ from jobs.cli.directories.verdict_text import describe_verdict, verdict_row
 from jobs.cli.output import ProgressLine, complain, write_either
 from pipelines.cyclic_garbage import no_search_for_cycles
 from replica.check.group import judge_group
-from replica.check.known_quorum import each_look
+from replica.check.known_quorum import looks_at
 from replica.health.leaderless import Outage
 from replica.terminal_text import one_line
 from replica.timeline.branch import Branch
@@ -67,9 +67,8 @@ def run(options: WhatHappenedOptions) -> int:
 
 def incident_of(branch: Branch, progress: ProgressLine) -> Incident:
     """What happened to one cluster. Only its newest captures decide the verdict."""
-    newest = [look for look in branch.looks if look][-1]
-    *_, earlier = ({}, *(before for before, _ in each_look(branch.looks)))
-    judged = judge_group(newest, progress.show, newest=True, earlier=earlier)
+    *older, newest = (look for look in branch.looks if look)
+    judged = judge_group(newest, progress.show, newest=True, earlier=looks_at(older))
     (cluster,) = clusters_of(judged, {})
     told = timeline(branch, progress.show)
     verdict = verdict_on(evidence_of(cluster))

@@ -38,9 +38,10 @@ PATIENCE_MS = 30_000
 """The simulated time after which a step ends although the quorum has not settled. It is enough for
 more than ten elections with Kafka's default timeouts."""
 STILL_MS = 7_000
-"""The simulated time (ms) without any change after which a step ends, because nothing can change
-any more: no node that runs is a voter, or the leader never continues a follower's log. It is more
-than the engine's longest timer with Kafka's defaults, that of UpdateVoter (6 s)."""
+"""A step ends once nothing has changed for this simulated time (ms): then nothing changes any more,
+for example because no node that runs is a voter, or because the leader never continues a follower's
+log. The time is longer than the engine's longest timer with Kafka's defaults, that of UpdateVoter
+(6 s)."""
 _COMPARED_EVERY_MS = 100
 START_WITHIN_MS = 5_000
 """A step starts its nodes at random times within this time (ms)."""

@@ -1,4 +1,4 @@
-"""Quorums that accept no change, played by the simulator: the verdict is an outage."""
+"""The verdicts on simulated quorums that accept no change, or may accept none."""
 
 from __future__ import annotations
 
