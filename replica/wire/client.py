@@ -173,8 +173,7 @@ class Connection:
         """Close the connection. Requests that wait for an answer get UnreachablePeerError."""
         self._fail(UnreachablePeerError(self.address, "closed"))
         self._receiving.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await self._receiving
+        await asyncio.wait((self._receiving,))
         with contextlib.suppress(OSError):
             await self._writer.wait_closed()
 

@@ -202,6 +202,19 @@ def test_a_server_that_closes_tells_all_that_wait():
     asyncio.run(main())
 
 
+def test_a_task_that_is_cancelled_while_it_closes_a_connection_ends():
+    async def main():
+        async with running() as server:
+            connection = await Connection.connect(HOST, server.port)
+            closing = asyncio.create_task(connection.close())
+            await asyncio.sleep(0)  # it waits for the end of what reads answers
+            closing.cancel()
+            await asyncio.wait((closing,))
+            assert closing.cancelled()
+
+    asyncio.run(main())
+
+
 def test_an_address_without_a_listener_is_unreachable():
     async def main():
         async with running() as server:
