@@ -155,7 +155,7 @@ def test_a_leader_whose_answer_brings_nothing_is_asked_again_only_after_a_pause(
     host = follower(end=3)
     deliver(host, high_watermark=3)
     assert host.snapshot() == OffsetAndEpoch(3, 1)
-    host.after(100)
+    host.after(10)
     trusted_until = host.raft.role.fetch_deadline
     assert fetches_in_a_millisecond(host, **answer) == 1
     assert host.raft.illegal_messages == illegal

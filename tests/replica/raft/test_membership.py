@@ -176,6 +176,9 @@ def test_a_new_voter_must_support_the_finalized_version_and_answer():
     caught_up(host)
     add(host, versions=(0, 0))
     assert host.replies["add"].error is ErrorCode.INVALID_REQUEST
+    assert add(host, request_id="at once") == [], "a node is asked the same only after a pause"
+    assert host.replies["at once"].error is ErrorCode.REQUEST_TIMED_OUT
+    host.after(20)
     asked = add(host, versions=None, request_id="again")
     host.fail(asked[0])
     assert host.replies["again"].error is ErrorCode.REQUEST_TIMED_OUT
