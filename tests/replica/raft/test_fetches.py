@@ -143,7 +143,6 @@ def fetches_in_a_millisecond(host, **answer):
 @pytest.mark.parametrize(
     ("answer", "illegal"),
     [
-        ({}, {}),
         ({"high_watermark": 3}, {}),
         ({"diverging": OffsetAndEpoch(3, 1)}, {"a diverging epoch that cuts nothing": 1}),
         ({"snapshot_id": OffsetAndEpoch(3, 1)}, {"a snapshot that needs no fetch": 1}),
