@@ -214,7 +214,8 @@ REASONS: Mapping[str, Reason] = {
     "a candidate that is no voter": Reason(
         _stranger_raises,
         "refuses the vote, and takes its epoch",
-        "refuses the vote, and stays in its epoch, unless it is a voter and the log names the voters",
+        "refuses the vote, and stays in its epoch, unless it is a voter and the log names the "
+        "voters",
         "at kraft.version 0 no other node can become a voter, and an observer couldn't tell the "
         "voters of the newer epoch (request_checks.refused_as_stranger)",
     ),
