@@ -29,7 +29,15 @@ from replica.raft.messages import (
     PeerResponse,
     VoterChangeResponse,
 )
-from replica.raft.roles import Follower, Leader, PendingChange, Prospective, Resigned, Unattached
+from replica.raft.roles import (
+    Follower,
+    Leader,
+    OlderLeader,
+    PendingChange,
+    Prospective,
+    Resigned,
+    Unattached,
+)
 from replica.raft.transitions import Role, Transition, TransitionCause, check
 
 Draw = Callable[[int], int]
@@ -46,16 +54,6 @@ class ParkedFetch:
     request_id: Hashable
     request: FetchRequest
     deadline: int
-
-
-@dataclass(frozen=True, slots=True)
-class OlderLeader:
-    """A leader as an answer names it, of an older epoch than the local one. This replica can't
-    follow it, but can ask it for a pre-vote (see election.poll_prospective)."""
-
-    epoch: int
-    node_id: int
-    endpoints: Endpoints
 
 
 class Core:
