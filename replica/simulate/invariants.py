@@ -24,6 +24,7 @@ from replica.simulate.elections import Elections
 from replica.simulate.host import SimulatedHost
 from replica.simulate.ledger import Ledger, LedgerBatch, Shadow, read_back, shadows_holding
 from replica.simulate.node import key_of
+from replica.simulate.repeats import Repeats
 from replica.simulate.workload import Workload
 
 
@@ -45,6 +46,7 @@ class Invariants:
         self._static_voters = static_voters
         self._elections = Elections(self.judged)
         self._check_quorum = CheckQuorum(self.judged)
+        self._repeats = Repeats()
         self._written: dict[tuple[int, int], LedgerBatch] = {}
 
     def opened(self, host: SimulatedHost) -> None:
@@ -54,6 +56,7 @@ class Invariants:
         old = self.shadows.get(key, Shadow())
         self._elections.opened(host, old)
         self._check_quorum.opened(host)
+        self._repeats.opened(host)
         kept = min(old.flushed, old.committed)
         demand(end >= kept, "committed", f"{key} lost offsets {end} to {kept}")
         shadow = self.shadows[key] = read_back(host, self._static_voters)
@@ -84,6 +87,7 @@ class Invariants:
         self._check_watermark(host, shadow)
         self._check_committed(host, shadow, effects.load_snapshot)
         self._check_quorum.stepped(host, shadow)
+        self._repeats.stepped(host, effects)
         if effects.leader_change is not None:
             self._check_leader_change(host, shadow, effects.leader_change)
         self.appends.handed(host)
