@@ -15,7 +15,7 @@ from replica.format.content import FileContent
 from replica.format.control import ControlMessage, KRaftVoters, LeaderChange, decode_control
 from replica.format.damage import Damage, DamageKind
 from replica.format.directory import (
-    FoundFile,
+    DirectoryFile,
     MetadataDirectory,
     SegmentFile,
     SnapshotFile,
@@ -99,7 +99,7 @@ class Examined:
             return self.shown
         return self.found.shown_file(relative)
 
-    def file_of(self, kind: FileKind) -> FoundFile | None:
+    def file_of(self, kind: FileKind) -> DirectoryFile | None:
         """The only file of a kind; None where there is none."""
         return next((file for file in self.directory.files if file.name.kind is kind), None)
 

@@ -55,7 +55,7 @@ class JudgedDirectory:
 
 
 @dataclass(frozen=True, slots=True)
-class LookedAtQuorum:
+class GroupQuorum:
     """The quorum of one cluster in a group of directories. Where logs diverge is seen only between
     the logs of two replicas, so one sound directory proves little alone.
 
@@ -82,7 +82,7 @@ class JudgedGroup:
 
     members: tuple[JudgedDirectory, ...]
     findings: tuple[Finding, ...]
-    quorums: tuple[LookedAtQuorum, ...]
+    quorums: tuple[GroupQuorum, ...]
     states: tuple[ClusterState, ...] = ()
     partings: tuple[tuple[str, LogParting], ...] = ()
     compared: tuple[ComparedLogs, ...] = ()
@@ -157,7 +157,7 @@ def judge_group(
     )
 
 
-def _quorum(newest: DirectoryFacts, group: Sequence[DirectoryFacts]) -> LookedAtQuorum | None:
+def _quorum(newest: DirectoryFacts, group: Sequence[DirectoryFacts]) -> GroupQuorum | None:
     cluster_id = cluster_id_of(newest.examined)
     voters = stated_voters(newest.examined, newest.changes)
     if cluster_id is None or not voters:
@@ -165,7 +165,7 @@ def _quorum(newest: DirectoryFacts, group: Sequence[DirectoryFacts]) -> LookedAt
     replicas = (facts.examined.replica for facts in group if facts.partition.is_metadata)
     keys = {one.key for one in replicas if one is not None and one.cluster_id == cluster_id}
     missing = {voter for voter in voters if not any(is_voter(frozenset({voter}), k) for k in keys)}
-    return LookedAtQuorum(
+    return GroupQuorum(
         cluster_id, voters, frozenset(missing), frozenset(key.node_id for key in keys)
     )
 

@@ -188,7 +188,7 @@ def _is_metadata(value: bytes) -> bool:
     return True
 
 
-LOOKED_AT_BYTES = 1024 * 1024
+SAMPLED_BYTES = 1024 * 1024
 """The most bytes that are read of each segment or snapshot, until enough records were seen."""
 _LOGS = (FileKind.SEGMENT, FileKind.SNAPSHOT)
 
@@ -236,7 +236,7 @@ def topic_id_in(folder: str) -> str | None:
 def _values(path: str, opener: Callable[[str, int], OpenFile]) -> Iterator[bytes]:
     try:
         with opener(path, MAX_LOG_BYTES) as file:
-            data = file.read(0, min(file.size, LOOKED_AT_BYTES))
+            data = file.read(0, min(file.size, SAMPLED_BYTES))
     except (UnreadableFileError, ShrankError):
         return
     yield from values_of(scan(data).batches, FileContent(data))

@@ -88,12 +88,12 @@ class Differing:
         return Compared(len(self.orphans), len(self.dropped), len(self.others), tuple(first))
 
 
-def validity_of(found: Iterable[tuple[str, Severity]]) -> Validity:
+def validity_of(findings: Iterable[tuple[str, Severity]]) -> Validity:
     """The verdict on a snapshot. found: the rule id and the severity of each finding about it."""
-    found = tuple(found)
-    if any(is_broken(rule, severity) for rule, severity in found):
+    rules = tuple(findings)
+    if any(is_broken(rule, severity) for rule, severity in rules):
         return Validity.INVALID
-    if any(rule in _NOT_JUDGED for rule, _ in found):
+    if any(rule in _NOT_JUDGED for rule, _ in rules):
         return Validity.UNVERIFIABLE
     return Validity.VALID
 
@@ -327,9 +327,9 @@ def _keys(*found: EntityDifference) -> set[tuple[str, str]]:
     return {(one.kind, one.key) for one in found}
 
 
-def describe(found: Sequence[EntityDifference], count: int) -> str:
+def describe(differences: Sequence[EntityDifference], count: int) -> str:
     """The first of `count` differences by kind and key, as text. Values may be secret."""
-    shown = [f"{one.kind} {one.key} {_how(one)}" for one in found[:_SHOWN_DIFFERENCES]]
+    shown = [f"{one.kind} {one.key} {_how(one)}" for one in differences[:_SHOWN_DIFFERENCES]]
     more = count - len(shown)
     rest = f", and {more} more" if more else ""
     return f"{_count(count, 'entity')} differ: {', '.join(shown)}{rest}"

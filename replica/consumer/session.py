@@ -186,7 +186,7 @@ class Session:
             return self._fetched(ask, answer, now_ms)
         if isinstance(ask, values.EndOfEpoch) and isinstance(answer, values.EpochEnded):
             return self._epoch_ended(ask, answer, now_ms)
-        if isinstance(ask, values.LookUpOffset) and isinstance(answer, values.LookedUp):
+        if isinstance(ask, values.ListOffset) and isinstance(answer, values.ListedOffset):
             return self._looked_up(ask, answer, now_ms)
         assert isinstance(answer, values.Metadata), f"{type(answer).__name__} answers no {ask}"
         return self._refreshed(answer, now_ms)
@@ -211,7 +211,7 @@ class Session:
         # The replica from which records are read may start at a later offset than the leader does
         # (KIP-392's draft).
         by_replica = state.policy is values.ResetPolicy.EARLIEST and self._followers_look_up
-        return values.LookUpOffset(
+        return values.ListOffset(
             node_id if by_replica else leader.node_id, state.policy, leader.epoch
         )
 
@@ -352,7 +352,7 @@ class Session:
         return values.Polled(reports=(values.Truncation(position, diverging),))
 
     def _looked_up(
-        self, ask: values.LookUpOffset, found: values.LookedUp, now_ms: int
+        self, ask: values.ListOffset, found: values.ListedOffset, now_ms: int
     ) -> values.Polled:
         is_leader = ask.node_id == self.leader.node_id
         if found.error is ErrorCode.NOT_LEADER_OR_FOLLOWER and not is_leader:

@@ -58,7 +58,7 @@ class EndOfEpoch:
 
 
 @dataclass(frozen=True, slots=True)
-class LookUpOffset:
+class ListOffset:
     """Asks for the earliest offset of a replica, or for the latest offset of the leader
     (ListOffsets). The policy is never NONE."""
 
@@ -72,7 +72,7 @@ class RefreshMetadata:
     """Asks any node for the leader, its epoch and the replicas."""
 
 
-Ask: TypeAlias = Fetch | EndOfEpoch | LookUpOffset | RefreshMetadata
+Ask: TypeAlias = Fetch | EndOfEpoch | ListOffset | RefreshMetadata
 
 
 # The answers to these requests.
@@ -103,8 +103,8 @@ class EpochEnded:
 
 
 @dataclass(frozen=True, slots=True)
-class LookedUp:
-    """The answer to LookUpOffset. offset: -1 where the replica doesn't know it yet. epoch: the
+class ListedOffset:
+    """The answer to ListOffset. offset: -1 where the replica doesn't know it yet. epoch: the
     epoch of the record at the offset; -1 where the answer has none."""
 
     error: ErrorCode = ErrorCode.NONE
@@ -123,7 +123,7 @@ class Metadata:
     error: ErrorCode = ErrorCode.NONE
 
 
-Answer: TypeAlias = Fetched | EpochEnded | LookedUp | Metadata
+Answer: TypeAlias = Fetched | EpochEnded | ListedOffset | Metadata
 
 
 # The values that a reader gets.

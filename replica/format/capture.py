@@ -20,7 +20,7 @@ from datetime import UTC, datetime
 
 from replica import path_text
 from replica.errors import CorruptDataError, UnsupportedDataError
-from replica.format.directory import FoundFile
+from replica.format.directory import DirectoryFile
 from replica.format.file_names import METADATA_FOLDER
 from replica.format.text_file import text_of
 from replica.model.keys import ReplicaId
@@ -127,7 +127,7 @@ def _shortened(value: object) -> str:
 
 
 def capture_id(
-    replica: ReplicaId, files: Iterable[FoundFile], shown_hash: Callable[[str], str] = str
+    replica: ReplicaId, files: Iterable[DirectoryFile], shown_hash: Callable[[str], str] = str
 ) -> str:
     """A hash (32 hex digits) of the replica and its files' names, sizes and shown content hashes.
 

@@ -53,9 +53,9 @@ class ContentHash:
         self._plain = None if name.kind is FileKind.SEGMENT else hashlib.sha256()
         self._link = b""
 
-    def passing(self, found: Iterable[memoryview]) -> Iterator[memoryview]:
+    def passing(self, blocks: Iterable[memoryview]) -> Iterator[memoryview]:
         """The same blocks, which are hashed as they go by. All but the last hold whole chunks."""
-        for block in found:
+        for block in blocks:
             self.size += len(block)
             if self._plain is None:
                 *_, self._link = self._link, *_links(self._link, block)

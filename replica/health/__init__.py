@@ -10,8 +10,8 @@ partitions      leaders and in-sync replicas; placement: preferred leaders and r
 reassignments   running reassignments; configs: those of topics and brokers that don't exist
 judging         all rules together
 exposure        what a failure of brokers, racks or voters would take away
-past            since when exposures and reassignments are as they are, by the log read backward
-leaderless      when partitions had no leader, read backward likewise
+past            how long exposures and reassignments have lasted, by reading the log backwards
+leaderless      when partitions had no leader, found by reading backwards too
 sizes           how many entities and records there are (log_content, counted_logs, for large files
                 large_log_content)
 of_directories  a Cluster from what check has examined

@@ -200,13 +200,17 @@ class Cluster:
         if subjects:
             yield Finding(rule, self.file, message, subjects=tuple(subjects))
 
-    def about_partitions(self, rule: Rule, told: Mapping[PartitionKey, str]) -> Iterator[Finding]:
+    def about_partitions(
+        self, rule: Rule, messages: Mapping[PartitionKey, str]
+    ) -> Iterator[Finding]:
         """The rule's finding about these partitions, in the order of their names; none where there
-        are none. told: what the finding says about each partition."""
+        are none. messages: what the finding says about each partition."""
         offsets = self.offsets("partitions")
-        named = sorted((self.name_of(key), key) for key in told)
-        subjects = [Subject(name, told[key], offsets[key]) for name, key in named]
-        yield from self.about(rule, f"{len(told)} of {len(self.partitions)} partitions", subjects)
+        named = sorted((self.name_of(key), key) for key in messages)
+        subjects = [Subject(name, messages[key], offsets[key]) for name, key in named]
+        yield from self.about(
+            rule, f"{len(messages)} of {len(self.partitions)} partitions", subjects
+        )
 
     def name_of(self, key: PartitionKey) -> str:
         """The partition's name, such as orders-3."""

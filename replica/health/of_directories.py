@@ -25,30 +25,30 @@ from replica.metadata.record import MetadataRecord
 _PARTITION_RECORDS = ("PARTITION_RECORD", "PARTITION_CHANGE_RECORD")
 
 
-def cluster_of(told: ClusterState, broker_defaults: Mapping[str, str]) -> Cluster | None:
+def cluster_of(known: ClusterState, broker_defaults: Mapping[str, str]) -> Cluster | None:
     """The cluster for the rules of health; None where no state is known. broker_defaults: see
     Cluster."""
-    state, quorum = told.state, told.quorum
+    state, quorum = known.state, known.quorum
     if state is None:
         return None
     end = state.end.offset
     proven, possible = (end, end) if quorum is None else (quorum.proven_end, quorum.possible_end)
-    uncommitted = first_change(told.examined, possible, end)
+    uncommitted = first_change(known.examined, possible, end)
     return Cluster(
         state.image,
-        told.cluster_id,
-        told.examined.shown,
+        known.cluster_id,
+        known.examined.shown,
         end_offset=state.end.offset,
         is_whole=state.is_whole,
-        refused_at=told.refused_at,
-        voters=frozenset(voter.node_id for voter in told.voters),
+        refused_at=known.refused_at,
+        voters=frozenset(voter.node_id for voter in known.voters),
         broker_defaults=broker_defaults,
-        starts=_starts(told.examined, state.image, state.end.offset),
-        now=told.last_timestamp,
+        starts=_starts(known.examined, state.image, state.end.offset),
+        now=known.last_timestamp,
         quorum=quorum,
-        unproven_from=first_change(told.examined, proven, end),
+        unproven_from=first_change(known.examined, proven, end),
         uncommitted_from=uncommitted,
-        uncommitted_at=None if uncommitted is None else _time_of(told.examined, uncommitted),
+        uncommitted_at=None if uncommitted is None else _time_of(known.examined, uncommitted),
     )
 
 

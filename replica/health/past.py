@@ -1,5 +1,5 @@
-"""Finds since when exposures and reassignments are as they are, by taking the newest state back
-record by record.
+"""Finds how long each exposure or reassignment has lasted, by taking the newest state back record
+by record.
 
 The steps come newest first, and are read only until all questions are answered: mostly back to the
 last restart of a broker. A long history can be read in ranges of offsets, side by side.
@@ -42,7 +42,7 @@ class VisibleChange(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """What look_back found. exposed: since when each failure that does harm would do as much as it
+    """What past_of found. exposed: since when each failure that does harm would do as much as it
     would now. starts: the beginnings of running reassignments. Both lack what began before the
     oldest step. unknown: the number of harmful failures that `exposed` lacks."""
 
@@ -90,13 +90,13 @@ class PastRange:
         return Past(self.exposed, starts, len(self.waiting.failures))
 
 
-def look_back(cluster: Cluster, steps: Iterable[VisibleChange]) -> Past:
+def past_of(cluster: Cluster, steps: Iterable[VisibleChange]) -> Past:
     """Find out since when the cluster is as it is. steps: newest first, one for each offset below
     the cluster's end that changed something; they are read as far as needed."""
-    return look_back_in_range(cluster, cluster, steps).past
+    return past_in_range(cluster, cluster, steps).past
 
 
-def look_back_in_range(
+def past_in_range(
     now: Cluster, at_end: Cluster, steps: Iterable[VisibleChange], asked: Waiting | None = None
 ) -> PastRange:
     """Find out what one range of offsets tells about since when the cluster is as it is `now`.

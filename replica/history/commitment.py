@@ -184,21 +184,21 @@ def losses(divergence: Divergence, commitment: Commitment) -> Losses | None:
     return commitment.counted(divergence.truncating, (rest,))
 
 
-def divergence_columns(found: Divergence, lost: Losses | None) -> dict[str, Any]:
+def divergence_columns(divergence: Divergence, lost: Losses | None) -> dict[str, Any]:
     """The columns of gold.divergence_points about the relation of two logs. lost: from `losses`.
     truncating_node is None where no replica truncates, and for a replica whose node id is unknown
     (it is negative here)."""
-    loser = found.truncating
+    loser = divergence.truncating
     return {
-        "relation": found.relation.value,
-        "divergence_offset": found.divergence_offset,
-        "epoch_a": found.epoch_a,
-        "epoch_b": found.epoch_b,
+        "relation": divergence.relation.value,
+        "divergence_offset": divergence.divergence_offset,
+        "epoch_a": divergence.epoch_a,
+        "epoch_b": divergence.epoch_b,
         "truncating_node": None if loser is None or loser.node_id < 0 else loser.node_id,
-        "truncation_offset": found.truncation_offset,
-        "fetch_rounds": found.fetch_rounds,
-        "draft_fetch_rounds": found.draft_fetch_rounds,
-        "records_lost": found.records_lost,
+        "truncation_offset": divergence.truncation_offset,
+        "fetch_rounds": divergence.fetch_rounds,
+        "draft_fetch_rounds": divergence.draft_fetch_rounds,
+        "records_lost": divergence.records_lost,
         "committed_lost": lost and lost.committed,
         "unproven_lost": lost and lost.unproven,
         "superseded_lost": lost and lost.superseded,

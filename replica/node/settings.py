@@ -198,7 +198,7 @@ def _uncommitted(properties: Properties) -> bool:
     """Whether a reader's fetch above the high watermark gets no records, as in released Kafka,
     instead of OFFSET_NOT_AVAILABLE (KIP-392's text)."""
     key = "kraftlake.reader.uncommitted"
-    return properties.one_of(key, ("error", "empty"), "error") == "empty"
+    return properties.choice(key, ("error", "empty"), "error") == "empty"
 
 
 def _topic(properties: Properties) -> Topic:

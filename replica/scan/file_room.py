@@ -152,7 +152,7 @@ class Growth:
     most: int
     before: int
 
-    def look(self) -> None:
+    def check_limit(self) -> None:
         """Raises TooMuchMemoryError if the work has taken more memory by now."""
         if _resident() - self.before > self.most:
             raise TooMuchMemoryError(

@@ -100,7 +100,7 @@ class DescribedQuorum:
         return ago is not None and ago <= within_ms
 
 
-async def quorum_told_by(connection: Connection, topic: str, partition: int = 0) -> DescribedQuorum:
+async def query_quorum(connection: Connection, topic: str, partition: int = 0) -> DescribedQuorum:
     """What the node at the other end of the connection says about the partition's quorum, or the
     error that it answers. Raises PeerError where no answer comes, or an answer about another
     partition."""

@@ -26,7 +26,7 @@ from replica.raft.messages import DescribeQuorumResponse
 from replica.wire.client import ClientConfig, Connection
 from replica.wire.cluster import describe_cluster, is_controller
 from replica.wire.pool import Address, Pool
-from replica.wire.quorum import quorum_told_by
+from replica.wire.quorum import query_quorum
 
 DEFAULT_LISTENER = "CONTROLLER"
 
@@ -126,7 +126,7 @@ class _Discovery:
             self.named.update(cluster.nodes)
 
     async def _describe_quorum(self, connection: Connection) -> None:
-        found = await quorum_told_by(connection, METADATA_TOPIC)
+        found = await query_quorum(connection, METADATA_TOPIC)
         if found.error == ErrorCode.CLUSTER_AUTHORIZATION_FAILED:
             self.denied = True
             return

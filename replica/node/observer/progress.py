@@ -39,7 +39,7 @@ class RecordingState:
         return None if known is None else max(0, known - self.log_end)
 
 
-def look_at(raft: Raft) -> RecordingState:
+def state_of(raft: Raft) -> RecordingState:
     """The state of the recording now."""
     role, log = raft.role, raft.log
     newest = log.latest_snapshot

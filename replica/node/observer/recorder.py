@@ -24,7 +24,7 @@ from replica.node.observer.directory import (
 )
 from replica.node.observer.discovery import QuorumView, discover_quorum
 from replica.node.observer.guard import DENIED, Guard, conflict, may_be_alive
-from replica.node.observer.progress import RecordingProgress, RecordingState, look_at
+from replica.node.observer.progress import RecordingProgress, RecordingState, state_of
 from replica.node.properties import Properties
 from replica.node.settings import NodeSettings, Recording, settings_in
 from replica.raft.effects import Stopped
@@ -85,8 +85,8 @@ class ObserverRecorder:
         self.node.driver.shut_down(SHUTDOWN_MS)
 
     @property
-    def look(self) -> RecordingState:
-        return look_at(self._raft)
+    def state(self) -> RecordingState:
+        return state_of(self._raft)
 
     async def run(self, *, until_caught_up: bool = False) -> Stopped:
         """Record until the recording stops. Raises RefusedObserverError, CommittedRecordsLostError,
@@ -118,10 +118,10 @@ class ObserverRecorder:
 
     async def _watch(self, *, until_caught_up: bool) -> None:
         """Report what happens. With until_caught_up, return when the recording has caught up."""
-        progress = RecordingProgress(self.look)
+        progress = RecordingProgress(self.state)
         while True:
             await self.node.driver.wait_for_news(1.0)
-            now = self.look
+            now = self.state
             for notice in progress.notices(now, time.monotonic()):
                 self.node.report(notice)
             if until_caught_up and progress.has_reached_target(now):

@@ -60,7 +60,7 @@ def client_security_in(properties: Properties) -> ClientSecurity:
     """What security.protocol, sasl.mechanism, sasl.jaas.config and the ssl. keys of a Kafka
     client's file say. This function opens no other file. Raises UsageError, which names file and
     key."""
-    protocol = properties.one_of("security.protocol", PROTOCOLS, "PLAINTEXT")
+    protocol = properties.choice("security.protocol", PROTOCOLS, "PLAINTEXT")
     sasl = None
     if uses_sasl(protocol):
         sasl = identity_in(properties, mechanism_in(properties, "sasl.mechanism"))

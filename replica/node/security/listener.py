@@ -86,7 +86,7 @@ def _client_auth(properties: Properties, listener: Listener) -> str:
     certificates only if the key with the listener's own prefix says so, as in Kafka."""
     asked = properties if uses_sasl(listener.protocol) else section_of(properties, listener.name)
     own = _prefix(listener.name) if uses_sasl(listener.protocol) else ""
-    return asked.one_of(f"{own}ssl.client.auth", tuple(CLIENT_AUTH), "none")
+    return asked.choice(f"{own}ssl.client.auth", tuple(CLIENT_AUTH), "none")
 
 
 def _prefix(listener: str) -> str:

@@ -102,8 +102,8 @@ def listeners(endpoints: Endpoints) -> list[Message]:
     return [{"name": e.name, "host": e.host, "port": e.port} for e in endpoints]
 
 
-def endpoints_in(found: Iterable[Message]) -> Endpoints:
-    return tuple(Endpoint(entry["name"], entry["host"], entry["port"]) for entry in found)
+def endpoints_in(entries: Iterable[Message]) -> Endpoints:
+    return tuple(Endpoint(entry["name"], entry["host"], entry["port"]) for entry in entries)
 
 
 def node_endpoints(partition: ReplicatedPartition, response: PeerResponse) -> list[Message]:

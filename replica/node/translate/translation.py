@@ -219,13 +219,13 @@ def translated(
     api: Api,
     request: type[PeerRequest],
     asked: tuple[Part, ...],
-    told: tuple[Part, ...],
+    answered: tuple[Part, ...],
     *,
     oldest: int = 0,
     needed: Callable[[Any], int] = lambda request: 0,
 ) -> Translation:
     """The translation by the parts of the request and those of the response."""
     sent = RequestForm(api.request, request, asked)
-    answer = ResponseForm(api.response, RESPONSE_OF[request], told)
+    answer = ResponseForm(api.response, RESPONSE_OF[request], answered)
     client, server = ClientSide(sent.write, answer.read), ServerSide(sent.read, answer.write)
     return Translation(request, api, client, server, oldest, needed)
