@@ -43,49 +43,50 @@ from replica.model.voters import VoterKeys
 
 @dataclass(frozen=True)
 class JudgedDirectory:
-    """The judgement of one directory. role: see role_of. findings: sorted with the worst first;
-    they name files relative to the node's log directory. verdicts: the verdicts on snapshots, whose
-    findings are among `findings` too."""
+    """The judgement of one directory."""
 
     examined: Examined
     partition: PartitionFolder
     role: QuorumRole | None
+    """See role_of."""
     findings: tuple[Finding, ...]
+    """Sorted with the worst first. They name files relative to the node's log directory."""
     verdicts: tuple[SnapshotVerdict, ...]
+    """The verdicts on snapshots, whose findings are among `findings` too."""
 
 
 @dataclass(frozen=True, slots=True)
 class GroupQuorum:
     """The quorum of one cluster in a group of directories. Where logs diverge is seen only between
-    the logs of two replicas, so one sound directory proves little alone.
-
-    voters: see stated_voters, for the directory whose log an election would prefer. missing: the
-    voters whose directory is not in the group. nodes: the node ids of the cluster's directories in
-    the group.
-    """
+    the logs of two replicas, so one sound directory proves little alone."""
 
     cluster_id: str
     voters: VoterKeys
+    """See stated_voters, for the directory whose log an election would prefer."""
     missing: VoterKeys
+    """The voters whose directory is not in the group."""
     nodes: frozenset[int]
+    """The node ids of the cluster's directories in the group."""
 
 
 @dataclass(frozen=True)
 class JudgedGroup:
-    """The judgement of several directories. findings: the findings of the rules that compare
-    directories, sorted with the worst first; they name files as the user does. quorums: the quorum
-    of each cluster, without clusters whose id or voters no file tells. states: the newest state of
-    each cluster; empty where the caller doesn't want them. quorums and states are in the order of
-    the directories. partings: (cluster id, parting) for each place where a metadata log diverges
-    from others. compared: the metadata logs of each cluster of which there are several directories,
-    or of each cluster where earlier looks are given."""
+    """The judgement of several directories. quorums and states are in the order of the
+    directories."""
 
     members: tuple[JudgedDirectory, ...]
     findings: tuple[Finding, ...]
+    """The findings of the rules that compare directories, sorted with the worst first; they name
+    files as the user does."""
     quorums: tuple[GroupQuorum, ...]
+    """The quorum of each cluster, without clusters whose id or voters no file tells."""
     states: tuple[ClusterState, ...] = ()
+    """The newest state of each cluster; empty where the caller doesn't want them."""
     partings: tuple[tuple[str, LogParting], ...] = ()
+    """(cluster id, parting) for each place where a metadata log diverges from others."""
     compared: tuple[ComparedLogs, ...] = ()
+    """The metadata logs of each cluster of which there are several directories, or of each cluster
+    where earlier looks are given."""
 
 
 def judge_group(

@@ -30,31 +30,35 @@ RULES = (
 
 @dataclass(frozen=True, slots=True)
 class GroupMember:
-    """What one directory of a group says of itself. Files have the names that the user gave them.
-
-    shown: the name of the directory. meta_properties, quorum_state, bootstrap_snapshot
-    (0-0.checkpoint): the names of these files; the name of the directory where there is no such
-    file. leader_id, leader_epoch, current_voters: what quorum-state says; None and () where it says
-    nothing. initial_voters: the voters that 0-0.checkpoint names; empty where the node was
-    formatted without initial voters, or belongs to a static quorum. first_offset: the first offset
-    in its log; None for an empty log. entries: those batches of its log, by their offset, with
-    which a log of the group begins. voters: the node ids of the voters that its files name.
-    log_end: the end (exclusive) and the epoch of its log; None where that isn't known.
-    """
+    """What one directory of a group says of itself. Files have the names that the user gave
+    them."""
 
     replica: ReplicaId
     shown: str
+    """The name of the directory."""
     meta_properties: str
+    """The name of this file; that of the directory where there is no such file."""
     quorum_state: str
+    """The name of this file; that of the directory where there is no such file."""
     bootstrap_snapshot: str
+    """The name of 0-0.checkpoint; that of the directory where there is no such file."""
     leader_id: int | None = None
+    """What quorum-state says; None where it says nothing."""
     leader_epoch: int | None = None
+    """What quorum-state says; None where it says nothing."""
     current_voters: tuple[int, ...] = ()
+    """What quorum-state says; () where it says nothing."""
     initial_voters: VoterKeys = frozenset()
+    """The voters that 0-0.checkpoint names; empty where the node was formatted without initial
+    voters, or belongs to a static quorum."""
     first_offset: int | None = None
+    """The first offset in its log; None for an empty log."""
     entries: Mapping[int, LogBatch] = field(default_factory=dict, hash=False)
+    """Those batches of its log, by their offset, with which a log of the group begins."""
     voters: frozenset[int] = frozenset()
+    """The node ids of the voters that its files name."""
     log_end: OffsetAndEpoch | None = None
+    """The end (exclusive) and the epoch of its log; None where that isn't known."""
 
     @property
     def parent(self) -> str:

@@ -58,15 +58,16 @@ class PartitionKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class PartitionFolder:
-    """A partition. name: the name of the folder, such as orders-0. key: a text that all replicas of
-    one partition share. is_proven: whether the name or the topic id shows which topic it is. It is
-    False where only the records show it, which could also be metadata records that this release
-    can't read."""
+    """A partition."""
 
     name: str
+    """The name of the folder, such as orders-0."""
     kind: PartitionKind
     key: str
+    """A text that all replicas of one partition share."""
     is_proven: bool = True
+    """Whether the name or the topic id shows which topic it is. It is False where only the records
+    show it, which could also be metadata records that this release can't read."""
 
     @property
     def is_metadata(self) -> bool:

@@ -50,38 +50,42 @@ class Validity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SnapshotVerdict:
-    """A snapshot's verdict. broken: the findings that make it invalid. notes: the others."""
+    """A snapshot's verdict."""
 
     id: OffsetAndEpoch
     path: str
     validity: Validity
     broken: tuple[Finding, ...]
+    """The findings that make it invalid."""
     notes: tuple[Finding, ...]
+    """The other findings."""
 
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """How many entities differ between a snapshot and a replay. orphans, dropped: see Differing.
-    different: all other entities. first: the first differences, which are shown."""
+    """How many entities differ between a snapshot and a replay."""
 
     orphans: int
+    """See Differing."""
     dropped: int
+    """See Differing."""
     different: int
+    """All other entities."""
     first: tuple[EntityDifference, ...]
+    """The first differences, which are shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Differing:
-    """The differences between two images, in a list for each reason. orphans: see
-    orphan_topic_configs. dropped: see dropped_configs. others: differences that Kafka's known
-    behaviour doesn't explain.
-
-    Each list is in the order of the kinds in PLACE_OF and then of the keys as text.
-    """
+    """The differences between two images, in a list for each reason. Each list is in the order of
+    the kinds in PLACE_OF and then of the keys as text."""
 
     orphans: list[EntityDifference]
+    """See orphan_topic_configs."""
     dropped: list[EntityDifference]
+    """See dropped_configs."""
     others: list[EntityDifference]
+    """Differences that Kafka's known behaviour doesn't explain."""
 
     def counted(self, first: Iterable[EntityDifference]) -> Compared:
         """The numbers of these differences. first: the differences that are shown."""

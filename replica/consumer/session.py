@@ -28,27 +28,26 @@ _NOT_THERE_YET = (ErrorCode.OFFSET_NOT_AVAILABLE, ErrorCode.UNKNOWN_LEADER_EPOCH
 
 @dataclass(frozen=True, slots=True)
 class SessionSettings:
-    """The settings of a reader. retry_backoff_ms: the pause between an error and the next request.
-    metadata_max_age_ms: the longest time between two requests for metadata, and the lease of a
-    preferred replica. rack: the value of client.rack."""
+    """The settings of a reader."""
 
     retry_backoff_ms: int = 100
+    """The pause between an error and the next request."""
     metadata_max_age_ms: int = 300_000
+    """The longest time between two requests for metadata, and the lease of a preferred replica."""
     rack: str = ""
+    """The value of client.rack."""
 
 
 @dataclass(frozen=True, slots=True)
 class AwaitReset:
-    """There is no position. The next step is to look up the offset that `policy` names.
-
-    lost: the position before, if the leader's log doesn't hold it; None at the start, and where the
-    caller asked for a reset. is_truncated: whether the leader's log doesn't know the epoch of that
-    position either.
-    """
+    """There is no position. The next step is to look up the offset that `policy` names."""
 
     policy: values.ResetPolicy
     lost: values.FetchPosition | None = None
+    """The position before, if the leader's log doesn't hold it; None at the start, and where the
+    caller asked for a reset."""
     is_truncated: bool = False
+    """Whether the leader's log doesn't know the epoch of that position either."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,12 +66,12 @@ _TIMESTAMPS = {
 
 @dataclass(frozen=True, slots=True)
 class TopicPartition:
-    """A partition. topic_id: ZERO_UUID before the first metadata, and where the brokers know no
-    topic ids."""
+    """A partition."""
 
     topic: str
     partition: int = 0
     topic_id: str = ZERO_UUID
+    """ZERO_UUID before the first metadata, and where the brokers know no topic ids."""
 
 
 class UnexpectedAnswerError(KraftlakeError):

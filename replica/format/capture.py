@@ -35,23 +35,26 @@ _ID_DIGITS = 32
 
 @dataclass(frozen=True, slots=True)
 class CapturedFile:
-    """A file of a capture. path: with '/' between its parts. content_hash: the hash of
-    replica.format.content_hash, 64 hex digits."""
+    """A file of a capture."""
 
     path: str
+    """With '/' between its parts."""
     size_bytes: int
     content_hash: str
+    """The hash of replica.format.content_hash, 64 hex digits."""
 
 
 @dataclass(frozen=True, slots=True)
 class CaptureInfo:
-    """The content of capture.json. captured_at: in UTC. files: empty where capture.json doesn't
-    list them. is_fragment: whether the directory holds only a part of the log, which may have held
-    other records at that time."""
+    """The content of capture.json."""
 
     captured_at: datetime
+    """In UTC."""
     files: tuple[CapturedFile, ...] = ()
+    """Empty where capture.json doesn't list them."""
     is_fragment: bool = False
+    """Whether the directory holds only a part of the log, which may have held other records at that
+    time."""
 
 
 def decode(data: bytes) -> CaptureInfo:

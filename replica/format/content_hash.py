@@ -22,11 +22,13 @@ CHUNK_BYTES = 64 * 1024
 
 @dataclass(frozen=True, slots=True)
 class HashChain:
-    """start: a byte of the file, a multiple of CHUNK_BYTES. links: the hash of the bytes before
-    `start` (b"" at 0), then the hash after each chunk; the last one is that of the whole file."""
+    """The hashes of a file from its beginning, chunk by chunk."""
 
     start: int
+    """A byte of the file, a multiple of CHUNK_BYTES."""
     links: tuple[bytes, ...]
+    """The hash of the bytes before `start` (b"" at 0), then the hash after each chunk; the last one
+    is that of the whole file."""
 
     @property
     def digest(self) -> str:

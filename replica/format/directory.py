@@ -43,17 +43,16 @@ None where the file must be read whole. It is a port, and raises what ReadFile r
 
 @dataclass(frozen=True, slots=True)
 class DirectoryFile:
-    """A file that was read. path: relative to the node's log directory, with '/' between its parts.
-
-    sha256: the hash of replica.format.content_hash in hex digits; "" where the caller didn't want
-    it. chain: a segment's chain of hashes.
-    """
+    """A file that was read."""
 
     path: str
+    """Relative to the node's log directory, with '/' between its parts."""
     name: FileName
     size_bytes: int
     sha256: str
+    """The hash of replica.format.content_hash in hex digits; "" where the caller didn't want it."""
     chain: HashChain | None = field(default=None, compare=False, repr=False)
+    """A segment's chain of hashes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,12 +117,8 @@ class IndexFile:
 
 @dataclass(frozen=True, slots=True)
 class MetadataDirectory:
-    """Everything that one look at a directory found.
-
-    meta, quorum_state, leader_epochs, topic_id, configured_voters: None where the file is absent or
-    damaged. deleted_segments: segments that are no part of the log any more. is_fragment: see
-    CaptureInfo.
-    """
+    """The content of a directory as it was read once. meta, quorum_state, leader_epochs, topic_id
+    and configured_voters are None where their file is absent or damaged."""
 
     path: str
     meta: MetaProperties | None = None
@@ -133,12 +128,14 @@ class MetadataDirectory:
     configured_voters: tuple[ConfiguredVoter, ...] | None = None
     segments: tuple[SegmentFile, ...] = ()
     deleted_segments: tuple[SegmentFile, ...] = ()
+    """Segments that are no part of the log any more."""
     snapshots: tuple[SnapshotFile, ...] = ()
     bootstrap: SnapshotFile | None = None
     indexes: tuple[IndexFile, ...] = ()
     files: tuple[DirectoryFile, ...] = ()
     damages: tuple[Damage, ...] = ()
     is_fragment: bool = False
+    """See CaptureInfo."""
 
     @property
     def replica(self) -> ReplicaId | None:

@@ -15,12 +15,13 @@ from replica.format.walk import LocatedBatch
 
 @dataclass(frozen=True, slots=True)
 class SnapshotContent:
-    """last_contained_log_timestamp: the time (ms) of the last log record that the snapshot
-    contains; None where there is no header."""
+    """What the first and the last control record of a snapshot say."""
 
     has_header: bool
     has_footer: bool
     last_contained_log_timestamp: int | None
+    """The time (ms) of the last log record that the snapshot contains; None where there is no
+    header."""
     record_count: int
 
 

@@ -31,24 +31,26 @@ WATCHED = ("topics", "partitions", "brokers", "configs", "voters")
 
 
 class VisibleChange(NamedTuple):
-    """The changes that became visible at one offset. at: their time, in ms since 1970 (UTC); None
-    where the batch has no time. before: (table, key, earlier value as State's tables hold it) of
-    each changed entity; the value is None where the entity didn't exist."""
+    """The changes that became visible at one offset."""
 
     offset: int
     at: int | None
+    """Their time, in ms since 1970 (UTC); None where the batch has no time."""
     before: tuple[tuple[str, Any, Any], ...]
+    """(table, key, earlier value as State's tables hold it) of each changed entity; the value is
+    None where the entity didn't exist."""
 
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """What past_of found. exposed: since when each failure that does harm would do as much as it
-    would now. starts: the beginnings of running reassignments. Both lack what began before the
-    oldest step. unknown: the number of harmful failures that `exposed` lacks."""
+    """What past_of found. exposed and starts lack what began before the oldest step."""
 
     exposed: Mapping[Failure, Beginning]
+    """Since when each failure that does harm would do as much as it would now."""
     starts: Mapping[PartitionKey, Beginning]
+    """The beginnings of running reassignments."""
     unknown: int
+    """The number of harmful failures that `exposed` lacks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +70,13 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class PastRange:
-    """What the steps of a range of offsets answer. starts: None where the step has no time.
-    waiting: the questions that stayed open, of those that were open where the range ends."""
+    """What the steps of a range of offsets answer."""
 
     exposed: Mapping[Failure, Beginning]
     starts: Mapping[PartitionKey, Beginning | None]
+    """The beginnings of running reassignments; None where the step has no time."""
     waiting: Waiting
+    """The questions that stayed open, of those that were open where the range ends."""
 
     def before(self, newer: PastRange) -> PastRange:
         """This range together with the one that follows it."""

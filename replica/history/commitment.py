@@ -49,18 +49,16 @@ class VerdictRange:
 @dataclass(frozen=True, slots=True)
 class Proof:
     """The reason why everything up to the entry (`offset`, `epoch`) in the log of `key` is
-    committed; the entry itself is committed too.
-
-    holders: all replicas that hold the entry and know no newer epoch. They are a majority of the
-    voters, perhaps with observers. snapshot_id: where holders is empty, the valid snapshot that is
-    the proof.
-    """
+    committed; the entry itself is committed too."""
 
     key: ReplicaKey
     offset: int
     epoch: int
     holders: frozenset[ReplicaKey] = frozenset()
+    """All replicas that hold the entry and know no newer epoch. They are a majority of the voters,
+    perhaps with observers."""
     snapshot_id: OffsetAndEpoch | None = None
+    """Where holders is empty, the valid snapshot that is the proof."""
 
 
 _NOTHING_IN_COMMON = Comparison((), None)
@@ -68,16 +66,15 @@ _NOTHING_IN_COMMON = Comparison((), None)
 
 @dataclass(frozen=True, slots=True)
 class GroupComparison:
-    """Every pair of the replicas of a group that hold batches, compared once.
-
-    holding: the logs that hold batches. An empty log can't be compared, and a group may have
-    thousands of them. runs: the offsets that each replica holds.
-    """
+    """Every pair of the replicas of a group that hold batches, compared once."""
 
     logs: tuple[ReplicaLog, ...]
     holding: tuple[ReplicaLog, ...]
+    """The logs that hold batches. An empty log can't be compared, and a group may have thousands of
+    them."""
     pairs: Mapping[tuple[ReplicaKey, ReplicaKey], Comparison]
     runs: Mapping[ReplicaKey, Ranges]
+    """The offsets that each replica holds."""
 
     def between(self, a: ReplicaKey, b: ReplicaKey) -> Comparison:
         """The comparison of two different replicas, in either order."""
@@ -87,17 +84,16 @@ class GroupComparison:
 
 @dataclass(frozen=True, slots=True)
 class Commitment:
-    """The verdicts on all entries of a group. verdicts: for each replica the ranges of offsets that
-    it holds, ascending; holes are in no range.
-
-    proofs: at most two for each replica, the highest one by a majority and the highest one by a
-    snapshot. contested: offsets at which two different entries are proven. Then the cluster broke
-    Raft's safety, or an invalid snapshot was taken for valid.
-    """
+    """The verdicts on all entries of a group."""
 
     verdicts: Mapping[ReplicaKey, tuple[VerdictRange, ...]]
+    """For each replica the ranges of offsets that it holds, ascending; holes are in no range."""
     proofs: tuple[Proof, ...]
+    """At most two for each replica, the highest one by a majority and the highest one by a
+    snapshot."""
     contested: Ranges
+    """Offsets at which two different entries are proven. Then the cluster broke Raft's safety, or
+    an invalid snapshot was taken for valid."""
 
     def ranges(self, key: ReplicaKey, verdict: EntryCommitment) -> Ranges:
         """The offsets of one replica that have `verdict`."""

@@ -29,8 +29,7 @@ SAMPLE_EVERY_S = 0.5
 
 @dataclass(slots=True)
 class Node:
-    """A node, which assembly.opened makes. `run` ends when the replica has stopped. collectors:
-    functions that give further metrics and are called in the node's loop; add them before `run`."""
+    """A node, which assembly.opened makes. `run` ends when the replica has stopped."""
 
     settings: NodeSettings
     replica: ReplicaId
@@ -41,6 +40,8 @@ class Node:
     report: Report
     servers: dict[str, Server]
     collectors: list[Collect] = field(default_factory=list)
+    """Functions that give further metrics and are called in the node's loop; add them before
+    `run`."""
     readiness: Readiness = field(default_factory=lambda: Readiness(time.monotonic()))
 
     def sample(self) -> None:

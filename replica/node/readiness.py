@@ -31,16 +31,20 @@ class Wedge(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ReplicaSample:
-    """The replica at one moment. leads: whether this replica is the leader. answered_at,
-    described_at: see Heard. high_watermark: exclusive; None while it is unknown. log_end:
-    exclusive. caught_up: whether the log reaches the high watermark that the leader named."""
+    """The replica at one moment."""
 
     leads: bool
+    """Whether this replica is the leader."""
     answered_at: float | None
+    """See Heard."""
     described_at: float | None
+    """See Heard."""
     high_watermark: int | None
+    """Exclusive; None while it is unknown."""
     log_end: int
+    """Exclusive."""
     caught_up: bool = False
+    """Whether the log reaches the high watermark that the leader named."""
 
 
 class Readiness:

@@ -50,9 +50,10 @@ class _Kept:
 
 @dataclass(frozen=True, slots=True)
 class FileRoom:
-    """A limit of memory. mib: the number of MiB that one file may take."""
+    """A limit of memory."""
 
     mib: int = DEFAULT_MIB
+    """The number of MiB that one file may take."""
     _kept: _Kept = field(default_factory=_Kept, compare=False, repr=False)
 
     @staticmethod

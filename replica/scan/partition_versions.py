@@ -46,31 +46,35 @@ class ValidFrom(NamedTuple):
 
 
 class HeldPartition(NamedTuple):
-    """A partition in the kernel. key: topic id and partition id."""
+    """A partition in the kernel."""
 
     key: tuple[str, int]
+    """Topic id and partition id."""
     value: Partition
     since: ValidFrom
 
 
 class NewTopic(NamedTuple):
-    """A topic that the kernel created. row: the row that created it, with its offset, time (ms) and
-    epoch."""
+    """A topic that the kernel created."""
 
     topic_id: str
     name: str
     row: int
+    """The row that created it."""
     offset: int
+    """The offset of that row."""
     time: int
+    """Its time (ms)."""
     epoch: int
+    """Its epoch."""
 
 
 class ReportedVersions(NamedTuple):
-    """Columns of versions that ended. row: the row that ended the version; -1 for a version that is
-    still valid. offset, time, epoch, record_offset, record_type: see ValidFrom. key, name, value:
-    texts."""
+    """Columns of versions that ended. offset, time, epoch, record_offset and record_type are those
+    of ValidFrom; key, name and value are texts."""
 
     row: Longs
+    """The row that ended the version; -1 for a version that is still valid."""
     offset: Longs
     time: Longs
     epoch: Longs
@@ -82,14 +86,16 @@ class ReportedVersions(NamedTuple):
 
 
 class ReportedChanges(NamedTuple):
-    """Columns of changes. row: the row that made the change. change: its index in
-    version_tables.CHANGES. key, name, old, new: texts; `old` is NULL where the partition is new."""
+    """Columns of changes. key, name, old and new are texts."""
 
     row: Longs
+    """The row that made the change."""
     change: Longs
+    """Its index in version_tables.CHANGES."""
     key: pa.Array
     name: pa.Array
     old: pa.Array
+    """NULL where the partition is new."""
     new: pa.Array
 
 

@@ -35,16 +35,15 @@ _EVERY_BATCHES = 512
 
 
 class LoggedChange(NamedTuple):
-    """A change, and the record that made it so.
-
-    at: the time in ms since 1970 (UTC) of the record, or of the end of its transaction. commitment:
-    proven, unproven or superseded, as in gold.metadata_changes. named: the change itself.
-    """
+    """A change, and the record that made it so."""
 
     at: int
+    """The time in ms since 1970 (UTC) of the record, or of the end of its transaction."""
     leader_epoch: int
     commitment: str
+    """`proven`, `unproven` or `superseded`, as in gold.metadata_changes."""
     named: NamedChange
+    """The change itself."""
 
     @property
     def offset(self) -> int:
@@ -54,11 +53,12 @@ class LoggedChange(NamedTuple):
 
 class UnknownOffsets(NamedTuple):
     """Offsets of the branch whose changes are not known, from `start` (inclusive) to `end`
-    (exclusive). why: the reason, which goes on a sentence behind a colon."""
+    (exclusive)."""
 
     start: int
     end: int
     why: str
+    """The reason, which goes on a sentence behind a colon."""
 
 
 def _reading(redactor: Redactor | None) -> RecordReader:

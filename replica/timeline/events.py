@@ -54,32 +54,38 @@ _AGAIN = ("controller_registered", "broker_registered")
 
 
 class Event(NamedTuple):
-    """One event. at: the time in ms since 1970 (UTC). event: the kind of event. name: the node,
-    broker, feature or other entity to which it happened. detail: one sentence. cause: for an
-    election the value of an ElectionCause, else None. offset, leader_epoch: those of the record;
-    for a snapshot its id; for a divergence those of the first entry that the branch lacks. nodes:
-    the ids of the nodes whose logs hold the record, or whose directories show the event.
-    commitment: as in gold.metadata_changes; None for a snapshot."""
+    """One event."""
 
     cluster_id: str | None
     at: int
+    """The time in ms since 1970 (UTC)."""
     event: str
+    """The kind of event."""
     name: str
+    """The node, broker, feature or other entity to which it happened."""
     detail: str
+    """One sentence."""
     cause: str | None
+    """For an election the value of an ElectionCause; else None."""
     offset: int
+    """That of the record; for a snapshot that of its id; for a divergence that of the first entry
+    that the branch lacks."""
     leader_epoch: int
+    """The epoch of the same record, id or entry."""
     nodes: tuple[int, ...]
+    """The ids of the nodes whose logs hold the record, or whose directories show the event."""
     commitment: str | None
+    """As in gold.metadata_changes; None for a snapshot."""
 
 
 class Timeline(NamedTuple):
-    """events: in the order of their times; events of the same time, and those where the log's times
-    go back, in the order of their offsets. unknown: the offsets of the branch whose changes are not
-    known."""
+    """The events of a branch."""
 
     events: tuple[Event, ...]
+    """In the order of their times. Events of the same time, and those where the log's times go
+    back, are in the order of their offsets."""
     unknown: tuple[UnknownOffsets, ...]
+    """The offsets of the branch whose changes are not known."""
 
 
 def timeline(branch: Branch, watch: Watch | None = None) -> Timeline:

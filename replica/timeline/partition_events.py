@@ -23,17 +23,20 @@ _OF_BROKERS = ("broker_registered", "broker_directories_changed")
 
 
 class PartitionEvent(NamedTuple):
-    """What happened to partitions by records of one time and epoch. event: UNCLEAN or
-    NEW_DIRECTORY. at: in ms since 1970 (UTC). offset: of the first record. leaders: the ids of the
-    new leaders. partitions: their names, in the order of the records."""
+    """What happened to partitions by records of one time and epoch."""
 
     event: str
+    """UNCLEAN or NEW_DIRECTORY."""
     at: int
+    """In ms since 1970 (UTC)."""
     offset: int
+    """The offset of the first record."""
     leader_epoch: int
     commitment: str
     leaders: frozenset[int]
+    """The ids of the new leaders."""
     partitions: tuple[str, ...]
+    """The names of the partitions, in the order of the records."""
 
 
 @dataclass

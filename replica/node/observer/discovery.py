@@ -33,21 +33,20 @@ DEFAULT_LISTENER = "CONTROLLER"
 
 @dataclass(frozen=True, slots=True)
 class QuorumView:
-    """What the nodes said about the quorum.
-
-    cluster_id: None where no node let this client ask for it. controllers: the addresses of the
-    controllers, from which to fetch. listener: the name of the listener that has these addresses.
-    node_ids: the node ids of the registered brokers and controllers, as far as the nodes named
-    them. quorum: the leader's description of the quorum; None where the nodes refuse to give it.
-    voters: the voters, with as many of their endpoints as are known.
-    """
+    """What the nodes said about the quorum."""
 
     cluster_id: str | None
+    """None where no node let this client ask for it."""
     controllers: tuple[Address, ...]
+    """The addresses of the controllers, from which to fetch."""
     listener: str = DEFAULT_LISTENER
+    """The name of the listener that has these addresses."""
     node_ids: frozenset[int] = frozenset()
+    """The node ids of the registered brokers and controllers, as far as the nodes named them."""
     quorum: DescribeQuorumResponse | None = None
+    """The leader's description of the quorum; None where the nodes refuse to give it."""
     voters: VoterSet = VoterSet()  # noqa: RUF009 (frozen)
+    """The voters, with as many of their endpoints as are known."""
 
 
 async def discover_quorum(bootstrap: Sequence[Address], config: ClientConfig) -> QuorumView:

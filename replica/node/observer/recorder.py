@@ -42,23 +42,23 @@ CLIENT = ClientConfig(timeout_s=REQUEST_TIMEOUT_MS / 1000)
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What is to be recorded, and how.
-
-    bootstrap: the addresses of nodes of the quorum. folder: the recording's directory; it is made
-    if it is missing. node_id: the observer's node id; None for the id that the directory already
-    has, or for a random one in a new directory. is_anonymous: whether the observer fetches as
-    replica -1, which no leader counts or lists. cluster_id: the id that the cluster must have; None
-    to ask the nodes for it. listen, metrics: the addresses at which readers and Prometheus are
-    served; None to serve none.
-    """
+    """What is to be recorded, and how."""
 
     bootstrap: tuple[Address, ...]
+    """The addresses of nodes of the quorum."""
     folder: str
+    """The recording's directory; it is made if it is missing."""
     node_id: int | None = None
+    """The observer's node id; None for the id that the directory already has, or for a random one
+    in a new directory."""
     is_anonymous: bool = False
+    """Whether the observer fetches as replica -1, which no leader counts or lists."""
     cluster_id: str | None = None
+    """The id that the cluster must have; None to ask the nodes for it."""
     listen: Address | None = None
+    """The address at which readers are served; None to serve none."""
     metrics: Address | None = None
+    """The address at which Prometheus is served; None to serve none."""
     client: ClientConfig = CLIENT
 
 

@@ -40,12 +40,14 @@ def _others_may_read(path: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ClientSecurity:
-    """How a connection is secured. tls: None for plain text. checks_host_name: whether the
-    certificate must name the host. sasl: None for a connection without SASL."""
+    """How a connection is secured."""
 
     tls: Tls | None = None
+    """None for plain text."""
     checks_host_name: bool = True
+    """Whether the certificate must name the host."""
     sasl: Mechanism | None = None
+    """None for a connection without SASL."""
 
     def applied_to(self, config: ClientConfig) -> ClientConfig:
         """The config with this security. This method reads the PEM files. It raises UsageError and

@@ -19,13 +19,15 @@ NO_STATE = -1
 
 
 class Record(NamedTuple):
-    """source: an array with the bytes of the record. places: the position of each field, in the
-    order of the program's steps; the items behind these are scratch. program: the number of the
-    record's program in replica.scan.tables."""
+    """A record, and where its fields are."""
 
     source: Bytes
+    """An array with the bytes of the record."""
     places: Longs
+    """The position of each field, in the order of the program's steps. The items behind these are
+    scratch."""
     program: int
+    """The number of the record's program in replica.scan.tables."""
 
 
 @inner
