@@ -1,7 +1,7 @@
 """Counts the records of a log by type, and the bytes of their values.
 
 The second byte of a record's value is its type: KIP-631's frame is version, api key, version, and
-all api keys are below 128, so they take one byte. replica.health.counted_logs counts whole logs.
+all api keys are below 128, so they take one byte. replica.health.of_directories counts whole logs.
 """
 
 from __future__ import annotations

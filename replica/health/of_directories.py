@@ -1,9 +1,12 @@
-"""Makes the Cluster that the rules of health judge from the directories of its replicas."""
+"""Makes the Cluster that the rules of health judge from the directories of its replicas, and counts
+the records of a directory's log: those of small segments record by record, those of large segments
+by the bulk reader."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from operator import itemgetter
 from typing import Any
 
@@ -12,7 +15,9 @@ from replica.check.newest import ClusterState
 from replica.check.replay_fold import LogFold
 from replica.check.replaying import snapshot_image
 from replica.errors import DataError
+from replica.format.compression import Inflation
 from replica.health.cluster import Beginning, Cluster, PartitionKey
+from replica.health.log_content import LogContent
 from replica.health.past import WATCHED, VisibleChange
 from replica.health.reassignments import reassigned, reassignment_starts
 from replica.message.primitives import uuid_bytes
@@ -21,6 +26,7 @@ from replica.metadata.image.image import Image
 from replica.metadata.image.replay import Refusal, ReplayedRecord
 from replica.metadata.image.versions import VersionedReplay
 from replica.metadata.record import MetadataRecord
+from replica.scan.segments import is_large
 
 _PARTITION_RECORDS = ("PARTITION_RECORD", "PARTITION_CHANGE_RECORD")
 
@@ -154,3 +160,24 @@ def _changes_of(
             continue
         if isinstance(message, MetadataRecord) and message.type in _PARTITION_RECORDS:
             yield record.offset, record.timestamp, message.fields
+
+
+def content_of(examined: Examined) -> LogContent:
+    """The content of a directory's log, as far as its records can be read."""
+    found = LogContent()
+    for segment in examined.directory.segments:
+        content = examined.content_of(segment)
+        if is_large(content.size):
+            from replica.health.large_log_content import count_large  # it needs numpy
+
+            count_large(content, segment.file.name.base_offset, found)
+            continue
+        inflation = Inflation(content.size)
+        for batch in segment.scan.batches:
+            if batch.crc_valid:
+                found.add_batch(content, batch, inflation)
+    last = examined.last_batch
+    if last is None:
+        return found
+    first = next(one.scan.batches[0] for one in examined.directory.segments if one.scan.batches)
+    return replace(found, first_at=first.header.base_timestamp, last_at=last.header.max_timestamp)

@@ -14,9 +14,8 @@ from replica.check.damaged import bundle_damage
 from replica.check.newest import ClusterState, newest_states
 from replica.errors import UsageError
 from replica.health.cluster import Cluster
-from replica.health.counted_logs import content_of
 from replica.health.log_content import LogContent
-from replica.health.of_directories import cluster_of, steps_of
+from replica.health.of_directories import cluster_of, content_of, steps_of
 from replica.health.past import Past, past_of
 from replica.health.sizes import entity_counts
 from replica.verdict.verdict import Verdict
