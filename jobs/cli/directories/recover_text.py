@@ -54,7 +54,7 @@ def describe(plan: RecoveryPlan, by_key: Mapping[ReplicaKey, Examined]) -> Itera
         yield _headline(rank, standing, by_key[standing.log.key])
         told = _of_winner(plan, stand_ins) if rank == 1 else _of_another(plan, standing)
         yield from (f"      {line}" for line in told)
-    for voter in plan.quorum.voters:
+    for voter in (*plan.quorum.voters, *plan.quorum.leaving):
         if voter.doubt is not None:
             yield f"   -  node {_named(voter.key)}: {_doubt(voter)}"
     yield ""
