@@ -143,6 +143,11 @@ class KnownQuorum:
         """Whether nobody knows which history is right, so that no node may be started."""
         return bool(self.conflicts or self.contested)
 
+    @property
+    def unreliable(self) -> tuple[ReplicaKey, ...]:
+        """The voters in force whose disks are at hand and can't be relied on."""
+        return tuple(voter.key for voter in self.voters if voter.doubt in BAD_DISKS)
+
     def in_doubt(self, *doubts: VoterDoubt) -> tuple[KnownVoter, ...]:
         """The voters, leaving ones too, with one of these doubts."""
         return tuple(voter for voter in (*self.voters, *self.leaving) if voter.doubt in doubts)
