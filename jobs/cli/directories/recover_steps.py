@@ -235,8 +235,8 @@ class _Quorum:
         cluster = ("--cluster-id", self.cluster_id, "--config", CONTROLLER_FILE)
         return RecoverStep(
             f"Format an empty disk for node {voter.node_id}, and start it. The newest log names it "
-            "a voter no more: should Kafka still list it as one (see the step before), remove that "
-            "voter first.",
+            "a voter no more; where Kafka still lists it as one (see the step before), take it out "
+            "of the voters first.",
             (
                 on("bin/kafka-storage.sh", "format", *cluster, "--no-initial-controllers"),
                 on(*_START),
