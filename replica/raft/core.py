@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeVar
 
 from replica.model.batch import Batch
@@ -29,23 +29,21 @@ from replica.raft.messages import (
     PeerResponse,
     VoterChangeResponse,
 )
-from replica.raft.roles import Follower, Leader, PendingChange, Prospective, Resigned, Unattached
+from replica.raft.roles import (
+    Follower,
+    Leader,
+    OlderLeader,
+    PendingChange,
+    Prospective,
+    Resigned,
+    Unattached,
+)
 from replica.raft.transitions import Role, Transition, TransitionCause, check
 
 Draw = Callable[[int], int]
 """Randomness from the host: a number from 0 to the argument (exclusive)."""
 
 _Response = TypeVar("_Response", bound=PeerResponse)
-
-
-@dataclass(frozen=True, slots=True)
-class OlderLeader:
-    """A leader as an answer names it, of an older epoch than the local one. This replica can't
-    follow it, but can ask it for a pre-vote (see election.poll_prospective)."""
-
-    epoch: int
-    node_id: int
-    endpoints: Endpoints
 
 
 class Core:

@@ -47,7 +47,7 @@ def refused_as_stranger(
     removed. A voter therefore adopts its epoch, as Kafka's voters do. This costs one election: no
     voter grants that node a pre-vote, so its epoch rises no more, and it follows the next leader.
     An observer never adopts it: an observer asks for no votes, so it couldn't tell the voters of
-    that epoch. It names the leader in its answer, which the node then asks (core.OlderLeader).
+    that epoch. It names the leader in its answer, which the node then asks (roles.OlderLeader).
 
     A refused leader is told to ask again, because this log may not name it as a voter yet. Neither
     gets INVALID_REQUEST: in an answer of its own epoch this error would end a controller of Kafka

@@ -5,15 +5,18 @@ from dataclasses import replace
 
 import pytest
 
+from replica.model.keys import NO_NODE
 from replica.model.stored import ElectionState
 from replica.raft import election
 from replica.raft.config import FOREVER
 from replica.raft.messages import AddVoterRequest, RemoveVoterRequest
+from replica.simulate import faulty_run, nemesis
 from replica.simulate.broken import BrokenInvariantError
 from replica.simulate.host import FOLDER
 from replica.simulate.node import Layout
 from replica.simulate.simulation import Simulation
 from replica.storage.quorum_state_file import QuorumStateFile
+from tests.replica.simulate.finding import found
 
 WITHIN_MS = 60_000
 
@@ -107,3 +110,25 @@ def test_a_voter_that_asks_the_voters_of_its_log_alone_is_left_out(monkeypatch):
     quorum = Replaced(ahead=6)
     with pytest.raises(BrokenInvariantError, match="liveness"):
         quorum.come_back(within_ms=20_000)
+
+
+def _stand(simulation, node):
+    """Cut a voter off, and restart it as one that stood in an election of which nobody heard."""
+    if node.host is None or not node.host.raft.is_voter or not node.host.raft.role.epoch:
+        return
+    state = node.host.store.read()
+    stood = replace(state, epoch=state.epoch + 2, leader_id=NO_NODE, voted=node.local.key)
+    simulation.network.split([node.node_id], simulation.nodes)
+    simulation.crash(node)
+    node.disk.restart()
+    with node.disk.inspected():
+        QuorumStateFile(node.disk, FOLDER).write(stood)
+
+
+def test_chance_finds_that_a_voter_is_left_out(monkeypatch):
+    monkeypatch.setattr(election, "_ask_older_leader", lambda core, role: FOREVER)
+    changes = (nemesis._change_voters, nemesis._change_voters, nemesis._change_voters)
+    actions = (_stand, *changes, nemesis._remove_leader, nemesis._heal)
+    monkeypatch.setattr(nemesis, "_ACTIONS", actions)
+    monkeypatch.setattr(faulty_run, "drawn", lambda random, network: actions)
+    assert found("liveness", within_seeds=8)
