@@ -26,6 +26,7 @@ from pipelines.catalog.statements import (
     create_view,
 )
 from pipelines.delta import Lake
+from pipelines.spark.classic import causes
 from pipelines.tables.contract import Contract
 from replica.errors import KraftlakeError, UsageError
 
@@ -213,17 +214,7 @@ def _failures() -> Iterator[None]:
     try:
         yield
     except (PySparkException, Py4JJavaError) as error:
-        raise explained(_causes(error)) from error
-
-
-def _causes(error: Exception) -> str:
-    """The messages of an error of Java's and all its causes."""
-    said = [str(error)]
-    java = getattr(error, "_origin", None) or getattr(error, "java_exception", None)
-    while java is not None:
-        said.append(str(java.toString()))
-        java = java.getCause()
-    return "\n".join(said)
+        raise explained("\n".join((str(error), *causes(error)))) from error
 
 
 def explained(said: str) -> KraftlakeError:

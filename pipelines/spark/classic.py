@@ -59,6 +59,17 @@ def forget_java(spark: SparkSession) -> None:
         registry.dropFunction(identifier)
 
 
+def causes(error: Exception) -> list[str]:
+    """The texts of an error of Java's and of all its causes, the innermost last: each the name of
+    its class and its message. The error's own text alone where none of Java's is behind it."""
+    texts = []
+    java = getattr(error, "_origin", None) or getattr(error, "java_exception", None)
+    while java is not None:
+        texts.append(str(java.toString()))
+        java = java.getCause()
+    return texts or [str(error)]
+
+
 def other_plan(spark: SparkSession, query: str) -> str | None:
     """The name of the plan by which a query does more than to read, by Spark's own parse of it.
     None where it only reads. Not by Spark Connect."""

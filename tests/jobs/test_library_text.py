@@ -131,7 +131,7 @@ CLEARS = "concat(chr(27), '[2J')"
         ((f"SELECT CAST({CLEARS} AS BIGINT)",), "\\x1b[2J"),
         pytest.param(
             ("--engine", "spark", f"SELECT raise_error({CLEARS})"),
-            "kraftlake: error: ",
+            "[USER_RAISED_EXCEPTION] \\x1b[2J",
             marks=[pytest.mark.spark, pytest.mark.slow],
         ),
     ],

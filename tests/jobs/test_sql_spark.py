@@ -61,6 +61,22 @@ def test_spark_s_errors_are_one_line(kraftlake: Kraftlake, lake: Path) -> None:
     assert "UNRESOLVED_COLUMN" in wrong.error
 
 
+@pytest.mark.parametrize(
+    ("query", "reason"),
+    [
+        ("select n / 0 as x from range(3) as t(n)", "[DIVIDE_BY_ZERO] Division by zero"),
+        ("select raise_error('no rows\nhere')", "[USER_RAISED_EXCEPTION] no rows"),
+    ],
+)
+def test_what_fails_while_spark_reads_rows_is_the_query_s_error(
+    kraftlake: Kraftlake, lake: Path, query: str, reason: str
+) -> None:
+    ended = kraftlake("sql", "--lake", lake, "--engine", "spark", query)
+    assert ended.code == 1
+    assert reason in ended.error
+    assert len(ended.complaints) == 1
+
+
 def test_delta_rs_shows_variant_as_json(kraftlake: Kraftlake, lake: Path) -> None:
     ended = kraftlake("sql", "--lake", lake, "--json", "select * from silver.voter_sets")
     assert ended.rows == [{key: value for key, value in ROW.items() if key != "nothing"}]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import re
 import time
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -21,7 +22,7 @@ from jobs.cli.asking.sql_views import SPARK_SQL, statements
 from jobs.cli.interrupts import started_spark
 from pipelines.catalog.metastore import IMPLEMENTATION
 from pipelines.delta import register
-from pipelines.spark.classic import forget_java, other_plan
+from pipelines.spark.classic import causes, forget_java, other_plan
 from pipelines.spark.connect import refuse_remote
 from pipelines.spark.settings import WAREHOUSE, scratch_warehouse
 from pipelines.tables.of_a_lake import TABLES
@@ -31,6 +32,10 @@ _OWN_SETTINGS = {
     "spark.sql.runSQLOnFiles": "false",  # parquet.`/a/file` is no table of a lake
     "spark.sql.variable.substitute": "false",  # ${env:NAME} is text
 }
+
+_FAILURES = PySparkException, Py4JJavaError
+"""The second is what fails in a task while rows are read."""
+_JAVA_CLASS = re.compile(r"^[\w.$]+(?:Exception|Error): ")
 
 
 def answer(query: LakeQuery) -> QueryResult:
@@ -58,7 +63,7 @@ def answer(query: LakeQuery) -> QueryResult:
             raise writes(plan)
         frame = spark.sql(query.sql)
         return QueryResult(tuple(frame.columns), _rows(frame))
-    except (PySparkException, Py4JJavaError) as error:
+    except _FAILURES as error:
         raise QueryError(_line(error)) from error
 
 
@@ -66,7 +71,7 @@ def _rows(frame: DataFrame) -> Iterator[Sequence[Any]]:
     try:
         for row in frame.toLocalIterator():
             yield [_plain(value) for value in row]
-    except PySparkException as error:
+    except _FAILURES as error:
         raise QueryError(_line(error)) from error
 
 
@@ -83,5 +88,7 @@ def _plain(value: Any) -> Any:
 def _line(error: Exception) -> str:
     if "OutOfMemoryError" in str(error):
         return "the query takes more memory than Spark's driver has: ask for less, or give --memory"
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    is_java = isinstance(error, Py4JJavaError)
+    text = _JAVA_CLASS.sub("", causes(error)[-1]) if is_java else str(error)
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
     return lines[0] if lines else type(error).__name__
