@@ -14,7 +14,7 @@ from replica.errors import DataError
 from replica.format.batch import decode_header
 from replica.format.byte_source import all_bytes
 from replica.format.damage import MAX_RAW_BYTES, Damage, DamageKind
-from replica.format.directory import FoundFile
+from replica.format.directory import DirectoryFile
 from replica.format.file_names import LOG_KINDS, classify
 from replica.format.record import records_of
 from replica.metadata.log_record import LogRecordReader
@@ -37,7 +37,7 @@ def damage_rows(captured: Captured, hide: HideRaw) -> Iterator[Row]:
         yield damage_row(look.capture_id, damage.in_file(look.shown_file(damage.file)), raw)
 
 
-def _bytes_of(look: Look, file: FoundFile, damage: Damage) -> bytes:
+def _bytes_of(look: Look, file: DirectoryFile, damage: Damage) -> bytes:
     source = source_of(look, file)
     end = min(damage.position + min(damage.length, MAX_RAW_BYTES), end_of(source))
     part = RangePartition(source.path, source.shown, damage.position, end, None, stamp=source.stamp)

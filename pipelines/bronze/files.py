@@ -9,7 +9,7 @@ from pipelines.bronze.captured import Captured
 from pipelines.capture.look import Look
 from pipelines.capture.looks import CaptureGroup
 from pipelines.sources.files import SourceFile
-from replica.format.directory import FoundFile, SegmentFile, SnapshotFile
+from replica.format.directory import DirectoryFile, SegmentFile, SnapshotFile
 
 
 def new_segments(captured: Sequence[Captured]) -> Iterator[tuple[Captured, SegmentFile]]:
@@ -21,7 +21,7 @@ def new_segments(captured: Sequence[Captured]) -> Iterator[tuple[Captured, Segme
                 yield one, segment
 
 
-def source_of(look: Look, file: FoundFile) -> SourceFile:
+def source_of(look: Look, file: DirectoryFile) -> SourceFile:
     """The bytes of a file that the look has seen: in its copy, or in its place."""
     return SourceFile(
         look.copy_of(file), look.shown_file(file), end=file.size_bytes, stamp=look.stamp_of(file)

@@ -20,7 +20,7 @@ from replica.errors import UnreadableFileError
 from replica.format import capture
 from replica.format.damage import Damage, DamageKind
 from replica.format.directory import (
-    FoundFile,
+    DirectoryFile,
     MetadataDirectory,
     SegmentFile,
     SnapshotFile,
@@ -83,20 +83,20 @@ class Look:
     seal: Seal = OPEN
     judged: JudgedLook | None = None
 
-    def shown_hash(self, file: FoundFile) -> str:
+    def shown_hash(self, file: DirectoryFile) -> str:
         """The form in which the lake shows the hash of the file's content."""
         return self.seal.close(file.sha256)
 
-    def shown_file(self, file: FoundFile | str) -> str:
+    def shown_file(self, file: DirectoryFile | str) -> str:
         """The user's name of a file of this look."""
         return self.location.shown_file(file if isinstance(file, str) else file.path)
 
-    def copy_of(self, file: FoundFile) -> str:
+    def copy_of(self, file: DirectoryFile) -> str:
         """The path of the file's copy in the spool; of a file that is read in its place its own
         path or URI."""
         return str(self.copies.copy_of(file.path))
 
-    def stamp_of(self, file: FoundFile) -> FileStamp | None:
+    def stamp_of(self, file: DirectoryFile) -> FileStamp | None:
         """By what it shows whether the file was changed since; None for a copy."""
         return self.copies.stamp_of(file.path)
 
@@ -106,7 +106,7 @@ class Look:
         found = ((file.path, files.get(capture.canonical(file.path))) for file in self._sparse())
         return {path: known for path, known in found if known is not None}
 
-    def _sparse(self) -> Iterator[FoundFile]:
+    def _sparse(self) -> Iterator[DirectoryFile]:
         files: tuple[SegmentFile | SnapshotFile, ...]
         files = (*self.directory.segments, *self.directory.snapshots)
         yield from (one.file for one in files if one.scan.sparse_until)

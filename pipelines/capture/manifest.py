@@ -13,7 +13,7 @@ from replica.errors import DataError, UnreadableFileError
 from replica.format import capture
 from replica.format.capture import CapturedFile, CaptureInfo
 from replica.format.damage import Damage, DamageKind
-from replica.format.directory import FoundFile, MetadataDirectory
+from replica.format.directory import DirectoryFile, MetadataDirectory
 from replica.format.discovery import DirectoryPath
 from replica.format.reading import MAX_STATE_BYTES, read_own_file
 
@@ -69,7 +69,7 @@ class Manifest:
                 yield inside, file
 
 
-def _difference(here: FoundFile, captured: CapturedFile) -> str:
+def _difference(here: DirectoryFile, captured: CapturedFile) -> str:
     if here.size_bytes == captured.size_bytes:
         return f"not the {here.size_bytes} bytes that were captured, by their hash"
     return f"{here.size_bytes} bytes, not the {captured.size_bytes} that were captured"

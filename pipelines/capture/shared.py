@@ -31,7 +31,7 @@ from replica.check.partition import PartitionFolder, partition_at
 from replica.errors import DataError, UnreadableFileError
 from replica.format import meta_properties
 from replica.format.damage import Damage, DamageKind
-from replica.format.directory import FoundFile, MetadataDirectory, SegmentFile
+from replica.format.directory import DirectoryFile, MetadataDirectory, SegmentFile
 from replica.format.discovery import DirectoryPath
 from replica.format.file_names import METADATA_FOLDER
 from replica.format.reading import MAX_STATE_BYTES
@@ -237,5 +237,5 @@ def _small(directory: MetadataDirectory) -> MetadataDirectory:
     )
 
 
-def _without_chain(file: FoundFile) -> FoundFile:
+def _without_chain(file: DirectoryFile) -> DirectoryFile:
     return replace(file, chain=None)

@@ -29,8 +29,8 @@ from replica.health.past import (
     PastRange,
     VisibleChange,
     Waiting,
-    look_back,
-    look_back_in_range,
+    past_in_range,
+    past_of,
 )
 
 COLUMNS = (
@@ -102,13 +102,13 @@ def _past(rows: Dataset, look: Row, cluster: Cluster, earlier: EarlierExposure |
     then leave open, the steps before it are not read."""
     steps = all_steps(look)
     if earlier is not None and earlier.led_to(look):
-        newer = look_back_in_range(
+        newer = past_in_range(
             cluster, cluster, _steps(rows, steps._replace(first=earlier.steps.stop))
         )
         older = earlier.answers(cluster, newer.waiting)
         if older is not None:
             return older.before(newer).past
-    return look_back(cluster, _steps(rows, steps))
+    return past_of(cluster, _steps(rows, steps))
 
 
 def newest_state(versions: Versions, look: Row) -> Cluster:
@@ -141,13 +141,13 @@ def all_steps(look: Row) -> StepRange:
 def look_back_rows(
     versions: Versions, look: Row, steps: StepRange, asked: Waiting | None
 ) -> PastRange:
-    """What a range of steps tells: see look_back_in_range."""
+    """What a range of steps tells: see past_in_range."""
     now = at_end = newest_state(versions, look)
     if steps.stop < now.end_offset:
         # A log that has voter sets by now tells of no voters before the first of them.
         voters = () if now.values("voters") else look["voters"]
         at_end = _state(_data_set(versions), {**look, "voters": voters}, steps.stop)
-    return look_back_in_range(now, at_end, _steps(_data_set(versions), steps), asked)
+    return past_in_range(now, at_end, _steps(_data_set(versions), steps), asked)
 
 
 def ranges_of(versions: Versions, steps: StepRange, most: int) -> Iterator[StepRange]:

@@ -20,8 +20,8 @@ from pipelines.replay.written import (
     Since,
     written_rows,
 )
+from replica.metadata.changes.named_changes import ChangeNamer, topic_names_around
 from replica.metadata.changes.naming import name_of
-from replica.metadata.changes.telling import ChangeTeller, topic_names_around
 from replica.metadata.image.image import Image
 from replica.metadata.image.kind import EntityKind
 from replica.metadata.image.replay import Refusal, ReplayedRecord
@@ -102,19 +102,19 @@ class History:
         for write in writes:
             self._write(write, entry, names)
         self._partitions.learn(writes, entries, row, self._of)
-        self._tell(self._of.teller, writes, entry, names)
+        self._tell(self._of.namer, writes, entry, names)
 
     def _tell_tail(self, tail: LostRecords) -> None:
         """Adds the changes of a lost branch, up to a record that this release doesn't know. No
         version of a lost branch is ever valid."""
         self._partitions.hand_over(self._of)
-        replay, teller = self._of.replay.copy(), ChangeTeller(self._of.teller.former)
+        replay, namer = self._of.replay.copy(), ChangeNamer(self._of.namer.former)
         for entry in tail.entries:
             if isinstance(entry.record, UnknownRecord):
                 return
             writes = replay.apply(entry.offset, entry.record)
             names = topic_names_around(writes, replay.state.topics.values)
-            self._tell(teller, writes, entry, names)
+            self._tell(namer, writes, entry, names)
 
     def _end(self, step: End) -> None:
         """Ends a run. Versions that are open at the log's end stay open; at another end it is
@@ -184,13 +184,13 @@ class History:
 
     def _tell(
         self,
-        teller: ChangeTeller,
+        namer: ChangeNamer,
         writes: list[Write],
         entry: LogEntry,
         names: Mapping[str, str],
     ) -> None:
         _, timestamp_us, leader_epoch, commitment, _ = entry
-        for write, name, change in teller.tell(writes, names):
+        for write, name, change in namer.named(writes, names):
             kind, key = write.kind, write.key
             if self._owns(kind, key):
                 what = kind.name, kind.key_text(key), name

@@ -18,7 +18,7 @@ import pyarrow as pa
 from pipelines.replay.entries import Entries
 from pipelines.replay.parts import Part
 from pipelines.replay.written import CHANGE, VERSION, WRITTEN, Since, written
-from replica.metadata.changes.telling import ChangeTeller
+from replica.metadata.changes.named_changes import ChangeNamer
 from replica.metadata.codec import encode
 from replica.metadata.image.image import KIND_OF
 from replica.metadata.image.kind import EntityKind
@@ -28,7 +28,7 @@ from replica.metadata.image.versions import VersionedReplay, Write
 from replica.metadata.record import MetadataRecord, new_record
 from replica.metadata.records import RECORDS_BY_NAME
 from replica.scan.native import Longs
-from replica.scan.partition_versions import PartitionVersions, ToldVersions
+from replica.scan.partition_versions import PartitionVersions, ReportedVersions
 from replica.scan.version_input import MOST_ROWS, NOWHEN, RECORD_TYPES, silent_rows
 from replica.scan.version_tables import CHANGES
 
@@ -55,7 +55,7 @@ class PartitionsReplay:
 
     part: Part
     replay: VersionedReplay = field(default_factory=VersionedReplay)
-    teller: ChangeTeller = field(default_factory=ChangeTeller)
+    namer: ChangeNamer = field(default_factory=ChangeNamer)
     opened: Open = field(default_factory=dict)
     is_explained: bool = False
     refused: int = 0
@@ -69,49 +69,49 @@ class Partitions:
 
     def __init__(self, cluster_id: str) -> None:
         self._cluster_id = cluster_id
-        self._book: PartitionVersions | None = None
+        self._replay: PartitionVersions | None = None
         self._one_by_one = 0
         self._types: list[str | None] = [*RECORD_TYPES]
 
     @property
     def are_open(self) -> bool:
-        return self._book is not None
+        return self._replay is not None
 
     def forget(self) -> None:
         """Forgets the run, because another one begins."""
-        self._book, self._one_by_one = None, 0
+        self._replay, self._one_by_one = None, 0
 
     def take(self, entries: Entries, row: int, of: PartitionsReplay) -> int:
         """Replays entries by the kernel. Gives the first row from `row` on that is for the scalar
         replay."""
-        if self._book is None:
+        if self._replay is None:
             self._one_by_one += 1
             self._begin(of)
-        if self._book is None:
+        if self._replay is None:
             return row
         is_full = True
         while is_full:
-            row = self._book.take(entries.kernel_rows, row, explained=of.is_explained)
-            of.refused += self._book.refused
-            is_full = self._book.is_full
+            row = self._replay.take(entries.kernel_rows, row, explained=of.is_explained)
+            of.refused += self._replay.refused
+            is_full = self._replay.is_full
             if is_full:
                 self.tell(entries, of)
         return row
 
     def tell(self, entries: Entries, of: PartitionsReplay) -> None:
         """Adds the rows of these entries that were not added yet."""
-        if self._book is None:
+        if self._replay is None:
             return
         self._tell_new_topics(entries, of)
-        versions = self._book.told_versions()
+        versions = self._replay.reported_versions()
         ends = _integers(entries.offsets[versions.row]), _times(entries.times[versions.row])
         rows = [self._versions(versions, *ends), self._changes(entries)]
         of.batches += [batch for batch in rows if batch.num_rows]
 
     def _tell_new_topics(self, entries: Entries, of: PartitionsReplay) -> None:
-        assert self._book is not None
+        assert self._replay is not None
         state = of.replay.state
-        for topic_id, name, row, offset, time, epoch in self._book.new_topics():
+        for topic_id, name, row, offset, time, epoch in self._replay.new_topics():
             state.topics.values[topic_id] = name
             state.topics.offsets[topic_id] = offset
             state.topic_ids[name] = topic_id
@@ -126,10 +126,10 @@ class Partitions:
 
     def hand_over(self, of: PartitionsReplay, topic_id: str | None = None) -> None:
         """Gives the replay the partitions that the kernel has changed, of one topic or of all."""
-        if self._book is None:
+        if self._replay is None:
             return
         state = of.replay.state
-        for key, value, since in self._book.changed(topic_id):
+        for key, value, since in self._replay.changed(topic_id):
             state.partitions.values[key] = value
             state.partitions.offsets[key] = since.record_offset
             state.partition_ids.setdefault(key[0], set()).add(key[1])
@@ -137,7 +137,7 @@ class Partitions:
 
     def before(self, record: ReplayedRecord, entries: Entries, of: PartitionsReplay) -> None:
         """Prepares for `record`, one of the entries, which the scalar replay applies next."""
-        if not isinstance(record, MetadataRecord) or self._book is None:
+        if not isinstance(record, MetadataRecord) or self._replay is None:
             return
         if record.type in _OF_ONE_TOPIC:
             self._tell_new_topics(entries, of)
@@ -153,14 +153,14 @@ class Partitions:
     ) -> None:
         """Takes over the writes of the record at this row of the entries, which the scalar replay
         has applied."""
-        if self._book is None:
+        if self._replay is None:
             return
         topics = [write for write in writes if write.kind is _TOPIC]
         if topics:
-            is_told = len(topics) == 1 and self._book.learn_topic(
+            is_learned = len(topics) == 1 and self._replay.learn_topic(
                 entries.kernel_rows, row, topics[0].key
             )
-            if not is_told:
+            if not is_learned:
                 self._learn_topics([(write.key, write.new) for write in topics])
         changed = [w for w in writes if w.kind is _PARTITION and w.new is not None]
         if changed:
@@ -169,8 +169,8 @@ class Partitions:
     def end(self, to_offset: int | None) -> Iterator[pa.RecordBatch]:
         """Ends the run: its versions that are still valid become rows of WRITTEN. to_offset: until
         where they are valid, None where nothing ends them."""
-        if self._book is not None:
-            for versions in self._book.open_versions():
+        if self._replay is not None:
+            for versions in self._replay.open_versions():
                 count = len(versions.row)
                 ends = pa.repeat(pa.scalar(to_offset, pa.int64()), count), pa.nulls(count, _TIME)
                 yield self._versions(versions, *ends)
@@ -181,8 +181,8 @@ class Partitions:
         entities = len(state.topics.values) + len(state.partitions.values)
         if of.replay.in_transaction or self._one_by_one * _REFILL_SHARE < entities:
             return
-        self._book = PartitionVersions()
-        for name, topic_id in of.teller.former.items():
+        self._replay = PartitionVersions()
+        for name, topic_id in of.namer.former.items():
             self._learn_topics([(topic_id, name), (topic_id, None)])
         self._learn_topics([*state.topics.values.items()])
         self._put(
@@ -194,26 +194,26 @@ class Partitions:
 
     def _learn_topics(self, topics: Sequence[tuple[str, str | None]]) -> None:
         """Takes over the ids and names of topics. The name of a removed topic is None."""
-        assert self._book is not None
-        for some in _chunks(topics):
+        assert self._replay is not None
+        for chunk in _chunks(topics):
             values = [
                 encode(new_record("REMOVE_TOPIC_RECORD", 0, {"topicId": topic_id}))
                 if name is None
                 else encode(new_record("TOPIC_RECORD", 0, {"name": name, "topicId": topic_id}))
-                for topic_id, name in some
+                for topic_id, name in chunk
             ]
-            rows = silent_rows(values, topics=[topic_id for topic_id, _ in some])
-            self._book.learn(rows)
+            rows = silent_rows(values, topics=[topic_id for topic_id, _ in chunk])
+            self._replay.learn(rows)
 
     def _put(self, partitions: Sequence[tuple[tuple[str, int], Partition, Since]]) -> None:
-        assert self._book is not None
+        assert self._replay is not None
         newest = RECORDS_BY_NAME["PARTITION_RECORD"].newest
-        for some in _chunks(partitions):
+        for chunk in _chunks(partitions):
             values = [
                 encode(new_record("PARTITION_RECORD", newest, fields_of(key, value)))
-                for key, value, _ in some
+                for key, value, _ in chunk
             ]
-            self._book.learn(silent_rows(values, since=[self._numbers(one[2]) for one in some]))
+            self._replay.learn(silent_rows(values, since=[self._numbers(one[2]) for one in chunk]))
 
     def _numbers(self, since: Since) -> tuple[int, ...]:
         if since.record_type not in self._types:
@@ -237,42 +237,42 @@ class Partitions:
         )
 
     def _versions(
-        self, told: ToldVersions, to_offset: pa.Array, valid_to: pa.Array
+        self, reported: ReportedVersions, to_offset: pa.Array, valid_to: pa.Array
     ) -> pa.RecordBatch:
-        types = pa.array(self._types, pa.string()).take(pa.array(told.record_type))
+        types = pa.array(self._types, pa.string()).take(pa.array(reported.record_type))
         columns = {
-            "key": told.key,
-            "name": told.name,
-            "value": told.value,
-            "valid_from_offset": _integers(told.offset),
+            "key": reported.key,
+            "name": reported.name,
+            "value": reported.value,
+            "valid_from_offset": _integers(reported.offset),
             "valid_to_offset": to_offset,
-            "valid_from": _times(told.time),
+            "valid_from": _times(reported.time),
             "valid_to": valid_to,
-            "leader_epoch": pa.array(told.epoch.astype(np.int32)),
-            "record_offset": _integers(told.record_offset, told.record_offset == _NOWHERE),
+            "leader_epoch": pa.array(reported.epoch.astype(np.int32)),
+            "record_offset": _integers(reported.record_offset, reported.record_offset == _NOWHERE),
             "record_type": types,
         }
-        return written(len(told.row), columns, self._same(VERSION))
+        return written(len(reported.row), columns, self._same(VERSION))
 
     def _changes(self, entries: Entries) -> pa.RecordBatch:
-        assert self._book is not None
-        told = self._book.told_changes()
+        assert self._replay is not None
+        reported = self._replay.reported_changes()
         types = pa.array(RECORD_TYPES, pa.string()).take(
-            pa.array(entries.kernel_rows.record_types[told.row])
+            pa.array(entries.kernel_rows.record_types[reported.row])
         )
         columns = {
-            "key": told.key,
-            "name": told.name,
-            "valid_from": _times(entries.times[told.row]),
-            "leader_epoch": pa.array(entries.epochs[told.row].astype(np.int32)),
-            "record_offset": _integers(entries.offsets[told.row]),
+            "key": reported.key,
+            "name": reported.name,
+            "valid_from": _times(entries.times[reported.row]),
+            "leader_epoch": pa.array(entries.epochs[reported.row].astype(np.int32)),
+            "record_offset": _integers(entries.offsets[reported.row]),
             "record_type": types,
-            "change": _CHANGE_TYPES.take(pa.array(told.change)),
-            "old": told.old,
-            "new": told.new,
-            "commitment": entries.commitments.take(pa.array(told.row)),
+            "change": _CHANGE_TYPES.take(pa.array(reported.change)),
+            "old": reported.old,
+            "new": reported.new,
+            "commitment": entries.commitments.take(pa.array(reported.row)),
         }
-        return written(len(told.row), columns, self._same(CHANGE))
+        return written(len(reported.row), columns, self._same(CHANGE))
 
     def _same(self, what: str) -> dict[str, str]:
         return {"what": what, "cluster_id": self._cluster_id, "entity": _PARTITION.name}

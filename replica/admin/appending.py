@@ -73,11 +73,11 @@ class UnknownOutcomeError(KraftlakeError):
 
 @dataclass(frozen=True, slots=True)
 class Appended:
-    """The batch is committed, and its first offset is `base_offset`. epoch: the leader's epoch;
-    None where the leader didn't tell it."""
+    """The batch is committed, and its first offset is `base_offset`."""
 
     base_offset: int
     epoch: int | None
+    """The leader's epoch; None where the leader didn't tell it."""
 
 
 _Leader = tuple[int, Address]

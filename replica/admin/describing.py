@@ -15,7 +15,7 @@ from replica.model.topic import METADATA_TOPIC
 from replica.wire.client import ClientConfig, Connection
 from replica.wire.cluster import ClusterNodes, describe_cluster
 from replica.wire.pool import Address
-from replica.wire.quorum import DescribedQuorum, quorum_told_by
+from replica.wire.quorum import DescribedQuorum, query_quorum
 
 _HINTS: dict[int, str] = {
     ErrorCode.CLUSTER_AUTHORIZATION_FAILED: "the principal needs Describe on the cluster",
@@ -55,7 +55,7 @@ async def _ask(
     """The quorum; or the addresses to ask next, if this node doesn't lead."""
     connection = await Connection.connect(*address, config)
     try:
-        found = await quorum_told_by(connection, topic)
+        found = await query_quorum(connection, topic)
         cluster = await describe_cluster(connection)
     finally:
         await connection.close()

@@ -15,10 +15,11 @@ CAUGHT_UP_WITHIN_MS = 2_000
 
 @dataclass(frozen=True, slots=True)
 class QuorumNotice:
-    """A fact that an administrator should know. text: one line."""
+    """A fact that an administrator should know."""
 
     severity: Severity
     text: str
+    """One line."""
 
 
 def verdicts(

@@ -45,7 +45,7 @@ def replay_large_log(
     for segment in examined.directory.segments:
         content = examined.content_of(segment)
         for region in _regions(content, segment, segment.file.name.base_offset):
-            growth.look()
+            growth.check_limit()
             if watch is not None:
                 watch(f"{examined.shown}: replaying offset {replaying.end.offset}")
             if isinstance(region, Chunk):
@@ -64,7 +64,7 @@ def large_snapshot_image(
     inflation = Inflation(content.size)
     for region in _regions(content, snapshot, 0):
         if growth is not None:
-            growth.look()
+            growth.check_limit()
         if isinstance(region, Chunk):
             taken = replay.take(region, content.source(), 0, region.row_count, explain=False)
             if taken.refused or taken.row < region.row_count:

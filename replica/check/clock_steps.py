@@ -19,13 +19,14 @@ _SHOWN_STEPS = 3
 
 
 class ClockStep(NamedTuple):
-    """A batch with an earlier time than the batch before it has. offset: its base offset. before,
-    at: the newest time in the batch before, and the first time in this one, in ms since 1970
-    (UTC)."""
+    """A batch with an earlier time than the batch before it has."""
 
     offset: int
+    """Its base offset."""
     before: int
+    """The newest time in the batch before, in ms since 1970 (UTC)."""
     at: int
+    """The first time in this batch, in ms since 1970 (UTC)."""
 
 
 def clock_steps(batches: Iterable[tuple[int, int, int, int]]) -> Iterator[ClockStep]:

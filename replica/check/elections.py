@@ -26,19 +26,17 @@ MAX_REIGN_MS = 30_000
 @dataclass(frozen=True, slots=True)
 class IdleLeaders:
     """The newest leaders of a log, none of which changed the metadata or lasted longer than
-    MAX_REIGN_MS.
-
-    batches: the batches at the log's end that change nothing, with their segment, the newest first.
-    epochs: the leaders' epochs, the newest first.
-    began: the batch with which the oldest of these leaders begins, with its segment; None where
-    there is no such leader.
-    ms: the time from that batch to the log's last one.
-    """
+    MAX_REIGN_MS."""
 
     batches: tuple[tuple[SegmentFile, LocatedBatch], ...]
+    """The batches at the log's end that change nothing, with their segment, the newest first."""
     epochs: tuple[int, ...]
+    """The leaders' epochs, the newest first."""
     began: tuple[SegmentFile, LocatedBatch] | None
+    """The batch with which the oldest of these leaders begins, with its segment; None where there
+    is no such leader."""
     ms: int
+    """The time from that batch to the log's last one."""
 
 
 def idle_leaders(examined: Examined) -> IdleLeaders:

@@ -10,7 +10,7 @@ from replica.check.catalogue import files
 from replica.check.epochs import EpochRun
 from replica.check.examined import Examined
 from replica.check.rule import Finding, Rule
-from replica.format.directory import FoundFile, MetadataDirectory
+from replica.format.directory import DirectoryFile, MetadataDirectory
 from replica.format.file_names import FileKind
 from replica.format.leader_epoch_checkpoint import encode
 from replica.history.epochs import truncate_from_start
@@ -57,7 +57,7 @@ def epochs_of_runs(runs: Sequence[EpochRun]) -> tuple[EpochStart, ...]:
 
 def _differences(
     directory: MetadataDirectory,
-    file: FoundFile,
+    file: DirectoryFile,
     entries: tuple[EpochStart, ...],
     runs: Sequence[EpochRun],
 ) -> Iterator[Finding]:
@@ -102,7 +102,7 @@ def _differences(
             yield _at_entry(rule, message, file, missing, None)
 
 
-def _positions(file: FoundFile, entries: tuple[EpochStart, ...]) -> Sequence[int | None]:
+def _positions(file: DirectoryFile, entries: tuple[EpochStart, ...]) -> Sequence[int | None]:
     """The position (byte) of each entry's line, if the file is written as Kafka writes it; else
     None for each."""
     written = encode(entries)
@@ -113,7 +113,7 @@ def _positions(file: FoundFile, entries: tuple[EpochStart, ...]) -> Sequence[int
 
 
 def _at_entry(
-    rule: Rule, message: str, file: FoundFile, entry: EpochStart, position: int | None
+    rule: Rule, message: str, file: DirectoryFile, entry: EpochStart, position: int | None
 ) -> Finding:
     return rule.at(
         file.path, message, position=position, offset=entry.start_offset, epoch=entry.epoch

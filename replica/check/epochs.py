@@ -25,13 +25,14 @@ MAX_BATCH_BYTES = 8 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class EpochStretch:
-    """Batches of one epoch that follow each other. segment: the segment that holds the first one.
-    count: the number of batches."""
+    """Batches of one epoch that follow each other."""
 
     segment: SegmentFile
+    """The segment that holds the first one."""
     first: LocatedBatch
     last: LocatedBatch
     count: int
+    """The number of batches."""
 
     @property
     def epoch(self) -> int:
@@ -41,16 +42,15 @@ class EpochStretch:
 @dataclass(frozen=True, slots=True)
 class EpochRun:
     """Batches that follow each other without a hole. A run begins at a LeaderChange record or
-    behind a hole, and ends before the next LeaderChange record or hole.
-
-    stretches: the batches in stretches of one epoch each; neighbours have different epochs. began:
-    the LeaderChange record at the beginning; None where the run begins behind a hole, or where the
-    beginning of the log was deleted. epoch: the epoch that most batches have.
-    """
+    behind a hole, and ends before the next LeaderChange record or hole."""
 
     stretches: tuple[EpochStretch, ...]
+    """The batches in stretches of one epoch each; neighbours have different epochs."""
     began: LeaderChangeBatch | None
+    """The LeaderChange record at the beginning; None where the run begins behind a hole, or where
+    the beginning of the log was deleted."""
     epoch: int
+    """The epoch that most batches have."""
 
     @property
     def start(self) -> int:

@@ -15,7 +15,7 @@ from replica.format.content import FileContent
 from replica.format.control import ControlMessage, KRaftVoters, LeaderChange, decode_control
 from replica.format.damage import Damage, DamageKind
 from replica.format.directory import (
-    FoundFile,
+    DirectoryFile,
     MetadataDirectory,
     SegmentFile,
     SnapshotFile,
@@ -36,15 +36,16 @@ from replica.scan.file_room import DEFAULT_ROOM, FileRoom, Growth
 
 @dataclass(frozen=True)
 class Examined:
-    """A replica as it was found. contents: the bytes of segments and snapshots, by their path
-    relative to the node's log directory. Of a file that was known before, contents has only the
-    bytes of the listed batches and those that are new. room: how much memory the content of each
-    file may take."""
+    """A replica as it was found."""
 
     found: DirectoryPath | FilePath
     directory: MetadataDirectory
     contents: Mapping[str, FileContent]
+    """The bytes of segments and snapshots, by their path relative to the node's log directory. Of a
+    file that was known before, contents has only the bytes of the listed batches and those that are
+    new."""
     room: FileRoom = DEFAULT_ROOM
+    """How much memory the content of each file may take."""
 
     @property
     def shown(self) -> str:
@@ -99,7 +100,7 @@ class Examined:
             return self.shown
         return self.found.shown_file(relative)
 
-    def file_of(self, kind: FileKind) -> FoundFile | None:
+    def file_of(self, kind: FileKind) -> DirectoryFile | None:
         """The only file of a kind; None where there is none."""
         return next((file for file in self.directory.files if file.name.kind is kind), None)
 
@@ -316,14 +317,16 @@ def voters_records(examined: Examined) -> Iterator[tuple[int, int, KRaftVoters]]
 
 @dataclass(frozen=True, slots=True)
 class LeaderChangeBatch:
-    """A LeaderChange record and its place. path: the segment's file. position: the byte of its
-    batch. timestamp: in ms."""
+    """A LeaderChange record and its place."""
 
     path: str
+    """The segment's file."""
     position: int
+    """The byte of its batch."""
     offset: int
     epoch: int
     timestamp: int
+    """In ms."""
     message: LeaderChange
 
 

@@ -43,49 +43,50 @@ from replica.model.voters import VoterKeys
 
 @dataclass(frozen=True)
 class JudgedDirectory:
-    """The judgement of one directory. role: see role_of. findings: sorted with the worst first;
-    they name files relative to the node's log directory. verdicts: the verdicts on snapshots, whose
-    findings are among `findings` too."""
+    """The judgement of one directory."""
 
     examined: Examined
     partition: PartitionFolder
     role: QuorumRole | None
+    """See role_of."""
     findings: tuple[Finding, ...]
+    """Sorted with the worst first. They name files relative to the node's log directory."""
     verdicts: tuple[SnapshotVerdict, ...]
+    """The verdicts on snapshots, whose findings are among `findings` too."""
 
 
 @dataclass(frozen=True, slots=True)
-class LookedAtQuorum:
+class GroupQuorum:
     """The quorum of one cluster in a group of directories. Where logs diverge is seen only between
-    the logs of two replicas, so one sound directory proves little alone.
-
-    voters: see stated_voters, for the directory whose log an election would prefer. missing: the
-    voters whose directory is not in the group. nodes: the node ids of the cluster's directories in
-    the group.
-    """
+    the logs of two replicas, so one sound directory proves little alone."""
 
     cluster_id: str
     voters: VoterKeys
+    """See stated_voters, for the directory whose log an election would prefer."""
     missing: VoterKeys
+    """The voters whose directory is not in the group."""
     nodes: frozenset[int]
+    """The node ids of the cluster's directories in the group."""
 
 
 @dataclass(frozen=True)
 class JudgedGroup:
-    """The judgement of several directories. findings: the findings of the rules that compare
-    directories, sorted with the worst first; they name files as the user does. quorums: the quorum
-    of each cluster, without clusters whose id or voters no file tells. states: the newest state of
-    each cluster; empty where the caller doesn't want them. quorums and states are in the order of
-    the directories. partings: (cluster id, parting) for each place where a metadata log diverges
-    from others. compared: the metadata logs of each cluster of which there are several directories,
-    or of each cluster where earlier looks are given."""
+    """The judgement of several directories. quorums and states are in the order of the
+    directories."""
 
     members: tuple[JudgedDirectory, ...]
     findings: tuple[Finding, ...]
-    quorums: tuple[LookedAtQuorum, ...]
+    """The findings of the rules that compare directories, sorted with the worst first; they name
+    files as the user does."""
+    quorums: tuple[GroupQuorum, ...]
+    """The quorum of each cluster, without clusters whose id or voters no file tells."""
     states: tuple[ClusterState, ...] = ()
+    """The newest state of each cluster; empty where the caller doesn't want them."""
     partings: tuple[tuple[str, LogParting], ...] = ()
+    """(cluster id, parting) for each place where a metadata log diverges from others."""
     compared: tuple[ComparedLogs, ...] = ()
+    """The metadata logs of each cluster of which there are several directories, or of each cluster
+    where earlier looks are given."""
 
 
 def judge_group(
@@ -157,7 +158,7 @@ def judge_group(
     )
 
 
-def _quorum(newest: DirectoryFacts, group: Sequence[DirectoryFacts]) -> LookedAtQuorum | None:
+def _quorum(newest: DirectoryFacts, group: Sequence[DirectoryFacts]) -> GroupQuorum | None:
     cluster_id = cluster_id_of(newest.examined)
     voters = stated_voters(newest.examined, newest.changes)
     if cluster_id is None or not voters:
@@ -165,7 +166,7 @@ def _quorum(newest: DirectoryFacts, group: Sequence[DirectoryFacts]) -> LookedAt
     replicas = (facts.examined.replica for facts in group if facts.partition.is_metadata)
     keys = {one.key for one in replicas if one is not None and one.cluster_id == cluster_id}
     missing = {voter for voter in voters if not any(is_voter(frozenset({voter}), k) for k in keys)}
-    return LookedAtQuorum(
+    return GroupQuorum(
         cluster_id, voters, frozenset(missing), frozenset(key.node_id for key in keys)
     )
 

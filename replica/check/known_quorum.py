@@ -30,21 +30,18 @@ all other logs are brokers'."""
 
 @dataclass(frozen=True)
 class ComparedLogs:
-    """The directories of one cluster with their logs, every pair of them compared.
-
-    members: the directories, each with its log. Two directories may name the same replica: then
-    the second log has a key of its own.
-    group, commitment: of the logs of at most MAX_COMPARED directories.
-    left_out: the directories whose logs are compared with none.
-    went_back: of the replicas that an earlier look shows with more than they have now, what it
-    shows.
-    """
+    """The directories of one cluster with their logs, every pair of them compared. group and
+    commitment are about the logs of at most MAX_COMPARED directories."""
 
     members: tuple[tuple[Examined, ReplicaLog], ...]
+    """The directories, each with its log. Two directories may name the same replica: then the
+    second log has a key of its own."""
     group: GroupComparison
     commitment: Commitment
     left_out: tuple[Examined, ...] = ()
+    """The directories whose logs are compared with none."""
     went_back: tuple[WentBack, ...] = ()
+    """For each replica that an earlier look shows with more than it has now: what it shows."""
 
     @property
     def look(self) -> ComparedLook:

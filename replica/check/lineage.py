@@ -25,21 +25,22 @@ from replica.model.keys import ReplicaKey
 @dataclass(frozen=True, slots=True)
 class LogParting:
     """The place where the log of `loser` diverges from other logs. Equal partings from several logs
-    become one finding.
-
-    offset: the first offset at which the logs differ. epoch, other_epoch: the epochs of the records
-    there. truncates_to: the end (exclusive) of the log of `loser` after it has followed the others.
-    records: the number of records that it then loses. lost: these records by their commitment. The
-    last three are None where neither log would win an election.
-    """
+    become one finding. truncates_to, records and lost are None where neither log would win an
+    election."""
 
     loser: ReplicaKey
     offset: int
+    """The first offset at which the logs differ."""
     epoch: int
+    """The epoch of the loser's record there."""
     other_epoch: int
+    """The epoch of the others' record there."""
     truncates_to: int | None
+    """The end (exclusive) of the log of `loser` after it has followed the others."""
     records: int | None
+    """The number of records that it then loses."""
     lost: Losses | None
+    """These records by their commitment."""
 
 
 def judge_lineage(clusters: Iterable[ComparedLogs]) -> Iterator[Finding]:

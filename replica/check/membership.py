@@ -30,31 +30,35 @@ RULES = (
 
 @dataclass(frozen=True, slots=True)
 class GroupMember:
-    """What one directory of a group says of itself. Files have the names that the user gave them.
-
-    shown: the name of the directory. meta_properties, quorum_state, bootstrap_snapshot
-    (0-0.checkpoint): the names of these files; the name of the directory where there is no such
-    file. leader_id, leader_epoch, current_voters: what quorum-state says; None and () where it says
-    nothing. initial_voters: the voters that 0-0.checkpoint names; empty where the node was
-    formatted without initial voters, or belongs to a static quorum. first_offset: the first offset
-    in its log; None for an empty log. entries: those batches of its log, by their offset, with
-    which a log of the group begins. voters: the node ids of the voters that its files name.
-    log_end: the end (exclusive) and the epoch of its log; None where that isn't known.
-    """
+    """What one directory of a group says of itself. Files have the names that the user gave
+    them."""
 
     replica: ReplicaId
     shown: str
+    """The name of the directory."""
     meta_properties: str
+    """The name of this file; that of the directory where there is no such file."""
     quorum_state: str
+    """The name of this file; that of the directory where there is no such file."""
     bootstrap_snapshot: str
+    """The name of 0-0.checkpoint; that of the directory where there is no such file."""
     leader_id: int | None = None
+    """What quorum-state says; None where it says nothing."""
     leader_epoch: int | None = None
+    """What quorum-state says; None where it says nothing."""
     current_voters: tuple[int, ...] = ()
+    """What quorum-state says; () where it says nothing."""
     initial_voters: VoterKeys = frozenset()
+    """The voters that 0-0.checkpoint names; empty where the node was formatted without initial
+    voters, or belongs to a static quorum."""
     first_offset: int | None = None
+    """The first offset in its log; None for an empty log."""
     entries: Mapping[int, LogBatch] = field(default_factory=dict, hash=False)
+    """Those batches of its log, by their offset, with which a log of the group begins."""
     voters: frozenset[int] = frozenset()
+    """The node ids of the voters that its files name."""
     log_end: OffsetAndEpoch | None = None
+    """The end (exclusive) and the epoch of its log; None where that isn't known."""
 
     @property
     def parent(self) -> str:
@@ -115,11 +119,11 @@ def _initial_voters(examined: Examined, bootstrap: SnapshotFile) -> VoterKeys:
     return frozenset()
 
 
-Told = tuple[GroupMember, Finding]
+DirectoryFinding = tuple[GroupMember, Finding]
 """The directory that a finding is about, and the finding."""
 
 
-def judge_membership(group: Sequence[GroupMember]) -> Iterator[Told]:
+def judge_membership(group: Sequence[GroupMember]) -> Iterator[DirectoryFinding]:
     """Findings of the rules that compare small files, and of the rule that compares the first
     records of clusters with different ids."""
     members = sorted(group, key=lambda member: member.replica)
@@ -141,10 +145,10 @@ def judge_membership(group: Sequence[GroupMember]) -> Iterator[Told]:
     renamed = list(_judge_clusters(members))
     yield from renamed
     known = {id(member) for member, _ in renamed}
-    yield from (told for told in _judge_disks(clusters) if id(told[0]) not in known)
+    yield from (pair for pair in _judge_disks(clusters) if id(pair[0]) not in known)
 
 
-def _judge_disks(clusters: Mapping[str, Sequence[GroupMember]]) -> Iterator[Told]:
+def _judge_disks(clusters: Mapping[str, Sequence[GroupMember]]) -> Iterator[DirectoryFinding]:
     """Findings about nodes that a larger cluster here lacks as voters, while their own cluster here
     isn't complete either. Of clusters of one size that with the lowest node id counts as the larger
     one."""
@@ -174,7 +178,7 @@ def _judge_disks(clusters: Mapping[str, Sequence[GroupMember]]) -> Iterator[Told
 
 def _judge_node_ids(
     cluster: Sequence[GroupMember], members: Sequence[GroupMember]
-) -> Iterator[Told]:
+) -> Iterator[DirectoryFinding]:
     """Findings about directories of one node id: two log directories of one node, where nothing
     else lies in the folder above them, else two nodes. members: all directories of the group."""
     nodes_in: dict[str, set[int]] = {}
@@ -210,7 +214,7 @@ def _directory_id(member: GroupMember) -> str | None:
     return None if directory_id == ZERO_UUID else directory_id
 
 
-def _repeated_directory_ids(members: Sequence[GroupMember]) -> Iterator[Told]:
+def _repeated_directory_ids(members: Sequence[GroupMember]) -> Iterator[DirectoryFinding]:
     first: dict[str, GroupMember] = {}
     for member in members:
         value = _directory_id(member)
@@ -222,7 +226,7 @@ def _repeated_directory_ids(members: Sequence[GroupMember]) -> Iterator[Told]:
             yield member, groups.DUPLICATE_IDENTITY.at(member.meta_properties, message)
 
 
-def _judge_clusters(members: Sequence[GroupMember]) -> Iterator[Told]:
+def _judge_clusters(members: Sequence[GroupMember]) -> Iterator[DirectoryFinding]:
     """Findings about logs of different cluster ids that hold the same entry, with which a log
     begins.
 
@@ -256,7 +260,7 @@ def _judge_clusters(members: Sequence[GroupMember]) -> Iterator[Told]:
             yield wrong, rule.at(file, message, offset=offset, epoch=entry.epoch)
 
 
-def _judge_leaders(members: Sequence[GroupMember]) -> Iterator[Told]:
+def _judge_leaders(members: Sequence[GroupMember]) -> Iterator[DirectoryFinding]:
     first: dict[int, GroupMember] = {}
     for member in members:
         leader, epoch, file = member.leader_id, member.leader_epoch, member.quorum_state
@@ -268,7 +272,7 @@ def _judge_leaders(members: Sequence[GroupMember]) -> Iterator[Told]:
             yield member, groups.TWO_LEADERS.at(file, message, epoch=epoch)
 
 
-def _judge_voters(members: Sequence[GroupMember]) -> Iterator[Told]:
+def _judge_voters(members: Sequence[GroupMember]) -> Iterator[DirectoryFinding]:
     naming = [member for member in members if member.current_voters]
     for member in naming:
         voters, first = sorted(member.current_voters), sorted(naming[0].current_voters)
@@ -278,7 +282,7 @@ def _judge_voters(members: Sequence[GroupMember]) -> Iterator[Told]:
             yield member, rule.at(file, message, epoch=member.leader_epoch)
 
 
-def _judge_initial_voters(members: Sequence[GroupMember]) -> Iterator[Told]:
+def _judge_initial_voters(members: Sequence[GroupMember]) -> Iterator[DirectoryFinding]:
     """Compare each node that names initial voters with the first node that names some."""
     naming = [member for member in members if member.initial_voters]
     for member in naming:

@@ -43,23 +43,22 @@ def role_of(examined: Examined, changes: Sequence[LeaderChangeBatch]) -> QuorumR
 
 @dataclass(frozen=True)
 class ClusterState:
-    """The newest state that the directories of one cluster hold.
-
-    cluster_id: None where no meta.properties names it. examined: the directory whose log was
-    replayed. state: the state; None where nothing could be replayed. voters: the voters that the
-    newest record or file names; empty where none names voters. last_timestamp: the time of the
-    log's newest batch, in ms since 1970 (UTC); None without a log. refused_at: the offset of the
-    first record that can't be applied; None where all could be. quorum: what the cluster's
-    directories prove about its quorum.
-    """
+    """The newest state that the directories of one cluster hold."""
 
     cluster_id: str | None
+    """None where no meta.properties names it."""
     examined: Examined
+    """The directory whose log was replayed."""
     state: NewestState | None
+    """The state; None where nothing could be replayed."""
     voters: VoterKeys
+    """The voters that the newest record or file names; empty where none names voters."""
     last_timestamp: int | None
+    """The time of the log's newest batch, in ms since 1970 (UTC); None without a log."""
     refused_at: int | None = None
+    """The offset of the first record that can't be applied; None where all could be."""
     quorum: KnownQuorum | None = None
+    """What the cluster's directories prove about its quorum."""
 
 
 def newest_directories(group: Iterable[Examined]) -> list[Examined]:

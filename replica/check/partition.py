@@ -58,15 +58,16 @@ class PartitionKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class PartitionFolder:
-    """A partition. name: the name of the folder, such as orders-0. key: a text that all replicas of
-    one partition share. is_proven: whether the name or the topic id shows which topic it is. It is
-    False where only the records show it, which could also be metadata records that this release
-    can't read."""
+    """A partition."""
 
     name: str
+    """The name of the folder, such as orders-0."""
     kind: PartitionKind
     key: str
+    """A text that all replicas of one partition share."""
     is_proven: bool = True
+    """Whether the name or the topic id shows which topic it is. It is False where only the records
+    show it, which could also be metadata records that this release can't read."""
 
     @property
     def is_metadata(self) -> bool:
@@ -188,7 +189,7 @@ def _is_metadata(value: bytes) -> bool:
     return True
 
 
-LOOKED_AT_BYTES = 1024 * 1024
+SAMPLED_BYTES = 1024 * 1024
 """The most bytes that are read of each segment or snapshot, until enough records were seen."""
 _LOGS = (FileKind.SEGMENT, FileKind.SNAPSHOT)
 
@@ -236,7 +237,7 @@ def topic_id_in(folder: str) -> str | None:
 def _values(path: str, opener: Callable[[str, int], OpenFile]) -> Iterator[bytes]:
     try:
         with opener(path, MAX_LOG_BYTES) as file:
-            data = file.read(0, min(file.size, LOOKED_AT_BYTES))
+            data = file.read(0, min(file.size, SAMPLED_BYTES))
     except (UnreadableFileError, ShrankError):
         return
     yield from values_of(scan(data).batches, FileContent(data))

@@ -33,17 +33,17 @@ BEGIN, END, ABORT = (f"{word}_TRANSACTION_RECORD" for word in ("BEGIN", "END", "
 
 @dataclass(frozen=True, slots=True)
 class Transaction:
-    """A metadata transaction (KIP-868). first, last: the offsets of its first and its last marker,
-    both inclusive.
-
-    first is None where the transaction began before the start of the log; last is None where it is
-    open. path, position: the file and the byte of the batch with the first marker that was found.
-    """
+    """A metadata transaction (KIP-868)."""
 
     path: str
+    """The file with the first marker that was found."""
     position: int
+    """The byte of the batch with that marker."""
     first: int | None
+    """The offset of its first marker (inclusive); None where the transaction began before the start
+    of the log."""
     last: int | None
+    """The offset of its last marker (inclusive); None where the transaction is open."""
 
     def holds(self, end_offset: int) -> bool:
         """Whether a state that ends at `end_offset` (exclusive) would end inside the
@@ -54,13 +54,14 @@ class Transaction:
 
 @dataclass(frozen=True, slots=True)
 class NotedRecords:
-    """What a look at all records found. findings: findings about the log and about complete
-    snapshots. transactions: the transactions of the log, in its order. places: for each file, the
-    bytes at which batches begin that hold a noted record."""
+    """What reading all records has shown."""
 
     findings: tuple[Finding, ...]
+    """Findings about the log and about complete snapshots."""
     transactions: tuple[Transaction, ...]
+    """The transactions of the log, in its order."""
     places: Mapping[str, frozenset[int]]
+    """For each file, the bytes at which batches begin that hold a noted record."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,41 +49,42 @@ _Log = TypeVar("_Log", bound=AnyReplay)
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """The first record that can't be applied. path, position: the file and the byte of its batch.
-    epoch: the epoch of the batch."""
+    """The first record that can't be applied."""
 
     path: str
+    """The file."""
     position: int
+    """The byte of its batch."""
     epoch: int
+    """The epoch of the batch."""
     refusal: Refusal
 
 
 @dataclass(frozen=True, slots=True)
 class NewestState:
-    """The newest state of a log, or of a snapshot beside it that is newer.
-
-    end: the end offset (exclusive) of the state, and its epoch. is_whole: False where the log goes
-    on behind this end with records that can't be replayed.
-    """
+    """The newest state of a log, or of a snapshot beside it that is newer."""
 
     image: Image
     end: OffsetAndEpoch
+    """The end offset (exclusive) of the state, and its epoch."""
     is_whole: bool = True
+    """False where the log goes on behind this end with records that can't be replayed."""
 
 
 @dataclass(frozen=True)
 class FoldedImages:
-    """The result of a fold. images: the states at those of the wanted ends that could be reached.
-    first_refused: the first record that was refused; None where every record could be applied.
-    refused_count: the number of records that were refused. left_out: why nothing was replayed; ""
-    where something was. newest: the newest state; None where the caller didn't want it, or no state
-    is known."""
+    """The result of a fold."""
 
     images: dict[OffsetAndEpoch, Image] = field(default_factory=dict)
+    """The states at those of the wanted ends that could be reached."""
     first_refused: Refused | None = None
+    """The first record that was refused; None where every record could be applied."""
     refused_count: int = 0
+    """The number of records that were refused."""
     left_out: str = ""
+    """Why nothing was replayed; "" where something was."""
     newest: NewestState | None = None
+    """The newest state; None where the caller didn't want it, or no state is known."""
 
 
 def read_batch(

@@ -21,33 +21,32 @@ class Family(StrEnum):
 
 
 class Subject(NamedTuple):
-    """One thing of a cluster for which a rule of health holds.
-
-    name: the name of the partition, node, directory, feature or config. what: one line that says
-    why the rule holds for it. offset: the offset of the record that shows this; None where no
-    record does.
-    """
+    """One thing of a cluster for which a rule of health holds."""
 
     name: str
+    """The name of the partition, node, directory, feature or config."""
     what: str
+    """One line that says why the rule holds for it."""
     offset: int | None = None
+    """The offset of the record that shows this; None where no record does."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A condition of a metadata directory, or of a cluster, that has a name and that a check finds.
-
-    id: words with hyphens; an id is never used for another rule. meaning: what it means that the
-    rule holds. kafka: what Kafka does about it; the text begins with the verb. next_step: what a
-    person should do now. issues: incidents that the rule would have found, written as `KAFKA-14238`
-    or `owner/repository#120`.
-    """
+    """A condition of a metadata directory, or of a cluster, that has a name and that a check
+    finds."""
 
     id: str
+    """Words with hyphens. An id is never used for another rule."""
     meaning: str
+    """What it means that the rule holds."""
     kafka: str
+    """What Kafka does about it. The text begins with the verb."""
     next_step: str
+    """What a person should do now."""
     issues: tuple[str, ...] = ()
+    """Incidents that the rule would have found, written as `KAFKA-14238` or
+    `owner/repository#120`."""
     severity: Severity = field(kw_only=True)
     family: Family = field(default=Family.FILES, kw_only=True)
 
@@ -71,22 +70,22 @@ info = partial(Rule, severity=Severity.INFO)
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One place where a rule holds.
-
-    file: the path relative to the node's log directory, with '/' between its parts; findings about
-    a group have the path as the user would write it; "" for the directory as a whole. message: one
-    line that says what was found. position: the byte in the file at which the batch, line or entry
-    begins; None where there is none. offset, epoch: the place in the log; None where the finding
-    has none. subjects: all subjects for which a rule of health holds.
-    """
+    """One place where a rule holds."""
 
     rule: Rule
     file: str
+    """The path relative to the node's log directory, with '/' between its parts. Findings about a
+    group have the path as the user would write it. "" for the directory as a whole."""
     message: str
+    """One line that says what was found."""
     position: int | None = None
+    """The byte in the file at which the batch, line or entry begins; None where there is none."""
     offset: int | None = None
+    """The place in the log; None where the finding has none."""
     epoch: int | None = None
+    """The epoch at that place; None where the finding has none."""
     subjects: tuple[Subject, ...] = ()
+    """All subjects for which a rule of health holds."""
 
     @property
     def severity(self) -> Severity:

@@ -50,50 +50,54 @@ class Validity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SnapshotVerdict:
-    """A snapshot's verdict. broken: the findings that make it invalid. notes: the others."""
+    """A snapshot's verdict."""
 
     id: OffsetAndEpoch
     path: str
     validity: Validity
     broken: tuple[Finding, ...]
+    """The findings that make it invalid."""
     notes: tuple[Finding, ...]
+    """The other findings."""
 
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """How many entities differ between a snapshot and a replay. orphans, dropped: see Differing.
-    different: all other entities. first: the first differences, which are shown."""
+    """How many entities differ between a snapshot and a replay."""
 
     orphans: int
+    """See Differing."""
     dropped: int
+    """See Differing."""
     different: int
+    """All other entities."""
     first: tuple[EntityDifference, ...]
+    """The first differences, which are shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Differing:
-    """The differences between two images, in a list for each reason. orphans: see
-    orphan_topic_configs. dropped: see dropped_configs. others: differences that Kafka's known
-    behaviour doesn't explain.
-
-    Each list is in the order of the kinds in PLACE_OF and then of the keys as text.
-    """
+    """The differences between two images, in a list for each reason. Each list is in the order of
+    the kinds in PLACE_OF and then of the keys as text."""
 
     orphans: list[EntityDifference]
+    """See orphan_topic_configs."""
     dropped: list[EntityDifference]
+    """See dropped_configs."""
     others: list[EntityDifference]
+    """Differences that Kafka's known behaviour doesn't explain."""
 
     def counted(self, first: Iterable[EntityDifference]) -> Compared:
         """The numbers of these differences. first: the differences that are shown."""
         return Compared(len(self.orphans), len(self.dropped), len(self.others), tuple(first))
 
 
-def validity_of(found: Iterable[tuple[str, Severity]]) -> Validity:
+def validity_of(findings: Iterable[tuple[str, Severity]]) -> Validity:
     """The verdict on a snapshot. found: the rule id and the severity of each finding about it."""
-    found = tuple(found)
-    if any(is_broken(rule, severity) for rule, severity in found):
+    rules = tuple(findings)
+    if any(is_broken(rule, severity) for rule, severity in rules):
         return Validity.INVALID
-    if any(rule in _NOT_JUDGED for rule, _ in found):
+    if any(rule in _NOT_JUDGED for rule, _ in rules):
         return Validity.UNVERIFIABLE
     return Validity.VALID
 
@@ -327,9 +331,9 @@ def _keys(*found: EntityDifference) -> set[tuple[str, str]]:
     return {(one.kind, one.key) for one in found}
 
 
-def describe(found: Sequence[EntityDifference], count: int) -> str:
+def describe(differences: Sequence[EntityDifference], count: int) -> str:
     """The first of `count` differences by kind and key, as text. Values may be secret."""
-    shown = [f"{one.kind} {one.key} {_how(one)}" for one in found[:_SHOWN_DIFFERENCES]]
+    shown = [f"{one.kind} {one.key} {_how(one)}" for one in differences[:_SHOWN_DIFFERENCES]]
     more = count - len(shown)
     rest = f", and {more} more" if more else ""
     return f"{_count(count, 'entity')} differ: {', '.join(shown)}{rest}"

@@ -24,17 +24,16 @@ may take a few candidates."""
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What the log and its snapshots say about epochs and voters.
-
-    last_epoch: the epoch of the last batch; None for an empty log. changes: the LeaderChange
-    records of the log. voters: every node id that a record of the log or of a snapshot names as a
-    voter. newest: the voters record in force at the log's end.
-    """
+    """What the log and its snapshots say about epochs and voters."""
 
     last_epoch: int | None
+    """The epoch of the last batch; None for an empty log."""
     changes: tuple[LeaderChangeBatch, ...]
+    """The LeaderChange records of the log."""
     voters: frozenset[int]
+    """Every node id that a record of the log or of a snapshot names as a voter."""
     newest: VotersAt | None
+    """The voters record in force at the log's end."""
 
 
 def known_of(

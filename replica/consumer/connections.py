@@ -23,7 +23,7 @@ from replica.wire.apis.cluster import API_VERSIONS, METADATA
 from replica.wire.apis.fetching import FETCH, LIST_OFFSETS, OFFSET_FOR_LEADER_EPOCH
 from replica.wire.client import ClientConfig, Connection
 from replica.wire.pool import Address, Pool
-from replica.wire.quorum import quorum_told_by
+from replica.wire.quorum import query_quorum
 from replica.wire.schema import Api, Message
 from replica.wire.versions import Identity
 
@@ -81,7 +81,7 @@ class WireConnections:
         await self._pool.close()
 
     async def _ask(
-        self, address: Address, ask: values.Fetch | values.EndOfEpoch | values.LookUpOffset
+        self, address: Address, ask: values.Fetch | values.EndOfEpoch | values.ListOffset
     ) -> values.Answer:
         known = self._cluster_id
         expected = Identity(known, ask.node_id) if known else None
@@ -92,8 +92,8 @@ class WireConnections:
             if isinstance(ask, values.EndOfEpoch):
                 return await self._end_of_epoch(connection, ask)
             timeout_ms = int(self._config.timeout_s * 1000)
-            message = translate.look_up_request(self._partition, timeout_ms, ask)
-            return translate.read_look_up(await _call(connection, LIST_OFFSETS, message))
+            message = translate.list_offset_request(self._partition, timeout_ms, ask)
+            return translate.read_listed_offset(await _call(connection, LIST_OFFSETS, message))
         except UnexpectedAnswerError as error:
             raise PeerError(connection.address, f"{type(ask).__name__}: {error}") from error
 
@@ -176,7 +176,7 @@ class WireConnections:
         try:
             connection = await self._pool.connection(self._addresses[view.leader_id])
             asked = self._partition
-            quorum = await quorum_told_by(connection, asked.topic, asked.partition)
+            quorum = await query_quorum(connection, asked.topic, asked.partition)
             return translate.with_lag(seen, quorum)
         except PeerError:  # The leader of an ordinary topic tells no lag.
             return seen
@@ -193,10 +193,10 @@ class WireConnections:
         return replace(replica, round_trip_ms=(time.monotonic() - began) * 1000)
 
 
-_NO_ANSWER: dict[type[values.Ask], values.Fetched | values.EpochEnded | values.LookedUp] = {
+_NO_ANSWER: dict[type[values.Ask], values.Fetched | values.EpochEnded | values.ListedOffset] = {
     values.Fetch: values.Fetched(ErrorCode.NETWORK_EXCEPTION),
     values.EndOfEpoch: values.EpochEnded(ErrorCode.NETWORK_EXCEPTION),
-    values.LookUpOffset: values.LookedUp(ErrorCode.NETWORK_EXCEPTION),
+    values.ListOffset: values.ListedOffset(ErrorCode.NETWORK_EXCEPTION),
 }
 
 

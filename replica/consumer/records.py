@@ -15,13 +15,15 @@ from replica.model.epochs import Epochs
 
 @dataclass(frozen=True, slots=True)
 class ReadRecords:
-    """What the bytes of a fetch hold. position: the position behind the last whole batch, even if
-    compaction has removed this batch's last records. epochs: the epochs of all records that were
-    read so far, each with the first offset that was read in it."""
+    """What the bytes of a fetch hold."""
 
     records: tuple[ConsumerRecord, ...]
     position: FetchPosition
+    """The position behind the last whole batch, even if compaction has removed this batch's last
+    records."""
     epochs: Epochs
+    """The epochs of all records that were read so far, each with the first offset that was read in
+    it."""
 
 
 def take(data: bytes, position: FetchPosition, epochs: Epochs) -> ReadRecords:

@@ -21,11 +21,12 @@ yet. After that the follower is avoided."""
 
 @dataclass(frozen=True, slots=True)
 class KnownLeader:
-    """The leader that the metadata names. node_id: NO_NODE while there is no leader. epoch: -1
-    where the metadata has no epoch."""
+    """The leader that the metadata names."""
 
     node_id: int = NO_NODE
+    """NO_NODE while there is no leader."""
     epoch: int = UNDEFINED_EPOCH
+    """-1 where the metadata has no epoch."""
     topic_id: str = ZERO_UUID
 
 

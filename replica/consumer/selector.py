@@ -23,28 +23,27 @@ _PLUGIN_METHODS = frozenset(("configure", "select", "close"))
 
 @dataclass(frozen=True, slots=True)
 class ReplicaView:
-    """A replica, as the metadata and this reader's own requests show it.
-
-    in_sync: whether the replica is in the ISR. lag: the number of records by which the replica is
-    behind the leader's high watermark; None while that number is unknown. round_trip_ms: the
-    round-trip time that was measured last; None before the first measurement.
-    """
+    """A replica, as the metadata and this reader's own requests show it."""
 
     node_id: int
     host: str
     port: int
     rack: str | None = None
     in_sync: bool = True
+    """Whether the replica is in the ISR."""
     lag: int | None = None
+    """The number of records by which the replica is behind the leader's high watermark; None while
+    that number is unknown."""
     round_trip_ms: float | None = None
+    """The round-trip time that was measured last; None before the first measurement."""
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionView:
-    """The replicas of a partition. leader_id: the node id of the leader; NO_NODE while there is no
-    leader."""
+    """The replicas of a partition."""
 
     leader_id: int
+    """The node id of the leader; NO_NODE while there is no leader."""
     replicas: tuple[ReplicaView, ...]
 
     @property

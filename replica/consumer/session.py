@@ -28,27 +28,26 @@ _NOT_THERE_YET = (ErrorCode.OFFSET_NOT_AVAILABLE, ErrorCode.UNKNOWN_LEADER_EPOCH
 
 @dataclass(frozen=True, slots=True)
 class SessionSettings:
-    """The settings of a reader. retry_backoff_ms: the pause between an error and the next request.
-    metadata_max_age_ms: the longest time between two requests for metadata, and the lease of a
-    preferred replica. rack: the value of client.rack."""
+    """The settings of a reader."""
 
     retry_backoff_ms: int = 100
+    """The pause between an error and the next request."""
     metadata_max_age_ms: int = 300_000
+    """The longest time between two requests for metadata, and the lease of a preferred replica."""
     rack: str = ""
+    """The value of client.rack."""
 
 
 @dataclass(frozen=True, slots=True)
 class AwaitReset:
-    """There is no position. The next step is to look up the offset that `policy` names.
-
-    lost: the position before, if the leader's log doesn't hold it; None at the start, and where the
-    caller asked for a reset. is_truncated: whether the leader's log doesn't know the epoch of that
-    position either.
-    """
+    """There is no position. The next step is to look up the offset that `policy` names."""
 
     policy: values.ResetPolicy
     lost: values.FetchPosition | None = None
+    """The position before, if the leader's log doesn't hold it; None at the start, and where the
+    caller asked for a reset."""
     is_truncated: bool = False
+    """Whether the leader's log doesn't know the epoch of that position either."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +185,7 @@ class Session:
             return self._fetched(ask, answer, now_ms)
         if isinstance(ask, values.EndOfEpoch) and isinstance(answer, values.EpochEnded):
             return self._epoch_ended(ask, answer, now_ms)
-        if isinstance(ask, values.LookUpOffset) and isinstance(answer, values.LookedUp):
+        if isinstance(ask, values.ListOffset) and isinstance(answer, values.ListedOffset):
             return self._looked_up(ask, answer, now_ms)
         assert isinstance(answer, values.Metadata), f"{type(answer).__name__} answers no {ask}"
         return self._refreshed(answer, now_ms)
@@ -211,7 +210,7 @@ class Session:
         # The replica from which records are read may start at a later offset than the leader does
         # (KIP-392's draft).
         by_replica = state.policy is values.ResetPolicy.EARLIEST and self._followers_look_up
-        return values.LookUpOffset(
+        return values.ListOffset(
             node_id if by_replica else leader.node_id, state.policy, leader.epoch
         )
 
@@ -352,7 +351,7 @@ class Session:
         return values.Polled(reports=(values.Truncation(position, diverging),))
 
     def _looked_up(
-        self, ask: values.LookUpOffset, found: values.LookedUp, now_ms: int
+        self, ask: values.ListOffset, found: values.ListedOffset, now_ms: int
     ) -> values.Polled:
         is_leader = ask.node_id == self.leader.node_id
         if found.error is ErrorCode.NOT_LEADER_OR_FOLLOWER and not is_leader:

@@ -16,8 +16,8 @@ from replica.consumer.values import (
     EpochEnded,
     Fetch,
     Fetched,
-    LookedUp,
-    LookUpOffset,
+    ListedOffset,
+    ListOffset,
     Metadata,
     ResetPolicy,
 )
@@ -66,12 +66,12 @@ _TIMESTAMPS = {
 
 @dataclass(frozen=True, slots=True)
 class TopicPartition:
-    """A partition. topic_id: ZERO_UUID before the first metadata, and where the brokers know no
-    topic ids."""
+    """A partition."""
 
     topic: str
     partition: int = 0
     topic_id: str = ZERO_UUID
+    """ZERO_UUID before the first metadata, and where the brokers know no topic ids."""
 
 
 class UnexpectedAnswerError(KraftlakeError):
@@ -161,7 +161,7 @@ def read_end_of_epoch(response: Message) -> EpochEnded:
     return EpochEnded(read_error(found["errorCode"]), end)
 
 
-def look_up_request(partition: TopicPartition, timeout_ms: int, ask: LookUpOffset) -> Message:
+def list_offset_request(partition: TopicPartition, timeout_ms: int, ask: ListOffset) -> Message:
     asked = {
         "partitionIndex": partition.partition,
         "currentLeaderEpoch": ask.leader_epoch,
@@ -175,9 +175,9 @@ def look_up_request(partition: TopicPartition, timeout_ms: int, ask: LookUpOffse
     }
 
 
-def read_look_up(response: Message) -> LookedUp:
+def read_listed_offset(response: Message) -> ListedOffset:
     found = _only_partition(response["topics"])
-    return LookedUp(read_error(found["errorCode"]), found["offset"], found["leaderEpoch"])
+    return ListedOffset(read_error(found["errorCode"]), found["offset"], found["leaderEpoch"])
 
 
 def with_lag(view: PartitionView, quorum: DescribedQuorum) -> PartitionView:

@@ -26,11 +26,12 @@ class ResetPolicy(Enum):
 
 @dataclass(frozen=True, slots=True)
 class FetchPosition:
-    """A position in the log (Kafka: SubscriptionState.FetchPosition). offset: the offset of the
-    next record. epoch: the epoch of the record before the position; -1 while that is unknown."""
+    """A position in the log (Kafka: SubscriptionState.FetchPosition)."""
 
     offset: int
+    """The offset of the next record."""
     epoch: int = UNDEFINED_EPOCH
+    """The epoch of the record before the position; -1 while that is unknown."""
 
 
 # The requests of a session.
@@ -38,14 +39,16 @@ class FetchPosition:
 
 @dataclass(frozen=True, slots=True)
 class Fetch:
-    """Asks for records. leader_epoch: the leader epoch that the metadata names; -1 for none. The
-    node refuses the request if it knows another epoch (KIP-320). rack: the rack of this reader, by
-    which the leader may name a preferred replica; empty to be served by the leader itself."""
+    """Asks for records."""
 
     node_id: int
     position: FetchPosition
     leader_epoch: int
+    """The leader epoch that the metadata names; -1 for none. The node refuses the request if it
+    knows another epoch (KIP-320)."""
     rack: str = ""
+    """The rack of this reader, by which the leader may name a preferred replica; empty to be served
+    by the leader itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +61,7 @@ class EndOfEpoch:
 
 
 @dataclass(frozen=True, slots=True)
-class LookUpOffset:
+class ListOffset:
     """Asks for the earliest offset of a replica, or for the latest offset of the leader
     (ListOffsets). The policy is never NONE."""
 
@@ -72,7 +75,7 @@ class RefreshMetadata:
     """Asks any node for the leader, its epoch and the replicas."""
 
 
-Ask: TypeAlias = Fetch | EndOfEpoch | LookUpOffset | RefreshMetadata
+Ask: TypeAlias = Fetch | EndOfEpoch | ListOffset | RefreshMetadata
 
 
 # The answers to these requests.
@@ -80,50 +83,54 @@ Ask: TypeAlias = Fetch | EndOfEpoch | LookUpOffset | RefreshMetadata
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """The answer to Fetch. data: batches; the first batch may begin below the position, and the
-    last batch may be cut off. high_watermark (exclusive), log_start (inclusive): those of the
-    replica that answered; -1 where the answer doesn't have them. preferred: the replica that the
-    leader chose for this reader."""
+    """The answer to Fetch. high_watermark and log_start are those of the replica that answered; -1
+    where the answer doesn't have them."""
 
     error: ErrorCode = ErrorCode.NONE
     data: bytes = b""
+    """Batches. The first batch may begin below the position, and the last batch may be cut off."""
     high_watermark: int = UNDEFINED_OFFSET
+    """Exclusive."""
     log_start: int = UNDEFINED_OFFSET
+    """Inclusive."""
     preferred: int | None = None
+    """The replica that the leader chose for this reader."""
 
 
 @dataclass(frozen=True, slots=True)
 class EpochEnded:
-    """The answer to EndOfEpoch. end: the end of the epoch (exclusive); (-1, -1) where the leader
-    doesn't know the epoch; None where the leader doesn't know this request, so that the position
-    can't be validated."""
+    """The answer to EndOfEpoch."""
 
     error: ErrorCode = ErrorCode.NONE
     end: OffsetAndEpoch | None = None
+    """The end of the epoch (exclusive); (-1, -1) where the leader doesn't know the epoch; None
+    where the leader doesn't know this request, so that the position can't be validated."""
 
 
 @dataclass(frozen=True, slots=True)
-class LookedUp:
-    """The answer to LookUpOffset. offset: -1 where the replica doesn't know it yet. epoch: the
-    epoch of the record at the offset; -1 where the answer has none."""
+class ListedOffset:
+    """The answer to ListOffset."""
 
     error: ErrorCode = ErrorCode.NONE
     offset: int = UNDEFINED_OFFSET
+    """-1 where the replica doesn't know it yet."""
     epoch: int = UNDEFINED_EPOCH
+    """The epoch of the record at the offset; -1 where the answer has none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Metadata:
-    """The answer to RefreshMetadata. partition: None where no node answered, or where `error` tells
-    that there is no such partition. leader_epoch: -1 where the answer has none."""
+    """The answer to RefreshMetadata."""
 
     partition: PartitionView | None
+    """None where no node answered, or where `error` tells that there is no such partition."""
     leader_epoch: int = UNDEFINED_EPOCH
+    """-1 where the answer has none."""
     topic_id: str = ZERO_UUID
     error: ErrorCode = ErrorCode.NONE
 
 
-Answer: TypeAlias = Fetched | EpochEnded | LookedUp | Metadata
+Answer: TypeAlias = Fetched | EpochEnded | ListedOffset | Metadata
 
 
 # The values that a reader gets.
@@ -131,13 +138,14 @@ Answer: TypeAlias = Fetched | EpochEnded | LookedUp | Metadata
 
 @dataclass(frozen=True, slots=True)
 class ConsumerRecord:
-    """A record of the log. epoch: the leader epoch of the record's batch. is_control: whether Kafka
-    itself wrote the record, and no producer. Such records are, for example, leader changes, voter
-    sets and the markers of transactions."""
+    """A record of the log."""
 
     record: Record
     epoch: int
+    """The leader epoch of the record's batch."""
     is_control: bool = False
+    """Whether Kafka itself wrote the record, and no producer. Such records are, for example, leader
+    changes, voter sets and the markers of transactions."""
 
     @property
     def offset(self) -> int:
@@ -146,15 +154,13 @@ class ConsumerRecord:
 
 @dataclass(frozen=True, slots=True)
 class Truncation:
-    """Records that were read before `position` are gone from the leader's log.
-
-    diverging: the end offset (exclusive) and the epoch at which the leader's log diverges from the
-    records that were read. Reading goes on there. None where the leader can't tell; an OffsetReset
-    then says where reading goes on.
-    """
+    """Records that were read before `position` are gone from the leader's log."""
 
     position: FetchPosition
     diverging: OffsetAndEpoch | None
+    """The end offset (exclusive) and the epoch at which the leader's log diverges from the records
+    that were read. Reading goes on there. None where the leader can't tell; an OffsetReset then
+    says where reading goes on."""
 
 
 @dataclass(frozen=True, slots=True)

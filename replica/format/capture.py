@@ -20,7 +20,7 @@ from datetime import UTC, datetime
 
 from replica import path_text
 from replica.errors import CorruptDataError, UnsupportedDataError
-from replica.format.directory import FoundFile
+from replica.format.directory import DirectoryFile
 from replica.format.file_names import METADATA_FOLDER
 from replica.format.text_file import text_of
 from replica.model.keys import ReplicaId
@@ -35,23 +35,26 @@ _ID_DIGITS = 32
 
 @dataclass(frozen=True, slots=True)
 class CapturedFile:
-    """A file of a capture. path: with '/' between its parts. content_hash: the hash of
-    replica.format.content_hash, 64 hex digits."""
+    """A file of a capture."""
 
     path: str
+    """With '/' between its parts."""
     size_bytes: int
     content_hash: str
+    """The hash of replica.format.content_hash, 64 hex digits."""
 
 
 @dataclass(frozen=True, slots=True)
 class CaptureInfo:
-    """The content of capture.json. captured_at: in UTC. files: empty where capture.json doesn't
-    list them. is_fragment: whether the directory holds only a part of the log, which may have held
-    other records at that time."""
+    """The content of capture.json."""
 
     captured_at: datetime
+    """In UTC."""
     files: tuple[CapturedFile, ...] = ()
+    """Empty where capture.json doesn't list them."""
     is_fragment: bool = False
+    """Whether the directory holds only a part of the log, which may have held other records at that
+    time."""
 
 
 def decode(data: bytes) -> CaptureInfo:
@@ -127,7 +130,7 @@ def _shortened(value: object) -> str:
 
 
 def capture_id(
-    replica: ReplicaId, files: Iterable[FoundFile], shown_hash: Callable[[str], str] = str
+    replica: ReplicaId, files: Iterable[DirectoryFile], shown_hash: Callable[[str], str] = str
 ) -> str:
     """A hash (32 hex digits) of the replica and its files' names, sizes and shown content hashes.
 

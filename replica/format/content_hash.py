@@ -22,11 +22,13 @@ CHUNK_BYTES = 64 * 1024
 
 @dataclass(frozen=True, slots=True)
 class HashChain:
-    """start: a byte of the file, a multiple of CHUNK_BYTES. links: the hash of the bytes before
-    `start` (b"" at 0), then the hash after each chunk; the last one is that of the whole file."""
+    """The hashes of a file from its beginning, chunk by chunk."""
 
     start: int
+    """A byte of the file, a multiple of CHUNK_BYTES."""
     links: tuple[bytes, ...]
+    """The hash of the bytes before `start` (b"" at 0), then the hash after each chunk; the last one
+    is that of the whole file."""
 
     @property
     def digest(self) -> str:
@@ -53,9 +55,9 @@ class ContentHash:
         self._plain = None if name.kind is FileKind.SEGMENT else hashlib.sha256()
         self._link = b""
 
-    def passing(self, found: Iterable[memoryview]) -> Iterator[memoryview]:
+    def passing(self, blocks: Iterable[memoryview]) -> Iterator[memoryview]:
         """The same blocks, which are hashed as they go by. All but the last hold whole chunks."""
-        for block in found:
+        for block in blocks:
             self.size += len(block)
             if self._plain is None:
                 *_, self._link = self._link, *_links(self._link, block)

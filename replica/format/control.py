@@ -55,24 +55,24 @@ class ControlType(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class LeaderVoter:
-    """A voter as LEADER_CHANGE names it. directory_id: None in version 0, which has no such field.
-    The tables then show NULL, and not the zero UUID that a ReplicaKey would have."""
+    """A voter as LEADER_CHANGE names it."""
 
     voter_id: int
     directory_id: str | None = None
+    """None in version 0, which has no such field. The tables then show NULL, and not the zero UUID
+    that a ReplicaKey would have."""
 
 
 @dataclass(frozen=True, slots=True)
 class KnownControl:
-    """What every control record of a known type and version has.
-
-    unknown_tags: tagged fields that this release doesn't know, per structure. original: the bytes
-    that the record was decoded from, if encoding the fields would give other bytes; None if not.
-    """
+    """What every control record of a known type and version has."""
 
     version: int
     unknown_tags: UnknownTags = field(default=(), kw_only=True)
+    """Tagged fields that this release doesn't know, per structure."""
     original: bytes | None = field(default=None, kw_only=True)
+    """The bytes that the record was decoded from, if encoding the fields would give other bytes;
+    None if not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,14 +112,12 @@ class KRaftVoters(KnownControl):
 
 @dataclass(frozen=True, slots=True)
 class UnknownControl:
-    """A control record of a type or version that this release doesn't know.
-
-    value: the record's bytes, or the text that replaces them once they are redacted.
-    """
+    """A control record of a type or version that this release doesn't know."""
 
     type_code: int
     version: int
     value: bytes | str
+    """The record's bytes, or the text that replaces them once they are redacted."""
 
     @property
     def is_marker(self) -> bool:

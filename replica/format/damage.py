@@ -46,17 +46,17 @@ class DamageKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """One damaged place.
-
-    position, length: bytes in the file; length 0 where something is missing there. detail: one line
-    for a person. file: "" until it is known.
-    """
+    """One damaged place."""
 
     position: int
+    """The byte in the file."""
     length: int
+    """In bytes; 0 where something is missing at the position."""
     kind: DamageKind
     detail: str
+    """One line for a person."""
     file: str = ""
+    """Empty until it is known."""
 
     def in_file(self, file: str) -> Damage:
         return replace(self, file=file)

@@ -42,25 +42,24 @@ None where the file must be read whole. It is a port, and raises what ReadFile r
 
 
 @dataclass(frozen=True, slots=True)
-class FoundFile:
-    """A file that was read. path: relative to the node's log directory, with '/' between its parts.
-
-    sha256: the hash of replica.format.content_hash in hex digits; "" where the caller didn't want
-    it. chain: a segment's chain of hashes.
-    """
+class DirectoryFile:
+    """A file that was read."""
 
     path: str
+    """Relative to the node's log directory, with '/' between its parts."""
     name: FileName
     size_bytes: int
     sha256: str
+    """The hash of replica.format.content_hash in hex digits; "" where the caller didn't want it."""
     chain: HashChain | None = field(default=None, compare=False, repr=False)
+    """A segment's chain of hashes."""
 
 
 @dataclass(frozen=True, slots=True)
 class SegmentFile:
     """A .log or .log.deleted file and its batches."""
 
-    file: FoundFile
+    file: DirectoryFile
     scan: SegmentScan
 
     @property
@@ -79,7 +78,7 @@ class SegmentFile:
 class SnapshotFile:
     """A snapshot in any state, or bootstrap.checkpoint, whose id is None."""
 
-    file: FoundFile
+    file: DirectoryFile
     scan: SegmentScan
     content: SnapshotContent
 
@@ -112,18 +111,14 @@ class SnapshotFile:
 class IndexFile:
     """An offset or time index that decoded."""
 
-    file: FoundFile
+    file: DirectoryFile
     content: index.OffsetIndex | index.TimeIndex
 
 
 @dataclass(frozen=True, slots=True)
 class MetadataDirectory:
-    """Everything that one look at a directory found.
-
-    meta, quorum_state, leader_epochs, topic_id, configured_voters: None where the file is absent or
-    damaged. deleted_segments: segments that are no part of the log any more. is_fragment: see
-    CaptureInfo.
-    """
+    """The content of a directory as it was read once. meta, quorum_state, leader_epochs, topic_id
+    and configured_voters are None where their file is absent or damaged."""
 
     path: str
     meta: MetaProperties | None = None
@@ -133,12 +128,14 @@ class MetadataDirectory:
     configured_voters: tuple[ConfiguredVoter, ...] | None = None
     segments: tuple[SegmentFile, ...] = ()
     deleted_segments: tuple[SegmentFile, ...] = ()
+    """Segments that are no part of the log any more."""
     snapshots: tuple[SnapshotFile, ...] = ()
     bootstrap: SnapshotFile | None = None
     indexes: tuple[IndexFile, ...] = ()
-    files: tuple[FoundFile, ...] = ()
+    files: tuple[DirectoryFile, ...] = ()
     damages: tuple[Damage, ...] = ()
     is_fragment: bool = False
+    """See CaptureInfo."""
 
     @property
     def replica(self) -> ReplicaId | None:
@@ -205,7 +202,7 @@ def read_directory(
     parent = os.path.dirname(os.path.abspath(path))
     for _ in range(LOOKS):
         reading = _Reading(path, parent, read, scan, hashed, resume)
-        if reading.look():
+        if reading.read_files():
             break
     return reading.result()
 
@@ -228,7 +225,7 @@ def read_single_file(path: str, name: FileName, read: ReadFile, scan: ScanLog) -
 
 @dataclass
 class _Reading:
-    """The state of one look. Each file is decoded as it is read, so only one is in memory."""
+    """The state of one reading. Each file is decoded as it is read, so only one is in memory."""
 
     path: str
     parent: str
@@ -237,13 +234,13 @@ class _Reading:
     hashed: bool
     resume: Resume
     damages: list[Damage] = field(default_factory=list)
-    files: dict[str, FoundFile] = field(default_factory=dict)
+    files: dict[str, DirectoryFile] = field(default_factory=dict)
     segments: list[SegmentFile] = field(default_factory=list)
     snapshots: list[SnapshotFile] = field(default_factory=list)
     indexes: list[IndexFile] = field(default_factory=list)
     singles: dict[FileKind, Any] = field(default_factory=dict)
 
-    def look(self) -> bool:
+    def read_files(self) -> bool:
         """Read the listed files. Returns False where the directory changed meanwhile.
 
         A file may be gone when it is opened. A node may truncate the log or move its start; it then
@@ -318,7 +315,7 @@ class _Reading:
         else:
             self._small_file(file, all_bytes(read))
 
-    def _small_file(self, file: FoundFile, data: bytes) -> None:
+    def _small_file(self, file: DirectoryFile, data: bytes) -> None:
         decode = INDEX_DECODERS.get(file.name.kind)
         if decode is not None:
             # Kafka may leave an index of 0 bytes, which is legal.
@@ -334,15 +331,15 @@ class _Reading:
             else:
                 self.singles[kind] = self._decoded(file, data, STATE_DECODERS[kind])
 
-    def _found(self, relative: str, name: FileName, read: Source) -> FoundFile:
+    def _found(self, relative: str, name: FileName, read: Source) -> DirectoryFile:
         if self.hashed and name.kind is FileKind.SEGMENT:
             chain = hash_chain(read)
-            return FoundFile(relative, name, byte_source(read).size, chain.digest, chain)
+            return DirectoryFile(relative, name, byte_source(read).size, chain.digest, chain)
         digest = content_hash(name, read) if self.hashed else ""
-        return FoundFile(relative, name, byte_source(read).size, digest)
+        return DirectoryFile(relative, name, byte_source(read).size, digest)
 
     def _take_resumed(self, relative: str, name: FileName, found: Resumed) -> None:
-        file = FoundFile(relative, name, found.size_bytes, found.content_hash, found.chain)
+        file = DirectoryFile(relative, name, found.size_bytes, found.content_hash, found.chain)
         self.files[relative] = file
         if found.content is not None:
             self.snapshots.append(SnapshotFile(file, found.scan, found.content))
@@ -355,7 +352,9 @@ class _Reading:
     ) -> None:
         self.damages.append(Damage(position, max(0, size - position), kind, detail, file))
 
-    def _decoded(self, file: FoundFile, data: bytes, decode: Callable[[bytes], _T]) -> _T | None:
+    def _decoded(
+        self, file: DirectoryFile, data: bytes, decode: Callable[[bytes], _T]
+    ) -> _T | None:
         if not data:
             self._damage(file.path, 0, DamageKind.EMPTY_FILE, f"a {file.name.kind} of 0 bytes")
             return None
@@ -366,12 +365,12 @@ class _Reading:
             self._damage(file.path, len(data), DamageKind.CONTENT, error.reason, at)
             return None
 
-    def _segment(self, file: FoundFile, read: Source) -> None:
+    def _segment(self, file: DirectoryFile, read: Source) -> None:
         found = self.scan(read, expected_offset=file.name.base_offset)
         self.damages.extend(damage.in_file(file.path) for damage in found.damages)
         self.segments.append(SegmentFile(file, found))
 
-    def _snapshot(self, file: FoundFile, read: Source) -> None:
+    def _snapshot(self, file: DirectoryFile, read: Source) -> None:
         found = self.scan(read, expected_offset=0)
         snapshot = SnapshotFile(file, found, inspect(read, found))
         is_complete = snapshot.state is SnapshotState.COMPLETE

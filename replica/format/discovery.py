@@ -30,16 +30,17 @@ _SNIFFED_BYTES = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class DirectoryPath:
-    """A metadata directory. path: the path to open. shown: the path as the user would write it.
-    is_whole: False for a folder made of single files, in which absent files are no finding.
-    is_cut: whether files may be absent that the node has, because the archive that the directory
-    comes from breaks off or left some of its members out.
-    """
+    """A metadata directory."""
 
     path: str
+    """The path to open."""
     shown: str
+    """The path as the user would write it."""
     is_whole: bool = True
+    """False for a folder made of single files, in which absent files are no finding."""
     is_cut: bool = False
+    """Whether files may be absent that the node has, because the archive that the directory comes
+    from breaks off or left some of its members out."""
 
     def shown_file(self, relative: str) -> str:
         """The user's name of a file, from its path relative to the node's log directory."""

@@ -48,11 +48,11 @@ INDEX_KINDS = (FileKind.OFFSET_INDEX, FileKind.TIME_INDEX)
 
 @dataclass(frozen=True, slots=True)
 class FileName:
-    """The parts of a file's name. base_offset: the offset in the names of segments and of the files
-    beside them, None in other names."""
+    """The parts of a file's name."""
 
     kind: FileKind
     base_offset: int | None = None
+    """The offset in the names of segments and of the files beside them; None in other names."""
     deleted: bool = False
     snapshot: SnapshotName | None = None
 

@@ -19,13 +19,14 @@ _MAX_DEPTH = 4
 
 @dataclass(frozen=True, slots=True)
 class FormattedDirectory:
-    """A log directory with meta.properties and without a metadata log. shown: its name for people.
-    replica: the replica that meta.properties names. is_alone: whether nothing else lies below the
-    path that the user named."""
+    """A log directory with meta.properties and without a metadata log."""
 
     shown: str
+    """Its name for people."""
     replica: ReplicaId
+    """The replica that meta.properties names."""
     is_alone: bool = False
+    """Whether nothing else lies below the path that the user named."""
 
     @property
     def meta_properties(self) -> str:

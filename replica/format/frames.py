@@ -25,12 +25,15 @@ from replica.message.primitives import Buffer
 
 
 class Frame(NamedTuple):
-    """A whole batch in a file. position, size: in bytes. last_offset: inclusive."""
+    """A whole batch in a file."""
 
     position: int
+    """In bytes."""
     size: int
+    """In bytes."""
     base_offset: int
     last_offset: int
+    """Inclusive."""
     epoch: int
     max_timestamp: int
     is_control: bool

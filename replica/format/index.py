@@ -27,19 +27,22 @@ _Entry = TypeVar("_Entry")
 
 @dataclass(frozen=True, slots=True)
 class OffsetIndexEntry:
-    """relative_offset: the offset of the batch's last record, counted from the segment's base
-    offset. position: the batch's first byte."""
+    """An entry of an .index file."""
 
     relative_offset: int
+    """The offset of the batch's last record, counted from the segment's base offset."""
     position: int
+    """The batch's first byte."""
 
 
 @dataclass(frozen=True, slots=True)
 class TimeIndexEntry:
-    """timestamp: ms since the epoch. relative_offset: counted from the segment's base offset."""
+    """An entry of a .timeindex file."""
 
     timestamp: int
+    """In ms since the epoch."""
     relative_offset: int
+    """Counted from the segment's base offset."""
 
 
 @dataclass(frozen=True, slots=True)

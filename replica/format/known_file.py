@@ -32,34 +32,38 @@ Stretch: TypeAlias = tuple[int, int]
 
 
 class BatchPlace(NamedTuple):
-    """A batch. position: its first byte. size_bytes: how many of its bytes are wanted, which are
-    all of them or those of its header."""
+    """A batch."""
 
     position: int
+    """Its first byte."""
     base_offset: int
     size_bytes: int
+    """How many of its bytes are wanted, which are all of them or those of its header."""
 
 
 @dataclass(frozen=True, slots=True)
 class KnownFile:
-    """sound_bytes: how many of the file's first bytes need not be read again. next_offset: the
-    offset after them. record_count: the number of records in them.
-
-    size_bytes, content_hash: those of the whole file when it was read. chunk_hash: the hash of the
-    whole chunks in sound_bytes (replica.format.content_hash), "" for a snapshot. landmarks: batches
-    to compare, the first and the last among them. headers_hash: the hash of the landmarks' headers.
-    places: one batch for every PLACE_BYTES.
-    """
+    """What is known of a file that was read before."""
 
     size_bytes: int
+    """The size of the whole file when it was read."""
     content_hash: str
+    """The hash of the whole file when it was read."""
     sound_bytes: int
+    """How many of the file's first bytes need not be read again."""
     next_offset: int
+    """The offset after these bytes."""
     record_count: int
+    """The number of records in these bytes."""
     chunk_hash: str
+    """The hash of the whole chunks in sound_bytes (replica.format.content_hash); "" for a
+    snapshot."""
     headers_hash: str
+    """The hash of the landmarks' headers."""
     landmarks: tuple[BatchPlace, ...]
+    """Batches to compare, the first and the last among them."""
     places: tuple[BatchPlace, ...]
+    """One batch for every PLACE_BYTES."""
 
     @property
     def first_offset(self) -> int:
@@ -69,17 +73,15 @@ class KnownFile:
 
 @dataclass(frozen=True, slots=True)
 class Resumed:
-    """A file of which only the new bytes and some known batches were read.
-
-    scan: the scan of the whole file, without the known batches that were not read. content: None
-    for a segment.
-    """
+    """A file of which only the new bytes and some known batches were read."""
 
     size_bytes: int
     content_hash: str
     chain: HashChain | None
     scan: SegmentScan
+    """The scan of the whole file, without the known batches that were not read."""
     content: SnapshotContent | None = None
+    """None for a segment."""
 
 
 def headers_hash(headers: Sequence[bytes]) -> str:
@@ -127,12 +129,13 @@ def wanted_of_snapshot(known: KnownFile) -> Iterator[Stretch]:
 
 @dataclass(frozen=True, slots=True)
 class Resuming:
-    """What is read of a file to resume it. around: as in resume_segment; None for a snapshot.
-    stretches: all bytes. Some come twice."""
+    """What is read of a file to resume it."""
 
     known: KnownFile
     around: tuple[BatchPlace, ...] | None
+    """As in resume_segment; None for a snapshot."""
     stretches: tuple[Stretch, ...]
+    """All bytes that are read. Some come twice."""
 
     @staticmethod
     def of(

@@ -22,17 +22,17 @@ _MAX_NODE_ID = 2**31 - 1
 
 @dataclass(frozen=True, slots=True)
 class MetaProperties:
-    """lines: the file's text, split at \\n. properties: (key, value), unescaped.
-
-    directory_id: ZERO_UUID where the file names none.
-    """
+    """The content of meta.properties."""
 
     version: int
     cluster_id: str | None
     node_id: int | None
     directory_id: str
+    """ZERO_UUID where the file names none."""
     properties: tuple[tuple[str, str], ...]
+    """(key, value), unescaped."""
     lines: tuple[str, ...]
+    """The file's text, split at \\n."""
 
     @property
     def replica(self) -> ReplicaId | None:

@@ -22,8 +22,7 @@ _VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class ProducerEntry:
-    """A producer's last batch. Offsets are absolute, and inclusive. timestamp: ms since the
-    epoch."""
+    """A producer's last batch. Offsets are absolute, and inclusive."""
 
     producer_id: int
     producer_epoch: int
@@ -31,6 +30,7 @@ class ProducerEntry:
     last_offset: int
     offset_delta: int
     timestamp: int
+    """In ms since the epoch."""
     coordinator_epoch: int
     current_transaction_first_offset: int
 

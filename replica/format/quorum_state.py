@@ -31,18 +31,20 @@ _MAX_INT32 = 2**31 - 1
 
 @dataclass(frozen=True, slots=True)
 class QuorumState:
-    """leader_id, voted_id: NO_NODE (-1) for none. voted_directory_id: ZERO_UUID for none.
-
-    current_voters: node ids, in version 0 only. fields: the whole object as it was read, in order.
-    """
+    """The content of quorum-state."""
 
     version: int
     leader_id: int
+    """NO_NODE (-1) for none."""
     leader_epoch: int
     voted_id: int
+    """NO_NODE (-1) for none."""
     voted_directory_id: str
+    """ZERO_UUID for none."""
     current_voters: tuple[int, ...]
+    """Node ids; in version 0 only."""
     fields: tuple[tuple[str, Any], ...]
+    """The whole object as it was read, in order."""
 
 
 def decode(data: bytes) -> QuorumState:

@@ -38,10 +38,12 @@ class RecordHeader:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One record. offset: absolute. timestamp: ms since the epoch."""
+    """One record."""
 
     offset: int
+    """Absolute."""
     timestamp: int
+    """In ms since the epoch."""
     key: bytes | None
     value: bytes | None
     headers: tuple[RecordHeader, ...] = ()

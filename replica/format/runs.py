@@ -34,35 +34,37 @@ _ENDLESS = 2**63
 
 
 class Due(NamedTuple):
-    """A batch that gets an entry in the index.
-
-    position: its first byte in the file. last_offset: inclusive. max_timestamp: the largest
-    timestamp (ms) of the run up to this batch. offset_of_max: the last offset of the first batch
-    that has it.
-    """
+    """A batch that gets an entry in the index."""
 
     position: int
+    """Its first byte in the file."""
     last_offset: int
+    """Inclusive."""
     max_timestamp: int
+    """The largest timestamp (ms) of the run up to this batch."""
     offset_of_max: int
+    """The last offset of the first batch that has it."""
 
 
 class Run(NamedTuple):
-    """Whole batches of one epoch, one after another in a file. A control batch is a run of its own.
-
-    position: the first byte. end_position: the byte after the last batch. base_offset, last_offset:
-    inclusive. first_timestamp: the largest timestamp (ms) of the first batch. max_timestamp: the
-    largest one (ms) of all batches. offset_of_max: the last offset of the first batch that has it.
-    """
+    """Whole batches of one epoch, one after another in a file. A control batch is a run of its
+    own."""
 
     position: int
+    """The first byte."""
     end_position: int
+    """The byte after the last batch."""
     base_offset: int
+    """Inclusive."""
     last_offset: int
+    """Inclusive."""
     epoch: int
     first_timestamp: int
+    """The largest timestamp (ms) of the first batch."""
     max_timestamp: int
+    """The largest timestamp (ms) of all batches."""
     offset_of_max: int
+    """The last offset of the first batch that has it."""
     is_control: bool
     due: Sequence[Due]
 

@@ -72,18 +72,17 @@ def chosen(
 
 @dataclass(frozen=True, slots=True)
 class SegmentScan:
-    """The batches and damages of a source, in the order of the file.
-
-    end_position: the byte after the last batch or damage. zero_tail: how many zero bytes follow.
-    sparse_until: how many of the file's first bytes are known to be sound. Of the batches in them
-    `batches` has only some, the first and the last among them (replica.format.known_file).
-    """
+    """The batches and damages of a source, in the order of the file."""
 
     batches: Sequence[LocatedBatch]
     damages: tuple[Damage, ...]
     end_position: int
+    """The byte after the last batch or damage."""
     zero_tail: int
+    """How many zero bytes follow."""
     sparse_until: int = 0
+    """How many of the file's first bytes are known to be sound. Of the batches in them `batches`
+    has only some, the first and the last among them (replica.format.known_file)."""
 
     @property
     def new_batches(self) -> Sequence[LocatedBatch]:

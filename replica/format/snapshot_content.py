@@ -15,20 +15,21 @@ from replica.format.walk import LocatedBatch
 
 @dataclass(frozen=True, slots=True)
 class SnapshotContent:
-    """last_contained_log_timestamp: the time (ms) of the last log record that the snapshot
-    contains; None where there is no header."""
+    """What the first and the last control record of a snapshot say."""
 
     has_header: bool
     has_footer: bool
     last_contained_log_timestamp: int | None
+    """The time (ms) of the last log record that the snapshot contains; None where there is no
+    header."""
     record_count: int
 
 
-def inspect(data: Source, found: SegmentScan) -> SnapshotContent:
+def inspect(data: Source, scan: SegmentScan) -> SnapshotContent:
     """Look at the first and the last control record of a scanned snapshot."""
     content = FileContent(data)
     messages = [
-        _control_messages(content, batch) for batch in (*found.batches[:1], *found.batches[-1:])
+        _control_messages(content, batch) for batch in (*scan.batches[:1], *scan.batches[-1:])
     ]
     first = messages[0][0] if messages and messages[0] else None
     last = messages[-1][-1] if messages and messages[-1] else None
@@ -37,7 +38,7 @@ def inspect(data: Source, found: SegmentScan) -> SnapshotContent:
         header is not None,
         isinstance(last, SnapshotFooter),
         None if header is None else header.last_contained_log_timestamp,
-        sum(batch.header.record_count for batch in found.batches),
+        sum(batch.header.record_count for batch in scan.batches),
     )
 
 

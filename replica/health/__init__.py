@@ -10,11 +10,11 @@ partitions      leaders and in-sync replicas; placement: preferred leaders and r
 reassignments   running reassignments; configs: those of topics and brokers that don't exist
 judging         all rules together
 exposure        what a failure of brokers, racks or voters would take away
-past            since when exposures and reassignments are as they are, by the log read backward
-leaderless      when partitions had no leader, read backward likewise
-sizes           how many entities and records there are (log_content, counted_logs, for large files
-                large_log_content)
-of_directories  a Cluster from what check has examined
+past            how long exposures and reassignments have lasted, by reading the log backwards
+leaderless      when partitions had no leader, found by reading backwards too
+sizes           how many entities and records there are; log_content: the records by type, for
+                large files large_log_content
+of_directories  a Cluster and a LogContent from what check has examined
 
 All are pure functions of values, as in replica.check. The rules are values in
 replica.check.catalogue.health.

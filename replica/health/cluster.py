@@ -40,46 +40,48 @@ PartitionKey: TypeAlias = tuple[str, int]
 
 
 class Beginning(NamedTuple):
-    """The record with which something began. at: its time, in ms since 1970 (UTC); None where its
-    batch has no time."""
+    """The record with which something began."""
 
     offset: int
     at: int | None
+    """Its time, in ms since 1970 (UTC); None where its batch has no time."""
 
 
 @dataclass(frozen=True)
 class Cluster:
-    """The newest state of one cluster.
-
-    file: the directory whose log was replayed. end_offset: the end (exclusive) of the state.
-    is_whole: False where the log goes on behind this end. refused_at: the offset of the first
-    record before the end that can't be applied; None where all could be. voters: the ids of the
-    voters in force; empty where they aren't known. broker_defaults: the configs of a broker's
-    server.properties; empty where they aren't known. starts: the beginnings of running
-    reassignments, as far as the log shows them. now: the time of the log's last batch, in ms since
-    1970 (UTC); None without a log. quorum: what the cluster's directories prove about its quorum
-    and its log; None where the state comes from no directories, but from a lake or a running
-    quorum, which give committed records only. unproven_from: the offset of the first
-    record of the state, no-ops aside, that isn't proven to be committed. uncommitted_from: that of
-    the first one that no majority of the voters holds, so that it was not committed when the
-    directories were read. Both are None where there is no such record. uncommitted_at: the time of
-    that one, in ms since 1970 (UTC).
-    """
+    """The newest state of one cluster. unproven_from and uncommitted_from are None where there is
+    no such record."""
 
     image: Image
     cluster_id: str | None = None
     file: str = ""
+    """The directory whose log was replayed."""
     end_offset: int = 0
+    """The end (exclusive) of the state."""
     is_whole: bool = True
+    """False where the log goes on behind this end."""
     refused_at: int | None = None
+    """The offset of the first record before the end that can't be applied; None where all could
+    be."""
     voters: frozenset[int] = frozenset()
+    """The ids of the voters in force; empty where they aren't known."""
     broker_defaults: Mapping[str, str] = field(default_factory=dict)
+    """The configs of a broker's server.properties; empty where they aren't known."""
     starts: Mapping[PartitionKey, Beginning] = field(default_factory=dict)
+    """The beginnings of running reassignments, as far as the log shows them."""
     now: int | None = None
+    """The time of the log's last batch, in ms since 1970 (UTC); None without a log."""
     quorum: KnownQuorum | None = None
+    """What the cluster's directories prove about its quorum and its log. None where the state comes
+    from no directories, but from a lake or a running quorum, which give committed records only."""
     unproven_from: int | None = None
+    """The offset of the first record of the state, no-ops aside, that isn't proven to be
+    committed."""
     uncommitted_from: int | None = None
+    """The offset of the first such record that no majority of the voters holds, so that it was not
+    committed when the directories were read."""
     uncommitted_at: int | None = None
+    """The time of that record, in ms since 1970 (UTC)."""
 
     def values(self, table: str) -> Mapping[Any, Any]:
         """The entities of one of the image's tables."""
@@ -200,13 +202,17 @@ class Cluster:
         if subjects:
             yield Finding(rule, self.file, message, subjects=tuple(subjects))
 
-    def about_partitions(self, rule: Rule, told: Mapping[PartitionKey, str]) -> Iterator[Finding]:
+    def about_partitions(
+        self, rule: Rule, messages: Mapping[PartitionKey, str]
+    ) -> Iterator[Finding]:
         """The rule's finding about these partitions, in the order of their names; none where there
-        are none. told: what the finding says about each partition."""
+        are none. messages: what the finding says about each partition."""
         offsets = self.offsets("partitions")
-        named = sorted((self.name_of(key), key) for key in told)
-        subjects = [Subject(name, told[key], offsets[key]) for name, key in named]
-        yield from self.about(rule, f"{len(told)} of {len(self.partitions)} partitions", subjects)
+        named = sorted((self.name_of(key), key) for key in messages)
+        subjects = [Subject(name, messages[key], offsets[key]) for name, key in named]
+        yield from self.about(
+            rule, f"{len(messages)} of {len(self.partitions)} partitions", subjects
+        )
 
     def name_of(self, key: PartitionKey) -> str:
         """The partition's name, such as orders-3."""
@@ -224,13 +230,14 @@ class Cluster:
 
 @dataclass(frozen=True, slots=True)
 class MinIsrs:
-    """The values of min.insync.replicas that are numbers. topics: those of topics, by name.
-    brokers: those of brokers, by id. default: the default of all brokers; None where it isn't
-    known."""
+    """The values of min.insync.replicas that are numbers."""
 
     topics: Mapping[str, int]
+    """Those of topics, by name."""
     brokers: Mapping[int, int]
+    """Those of brokers, by id."""
     default: int | None
+    """The default of all brokers; None where it isn't known."""
 
     @staticmethod
     def in_configs(configs: Mapping[Any, Any], broker_defaults: Mapping[str, str]) -> MinIsrs:

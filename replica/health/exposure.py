@@ -26,14 +26,16 @@ register 10,000 brokers, which are 50 million pairs."""
 
 
 class LiveReplicas(NamedTuple):
-    """Ids of live brokers whose replica lies in a log directory that is online. in_sync: those in
-    the ISR. eligible: those in the ELR (KIP-966). replicas: those with a replica. min_isr:
-    min.insync.replicas, None where it isn't known."""
+    """Ids of live brokers whose replica lies in a log directory that is online."""
 
     in_sync: frozenset[int]
+    """Those in the ISR."""
     eligible: frozenset[int]
+    """Those in the ELR (KIP-966)."""
     replicas: frozenset[int]
+    """Those with a replica."""
     min_isr: int | None
+    """min.insync.replicas; None where it isn't known."""
 
     def without(self, gone: frozenset[int]) -> LiveReplicas:
         """The replicas that are left without these brokers."""
@@ -59,15 +61,15 @@ class LiveReplicas(NamedTuple):
 
 
 class Alike(NamedTuple):
-    """The facts of a partition that decide its exposure. Equal partitions are counted together.
-    lost: the replicas whose log directory is offline: they may not lead, whether their broker is
-    live or not."""
+    """The facts of a partition that decide its exposure. Equal partitions are counted together."""
 
     isr: tuple[int, ...]
     elr: tuple[int, ...]
     replicas: tuple[int, ...]
     min_isr: int | None
     lost: frozenset[int] = frozenset()
+    """The replicas whose log directory is offline: they may not lead, whether their broker is live
+    or not."""
 
     @staticmethod
     def of(
@@ -93,14 +95,15 @@ class Alike(NamedTuple):
 
 
 class Harm(NamedTuple):
-    """How many partitions are harmed. leaderless: partitions without a replica that may lead.
-    needs_unclean: leaderless partitions that have a replica left, which isn't in sync.
-    below_min_isr: partitions with a leader, but with fewer in-sync replicas than
-    min.insync.replicas, where that is known."""
+    """How many partitions are harmed."""
 
     leaderless: int = 0
+    """Partitions without a replica that may lead."""
     needs_unclean: int = 0
+    """Leaderless partitions that have a replica left, which isn't in sync."""
     below_min_isr: int = 0
+    """Partitions with a leader, but with fewer in-sync replicas than min.insync.replicas, where
+    that is known."""
 
 
 # While harms are added up, each is one number: its three counts are digits to this base, which no
@@ -117,22 +120,24 @@ def _counts_in(total: int) -> Harm:
 
 
 class Failure(NamedTuple):
-    """Nodes that fail together. kind: one of KINDS. gone: what has failed: brokers by id, a rack by
-    name, or a voter by id."""
+    """Nodes that fail together."""
 
     kind: str
+    """One of KINDS."""
     gone: tuple[str, ...] = ()
+    """What has failed: brokers by id, a rack by name, or a voter by id."""
 
 
 class Exposure(NamedTuple):
-    """The harm that a failure does. voters_left: the number of voters that are left, without those
-    that are down now by the log, or whose disks may not be counted; None where the voters aren't
-    known. has_majority: whether these may elect a leader."""
+    """The harm that a failure does."""
 
     failure: Failure
     harm: Harm
     voters_left: int | None = None
+    """The number of voters that are left, without those that are down now by the log, or whose
+    disks may not be counted; None where the voters aren't known."""
     has_majority: bool | None = None
+    """Whether these may elect a leader."""
 
 
 NOW = Failure(NOTHING)
@@ -165,16 +170,19 @@ class HarmTally:
 
 @dataclass
 class Standing:
-    """The exposures of a cluster at one time. live: the live brokers. rack_of: the racks of those
-    live brokers that have one. voters, fenced, unreliable: see voters, fenced_brokers and
-    unreliable_voters of Cluster."""
+    """The exposures of a cluster at one time."""
 
     tally: HarmTally
     live: frozenset[int]
+    """The live brokers."""
     rack_of: Mapping[int, str]
+    """The racks of those live brokers that have one."""
     voters: frozenset[int]
+    """See Cluster.voters."""
     fenced: frozenset[int]
+    """See Cluster.fenced_brokers."""
     unreliable: frozenset[int]
+    """See Cluster.unreliable_voters."""
 
     @staticmethod
     def of(cluster: Cluster, *, with_pairs: bool | None = None) -> Standing:

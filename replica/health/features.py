@@ -21,15 +21,18 @@ from replica.metadata.image.settings import METADATA_VERSION
 
 @dataclass(frozen=True, slots=True)
 class RegisteredNode:
-    """A registered broker or controller. fields, offset: those of its registration. highest: see
-    highest_levels. removal: how to remove the registration of a controller that is no voter, as the
-    end of a sentence; "" for all other nodes."""
+    """A registered broker or controller."""
 
     name: str
     fields: Mapping[str, Any]
+    """The fields of its registration."""
     offset: int
+    """The offset of its registration."""
     highest: Mapping[str, int]
+    """See highest_levels."""
     removal: str
+    """How to remove the registration of a controller that is no voter, as the end of a sentence; ""
+    for all other nodes."""
 
 
 def registered_nodes(cluster: Cluster) -> list[RegisteredNode]:

@@ -14,33 +14,33 @@ from replica.scan.regions import Chunk, Regions
 from replica.scan.tables import program_table
 
 
-def count_large(content: FileContent, base_offset: int | None, found: LogContent) -> None:
-    """Add the records of one segment to `found`. base_offset: the offset in the file's name; None
+def count_large(content: FileContent, base_offset: int | None, counts: LogContent) -> None:
+    """Add the records of one segment to `counts`. base_offset: the offset in the file's name; None
     where the name has none."""
     inflation = Inflation(content.size)
     regions = Regions(content.source(), 0, base_offset)
     for region in regions.read(program_table(keep_secrets=True)):
         if not isinstance(region, Chunk):
             if region.crc_valid:
-                found.add_batch(content, region, inflation)
+                counts.add_batch(content, region, inflation)
             continue
         rows = region.rows[:, : region.row_count]
         attributes = region.batches[frames.BATCH_ATTRIBUTES, rows[frames.ROW_BATCH]]
         is_control = (attributes & CONTROL_ATTRIBUTE) != 0
         for row in np.flatnonzero(is_control).tolist():
             size_bytes = max(int(rows[frames.ROW_VALUE_SIZE, row]), 0)
-            found.add(type_of(region.record(row), is_control=True), size_bytes)
-        _count_values(region, rows[:, ~is_control], found)
+            counts.add(type_of(region.record(row), is_control=True), size_bytes)
+        _count_values(region, rows[:, ~is_control], counts)
 
 
-def _count_values(chunk: Chunk, rows: Longs, found: LogContent) -> None:
+def _count_values(chunk: Chunk, rows: Longs, counts: LogContent) -> None:
     """Add the metadata records of a chunk. rows: the rows of these records."""
     long_enough = rows[frames.ROW_VALUE_SIZE] > TYPE_BYTE
     plain, short = rows[:, long_enough], rows[frames.ROW_VALUE_SIZE, ~long_enough]
     keys = chunk.array[plain[frames.ROW_VALUE] + TYPE_BYTE]
-    counts = np.bincount(keys, minlength=1)
+    per_type = np.bincount(keys, minlength=1)
     sizes = np.bincount(keys, weights=plain[frames.ROW_VALUE_SIZE])
-    for key in np.flatnonzero(counts).tolist():
-        found.add(type_named(key), int(sizes[key]), int(counts[key]))
+    for key in np.flatnonzero(per_type).tolist():
+        counts.add(type_named(key), int(sizes[key]), int(per_type[key]))
     if short.size:
-        found.add(UNKNOWN, int(np.maximum(short, 0).sum()), short.size)
+        counts.add(UNKNOWN, int(np.maximum(short, 0).sum()), short.size)

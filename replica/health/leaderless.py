@@ -38,13 +38,15 @@ def leaderless_since(
 
 @dataclass(frozen=True, slots=True)
 class Outage:
-    """A time during which partitions had no leader. began, ended: the changes with which it began
-    and ended; ended is None where some have no leader in the newest state. most: the largest number
-    of partitions without leader at one time."""
+    """A time during which partitions had no leader."""
 
     began: Beginning
+    """The change with which it began."""
     ended: Beginning | None
+    """The change with which it ended; None where some partitions have no leader in the newest
+    state."""
     most: int
+    """The largest number of partitions without leader at one time."""
 
 
 def outages(keys: frozenset[PartitionKey], steps: Iterable[VisibleChange]) -> tuple[Outage, ...]:

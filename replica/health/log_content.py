@@ -1,7 +1,7 @@
 """Counts the records of a log by type, and the bytes of their values.
 
 The second byte of a record's value is its type: KIP-631's frame is version, api key, version, and
-all api keys are below 128, so they take one byte. replica.health.counted_logs counts whole logs.
+all api keys are below 128, so they take one byte. replica.health.of_directories counts whole logs.
 """
 
 from __future__ import annotations
@@ -25,14 +25,16 @@ _ONE_BYTE = 1 << 7
 
 @dataclass(frozen=True)
 class LogContent:
-    """The records of a log. counts: the number of records of each type. sizes: the bytes of their
-    values, by type; empty where these aren't known. first_at, last_at: the times of the first and
-    the last batch, in ms since 1970 (UTC); None for an empty log."""
+    """The records of a log."""
 
     counts: Counter[str] = field(default_factory=Counter)
+    """The number of records of each type."""
     sizes: Counter[str] = field(default_factory=Counter)
+    """The bytes of their values, by type; empty where these aren't known."""
     first_at: int | None = None
+    """The time of the first batch, in ms since 1970 (UTC); None for an empty log."""
     last_at: int | None = None
+    """The time of the last batch, in ms since 1970 (UTC); None for an empty log."""
 
     def add(self, name: str, size_bytes: int, count: int = 1) -> None:
         """Add `count` records of a type, whose values have this size together."""

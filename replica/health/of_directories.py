@@ -1,9 +1,12 @@
-"""Makes the Cluster that the rules of health judge from the directories of its replicas."""
+"""Makes the Cluster that the rules of health judge from the directories of its replicas, and counts
+the records of a directory's log: those of small segments record by record, those of large segments
+by the bulk reader."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from operator import itemgetter
 from typing import Any
 
@@ -12,7 +15,9 @@ from replica.check.newest import ClusterState
 from replica.check.replay_fold import LogFold
 from replica.check.replaying import snapshot_image
 from replica.errors import DataError
+from replica.format.compression import Inflation
 from replica.health.cluster import Beginning, Cluster, PartitionKey
+from replica.health.log_content import LogContent
 from replica.health.past import WATCHED, VisibleChange
 from replica.health.reassignments import reassigned, reassignment_starts
 from replica.message.primitives import uuid_bytes
@@ -21,34 +26,35 @@ from replica.metadata.image.image import Image
 from replica.metadata.image.replay import Refusal, ReplayedRecord
 from replica.metadata.image.versions import VersionedReplay
 from replica.metadata.record import MetadataRecord
+from replica.scan.segments import is_large
 
 _PARTITION_RECORDS = ("PARTITION_RECORD", "PARTITION_CHANGE_RECORD")
 
 
-def cluster_of(told: ClusterState, broker_defaults: Mapping[str, str]) -> Cluster | None:
+def cluster_of(known: ClusterState, broker_defaults: Mapping[str, str]) -> Cluster | None:
     """The cluster for the rules of health; None where no state is known. broker_defaults: see
     Cluster."""
-    state, quorum = told.state, told.quorum
+    state, quorum = known.state, known.quorum
     if state is None:
         return None
     end = state.end.offset
     proven, possible = (end, end) if quorum is None else (quorum.proven_end, quorum.possible_end)
-    uncommitted = first_change(told.examined, possible, end)
+    uncommitted = first_change(known.examined, possible, end)
     return Cluster(
         state.image,
-        told.cluster_id,
-        told.examined.shown,
+        known.cluster_id,
+        known.examined.shown,
         end_offset=state.end.offset,
         is_whole=state.is_whole,
-        refused_at=told.refused_at,
-        voters=frozenset(voter.node_id for voter in told.voters),
+        refused_at=known.refused_at,
+        voters=frozenset(voter.node_id for voter in known.voters),
         broker_defaults=broker_defaults,
-        starts=_starts(told.examined, state.image, state.end.offset),
-        now=told.last_timestamp,
+        starts=_starts(known.examined, state.image, state.end.offset),
+        now=known.last_timestamp,
         quorum=quorum,
-        unproven_from=first_change(told.examined, proven, end),
+        unproven_from=first_change(known.examined, proven, end),
         uncommitted_from=uncommitted,
-        uncommitted_at=None if uncommitted is None else _time_of(told.examined, uncommitted),
+        uncommitted_at=None if uncommitted is None else _time_of(known.examined, uncommitted),
     )
 
 
@@ -154,3 +160,24 @@ def _changes_of(
             continue
         if isinstance(message, MetadataRecord) and message.type in _PARTITION_RECORDS:
             yield record.offset, record.timestamp, message.fields
+
+
+def content_of(examined: Examined) -> LogContent:
+    """The content of a directory's log, as far as its records can be read."""
+    found = LogContent()
+    for segment in examined.directory.segments:
+        content = examined.content_of(segment)
+        if is_large(content.size):
+            from replica.health.large_log_content import count_large  # it needs numpy
+
+            count_large(content, segment.file.name.base_offset, found)
+            continue
+        inflation = Inflation(content.size)
+        for batch in segment.scan.batches:
+            if batch.crc_valid:
+                found.add_batch(content, batch, inflation)
+    last = examined.last_batch
+    if last is None:
+        return found
+    first = next(one.scan.batches[0] for one in examined.directory.segments if one.scan.batches)
+    return replace(found, first_at=first.header.base_timestamp, last_at=last.header.max_timestamp)

@@ -1,5 +1,5 @@
-"""Finds since when exposures and reassignments are as they are, by taking the newest state back
-record by record.
+"""Finds how long each exposure or reassignment has lasted, by taking the newest state back record
+by record.
 
 The steps come newest first, and are read only until all questions are answered: mostly back to the
 last restart of a broker. A long history can be read in ranges of offsets, side by side.
@@ -31,24 +31,26 @@ WATCHED = ("topics", "partitions", "brokers", "configs", "voters")
 
 
 class VisibleChange(NamedTuple):
-    """The changes that became visible at one offset. at: their time, in ms since 1970 (UTC); None
-    where the batch has no time. before: (table, key, earlier value as State's tables hold it) of
-    each changed entity; the value is None where the entity didn't exist."""
+    """The changes that became visible at one offset."""
 
     offset: int
     at: int | None
+    """Their time, in ms since 1970 (UTC); None where the batch has no time."""
     before: tuple[tuple[str, Any, Any], ...]
+    """(table, key, earlier value as State's tables hold it) of each changed entity; the value is
+    None where the entity didn't exist."""
 
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """What look_back found. exposed: since when each failure that does harm would do as much as it
-    would now. starts: the beginnings of running reassignments. Both lack what began before the
-    oldest step. unknown: the number of harmful failures that `exposed` lacks."""
+    """What past_of found. exposed and starts lack what began before the oldest step."""
 
     exposed: Mapping[Failure, Beginning]
+    """Since when each failure that does harm would do as much as it would now."""
     starts: Mapping[PartitionKey, Beginning]
+    """The beginnings of running reassignments."""
     unknown: int
+    """The number of harmful failures that `exposed` lacks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +70,13 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class PastRange:
-    """What the steps of a range of offsets answer. starts: None where the step has no time.
-    waiting: the questions that stayed open, of those that were open where the range ends."""
+    """What the steps of a range of offsets answer."""
 
     exposed: Mapping[Failure, Beginning]
     starts: Mapping[PartitionKey, Beginning | None]
+    """The beginnings of running reassignments; None where the step has no time."""
     waiting: Waiting
+    """The questions that stayed open, of those that were open where the range ends."""
 
     def before(self, newer: PastRange) -> PastRange:
         """This range together with the one that follows it."""
@@ -90,13 +93,13 @@ class PastRange:
         return Past(self.exposed, starts, len(self.waiting.failures))
 
 
-def look_back(cluster: Cluster, steps: Iterable[VisibleChange]) -> Past:
+def past_of(cluster: Cluster, steps: Iterable[VisibleChange]) -> Past:
     """Find out since when the cluster is as it is. steps: newest first, one for each offset below
     the cluster's end that changed something; they are read as far as needed."""
-    return look_back_in_range(cluster, cluster, steps).past
+    return past_in_range(cluster, cluster, steps).past
 
 
-def look_back_in_range(
+def past_in_range(
     now: Cluster, at_end: Cluster, steps: Iterable[VisibleChange], asked: Waiting | None = None
 ) -> PastRange:
     """Find out what one range of offsets tells about since when the cluster is as it is `now`.

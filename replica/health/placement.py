@@ -35,7 +35,7 @@ def racks_to_spread_over(cluster: Cluster) -> Racks:
     return racks if len(set(racks.values())) > 1 else {}
 
 
-def one_rack(racks: Racks, replicas: Sequence[int]) -> str | None:
+def shared_rack(racks: Racks, replicas: Sequence[int]) -> str | None:
     """The rack that holds all replicas of a partition. None where they lie in several racks, where
     there is only one, or where the rack of one isn't known."""
     if len(replicas) < 2:
@@ -56,6 +56,6 @@ def _in_one_rack(cluster: Cluster) -> Iterator[tuple[PartitionKey, str]]:
     if not racks:
         return
     for key, partition in cluster.partitions.items():
-        rack = one_rack(racks, partition.replicas)
+        rack = shared_rack(racks, partition.replicas)
         if rack is not None:
             yield key, f"replicas {listed(partition.replicas)}, all in rack {rack}"

@@ -16,18 +16,21 @@ _MS_PER_HOUR = 3_600_000
 
 @dataclass(frozen=True, slots=True)
 class EntitySize:
-    """One size. about: ENTITY, TOPIC or RECORD. name: the kind of entity, the topic, or the type of
-    record. count: the number of entities, of the topic's partitions, or of records. replicas: the
-    number of replicas of a topic's partitions. size_bytes: the bytes of the records' values.
-    per_hour: records an hour, from the log's first batch to its last. None: there is no such
-    number."""
+    """One size."""
 
     about: str
+    """ENTITY, TOPIC or RECORD."""
     name: str
+    """The kind of entity, the topic, or the type of record."""
     count: int
+    """The number of entities, of the topic's partitions, or of records."""
     replicas: int | None = None
+    """The number of replicas of a topic's partitions."""
     size_bytes: int | None = None
+    """The bytes of the records' values."""
     per_hour: float | None = None
+    """Records an hour, from the log's first batch to its last; None where there is no such
+    number."""
 
 
 def entity_sizes(counts: Mapping[str, int]) -> Iterator[EntitySize]:

@@ -49,18 +49,16 @@ class VerdictRange:
 @dataclass(frozen=True, slots=True)
 class Proof:
     """The reason why everything up to the entry (`offset`, `epoch`) in the log of `key` is
-    committed; the entry itself is committed too.
-
-    holders: all replicas that hold the entry and know no newer epoch. They are a majority of the
-    voters, perhaps with observers. snapshot_id: where holders is empty, the valid snapshot that is
-    the proof.
-    """
+    committed; the entry itself is committed too."""
 
     key: ReplicaKey
     offset: int
     epoch: int
     holders: frozenset[ReplicaKey] = frozenset()
+    """All replicas that hold the entry and know no newer epoch. They are a majority of the voters,
+    perhaps with observers."""
     snapshot_id: OffsetAndEpoch | None = None
+    """Where holders is empty, the valid snapshot that is the proof."""
 
 
 _NOTHING_IN_COMMON = Comparison((), None)
@@ -68,16 +66,15 @@ _NOTHING_IN_COMMON = Comparison((), None)
 
 @dataclass(frozen=True, slots=True)
 class GroupComparison:
-    """Every pair of the replicas of a group that hold batches, compared once.
-
-    holding: the logs that hold batches. An empty log can't be compared, and a group may have
-    thousands of them. runs: the offsets that each replica holds.
-    """
+    """Every pair of the replicas of a group that hold batches, compared once."""
 
     logs: tuple[ReplicaLog, ...]
     holding: tuple[ReplicaLog, ...]
+    """The logs that hold batches. An empty log can't be compared, and a group may have thousands of
+    them."""
     pairs: Mapping[tuple[ReplicaKey, ReplicaKey], Comparison]
     runs: Mapping[ReplicaKey, Ranges]
+    """The offsets that each replica holds."""
 
     def between(self, a: ReplicaKey, b: ReplicaKey) -> Comparison:
         """The comparison of two different replicas, in either order."""
@@ -87,17 +84,16 @@ class GroupComparison:
 
 @dataclass(frozen=True, slots=True)
 class Commitment:
-    """The verdicts on all entries of a group. verdicts: for each replica the ranges of offsets that
-    it holds, ascending; holes are in no range.
-
-    proofs: at most two for each replica, the highest one by a majority and the highest one by a
-    snapshot. contested: offsets at which two different entries are proven. Then the cluster broke
-    Raft's safety, or an invalid snapshot was taken for valid.
-    """
+    """The verdicts on all entries of a group."""
 
     verdicts: Mapping[ReplicaKey, tuple[VerdictRange, ...]]
+    """For each replica the ranges of offsets that it holds, ascending; holes are in no range."""
     proofs: tuple[Proof, ...]
+    """At most two for each replica, the highest one by a majority and the highest one by a
+    snapshot."""
     contested: Ranges
+    """Offsets at which two different entries are proven. Then the cluster broke Raft's safety, or
+    an invalid snapshot was taken for valid."""
 
     def ranges(self, key: ReplicaKey, verdict: EntryCommitment) -> Ranges:
         """The offsets of one replica that have `verdict`."""
@@ -184,21 +180,21 @@ def losses(divergence: Divergence, commitment: Commitment) -> Losses | None:
     return commitment.counted(divergence.truncating, (rest,))
 
 
-def divergence_columns(found: Divergence, lost: Losses | None) -> dict[str, Any]:
+def divergence_columns(divergence: Divergence, lost: Losses | None) -> dict[str, Any]:
     """The columns of gold.divergence_points about the relation of two logs. lost: from `losses`.
     truncating_node is None where no replica truncates, and for a replica whose node id is unknown
     (it is negative here)."""
-    loser = found.truncating
+    loser = divergence.truncating
     return {
-        "relation": found.relation.value,
-        "divergence_offset": found.divergence_offset,
-        "epoch_a": found.epoch_a,
-        "epoch_b": found.epoch_b,
+        "relation": divergence.relation.value,
+        "divergence_offset": divergence.divergence_offset,
+        "epoch_a": divergence.epoch_a,
+        "epoch_b": divergence.epoch_b,
         "truncating_node": None if loser is None or loser.node_id < 0 else loser.node_id,
-        "truncation_offset": found.truncation_offset,
-        "fetch_rounds": found.fetch_rounds,
-        "draft_fetch_rounds": found.draft_fetch_rounds,
-        "records_lost": found.records_lost,
+        "truncation_offset": divergence.truncation_offset,
+        "fetch_rounds": divergence.fetch_rounds,
+        "draft_fetch_rounds": divergence.draft_fetch_rounds,
+        "records_lost": divergence.records_lost,
         "committed_lost": lost and lost.committed,
         "unproven_lost": lost and lost.unproven,
         "superseded_lost": lost and lost.superseded,

@@ -49,15 +49,13 @@ _SpanFields: TypeAlias = tuple[int, int, bool]
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """All common offsets of two logs as maximal spans, ascending.
-
-    conflict_offset: the first offset at which both have the same epoch with different bytes, or
-    have equal entries again after they diverged. The cause is two leaders of one epoch, or damage
-    with a right CRC.
-    """
+    """All common offsets of two logs as maximal spans, ascending."""
 
     spans: tuple[Span, ...]
     conflict_offset: int | None
+    """The first offset at which both have the same epoch with different bytes, or have equal
+    entries again after they diverged. The cause is two leaders of one epoch, or damage with a right
+    CRC."""
 
     @property
     def divergence_offset(self) -> int | None:
@@ -82,31 +80,33 @@ class Comparison:
 @dataclass(frozen=True, slots=True)
 class Divergence:
     """The relation of two logs: a row of gold.divergence_points without the numbers by commitment
-    (see commitment.losses).
-
-    divergence_offset, epoch_a, epoch_b: the first offset at which the logs differ, and both epochs
-    there; None unless the relation is diverged or conflict. truncating: the replica that would lose
-    an election between the two, where the newer of log and snapshot counts; None for a conflict,
-    with which Raft can't deal, and where both are equally new. The next four are None where
-    truncating is. truncation_offset: the log end (exclusive) that the protocol leaves this replica.
-    fetch_rounds: the number of answers with a diverging epoch until then. draft_fetch_rounds: the
-    same number in the draft's protocol. records_lost: the number of offsets that this replica holds
-    from the divergence to its log end; the other holds none of these entries. snapshot_id: the
-    snapshot that the winner would send instead of a diverging epoch (see FetchOutcome); None where
-    it would send none.
-    """
+    (see commitment.losses). divergence_offset, epoch_a and epoch_b are None unless the relation is
+    diverged or conflict. truncation_offset, fetch_rounds, draft_fetch_rounds and records_lost are
+    None where `truncating` is."""
 
     relation: Relation
     divergence_offset: int | None = None
+    """The first offset at which the logs differ."""
     epoch_a: int | None = None
+    """The epoch of log a there."""
     epoch_b: int | None = None
+    """The epoch of log b there."""
     truncating: ReplicaKey | None = None
+    """The replica that would lose an election between the two, where the newer of log and snapshot
+    counts. None for a conflict, with which Raft can't deal, and where both are equally new."""
     truncation_offset: int | None = None
+    """The log end (exclusive) that the protocol leaves this replica."""
     fetch_rounds: int | None = None
+    """The number of answers with a diverging epoch until then."""
     draft_fetch_rounds: int | None = None
+    """The same number in the draft's protocol."""
     records_lost: int | None = None
+    """The number of offsets that this replica holds from the divergence to its log end; the other
+    holds none of these entries."""
     conflict_offset: int | None = None
     snapshot_id: OffsetAndEpoch | None = None
+    """The snapshot that the winner would send instead of a diverging epoch (see FetchOutcome); None
+    where it would send none."""
 
 
 def compare(a: ReplicaLog, b: ReplicaLog) -> Comparison:

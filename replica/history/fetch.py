@@ -19,17 +19,17 @@ from replica.model.kafka_errors import ErrorCode
 
 @dataclass(frozen=True, slots=True)
 class LogView:
-    """The facts of a log by which the protocol decides.
-
-    log_start: inclusive. log_end: exclusive. earliest_snapshot, latest_snapshot: the lowest and the
-    highest snapshot id in the folder; the bootstrap snapshot counts too.
-    """
+    """The facts of a log by which the protocol decides."""
 
     log_start: int
+    """Inclusive."""
     log_end: int
+    """Exclusive."""
     epochs: Epochs
     earliest_snapshot: OffsetAndEpoch | None = None
+    """The lowest snapshot id in the folder; the bootstrap snapshot counts too."""
     latest_snapshot: OffsetAndEpoch | None = None
+    """The highest snapshot id in the folder; the bootstrap snapshot counts too."""
 
     def end_offset_for(self, epoch: int) -> OffsetAndEpoch:
         """The result of kraft_end_offset_for on this log."""
@@ -124,11 +124,12 @@ def _below_snapshot(
 
 @dataclass(frozen=True, slots=True)
 class DraftOutOfRange:
-    """The draft's answer OUT_OF_RANGE: the follower has to truncate its log to next_fetch_offset.
-    next_fetch_epoch: the epoch at that offset in the leader's log."""
+    """The draft's answer OUT_OF_RANGE: the follower has to truncate its log to
+    next_fetch_offset."""
 
     next_fetch_offset: int
     next_fetch_epoch: int
+    """The epoch at that offset in the leader's log."""
 
 
 def draft_validate_position(

@@ -52,23 +52,23 @@ class LogBatch:
 
 @dataclass(frozen=True, slots=True)
 class ReplicaLog:
-    """The content of one replica at one moment.
-
-    log_start: the log start offset (inclusive); batches below it are legal leftovers. batches: the
-    batches with a right CRC, sorted by offset, without overlap; there may be holes between them.
-    snapshots: the ids of complete and valid snapshots, in any order; 0-0 is the bootstrap snapshot.
-    quorum_epoch: the epoch in quorum-state; UNDEFINED_EPOCH where that can't be read. voter_sets:
-    the voters that KRaftVoters records of this log and of this replica's snapshots name, in any
-    order. leader_changes: the voters that LeaderChange records name; a static quorum has no others.
-    """
+    """The content of one replica at one moment."""
 
     key: ReplicaKey
     log_start: int
+    """The log start offset (inclusive); batches below it are legal leftovers."""
     batches: tuple[LogBatch, ...]
+    """The batches with a right CRC, sorted by offset, without overlap; there may be holes between
+    them."""
     snapshots: tuple[OffsetAndEpoch, ...] = ()
+    """The ids of complete and valid snapshots, in any order; 0-0 is the bootstrap snapshot."""
     quorum_epoch: int = UNDEFINED_EPOCH
+    """The epoch in quorum-state; UNDEFINED_EPOCH where that can't be read."""
     voter_sets: tuple[VotersAt, ...] = ()
+    """The voters that KRaftVoters records of this log and of this replica's snapshots name, in any
+    order."""
     leader_changes: tuple[VotersAt, ...] = ()
+    """The voters that LeaderChange records name; a static quorum has no others."""
 
     def __post_init__(self) -> None:
         if self.log_start < 0:

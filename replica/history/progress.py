@@ -19,19 +19,17 @@ from replica.model.keys import ReplicaKey
 
 @dataclass(frozen=True, slots=True)
 class CommittedProgress:
-    """How far one replica is. All ends are exclusive.
-
-    high_watermark: a lower bound of the replica's high watermark. All offsets below it are in the
-    log, and `proof` shows that they are committed. Both fields are None where nothing is proven.
-    agreed_end: the end of the part of the agreed branch that the replica holds, or has in a
-    snapshot. own_records: the number of records that it holds from there on, and that the branch
-    lacks.
-    """
+    """How far one replica is. All ends are exclusive. high_watermark and proof are None where
+    nothing is proven."""
 
     high_watermark: int | None
+    """A lower bound of the replica's high watermark. All offsets below it are in the log, and
+    `proof` shows that they are committed."""
     proof: Proof | None
     agreed_end: int
+    """The end of the part of the agreed branch that the replica holds, or has in a snapshot."""
     own_records: int
+    """The number of records that it holds from there on, and that the branch lacks."""
 
 
 def progress_of(

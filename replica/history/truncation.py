@@ -63,18 +63,17 @@ def checked_truncation_offset(
 
 @dataclass(frozen=True, slots=True)
 class FetchOutcome:
-    """How a follower's log came to agree with the leader's log.
-
-    truncation_offset: the end (exclusive) of the follower's log when it gets records again. A log
-    removes the whole batch that holds this offset. rounds: the number of fetches that are answered
-    with a diverging epoch (or with the draft's OUT_OF_RANGE); 0 where the first fetch gets records.
-    snapshot_id: the snapshot that this leader would send in place of records; None where it would
-    send none. If there is one, the other numbers are those of the two logs without snapshots.
-    """
+    """How a follower's log came to agree with the leader's log."""
 
     truncation_offset: int
+    """The end (exclusive) of the follower's log when it gets records again. A log removes the whole
+    batch that holds this offset."""
     rounds: int
+    """The number of fetches that are answered with a diverging epoch (or with the draft's
+    OUT_OF_RANGE); 0 where the first fetch gets records."""
     snapshot_id: OffsetAndEpoch | None = None
+    """The snapshot that this leader would send in place of records; None where it would send none.
+    If there is one, the other numbers are those of the two logs without snapshots."""
 
 
 def fetch_rounds(leader: ReplicaLog, follower: ReplicaLog) -> FetchOutcome:

@@ -38,22 +38,21 @@ class ComparedLook:
 
 @dataclass(frozen=True, slots=True)
 class WentBack:
-    """A replica that knew more at an earlier moment.
-
-    end_before, end: the ends (exclusive) of its log then and now; a snapshot that is newer than the
-    log counts as its end.
-    epoch_before, epoch: the newest epochs that its files showed then and show now; None without a
-    quorum-state.
-    lost: the offsets of the records that it held, that are proven to be committed, and that lie
-    behind the end of its log now.
-    """
+    """A replica that knew more at an earlier moment. A snapshot that is newer than the log counts
+    as the log's end."""
 
     key: ReplicaKey
     end_before: int
+    """The end (exclusive) of its log then."""
     end: int
+    """The end (exclusive) of its log now."""
     epoch_before: int | None
+    """The newest epoch that its files showed then; None without a quorum-state."""
     epoch: int | None
+    """The newest epoch that its files show now; None without a quorum-state."""
     lost: Ranges
+    """The offsets of the records that it held, that are proven to be committed, and that lie behind
+    the end of its log now."""
 
     def __str__(self) -> str:
         if self.end < self.end_before:

@@ -33,22 +33,22 @@ _SIZES = {kind: struct.calcsize(f">{letter}") for kind, letter in FIXED_LAYOUTS.
 
 @dataclass(frozen=True, slots=True)
 class FieldStep:
-    """One field.
-
-    tag: NO_TAG where the field is always on the wire. first, end: the range of a structure's steps,
-    end exclusive; 0 for other kinds. least_size: the fewest bytes that one value of `kind` takes.
-    By this number a reader checks a count of elements before it allocates memory.
-    """
+    """One field."""
 
     name: str
     kind: Kind
     is_array: bool
     nullable: bool
     tag: int
+    """NO_TAG where the field is always on the wire."""
     default: Value
     first: int
+    """The first of a structure's steps; 0 for other kinds."""
     end: int
+    """The end (exclusive) of a structure's steps; 0 for other kinds."""
     least_size: int
+    """The fewest bytes that one value of `kind` takes. By this number a reader checks a count of
+    elements before it allocates memory."""
 
     @property
     def is_tagged(self) -> bool:
@@ -57,16 +57,14 @@ class FieldStep:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """The steps of one record type at one version; `width` of them are the record's own.
-
-    names: every field name in the program, sorted by their UTF-8 bytes and without repeats.
-    """
+    """The steps of one record type at one version; `width` of them are the record's own."""
 
     schema: RecordSchema
     version: int
     steps: tuple[FieldStep, ...]
     width: int
     names: tuple[str, ...]
+    """Every field name in the program, sorted by their UTF-8 bytes and without repeats."""
 
     def wire_order(
         self, first: int, end: int

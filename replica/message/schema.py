@@ -49,32 +49,35 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One field of a structure.
-
-    name: as in Kafka's JSON. since: the first version that has the field. nullable: whether it may
-    be null, in any version. tag: None for a field that is always written; a tagged field that holds
-    its default is left out of bytes and JSON. default: the value of an absent tagged field, and of
-    a new record's field without a value. fields: those of a structure, () for any other kind.
-    """
+    """One field of a structure."""
 
     name: str
+    """The name in Kafka's JSON."""
     kind: Kind
     is_array: bool
     since: int
+    """The first version that has the field."""
     nullable: bool
+    """Whether it may be null, in any version."""
     tag: int | None
+    """None for a field that is always written. A tagged field that holds its default is left out of
+    bytes and JSON."""
     default: Value
+    """The value of an absent tagged field, and of a new record's field without a value."""
     fields: tuple[Field, ...]
+    """Those of a structure; () for any other kind."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecordSchema:
-    """A record type. name: the name that kafka-dump-log prints. api_key: the type of a control
-    record, the api key of a metadata record. newest: the newest version; the first one is 0."""
+    """A record type."""
 
     name: str
+    """The name that kafka-dump-log prints."""
     api_key: int
+    """The type of a control record, the api key of a metadata record."""
     newest: int
+    """The newest version; the first one is 0."""
     fields: tuple[Field, ...]
 
     @property

@@ -30,16 +30,14 @@ _Message: TypeAlias = MetadataRecord | UnknownRecord | ControlMessage | None
 
 @dataclass(frozen=True, slots=True)
 class LogRecord:
-    """message: the decoded and redacted record; None where it doesn't decode, then `error` says
-    why.
-
-    value: the record's bytes, None where they are absent or hold a secret. has_secret: whether the
-    record holds a secret, hidden or not.
-    """
+    """A record of a log, and what it says."""
 
     message: _Message
+    """The decoded and redacted record. None where it doesn't decode; then `error` says why."""
     value: bytes | None
+    """The record's bytes; None where they are absent or hold a secret."""
     has_secret: bool
+    """Whether the record holds a secret, hidden or not."""
     error: str | None = None
 
     @property

@@ -14,19 +14,18 @@ FRAME_VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class MetadataRecord:
-    """A record of a known type and version.
-
-    fields: every field of the version, in declared order, to be read only; absent tagged fields
-    have their defaults. unknown_tags: tagged fields that this release doesn't know, per structure.
-    original: the bytes that the record was decoded from, if encoding the fields would give other
-    bytes (replica.message.reader.Notes.odd); None if not.
-    """
+    """A record of a known type and version."""
 
     schema: RecordSchema
     version: int
     fields: Mapping[str, Value]
+    """Every field of the version, in declared order, to be read only; absent tagged fields have
+    their defaults."""
     unknown_tags: UnknownTags = ()
+    """Tagged fields that this release doesn't know, per structure."""
     original: bytes | None = None
+    """The bytes that the record was decoded from, if encoding the fields would give other bytes
+    (replica.message.reader.Notes.odd); None if not."""
 
     @property
     def type(self) -> str:
@@ -45,16 +44,14 @@ class MetadataRecord:
 
 @dataclass(frozen=True, slots=True)
 class UnknownRecord:
-    """A record with a sound frame, whose api key or version this release doesn't know.
-
-    body: the bytes after the envelope, or the text that replaces them once they are redacted.
-    original: the whole value if its envelope holds padded varints; None if not.
-    """
+    """A record with a sound frame, whose api key or version this release doesn't know."""
 
     api_key: int
     version: int
     body: bytes | str
+    """The bytes after the envelope, or the text that replaces them once they are redacted."""
     original: bytes | None = None
+    """The whole value if its envelope holds padded varints; None if not."""
 
     @property
     def type(self) -> str:

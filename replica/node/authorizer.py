@@ -34,16 +34,18 @@ class PrincipalRole(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Authorizer:
-    """The roles of all principals. principals: the principals that have each role; EVERYBODY stands
-    for all principals, ANONYMOUS too. names_voters: whether the settings name the voters'
-    principals; if they don't, a replica knows a voter by its process. nodes: the node ids in whose
-    names a voter's principal may ask; a principal that is not in this mapping may ask for all
-    nodes. is_insecure: whether INSECURE is set."""
+    """The roles of all principals."""
 
     principals: dict[PrincipalRole, frozenset[str]]
+    """The principals that have each role; EVERYBODY stands for all principals, ANONYMOUS too."""
     names_voters: bool = True
+    """Whether the settings name the voters' principals. If they don't, a replica knows a voter by
+    its process."""
     nodes: Mapping[str, frozenset[int]] = field(default_factory=dict)
+    """The node ids in whose names a voter's principal may ask; a principal that is not in this
+    mapping may ask for all nodes."""
     is_insecure: bool = False
+    """Whether INSECURE is set."""
 
     def may(self, principal: str, *roles: PrincipalRole) -> bool:
         """Whether the principal has one of the roles."""

@@ -27,13 +27,14 @@ _CONTROLLER = re.compile(r"(\d{1,10})@(.+):([A-Za-z0-9_-]{22})")
 
 @dataclass(frozen=True, slots=True)
 class Formatted:
-    """What formatting a directory has done. replica: the owner of the directory. voters: the first
-    voter set; empty where the replica joins a quorum. was_there: whether the directory had been
-    formatted before, so that nothing was changed."""
+    """What formatting a directory has done."""
 
     replica: ReplicaId
+    """The owner of the directory."""
     voters: VoterSet
+    """The first voter set; empty where the replica joins a quorum."""
     was_there: bool = False
+    """Whether the directory had been formatted before, so that nothing was changed."""
 
 
 def format_node(

@@ -26,12 +26,13 @@ OK, UNAVAILABLE, NOT_FOUND = "200 OK", "503 Service Unavailable", "404 Not Found
 
 @dataclass(frozen=True, slots=True)
 class HttpResponse:
-    """An answer of the server. kind: the content type. status: the status number and text in the
-    first line of the answer."""
+    """An answer of the server."""
 
     kind: str
+    """The content type."""
     content: bytes
     status: str = OK
+    """The status number and text in the first line of the answer."""
 
 
 Pages = Callable[[str, str], HttpResponse]

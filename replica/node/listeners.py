@@ -18,14 +18,16 @@ PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """Where a node listens. host: empty for all interfaces, as in Kafka. port: 0 for any free port.
-    protocol: one of PROTOCOLS. listener.security.protocol.map names it; where the map doesn't, the
-    listener's own name is the protocol if it is one, else the protocol is PLAINTEXT."""
+    """Where a node listens."""
 
     name: str
     host: str
+    """Empty for all interfaces, as in Kafka."""
     port: int
+    """0 for any free port."""
     protocol: str = "PLAINTEXT"
+    """One of PROTOCOLS. listener.security.protocol.map names it; where the map doesn't, the
+    listener's own name is the protocol if it is one, else the protocol is PLAINTEXT."""
 
 
 def listeners(properties: Properties, key: str = "listeners") -> tuple[Listener, ...]:

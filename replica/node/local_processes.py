@@ -27,13 +27,15 @@ _WILDCARDS = ("0.0.0.0", "::")  # noqa: S104 - compared, not bound
 
 @dataclass(frozen=True, slots=True)
 class Socket:
-    """A row of /proc/net/tcp or tcp6. own, peer: the addresses of the two ends. uid: the user that
-    made the socket."""
+    """A row of /proc/net/tcp or tcp6."""
 
     own: Address
+    """The address of this end."""
     peer: Address
+    """The address of the other end."""
     is_listening: bool
     uid: int
+    """The user that made the socket."""
     inode: int
 
 

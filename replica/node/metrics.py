@@ -34,13 +34,13 @@ LATENCY_BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """What is measured. servers: the servers by the names of their listeners; more servers may be
-    added later."""
+    """What is measured."""
 
     driver: Driver
     dispatch: Dispatch
     partition: ServedPartition
     servers: dict[str, Server]
+    """The servers by the names of their listeners; more servers may be added later."""
 
 
 class Metrics(HttpServer):

@@ -24,13 +24,12 @@ from replica.raft.effects import Stopped
 from replica.raft.roles import Leader
 from replica.wire.server import Server
 
-LOOK_EVERY_S = 0.5
+SAMPLE_EVERY_S = 0.5
 
 
 @dataclass(slots=True)
 class Node:
-    """A node, which assembly.opened makes. `run` ends when the replica has stopped. collectors:
-    functions that give further metrics and are called in the node's loop; add them before `run`."""
+    """A node, which assembly.opened makes. `run` ends when the replica has stopped."""
 
     settings: NodeSettings
     replica: ReplicaId
@@ -41,10 +40,12 @@ class Node:
     report: Report
     servers: dict[str, Server]
     collectors: list[Collect] = field(default_factory=list)
+    """Functions that give further metrics and are called in the node's loop; add them before
+    `run`."""
     readiness: Readiness = field(default_factory=lambda: Readiness(time.monotonic()))
 
-    def look(self) -> None:
-        """Note whether the replica works now."""
+    def sample(self) -> None:
+        """Give `readiness` a sample of the replica as it is now."""
         raft, heard = self.driver.raft, self.driver.heard
         leads, end = isinstance(raft.role, Leader), raft.log.log_end
         mark = raft.leader_watermark
@@ -90,10 +91,10 @@ class Node:
         listener = self.settings.metrics_listener
         if listener is None:
             return
-        looking = asyncio.create_task(self._look())
-        open_things.callback(looking.cancel)
+        sampling = asyncio.create_task(self._keep_sampling())
+        open_things.callback(sampling.cancel)
         sources = Sources(self.driver, self.dispatch, self.partition, self.servers)
-        metrics = Metrics(sources, self.readiness, self.look, self.collectors)
+        metrics = Metrics(sources, self.readiness, self.sample, self.collectors)
         try:
             port = await metrics.start(*listener)
         except OSError as error:
@@ -106,12 +107,12 @@ class Node:
         url = f"http://{listener[0]}:{port}/metrics"
         self.report(Notice("metrics", f"metrics at {url}", {"url": url}))
 
-    async def _look(self) -> None:
-        """Look at the replica again and again, so that its readiness knows since when something has
+    async def _keep_sampling(self) -> None:
+        """Sample the replica again and again, so that its readiness knows since when something has
         not moved."""
         while True:
-            self.look()
-            await asyncio.sleep(LOOK_EVERY_S)
+            self.sample()
+            await asyncio.sleep(SAMPLE_EVERY_S)
 
     async def _tell(self) -> None:
         """Report each new role and epoch."""

@@ -12,13 +12,14 @@ Fields = Mapping[str, str | int | float]
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """One message to the operator. event: the kind of notice, in lower case with hyphens; it stays
-    the same between releases. text: one line for people. fields: the facts of that line as values;
-    no field is named `time`, `event` or `message`."""
+    """One message to the operator."""
 
     event: str
+    """The kind of notice, in lower case with hyphens; it stays the same between releases."""
     text: str
+    """One line for people."""
     fields: Fields = field(default_factory=dict)
+    """The facts of that line as values; no field is named `time`, `event` or `message`."""
 
 
 Report = Callable[[Notice], None]

@@ -82,7 +82,7 @@ class Properties:
             raise self.error(key, f"{text} is not between 0 and 1")
         return value
 
-    def one_of(self, key: str, choices: tuple[str, ...], default: str) -> str:
+    def choice(self, key: str, choices: tuple[str, ...], default: str) -> str:
         """One of the words, in upper or lower case; `default` where the value is missing or
         empty."""
         found = self.text(key, default)
@@ -93,7 +93,7 @@ class Properties:
 
     def flag(self, key: str, *, default: bool) -> bool:
         """The value true or false, which `one_of` reads."""
-        return self.one_of(key, ("true", "false"), str(default).lower()) == "true"
+        return self.choice(key, ("true", "false"), str(default).lower()) == "true"
 
     def has_any(self, endings: tuple[str, ...]) -> bool:
         """Whether a key of the file ends in one of these endings, with any prefix or none."""

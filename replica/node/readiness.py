@@ -31,16 +31,20 @@ class Wedge(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ReplicaSample:
-    """The replica at one moment. leads: whether this replica is the leader. answered_at,
-    described_at: see Heard. high_watermark: exclusive; None while it is unknown. log_end:
-    exclusive. caught_up: whether the log reaches the high watermark that the leader named."""
+    """The replica at one moment."""
 
     leads: bool
+    """Whether this replica is the leader."""
     answered_at: float | None
+    """See Heard."""
     described_at: float | None
+    """See Heard."""
     high_watermark: int | None
+    """Exclusive; None while it is unknown."""
     log_end: int
+    """Exclusive."""
     caught_up: bool = False
+    """Whether the log reaches the high watermark that the leader named."""
 
 
 class Readiness:
@@ -59,18 +63,18 @@ class Readiness:
         """Whether the log has reached the high watermark since the start, so that it shows what is
         committed."""
 
-    def take(self, look: ReplicaSample, at_s: float) -> None:
+    def take(self, sample: ReplicaSample, at_s: float) -> None:
         """Note how the replica is now."""
-        moved = look.high_watermark != self._last.high_watermark
-        behind = look.log_end > (look.high_watermark or 0)
+        moved = sample.high_watermark != self._last.high_watermark
+        behind = sample.log_end > (sample.high_watermark or 0)
         if not behind:
             self._stalled_since = None
         elif moved or self._stalled_since is None:
             self._stalled_since = at_s
-        if look.leads:
+        if sample.leads:
             self._led_at = at_s
-        self.has_caught_up = self.has_caught_up or look.caught_up
-        self._last, self._last_at = look, at_s
+        self.has_caught_up = self.has_caught_up or sample.caught_up
+        self._last, self._last_at = sample, at_s
 
     def wedges(self) -> Mapping[Wedge, float]:
         """The faults at the last sample, each with the seconds for which it has lasted."""

@@ -31,11 +31,11 @@ and a metadata log never moves to another directory."""
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """The topic of the replicated partition, whose number is always 0. id: 22 characters of
-    base64."""
+    """The topic of the replicated partition, whose number is always 0."""
 
     name: str = METADATA_TOPIC
     id: str = METADATA_TOPIC_ID
+    """22 characters of base64."""
 
     @property
     def is_metadata(self) -> bool:
@@ -46,32 +46,32 @@ class Topic:
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """How an observer records another quorum. archive: the folder for the files that its log drops.
-    is_anonymous: whether the observer fetches without a node id."""
+    """How an observer records another quorum."""
 
     archive: str
+    """The folder for the files that its log drops."""
     is_anonymous: bool = False
+    """Whether the observer fetches without a node id."""
 
 
 @dataclass(frozen=True, slots=True)
 class NodeSettings:
-    """The settings of a node. log_dir: the node's directory, which holds meta.properties.
-    controller_listener: the name of the listener that other voters use. core: the core's
-    configuration without the cluster's id, the replica and the static voters, which `config` adds.
-    unknown: the keys of the file that have no effect here, which are reported once. recording: set
-    for an observer that records another quorum, None for other replicas; no key of the file sets
-    it."""
+    """The settings of a node."""
 
     path: str
     node_id: int
     log_dir: str
+    """The node's directory, which holds meta.properties."""
     listeners: tuple[Listener, ...]
     advertised: tuple[Endpoint, ...]
     controller_listener: str
+    """The name of the listener that other voters use."""
     static_voters: VoterSet
     bootstrap_servers: tuple[tuple[str, int], ...]
     topic: Topic
     core: Config
+    """The core's configuration without the cluster's id, the replica and the static voters, which
+    `config` adds."""
     log: LogConfig
     snapshots: SnapshotPolicy
     rack: str
@@ -81,7 +81,10 @@ class NodeSettings:
     draft_key: int | None
     metrics_listener: tuple[str, int] | None
     unknown: tuple[str, ...]
+    """The keys of the file that have no effect here, which are reported once."""
     recording: Recording | None = None
+    """Set for an observer that records another quorum, None for other replicas; no key of the file
+    sets it."""
 
     @property
     def partition_folder(self) -> str:
@@ -198,7 +201,7 @@ def _uncommitted(properties: Properties) -> bool:
     """Whether a reader's fetch above the high watermark gets no records, as in released Kafka,
     instead of OFFSET_NOT_AVAILABLE (KIP-392's text)."""
     key = "kraftlake.reader.uncommitted"
-    return properties.one_of(key, ("error", "empty"), "error") == "empty"
+    return properties.choice(key, ("error", "empty"), "error") == "empty"
 
 
 def _topic(properties: Properties) -> Topic:

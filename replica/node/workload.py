@@ -22,11 +22,12 @@ TICK_S = 0.001
 
 @dataclass(frozen=True, slots=True)
 class AppendLoad:
-    """What to append. rate: the number of records per second. record_bytes: the size of each
-    record's value."""
+    """What to append."""
 
     rate: int
+    """The number of records per second."""
     record_bytes: int
+    """The size of each record's value."""
 
 
 Commits = list[tuple[float, int]]

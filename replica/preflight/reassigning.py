@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from replica.health.cluster import Cluster, PartitionKey, listed
-from replica.health.placement import Racks, one_rack, racks_to_spread_over
+from replica.health.placement import Racks, racks_to_spread_over, shared_rack
 from replica.metadata.image.partition import Partition
 from replica.preflight.answer import Preflight, Reason, note, preflight, unknown, unsafe
 from replica.preflight.reassignment_file import Assignment
@@ -51,8 +51,8 @@ def _of_partition(
         return
     yield from _course(cluster, name, partition, replicas)
     yield from _result(name, partition, replicas, cluster.min_isr(key, partition))
-    rack = one_rack(racks, replicas)
-    if rack is not None and one_rack(racks, partition.replicas) is None:
+    rack = shared_rack(racks, replicas)
+    if rack is not None and shared_rack(racks, partition.replicas) is None:
         yield unsafe(name, f"all of its replicas would be in rack {rack}")
 
 

@@ -40,11 +40,12 @@ _ZERO_BLOCK = bytes(BLOCK_BYTES)
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """Maps positions of the old file to the new one. old: the positions, rising, at which the
-    distance to the new position changes. new: the new positions of these."""
+    """Maps positions of the old file to the new one."""
 
     old: array[int]
+    """The positions, rising, at which the distance to the new position changes."""
     new: array[int]
+    """The new positions of these."""
 
     def position(self, position: int) -> int:
         """The position in the new file. It is exact for the first byte of a batch."""

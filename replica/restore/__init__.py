@@ -1,6 +1,6 @@
 """Makes a cluster's metadata the beginning of a new cluster: `kraftlake restore`.
 
-plan        which entities of an image go over, changed in what, and what stays behind
+plan        which entities of an image are copied, what is changed in them, what is left out
 checkpoint  records as the bytes of a bootstrap checkpoint, and the voters in the new cluster's
 
 A controller whose log is empty appends the records of its bootstrap checkpoint when it first

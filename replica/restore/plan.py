@@ -42,22 +42,26 @@ _Values = dict[Any, Any]
 
 
 class RestoreDifference(NamedTuple):
-    """A difference between the new cluster and the old one. entity: the kind. number: how many
-    entities differ. detail: one line. examples: the names of the first entities."""
+    """A difference between the new cluster and the old one."""
 
     entity: str
+    """The kind."""
     number: int
+    """How many entities differ."""
     detail: str
+    """One line."""
     examples: tuple[str, ...] = ()
+    """The names of the first entities."""
 
 
 @dataclass(frozen=True, slots=True)
 class RestorePlan:
-    """What a new cluster begins with. image: its first state. changes: the differences of this
-    state from the old cluster's."""
+    """What a new cluster begins with."""
 
     image: Image
+    """Its first state."""
     changes: tuple[RestoreDifference, ...]
+    """The differences of this state from the old cluster's."""
 
     def records(self) -> tuple[MetadataRecord, ...]:
         """The records in the order of a snapshot: features come first."""

@@ -38,16 +38,15 @@ entities."""
 
 @dataclass(frozen=True, slots=True)
 class ReplayOutcome:
-    """The outcome of a run of rows.
-
-    row: the first row that was not replayed: the end of the run, or a record that doesn't decode.
-    refused: the number of rows that can't be applied. first: the first refused row and its reason;
-    None where no row was refused, or where the caller didn't ask for the reason.
-    """
+    """The outcome of a run of rows."""
 
     row: int
+    """The first row that was not replayed: the end of the run, or a record that doesn't decode."""
     refused: int
+    """The number of rows that can't be applied."""
     first: tuple[int, Refusal] | None
+    """The first refused row and its reason; None where no row was refused, or where the caller
+    didn't ask for the reason."""
 
 
 class BulkReplay:

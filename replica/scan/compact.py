@@ -82,8 +82,8 @@ class _Piece(NamedTuple):
         """The numbers of one column. name: one of NAMES, or a property that the header computes
         from them."""
         if name not in _PAST_DELTA:
-            told: list[int] = self.array(name).tolist()
-            return told
+            column: list[int] = self.array(name).tolist()
+            return column
         more = _PAST_DELTA[name]
         both = zip(self.numbers("base_offset"), self.numbers("last_offset_delta"), strict=True)
         return [base + delta + more for base, delta in both]  # A sum may exceed 64 bits.

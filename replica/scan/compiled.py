@@ -70,14 +70,14 @@ write_versions = Kernel(
     _INPUT, _LONGS, _LONG, _LONG,
     _LONGS, _LONGS, _OUTPUT, _OUTPUT, _LONGS, _LONGS, _LONGS,
 )  # fmt: skip
-"""(source, rows, low, high, slots, index, arena, texts, told, state, places) -> row where it
+"""(source, rows, low, high, slots, index, arena, texts, numbers, state, places) -> row where it
 stopped."""
 
 open_versions = Kernel(
     "version_rows", "open_versions",
     _LONGS, _LONGS, _OUTPUT, _OUTPUT, _LONGS, _LONGS, _LONG,
 )  # fmt: skip
-"""(slots, index, arena, texts, told, state, first) -> slot where it stopped."""
+"""(slots, index, arena, texts, numbers, state, first) -> slot where it stopped."""
 
 find_run = Kernel(
     "plain_runs", "find_run",

@@ -50,9 +50,10 @@ class _Kept:
 
 @dataclass(frozen=True, slots=True)
 class FileRoom:
-    """A limit of memory. mib: the number of MiB that one file may take."""
+    """A limit of memory."""
 
     mib: int = DEFAULT_MIB
+    """The number of MiB that one file may take."""
     _kept: _Kept = field(default_factory=_Kept, compare=False, repr=False)
 
     @staticmethod
@@ -152,7 +153,7 @@ class Growth:
     most: int
     before: int
 
-    def look(self) -> None:
+    def check_limit(self) -> None:
         """Raises TooMuchMemoryError if the work has taken more memory by now."""
         if _resident() - self.before > self.most:
             raise TooMuchMemoryError(

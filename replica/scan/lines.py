@@ -34,10 +34,10 @@ epochs, and gives an array that is true for the wanted rows."""
 
 @dataclass(frozen=True, slots=True)
 class ScalarRecord:
-    """A record that the kernel refused. position: the byte of the file at which its batch
-    begins."""
+    """A record that the kernel refused."""
 
     position: int
+    """The byte of the file at which its batch begins."""
     leader_epoch: int
     is_control: bool
     record: Record

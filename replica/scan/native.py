@@ -92,9 +92,9 @@ class Kernel:
                 pass
         from replica.scan.compiler import compile_kernel
 
-        fresh = compile_kernel(self.name)
-        store.keep(self.name, fresh)
-        return self.link(fresh)
+        image = compile_kernel(self.name)
+        store.keep(self.name, image)
+        return self.link(image)
 
     def link(self, image: bytes) -> Callable[..., int]:
         """The function of an object file, which every later call uses.

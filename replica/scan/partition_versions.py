@@ -1,8 +1,8 @@
 """Replays partitions by a kernel, and gives their versions and changes as columns of Arrow.
 
-    book = PartitionVersions()
-    row = book.take(rows, 0)      # replica.scan.version_input; where it stopped
-    book.told_versions(), book.told_changes()
+    replay = PartitionVersions()
+    row = replay.take(rows, 0, explained=False)      # replica.scan.version_input; where it stopped
+    replay.reported_versions(), replay.reported_changes()
 
 The kernel takes records of partitions whose topics it knows. Every other record is for a
 replica.metadata.image.VersionedReplay, which the caller has too: `changed` gives what that replay
@@ -46,31 +46,35 @@ class ValidFrom(NamedTuple):
 
 
 class HeldPartition(NamedTuple):
-    """A partition in the kernel. key: topic id and partition id."""
+    """A partition in the kernel."""
 
     key: tuple[str, int]
+    """Topic id and partition id."""
     value: Partition
     since: ValidFrom
 
 
 class NewTopic(NamedTuple):
-    """A topic that the kernel created. row: the row that created it, with its offset, time (ms) and
-    epoch."""
+    """A topic that the kernel created."""
 
     topic_id: str
     name: str
     row: int
+    """The row that created it."""
     offset: int
+    """The offset of that row."""
     time: int
+    """Its time (ms)."""
     epoch: int
+    """Its epoch."""
 
 
-class ToldVersions(NamedTuple):
-    """Columns of versions that ended. row: the row that ended the version; -1 for a version that is
-    still valid. offset, time, epoch, record_offset, record_type: see ValidFrom. key, name, value:
-    texts."""
+class ReportedVersions(NamedTuple):
+    """Columns of versions that ended. offset, time, epoch, record_offset and record_type are those
+    of ValidFrom; key, name and value are texts."""
 
     row: Longs
+    """The row that ended the version; -1 for a version that is still valid."""
     offset: Longs
     time: Longs
     epoch: Longs
@@ -81,15 +85,17 @@ class ToldVersions(NamedTuple):
     value: pa.Array
 
 
-class ToldChanges(NamedTuple):
-    """Columns of changes. row: the row that made the change. change: its index in
-    version_tables.CHANGES. key, name, old, new: texts; `old` is NULL where the partition is new."""
+class ReportedChanges(NamedTuple):
+    """Columns of changes. key, name, old and new are texts."""
 
     row: Longs
+    """The row that made the change."""
     change: Longs
+    """Its index in version_tables.CHANGES."""
     key: pa.Array
     name: pa.Array
     old: pa.Array
+    """NULL where the partition is new."""
     new: pa.Array
 
 
@@ -103,7 +109,7 @@ class PartitionVersions(SlotArrays):
         self.state[v.TEXT_FIRST : v.TEXT_FIRST + v.TEXTS] = ends - _ROOMS
         self.state[v.TEXT_END : v.TEXT_END + v.TEXTS] = ends - SLACK
         self._texts: Bytes = np.empty(int(ends[-1]), np.uint8)
-        self._told: Longs = np.empty(v.TOLD_COLUMNS * v.MOST_TOLD, np.int64)
+        self._numbers: Longs = np.empty(v.NUMBER_COLUMNS * v.MAX_REPORTED, np.int64)
         self._places: Longs = np.zeros(MAX_WIDTH + v.PART_FIELDS, np.int64)
         self._topics: dict[str, int] = {}
         self._lists: dict[int, tuple[int, ...] | tuple[str, ...]] = {}
@@ -111,7 +117,7 @@ class PartitionVersions(SlotArrays):
         self._kernel = write_versions.load()
         self.make_index(with_hashes=True)
         self._flatten()
-        self._forget_told()
+        self._clear_report()
 
     def take(self, rows: VersionRows, low: int, *, explained: bool) -> int:
         """Replay the rows from `low` on. Returns the row at which it stopped; `is_full` says why.
@@ -119,41 +125,42 @@ class PartitionVersions(SlotArrays):
         explained: whether rows that can't be applied are only counted, in `refused`, instead of
         stopping.
         """
-        self.state[v.TOLD_SILENT : v.TOLD_REFUSED + 1] = 0, -1, explained, 0
+        self.state[v.REPORT_SILENT : v.REPORT_TOPIC + 1] = 0, -1
+        self.state[t.STATE_REFUSED : t.STATE_EXPLAINED + 1] = 0, explained
         return self._run(rows, low, rows.count)
 
     @property
     def refused(self) -> int:
         """How many rows of the last `take` can't be applied, without the row at which it
         stopped."""
-        return int(self.state[v.TOLD_REFUSED])
+        return int(self.state[t.STATE_REFUSED])
 
     @property
     def is_full(self) -> bool:
         """Whether the last `take` stopped for lack of room. It can go on when the caller has read
-        what was told. Otherwise the row at which it stopped is for the scalar replay."""
-        has_told = self.state[v.TOLD_VERSIONS] or self.state[v.TOLD_CHANGES]
-        return bool(self.state[t.STATE_STOP] == v.STOP_FULL and has_told)
+        what was reported. Otherwise the row at which it stopped is for the scalar replay."""
+        has_reported = self.state[v.REPORT_VERSIONS] or self.state[v.REPORT_CHANGES]
+        return bool(self.state[t.STATE_STOP] == v.STOP_FULL and has_reported)
 
     def learn(self, rows: VersionRows) -> None:
         """Replay rows without giving versions or changes for them. A TOPIC_RECORD or
         REMOVE_TOPIC_RECORD among them removes all partitions of the topic."""
-        self.state[v.TOLD_SILENT] = 1
+        self.state[v.REPORT_SILENT] = 1
         row = 0
         while row < rows.count:
             end = row + 1 if rows.topics else rows.count
             stopped = self._run(rows, row, end)
             assert stopped == end, "what the scalar replay has from records is sound"
             if rows.topics:
-                self._topics[rows.topics[row]] = int(self.state[v.TOLD_TOPIC])
+                self._topics[rows.topics[row]] = int(self.state[v.REPORT_TOPIC])
             row = end
 
     def learn_topic(self, rows: VersionRows, row: int, topic_id: str) -> bool:
         """Do the same as `learn` for one row of a log, which is about this topic. Returns False
         where the kernel can't read the row."""
-        self.state[v.TOLD_SILENT], self.state[v.TOLD_TOPIC] = 1, -1
+        self.state[v.REPORT_SILENT], self.state[v.REPORT_TOPIC] = 1, -1
         self._run(rows, row, row + 1)
-        topic = int(self.state[v.TOLD_TOPIC])
+        topic = int(self.state[v.REPORT_TOPIC])
         if topic >= 0:
             self._topics[topic_id] = topic
         return topic >= 0
@@ -166,20 +173,20 @@ class PartitionVersions(SlotArrays):
                 return row
             self._grow(int(rows.sizes[row]))
 
-    def told_versions(self) -> ToldVersions:
-        """The versions that ended since they were last read. Read them with told_changes."""
-        count = int(self.state[v.TOLD_VERSIONS])
+    def reported_versions(self) -> ReportedVersions:
+        """The versions that ended since they were last read. Read them with reported_changes."""
+        count = int(self.state[v.REPORT_VERSIONS])
         numbers = (self._column(k, count) for k in range(v.VERSION_KEY_END))
         texts = (
             self._text(which, self._column(v.VERSION_KEY_END + k, count))
             for k, which in enumerate((v.V_KEY, v.V_NAME, v.V_VALUE))
         )
-        return ToldVersions(*numbers, *texts)
+        return ReportedVersions(*numbers, *texts)
 
-    def told_changes(self) -> ToldChanges:
+    def reported_changes(self) -> ReportedChanges:
         """The changes since they were last read. The kernel then forgets these changes, and the
         versions too."""
-        count = int(self.state[v.TOLD_CHANGES])
+        count = int(self.state[v.REPORT_CHANGES])
         numbers = (self._column(k, count) for k in (v.CHANGE_ROW, v.CHANGE_TYPE))
         texts = [
             self._text(which, self._column(v.CHANGE_KEY_END + k, count))
@@ -187,28 +194,28 @@ class PartitionVersions(SlotArrays):
         ]
         row, change = numbers
         texts[2] = _without(texts[2], change == v.CREATED)
-        self._forget_told()
-        return ToldChanges(row, change, *texts)
+        self._clear_report()
+        return ReportedChanges(row, change, *texts)
 
-    def open_versions(self) -> Iterator[ToldVersions]:
-        """The versions that are valid now. The caller must have read what was told before."""
+    def open_versions(self) -> Iterator[ReportedVersions]:
+        """The versions that are valid now. The caller must have read what was reported before."""
         slot = 0
         while slot < self.state[t.STATE_SLOTS]:
             before = slot
             slot = open_versions(*self._arrays, slot)
-            assert slot > before or self.state[v.TOLD_VERSIONS], "a partition that has no room"
-            yield self.told_versions()
-            self._forget_told()
+            assert slot > before or self.state[v.REPORT_VERSIONS], "a partition that has no room"
+            yield self.reported_versions()
+            self._clear_report()
 
     def new_topics(self) -> Iterator[NewTopic]:
         """The topics that `take` has created since the last call."""
         table = self.table()
         first, self._topics_known = self._topics_known, len(table)
-        fresh = table[first:]
-        is_new = (fresh[:, t.SLOT_KIND] == t.TOPIC) & (fresh[:, t.SLOT_CHANGED] == 1)
+        created = table[first:]
+        is_new = (created[:, t.SLOT_KIND] == t.TOPIC) & (created[:, t.SLOT_CHANGED] == 1)
         for k in np.flatnonzero(is_new).tolist():
-            slot = fresh[k].tolist()
-            fresh[k, t.SLOT_CHANGED] = 0
+            slot = created[k].tolist()
+            created[k, t.SLOT_CHANGED] = 0
             at = slot[v.TOPIC_TEXT]
             end = at + v.UUID_TEXT_SIZE + slot[v.TOPIC_NAME_SIZE]
             text = self.arena[at:end].tobytes().decode()
@@ -267,8 +274,8 @@ class PartitionVersions(SlotArrays):
         return found
 
     def _column(self, column: int, count: int) -> Longs:
-        at = column * v.MOST_TOLD
-        return self._told[at : at + count].copy()
+        at = column * v.MAX_REPORTED
+        return self._numbers[at : at + count].copy()
 
     def _text(self, which: int, ends: Longs) -> pa.Array:
         first = int(self.state[v.TEXT_FIRST + which])
@@ -278,8 +285,8 @@ class PartitionVersions(SlotArrays):
         buffers = [pa.py_buffer(offsets.tobytes()), pa.py_buffer(used)]
         return pa.StringArray.from_buffers(ends.size, *buffers)
 
-    def _forget_told(self) -> None:
-        self.state[[v.TOLD_VERSIONS, v.TOLD_CHANGES]] = 0
+    def _clear_report(self) -> None:
+        self.state[[v.REPORT_VERSIONS, v.REPORT_CHANGES]] = 0
         first = self.state[v.TEXT_FIRST : v.TEXT_FIRST + v.TEXTS]
         self.state[v.TEXT_AT : v.TEXT_AT + v.TEXTS] = first
 
@@ -298,7 +305,7 @@ class PartitionVersions(SlotArrays):
         """The kernel's arguments behind the rows, as machine code takes them. To check them in each
         call would take longer than a short run of rows."""
         table = (self.slots, self.index, self.arena)
-        self._arrays = (*table, self._texts, self._told, self.state)
+        self._arrays = (*table, self._texts, self._numbers, self.state)
         self._flat = flat(*self._arrays, self._places)
 
 

@@ -38,13 +38,11 @@ _MAX_LONG = (1 << 63) - 1
 @dataclass(frozen=True, slots=True)
 class Chunk:
     """The batches that one call of the kernel took. The chunk is valid until the next call, which
-    overwrites the arrays.
-
-    array: the bytes, of which the first is byte `start` of the file. batches, rows: the tables of
-    replica.scan.frames, by column. Positions count from the array's first byte.
-    """
+    overwrites the arrays. batches and rows are the tables of replica.scan.frames, by column; their
+    positions count from the first byte of `array`."""
 
     array: Bytes
+    """The bytes, of which the first is byte `start` of the file."""
     start: int
     batches: Longs
     rows: Longs

@@ -70,8 +70,8 @@ def _write_topics(topics: Table, table: Table, slots: ReplaySlots, state: State)
     before don't exist any more."""
     names = slots.texts(table[topics[:, t.TOPIC_NAME]])
     columns = topics[:, [t.TOPIC_EXISTS, t.SLOT_OFFSET, t.TOPIC_REMOVED_AT]].tolist()
-    for topic_id, name, told in zip(topic_ids(topics), names, columns, strict=True):
-        exists, offset, removed_at = told
+    for topic_id, name, numbers in zip(topic_ids(topics), names, columns, strict=True):
+        exists, offset, removed_at = numbers
         for partition_id in state.partition_ids.pop(topic_id, ()):
             state.partitions.drop((topic_id, partition_id))
         if exists:
@@ -87,8 +87,8 @@ def _write_names(names: Table, table: Table, slots: ReplaySlots, state: State) -
     removed, and its configs with it."""
     ids = topic_ids(table[np.maximum(names[:, t.NAME_OWNER], 0)])
     columns = names[:, [t.NAME_OWNER, t.NAME_REMOVED_AT, t.NAME_CONFIGS_GO]].tolist()
-    for name, topic_id, told in zip(slots.texts(names), ids, columns, strict=True):
-        owner, removed_at, configs_go = told
+    for name, topic_id, numbers in zip(slots.texts(names), ids, columns, strict=True):
+        owner, removed_at, configs_go = numbers
         if owner == t.NOBODY:
             state.topic_ids.pop(name, None)
         else:

@@ -20,10 +20,11 @@ Payload: TypeAlias = "tuple[bytes, bytes] | None"
 
 @dataclass(frozen=True, slots=True)
 class ScalarRow:
-    """One row of RecordScan, without the columns about its batch. timestamp: in ms."""
+    """One row of RecordScan, without the columns about its batch."""
 
     offset: int
     timestamp: int | None
+    """In ms."""
     record_type: str
     record_version: int | None
     payload: Payload

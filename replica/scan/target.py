@@ -11,11 +11,12 @@ from llvmlite import binding
 
 @dataclass(frozen=True, slots=True)
 class CpuTarget:
-    """A CPU as LLVM names it. features: a text such as `+sse4.2,-avx512f`."""
+    """A CPU as LLVM names it."""
 
     triple: str
     cpu: str
     features: str
+    """A text such as `+sse4.2,-avx512f`."""
 
     def has(self, feature: str) -> bool:
         """Whether this CPU has the feature's instructions."""

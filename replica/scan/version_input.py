@@ -41,16 +41,17 @@ _PROGRAMS = tables.program_table(keep_secrets=True)
 
 @dataclass(frozen=True)
 class VersionRows:
-    """Up to MOST_ROWS records for the kernel. sizes: the bytes of each record's value. taken:
-    whether the kernel may take the record. topics: the ids of the topics, if all records are about
-    topics."""
+    """Up to MOST_ROWS records for the kernel."""
 
     source: Bytes
     table: Longs
     count: int
     sizes: Longs
+    """The bytes of each record's value."""
     taken: npt.NDArray[np.bool_]
+    """Whether the kernel may take the record."""
     topics: Sequence[str] = field(default=())
+    """The ids of the topics, if all records are about topics."""
 
     @cached_property
     def flat(self) -> tuple[int, ...]:

@@ -48,19 +48,18 @@ ROW_SINCE, ROW_EPOCH, ROW_TYPE = frames.ROW_KEY, frames.ROW_BATCH, frames.ROW_KE
 from which on the row's content is valid. EPOCH: the leader epoch. TYPE: the record type that the
 new version gets."""
 
-TOLD_VERSIONS, TOLD_CHANGES, TOLD_SILENT, TOLD_TOPIC, TOLD_EXPLAINED, TOLD_REFUSED = range(8, 14)
+REPORT_VERSIONS, REPORT_CHANGES, REPORT_SILENT, REPORT_TOPIC = range(8, 12)
 """Items of `state` behind those of replay_tables. VERSIONS, CHANGES: how many versions and changes
 were reported so far. SILENT: 1 where the rows are silent, which means that nothing is reported of
-them. TOPIC: the slot of the topic of the last silent row of a topic. EXPLAINED: 1 where rows that
-can't be applied are only counted, in REFUSED; 0 where the kernel stops at such a row."""
+them. TOPIC: the slot of the topic of the last silent row of a topic."""
 VERSION_TEXTS, CHANGE_TEXTS = 3, 4
 TEXTS = VERSION_TEXTS + CHANGE_TEXTS
 V_KEY, V_NAME, V_VALUE, C_KEY, C_NAME, C_OLD, C_NEW = range(TEXTS)
 """The kinds of texts that are reported: those of versions (V) and those of changes (C)."""
-TEXT_AT, TEXT_FIRST, TEXT_END = 14, 14 + TEXTS, 14 + 2 * TEXTS
+TEXT_AT, TEXT_FIRST, TEXT_END = 12, 12 + TEXTS, 12 + 2 * TEXTS
 """The first items of `state` for the kinds of texts. AT: the position in `texts` at which the next
 text of a kind is written. FIRST, END: the positions at which the room of a kind begins and ends."""
-STATE_ITEMS = 14 + 3 * TEXTS
+STATE_ITEMS = 12 + 3 * TEXTS
 
 (
     VERSION_ROW,
@@ -79,11 +78,11 @@ STATE_ITEMS = 14 + 3 * TEXTS
     CHANGE_OLD_END,
     CHANGE_NEW_END,
 ) = range(15)
-"""Columns of `told`. ROW: the row that ended the version, or made the change. SINCE, TIME, EPOCH,
-OFFSET, TYPE of a version: see the SINCE columns of a PARTITION. END: the end of a text, counted
-from the beginning of the room of its kind."""
-TOLD_COLUMNS = 15
-MOST_TOLD = 32_768
+"""Columns of the array `numbers`. ROW: the row that ended the version, or made the change. SINCE,
+TIME, EPOCH, OFFSET, TYPE of a version: see the SINCE columns of a PARTITION. END: the end of a
+text, counted from the beginning of the room of its kind."""
+NUMBER_COLUMNS = 15
+MAX_REPORTED = 32_768
 """The most versions, and the most changes, that one call reports."""
 MOST_CHANGES = 8
 """The most changes of one record."""

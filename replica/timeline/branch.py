@@ -44,27 +44,30 @@ class Piece:
 
 @dataclass(frozen=True, eq=False)
 class BranchTail(Piece):
-    """Entries of a log that left the branch. holders: all directories whose log leaves the branch
-    with the same entry; the one that is read is among them. log: the log of the directory that is
-    read."""
+    """Entries of a log that left the branch."""
 
     holders: tuple[Examined, ...]
+    """All directories whose log leaves the branch with the same entry; the one that is read is
+    among them."""
     log: ReplicaLog
+    """The log of the directory that is read."""
 
 
 @dataclass(frozen=True, eq=False)
 class Branch:
-    """The branch of one cluster. pieces: in ascending order and without overlap; no directory holds
-    the entries between two pieces. log: the batches of all pieces. proven_end: the entries below
-    this offset are proven to be committed; 0 where none is. tails: sorted by the offset at which
-    they leave the branch. looks: all directories, in a tuple for each look."""
+    """The branch of one cluster."""
 
     cluster_id: str | None
     looks: tuple[tuple[Examined, ...], ...]
+    """All directories, in a tuple for each look."""
     pieces: tuple[Piece, ...]
+    """In ascending order and without overlap. No directory holds the entries between two pieces."""
     log: ReplicaLog
+    """The batches of all pieces."""
     proven_end: int
+    """The entries below this offset are proven to be committed; 0 where none is."""
     tails: tuple[BranchTail, ...] = ()
+    """Sorted by the offset at which they leave the branch."""
 
     @property
     def members(self) -> Iterator[Examined]:

@@ -18,7 +18,7 @@ from replica.format.compression import Inflation
 from replica.format.directory import SegmentFile, SnapshotFile
 from replica.format.record import Record
 from replica.format.walk import LocatedBatch
-from replica.metadata.changes.telling import ChangeTeller, NamedChange, topic_names_around
+from replica.metadata.changes.named_changes import ChangeNamer, NamedChange, topic_names_around
 from replica.metadata.image.image import EMPTY, Image
 from replica.metadata.image.replay import ReplayedRecord, meaning
 from replica.metadata.image.state import EntityTable
@@ -35,30 +35,30 @@ _EVERY_BATCHES = 512
 
 
 class LoggedChange(NamedTuple):
-    """A change, and the record that made it so.
-
-    at: the time in ms since 1970 (UTC) of the record, or of the end of its transaction. commitment:
-    proven, unproven or superseded, as in gold.metadata_changes. told: the change itself.
-    """
+    """A change, and the record that made it so."""
 
     at: int
+    """The time in ms since 1970 (UTC) of the record, or of the end of its transaction."""
     leader_epoch: int
     commitment: str
-    told: NamedChange
+    """`proven`, `unproven` or `superseded`, as in gold.metadata_changes."""
+    named: NamedChange
+    """The change itself."""
 
     @property
     def offset(self) -> int:
         """The offset of the record."""
-        return self.told.write.offset
+        return self.named.write.offset
 
 
 class UnknownOffsets(NamedTuple):
     """Offsets of the branch whose changes are not known, from `start` (inclusive) to `end`
-    (exclusive). why: the reason, which goes on a sentence behind a colon."""
+    (exclusive)."""
 
     start: int
     end: int
     why: str
+    """The reason, which goes on a sentence behind a colon."""
 
 
 def _reading(redactor: Redactor | None) -> RecordReader:
@@ -89,7 +89,7 @@ class ChangeWalk:
         self._read = _reading(redactor)
         self._watch = watch or (lambda _: None)
         self._tails = list(reversed(branch.tails))
-        self._teller = ChangeTeller()
+        self._namer = ChangeNamer()
         self._fold = Fold(branch.members, self._new_replay, self._image)
 
     def changes(self) -> Iterator[LoggedChange]:
@@ -125,7 +125,7 @@ class ChangeWalk:
                         following = record.offset
                         if piece.start <= record.offset < piece.end:
                             yield from self._leaving_at(record.offset)
-                            yield from self._made(replay, self._teller, record, message, epoch)
+                            yield from self._made(replay, self._namer, record, message, epoch)
                         following += 1
                 except DataError as error:
                     self._miss(max(following, start), end, f"record {following}: {error.reason}")
@@ -146,31 +146,31 @@ class ChangeWalk:
             tail = self._tails.pop()
             replay = self._fold.replay
             if tail.start == offset and replay is not None:
-                yield from self._tail(tail, replay.copy(), ChangeTeller(self._teller.former))
+                yield from self._tail(tail, replay.copy(), ChangeNamer(self._namer.former))
 
     def _tail(
-        self, tail: BranchTail, replay: VersionedReplay, teller: ChangeTeller
+        self, tail: BranchTail, replay: VersionedReplay, namer: ChangeNamer
     ) -> Iterator[LoggedChange]:
         for batch, records in _with_records(tail.examined, tail.batches(), self._read):
             epoch = batch.header.leader_epoch
             try:
                 for record, message in records:
                     if record.offset >= tail.start:
-                        yield from self._made(replay, teller, record, message, epoch, is_tail=True)
+                        yield from self._made(replay, namer, record, message, epoch, is_tail=True)
             except DataError:
                 return
 
     def _made(
         self,
         replay: VersionedReplay,
-        teller: ChangeTeller,
+        namer: ChangeNamer,
         record: Record,
         message: ReplayedRecord,
         epoch: int,
         *,
         is_tail: bool = False,
     ) -> Iterator[LoggedChange]:
-        """Apply a record to the replay. Yields the changes that this makes, named by the teller.
+        """Apply a record to the replay. Yields the changes that this makes, named by the namer.
 
         message: the record's value for the replay. epoch: the leader epoch of its batch. is_tail:
         whether the record is in a tail beside the branch.
@@ -179,14 +179,14 @@ class ChangeWalk:
         if writes:
             commitment = self._branch.commitment(record.offset, is_tail=is_tail)
             names = topic_names_around(writes, replay.state.topics.values)
-            for told in teller.tell(writes, names):
+            for told in namer.named(writes, names):
                 yield LoggedChange(record.timestamp, epoch, commitment, told)
 
     def _image(self, examined: Examined, snapshot: SnapshotFile) -> Image | None:
         return snapshot_image(examined, snapshot, self._read)
 
     def _new_replay(self, image: Image) -> VersionedReplay:
-        self._teller = ChangeTeller()
+        self._namer = ChangeNamer()
         if image is not EMPTY:
             self.bases.append(image)
         return VersionedReplay(_unplaced(image))

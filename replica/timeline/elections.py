@@ -63,52 +63,58 @@ class ElectionCause(Enum):
 
 
 class Registration(NamedTuple):
-    """A registration of a controller that had registered before. at: the time of the record, in ms
-    since 1970 (UTC). is_new_process: whether its incarnation id is another one than before."""
+    """A registration of a controller that had registered before."""
 
     at: int
+    """The time of the record, in ms since 1970 (UTC)."""
     node_id: int
     is_new_process: bool
+    """Whether its incarnation id is another one than before."""
 
 
 @dataclass(frozen=True, slots=True)
 class Won:
-    """A LeaderChange record. at: the time of the record, in ms since 1970 (UTC). previous_at: the
-    time of the batch before it; None where there is none. voters: the node ids of all voters.
-    granting: the node ids of those that voted for the leader."""
+    """A LeaderChange record."""
 
     offset: int
     epoch: int
     at: int
+    """The time of the record, in ms since 1970 (UTC)."""
     leader: int
     voters: tuple[int, ...]
+    """The node ids of all voters."""
     granting: tuple[int, ...]
+    """The node ids of those that voted for the leader."""
     previous_at: int | None
+    """The time of the batch before it; None where there is none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Election:
-    """An election with a winner. former: the node id of the leader before; None where no log shows
-    it. because: a sentence with the evidence for `cause`. without_winner: the number of epochs
-    between the two leaders that nobody won. nodes: the ids of the nodes whose logs hold the record.
-    on_branch: whether the record lies on the branch."""
+    """An election with a winner."""
 
     won: Won
     former: int | None
+    """The node id of the leader before; None where no log shows it."""
     cause: ElectionCause
     because: str
+    """A sentence with the evidence for `cause`."""
     without_winner: int
+    """The number of epochs between the two leaders that nobody won."""
     nodes: tuple[int, ...]
+    """The ids of the nodes whose logs hold the record."""
     on_branch: bool
+    """Whether the record lies on the branch."""
 
 
 @dataclass(frozen=True, slots=True)
 class LostWrites:
-    """Records that a leader wrote in its epoch, and that the branch lacks. records: their number.
-    last_at: the time of the last one, in ms since 1970 (UTC)."""
+    """Records that a leader wrote in its epoch, and that the branch lacks."""
 
     records: int
+    """Their number."""
     last_at: int
+    """The time of the last one, in ms since 1970 (UTC)."""
 
 
 def elections_of(branch: Branch, registered: Sequence[Registration]) -> tuple[Election, ...]:

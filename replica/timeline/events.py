@@ -54,32 +54,38 @@ _AGAIN = ("controller_registered", "broker_registered")
 
 
 class Event(NamedTuple):
-    """One event. at: the time in ms since 1970 (UTC). event: the kind of event. name: the node,
-    broker, feature or other entity to which it happened. detail: one sentence. cause: for an
-    election the value of an ElectionCause, else None. offset, leader_epoch: those of the record;
-    for a snapshot its id; for a divergence those of the first entry that the branch lacks. nodes:
-    the ids of the nodes whose logs hold the record, or whose directories show the event.
-    commitment: as in gold.metadata_changes; None for a snapshot."""
+    """One event."""
 
     cluster_id: str | None
     at: int
+    """The time in ms since 1970 (UTC)."""
     event: str
+    """The kind of event."""
     name: str
+    """The node, broker, feature or other entity to which it happened."""
     detail: str
+    """One sentence."""
     cause: str | None
+    """For an election the value of an ElectionCause; else None."""
     offset: int
+    """That of the record; for a snapshot that of its id; for a divergence that of the first entry
+    that the branch lacks."""
     leader_epoch: int
+    """The epoch of the same record, id or entry."""
     nodes: tuple[int, ...]
+    """The ids of the nodes whose logs hold the record, or whose directories show the event."""
     commitment: str | None
+    """As in gold.metadata_changes; None for a snapshot."""
 
 
 class Timeline(NamedTuple):
-    """events: in the order of their times; events of the same time, and those where the log's times
-    go back, in the order of their offsets. unknown: the offsets of the branch whose changes are not
-    known."""
+    """The events of a branch."""
 
     events: tuple[Event, ...]
+    """In the order of their times. Events of the same time, and those where the log's times go
+    back, are in the order of their offsets."""
     unknown: tuple[UnknownOffsets, ...]
+    """The offsets of the branch whose changes are not known."""
 
 
 def timeline(branch: Branch, watch: Watch | None = None) -> Timeline:
@@ -87,13 +93,13 @@ def timeline(branch: Branch, watch: Watch | None = None) -> Timeline:
     walk = ChangeWalk(branch, None, watch)
     changes, of_partitions = [], PartitionEvents()
     for change in walk.changes():
-        if change.told.change.change in OF_CHANGES:
+        if change.named.change.change in OF_CHANGES:
             changes.append(change)
         of_partitions.take(change)
     holders = Holders.of(branch)
     events = [
         *(_of_change(branch.cluster_id, change, holders) for change in changes),
-        *(_of_partitions(branch.cluster_id, one, holders) for one in of_partitions.found()),
+        *(_of_partitions(branch.cluster_id, one, holders) for one in of_partitions.events()),
         *(_of_election(branch, one) for one in elections_of(branch, _registrations(changes))),
         *_snapshots(branch),
         *(event for tail in branch.tails for event in _of_tail(branch, tail)),
@@ -124,11 +130,11 @@ def _ordered(branch: Branch, events: Sequence[Event]) -> tuple[Event, ...]:
 def _registrations(changes: Iterable[LoggedChange]) -> list[Registration]:
     """The registrations of controllers that were registered already."""
     return [
-        Registration(one.at, one.told.write.key, _is_new_process(*map(json.loads, (old, new))))
+        Registration(one.at, one.named.write.key, _is_new_process(*map(json.loads, (old, new))))
         for one in changes
-        if one.told.change.change == "controller_registered"
-        and (old := one.told.change.old) is not None
-        and (new := one.told.change.new) is not None
+        if one.named.change.change == "controller_registered"
+        and (old := one.named.change.old) is not None
+        and (new := one.named.change.new) is not None
     ]
 
 
@@ -139,7 +145,7 @@ def _is_new_process(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
 
 
 def _of_change(cluster_id: str | None, change: LoggedChange, holders: Holders) -> Event:
-    _, name, (what, old, new) = change.told
+    _, name, (what, old, new) = change.named
     values = [None if text is None else json.loads(text) for text in (old, new)]
     nodes = holders.nodes(change.offset, change.leader_epoch)
     return Event(

@@ -23,17 +23,20 @@ _OF_BROKERS = ("broker_registered", "broker_directories_changed")
 
 
 class PartitionEvent(NamedTuple):
-    """What happened to partitions by records of one time and epoch. event: UNCLEAN or
-    NEW_DIRECTORY. at: in ms since 1970 (UTC). offset: of the first record. leaders: the ids of the
-    new leaders. partitions: their names, in the order of the records."""
+    """What happened to partitions by records of one time and epoch."""
 
     event: str
+    """UNCLEAN or NEW_DIRECTORY."""
     at: int
+    """In ms since 1970 (UTC)."""
     offset: int
+    """The offset of the first record."""
     leader_epoch: int
     commitment: str
     leaders: frozenset[int]
+    """The ids of the new leaders."""
     partitions: tuple[str, ...]
+    """The names of the partitions, in the order of the records."""
 
 
 @dataclass
@@ -46,10 +49,10 @@ class PartitionEvents:
 
     def take(self, change: LoggedChange) -> None:
         """Take the next change."""
-        what, write = change.told.change.change, change.told.write
-        if what in _OF_BROKERS and change.told.change.new is not None:
-            told = json.loads(change.told.change.new)
-            directories = told["logDirs"] if isinstance(told, dict) else told
+        what, write = change.named.change.change, change.named.write
+        if what in _OF_BROKERS and change.named.change.new is not None:
+            value = json.loads(change.named.change.new)
+            directories = value["logDirs"] if isinstance(value, dict) else value
             self._directories[write.key] = frozenset(directories or ())
         elif what == "leader_recovery_state_changed":
             if write.new.leader_recovery_state == _RECOVERING:
@@ -57,7 +60,7 @@ class PartitionEvents:
         elif what == "directories_changed" and self._is_new_directory(write.old, write.new):
             self._add(NEW_DIRECTORY, change, write.new.leader)
 
-    def found(self) -> Iterator[PartitionEvent]:
+    def events(self) -> Iterator[PartitionEvent]:
         """The events, in the order of their first records."""
         return iter(self._found.values())
 
@@ -80,7 +83,7 @@ class PartitionEvents:
     def _add(self, event: str, change: LoggedChange, leader: int) -> None:
         key = event, change.at, change.leader_epoch, change.commitment
         known = self._found.get(key)
-        name = change.told.name
+        name = change.named.name
         if known is None:
             place = change.at, change.offset, change.leader_epoch, change.commitment
             self._found[key] = PartitionEvent(event, *place, frozenset({leader}), (name,))

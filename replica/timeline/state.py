@@ -14,15 +14,19 @@ from replica.timeline.changes import FROM_SNAPSHOT, ChangeWalk, UnknownOffsets
 
 
 class StateEntity(NamedTuple):
-    """An entity of the state. entity: its kind. key: its key. name: the key as people read it.
-    value: its fields as JSON. offset: the offset of the record that last changed it; None where a
-    snapshot gave the entity, and no record has changed it since."""
+    """An entity of the state."""
 
     entity: str
+    """Its kind."""
     key: str
+    """Its key."""
     name: str
+    """The key as people read it."""
     value: str
+    """Its fields as JSON."""
     offset: int | None
+    """The offset of the record that last changed it; None where a snapshot gave the entity, and no
+    record has changed it since."""
 
 
 def state_at(

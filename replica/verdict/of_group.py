@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from replica.check.group import JudgedDirectory, JudgedGroup, LookedAtQuorum
+from replica.check.group import GroupQuorum, JudgedDirectory, JudgedGroup
 from replica.check.lineage import LogParting
 from replica.check.newest import ClusterState, QuorumRole, cluster_id_of
 from replica.check.rule import Finding
@@ -45,7 +45,7 @@ class JudgedCluster:
     members: tuple[JudgedDirectory, ...]
     findings: tuple[Finding, ...]
     partings: tuple[LogParting, ...]
-    quorum: LookedAtQuorum | None
+    quorum: GroupQuorum | None
     told: ClusterState | None
     cluster: Cluster | None
     health: tuple[Finding, ...] | None

@@ -41,12 +41,15 @@ class CompleteSnapshots(Protocol):
 
 
 class ReadLog(Protocol):
-    """The part of a node's log that this module reads. log_start: inclusive. log_end: exclusive."""
+    """The part of a node's log that this module reads."""
 
     log_start: int
+    """Inclusive."""
 
     @property
-    def log_end(self) -> int: ...
+    def log_end(self) -> int:
+        """Exclusive."""
+        ...
 
     @property
     def snapshots(self) -> CompleteSnapshots: ...

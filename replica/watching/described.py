@@ -26,11 +26,12 @@ _BEFORE_THE_FIRST = -1
 
 @dataclass(frozen=True, slots=True)
 class NewestSnapshot:
-    """The leader's newest snapshot. contained_at: the time at which its newest record was appended,
-    in ms since 1970 (UTC); None where the node's own log doesn't show it."""
+    """The leader's newest snapshot."""
 
     id: OffsetAndEpoch
     contained_at: int | None
+    """The time at which its newest record was appended, in ms since 1970 (UTC); None where the
+    node's own log doesn't show it."""
 
 
 class Described:

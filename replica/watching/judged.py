@@ -20,15 +20,17 @@ judgements take at most one part in 20 of the time."""
 
 @dataclass(frozen=True, slots=True)
 class QuorumJudgement:
-    """The outcome of the rules of health. subjects: for each rule, by its id, the number of
-    subjects with a finding; 1 or 0 for a rule about the whole cluster. offset: the end of the
-    judged part of the log (exclusive). took_s: the time that judging took. at_s: when it ended, in
-    seconds of time.monotonic."""
+    """The outcome of the rules of health."""
 
     subjects: Mapping[str, int] = field(default_factory=dict)
+    """For each rule, by its id, the number of subjects with a finding; 1 or 0 for a rule about the
+    whole cluster."""
     offset: int = 0
+    """The end of the judged part of the log (exclusive)."""
     took_s: float = 0.0
+    """The time that judging took."""
     at_s: float = 0.0
+    """When judging ended, in seconds of time.monotonic."""
 
 
 class HealthJudge:

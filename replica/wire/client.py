@@ -50,21 +50,20 @@ def address_text(host: str, port: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ClientConfig:
-    """How to connect, and how long to wait. Times are in seconds, sizes in bytes.
-
-    timeout_s: the most time that each answer may take. connect_timeout_s: the most time that
-    connecting and negotiating may take; None for the value of timeout_s. max_in_flight: the number
-    of requests that may wait for answers; further requests wait to be sent. tls: None for plain
-    text. sasl: how this client authenticates; None for a connection without SASL.
-    """
+    """How to connect, and how long to wait. Times are in seconds, sizes in bytes."""
 
     client_id: str | None = "kraftlake"
     timeout_s: float = 30.0
+    """The most time that each answer may take."""
     max_in_flight: int = 5
+    """The number of requests that may wait for answers; further requests wait to be sent."""
     response_max_bytes: int = 64 * 1024 * 1024
     tls: ssl.SSLContext | None = None
+    """None for plain text."""
     sasl: Mechanism | None = None
+    """How this client authenticates; None for a connection without SASL."""
     connect_timeout_s: float | None = None
+    """The most time that connecting and negotiating may take; None for the value of timeout_s."""
 
 
 @dataclass(frozen=True, slots=True)

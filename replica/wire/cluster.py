@@ -14,13 +14,14 @@ from replica.wire.pool import Address
 
 @dataclass(frozen=True, slots=True)
 class ClusterNodes:
-    """The nodes of a cluster. nodes: the addresses of the brokers by node id, or those of the
-    controllers where a controller was asked. leader_id: the controllers' leader, as far as the node
-    that was asked knows it."""
+    """The nodes of a cluster."""
 
     cluster_id: str
     leader_id: int
+    """The controllers' leader, as far as the node that was asked knows it."""
     nodes: dict[int, Address]
+    """The addresses of the brokers by node id, or those of the controllers where a controller was
+    asked."""
 
 
 def is_controller(connection: Connection) -> bool:

@@ -23,16 +23,18 @@ strangers can claim to be voters too, so only the connections with the newest re
 
 @dataclass(slots=True, eq=False)
 class Connected:
-    """One connection. address: see address_of. is_voters: whether a voter has sent a request on it.
-    is_busy: whether a request of it is arriving, worked on or being answered. close: a function
-    that is called with the reason (a key of Server.refused) when the connection has to make room;
-    it must not wait."""
+    """One connection."""
 
     address: str
+    """See address_of."""
     listener: str
     close: Callable[[str], None]
+    """A function that is called with the reason (a key of Server.refused) when the connection has
+    to make room; it must not wait."""
     is_voters: bool = False
+    """Whether a voter has sent a request on it."""
     is_busy: bool = False
+    """Whether a request of it is arriving, worked on or being answered."""
 
 
 class ListenerConnections:

@@ -48,12 +48,13 @@ class UnsupportedVersionError(UnsupportedDataError):
 
 @dataclass(frozen=True, slots=True)
 class WireRequest:
-    """One request. client_id: None where the client gives no name."""
+    """One request."""
 
     api: Api
     version: int
     correlation_id: int
     client_id: str | None
+    """None where the client gives no name."""
     message: Message
 
 

@@ -11,51 +11,52 @@ UNLIMITED = 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class ListenerLimits:
-    """Limits of one listener. Times are in seconds, sizes in bytes.
-
-    request_max_bytes: the largest frame (socket.request.max.bytes, 100 MiB in Kafka; a batch has at
-    most 8 MiB). unknown_max_bytes: the largest frame of a sender that has not authenticated
-    (sasl.server.max.receive.size). max_connections: the most connections of this listener
-    (listener.name.NAME.max.connections). idle_s: how long a connection may send nothing
-    (connections.max.idle.ms). transfer_s: how long one frame may take to arrive, or to be read by
-    the client. handshake_s: how long the TLS handshake may take, and after it the authentication
-    or, without SASL, the first request. linger_s: how long the last bytes of a connection that is
-    being closed may take (TLS's close_notify too). failed_login_s: the pause before the answer to a
-    wrong password (connection.failed.authentication.delay.ms, 100 ms in Kafka).
-    receive_buffer_bytes, send_buffer_bytes: the sizes of the buffers of a connection's socket
-    (socket.receive.buffer.bytes, socket.send.buffer.bytes); None for the system's default.
-    """
+    """Limits of one listener. Times are in seconds, sizes in bytes."""
 
     request_max_bytes: int = 16 * MIB
+    """The largest frame (socket.request.max.bytes, 100 MiB in Kafka; a batch has at most 8 MiB)."""
     unknown_max_bytes: int = 512 * 1024
+    """The largest frame of a sender that has not authenticated (sasl.server.max.receive.size)."""
     max_connections: int = UNLIMITED
+    """The most connections of this listener (listener.name.NAME.max.connections)."""
     idle_s: float = 600.0
+    """How long a connection may send nothing (connections.max.idle.ms)."""
     transfer_s: float = 30.0
+    """How long one frame may take to arrive, or to be read by the client."""
     handshake_s: float = 10.0
+    """How long the TLS handshake may take, and after it the authentication or, without SASL, the
+    first request."""
     linger_s: float = 5.0
+    """How long the last bytes of a connection that is being closed may take (TLS's close_notify
+    too)."""
     failed_login_s: float = 1.0
+    """The pause before the answer to a wrong password (connection.failed.authentication.delay.ms,
+    100 ms in Kafka)."""
     receive_buffer_bytes: int | None = 100 * 1024
+    """The size of the receive buffer of a connection's socket (socket.receive.buffer.bytes); None
+    for the system's default."""
     send_buffer_bytes: int | None = 100 * 1024
+    """The size of the send buffer of a connection's socket (socket.send.buffer.bytes); None for the
+    system's default."""
 
 
 @dataclass(frozen=True, slots=True)
 class NodeLimits:
-    """Limits of all listeners of a node together.
-
-    max_connections: the most connections at once (max.connections). per_address: the most
-    connections of one address (max.connections.per.ip). per_address_of: exceptions from per_address
-    (max.connections.per.ip.overrides), by address as `address_of` writes it. request_bytes: the
-    most bytes of requests that arrive or are worked on (queued.max.request.bytes). unknown_bytes:
-    the most bytes of requests whose senders have not authenticated. answer_bytes: the most bytes of
-    answers that are being sent.
-    """
+    """Limits of all listeners of a node together."""
 
     max_connections: int = 1000
+    """The most connections at once (max.connections)."""
     per_address: int = 250
+    """The most connections of one address (max.connections.per.ip)."""
     per_address_of: Mapping[str, int] = field(default_factory=dict)
+    """Exceptions from per_address (max.connections.per.ip.overrides), by address as `address_of`
+    writes it."""
     request_bytes: int = 256 * MIB
+    """The most bytes of requests that arrive or are worked on (queued.max.request.bytes)."""
     unknown_bytes: int = 16 * MIB
+    """The most bytes of requests whose senders have not authenticated."""
     answer_bytes: int = 256 * MIB
+    """The most bytes of answers that are being sent."""
 
     def connections_of(self, address: str) -> int:
         """How many connections one address may have at once."""

@@ -28,18 +28,20 @@ STALLED = "too slow while memory was short"
 
 @dataclass(slots=True, eq=False)
 class MemoryShare:
-    """One request or answer that is being received or sent. close: a function that is called with a
-    reason when the connection has to make room; it must not wait. is_voters: whether the connection
-    is a voter's, which never makes room. size: the number of bytes that are charged. is_over:
-    whether these bytes were given back. moved_at: the time, by the monotonic clock, at which
-    MOVED_BYTES were last complete."""
+    """One request or answer that is being received or sent."""
 
     address: str
     close: Callable[[str], None]
+    """A function that is called with a reason when the connection has to make room; it must not
+    wait."""
     is_voters: bool = False
+    """Whether the connection is a voter's, which never makes room."""
     size: int = 0
+    """The number of bytes that are charged."""
     is_over: bool = False
+    """Whether these bytes were given back."""
     moved_at: float = field(default_factory=time.monotonic)
+    """The time, by the monotonic clock, at which MOVED_BYTES were last complete."""
     _since_moved: int = 0
 
     def moved(self, size: int) -> None:

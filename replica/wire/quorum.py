@@ -24,43 +24,39 @@ _TIMES_SINCE = 1
 
 @dataclass(frozen=True, slots=True)
 class DescribedReplica:
-    """One replica. key: its directory id is ZERO_UUID where the answer gives none. log_end:
-    exclusive; -1 while it is unknown.
-
-    last_fetch, last_caught_up: times in ms since 1970 (UTC) by the leader's clock; -1 where the
-    leader knows no such time, None where its release doesn't tell it. listeners: where the replica
-    listens; answers tell that of voters only.
-    """
+    """One replica. The times are in ms since 1970 (UTC) by the leader's clock; -1 where the leader
+    knows no such time, None where its release doesn't tell it."""
 
     key: ReplicaKey
+    """Its directory id is ZERO_UUID where the answer gives none."""
     log_end: int
+    """Exclusive; -1 while it is unknown."""
     last_fetch: int | None
     last_caught_up: int | None
     listeners: Endpoints = ()
+    """Where the replica listens; answers name this for voters only."""
 
 
 @dataclass(frozen=True, slots=True)
 class DescribedQuorum:
-    """A quorum as its leader describes it.
-
-    error: the number of Kafka's error for the request or for the partition; an answer with an error
-    for the partition may still name the leader. high_watermark: exclusive; -1 while it is unknown.
-    listeners: where the nodes listen, by node id, as far as the answer names nodes.
-
-    cluster_id and features aren't in the answer; a caller that asks the node for these too adds
-    them. cluster_id: None where the node can't tell it. features: the finalized level of each
-    feature, by name.
-    """
+    """A quorum as its leader describes it. cluster_id and features aren't in the answer; a caller
+    that asks the node for these too adds them."""
 
     error: int
+    """The number of Kafka's error for the request or for the partition. An answer with an error for
+    the partition may still name the leader."""
     leader_id: int = NO_NODE
     epoch: int = UNDEFINED_EPOCH
     high_watermark: int = UNDEFINED_OFFSET
+    """Exclusive; -1 while it is unknown."""
     voters: tuple[DescribedReplica, ...] = ()
     observers: tuple[DescribedReplica, ...] = ()
     listeners: Mapping[int, Endpoints] = field(default_factory=dict)
+    """Where the nodes listen, by node id, as far as the answer names nodes."""
     cluster_id: str | None = None
+    """None where the node can't tell it."""
     features: Mapping[str, int] = field(default_factory=dict)
+    """The finalized level of each feature, by name."""
 
     @property
     def leader(self) -> DescribedReplica | None:
@@ -100,7 +96,7 @@ class DescribedQuorum:
         return ago is not None and ago <= within_ms
 
 
-async def quorum_told_by(connection: Connection, topic: str, partition: int = 0) -> DescribedQuorum:
+async def query_quorum(connection: Connection, topic: str, partition: int = 0) -> DescribedQuorum:
     """What the node at the other end of the connection says about the partition's quorum, or the
     error that it answers. Raises PeerError where no answer comes, or an answer about another
     partition."""

@@ -25,11 +25,7 @@ FOREVER = 2**15 - 1
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One field, which the versions from `since` to `until` have, both inclusive.
-
-    nullable_since: the first version that allows null, None where no version does. tag: None for a
-    field that is always written. fields: the fields of a structure; empty for other kinds.
-    """
+    """One field, which the versions from `since` to `until` have, both inclusive."""
 
     name: str
     kind: Kind
@@ -37,9 +33,12 @@ class Field:
     since: int
     until: int
     nullable_since: int | None
+    """The first version that allows null; None where no version does."""
     tag: int | None
+    """None for a field that is always written."""
     default: Any
     fields: tuple[Field, ...]
+    """The fields of a structure; empty for other kinds."""
 
     def is_nullable(self, version: int) -> bool:
         return self.nullable_since is not None and self.nullable_since <= version
@@ -47,11 +46,12 @@ class Field:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Structure:
-    """A whole message. flexible_since: the first version with compact lengths and tags."""
+    """A whole message."""
 
     name: str
     versions: range
     flexible_since: int
+    """The first version with compact lengths and tags."""
     fields: tuple[Field, ...]
 
     def is_flexible(self, version: int) -> bool:
@@ -60,12 +60,12 @@ class Structure:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Api:
-    """A request with its response. versions: the versions that are declared here; a server may
-    serve fewer."""
+    """A request with its response."""
 
     name: str
     key: int
     versions: range
+    """The versions that are declared here; a server may serve fewer."""
     flexible_since: int
     request: Structure
     response: Structure

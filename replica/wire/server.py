@@ -72,15 +72,18 @@ ANONYMOUS = "ANONYMOUS"
 
 @dataclass(frozen=True, slots=True, weakref_slot=True, eq=False)
 class Client:
-    """The client of one connection. address: host:port of the client. principal: the client's name
-    by SASL, or the distinguished name of its TLS certificate, or ANONYMOUS. listener: the name of
-    the listener to which it connected. peer, own: host and port of the connection's two ends."""
+    """The client of one connection."""
 
     address: str
+    """host:port of the client."""
     principal: str
+    """The client's name by SASL, or the distinguished name of its TLS certificate, or ANONYMOUS."""
     listener: str
+    """The name of the listener to which it connected."""
     peer: tuple[str, int] = ("", 0)
+    """Host and port of the connection's other end."""
     own: tuple[str, int] = ("", 0)
+    """Host and port of the connection's own end."""
 
     @property
     def host(self) -> str:
@@ -95,25 +98,29 @@ None for no answer (Produce with acks=0). A KraftlakeError closes the connection
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """What a listener serves. served: the versions of each API, by API key; ApiVersions and SASL
-    needn't be there, because the server answers them itself. features: a function that is called
-    for each ApiVersions. authenticator: None for a listener without SASL. apis: the APIs by API
-    key. identity: the node that clients reach here. A client that expects another node is refused;
-    None refuses nobody. on_refused_login: a function that is called for each failed login with the
-    client and the name that it claims. is_voters: a function that says whether only a voter may
-    send the request; after such a request, the connection never waits for room and never makes
-    room."""
+    """What a listener serves."""
 
     handler: Handler
     served: Versions
+    """The versions of each API, by API key; ApiVersions and SASL needn't be there, because the
+    server answers them itself."""
     features: Callable[[], Features] = Features
+    """A function that is called for each ApiVersions."""
     authenticator: Authenticator | None = None
+    """None for a listener without SASL."""
     tls: ssl.SSLContext | None = None
     listener: str = "CONTROLLER"
     apis: Mapping[int, Api] = field(default_factory=lambda: APIS)
+    """The APIs by API key."""
     identity: Identity | None = None
+    """The node that clients reach here. A client that expects another node is refused; None refuses
+    nobody."""
     on_refused_login: Callable[[Client, str], None] = lambda client, user: None
+    """A function that is called for each failed login with the client and the name that it
+    claims."""
     is_voters: Callable[[Client, WireRequest], bool] = lambda client, request: False
+    """A function that says whether only a voter may send the request; after such a request, the
+    connection never waits for room and never makes room."""
 
 
 class Server:

@@ -33,24 +33,27 @@ one is refused."""
 
 @dataclass(frozen=True, slots=True)
 class PemText:
-    """The text of a PEM file. name: where the text stands, for errors."""
+    """The text of a PEM file."""
 
     name: str
+    """Where the text stands, for errors."""
     text: str = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Tls:
-    """Paths of PEM files, or their text. certificate: this node's certificate, with its chain and
-    its private key. authorities: the certificates to trust; a client without them trusts the
-    system's. password: the password of the key. versions: names in VERSIONS, without a gap. A
-    server needs a certificate, and needs authorities where it asks for clients' certificates. A
-    client needs a certificate only where servers ask for one."""
+    """Paths of PEM files, or their text. A server needs a certificate, and needs authorities where
+    it asks for clients' certificates. A client needs a certificate only where servers ask for
+    one."""
 
     certificate: str | PemText | None = None
+    """This node's certificate, with its chain and its private key."""
     authorities: str | PemText | None = None
+    """The certificates to trust. A client without them trusts the system's."""
     password: str | None = field(default=None, repr=False)
+    """The password of the key."""
     versions: tuple[str, ...] = tuple(VERSIONS)
+    """Names in VERSIONS, without a gap."""
 
     @property
     def key_file(self) -> str | None:

@@ -20,12 +20,14 @@ Versions = Mapping[int, range]
 
 @dataclass(frozen=True, slots=True)
 class Features:
-    """Features by name (KIP-584). supported: the range of levels, both ends inclusive. finalized:
-    the level. finalized_epoch: -1 while no level is known to be finalized."""
+    """Features by name (KIP-584)."""
 
     supported: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    """The range of levels of each feature, both ends inclusive."""
     finalized: Mapping[str, int] = field(default_factory=dict)
+    """The level of each finalized feature."""
     finalized_epoch: int = -1
+    """-1 while no level is known to be finalized."""
 
 
 @dataclass(frozen=True, slots=True)

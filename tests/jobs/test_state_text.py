@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from jobs.cli.asking.state import line
-from replica.metadata.changes.telling import ChangeTeller, topic_names_around
+from replica.metadata.changes.named_changes import ChangeNamer, topic_names_around
 from replica.metadata.image.replay import ReplayedRecord
 from replica.metadata.image.versions import VersionedReplay
 from tests.replica.metadata.image.made import broker, change, config, partition, topic
@@ -13,11 +13,11 @@ from tests.replica.metadata.image.made import broker, change, config, partition,
 
 def lines(records: Sequence[ReplayedRecord]) -> list[str]:
     """Of the last record's changes."""
-    replay, teller = VersionedReplay(), ChangeTeller()
+    replay, namer = VersionedReplay(), ChangeNamer()
     for offset, record in enumerate(records):
         writes = replay.apply(offset, record)
         names = topic_names_around(writes, replay.state.topics.values)
-        told = list(teller.tell(writes, names))
+        told = list(namer.named(writes, names))
     return [" ".join(line(one).split()) for one in told]
 
 

@@ -22,7 +22,7 @@ from pipelines.lake.delta_rs import open_if_there
 from replica.check.catalogue.log import UNAPPLIABLE_RECORD
 from replica.health.cluster import Cluster
 from replica.health.log_content import LogContent
-from replica.health.past import VisibleChange, look_back
+from replica.health.past import VisibleChange, past_of
 from replica.verdict.of_state import verdict_on_state
 from replica.verdict.verdict import Gap, Verdict
 
@@ -63,7 +63,7 @@ def from_lake(
         cluster,
         counts,
         _content(history, end_offset) if wanted.content else None,
-        look_back(cluster, _steps(history, end_offset)) if wanted.past else None,
+        past_of(cluster, _steps(history, end_offset)) if wanted.past else None,
         _verdict(cluster, newest) if wanted.verdict else None,
     )
 

@@ -14,10 +14,9 @@ from replica.check.damaged import bundle_damage
 from replica.check.newest import ClusterState, newest_states
 from replica.errors import UsageError
 from replica.health.cluster import Cluster
-from replica.health.counted_logs import content_of
 from replica.health.log_content import LogContent
-from replica.health.of_directories import cluster_of, steps_of
-from replica.health.past import Past, look_back
+from replica.health.of_directories import cluster_of, content_of, steps_of
+from replica.health.past import Past, past_of
 from replica.health.sizes import entity_counts
 from replica.verdict.verdict import Verdict
 
@@ -87,7 +86,7 @@ def from_directories(
         held = content_of(chosen.examined) if wanted.content else None
         past = None
         if wanted.past:
-            past = look_back(cluster, steps_of(chosen.examined, cluster.end_offset))
+            past = past_of(cluster, steps_of(chosen.examined, cluster.end_offset))
     return ClusterSource(cluster, entity_counts(cluster.image), held, past, verdict)
 
 

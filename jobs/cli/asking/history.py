@@ -108,7 +108,7 @@ def _rows(
 ) -> Iterator[Row]:
     found: list[tuple[tuple[Any, ...], Row]] = []
     for logged in changes:
-        write, name, (change, old, new) = logged.told
+        write, name, (change, old, new) = logged.named
         entity = write.kind.name
         known.add(entity, name)
         if is_wanted(logged.at, entity, name):

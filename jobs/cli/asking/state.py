@@ -29,7 +29,7 @@ from jobs.cli.output import (
 )
 from jobs.cli.redacting import make_redactor
 from replica.errors import DataError, UsageError
-from replica.metadata.changes.telling import ChangeTeller, NamedChange
+from replica.metadata.changes.named_changes import ChangeNamer, NamedChange
 from replica.metadata.image.image import KINDS
 from replica.metadata.image.texts import StoredEntity, entity_of
 from replica.metadata.image.versions import Write
@@ -210,7 +210,7 @@ def differences(history: ClusterHistory, a: int, b: int) -> Iterator[NamedChange
         old, new = (one[key].value if key in one else None for one in (before, after))
         writes.append(Write(kind, key[1], old, new, 0, ""))
     writes.sort(key=lambda write: (_ORDER[write.kind.name], write.kind.order(write.key)))
-    return ChangeTeller().tell(writes, topic_names)
+    return ChangeNamer().named(writes, topic_names)
 
 
 _WIDTH = 28

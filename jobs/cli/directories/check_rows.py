@@ -9,7 +9,7 @@ from typing import Any
 
 from pipelines import finding_rows
 from replica.check.examined import Examined
-from replica.check.group import JudgedDirectory, LookedAtQuorum
+from replica.check.group import GroupQuorum, JudgedDirectory
 from replica.check.rule import Finding
 from replica.check.snapshots import Validity
 from replica.model.keys import ZERO_UUID, ReplicaKey
@@ -115,7 +115,7 @@ def _health_verdict(counts: Mapping[Severity, int]) -> str:
     return str(worse[0]) if worse else "healthy"
 
 
-def quorum_summary(quorum: LookedAtQuorum) -> dict[str, Any]:
+def quorum_summary(quorum: GroupQuorum) -> dict[str, Any]:
     """The quorum of a cluster in the summary of --json."""
     return {
         "cluster_id": quorum.cluster_id,

@@ -2,7 +2,7 @@
 
 catalogue   every type of change as data: its name, its entity, what it means
 typed       two versions of an entity -> its changes; partitions: those of a partition
-telling     ChangeTeller: the writes of a replay -> changes with the names of their entities
+named_changes  ChangeNamer: the writes of a replay -> changes with the names of their entities
 naming      the name of an entity for people
 releases    the names of metadata.version's levels
 """

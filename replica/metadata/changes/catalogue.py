@@ -12,22 +12,25 @@ from typing import NamedTuple
 
 
 class Change(NamedTuple):
-    """One change. change: the name of its type. old, new: JSON; None where the entity did not, or
-    does not, exist."""
+    """One change."""
 
     change: str
+    """The name of its type."""
     old: str | None
+    """JSON; None where the entity did not exist."""
     new: str | None
+    """JSON; None where the entity does not exist."""
 
 
 class ChangeType(NamedTuple):
-    """One type of change. entity: the kind of entity that changes. value: the record's fields that
-    `old` and `new` hold; one field stands there as its value, several fields as an object; ()
-    stands for the whole entity."""
+    """One type of change."""
 
     name: str
     entity: str
+    """The kind of entity that changes."""
     value: tuple[str, ...]
+    """The record's fields that `old` and `new` hold. One field stands there as its value, several
+    fields as an object; () stands for the whole entity."""
     meaning: str
 
 

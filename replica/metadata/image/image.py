@@ -24,10 +24,11 @@ PLACE_OF: Mapping[str, int] = {kind.name: place for place, kind in enumerate(KIN
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Image:
-    """tables: by name (state.TABLES); to be read only. Images with the same entities are equal,
-    whatever the offsets of these."""
+    """The state that a log's records add up to. Images with the same entities are equal, whatever
+    the offsets of these."""
 
     tables: Mapping[str, EntityTable[Any, Any]] = field(default_factory=lambda: State().tables())
+    """By name (state.TABLES); to be read only."""
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Image):

@@ -13,37 +13,37 @@ from replica.message.json_text import double_text
 
 
 class Entity(NamedTuple):
-    """One entity of an image, a row of gold.metadata_history.
-
-    key, value: compact JSON with sorted keys and unescaped UTF-8; but a key that is a single text
-    or number stands without JSON's quotes. offset: the offset of the record that last changed the
-    entity.
-    """
+    """One entity of an image, a row of gold.metadata_history. Its key and its value are compact
+    JSON with sorted keys and unescaped UTF-8."""
 
     kind: str
     key: str
+    """A key that is a single text or number stands without JSON's quotes."""
     value: str
     offset: int
+    """The offset of the record that last changed the entity."""
 
 
 @dataclass(frozen=True, slots=True)
 class EntityKind:
-    """name: the value of the column `entity`. table: the attribute of State. record_type: the
-    record in which a snapshot keeps the entity.
-
-    fields: (key, value) -> all fields of the record's newest version; without it, the value is
-    already a mapping of these fields. key_text: key -> the text in the column `key`. order: key ->
-    what keys are sorted by. text: (key, value) -> what compact makes of the fields, but faster;
-    None where there is no faster way.
-    """
+    """A kind of entity."""
 
     name: str
+    """The value of the column `entity`."""
     table: str
+    """The attribute of State."""
     record_type: str
+    """The record in which a snapshot keeps the entity."""
     fields: Callable[[Any, Any], Mapping[str, Any]] = lambda key, value: value
+    """(key, value) -> all fields of the record's newest version; without it, the value is already a
+    mapping of these fields."""
     key_text: Callable[[Any], str] = str
+    """`key` -> the text in the column `key`."""
     order: Callable[[Any], Any] = lambda key: key
+    """`key` -> what keys are sorted by."""
     text: Callable[[Any, Any], str] | None = None
+    """(key, value) -> what compact makes of the fields, but faster; None where there is no faster
+    way."""
 
     def value_text(self, key: Any, value: Any) -> str:
         return compact(self.fields(key, value)) if self.text is None else self.text(key, value)

@@ -24,13 +24,12 @@ BROADCAST = frozenset({*MARKERS, "TOPIC_RECORD", "REMOVE_TOPIC_RECORD", "CLEAR_E
 
 
 class PartitionKey(NamedTuple):
-    """family: a kind of entity ("topic" for partitions too), "" for records without state.
-
-    key: values that the family's records and entities both hold, joined by NUL; see KEY_FIELDS.
-    """
+    """The key by which records and entities are shared out."""
 
     family: str
+    """A kind of entity ("topic" for partitions too); "" for records without state."""
     key: str
+    """Values that the family's records and entities both hold, joined by NUL; see KEY_FIELDS."""
 
 
 KEY_FIELDS: dict[str, tuple[str, tuple[str, ...]]] = {

@@ -52,17 +52,16 @@ def meaning(record: Record, *, is_control: bool) -> ReplayedRecord:
 
 
 class Refusal(NamedTuple):
-    """A record that changes nothing, because Kafka wouldn't apply it either.
-
-    reason: one line. because: the offsets of the earlier records that explain the refusal, such as
-    the removal of the record's topic, or the registration with another broker epoch. It is empty
-    where no record since the image that the replay began with explains the refusal.
-    """
+    """A record that changes nothing, because Kafka wouldn't apply it either."""
 
     offset: int
     record_type: str
     reason: str
+    """One line."""
     because: tuple[int, ...]
+    """The offsets of the earlier records that explain the refusal, such as the removal of the
+    record's topic, or the registration with another broker epoch. It is empty where no record since
+    the image that the replay began with explains the refusal."""
 
 
 class Replay:

@@ -61,13 +61,8 @@ TABLES = (
 
 @dataclass(slots=True, eq=False)
 class State:
-    """All tables, indexes of them, and the offsets that explain refusals.
-
-    topic_ids: name -> id. partition_ids: topic id -> ids of its partitions. topic_configs: topic
-    name -> names of its configs, also where no such topic exists. removals: (table, key) -> offset
-    of the record that removed the entity. registrations: broker id -> offset of its registration.
-    removals and registrations know only the records since the image that the replay began with.
-    """
+    """All tables, indexes of them, and the offsets that explain refusals. removals and
+    registrations know only the records since the image that the replay began with."""
 
     topics: EntityTable[str, str] = field(default_factory=EntityTable)
     partitions: EntityTable[tuple[str, int], Partition] = field(default_factory=EntityTable)
@@ -84,10 +79,15 @@ class State:
     voters: EntityTable[str, tuple[Voter, ...]] = field(default_factory=EntityTable)
     kraft_version: EntityTable[str, int] = field(default_factory=EntityTable)
     topic_ids: dict[str, str] = field(default_factory=dict)
+    """Name -> id."""
     partition_ids: dict[str, set[int]] = field(default_factory=dict)
+    """Topic id -> ids of its partitions."""
     topic_configs: dict[str, set[str]] = field(default_factory=dict)
+    """Topic name -> names of its configs, also where no such topic exists."""
     removals: dict[tuple[str, Hashable], int] = field(default_factory=dict)
+    """(table, key) -> offset of the record that removed the entity."""
     registrations: dict[int, int] = field(default_factory=dict)
+    """Broker id -> offset of its registration."""
 
     def tables(self) -> dict[str, EntityTable[Any, Any]]:
         """A copy of each table, by name."""

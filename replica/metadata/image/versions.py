@@ -23,17 +23,20 @@ _END = MARKERS[1]
 
 
 class Write(NamedTuple):
-    """An entity before and after a record. old, new: its value as State's tables hold it, None
-    where the entity does not exist. Both may be equal, because a record may repeat what was there.
-    offset, record_type: those of the record that wrote the entity. A transaction may have several
-    such records; then those of the last one."""
+    """An entity before and after a record. old and new may be equal, because a record may repeat
+    what was there. A transaction may have several records that write the entity; offset and
+    record_type are those of the last one."""
 
     kind: EntityKind
     key: Any
     old: Any
+    """Its value before, as State's tables hold it; None where the entity did not exist."""
     new: Any
+    """Its value after, as State's tables hold it; None where the entity does not exist."""
     offset: int
+    """The offset of the record that wrote the entity."""
     record_type: str
+    """The type of that record."""
 
 
 _Touched = list[tuple[EntityKind, Hashable, Any, int, str]]

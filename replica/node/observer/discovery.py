@@ -26,28 +26,27 @@ from replica.raft.messages import DescribeQuorumResponse
 from replica.wire.client import ClientConfig, Connection
 from replica.wire.cluster import describe_cluster, is_controller
 from replica.wire.pool import Address, Pool
-from replica.wire.quorum import quorum_told_by
+from replica.wire.quorum import query_quorum
 
 DEFAULT_LISTENER = "CONTROLLER"
 
 
 @dataclass(frozen=True, slots=True)
 class QuorumView:
-    """What the nodes said about the quorum.
-
-    cluster_id: None where no node let this client ask for it. controllers: the addresses of the
-    controllers, from which to fetch. listener: the name of the listener that has these addresses.
-    node_ids: the node ids of the registered brokers and controllers, as far as the nodes named
-    them. quorum: the leader's description of the quorum; None where the nodes refuse to give it.
-    voters: the voters, with as many of their endpoints as are known.
-    """
+    """What the nodes said about the quorum."""
 
     cluster_id: str | None
+    """None where no node let this client ask for it."""
     controllers: tuple[Address, ...]
+    """The addresses of the controllers, from which to fetch."""
     listener: str = DEFAULT_LISTENER
+    """The name of the listener that has these addresses."""
     node_ids: frozenset[int] = frozenset()
+    """The node ids of the registered brokers and controllers, as far as the nodes named them."""
     quorum: DescribeQuorumResponse | None = None
+    """The leader's description of the quorum; None where the nodes refuse to give it."""
     voters: VoterSet = VoterSet()  # noqa: RUF009 (frozen)
+    """The voters, with as many of their endpoints as are known."""
 
 
 async def discover_quorum(bootstrap: Sequence[Address], config: ClientConfig) -> QuorumView:
@@ -126,7 +125,7 @@ class _Discovery:
             self.named.update(cluster.nodes)
 
     async def _describe_quorum(self, connection: Connection) -> None:
-        found = await quorum_told_by(connection, METADATA_TOPIC)
+        found = await query_quorum(connection, METADATA_TOPIC)
         if found.error == ErrorCode.CLUSTER_AUTHORIZATION_FAILED:
             self.denied = True
             return

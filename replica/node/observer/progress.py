@@ -16,20 +16,21 @@ EVERY_S = 10.0
 
 @dataclass(frozen=True, slots=True)
 class RecordingState:
-    """A recording at one moment.
-
-    log_start: inclusive. log_end, flushed_end: exclusive. leader_watermark: the high watermark that
-    the leader has named in this epoch; None before it has named one. starts_at: the newest
-    snapshot, if the log starts at its end; else None. fetching: the snapshot that is being fetched.
-    """
+    """A recording at one moment."""
 
     has_leader: bool
     leader_watermark: int | None
+    """The high watermark that the leader has named in this epoch; None before it has named one."""
     log_start: int
+    """Inclusive."""
     log_end: int
+    """Exclusive."""
     flushed_end: int
+    """Exclusive."""
     starts_at: OffsetAndEpoch | None = None
+    """The newest snapshot, if the log starts at its end; else None."""
     fetching: OffsetAndEpoch | None = None
+    """The snapshot that is being fetched."""
 
     @property
     def lag(self) -> int | None:
@@ -39,7 +40,7 @@ class RecordingState:
         return None if known is None else max(0, known - self.log_end)
 
 
-def look_at(raft: Raft) -> RecordingState:
+def state_of(raft: Raft) -> RecordingState:
     """The state of the recording now."""
     role, log = raft.role, raft.log
     newest = log.latest_snapshot

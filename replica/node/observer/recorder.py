@@ -24,7 +24,7 @@ from replica.node.observer.directory import (
 )
 from replica.node.observer.discovery import QuorumView, discover_quorum
 from replica.node.observer.guard import DENIED, Guard, conflict, may_be_alive
-from replica.node.observer.progress import RecordingProgress, RecordingState, look_at
+from replica.node.observer.progress import RecordingProgress, RecordingState, state_of
 from replica.node.properties import Properties
 from replica.node.settings import NodeSettings, Recording, settings_in
 from replica.raft.effects import Stopped
@@ -42,23 +42,23 @@ CLIENT = ClientConfig(timeout_s=REQUEST_TIMEOUT_MS / 1000)
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What is to be recorded, and how.
-
-    bootstrap: the addresses of nodes of the quorum. folder: the recording's directory; it is made
-    if it is missing. node_id: the observer's node id; None for the id that the directory already
-    has, or for a random one in a new directory. is_anonymous: whether the observer fetches as
-    replica -1, which no leader counts or lists. cluster_id: the id that the cluster must have; None
-    to ask the nodes for it. listen, metrics: the addresses at which readers and Prometheus are
-    served; None to serve none.
-    """
+    """What is to be recorded, and how."""
 
     bootstrap: tuple[Address, ...]
+    """The addresses of nodes of the quorum."""
     folder: str
+    """The recording's directory; it is made if it is missing."""
     node_id: int | None = None
+    """The observer's node id; None for the id that the directory already has, or for a random one
+    in a new directory."""
     is_anonymous: bool = False
+    """Whether the observer fetches as replica -1, which no leader counts or lists."""
     cluster_id: str | None = None
+    """The id that the cluster must have; None to ask the nodes for it."""
     listen: Address | None = None
+    """The address at which readers are served; None to serve none."""
     metrics: Address | None = None
+    """The address at which Prometheus is served; None to serve none."""
     client: ClientConfig = CLIENT
 
 
@@ -85,8 +85,8 @@ class ObserverRecorder:
         self.node.driver.shut_down(SHUTDOWN_MS)
 
     @property
-    def look(self) -> RecordingState:
-        return look_at(self._raft)
+    def state(self) -> RecordingState:
+        return state_of(self._raft)
 
     async def run(self, *, until_caught_up: bool = False) -> Stopped:
         """Record until the recording stops. Raises RefusedObserverError, CommittedRecordsLostError,
@@ -118,10 +118,10 @@ class ObserverRecorder:
 
     async def _watch(self, *, until_caught_up: bool) -> None:
         """Report what happens. With until_caught_up, return when the recording has caught up."""
-        progress = RecordingProgress(self.look)
+        progress = RecordingProgress(self.state)
         while True:
             await self.node.driver.wait_for_news(1.0)
-            now = self.look
+            now = self.state
             for notice in progress.notices(now, time.monotonic()):
                 self.node.report(notice)
             if until_caught_up and progress.has_reached_target(now):

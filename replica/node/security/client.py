@@ -40,12 +40,14 @@ def _others_may_read(path: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ClientSecurity:
-    """How a connection is secured. tls: None for plain text. checks_host_name: whether the
-    certificate must name the host. sasl: None for a connection without SASL."""
+    """How a connection is secured."""
 
     tls: Tls | None = None
+    """None for plain text."""
     checks_host_name: bool = True
+    """Whether the certificate must name the host."""
     sasl: Mechanism | None = None
+    """None for a connection without SASL."""
 
     def applied_to(self, config: ClientConfig) -> ClientConfig:
         """The config with this security. This method reads the PEM files. It raises UsageError and
@@ -60,7 +62,7 @@ def client_security_in(properties: Properties) -> ClientSecurity:
     """What security.protocol, sasl.mechanism, sasl.jaas.config and the ssl. keys of a Kafka
     client's file say. This function opens no other file. Raises UsageError, which names file and
     key."""
-    protocol = properties.one_of("security.protocol", PROTOCOLS, "PLAINTEXT")
+    protocol = properties.choice("security.protocol", PROTOCOLS, "PLAINTEXT")
     sasl = None
     if uses_sasl(protocol):
         sasl = identity_in(properties, mechanism_in(properties, "sasl.mechanism"))

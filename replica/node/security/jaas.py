@@ -27,11 +27,12 @@ _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "f": "\f", "b": "\b"}
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """What sasl.jaas.config says. mechanism: PLAIN or SCRAM, as the class of the login module
-    shows. options: the module's options, among them passwords."""
+    """What sasl.jaas.config says."""
 
     mechanism: str
+    """PLAIN or SCRAM, as the class of the login module shows."""
     options: dict[str, str] = field(repr=False)
+    """The module's options, among them passwords."""
 
 
 def login_in(properties: Properties, key: str = KEY) -> Login:

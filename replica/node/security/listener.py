@@ -25,17 +25,20 @@ _DEFAULT = ListenerLimits()
 
 @dataclass(frozen=True, slots=True)
 class ListenerSecurity:
-    """How a listener is secured. tls: None for plain text. client_auth: one of CLIENT_AUTH.
-    mechanisms: the SASL mechanisms; empty for a listener without SASL. passwords: the password of
-    each user of PLAIN. scram_file: the path of the file with SCRAM credentials; "" for no file.
-    limits: what clients may ask of this listener."""
+    """How a listener is secured."""
 
     tls: Tls | None = None
+    """None for plain text."""
     client_auth: str = "none"
+    """One of CLIENT_AUTH."""
     mechanisms: tuple[str, ...] = ()
+    """The SASL mechanisms; empty for a listener without SASL."""
     passwords: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """The password of each user of PLAIN."""
     scram_file: str = ""
+    """The path of the file with SCRAM credentials; "" for no file."""
     limits: ListenerLimits = _DEFAULT
+    """What clients may ask of this listener."""
 
     def guard(self) -> tuple[Authenticator | None, SSLContext | None]:
         """The authenticator and the TLS context for a Service. This method reads the files. It
@@ -86,7 +89,7 @@ def _client_auth(properties: Properties, listener: Listener) -> str:
     certificates only if the key with the listener's own prefix says so, as in Kafka."""
     asked = properties if uses_sasl(listener.protocol) else section_of(properties, listener.name)
     own = _prefix(listener.name) if uses_sasl(listener.protocol) else ""
-    return asked.one_of(f"{own}ssl.client.auth", tuple(CLIENT_AUTH), "none")
+    return asked.choice(f"{own}ssl.client.auth", tuple(CLIENT_AUTH), "none")
 
 
 def _prefix(listener: str) -> str:

@@ -17,17 +17,19 @@ from replica.wire.limits import NodeLimits
 
 @dataclass(frozen=True, slots=True)
 class NodeSecurity:
-    """The security of all connections of a node. listeners: the security of each listener, by its
-    name. voters: the security of connections to other voters. connect_timeout_s: the most time that
-    making such a connection may take; None where it may take as long as a request. warnings: a line
-    for each file with secrets that other users may read. limits: the limits that all listeners
-    share."""
+    """The security of all connections of a node."""
 
     listeners: Mapping[str, ListenerSecurity]
+    """The security of each listener, by its name."""
     voters: ClientSecurity
+    """The security of connections to other voters."""
     connect_timeout_s: float | None
+    """The most time that making such a connection may take; None where it may take as long as a
+    request."""
     warnings: tuple[str, ...]
+    """A line for each file with secrets that other users may read."""
     limits: NodeLimits
+    """The limits that all listeners share."""
 
     def to_voters(self, timeout_s: float) -> ClientConfig:
         """The config for connections to voters. Raises UsageError and UnreadableFileError, which

@@ -15,18 +15,16 @@ from replica.wire.header import WireRequest
 
 @dataclass(frozen=True, slots=True)
 class Callers:
-    """The clients that may send a request. roles: principals with one of these roles may send it;
-    empty where only voters may.
-
-    speaks_for: a function that gives the node ids in whose names a request asks; None where
-    requests name no sender. If one of these nodes is a voter, or `roles` is empty, the client must
-    be known to be each of these nodes, whatever its role. instead: principals with one of these
-    roles may send the request even in a voter's name.
-    """
+    """The clients that may send a request."""
 
     roles: tuple[PrincipalRole, ...] = ()
+    """Principals with one of these roles may send it; empty where only voters may."""
     speaks_for: Callable[[WireRequest], Iterable[int]] | None = None
+    """A function that gives the node ids in whose names a request asks; None where requests name no
+    sender. If one of these nodes is a voter, or `roles` is empty, the client must be known to be
+    each of these nodes, whatever its role."""
     instead: tuple[PrincipalRole, ...] = ()
+    """Principals with one of these roles may send the request even in a voter's name."""
 
 
 def voters(field: str) -> Callers:

@@ -24,30 +24,30 @@ async def _at_once(address: str) -> None:
 
 @dataclass(slots=True)
 class ServedPartition:
-    """The partition as clients see it. driver: the driver of the replica that serves it. endpoints:
-    this node's own endpoints, each with the name of its listener. node_id: the id by which clients
-    know this node; an anonymous observer has one for clients too.
-
-    always_leads: whether this node presents itself as the leader; an observer of another quorum
-    does, because its clients know no other node. uncommitted_is_empty: whether a fetch of offsets
-    that may be uncommitted gets an answer without records, as in released Kafka, instead of
-    OFFSET_NOT_AVAILABLE (KIP-392). turn: a function that is awaited with the reader's address
-    before expensive work (see Turns). racks: the racks that fetching replicas named, by node id.
-    fetches: the number of readers' fetches that got records. unregistering: a lock that is held
-    while a controller is being unregistered.
-    """
+    """The partition as clients see it."""
 
     topic: Topic
     driver: Driver
+    """The driver of the replica that serves it."""
     endpoints: tuple[Endpoint, ...]
+    """This node's own endpoints, each with the name of its listener."""
     rack: str = ""
     node_id: int = NO_NODE
+    """The id by which clients know this node; an anonymous observer has one for clients too."""
     always_leads: bool = False
+    """Whether this node presents itself as the leader; an observer of another quorum does, because
+    its clients know no other node."""
     uncommitted_is_empty: bool = False
+    """Whether a fetch of offsets that may be uncommitted gets an answer without records, as in
+    released Kafka, instead of OFFSET_NOT_AVAILABLE (KIP-392)."""
     turn: Callable[[str], Awaitable[None]] = _at_once
+    """A function that is awaited with the reader's address before expensive work (see Turns)."""
     racks: dict[int, str] = field(default_factory=dict)
+    """The racks that fetching replicas named, by node id."""
     fetches: int = 0
+    """The number of readers' fetches that got records."""
     unregistering: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """A lock that is held while a controller is being unregistered."""
 
     @property
     def raft(self) -> Raft:

@@ -27,10 +27,12 @@ after some milliseconds."""
 
 
 class At(NamedTuple):
-    """timestamp: ms since the epoch. offset: the base offset of the batch with this timestamp."""
+    """A batch and its time."""
 
     timestamp: int
+    """In ms since the epoch."""
     offset: int
+    """The base offset of the batch with this timestamp."""
 
 
 async def by_time(partition: ServedPartition, timestamp: int, address: str) -> At | None:

@@ -30,22 +30,22 @@ def error_alone(partition: ServedPartition, request: WireRequest, error: ErrorCo
 
 @dataclass(frozen=True, slots=True)
 class Rpc:
-    """One API as a replica serves it.
-
-    callers: the clients that may send the request. answer: makes the answer. refusal: makes the
-    answer to a client that may not ask. is_forwarded: whether a replica that doesn't lead forwards
-    the request to the leader. is_fetch: whether the request is a kind of fetch: its answer takes as
-    many bytes as there is room for, and clients send it again and again. translation: the
-    translation of a request that the consensus core answers; None for other requests.
-    """
+    """One API as a replica serves it."""
 
     api: Api
     callers: Callers
+    """The clients that may send the request."""
     answer: Answer
+    """A function that makes the answer."""
     refusal: Refusal = error_alone
+    """A function that makes the answer to a client that may not ask."""
     is_forwarded: bool = False
+    """Whether a replica that doesn't lead forwards the request to the leader."""
     is_fetch: bool = False
+    """Whether the request is a kind of fetch: its answer takes as many bytes as there is room for,
+    and clients send it again and again."""
     translation: Translation | None = None
+    """The translation of a request that the consensus core answers; None for other requests."""
 
     def __str__(self) -> str:
         return str(self.api)

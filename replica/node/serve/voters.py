@@ -50,7 +50,7 @@ class VoterClaim(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _Outcome:
     verdict: VoterClaim
     is_lasting: bool = False
 
@@ -58,12 +58,12 @@ class _Found:
 @dataclass(slots=True, eq=False)
 class _Question:
     """A client that waits for an outcome. nodes: the node ids in whose names the client asks, each
-    with the addresses at which this node may listen. found: the outcome; None before there is
+    with the addresses at which this node may listen. outcome: the outcome; None before there is
     one."""
 
     client: Client
     nodes: Mapping[int, tuple[Address, ...]]
-    found: _Found | None = None
+    outcome: _Outcome | None = None
 
 
 class Voters:
@@ -104,12 +104,12 @@ class Voters:
             self._admitted.setdefault(client, set()).update(asked)
         return found.verdict
 
-    async def _judged(self, question: _Question) -> _Found:
+    async def _judged(self, question: _Question) -> _Outcome:
         """The outcome for this question. If no other task's look has answered it meanwhile, this
         task looks at the system's processes for all waiting questions."""
         self._waiting.append(question)
         async with self._one_at_a_time:
-            while question.found is None:
+            while question.outcome is None:
                 together, self._waiting = self._waiting, []
                 try:
                     found = await asyncio.to_thread(_judge, together, os.geteuid())
@@ -119,8 +119,8 @@ class Voters:
                     self._waiting = [one for one in together if one is not question]
                     raise
                 for one, verdict in zip(together, found, strict=True):
-                    one.found = verdict
-        return question.found
+                    one.outcome = verdict
+        return question.outcome
 
     def _addresses(self, node_ids: frozenset[int]) -> Mapping[int, tuple[Address, ...]]:
         raft = self._partition.raft
@@ -134,7 +134,7 @@ class Voters:
         return found
 
 
-def _judge(questions: Sequence[_Question], uid: int) -> list[_Found]:
+def _judge(questions: Sequence[_Question], uid: int) -> list[_Outcome]:
     """The outcomes for all questions, by one look into /proc. uid: the user of this process."""
     asking = {one.client.peer[1] for one in questions}
     listening = {
@@ -164,21 +164,21 @@ def _found(
     held_with: Mapping[int, frozenset[int]],
     listeners: Callable[[tuple[Address, ...]], tuple[Socket, ...] | None],
     uid: int,
-) -> _Found:
+) -> _Outcome:
     """The outcome for one client. end: the client's own socket. nodes: see _Question. held_with:
     for each inode, the inodes of all sockets that the same processes hold. uid: the user of this
     process."""
     if end is None or not end.inode:
-        return _Found(VoterClaim.UNKNOWN)
+        return _Outcome(VoterClaim.UNKNOWN)
     if end.uid != uid or not nodes:
-        return _Found(VoterClaim.NOT_YET)
+        return _Outcome(VoterClaim.NOT_YET)
     held = held_with[end.inode]
     if not held:
-        return _Found(VoterClaim.UNKNOWN)
+        return _Outcome(VoterClaim.UNKNOWN)
     found = [_is_held(listeners(addresses), held, uid) for addresses in nodes.values()]
     if not all(each is not False for each in found):
-        return _Found(VoterClaim.NOT_YET)
-    return _Found(VoterClaim.ADMITTED, is_lasting=all(found))
+        return _Outcome(VoterClaim.NOT_YET)
+    return _Outcome(VoterClaim.ADMITTED, is_lasting=all(found))
 
 
 def _is_held(listening: tuple[Socket, ...] | None, held: frozenset[int], uid: int) -> bool | None:

@@ -43,16 +43,16 @@ def _read_response(
     return described(read_quorum(message, version, partition.topic))
 
 
-def described(found: DescribedQuorum) -> DescribeQuorumResponse:
+def described(quorum_state: DescribedQuorum) -> DescribeQuorumResponse:
     """The leader's answer as the core's message. A time is -1 where the leader's release doesn't
     tell it."""
     return DescribeQuorumResponse(
-        error=error_of(found.error),
-        epoch=found.epoch,
-        leader_id=found.leader_id,
-        high_watermark=found.high_watermark,
-        voters=tuple(map(_state, found.voters)),
-        observers=tuple(map(_state, found.observers)),
+        error=error_of(quorum_state.error),
+        epoch=quorum_state.epoch,
+        leader_id=quorum_state.leader_id,
+        high_watermark=quorum_state.high_watermark,
+        voters=tuple(map(_state, quorum_state.voters)),
+        observers=tuple(map(_state, quorum_state.observers)),
     )
 
 
@@ -69,9 +69,9 @@ def _states(states: Iterable[ReplicaState]) -> list[Message]:
     ]
 
 
-def _state(told: DescribedReplica) -> ReplicaState:
-    times = (-1 if each is None else each for each in (told.last_fetch, told.last_caught_up))
-    return ReplicaState(told.key, told.log_end, *times)
+def _state(replica: DescribedReplica) -> ReplicaState:
+    times = (-1 if each is None else each for each in (replica.last_fetch, replica.last_caught_up))
+    return ReplicaState(replica.key, replica.log_end, *times)
 
 
 _REQUEST = RequestForm(quorum.DESCRIBE_QUORUM.request, DescribeQuorumRequest, ())

@@ -35,17 +35,20 @@ class RefusedRequestError(KraftlakeError):
 
 @dataclass(frozen=True, slots=True)
 class ReplicatedPartition:
-    """The replicated partition, whose number is 0, and facts that messages about it need. topic,
-    topic_id: its topic. listener: the name of the listener whose endpoints answers hold; endpoints
-    from answers get this name. voters: the voters with their endpoints, for DescribeQuorum. rack:
-    this node's rack. Each fetch of this node names it, so that the leader can send clients of that
-    rack to this node (KIP-392)."""
+    """The replicated partition, whose number is 0, and facts that messages about it need."""
 
     topic: str
+    """The name of its topic."""
     topic_id: str
+    """The id of its topic."""
     listener: str = "CONTROLLER"
+    """The name of the listener whose endpoints answers hold; endpoints from answers get this
+    name."""
     voters: VoterSet = VoterSet()  # noqa: RUF009 (frozen)
+    """The voters with their endpoints, for DescribeQuorum."""
     rack: str = ""
+    """This node's rack. Each fetch of this node names it, so that the leader can send clients of
+    that rack to this node (KIP-392)."""
 
     def of_request(
         self, topics: Iterable[Message], name: str = "topicName", index: str = "partitionIndex"
@@ -102,8 +105,8 @@ def listeners(endpoints: Endpoints) -> list[Message]:
     return [{"name": e.name, "host": e.host, "port": e.port} for e in endpoints]
 
 
-def endpoints_in(found: Iterable[Message]) -> Endpoints:
-    return tuple(Endpoint(entry["name"], entry["host"], entry["port"]) for entry in found)
+def endpoints_in(entries: Iterable[Message]) -> Endpoints:
+    return tuple(Endpoint(entry["name"], entry["host"], entry["port"]) for entry in entries)
 
 
 def node_endpoints(partition: ReplicatedPartition, response: PeerResponse) -> list[Message]:

@@ -28,15 +28,13 @@ from replica.wire.schema import Api, Message, Structure, fields_at
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Some attributes of a message of the core, and the fields that hold them.
-
-    write: a function that makes the fields from the core's message. read: a function that makes the
-    attributes from the fields of Kafka's message (those about the partition are among them) and
-    from its version.
-    """
+    """Some attributes of a message of the core, and the fields that hold them."""
 
     write: Callable[[Any], Message]
+    """A function that makes the fields from the core's message."""
     read: Callable[[Message, int], dict[str, Any]]
+    """A function that makes the attributes from the fields of Kafka's message (those about the
+    partition are among them) and from its version."""
 
 
 def same(**names: str) -> Part:
@@ -190,20 +188,20 @@ class ClientSide:
 
 @dataclass(frozen=True, slots=True)
 class Translation:
-    """How one of the core's requests and its answer are written and read on the wire.
-
-    request: the class of the core's request. client: None for a request that no replica sends.
-    server: None for ApiVersions, which replica.wire.server answers itself. oldest: the first
-    version that can hold everything which the core needs in every such request. needed: a function
-    that gives the first version which can hold everything that matters in one given request.
-    """
+    """How one of the core's requests and its answer are written and read on the wire."""
 
     request: type[PeerRequest]
+    """The class of the core's request."""
     api: Api
     client: ClientSide | None
+    """None for a request that no replica sends."""
     server: ServerSide | None
+    """None for ApiVersions, which replica.wire.server answers itself."""
     oldest: int = 0
+    """The first version that can hold everything which the core needs in every such request."""
     needed: Callable[[Any], int] = lambda request: 0
+    """A function that gives the first version which can hold everything that matters in one given
+    request."""
 
     @property
     def versions(self) -> range:
@@ -219,13 +217,13 @@ def translated(
     api: Api,
     request: type[PeerRequest],
     asked: tuple[Part, ...],
-    told: tuple[Part, ...],
+    answered: tuple[Part, ...],
     *,
     oldest: int = 0,
     needed: Callable[[Any], int] = lambda request: 0,
 ) -> Translation:
     """The translation by the parts of the request and those of the response."""
     sent = RequestForm(api.request, request, asked)
-    answer = ResponseForm(api.response, RESPONSE_OF[request], told)
+    answer = ResponseForm(api.response, RESPONSE_OF[request], answered)
     client, server = ClientSide(sent.write, answer.read), ServerSide(sent.read, answer.write)
     return Translation(request, api, client, server, oldest, needed)

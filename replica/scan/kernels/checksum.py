@@ -21,15 +21,14 @@ _ONES = 0xFFFFFFFF
 
 @dataclass(frozen=True, slots=True)
 class Instruction:
-    """A CPU's instruction that adds one more operand to a CRC-32C.
-
-    name: LLVM's name of the instruction. checksum_bits, operand_bits: the widths of its two
-    operands.
-    """
+    """A CPU's instruction that adds one more operand to a CRC-32C."""
 
     name: str
+    """LLVM's name of the instruction."""
     checksum_bits: int
+    """The width of the operand that is the checksum."""
     operand_bits: int
+    """The width of the other operand."""
 
 
 SSE42 = (

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from replica.scan import replay_tables as t
 from replica.scan.kernels.compilation import inner
 from replica.scan.kernels.locate import ABSENT
-from replica.scan.kernels.memory import item, load_i8, load_i32, load_i64, long
+from replica.scan.kernels.memory import item, load_i8, load_i32, load_i64, long, set_item
 from replica.scan.kernels.slots import NONE, Table, find_pair, get
 from replica.scan.kernels.varints import unsigned_varint
 from replica.scan.native import Bytes, Longs
@@ -19,13 +19,25 @@ NO_STATE = -1
 
 
 class Record(NamedTuple):
-    """source: an array with the bytes of the record. places: the position of each field, in the
-    order of the program's steps; the items behind these are scratch. program: the number of the
-    record's program in replica.scan.tables."""
+    """A record, and where its fields are."""
 
     source: Bytes
+    """An array with the bytes of the record."""
     places: Longs
+    """The position of each field, in the order of the program's steps. The items behind these are
+    scratch."""
     program: int
+    """The number of the record's program in replica.scan.tables."""
+
+
+@inner
+def counted(state: Longs, stop: int) -> int:
+    """Count a refused row, where refused rows are only counted. `stop`: the STOP code of the row.
+    Returns the code by which the kernel goes on or stops."""
+    if stop != t.STOP_REFUSED or item(state, t.STATE_EXPLAINED) == 0:
+        return stop
+    set_item(state, t.STATE_REFUSED, item(state, t.STATE_REFUSED) + 1)
+    return t.STOP_DONE
 
 
 @inner

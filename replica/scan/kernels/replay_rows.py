@@ -13,7 +13,15 @@ from replica.scan import replay_tables as t
 from replica.scan.kernels.compilation import inner
 from replica.scan.kernels.memory import item, load_i8, long, set_item
 from replica.scan.kernels.prefetch import fetch_ahead
-from replica.scan.kernels.records import Record, int32_of, layout, live_topic, text_of, topic_id_of
+from replica.scan.kernels.records import (
+    Record,
+    counted,
+    int32_of,
+    layout,
+    live_topic,
+    text_of,
+    topic_id_of,
+)
 from replica.scan.kernels.replay_brokers import replay_broker_record
 from replica.scan.kernels.replay_partitions import change_partition, register_partition
 from replica.scan.kernels.rows import cell
@@ -202,13 +210,8 @@ def replay_rows(
         size = cell(rows, frames.ROW_VALUE_SIZE, row)
         offset = cell(rows, frames.ROW_OFFSET, row)
         record = Record(source, places, program)
-        stop = _replay_row(table, record, base, puts, position, size, offset)
-        if stop == t.STOP_REFUSED:
-            if item(state, t.STATE_EXPLAINED) == 0:
-                break
-            set_item(state, t.STATE_REFUSED, item(state, t.STATE_REFUSED) + 1)
-            stop = long(t.STOP_DONE)
-        elif stop != t.STOP_DONE:
+        stop = counted(state, _replay_row(table, record, base, puts, position, size, offset))
+        if stop != t.STOP_DONE:
             break
         row += 1
     set_item(state, t.STATE_STOP, stop)

@@ -1,5 +1,5 @@
-"""Computes the columns that a partition has after a record, for the kernel of version_rows. They
-are called fresh, and stand in the kernel's scratch until they are written into the slot."""
+"""Computes the columns that a partition has after a record, for the kernel of version_rows. These
+new values stand in the kernel's scratch until they are written into the slot."""
 
 from __future__ import annotations
 
@@ -24,28 +24,28 @@ from replica.scan.native import Longs
 
 
 @inner
-def fresh(places: Longs, column: int) -> int:
-    """The fresh value of a column."""
+def new_value(places: Longs, column: int) -> int:
+    """The new value of a column."""
     return item(places, tables.MAX_WIDTH + column - t.PART_LEADER)
 
 
 @inner
-def set_fresh(places: Longs, column: int, number: int) -> None:
+def set_new_value(places: Longs, column: int, number: int) -> None:
     set_item(places, tables.MAX_WIDTH + column - t.PART_LEADER, number)
 
 
 @inner
 def _read_lists(table: Table, record: Record) -> bool:
-    """Set the fresh lists to those that the record has. False where the directories don't fit the
+    """Set the new lists to those that the record has. False where the directories don't fit the
     replicas."""
     source, places = record.source, record.places
     for column in range(t.PART_REPLICAS, t.PART_LAST_KNOWN_ELR + 1):
         place = place_of(record, column - t.PART_REPLICAS + t.FIELD_REPLICAS)
         if place != ABSENT and column != t.PART_DIRECTORIES:
-            set_fresh(places, column, list_at(table, long(v.INTS), source, place))
-    count = count_of(table.slots, fresh(places, long(t.PART_REPLICAS)))
+            set_new_value(places, column, list_at(table, long(v.INTS), source, place))
+    count = count_of(table.slots, new_value(places, long(t.PART_REPLICAS)))
     place = place_of(record, long(t.FIELD_DIRECTORIES))
-    directories = fresh(places, long(t.PART_DIRECTORIES))
+    directories = new_value(places, long(t.PART_DIRECTORIES))
     if place != ABSENT:
         directories = list_at(table, long(v.UUIDS), source, place)
         claimed = count_of(table.slots, directories)
@@ -58,44 +58,46 @@ def _read_lists(table: Table, record: Record) -> bool:
         directories = zero_uuids(table, count)
     elif count_of(table.slots, directories) != count:
         return False
-    set_fresh(places, long(t.PART_DIRECTORIES), directories)
+    set_new_value(places, long(t.PART_DIRECTORIES), directories)
     return True
 
 
 @inner
 def read_partition(table: Table, record: Record, slot: int) -> bool:
-    """Compute the fresh columns of a partition by a record. False where the record can't be
+    """Compute the new columns of a partition by a record. False where the record can't be
     applied. slot: the slot of the partition; NONE for a new partition."""
     slots, places = table.slots, record.places
     if slot == NONE:
         nothing = no_ints(table)
         for column in range(t.PART_REPLICAS, t.PART_LAST_KNOWN_ELR + 1):
-            set_fresh(places, column, nothing)
-        set_fresh(places, long(t.PART_DIRECTORIES), long(NONE))
-        set_fresh(places, long(t.PART_RECOVERY), long(RECOVERED))
-        set_fresh(places, long(t.PART_LEADER), int32_of(record, long(t.FIELD_LEADER)))
-        set_fresh(places, long(t.PART_LEADER_EPOCH), int32_of(record, long(t.FIELD_LEADER_EPOCH)))
-        set_fresh(places, long(t.PART_EPOCH), int32_of(record, long(t.FIELD_PARTITION_EPOCH)))
+            set_new_value(places, column, nothing)
+        set_new_value(places, long(t.PART_DIRECTORIES), long(NONE))
+        set_new_value(places, long(t.PART_RECOVERY), long(RECOVERED))
+        set_new_value(places, long(t.PART_LEADER), int32_of(record, long(t.FIELD_LEADER)))
+        set_new_value(
+            places, long(t.PART_LEADER_EPOCH), int32_of(record, long(t.FIELD_LEADER_EPOCH))
+        )
+        set_new_value(places, long(t.PART_EPOCH), int32_of(record, long(t.FIELD_PARTITION_EPOCH)))
     else:
         for column in range(t.PART_LEADER, t.PART_LEADER + v.PART_FIELDS):
-            set_fresh(places, column, get(slots, slot, column))
-        set_fresh(places, long(t.PART_EPOCH), next_epoch(get(slots, slot, t.PART_EPOCH)))
+            set_new_value(places, column, get(slots, slot, column))
+        set_new_value(places, long(t.PART_EPOCH), next_epoch(get(slots, slot, t.PART_EPOCH)))
         leader = place_of(record, long(t.FIELD_LEADER))
         if leader != ABSENT:
-            set_fresh(places, long(t.PART_LEADER), load_i32(record.source, leader))
+            set_new_value(places, long(t.PART_LEADER), load_i32(record.source, leader))
             epoch = next_epoch(get(slots, slot, t.PART_LEADER_EPOCH))
-            set_fresh(places, long(t.PART_LEADER_EPOCH), epoch)
-    recovery = recovery_of(record, fresh(places, long(t.PART_RECOVERY)))
+            set_new_value(places, long(t.PART_LEADER_EPOCH), epoch)
+    recovery = recovery_of(record, new_value(places, long(t.PART_RECOVERY)))
     if recovery == NO_STATE:
         return False
-    set_fresh(places, long(t.PART_RECOVERY), recovery)
+    set_new_value(places, long(t.PART_RECOVERY), recovery)
     return _read_lists(table, record)
 
 
 @inner
-def fresh_size(slots: Longs, places: Longs) -> int:
-    """The size in bytes of the JSON of the fresh lists."""
+def new_lists_size(slots: Longs, places: Longs) -> int:
+    """The size in bytes of the JSON of the new lists."""
     size = long(0)
     for column in range(t.PART_REPLICAS, t.PART_LAST_KNOWN_ELR + 1):
-        size += get(slots, fresh(places, column), v.LIST_TEXT_SIZE)
+        size += get(slots, new_value(places, column), v.LIST_TEXT_SIZE)
     return size

@@ -16,6 +16,7 @@ from replica.scan.kernels.memory import byte_at, item, long, set_item
 from replica.scan.kernels.prefetch import fetch_ahead
 from replica.scan.kernels.records import (
     Record,
+    counted,
     int32_of,
     layout,
     live_topic,
@@ -37,15 +38,20 @@ from replica.scan.kernels.slots import (
 )
 from replica.scan.kernels.straight import renderer
 from replica.scan.kernels.text import copy, put_uuid
-from replica.scan.kernels.version_changes import tell_changes
-from replica.scan.kernels.version_fields import fresh, fresh_size, read_partition, set_fresh
+from replica.scan.kernels.version_changes import report_changes
+from replica.scan.kernels.version_fields import (
+    new_lists_size,
+    new_value,
+    read_partition,
+    set_new_value,
+)
 from replica.scan.kernels.version_lists import count_of
 from replica.scan.kernels.version_texts import (
-    Book,
+    ReportBuffers,
     has_room,
     lists_size,
-    tell_creation,
-    tell_version,
+    report_creation,
+    report_version,
 )
 from replica.scan.native import Bytes, Longs
 
@@ -69,19 +75,19 @@ def _join(slots: Longs, topic: int, slot: int) -> None:
 @inner
 def _stamp(table: Table, rows: Longs, row: int, slot: int) -> None:
     """Note in a slot the offset of the row, and that the slot changed, unless rows are silent."""
-    put(table.slots, slot, t.SLOT_CHANGED, 1 - item(table.state, v.TOLD_SILENT))
+    put(table.slots, slot, t.SLOT_CHANGED, 1 - item(table.state, v.REPORT_SILENT))
     put(table.slots, slot, t.SLOT_OFFSET, cell(rows, v.ROW_OFFSET, row))
 
 
 @inner
 def _write(table: Table, rows: Longs, row: int, places: Longs, slot: int) -> None:
-    """Exchange the columns of a partition with the fresh ones. Afterwards `places` has the former
+    """Exchange the columns of a partition with the new values. Afterwards `places` has the former
     columns."""
     slots = table.slots
     for column in range(t.PART_LEADER, t.PART_LEADER + v.PART_FIELDS):
         before = get(slots, slot, column)
-        put(slots, slot, column, fresh(places, column))
-        set_fresh(places, column, before)
+        put(slots, slot, column, new_value(places, column))
+        set_new_value(places, column, before)
     _stamp(table, rows, row, slot)
     put(slots, slot, v.SINCE_OFFSET, cell(rows, v.ROW_SINCE, row))
     put(slots, slot, v.SINCE_TIME, cell(rows, v.ROW_TIME, row))
@@ -91,10 +97,10 @@ def _write(table: Table, rows: Longs, row: int, places: Longs, slot: int) -> Non
 
 @inner
 def _partition_row(
-    book: Book, record: Record, rows: Longs, row: int, action: int, topic: int
+    buffers: ReportBuffers, record: Record, rows: Longs, row: int, action: int, topic: int
 ) -> int:
     """Replay a record of a partition. Returns the STOP code."""
-    table = book.table
+    table = buffers.table
     slots = table.slots
     number = int32_of(record, long(t.FIELD_PARTITION_ID))
     slot = find_pair(table, long(t.PARTITION), topic, number)
@@ -108,13 +114,13 @@ def _partition_row(
     base = slot if action == t.DO_CHANGE else long(NONE)
     if not read_partition(table, record, base):
         return t.STOP_REFUSED
-    is_silent = item(table.state, v.TOLD_SILENT) == 1
+    is_silent = item(table.state, v.REPORT_SILENT) == 1
     if not is_silent:
         old_size = lists_size(slots, slot) if is_there else long(0)
-        if not has_room(slots, table.state, topic, old_size, fresh_size(slots, record.places)):
+        if not has_room(slots, table.state, topic, old_size, new_lists_size(slots, record.places)):
             return v.STOP_FULL
         if is_there:
-            tell_version(book, slot, row)
+            report_version(buffers, slot, row)
     if not is_there:
         slot = slot_of_pair(table, long(t.PARTITION), topic, number)
         _join(slots, topic, slot)
@@ -122,9 +128,9 @@ def _partition_row(
     if is_silent:
         return t.STOP_DONE
     if is_there:
-        tell_changes(book, record.places, slot, row)
+        report_changes(buffers, record.places, slot, row)
     else:
-        tell_creation(book, slot, row, long(v.CREATED))
+        report_creation(buffers, slot, row, long(v.CREATED))
     return t.STOP_DONE
 
 
@@ -161,7 +167,7 @@ def _topic_row(table: Table, record: Record, action: int) -> int:
     put(slots, topic, t.SLOT_LIFE, get(slots, topic, t.SLOT_LIFE) + 1)
     put(slots, topic, v.TOPIC_FIRST, long(t.NOBODY))
     put(slots, topic, t.TOPIC_EXISTS, long(action == t.DO_TOPIC))
-    set_item(state, v.TOLD_TOPIC, topic)
+    set_item(state, v.REPORT_TOPIC, topic)
     if action == t.DO_TOPIC:
         start, size = text_of(record, long(t.FIELD_NAME))
         arena_end = item(state, t.STATE_ARENA)
@@ -178,9 +184,9 @@ def _topic_row(table: Table, record: Record, action: int) -> int:
 
 
 @inner
-def _row(book: Book, record: Record, rows: Longs, row: int) -> int:
+def _row(buffers: ReportBuffers, record: Record, rows: Longs, row: int) -> int:
     """Replay a row of a known program. Returns the STOP code."""
-    table = book.table
+    table = buffers.table
     slots = table.slots
     size = cell(rows, v.ROW_VALUE_SIZE, row)
     start = cell(rows, v.ROW_VALUE, row)
@@ -192,7 +198,7 @@ def _row(book: Book, record: Record, rows: Longs, row: int) -> int:
         return t.STOP_APPLY
     action = layout(record.program, long(t.LAYOUT_ACTION))
     if t.DO_TOPIC <= action <= t.DO_REMOVE_TOPIC:
-        is_silent = item(table.state, v.TOLD_SILENT) == 1
+        is_silent = item(table.state, v.REPORT_SILENT) == 1
         if not is_silent and not _is_new_topic(table, record, action):
             return t.STOP_APPLY
         topic = _topic_row(table, record, action)
@@ -206,7 +212,7 @@ def _row(book: Book, record: Record, rows: Longs, row: int) -> int:
     topic = live_topic(table, record)
     if topic == NONE:
         return t.STOP_REFUSED
-    return _partition_row(book, record, rows, row, action, topic)
+    return _partition_row(buffers, record, rows, row, action, topic)
 
 
 def write_versions(
@@ -218,7 +224,7 @@ def write_versions(
     index: Longs,
     arena: Bytes,
     texts: Bytes,
-    told: Longs,
+    numbers: Longs,
     state: Longs,
     places: Longs,
 ) -> int:
@@ -226,10 +232,10 @@ def write_versions(
     says why.
 
     slots, index, arena: the arrays of PartitionVersions, which makes larger ones after STOP_SLOTS.
-    texts, told: arrays that get the versions and changes. places: an array of MAX_WIDTH +
+    texts, numbers: arrays that get the versions and changes. places: an array of MAX_WIDTH +
     PART_FIELDS items of scratch.
     """
-    book = Book(Table(slots, index, arena, state), texts, told)
+    buffers = ReportBuffers(Table(slots, index, arena, state), texts, numbers)
     stop = long(t.STOP_DONE)
     row = low
     while row < high:
@@ -238,10 +244,7 @@ def write_versions(
         if program < 0:
             stop = long(t.STOP_APPLY)
             break
-        stop = _row(book, Record(source, places, program), rows, row)
-        if stop == t.STOP_REFUSED and item(state, v.TOLD_EXPLAINED) == 1:
-            set_item(state, v.TOLD_REFUSED, item(state, v.TOLD_REFUSED) + 1)
-            stop = long(t.STOP_DONE)
+        stop = counted(state, _row(buffers, Record(source, places, program), rows, row))
         if stop != t.STOP_DONE:
             break
         row += 1
@@ -254,13 +257,13 @@ def open_versions(
     index: Longs,
     arena: Bytes,
     texts: Bytes,
-    told: Longs,
+    numbers: Longs,
     state: Longs,
     first: int,
 ) -> int:
     """Report the versions that are valid now, as versions that end with row -1. Returns the slot
     that found no room, or the number of slots. first: the slot at which to begin."""
-    book = Book(Table(slots, index, arena, state), texts, told)
+    buffers = ReportBuffers(Table(slots, index, arena, state), texts, numbers)
     slot = first
     while slot < item(state, t.STATE_SLOTS):
         if get(slots, slot, t.SLOT_KIND) == t.PARTITION:
@@ -268,6 +271,6 @@ def open_versions(
             if get(slots, slot, t.SLOT_LIFE) == get(slots, topic, t.SLOT_LIFE):
                 if not has_room(slots, state, topic, lists_size(slots, slot), long(0)):
                     break
-                tell_version(book, slot, long(-1))
+                report_version(buffers, slot, long(-1))
         slot += 1
     return slot

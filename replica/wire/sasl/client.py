@@ -31,12 +31,12 @@ class Plain:
 
 @dataclass(frozen=True, slots=True)
 class Scram:
-    """The client proves that it knows the password, and never sends it (RFC 5802). name: a key of
-    scram.HASHES."""
+    """The client proves that it knows the password, and never sends it (RFC 5802)."""
 
     user: str
     password: str = field(repr=False)
     name: str = "SCRAM-SHA-512"
+    """A key of scram.HASHES."""
 
     def start(self) -> Exchange:
         own_nonce = secrets.token_urlsafe(24)

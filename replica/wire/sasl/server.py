@@ -21,11 +21,12 @@ class RefusedError(KraftlakeError):
 
 
 class ServerExchange(ABC):
-    """The server's side of one authentication. user: the client's name once the client has proven
-    it, None before. claimed: the name that the client gives, empty before that."""
+    """The server's side of one authentication."""
 
     user: str | None = None
+    """The client's name once the client has proven it, None before."""
     claimed: str = ""
+    """The name that the client gives, empty before that."""
 
     @abstractmethod
     def next(self, token: bytes) -> bytes:

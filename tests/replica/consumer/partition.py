@@ -15,8 +15,8 @@ from replica.consumer.values import (
     EpochEnded,
     Fetch,
     Fetched,
-    LookedUp,
-    LookUpOffset,
+    ListedOffset,
+    ListOffset,
     Metadata,
     RefreshMetadata,
     ResetPolicy,
@@ -147,7 +147,7 @@ class Partition:
         if isinstance(ask, RefreshMetadata):
             return self.metadata if any(n.is_up for n in self.nodes) else Metadata(None)
         node = self.nodes[ask.node_id]
-        kind = {Fetch: Fetched, EndOfEpoch: EpochEnded, LookUpOffset: LookedUp}[type(ask)]
+        kind = {Fetch: Fetched, EndOfEpoch: EpochEnded, ListOffset: ListedOffset}[type(ask)]
         if not node.is_up:
             return kind(ErrorCode.NETWORK_EXCEPTION)
         if ask.leader_epoch != node.epoch:
@@ -192,12 +192,12 @@ class Partition:
         if ask.policy is ResetPolicy.EARLIEST:
             at = node.log_start
         elif not is_leader:
-            return LookedUp(NOT_LEADER)
+            return ListedOffset(NOT_LEADER)
         elif node.high_watermark <= self.epoch_start:
-            return LookedUp(ErrorCode.OFFSET_NOT_AVAILABLE)
+            return ListedOffset(ErrorCode.OFFSET_NOT_AVAILABLE)
         else:
             at = node.high_watermark
-        return LookedUp(offset=at, epoch=node.log[at][0] if at < node.end else node.epoch)
+        return ListedOffset(offset=at, epoch=node.log[at][0] if at < node.end else node.epoch)
 
 
 NOT_LEADER = ErrorCode.NOT_LEADER_OR_FOLLOWER

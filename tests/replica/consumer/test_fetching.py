@@ -10,8 +10,8 @@ from replica.consumer.values import (
     Fetch,
     Fetched,
     FetchPosition,
-    LookedUp,
-    LookUpOffset,
+    ListedOffset,
+    ListOffset,
     Metadata,
     NoOffsetError,
     OffsetReset,
@@ -79,7 +79,7 @@ def test_out_of_range_from_the_leader_resets_by_policy(policy):
     asking.exchange(OUT_OF_RANGE)
     assert asking.session.state == AwaitReset(policy, lost=FetchPosition(100))
     assert asking.session.position is None
-    assert asking.exchange(LookedUp(offset=20, epoch=5)) == LookUpOffset(1, policy, 5)
+    assert asking.exchange(ListedOffset(offset=20, epoch=5)) == ListOffset(1, policy, 5)
     assert asking.reports == [OffsetReset(FetchPosition(100), FetchPosition(20, 5))]
 
 
@@ -100,7 +100,7 @@ def test_without_policy_and_offset_there_is_nothing_to_ask():
     with pytest.raises(NoOffsetError, match="no offset to start from"):
         asking.ask()
     asking.session.reset(ResetPolicy.LATEST)
-    assert isinstance(asking.ask()[1], LookUpOffset)
+    assert isinstance(asking.ask()[1], ListOffset)
 
 
 def test_an_offset_above_the_leaders_log_end_is_validated_before_a_reset():

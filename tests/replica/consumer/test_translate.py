@@ -9,11 +9,11 @@ from replica.consumer.translate import (
     read_end_of_epoch,
     read_error,
     read_fetch,
-    read_look_up,
+    read_listed_offset,
     read_metadata,
     with_lag,
 )
-from replica.consumer.values import EpochEnded, Fetched, LookedUp
+from replica.consumer.values import EpochEnded, Fetched, ListedOffset
 from replica.model.epochs import OffsetAndEpoch
 from replica.model.kafka_errors import ErrorCode
 from replica.model.keys import ReplicaKey
@@ -122,7 +122,7 @@ def test_answers_about_offsets_and_ends_of_epochs_are_read():
         end=OffsetAndEpoch(5, 3)
     )
     found = {"errorCode": ErrorCode.OFFSET_NOT_AVAILABLE, "offset": -1, "leaderEpoch": -1}
-    assert read_look_up({"topics": [{"partitions": [found]}]}) == LookedUp(
+    assert read_listed_offset({"topics": [{"partitions": [found]}]}) == ListedOffset(
         ErrorCode.OFFSET_NOT_AVAILABLE
     )
 

@@ -9,9 +9,9 @@ from replica.consumer.values import (
     EpochEnded,
     Fetch,
     FetchPosition,
+    ListedOffset,
+    ListOffset,
     LogTruncationError,
-    LookedUp,
-    LookUpOffset,
     OffsetReset,
     ReadRefusedError,
     ResetPolicy,
@@ -54,7 +54,7 @@ def test_an_epoch_that_the_leader_does_not_know_resets_by_policy():
     asking = validating()
     asking.exchange(UNDEFINED)
     assert asking.session.state == AwaitReset(ResetPolicy.EARLIEST, FetchPosition(10, 5), True)
-    asking.exchange(LookedUp(offset=2, epoch=6))
+    asking.exchange(ListedOffset(offset=2, epoch=6))
     assert asking.session.state == Fetching(FetchPosition(2, 6))
     assert asking.reports == [
         Truncation(FetchPosition(10, 5), None),
@@ -229,12 +229,12 @@ def test_a_seek_or_another_reset_makes_the_answer_to_a_lookup_stale():
     asking = Asking(ResetPolicy.EARLIEST, known=metadata())
     first, _ = asking.ask()
     asking.session.reset(ResetPolicy.LATEST)
-    assert not asking.answer(first, LookedUp(offset=3, epoch=5))
+    assert not asking.answer(first, ListedOffset(offset=3, epoch=5))
     assert asking.session.position is None
     second, ask = asking.ask()
-    assert ask == LookUpOffset(1, ResetPolicy.LATEST, 5)
+    assert ask == ListOffset(1, ResetPolicy.LATEST, 5)
     asking.session.seek(FetchPosition(7))
-    asking.answer(second, LookedUp(offset=30, epoch=5))
+    asking.answer(second, ListedOffset(offset=30, epoch=5))
     assert asking.session.position == FetchPosition(7)
 
 
@@ -243,7 +243,7 @@ def test_the_same_reset_again_uses_the_answer_in_flight():
     asking = Asking(ResetPolicy.EARLIEST, known=metadata())
     first, _ = asking.ask()
     asking.session.reset(ResetPolicy.EARLIEST)
-    asking.answer(first, LookedUp(offset=3, epoch=5))
+    asking.answer(first, ListedOffset(offset=3, epoch=5))
     assert asking.session.position == FetchPosition(3, 5)
 
 
@@ -267,22 +267,24 @@ def test_the_answer_to_a_session_that_was_closed_is_discarded():
 )
 def test_a_lookup_that_fails_is_repeated_after_a_look_at_the_metadata(error):
     asking = Asking(ResetPolicy.LATEST, known=metadata())
-    asking.exchange(LookedUp(error))
+    asking.exchange(ListedOffset(error))
     refreshed = asking.refreshed
     assert asking.session.state == AwaitReset(ResetPolicy.LATEST)
-    assert asking.ask()[1] == LookUpOffset(1, ResetPolicy.LATEST, 5)
+    assert asking.ask()[1] == ListOffset(1, ResetPolicy.LATEST, 5)
     assert asking.refreshed == refreshed + 1
 
 
 def test_the_earliest_offset_is_that_of_the_replica_being_read_the_latest_the_leaders():
     asking = Asking(ResetPolicy.EARLIEST, selector=Chosen(3), known=metadata())
-    assert asking.ask()[1] == LookUpOffset(3, ResetPolicy.EARLIEST, 5)
+    assert asking.ask()[1] == ListOffset(3, ResetPolicy.EARLIEST, 5)
     asking.session.reset(ResetPolicy.LATEST)
-    assert asking.ask()[1] == LookUpOffset(1, ResetPolicy.LATEST, 5)
+    assert asking.ask()[1] == ListOffset(1, ResetPolicy.LATEST, 5)
 
 
 def test_a_follower_that_looks_up_nothing_for_readers_is_still_read_from():
     asking = Asking(ResetPolicy.EARLIEST, selector=Chosen(3), known=metadata())
-    asking.exchange(LookedUp(ErrorCode.NOT_LEADER_OR_FOLLOWER))
-    assert asking.exchange(LookedUp(offset=4, epoch=2)) == LookUpOffset(1, ResetPolicy.EARLIEST, 5)
+    asking.exchange(ListedOffset(ErrorCode.NOT_LEADER_OR_FOLLOWER))
+    assert asking.exchange(ListedOffset(offset=4, epoch=2)) == ListOffset(
+        1, ResetPolicy.EARLIEST, 5
+    )
     assert asking.ask()[1] == Fetch(3, FetchPosition(4, 2), 5)

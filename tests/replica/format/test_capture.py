@@ -20,15 +20,15 @@ from replica.format.capture import (
     group_id,
     parse_time,
 )
-from replica.format.directory import FoundFile
+from replica.format.directory import DirectoryFile
 from replica.format.file_names import classify
 from replica.model.keys import ReplicaId
 
 REPLICA = ReplicaId("cluster", 1, "dir")
 
 
-def found(path: str, size: int = 3, digest: str = "ab") -> FoundFile:
-    return FoundFile(path, classify(path.rsplit("/", 1)[-1]), size, digest)
+def found(path: str, size: int = 3, digest: str = "ab") -> DirectoryFile:
+    return DirectoryFile(path, classify(path.rsplit("/", 1)[-1]), size, digest)
 
 
 _ZONES = st.sampled_from([UTC, timezone(timedelta(hours=5))])
@@ -123,7 +123,7 @@ def test_a_capture_id_does_not_depend_on_the_order_or_the_folder_of_its_files() 
         [found("__cluster_metadata-0/meta.properties", 9, "cd"), FILES[0]],
     ],
 )
-def test_any_difference_in_the_files_is_another_capture(other: list[FoundFile]) -> None:
+def test_any_difference_in_the_files_is_another_capture(other: list[DirectoryFile]) -> None:
     assert capture_id(REPLICA, other) != capture_id(REPLICA, FILES)
 
 

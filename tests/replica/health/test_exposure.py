@@ -20,7 +20,7 @@ from replica.health.exposure import (
     has_too_many_pairs,
     min_isr_unknown,
 )
-from replica.health.past import look_back
+from replica.health.past import past_of
 from replica.history.known_quorum import VoterDoubt
 from replica.model.keys import NO_NODE
 from tests.replica.health.clusters import (
@@ -76,7 +76,7 @@ def test_a_replica_in_a_lost_directory_is_not_left() -> None:
 
 def test_it_is_exposed_since_the_directory_was_lost() -> None:
     records = [*healthy(), a_partition(isr=(11, 12)), a_broker(12, logDirs=(DIRECTORY,))]
-    past = look_back(cluster_after(records), reversed(steps_of(records)))
+    past = past_of(cluster_after(records), reversed(steps_of(records)))
     assert past.exposed[Failure("broker", ("11",))].offset == len(records) - 1
 
 

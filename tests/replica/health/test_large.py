@@ -13,7 +13,7 @@ import pytest
 from replica.health.cluster import Cluster
 from replica.health.exposure import exposures
 from replica.health.judging import judge_health
-from replica.health.past import WATCHED, VisibleChange, look_back
+from replica.health.past import WATCHED, VisibleChange, past_of
 from replica.message.primitives import uuid_text
 from replica.metadata.image.versions import VersionedReplay
 from replica.metadata.record import new_record
@@ -96,7 +96,7 @@ def test_finding_out_since_when_exposures_hold_takes_seconds(records: list[Any])
         steps.append(VisibleChange(offset, offset, before))
     newest = cluster_after(whole, voters=VOTERS)
     began = time.process_time()
-    past = look_back(newest, reversed(steps))
+    past = past_of(newest, reversed(steps))
     took = time.process_time() - began
     assert len(whole) > 150_000
     assert past.unknown == 0

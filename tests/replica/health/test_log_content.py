@@ -9,8 +9,8 @@ import pytest
 
 from replica.check.examined import examine
 from replica.format.discovery import discover
-from replica.health.counted_logs import content_of
 from replica.health.log_content import UNKNOWN, LogContent
+from replica.health.of_directories import content_of
 from tests.replica.check.editing import append, flip
 from tests.replica.health.test_recorded import DATA, newest_log
 from tests.replica.scan.readers import only_the_bulk_reader, only_the_scalar_reader

@@ -148,8 +148,8 @@ def test_all_replicas_in_one_rack_are_told_where_there_are_several() -> None:
 
 
 def test_racks_are_not_judged_where_there_is_one_or_a_broker_has_none() -> None:
-    one_rack = [a_broker(one, rack="a") for one in (11, 12, 13)]
-    assert judged([*healthy(), *one_rack]) == {}
+    shared_rack = [a_broker(one, rack="a") for one in (11, 12, 13)]
+    assert judged([*healthy(), *shared_rack]) == {}
     half = [a_broker(11, rack="a"), a_broker(13, rack="b"), a_broker(14)]
     assert judged([*healthy(), *half, a_partition(1, (11, 12)), a_partition(2, (12, 14))]) == {}
 

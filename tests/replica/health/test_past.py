@@ -17,8 +17,8 @@ from replica.health.past import (
     PastRange,
     VisibleChange,
     does_harm,
-    look_back,
-    look_back_in_range,
+    past_in_range,
+    past_of,
 )
 from replica.metadata.image.versions import VersionedReplay
 from replica.metadata.record import new_record
@@ -53,7 +53,7 @@ def steps_of(records: list[Any]) -> list[VisibleChange]:
 
 def looked_back(records: list[Any], kept: int = 0) -> Past:
     """kept: the offset at which the steps begin."""
-    return look_back(cluster_after(records), reversed(steps_of(records)[kept:]))
+    return past_of(cluster_after(records), reversed(steps_of(records)[kept:]))
 
 
 def figures(records: list[Any]) -> dict[Failure, Exposure]:
@@ -154,10 +154,10 @@ def test_ranges_that_are_read_side_by_side_tell_what_the_whole_tells(
     for low, high in reversed([*pairwise(cuts)]):
         at_end = now if high == len(records) else cluster_after(records[:high])
         asked = data.draw(st.sampled_from([None, found and found.waiting]))
-        one = look_back_in_range(now, at_end, reversed(steps[low:high]), asked)
+        one = past_in_range(now, at_end, reversed(steps[low:high]), asked)
         found = one if found is None else one.before(found)
     assert found is not None
-    assert found.past == look_back(now, reversed(steps))
+    assert found.past == past_of(now, reversed(steps))
 
 
 def test_steps_are_read_only_until_all_questions_are_answered() -> None:
@@ -171,4 +171,4 @@ def test_steps_are_read_only_until_all_questions_are_answered() -> None:
         yield VisibleChange(99, None, (("partitions", key, old), *brokers, ("voters", "", None)))
         raise AssertionError("nobody asks for more")
 
-    assert set(look_back(cluster, steps()).exposed.values()) == {Beginning(99, None)}
+    assert set(past_of(cluster, steps()).exposed.values()) == {Beginning(99, None)}

@@ -16,7 +16,7 @@ from replica.model.voters import Endpoint
 from replica.wire.apis.quorum import DESCRIBE_QUORUM
 from replica.wire.client import WireResponse
 from replica.wire.codec import decode, encode
-from replica.wire.quorum import DescribedReplica, quorum_told_by, read_quorum
+from replica.wire.quorum import DescribedReplica, query_quorum, read_quorum
 
 REPLICA = Path(__file__).parents[3] / "replica"
 DIRECTORY = "qufyMfPsTZ27gBxKC_Me3w"
@@ -106,7 +106,7 @@ class Leader:
 
 def test_a_request_names_the_partition():
     leader = Leader(answer(2, topic(described(1), name="orders")))
-    assert asyncio.run(quorum_told_by(leader, "orders", 1)).high_watermark == 8
+    assert asyncio.run(query_quorum(leader, "orders", 1)).high_watermark == 8
     topics = [{"topicName": "orders", "partitions": [{"partitionIndex": 1}]}]
     assert leader.asked == {"topics": topics}
 
@@ -114,7 +114,7 @@ def test_a_request_names_the_partition():
 def test_an_answer_about_another_partition_counts_as_none():
     leader = Leader(answer(2, topic(described(1), name="orders")))
     with pytest.raises(UnreachablePeerError) as raised:
-        asyncio.run(quorum_told_by(leader, "orders", 0))
+        asyncio.run(query_quorum(leader, "orders", 0))
     said = "leader:9093: DescribeQuorum: a response must be about orders-0 alone"
     assert str(raised.value) == said
 

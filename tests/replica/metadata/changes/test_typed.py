@@ -11,8 +11,8 @@ from hypothesis import given
 
 from replica.format.control import KRaftVersion
 from replica.metadata.changes.catalogue import CHANGES
+from replica.metadata.changes.named_changes import ChangeNamer, NamedChange, topic_names_around
 from replica.metadata.changes.releases import RELEASES
-from replica.metadata.changes.telling import ChangeTeller, NamedChange, topic_names_around
 from replica.metadata.image.image import KINDS
 from replica.metadata.image.replay import ReplayedRecord
 from replica.metadata.image.versions import VersionedReplay
@@ -39,10 +39,10 @@ State = dict[tuple[str, str], dict[str, Any]]
 
 
 def told(records: Iterable[ReplayedRecord]) -> tuple[list[NamedChange], VersionedReplay]:
-    replay, teller, found = VersionedReplay(), ChangeTeller(), []
+    replay, namer, found = VersionedReplay(), ChangeNamer(), []
     for offset, record in enumerate(records):
         writes = replay.apply(offset, record)
-        found += teller.tell(writes, topic_names_around(writes, replay.state.topics.values))
+        found += namer.named(writes, topic_names_around(writes, replay.state.topics.values))
     return found, replay
 
 

@@ -93,7 +93,7 @@ def test_a_log_that_the_leader_no_longer_reaches_back_to_is_archived(tmp_path):
         async with leading(tmp_path, port=port, **kept) as node:
             await write_topics(node, 10, 30)
             node.driver.take(Clean(node.driver.host.log.size_bytes))
-            assert node.driver.host.log.log_start > recorder.look.log_end
+            assert node.driver.host.log.log_start > recorder.state.log_end
             async with recorder_of(observation(tmp_path, node), said) as recorder:
                 await recorded(recorder, node.driver.host.raft.high_watermark)
                 start = recorder.node.driver.host.log.log_start

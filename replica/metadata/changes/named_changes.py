@@ -34,20 +34,20 @@ def _gone(writes: Sequence[Write]) -> dict[str, str]:
     return {w.key: w.old for w in writes if w.kind.table == "topics" and w.new is None}
 
 
-class ChangeTeller:
+class ChangeNamer:
     """Remembers the ids of deleted topics by name: a topic of that name may be created again."""
 
     def __init__(self, former: Mapping[str, str] | None = None) -> None:
-        """former: what the teller of another log remembers, if this log branches off that log."""
+        """former: what the namer of another log remembers, if this log branches off that log."""
         self._former: dict[str, str] = dict(former or {})
 
     @property
     def former(self) -> Mapping[str, str]:
         """Topic name -> the id of the topic of this name that was deleted last. Only deletions that
-        `tell` was given count, and those that a former teller remembered."""
+        `named` was given count, and those that a former namer remembered."""
         return self._former
 
-    def tell(
+    def named(
         self, writes: Sequence[Write], topic_names: Mapping[str, str]
     ) -> Iterator[NamedChange]:
         """The changes that became visible together. topic_names: see topic_names_around."""
