@@ -102,6 +102,7 @@ class KnownQuorum:
     isn't proven to be committed, the set before it.
     newest: the replica whose log an election would prefer; None where there is no log.
     log_end: the end (exclusive) of that log.
+    log_epoch: the epoch of its last entry or snapshot; UNDEFINED_EPOCH where it holds nothing.
     proven_end: the entries of that log below this offset (exclusive) are proven to be committed.
     possible_end: those from this offset on are on no majority, whatever the voters hold whose
     disks are not at hand; so they were not committed when the directories were read. At least
@@ -117,6 +118,7 @@ class KnownQuorum:
     voter_sets: tuple[VoterKeys, ...] = ()
     newest: ReplicaKey | None = None
     log_end: int = 0
+    log_epoch: int = UNDEFINED_EPOCH
     proven_end: int = 0
     possible_end: int = 0
     conflicts: tuple[LogConflict, ...] = ()
@@ -196,6 +198,7 @@ def known_quorum(
         sets,
         newest.key,
         newest.end_offset,
+        newest.position().epoch,
         proven_end,
         max(proven_end, min(possible, newest.end_offset)),
         tuple(

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from replica.check.rule import Finding
 from replica.history.commitment import Losses
+from replica.model.epochs import UNDEFINED_EPOCH
 from replica.verdict.verdict import Gap, KnownState
 
 
@@ -53,8 +54,9 @@ class ClusterEvidence:
     findings: those about files and logs. to_lose: what takes the place of findings of
     log-divergence. health: the findings about the cluster's state; None where no state was judged.
     partitions: how many partitions the state has. leaderless: since when partitions have no leader;
-    None where none lacks one, or no time is known. voters: how many voters there are; 0 where that
-    isn't known. unreliable: the voters whose disks were given and can't be relied on, such as `2`.
+    None where none lacks one, or no time is known. voters: the nodes that are voters, such as `2`;
+    empty where that isn't known. unreliable: those whose disks were given and can't be relied on.
+    log_epoch: the newest epoch of which a log has an entry; UNDEFINED_EPOCH where none is known.
     gaps: what could not be judged.
     """
 
@@ -65,8 +67,9 @@ class ClusterEvidence:
     health: tuple[Finding, ...] | None = None
     partitions: int = 0
     leaderless: Since | None = None
-    voters: int = 0
+    voters: tuple[str, ...] = ()
     unreliable: tuple[str, ...] = ()
+    log_epoch: int = UNDEFINED_EPOCH
     state: KnownState | None = None
     gaps: tuple[Gap, ...] = ()
 

@@ -56,14 +56,14 @@ def verdict_on(evidence: ClusterEvidence) -> Verdict:
 def _of_majority(evidence: ClusterEvidence) -> Iterator[Fact]:
     """The fact that disks which can't be relied on leave no majority of the voters: what is
     committed may be on them alone. It holds whatever the disks show that were not given."""
-    left = evidence.voters - len(evidence.unreliable)
-    if evidence.unreliable and left < majority(evidence.voters):
+    left = len(evidence.voters) - len(evidence.unreliable)
+    if evidence.unreliable and left < majority(len(evidence.voters)):
         disks = "disk of voter" if len(evidence.unreliable) == 1 else "disks of voters"
         yield Fact(
             Level.AT_RISK,
             Severity.WARNING,
             f"The {disks} {listed(evidence.unreliable)} can't be relied on, and the other voters "
-            f"are no majority ({left} of {evidence.voters}): committed records may be lost.",
+            f"are no majority ({left} of {len(evidence.voters)}): committed records may be lost.",
             "Start no controller that is stopped, and keep a copy of each directory. `kraftlake "
             "recover --plan` says how the quorum can go on.",
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from replica.check.group import GroupQuorum, JudgedDirectory, JudgedGroup
@@ -20,6 +20,8 @@ from replica.health.leaderless import (
 )
 from replica.health.of_directories import cluster_of, steps_of
 from replica.health.past import VisibleChange
+from replica.model.epochs import UNDEFINED_EPOCH
+from replica.model.keys import ReplicaKey
 from replica.verdict.evidence import ClusterEvidence, PlacedFinding, Since, ToLose
 from replica.verdict.verdict import Gap, KnownState, missing_voters
 from replica.words import listed, named
@@ -125,11 +127,16 @@ def evidence_of(
         health=judged.health if health else None,
         partitions=0 if cluster is None else len(cluster.partitions),
         leaderless=None if cluster is None else _leaderless(judged, cluster),
-        voters=0 if judged.quorum is None else len(judged.quorum.voters),
-        unreliable=() if quorum is None else tuple(str(key.node_id) for key in quorum.unreliable),
+        voters=() if judged.quorum is None else _names(judged.quorum.voters),
+        unreliable=() if quorum is None else _names(quorum.unreliable),
+        log_epoch=UNDEFINED_EPOCH if quorum is None else quorum.log_epoch,
         state=_state(judged),
         gaps=tuple(_gaps(judged, health=health, replay=replay)),
     )
+
+
+def _names(voters: Iterable[ReplicaKey]) -> tuple[str, ...]:
+    return tuple(str(key.node_id) for key in sorted(voters))
 
 
 def node_of(member: JudgedDirectory) -> str:

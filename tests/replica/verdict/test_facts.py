@@ -28,6 +28,8 @@ def of_partitions(rule: Rule, *names: str) -> Finding:
 
 
 DOWN = about(health.FENCED_BROKER, Subject("broker 11", "fenced, 500 replicas", 7))
+THREE = ("1", "2", "3")
+WITHOUT_WINNER = files.ELECTIONS_WITHOUT_WINNER
 LEADERLESS = ClusterEvidence(
     nodes=3,
     health=(of_partitions(health.WITHOUT_LEADER, "a-0", "a-1", "b.c-0"), DOWN),
@@ -50,7 +52,7 @@ def test_an_outage_says_what_since_when_why_and_what_to_do() -> None:
 
 
 def test_disks_that_leave_no_majority_put_committed_records_at_risk() -> None:
-    of_two = ClusterEvidence(nodes=2, voters=2, unreliable=("2",))
+    of_two = ClusterEvidence(nodes=2, voters=("1", "2"), unreliable=("2",))
     verdict = verdict_on(of_two)
     assert verdict.level is Level.AT_RISK
     assert verdict.headline == (
@@ -58,8 +60,8 @@ def test_disks_that_leave_no_majority_put_committed_records_at_risk() -> None:
         "committed records may be lost."
     )
     assert "recover --plan" in verdict.next_steps[0]
-    assert verdict_on(replace(of_two, voters=3)).level is Level.HEALTHY, "2 of 3 are a majority"
-    of_three = verdict_on(replace(of_two, voters=3, unreliable=("1", "2")))
+    assert verdict_on(replace(of_two, voters=THREE)).level is Level.HEALTHY, "2 of 3 are a majority"
+    of_three = verdict_on(replace(of_two, voters=THREE, unreliable=("1", "2")))
     assert of_three.headline.startswith("The disks of voters 1 and 2 can't be relied on")
     assert verdict_on(replace(of_two, unreliable=())).level is Level.HEALTHY
 
@@ -173,13 +175,18 @@ def test_a_conflict_is_a_risk_whose_step_comes_before_that_of_an_outage() -> Non
 @pytest.mark.parametrize(("nodes", "level"), [(2, Level.OUTAGE), (1, Level.ATTENTION)])
 def test_elections_that_a_majority_saw_fail_are_an_outage(nodes: int, level: Level) -> None:
     failing = tuple(
-        PlacedFinding(f"node {one}", files.ELECTIONS_WITHOUT_WINNER.at("", "epoch 9, the log's 3"))
+        PlacedFinding(f"node {one}", WITHOUT_WINNER.at("", "epoch 9, the log's 3", epoch=9))
         for one in range(1, nodes + 1)
     )
-    verdict = verdict_on(ClusterEvidence(nodes=3, findings=failing, health=(), voters=3))
+    evidence = ClusterEvidence(nodes=3, findings=failing, health=(), voters=THREE, log_epoch=3)
+    verdict = verdict_on(evidence)
     assert verdict.level is level
     assert len(verdict.facts) == 1
     assert ("by the files of nodes 1 and 2" in verdict.headline) == (nodes == 2)
+    observers = replace(evidence, voters=("1", "4", "5"))
+    assert verdict_on(observers).level is Level.ATTENTION, "what observers saw is no majority"
+    led_since = replace(evidence, log_epoch=9)
+    assert verdict_on(led_since).level is Level.ATTENTION, "a log shows a leader since"
 
 
 def test_what_could_not_be_judged_keeps_a_cluster_from_being_called_healthy() -> None:
