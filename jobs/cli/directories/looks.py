@@ -9,8 +9,8 @@ from jobs.cli.directories.check_inputs import examine_all, find_inputs
 from jobs.cli.output import ProgressLine, complain
 from replica.check.examined import Examined
 from replica.errors import UsageError
-from replica.format.directory import LOOKS
-from replica.format.discovery import Found
+from replica.format.directory import MAX_READS
+from replica.format.discovery import DiscoveredPath
 from replica.timeline.branch import Branch, branches_of
 
 
@@ -43,10 +43,10 @@ def branches_in(
         yield [one for one in found if cluster in (None, one.cluster_id)]
 
 
-def _look(group: Sequence[Found], progress: ProgressLine) -> list[Examined]:
+def _look(group: Sequence[DiscoveredPath], progress: ProgressLine) -> list[Examined]:
     """Read the directories. A running node's directory may change meanwhile; then it is read
     again."""
-    for _ in range(LOOKS):
+    for _ in range(MAX_READS):
         examined, damages = examine_all(group, progress.show)
         if not any(one.changed for one in examined):
             break

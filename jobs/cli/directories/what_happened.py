@@ -15,7 +15,7 @@ from jobs.cli.directories.verdict_text import describe_verdict, verdict_row
 from jobs.cli.output import ProgressLine, complain, write_either
 from pipelines.cyclic_garbage import no_search_for_cycles
 from replica.check.group import judge_group
-from replica.check.known_quorum import looks_at
+from replica.check.known_quorum import earlier_rounds
 from replica.health.leaderless import Outage
 from replica.terminal_text import one_line
 from replica.timeline.branch import Branch
@@ -67,8 +67,8 @@ def run(options: WhatHappenedOptions) -> int:
 
 def incident_of(branch: Branch, progress: ProgressLine) -> Incident:
     """What happened to one cluster. Only its newest captures decide the verdict."""
-    *older, newest = (look for look in branch.looks if look)
-    judged = judge_group(newest, progress.show, newest=True, earlier=looks_at(older))
+    *older, newest = (group for group in branch.rounds if group)
+    judged = judge_group(newest, progress.show, newest=True, earlier=earlier_rounds(older))
     (cluster,) = clusters_of(judged, {})
     told = timeline(branch, progress.show)
     verdict = verdict_on(evidence_of(cluster))
