@@ -107,8 +107,8 @@ class Host:
         if not self.raft.may_create_snapshot(snapshot_id):
             return
         facts: list[ControlRecord] = []
-        if log.kraft_version:
-            facts = [KRaftVersion(log.kraft_version), KRaftVoters(log.voters_at(offset - 1))]
+        if version := log.kraft_version_at(offset - 1):
+            facts = [KRaftVersion(version), KRaftVoters(log.voters_at(offset - 1))]
         (last,) = self.log.batches(offset - 1, offset)
         writer = self.log.snapshots.write(snapshot_id, last.timestamp, facts)
         writer.append(self.machine.snapshot_records())

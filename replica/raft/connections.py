@@ -1,4 +1,5 @@
-"""One request in flight for each peer, and a pause after a failure (Kafka: RequestManager).
+"""One request in flight for each peer, and a pause after a failure or before the same request again
+(Kafka: RequestManager, which has no pause before a request that was answered).
 
 This module only keeps the books: callers give the time in ms, and send the requests themselves.
 """
@@ -32,6 +33,8 @@ class PeerConnections:
         self._request_timeout_ms = request_timeout_ms
         self._retry_backoff_ms = retry_backoff_ms
         self._connections: dict[int, PeerConnection] = {}
+        self._newest: dict[tuple[int, type[PeerRequest]], tuple[PeerRequest, int]] = {}
+        """By peer and kind, the newest request and when (ms) it may be sent again."""
         self._last_correlation_id = 0
 
     def is_ready(self, node_id: int, now_ms: int) -> bool:
@@ -43,6 +46,18 @@ class PeerConnections:
         """The time (ms) from which the peer can be asked even if no answer comes before; 0 for
         now."""
         return self._of(node_id).until
+
+    def sendable_at(self, node_id: int, request: PeerRequest) -> int:
+        """The time (ms) from which this request may be sent to the peer even if no answer comes
+        before; 0 for now.
+
+        A request that is equal to the newest of its kind waits until `retry_backoff_ms` after that
+        one was sent. That one's answer has brought nothing, or there would be another request, and
+        a confused peer may give this answer without end. A fetch that waits for records at its
+        leader takes longer than this pause.
+        """
+        newest, again = self._newest.get((node_id, type(request)), (None, 0))
+        return max(self.ready_at(node_id), again if newest == request else 0)
 
     def is_backing_off(self, node_id: int, now_ms: int) -> bool:
         connection = self._of(node_id)
@@ -59,6 +74,7 @@ class PeerConnections:
         """Note that a request goes out. Returns its correlation id."""
         self._last_correlation_id += 1
         deadline = now_ms + self._request_timeout_ms
+        self._newest[node_id, type(request)] = (request, now_ms + self._retry_backoff_ms)
         self._connections[node_id] = PeerConnection(self._last_correlation_id, deadline, request)
         return self._last_correlation_id
 
@@ -83,8 +99,9 @@ class PeerConnections:
         self._connections[node_id] = PeerConnection(None, now_ms + self._retry_backoff_ms)
 
     def reset(self) -> None:
-        """Forget all requests in flight. A change of role does so, and late answers are ignored."""
+        """Forget all requests. A change of role does so, and late answers are ignored."""
         self._connections.clear()
+        self._newest.clear()
 
     def ready_bootstrap(
         self, bootstrap_ids: Sequence[int], now_ms: int, draw: Callable[[int], int]

@@ -279,12 +279,14 @@ class Core:
 
     def send(self, node_id: int, endpoints: Endpoints, message: PeerRequest) -> int:
         """Send a request with the cluster's id. Nothing is sent while another request to that peer
-        is in flight, or during the pause after a failed one. Returns when (ms) the peer can be
-        asked next."""
-        if self.connections.is_ready(node_id, self.now):
-            request = replace(message, cluster_id=self.config.cluster_id)
-            correlation_id = self.connections.sent(node_id, self.now, request)
-            self.effects.sends.append(Send(node_id, endpoints, correlation_id, request))
+        is in flight, during the pause after a failed one, or before the same request may be sent
+        again. Returns when (ms) the peer can be asked next."""
+        sendable_at = self.connections.sendable_at(node_id, message)
+        if sendable_at > self.now:
+            return sendable_at
+        correlation_id = self.connections.sent(node_id, self.now, message)
+        request = replace(message, cluster_id=self.config.cluster_id)
+        self.effects.sends.append(Send(node_id, endpoints, correlation_id, request))
         return self.connections.ready_at(node_id)
 
     def endpoints_of(self, node_id: int, named: Endpoints) -> Endpoints:

@@ -77,6 +77,12 @@ class LogState:
     def kraft_version(self) -> int:
         return self.versions[-1].value if self.versions else 0
 
+    def kraft_version_at(self, offset: int) -> int:
+        """The kraft.version in force at `offset` (inclusive), as a snapshot that ends behind this
+        offset has it (Kafka: KRaftControlRecordStateMachine.kraftVersionAtOffset)."""
+        known = [entry.value for entry in self.versions if entry.offset <= offset]
+        return known[-1] if known else 0
+
     def voters_at(self, offset: int) -> VoterSet:
         """The voter set in force at `offset` (inclusive)."""
         known = [entry.value for entry in self.voter_sets if entry.offset <= offset]

@@ -7,7 +7,8 @@ run.
 - `faulty_run`: a run under random faults. `disk`, `network`, `nemesis`: the faults.
 - `invariants`: checks what must hold in spite of the faults; `broken` explains the invariants'
   names. `elections`, `appends` and `ledger`: what `invariants` remembers of votes, of clients and
-  of logs. `check_quorum`: checks leaders without a quorum.
+  of logs. `check_quorum`: checks leaders without a quorum. `repeats`: checks that nobody asks the
+  same again without a pause.
 - `node_files`: makes a node's disk from bytes, and reads the bytes of a disk.
 - `coverage`: notes the situations that a run has reached. `counts`: counts them over a campaign.
   `guided`: a campaign whose runs go on from situations that earlier runs reached.

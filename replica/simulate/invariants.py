@@ -24,6 +24,7 @@ from replica.simulate.elections import Elections
 from replica.simulate.host import SimulatedHost
 from replica.simulate.ledger import Ledger, LedgerBatch, Shadow, read_back, shadows_holding
 from replica.simulate.node import key_of
+from replica.simulate.repeats import Repeats
 from replica.simulate.workload import Workload
 
 
@@ -45,6 +46,7 @@ class Invariants:
         self._static_voters = static_voters
         self._elections = Elections(self.judged)
         self._check_quorum = CheckQuorum(self.judged)
+        self._repeats = Repeats()
         self._written: dict[tuple[int, int], LedgerBatch] = {}
 
     def opened(self, host: SimulatedHost) -> None:
@@ -54,6 +56,7 @@ class Invariants:
         old = self.shadows.get(key, Shadow())
         self._elections.opened(host, old)
         self._check_quorum.opened(host)
+        self._repeats.opened(host)
         kept = min(old.flushed, old.committed)
         demand(end >= kept, "committed", f"{key} lost offsets {end} to {kept}")
         shadow = self.shadows[key] = read_back(host, self._static_voters)
@@ -75,11 +78,16 @@ class Invariants:
                 self._match(entry)
             if any(entry.voters is not None for entry in written):
                 self._check_voters(key, shadow)
-        if isinstance(host.taken, Truncated) or host.raft.log.voter_sets is not shadow.known_sets:
+        log = host.raft.log
+        is_changed = (
+            log.voter_sets is not shadow.known_sets or log.versions is not shadow.known_versions
+        )
+        if is_changed or isinstance(host.taken, Truncated):
             self._check_in_force(host, shadow)
         self._check_watermark(host, shadow)
         self._check_committed(host, shadow, effects.load_snapshot)
         self._check_quorum.stepped(host, shadow)
+        self._repeats.stepped(host, effects)
         if effects.leader_change is not None:
             self._check_leader_change(host, shadow, effects.leader_change)
         self.appends.handed(host)
@@ -132,12 +140,16 @@ class Invariants:
         demand(offset < self.ledger.end, "voter sets", pending)
 
     def _check_in_force(self, host: SimulatedHost, shadow: Shadow) -> None:
-        """Check that the voter set in force is the newest one in the log, committed or not."""
-        shadow.known_sets = host.raft.log.voter_sets
-        mine, logged = host.raft.log.voters, shadow.voters
+        """Check that the voter set and the kraft.version in force are the newest ones in the log,
+        committed or not."""
+        log = host.raft.log
+        shadow.known_sets, shadow.known_versions = log.voter_sets, log.versions
         self.judged["voter sets"] += 1
-        wrong = f"{key_of(host)} goes by {mine.ids}, its log names {logged.ids}"
-        demand(mine == logged, "voter sets", wrong)
+        wrong = f"{key_of(host)} goes by {log.voters.ids}, its log names {shadow.voters.ids}"
+        demand(log.voters == shadow.voters, "voter sets", wrong)
+        versions = log.kraft_version, shadow.kraft_version
+        wrong = "{} goes by kraft.version {}, its log names {}".format(key_of(host), *versions)
+        demand(versions[0] == versions[1], "voter sets", wrong)
 
     def _check_leader_change(
         self, host: SimulatedHost, shadow: Shadow, leader: LeaderAndEpoch
@@ -265,6 +277,8 @@ class Invariants:
             machine.load_snapshot(at, host.log.snapshots.batches(at))
         same = self._workload.state(machine) == ledger.states[at.offset]
         demand(same, "snapshots", f"{name} holds another state than the log gives")
-        if facts.kraft_version:
-            voters = ledger.voters_before(at.offset)
-            demand(facts.voters == voters, "snapshots", f"{name} has other voters than the log")
+        version = ledger.kraft_version_before(at.offset)
+        other = f"{name} has kraft.version {facts.kraft_version}, committed is {version}"
+        demand(facts.kraft_version == version, "snapshots", other)
+        voters = ledger.voters_before(at.offset) if version else None
+        demand(facts.voters == voters, "snapshots", f"{name} has other voters than the log")

@@ -5,14 +5,14 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from replica.model.batch import Batch
-from replica.model.control import KRaftVoters
+from replica.model.control import KRaftVersion, KRaftVoters
 from replica.model.epochs import OffsetAndEpoch, election_order
 from replica.model.keys import ReplicaKey
 from replica.model.stored import SnapshotFacts
-from replica.model.voters import VoterSet
+from replica.model.voters import VoterSet, without_directories
 from replica.raft.effects import Effects
 from replica.raft.log_state import HistoryEntry
 from replica.simulate.host import SimulatedHost
@@ -20,11 +20,13 @@ from replica.simulate.workload import Workload
 from replica.storage.batches import bytes_of
 
 _CRC_START, _CRC_END = 17, 21
+_Value = TypeVar("_Value")
 
 
 class LedgerBatch(NamedTuple):
     """A batch. base, last: its first and last offset, both inclusive. crc: the four bytes of its
-    CRC. before: the epoch of the batch before it; None if it is unknown."""
+    CRC. before: the epoch of the batch before it; None if it is unknown. voters, version: the voter
+    set and the kraft.version that it names; None where it names none."""
 
     base: int
     last: int
@@ -33,6 +35,7 @@ class LedgerBatch(NamedTuple):
     before: int | None
     data: bytes
     voters: VoterSet | None
+    version: int | None
 
     def is_same(self, other: LedgerBatch) -> bool:
         return self[:4] == other[:4]
@@ -42,18 +45,20 @@ class LedgerBatch(NamedTuple):
 class Shadow:
     """One replica's log as it was written. A replica whose disk was wiped has a new shadow.
 
-    sets: the voter sets that the log names. flushed, committed: the ends (exclusive) of what is
-    flushed and of what is committed. promised: the newest epoch in which the replica sent
-    something. stored: the epoch in its quorum-state. watermark: the epoch and the high watermark of
-    the time when it last led. known_sets, known_snapshots: the core's own voter sets and snapshots
-    when they were last compared with those here.
+    sets, versions: the voter sets and kraft.versions that the log names. flushed, committed: the
+    ends (exclusive) of what is flushed and of what is committed. promised: the newest epoch in
+    which the replica sent something. stored: the epoch in its quorum-state. watermark: the epoch
+    and the high watermark of the time when it last led. known_sets, known_versions,
+    known_snapshots: the core's own values when they were last compared with those here.
     """
 
     static_voters: VoterSet = VoterSet()  # noqa: RUF009 (frozen)
     entries: list[LedgerBatch] = field(default_factory=list)
     sets: list[HistoryEntry[VoterSet]] = field(default_factory=list)
+    versions: list[HistoryEntry[int]] = field(default_factory=list)
     snapshots: set[OffsetAndEpoch] = field(default_factory=set)
     known_sets: object = None
+    known_versions: object = None
     known_snapshots: object = None
     flushed: int = 0
     committed: int = 0
@@ -65,6 +70,11 @@ class Shadow:
     def voters(self) -> VoterSet:
         """The voter set in force: the newest one in the log, committed or not."""
         return self.sets[-1].value if self.sets else self.static_voters
+
+    @property
+    def kraft_version(self) -> int:
+        """The kraft.version in force: the newest one in the log, committed or not."""
+        return self.versions[-1].value if self.versions else 0
 
     @property
     def position(self) -> OffsetAndEpoch:
@@ -89,11 +99,14 @@ class Shadow:
         before = self.entries[-1] if self.entries else None
         follows = before is not None and before.last + 1 == batch.base_offset
         data = bytes_of(batch)
-        voters = None
+        voters = version = None
         for index, record in enumerate(batch.control):
             if isinstance(record, KRaftVoters):
                 voters = record.voters
                 self.sets.append(HistoryEntry(batch.base_offset + index, voters))
+            elif isinstance(record, KRaftVersion):
+                version = record.kraft_version
+                self.versions.append(HistoryEntry(batch.base_offset + index, version))
         entry = LedgerBatch(
             batch.base_offset,
             batch.last_offset,
@@ -102,6 +115,7 @@ class Shadow:
             before.epoch if before is not None and follows else None,
             data,
             voters,
+            version,
         )
         self.entries.append(entry)
         return entry
@@ -113,6 +127,7 @@ class Shadow:
         if effects.reset_to is not None:
             self.entries.clear()
             self.sets.clear()
+            self.versions.clear()
             facts = host.log.snapshots.facts()
             self.begin_at(next(f for f in facts if f.snapshot_id == effects.reset_to))
         self.flushed = host.flushed_end
@@ -124,12 +139,16 @@ class Shadow:
         """Begin the log anew at a snapshot."""
         if facts.voters is not None:
             self.sets.append(HistoryEntry(facts.snapshot_id.offset - 1, facts.voters))
+        if facts.kraft_version:
+            self.versions.append(HistoryEntry(facts.snapshot_id.offset - 1, facts.kraft_version))
 
     def cut(self, end: int) -> None:
         while self.entries and self.entries[-1].last >= end:
             self.entries.pop()
         while self.sets and self.sets[-1].offset >= end:
             self.sets.pop()
+        while self.versions and self.versions[-1].offset >= end:
+            self.versions.pop()
 
 
 def read_back(host: SimulatedHost, static_voters: VoterSet) -> Shadow:
@@ -149,7 +168,8 @@ class Ledger:
     """The committed log. entries: the batches by base offset. end: the end offset (exclusive).
     epoch: the epoch of the leader that committed last. states: the state of the workload's machine
     after each batch, by the batch's end offset. epochs: each batch's epoch, by its end offset.
-    first_voters: the voters in force before a record names voters."""
+    first_voters: the voters in force before a record names voters. Where they have directory ids,
+    kraft.version is 1 from the beginning."""
 
     def __init__(self, workload: Workload, first_voters: VoterSet) -> None:
         self.first_voters = first_voters
@@ -159,7 +179,9 @@ class Ledger:
         self._workload = workload
         self._machine = workload.machine()
         self.states: dict[int, object] = {0: workload.state(self._machine)}
+        is_static = first_voters.keys == without_directories(first_voters).keys
         self._sets = [HistoryEntry(-1, first_voters)]
+        self._versions = [HistoryEntry(-1, 0 if is_static else 1)]
         self.epochs: dict[int, int] = {}
 
     def extend(self, entry: LedgerBatch) -> None:
@@ -171,10 +193,20 @@ class Ledger:
         self.epochs[self.end] = entry.epoch
         if entry.voters is not None:
             self._sets.append(HistoryEntry(entry.last, entry.voters))
+        if entry.version is not None:
+            self._versions.append(HistoryEntry(entry.last, entry.version))
 
     def voters_before(self, end: int) -> VoterSet:
         """The newest voter set that was committed below `end`."""
-        return [known.value for known in self._sets if known.offset < end][-1]
+        return _newest_before(self._sets, end)
+
+    def kraft_version_before(self, end: int) -> int:
+        """The newest kraft.version that was committed below `end`."""
+        return _newest_before(self._versions, end)
+
+
+def _newest_before(entries: list[HistoryEntry[_Value]], end: int) -> _Value:
+    return [entry.value for entry in entries if entry.offset < end][-1]
 
 
 def shadows_holding(shadows: dict[ReplicaKey, Shadow], voters: VoterSet, end: int) -> int:

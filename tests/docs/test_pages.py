@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -50,12 +50,17 @@ def _quick(page: Path) -> list[Step]:
 
 
 def _pages() -> list[object]:
-    """Those that speak of the demo's lake need Spark, which makes it. What is wrong with a page's
-    marks is for its test to say, not for the collection of all."""
-    return [
-        pytest.param(page, id=_name(page), marks=[pytest.mark.spark] if _has_lake(page) else [])
-        for page in PAGES
-    ]
+    """Those that speak of the demo's lake need Spark, which makes it. Notebooks take some minutes,
+    each in a process with a Spark of its own. What is wrong with a page's marks is for its test to
+    say, not for the collection of all."""
+    return [pytest.param(page, id=_name(page), marks=[*_marks(page)]) for page in PAGES]
+
+
+def _marks(page: Path) -> Iterator[pytest.MarkDecorator]:
+    if _has_lake(page):
+        yield pytest.mark.spark
+    if "<!-- notebook -->" in _text(page):
+        yield pytest.mark.slow
 
 
 def _has_lake(page: Path) -> bool:

@@ -75,13 +75,14 @@ def handle_fetch_response(core: Core, response: FetchResponse) -> bool:
         core.illegal["fetch answered with impossible numbers"] += 1
         return False
     if response.diverging is not None:
-        _truncate(core, response.diverging)
+        is_good = _truncate(core, response.diverging)
     elif response.snapshot_id is not None:
-        _begin_snapshot(core, role, response.snapshot_id)
-    elif not _append(core, role, response):
-        return False
-    _trust(core)
-    return True
+        is_good = _begin_snapshot(core, role, response.snapshot_id)
+    else:
+        is_good = _append(core, role, response)
+    if is_good:
+        _trust(core)
+    return is_good
 
 
 def handle_fetch_snapshot_response(core: Core, response: FetchSnapshotResponse) -> bool:
@@ -172,20 +173,28 @@ def _fetch_as_observer(core: Core, role: Follower) -> int:
     return fetch_from_leader(core, role)
 
 
-def _truncate(core: Core, diverging: OffsetAndEpoch) -> None:
+def _truncate(core: Core, diverging: OffsetAndEpoch) -> bool:
+    """Cut the log where it differs from the leader's. Returns False where nothing is left to cut:
+    no correct leader says that such a log differs (see replica.history.truncation)."""
     decision = Diverging(diverging.epoch, diverging.offset)
     end = checked_truncation_offset(core.log.view, decision, core.committed)
-    if end < core.log.log_end:
-        core.log = core.log.truncated(end)
-        core.truncating = True
-        core.effects.truncate_to = end
+    if end >= core.log.log_end:
+        core.illegal["a diverging epoch that cuts nothing"] += 1
+        return False
+    core.log = core.log.truncated(end)
+    core.truncating = True
+    core.effects.truncate_to = end
+    return True
 
 
-def _begin_snapshot(core: Core, role: Follower, snapshot_id: OffsetAndEpoch) -> None:
-    """Begin to fetch a snapshot, unless this replica has it. The bootstrap snapshot is never
-    fetched: each replica writes its own."""
-    if snapshot_id != BOOTSTRAP_SNAPSHOT and core.log.snapshot(snapshot_id) is None:
-        core.keep(replace(role, fetching=SnapshotFetch(snapshot_id)))
+def _begin_snapshot(core: Core, role: Follower, snapshot_id: OffsetAndEpoch) -> bool:
+    """Begin to fetch a snapshot. Returns False for one that this replica has, and for the bootstrap
+    snapshot, which each replica writes for itself: no correct leader names these."""
+    if snapshot_id == BOOTSTRAP_SNAPSHOT or core.log.snapshot(snapshot_id) is not None:
+        core.illegal["a snapshot that needs no fetch"] += 1
+        return False
+    core.keep(replace(role, fetching=SnapshotFetch(snapshot_id)))
+    return True
 
 
 def _append(core: Core, role: Follower, response: FetchResponse) -> bool:

@@ -74,7 +74,7 @@ def handle_add_voter(
     if known is not None:
         message = f"node {known.key.node_id} is a voter, with directory {known.key.directory_id}"
         return _refused(ErrorCode.DUPLICATE_VOTER, message)
-    if not core.connections.is_ready(request.voter.node_id, core.now):
+    if core.connections.sendable_at(request.voter.node_id, ApiVersionsRequest()) > core.now:
         message = f"node {request.voter.node_id} can't be asked for its versions now: try again"
         return _refused(ErrorCode.REQUEST_TIMED_OUT, message)
     core.send(request.voter.node_id, request.endpoints, ApiVersionsRequest())

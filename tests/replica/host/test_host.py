@@ -13,6 +13,7 @@ from replica.host.host import Host
 from replica.machines.metadata import MetadataMachine
 from replica.machines.opaque import OpaqueMachine
 from replica.metadata.codec import encode
+from replica.model.batch import Batch
 from replica.model.control import KRaftVersion, KRaftVoters
 from replica.model.epochs import BOOTSTRAP_SNAPSHOT, OffsetAndEpoch
 from replica.model.keys import ReplicaKey
@@ -22,7 +23,7 @@ from replica.raft.inputs import Append, Proposal, Propose, Request, Response
 from replica.raft.messages import BeginQuorumEpochRequest, FetchRequest, FetchResponse
 from replica.raft.roles import Leader
 from replica.simulate.disk import SimulatedDisk
-from replica.storage.batches import batch_in
+from replica.storage.batches import batch_in, bytes_of
 from replica.storage.filesystem import LocalDisk
 from replica.storage.quorum_state_file import QuorumStateFile
 from replica.storage.recovery import open_log
@@ -198,3 +199,26 @@ def test_a_snapshot_holds_nothing_that_a_crash_could_take_from_the_log():
     assert host.raft.log.latest_snapshot == OffsetAndEpoch(1, 1)
     host = after_power_loss(disk, host)
     assert (host.log.log_start, host.log.log_end) == (0, 1)
+
+
+def test_a_snapshot_tells_the_kraft_version_and_the_voters_that_were_committed_at_its_end():
+    """An upgrade of kraft.version lies in the log above the snapshot's end, not yet committed. A
+    new leader may cut it off."""
+    disk = SimulatedDisk(Random(1))
+    host, _ = follower_that_owes_a_flush(disk)
+    (effects,) = host.flush(3)
+    upgrade = Batch(1, 2, 1, 1, (KRaftVersion(1), KRaftVoters(voter_set([LOCAL]))))
+    answer = FetchResponse(
+        epoch=1,
+        leader_id=2,
+        batches=(replace(upgrade, data=bytes_of(upgrade)),),
+        high_watermark=1,
+    )
+    list(host.step(Response(2, effects.sends[0].correlation_id, answer), 4))
+    assert host.raft.log.kraft_version == 1
+
+    list(host.snapshot(5))
+
+    (facts,) = host.log.snapshots.facts()
+    assert facts.snapshot_id == OffsetAndEpoch(1, 1)
+    assert (facts.kraft_version, facts.voters) == (0, None)

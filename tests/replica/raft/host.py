@@ -315,8 +315,9 @@ class Host:
         snapshot_id = OffsetAndEpoch(end, epoch)
         if not self.raft.may_create_snapshot(snapshot_id):
             return None
-        in_force = log.voters_at(end - 1) if log.kraft_version else None
-        facts = SnapshotFacts(snapshot_id, 0, self.now, in_force, log.kraft_version)
+        version = log.kraft_version_at(end - 1)
+        in_force = log.voters_at(end - 1) if version else None
+        facts = SnapshotFacts(snapshot_id, 0, self.now, in_force, version)
         applied = [entry for entry in self.applied if entry[0] < end]
         data = snapshot_text(facts, applied)
         self.disk.snapshots[snapshot_id] = data

@@ -2,9 +2,10 @@
 
 import pytest
 
+from replica.model.keys import ReplicaKey
 from replica.raft.config import FOREVER
 from replica.raft.connections import PeerConnections
-from replica.raft.messages import DescribeQuorumRequest
+from replica.raft.messages import DescribeQuorumRequest, FetchRequest
 
 ASK = DescribeQuorumRequest()
 """Any request."""
@@ -34,6 +35,25 @@ def test_a_peer_that_failed_is_left_alone_for_a_while():
     assert peers.is_backing_off(2, 119)
     assert peers.ready_at(2) == 120
     assert not peers.is_backing_off(2, 120)
+
+
+def test_the_same_request_is_not_sent_again_before_a_pause_even_if_it_was_answered():
+    peers = connections()
+    fetch, next_fetch = (
+        FetchRequest(replica=ReplicaKey(1), epoch=1, fetch_offset=offset, last_fetched_epoch=1)
+        for offset in (4, 5)
+    )
+    peers.sent(2, now_ms=100, request=fetch)
+    assert peers.sendable_at(2, next_fetch) == 600
+    peers.forget(2)
+    assert peers.sendable_at(2, fetch) == 120
+    assert peers.sendable_at(2, next_fetch) <= 100
+    assert peers.sendable_at(3, fetch) <= 100
+    peers.sent(2, now_ms=110, request=ASK)
+    peers.forget(2)
+    assert peers.sendable_at(2, fetch) == 120, "a request of another kind lies between"
+    peers.reset()
+    assert peers.sendable_at(2, fetch) == 0
 
 
 @pytest.mark.scenario("B47")

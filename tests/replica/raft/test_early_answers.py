@@ -45,6 +45,7 @@ def test_add_voter_without_ack_when_committed_is_refused_for_the_same_reasons():
     add(host, ack_when_committed=False)
     assert host.replies.pop("add").error is ErrorCode.REQUEST_TIMED_OUT, "it lags behind"
     caught_up(host)
+    host.after(20)
     add(host, versions=(0, 0), ack_when_committed=False)
     assert host.replies.pop("add").error is ErrorCode.INVALID_REQUEST
     add(host, 3, ack_when_committed=False)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from replica.history.truncation import TruncationBelowHighWatermarkError
-from replica.model.epochs import OffsetAndEpoch
+from replica.model.epochs import BOOTSTRAP_SNAPSHOT, OffsetAndEpoch
 from replica.model.kafka_errors import ErrorCode
 from replica.raft.dispatch import ClusterAuthorizationError
 from replica.raft.inputs import Flushed, Request, Resign, Response
@@ -127,6 +127,41 @@ def test_a_diverging_epoch_of_impossible_numbers_cuts_nothing(wrong):
     deliver(host, diverging=OffsetAndEpoch(*wrong))
     assert host.disk.log_end == 3
     assert sum(host.raft.illegal_messages.values()) == 1
+
+
+def fetches_in_a_millisecond(host, **answer):
+    """How often `host` fetches from a leader that gives this answer to each fetch, all within a
+    millisecond."""
+    count = 0
+    while sends := host.take(FetchRequest):
+        count += 1
+        assert count < 100, "it fetches without end"
+        host.answer(sends[0], FetchResponse(epoch=1, leader_id=2, **answer))
+    return count
+
+
+@pytest.mark.parametrize(
+    ("answer", "illegal"),
+    [
+        ({"high_watermark": 3}, {}),
+        ({"diverging": OffsetAndEpoch(3, 1)}, {"a diverging epoch that cuts nothing": 1}),
+        ({"snapshot_id": OffsetAndEpoch(3, 1)}, {"a snapshot that needs no fetch": 1}),
+        ({"snapshot_id": BOOTSTRAP_SNAPSHOT}, {"a snapshot that needs no fetch": 1}),
+    ],
+    ids=lambda answer: next(iter(answer), "nothing"),
+)
+def test_a_leader_whose_answer_brings_nothing_is_asked_again_only_after_a_pause(answer, illegal):
+    host = follower(end=3)
+    deliver(host, high_watermark=3)
+    assert host.snapshot() == OffsetAndEpoch(3, 1)
+    host.after(10)
+    trusted_until = host.raft.role.fetch_deadline
+    assert fetches_in_a_millisecond(host, **answer) == 1
+    assert host.raft.illegal_messages == illegal
+    is_renewed = host.raft.role.fetch_deadline > trusted_until
+    assert is_renewed == (not illegal), "only a correct leader's answer renews the fetch timeout"
+    host.after(20)
+    assert len(host.take(FetchRequest)) == 1
 
 
 @pytest.mark.scenario("B19")

@@ -101,6 +101,7 @@ def test_by_kip_630_a_follower_goes_no_further_than_its_leader_and_its_own_snaps
     host.snapshot(4)
     deliver(host, high_watermark=10, log_start=3)
     assert host.raft.log.log_start == 0
+    host.after(20)
     deliver(host, high_watermark=10, log_start=8)
     assert host.raft.log.log_start == 4
 

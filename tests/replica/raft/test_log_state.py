@@ -37,6 +37,15 @@ def test_truncation_brings_back_the_voters_before_then_the_static_ones():
     assert state.truncated(0).voters == STATIC
 
 
+def test_a_kraft_version_is_in_force_from_its_record_on():
+    upgrade = batch(5, 6, 1, b"", (KRaftVersion(1), KRaftVoters(B)))
+    state = log(batch(0, 4, 1), upgrade)
+    assert [state.kraft_version_at(offset) for offset in (4, 5, 6)] == [0, 1, 1]
+    assert state.truncated(5).kraft_version == 0
+    trimmed = state.with_snapshot(snapshot(7, 1, B, 1)).started_at(7)
+    assert trimmed.kraft_version_at(6) == 1
+
+
 @pytest.mark.scenario("H28")
 def test_voters_of_the_log_win_over_the_snapshot_s_which_hold_at_its_offset():
     state = log(

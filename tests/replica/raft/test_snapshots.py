@@ -247,6 +247,8 @@ def test_bytes_that_are_no_snapshot_are_rejected_and_fetched_anew():
     send_slice(host, b"garbage", 0, 7)
     assert host.loaded == []
     assert isinstance(host.raft.role, Follower)
+    assert host.take(FetchRequest) == [], "the leader would name the same snapshot again"
+    host.after(20)
     assert host.take(FetchRequest)[0].message.fetch_offset == 0
 
 

@@ -7,9 +7,12 @@ from dataclasses import replace
 
 import pytest
 
+from replica.history.fetch import Diverging
 from replica.machines.metadata import MetadataMachine
 from replica.machines.opaque import OpaqueMachine, OpaqueState
 from replica.raft import core
+from replica.raft.connections import PeerConnections
+from replica.raft.follower import fetching
 from replica.raft.leader import leading, replication
 from replica.raft.roles import VoteTally
 from replica.simulate.broken import INVARIANTS, BrokenInvariantError, demand
@@ -108,6 +111,22 @@ def test_a_leader_whose_watermark_falls_sends_illegal_messages(monkeypatch):
 
     monkeypatch.setattr(replication, "answer", falling)
     assert found("legal messages", within_seeds=10)
+
+
+def test_a_replica_that_asks_for_the_same_without_a_pause_is_caught(monkeypatch):
+    """Its leader calls each log that is equal to its own diverging. The follower cuts nothing, and
+    asks again."""
+    rule = replication.validate_position
+
+    def confused(view, offset, epoch):
+        is_equal = (offset, epoch) == (view.log_end, view.last_fetched_epoch)
+        return Diverging(epoch, offset) if is_equal and offset else rule(view, offset, epoch)
+
+    monkeypatch.setattr(replication, "validate_position", confused)
+    assert "cuts nothing" in found("legal messages", within_seeds=1)
+    monkeypatch.setattr(fetching, "_truncate", lambda core, diverging: True)
+    monkeypatch.setattr(PeerConnections, "sendable_at", lambda self, node, _: self.ready_at(node))
+    assert "again after" in found("legal messages", within_seeds=5)
 
 
 def test_an_assertion_of_the_engine_that_fails_is_the_core_s_own(monkeypatch):
