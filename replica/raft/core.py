@@ -19,7 +19,7 @@ from replica.model.voters import Endpoints, Voter
 from replica.raft.config import FOREVER, Config
 from replica.raft.connections import PeerConnections
 from replica.raft.effects import Effects, LogRead, Reply, Send, SnapshotRead
-from replica.raft.epoch_bounds import MAX_EPOCH, SETTLED_TIMEOUTS, is_explained
+from replica.raft.epoch_bounds import MAX_EPOCH, is_explained
 from replica.raft.leader.accumulator import BatchAccumulator
 from replica.raft.log_state import LogState
 from replica.raft.messages import (
@@ -29,7 +29,15 @@ from replica.raft.messages import (
     PeerResponse,
     VoterChangeResponse,
 )
-from replica.raft.roles import Follower, Leader, PendingChange, Prospective, Resigned, Unattached
+from replica.raft.roles import (
+    Follower,
+    Leader,
+    OlderLeader,
+    PendingChange,
+    Prospective,
+    Resigned,
+    Unattached,
+)
 from replica.raft.transitions import Role, Transition, TransitionCause, check
 
 Draw = Callable[[int], int]
@@ -84,9 +92,8 @@ class Core:
         """How many illegal messages peers have sent, for each kind of mistake."""
         self.began = 0
         """The time (ms) at which this replica started."""
-        self.epoch_began = 0
-        """The time (ms) at which this replica entered its present epoch. If the epoch is the one
-        that was on disk at the start, this is the time of the start."""
+        self.older_leader: OlderLeader | None = None
+        """The newest older leader that answers have named since this replica entered its epoch."""
         self._raised = 0
         """The number of epochs by which peers have raised the local epoch since `began`."""
 
@@ -184,7 +191,7 @@ class Core:
         ):
             self._raised += role.epoch - self.role.epoch
         if role.epoch > self.role.epoch:
-            self.epoch_began = self.now
+            self.older_leader = None
         was_leader = isinstance(self.role, Leader)
         change = self.role.change if isinstance(self.role, Leader) else None
         self.role = role
@@ -305,12 +312,6 @@ class Core:
             self.illegal["an epoch that no election explains"] += 1
         return found
 
-    @property
-    def is_epoch_settled(self) -> bool:
-        """Whether this replica has been in its epoch for SETTLED_TIMEOUTS election timeouts."""
-        settled = SETTLED_TIMEOUTS * self.config.election_timeout_ms
-        return self.now - self.epoch_began >= settled
-
     def has_consistent_leader(self, epoch: int, leader_id: int) -> bool:
         """Whether a message that names this leader of this epoch can be true: an epoch has at most
         one leader."""
@@ -352,6 +353,15 @@ class Core:
             is_new = role.leader_id == NO_NODE or len(endpoints) > len(role.leader_endpoints)
             if is_new or (heard and isinstance(role, Prospective)):
                 self.follow(epoch, leader_id, endpoints)
+
+    def note_older_leader(self, epoch: int, leader_id: int, named: Endpoints) -> None:
+        """Remember the leader of an older epoch that an answer names, if it says where that leader
+        listens and no leader of a newer one is known."""
+        if leader_id in (NO_NODE, self.local_id) or epoch >= self.role.epoch:
+            return
+        endpoints = self.endpoints_of(leader_id, named)
+        if endpoints and (self.older_leader is None or self.older_leader.epoch <= epoch):
+            self.older_leader = OlderLeader(epoch, leader_id, endpoints)
 
     def follow(self, epoch: int, leader_id: int, endpoints: Endpoints) -> None:
         """Become a follower of the leader `leader_id`."""

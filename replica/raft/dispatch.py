@@ -151,6 +151,7 @@ def _learn_and_take(core: Core, node_id: int, message: PeerResponse) -> bool:
     quorum may be old, and its epoch high.
     """
     if message.epoch < core.role.epoch or message.error is ErrorCode.UNKNOWN_LEADER_EPOCH:
+        core.note_older_leader(message.epoch, message.leader_id, message.leader_endpoints)
         return False
     epoch, leader_id = message.epoch, message.leader_id
     is_first = core.role.epoch == 0 and epoch <= MAX_EPOCH

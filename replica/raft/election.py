@@ -115,6 +115,8 @@ def handle_vote_response(core: Core, node_id: int, response: VoteResponse) -> bo
         try:
             _count(core, role, node_id, granted=response.granted)
         except IllegalVoteError:
+            if core.older_leader is not None and core.older_leader.node_id == node_id:
+                return False
             core.illegal["vote answer of a non-voter, or one that changed"] += 1
             return False
     return True
@@ -149,13 +151,19 @@ def poll_unattached(core: Core, role: Unattached) -> int:
 
 def poll_prospective(core: Core, role: Prospective) -> int:
     """Ask all voters for a pre-vote until the election timeout, then go back to the role that this
-    replica had before."""
+    replica had before.
+
+    A leader of an older epoch that an answer has named is asked, too. It may lead voters that this
+    log doesn't name yet: all voters may have been replaced while this replica was away. It grants
+    nothing, but adopts this replica's epoch, so that the quorum elects a leader of a newer one,
+    which this replica can follow. Kafka's voter asks the voters of its log alone.
+    """
     if core.shutdown_deadline is not None:
         return core.shutdown_deadline
     if role.election_deadline <= core.now or not core.may_stand:
         _go_back(core, role, TransitionCause.TIMEOUT)
         return core.now
-    return min(role.election_deadline, _ask(core, role))
+    return min(role.election_deadline, _ask(core, role), _ask_older_leader(core, role))
 
 
 def poll_candidate(core: Core, role: Candidate) -> int:
@@ -246,22 +254,35 @@ def _ask(core: Core, role: Candidate | Prospective) -> int:
     and its vote holds after the candidate has crashed, so the crash must not make that log shorter.
     Kafka's followers flush with each append.
     """
-    assert core.local_key is not None
     if awaits_flush(core):
         return FOREVER
-    position = core.log.position
+    request = _vote_request(core, role)
     deadline = FOREVER
     for voter in role.tally.unanswered:
-        request = VoteRequest(
-            epoch=role.epoch,
-            candidate=core.local_key,
-            voter=voter.key,
-            last_epoch=position.epoch,
-            end_offset=position.offset,
-            pre_vote=isinstance(role, Prospective),
-        )
-        deadline = min(deadline, core.send(voter.key.node_id, voter.endpoints, request))
+        asked = replace(request, voter=voter.key)
+        deadline = min(deadline, core.send(voter.key.node_id, voter.endpoints, asked))
     return deadline
+
+
+def _ask_older_leader(core: Core, role: Prospective) -> int:
+    """Ask a leader of an older epoch that is none of the voters. Returns when (ms) to ask again."""
+    leader = core.older_leader
+    if leader is None or role.tally.voters.voter(leader.node_id) is not None or awaits_flush(core):
+        return FOREVER
+    return core.send(leader.node_id, leader.endpoints, _vote_request(core, role))
+
+
+def _vote_request(core: Core, role: Candidate | Prospective) -> VoteRequest:
+    """The request for a vote or a pre-vote, which doesn't say yet whom it asks."""
+    assert core.local_key is not None
+    position = core.log.position
+    return VoteRequest(
+        epoch=role.epoch,
+        candidate=core.local_key,
+        last_epoch=position.epoch,
+        end_offset=position.offset,
+        pre_vote=isinstance(role, Prospective),
+    )
 
 
 def _remember_vote(core: Core, request: VoteRequest) -> None:

@@ -14,10 +14,6 @@ MOST_AT_ONCE = 2**20
 for 12 days."""
 MS_EACH = 100
 """The time (ms) in which peers may add one epoch. So they need 6.8 years to use up 2^31 epochs."""
-SETTLED_TIMEOUTS = 30
-"""The number of election timeouts after which an epoch counts as settled. A voter adopts the newer
-epoch of a node that is no voter only when the voter's own epoch is settled (see
-request_checks.refused_as_stranger). So such a node causes at most one election in this time."""
 
 
 def is_explained(epoch: int, known: int, raised: int, running_ms: int) -> bool:

@@ -56,7 +56,7 @@ class Raft:
     ) -> None:
         view = opened(log, config.static_voters)
         self._core = Core(config, Unattached(0), view, draw)
-        self._core.now = self._core.began = self._core.epoch_began = now_ms
+        self._core.now = self._core.began = now_ms
         self._core.persisted = state
         newest = view.snapshots[-1] if view.snapshots else None
         if newest is not None and view.is_older_than(newest.snapshot_id):

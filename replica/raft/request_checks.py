@@ -44,9 +44,10 @@ def refused_as_stranger(
     A refused candidate gets no vote, and its newer epoch is not adopted, with one exception: a node
     that stood in an election before it was removed may have a newer epoch than the quorum. Such a
     node can't follow a leader of an older epoch, so it would never learn from the log that it was
-    removed. A voter therefore adopts its epoch, as Kafka's voters always do, but only when the
-    voter's own epoch is settled (SETTLED_TIMEOUTS). An observer never adopts it: an observer asks
-    for no votes, so it couldn't tell the voters of that epoch.
+    removed. A voter therefore adopts its epoch, as Kafka's voters do. This costs one election: no
+    voter grants that node a pre-vote, so its epoch rises no more, and it follows the next leader.
+    An observer never adopts it: an observer asks for no votes, so it couldn't tell the voters of
+    that epoch. It names the leader in its answer, which the node then asks (roles.OlderLeader).
 
     A refused leader is told to ask again, because this log may not name it as a voter yet. Neither
     gets INVALID_REQUEST: in an answer of its own epoch this error would end a controller of Kafka
@@ -76,7 +77,6 @@ def _may_raise_epoch(core: Core, request: VoteRequest) -> bool:
         core.log.kraft_version > 0
         and core.is_voter
         and request.epoch > core.role.epoch
-        and core.is_epoch_settled
         and core.explains(request.epoch)
     )
 

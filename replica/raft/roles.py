@@ -94,6 +94,16 @@ class Prospective:
 
 
 @dataclass(frozen=True, slots=True)
+class OlderLeader:
+    """A leader as an answer names it, of an older epoch than the local one. This replica can't
+    follow it, but can ask it for a pre-vote (see election.poll_prospective)."""
+
+    epoch: int
+    node_id: int
+    endpoints: Endpoints
+
+
+@dataclass(frozen=True, slots=True)
 class Candidate:
     """A voter that asks for votes. voted: the local replica's own key, as a candidate votes for
     itself."""

@@ -5,8 +5,10 @@ from __future__ import annotations
 
 from collections import Counter
 
+from replica.model.control import ControlRecord, LeaderChange
 from replica.model.epochs import OffsetAndEpoch, election_order
 from replica.model.keys import NO_NODE, ReplicaKey
+from replica.model.voters import VoterSet
 from replica.raft.effects import Effects
 from replica.raft.inputs import Request
 from replica.raft.messages import VoteRequest, VoteResponse
@@ -68,7 +70,27 @@ class Elections:
         leader = self._leaders.setdefault(role.epoch, key)
         if leader != key:
             broken("one leader", f"{key} and {leader} in {role.epoch}")
+        if is_new:
+            self._check_first_record(key, role.epoch, effects.append[0].control[0], shadow.voters)
         return is_new
+
+    def _check_first_record(
+        self, leader: ReplicaKey, epoch: int, record: ControlRecord, voters: VoterSet
+    ) -> None:
+        """Check that a new leader's first record names the leader, the voters in force, and as
+        granting voters only those that have voted for it."""
+        wrong = f"{leader} leads {epoch}, and writes {record}"
+        assert isinstance(record, LeaderChange), wrong
+        demand(record.leader_id == leader.node_id, "one leader", wrong)
+        demand(set(record.voters) == voters.keys, "votes", wrong)
+        granted = [
+            voter
+            for (voter, at), candidate in self._votes.items()
+            if at == epoch and _same_vote(candidate, leader)
+        ]
+        for key in record.granting_voters:
+            has_voted = key.matches(leader) or any(key.matches(voter) for voter in granted)
+            demand(has_voted, "votes", wrong)
 
     def _check_asked(self, key: ReplicaKey, shadow: Shadow, effects: Effects) -> None:
         """Check that a candidate describes only a log that it has flushed, because a vote for that

@@ -8,11 +8,12 @@ from collections.abc import Callable, Iterator
 from replica.format.file_names import METADATA_FOLDER
 from replica.host.host import Host, as_received
 from replica.model.batch import Batch
+from replica.model.kafka_errors import ErrorCode
 from replica.model.stored import LeaderAndEpoch
 from replica.raft.config import Config
 from replica.raft.effects import Effects, Reply
 from replica.raft.inputs import Flushed, Input, Tick
-from replica.raft.messages import PeerResponse
+from replica.raft.messages import PeerResponse, VoterChangeResponse
 from replica.raft.ports import StateMachine
 from replica.raft.roles import Unattached
 from replica.raft.transitions import Role
@@ -25,6 +26,9 @@ HOME = "node"
 """A node's log directory on its disk."""
 FOLDER = f"{HOME}/{METADATA_FOLDER}"
 LOG_CONFIG = LogConfig(segment_bytes=4096, index_interval_bytes=512)
+
+ADMINISTRATOR = "administrator"
+"""The id of every request of an administrator."""
 
 Stepped = Callable[["SimulatedHost", Effects], None]
 """A function that is called with the effects that a host has carried out, before any other node
@@ -94,3 +98,10 @@ class SimulatedHost(Host):
     def to_commit(self, start_offset: int, end_offset: int) -> Iterator[Batch]:
         self.committed = list(super().to_commit(start_offset, end_offset))
         return iter(self.committed)
+
+
+def is_change_done(reply: Reply) -> bool:
+    """Whether an administrator is answered that the voters or kraft.version are changed."""
+    message = reply.message
+    is_change = isinstance(message, VoterChangeResponse) and message.error is ErrorCode.NONE
+    return is_change and reply.request_id == ADMINISTRATOR

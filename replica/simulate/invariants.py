@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from replica.format.batch import decode_header
 from replica.model.epochs import BOOTSTRAP_SNAPSHOT, OffsetAndEpoch
 from replica.model.keys import ReplicaKey
 from replica.model.stored import LeaderAndEpoch, SnapshotFacts
@@ -21,7 +22,7 @@ from replica.simulate.appends import Appends
 from replica.simulate.broken import broken, demand
 from replica.simulate.check_quorum import CheckQuorum
 from replica.simulate.elections import Elections
-from replica.simulate.host import SimulatedHost
+from replica.simulate.host import SimulatedHost, is_change_done
 from replica.simulate.ledger import Ledger, LedgerBatch, Shadow, read_back, shadows_holding
 from replica.simulate.node import key_of
 from replica.simulate.repeats import Repeats
@@ -88,6 +89,8 @@ class Invariants:
         self._check_committed(host, shadow, effects.load_snapshot)
         self._check_quorum.stepped(host, shadow)
         self._repeats.stepped(host, effects)
+        if any(is_change_done(reply) for reply in effects.replies):
+            self._check_change_done(host, shadow)
         if effects.leader_change is not None:
             self._check_leader_change(host, shadow, effects.leader_change)
         self.appends.handed(host)
@@ -150,6 +153,14 @@ class Invariants:
         versions = log.kraft_version, shadow.kraft_version
         wrong = "{} goes by kraft.version {}, its log names {}".format(key_of(host), *versions)
         demand(versions[0] == versions[1], "voter sets", wrong)
+
+    def _check_change_done(self, host: SimulatedHost, shadow: Shadow) -> None:
+        """Check that an administrator hears that a change is done only once the voters are
+        committed."""
+        self.judged["voter sets"] += 1
+        written = shadow.sets[-1].offset if shadow.sets else -1
+        early = f"{key_of(host)} says that voters are changed, those of offset {written} may go"
+        demand(written < self.ledger.end, "voter sets", early)
 
     def _check_leader_change(
         self, host: SimulatedHost, shadow: Shadow, leader: LeaderAndEpoch
@@ -270,8 +281,12 @@ class Invariants:
         self.judged["snapshots"] += 1
         at, ledger = facts.snapshot_id, self.ledger
         name = f"{at.offset}-{at.epoch} of {key_of(host)}"
-        inside = ledger.epochs.get(at.offset) == at.epoch
-        demand(inside, "snapshots", f"{name} ends at no committed batch of its epoch")
+        last = ledger.ends.get(at.offset)
+        if last is None or last.epoch != at.epoch:
+            broken("snapshots", f"{name} ends at no committed batch of its epoch")
+        appended = decode_header(last.data).max_timestamp
+        wrong = f"{name} is of {facts.timestamp}, its last record of {appended}"
+        demand(facts.timestamp == appended, "snapshots", wrong)
         machine = self._workload.machine()
         with host.disk.inspected():
             machine.load_snapshot(at, host.log.snapshots.batches(at))

@@ -167,7 +167,7 @@ def read_back(host: SimulatedHost, static_voters: VoterSet) -> Shadow:
 class Ledger:
     """The committed log. entries: the batches by base offset. end: the end offset (exclusive).
     epoch: the epoch of the leader that committed last. states: the state of the workload's machine
-    after each batch, by the batch's end offset. epochs: each batch's epoch, by its end offset.
+    after each batch, by the batch's end offset. ends: the batches by their end offsets.
     first_voters: the voters in force before a record names voters. Where they have directory ids,
     kraft.version is 1 from the beginning."""
 
@@ -182,7 +182,7 @@ class Ledger:
         is_static = first_voters.keys == without_directories(first_voters).keys
         self._sets = [HistoryEntry(-1, first_voters)]
         self._versions = [HistoryEntry(-1, 0 if is_static else 1)]
-        self.epochs: dict[int, int] = {}
+        self.ends: dict[int, LedgerBatch] = {}
 
     def extend(self, entry: LedgerBatch) -> None:
         self.entries[entry.base] = entry
@@ -190,7 +190,7 @@ class Ledger:
         batch = Batch(entry.base, entry.last, entry.epoch, 0, (), entry.data)
         self._machine.commit((batch,))
         self.states[self.end] = self._workload.state(self._machine)
-        self.epochs[self.end] = entry.epoch
+        self.ends[self.end] = entry
         if entry.voters is not None:
             self._sets.append(HistoryEntry(entry.last, entry.voters))
         if entry.version is not None:

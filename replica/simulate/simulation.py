@@ -17,7 +17,7 @@ from replica.raft.messages import PeerRequest
 from replica.raft.roles import Leader
 from replica.simulate.broken import broken
 from replica.simulate.disk import PowerLossError
-from replica.simulate.host import SimulatedHost
+from replica.simulate.host import ADMINISTRATOR, SimulatedHost
 from replica.simulate.invariants import Invariants
 from replica.simulate.network import Network
 from replica.simulate.node import Layout, SimulatedMachine, first_nodes, node_of, random_layout
@@ -110,7 +110,7 @@ class Simulation:
 
     def ask(self, node: SimulatedMachine, request: PeerRequest) -> None:
         """Send an administrator's request, without reading the answer."""
-        self.step(node, inputs.Request("administrator", request))
+        self.step(node, inputs.Request(ADMINISTRATOR, request))
 
     def append(self, node: SimulatedMachine, batches: Sequence[Values], time_ms: int) -> None:
         """Let a client append batches at a node that believes that it leads. Each batch has a

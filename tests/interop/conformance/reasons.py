@@ -214,10 +214,10 @@ REASONS: Mapping[str, Reason] = {
     "a candidate that is no voter": Reason(
         _stranger_raises,
         "refuses the vote, and takes its epoch",
-        "refuses the vote, and stays in its epoch while this epoch is younger than 30 election "
-        "timeouts",
-        "a removed voter with an older log must not depose one leader after the other "
-        "(request_checks.refused_as_stranger)",
+        "refuses the vote, and stays in its epoch, unless it is a voter and the log names the "
+        "voters",
+        "at kraft.version 0 no other node can become a voter, and an observer couldn't tell the "
+        "voters of the newer epoch (request_checks.refused_as_stranger)",
     ),
     "a pre-vote for no voter": Reason(
         _stranger_pre_votes,

@@ -62,10 +62,7 @@ def test_a_voter_removed_after_it_stood_in_a_newer_epoch_costs_one_election_and_
     quorum.hosts[removed].disk.state = ElectionState(epoch + 1, voted=key(removed))
     quorum.restart(removed)
     quorum.cut.clear()
-    quorum.run(20_000)
-    assert quorum.leader is leader, "it leads on until its epoch is settled"
-    assert quorum.hosts[removed].raft.role.epoch == epoch + 1
-    quorum.run(20_000)
+    quorum.run(5000)
     assert quorum.leader.raft.role.epoch == epoch + 2
     quorum.leader.propose(b"a")
     quorum.run(60_000)

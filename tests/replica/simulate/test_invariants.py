@@ -13,10 +13,13 @@ from replica.machines.opaque import OpaqueMachine, OpaqueState
 from replica.raft import core
 from replica.raft.connections import PeerConnections
 from replica.raft.follower import fetching
-from replica.raft.leader import leading, replication
+from replica.raft.leader import leading, replication, voter_changes
+from replica.raft.messages import VoterChangeResponse
 from replica.raft.roles import VoteTally
+from replica.simulate import nemesis
 from replica.simulate.broken import INVARIANTS, BrokenInvariantError, demand
 from replica.storage.segment import ActiveSegment
+from replica.storage.snapshots import SnapshotFiles
 from tests.replica.simulate.finding import found
 
 
@@ -127,6 +130,36 @@ def test_a_replica_that_asks_for_the_same_without_a_pause_is_caught(monkeypatch)
     monkeypatch.setattr(fetching, "_truncate", lambda core, diverging: True)
     monkeypatch.setattr(PeerConnections, "sendable_at", lambda self, node, _: self.ready_at(node))
     assert "again after" in found("legal messages", within_seeds=5)
+
+
+def test_a_snapshot_that_is_not_of_the_time_of_its_last_record_is_caught(monkeypatch):
+    write = SnapshotFiles.write
+    monkeypatch.setattr(
+        SnapshotFiles, "write", lambda self, at, time, facts: write(self, at, time + 1, facts)
+    )
+    assert "its last record of" in found("snapshots", within_seeds=5)
+
+
+def test_a_leader_that_names_voters_which_did_not_vote_for_it_is_caught(monkeypatch):
+    rule = leading._start_of_epoch
+
+    def boasting(*of):
+        change, *others = rule(*of)
+        return [replace(change, granting_voters=change.voters), *others]
+
+    monkeypatch.setattr(leading, "_start_of_epoch", boasting)
+    assert "and writes LeaderChange" in found("votes", within_seeds=5)
+
+
+def test_a_change_that_is_done_for_its_administrator_before_it_is_committed_is_caught(monkeypatch):
+    rule = voter_changes.handle_remove_voter
+
+    def hasty(*of):
+        return rule(*of) or VoterChangeResponse()
+
+    monkeypatch.setattr(voter_changes, "handle_remove_voter", hasty)
+    monkeypatch.setattr(nemesis, "_ACTIONS", (nemesis._change_voters, nemesis._heal))
+    assert "says that voters are changed" in found("voter sets", within_seeds=5)
 
 
 def test_an_assertion_of_the_engine_that_fails_is_the_core_s_own(monkeypatch):
