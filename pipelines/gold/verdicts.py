@@ -52,6 +52,7 @@ def _evidence(of: Gold, captures: Sequence[Row]) -> ClusterEvidence:
         0 if now is None else now["partitions"],
         None if now is None else _since(now),
         len(of.quorum.voters),
+        tuple(str(key.node_id) for key in of.quorum.unreliable),
         None if state is None else _known_state(state),
         tuple(_gaps(of.quorum, captures, is_known=state is not None)),
     )

@@ -7,6 +7,8 @@ from pipelines.tables.contract import Contract, columns
 from pipelines.tables.keys import FINDING_KEYS, REPLICA_KEYS
 from pipelines.tables.quorum import QUORUM
 from pipelines.tables.silver import LEADER_VOTERS
+from replica.verdict.verdict import LEVELS_OF_NEWEST
+from replica.words import listed
 
 LEADER_EPOCH_HISTORY = Contract(
     name="gold.leader_epoch_history",
@@ -242,7 +244,7 @@ VERDICTS = Contract(
     "what these files prove about its quorum.",
     columns=columns(f"""
         cluster_id string: id of the cluster
-        level string: outage, at-risk, attention, incomplete or healthy, the worst first
+        level string: {listed(LEVELS_OF_NEWEST, last="or")}, the worst first
         headline string: the worst fact, or what stands in place of facts
         facts {_FACTS}: what is wrong, the worst first, with what to do and the rules of check that
             found it

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
 
 from replica.check.rule import Finding, Rule, Subject
-from replica.history.known_quorum import KnownQuorum, VoterDoubt
+from replica.history.known_quorum import BAD_DISKS, KnownQuorum
 from replica.metadata.image.image import Image
 from replica.metadata.image.partition import Partition
 from replica.metadata.image.settings import (
@@ -28,7 +28,6 @@ MIN_ISR = "min.insync.replicas"
 STOPPED_MS = 250
 """A voter that runs has a record some milliseconds after its leader."""
 SHOWN_LIST = 5
-_BAD_DISKS = (VoterDoubt.STALE, VoterDoubt.NO_QUORUM_STATE, VoterDoubt.UNREADABLE)
 _INT32_MAX = 2**31 - 1
 
 UNASSIGNED_DIRECTORY = "AAAAAAAAAAAAAAAAAAAAAQ"
@@ -170,7 +169,7 @@ class Cluster:
         """The voters whose disks are at hand and may not be counted for a majority."""
         if self.quorum is None:
             return frozenset()
-        return frozenset(voter.key.node_id for voter in self.quorum.in_doubt(*_BAD_DISKS))
+        return frozenset(voter.key.node_id for voter in self.quorum.in_doubt(*BAD_DISKS))
 
     @property
     def voters_up(self) -> frozenset[int]:

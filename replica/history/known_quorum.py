@@ -37,6 +37,10 @@ class VoterDoubt(StrEnum):
     """It has no quorum-state, so it may have voted in an epoch that no file shows."""
 
 
+BAD_DISKS = tuple(doubt for doubt in VoterDoubt if doubt is not VoterDoubt.NOT_GIVEN)
+"""The doubts about disks that are at hand."""
+
+
 @dataclass(frozen=True, slots=True)
 class KnownVoter:
     """A voter and what is known of its disk.
@@ -91,6 +95,9 @@ class KnownQuorum:
 
     voters: the voters in force at the end of the newest log, sorted; empty where no file names
     them.
+    leaving: the voters of the set before that this one lacks, sorted, as far as they are at hand;
+    empty where the set in force is proven to be committed. Each of them still is a voter by its own
+    log, and so it stands for election when it is started.
     voter_sets: every voter set of which a majority is needed: the set in force and, where that
     isn't proven to be committed, the set before it.
     newest: the replica whose log an election would prefer; None where there is no log.
@@ -106,6 +113,7 @@ class KnownQuorum:
     """
 
     voters: tuple[KnownVoter, ...] = ()
+    leaving: tuple[KnownVoter, ...] = ()
     voter_sets: tuple[VoterKeys, ...] = ()
     newest: ReplicaKey | None = None
     log_end: int = 0
@@ -135,9 +143,14 @@ class KnownQuorum:
         """Whether nobody knows which history is right, so that no node may be started."""
         return bool(self.conflicts or self.contested)
 
+    @property
+    def unreliable(self) -> tuple[ReplicaKey, ...]:
+        """The voters in force whose disks are at hand and can't be relied on."""
+        return tuple(voter.key for voter in self.voters if voter.doubt in BAD_DISKS)
+
     def in_doubt(self, *doubts: VoterDoubt) -> tuple[KnownVoter, ...]:
-        """The voters with one of these doubts."""
-        return tuple(voter for voter in self.voters if voter.doubt in doubts)
+        """The voters, leaving ones too, with one of these doubts."""
+        return tuple(voter for voter in (*self.voters, *self.leaving) if voter.doubt in doubts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +192,7 @@ def known_quorum(
     possible = _possible_end(newest, known)
     return KnownQuorum(
         known[0] if known else (),
+        _leaving(*known),
         sets,
         newest.key,
         newest.end_offset,
@@ -281,6 +295,20 @@ def _known(
         max((epoch for epoch in attested if epoch is not None), default=None),
         None if lost else max(_common_end(group, newest, log) for log in own),
         next((files.went_back[log.key] for log in own if log.key in files.went_back), None),
+    )
+
+
+def _leaving(
+    in_force: Sequence[KnownVoter] = (), before: Sequence[KnownVoter] = ()
+) -> tuple[KnownVoter, ...]:
+    """The voters at hand of the set before that the set in force lacks. One of the sets may name
+    voters without directories."""
+    stay = [voter.key for voter in in_force]
+    return tuple(
+        voter
+        for voter in before
+        if voter.doubt is not VoterDoubt.NOT_GIVEN
+        and not any(key.matches(voter.key) or voter.key.matches(key) for key in stay)
     )
 
 

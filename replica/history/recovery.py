@@ -34,7 +34,14 @@ from replica.history.commitment import (
     compare_group,
 )
 from replica.history.divergence import Relation, diverge
-from replica.history.known_quorum import NO_FILES, KnownQuorum, QuorumFiles, known_quorum
+from replica.history.known_quorum import (
+    BAD_DISKS,
+    NO_FILES,
+    KnownQuorum,
+    KnownVoter,
+    QuorumFiles,
+    known_quorum,
+)
 from replica.history.log import OffsetRange, ReplicaLog
 from replica.history.ranges import Ranges, below, difference, intersection, union
 from replica.history.truncation import fetch_rounds
@@ -120,9 +127,15 @@ class RecoveryPlan:
 
     @property
     def is_whole(self) -> bool:
-        """Whether every voter is there and may be relied on, so that there is nothing to
-        recover."""
-        return self.answer is RecoveryDecision.SAFE and not self.missing
+        """Whether every voter is there and every disk may be relied on, so that there is nothing
+        to recover."""
+        return self.answer is RecoveryDecision.SAFE and not (self.missing or self.doubted)
+
+    @property
+    def doubted(self) -> tuple[KnownVoter, ...]:
+        """The voters at hand whose disks can't be relied on. A voter that such a node's own log
+        names stands for election when it is started, so the plan holds only while it is stopped."""
+        return self.quorum.in_doubt(*BAD_DISKS)
 
     @property
     def winner(self) -> ReplicaLog:

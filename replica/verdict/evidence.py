@@ -54,7 +54,8 @@ class ClusterEvidence:
     log-divergence. health: the findings about the cluster's state; None where no state was judged.
     partitions: how many partitions the state has. leaderless: since when partitions have no leader;
     None where none lacks one, or no time is known. voters: how many voters there are; 0 where that
-    isn't known. gaps: what could not be judged.
+    isn't known. unreliable: the voters whose disks were given and can't be relied on, such as `2`.
+    gaps: what could not be judged.
     """
 
     cluster_id: str | None = None
@@ -65,6 +66,7 @@ class ClusterEvidence:
     partitions: int = 0
     leaderless: Since | None = None
     voters: int = 0
+    unreliable: tuple[str, ...] = ()
     state: KnownState | None = None
     gaps: tuple[Gap, ...] = ()
 

@@ -7,6 +7,7 @@ from itertools import groupby
 
 from replica.check.catalogue import RULES, groups, health, snapshots
 from replica.check.rule import Finding, Rule
+from replica.model.voters import majority
 from replica.severity import Severity
 from replica.verdict.evidence import ClusterEvidence, PlacedFinding
 from replica.verdict.losses import LOSS_RULES, loss_facts
@@ -36,7 +37,12 @@ def verdict_on(evidence: ClusterEvidence) -> Verdict:
     told = {rule for fact in felt for rule in fact.rules} | set(OUTAGE_RULES)
     if evidence.to_lose:
         told |= set(LOSS_RULES)
-    facts = [*felt, *_of_files(evidence.findings, told), *_of_health(health_found, told)]
+    facts = [
+        *felt,
+        *_of_majority(evidence),
+        *_of_files(evidence.findings, told),
+        *_of_health(health_found, told),
+    ]
     return decide(
         evidence.cluster_id,
         facts,
@@ -45,6 +51,22 @@ def verdict_on(evidence: ClusterEvidence) -> Verdict:
         notes=notes,
         state=evidence.state,
     )
+
+
+def _of_majority(evidence: ClusterEvidence) -> Iterator[Fact]:
+    """The fact that disks which can't be relied on leave no majority of the voters: what is
+    committed may be on them alone. It holds whatever the disks show that were not given."""
+    left = evidence.voters - len(evidence.unreliable)
+    if evidence.unreliable and left < majority(evidence.voters):
+        disks = "disk of voter" if len(evidence.unreliable) == 1 else "disks of voters"
+        yield Fact(
+            Level.AT_RISK,
+            Severity.WARNING,
+            f"The {disks} {listed(evidence.unreliable)} can't be relied on, and the other voters "
+            f"are no majority ({left} of {evidence.voters}): committed records may be lost.",
+            "Start no controller that is stopped, and keep a copy of each directory. `kraftlake "
+            "recover --plan` says how the quorum can go on.",
+        )
 
 
 def _of_files(findings: Sequence[PlacedFinding], told: set[str]) -> Iterator[Fact]:

@@ -116,6 +116,7 @@ def evidence_of(
     """The evidence on one cluster. files, health: whether findings of each family count. replay:
     whether the logs were replayed."""
     cluster = judged.cluster if health else None
+    quorum = None if judged.cluster is None else judged.cluster.quorum
     return ClusterEvidence(
         cluster_id=judged.cluster_id,
         nodes=sum(member.examined.is_directory for member in judged.members),
@@ -125,6 +126,7 @@ def evidence_of(
         partitions=0 if cluster is None else len(cluster.partitions),
         leaderless=None if cluster is None else _leaderless(judged, cluster),
         voters=0 if judged.quorum is None else len(judged.quorum.voters),
+        unreliable=() if quorum is None else tuple(str(key.node_id) for key in quorum.unreliable),
         state=_state(judged),
         gaps=tuple(_gaps(judged, health=health, replay=replay)),
     )

@@ -39,6 +39,10 @@ class Level(StrEnum):
         return self.replace("-", " ").upper()
 
 
+LEVELS_OF_NEWEST = tuple(level for level in Level if level is not Level.RECOVERED)
+"""The levels that a verdict by newest captures alone has, the worst first."""
+
+
 @dataclass(frozen=True, slots=True)
 class Fact:
     """Something that is wrong, or that somebody should know.

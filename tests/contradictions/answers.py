@@ -207,7 +207,11 @@ def write(files: Mapping[int, Mapping[str, bytes]], folder: Path) -> None:
 def _examined(files: Mapping[int, Mapping[str, bytes]], folder: Path) -> list[Examined]:
     write(files, folder)
     return [
-        examine(DirectoryPath(str(folder / str(node_id) / METADATA_FOLDER), str(node_id)))
+        examine(
+            DirectoryPath(
+                str(folder / str(node_id) / METADATA_FOLDER), f"{node_id}/{METADATA_FOLDER}"
+            )
+        )
         for node_id in files
     ]
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 from replica.check.catalogue import groups
 from replica.health.exposure import NOW
 from replica.history.recovery import RecoveryDecision
+from replica.model.voters import majority
 from replica.severity import Severity
 from replica.simulate.rehearsal.runs import ScenarioSafety
 from replica.verdict.evidence import ClusterEvidence
@@ -18,6 +19,7 @@ from tests.contradictions.answers import Answers, Rule
 
 _BAD = (Severity.ERROR, Severity.WARNING)
 _WELL = (Level.HEALTHY, Level.RECOVERED)
+_AT_RISK = Level.AT_RISK.rank
 _START_NEITHER = {groups.CONFLICT.id, groups.COMMITTED_DATA_AT_RISK.id}
 
 
@@ -34,13 +36,17 @@ def the_verdict_is_no_better_than_any_answer(answers: Answers) -> Iterator[str]:
     bad = sorted({one.rule.id for one in found if one.severity in _BAD})
     if bad and level in _WELL:
         yield f"check finds {bad}, the verdict is {level.value}"
-    if _START_NEITHER & answers.between and level.rank > Level.AT_RISK.rank:
+    if _START_NEITHER & answers.between and level.rank > _AT_RISK:
         yield f"check says to start neither, the verdict is {level.value}"
     if answers.plan.answer is RecoveryDecision.REFUSED and level.rank > Level.ATTENTION.rank:
         yield f"recover refuses ({answers.plan.reasons[0]}), the verdict is {level.value}"
     runs = answers.rehearsed
     if runs is not None and runs.answer is ScenarioSafety.UNSAFE and level in _WELL:
         yield f"rehearse is unsafe ({runs.reasons[0]}), the verdict is {level.value}"
+    quorum = answers.plan.quorum
+    left = len(quorum.voters) - len(quorum.unreliable)
+    if quorum.unreliable and left < majority(len(quorum.voters)) and level.rank > _AT_RISK:
+        yield f"recover relies on {left} of {len(quorum.voters)} voters, the verdict is {level}"
     now = answers.exposure(NOW)
     if now is not None and now.has_majority is False and level.rank > Level.ATTENTION.rank:
         yield f"no majority of the voters is left by the exposure, the verdict is {level.value}"

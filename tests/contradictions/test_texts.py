@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from jobs.cli.directories.recover_text import ANSWERS
 from replica.history.recovery import RecoveryDecision
 from replica.simulate.rehearsal.runs import ScenarioSafety
 from tests.contradictions.answers import RUNS, Answers, write
@@ -29,7 +30,7 @@ def printed_of(
 def test_recover_says_what_its_plan_and_its_runs_say(printed_of, kraftlake) -> None:  # noqa: F811
     answers, folder = printed_of
     ended: Ended = kraftlake("recover", "--plan", folder)
-    told = answers.plan.answer.value
+    told = ANSWERS[answers.plan.answer]
     assert ended.answer_lines[0] == f"cluster {answers.given.cluster_id}: {told}"
     assert (ended.code == 0) == (answers.plan.answer is RecoveryDecision.SAFE)
     rows = kraftlake("recover", "--plan", "--rehearse", *SEEDS, "--json", folder).answers

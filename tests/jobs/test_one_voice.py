@@ -61,8 +61,26 @@ def test_what_was_never_started_is_in_the_verdict_of_each(
     (expected,) = kraftlake("check", "--json", tmp_path / "nodes").verdicts
     rules = [rule for fact in expected["facts"] for rule in fact["rules"]]
     assert "formatted-for-another-cluster" in rules
-    for command in COMMANDS[1:]:
-        assert kraftlake(*command, "--json", tmp_path / "nodes").rows[0] == expected
+    left_out = f"{tmp_path}/nodes/4: left out: formatted for node 4, and no metadata log"
+    for command in COMMANDS:
+        told = kraftlake(*command, "--json", tmp_path / "nodes")
+        assert told.rows[0] == expected
+        assert told.complaints.count(left_out) == 1, command
+
+
+def test_a_bundle_that_cannot_be_read_is_in_the_verdict_of_each(
+    kraftlake: Kraftlake, data: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(data / STATIC, tmp_path / "nodes")
+    archive = Path(shutil.make_archive(str(tmp_path / "4"), "gztar", data / STATIC / "1"))
+    archive.write_bytes(archive.read_bytes()[:40])
+    paths = (tmp_path / "nodes", archive)
+    (expected,) = kraftlake("check", "--json", *paths).verdicts
+    assert "bundle" in {rule for fact in expected["facts"] for rule in fact["rules"]}
+    for command in COMMANDS:
+        told = kraftlake(*command, "--json", *paths)
+        assert told.rows[0] == expected
+        assert [line for line in told.complaints if str(archive) in line], command
 
 
 def test_what_weighs_most_besides_the_headline_is_the_second_line(
@@ -74,6 +92,14 @@ def test_what_weighs_most_besides_the_headline_is_the_second_line(
     alone = kraftlake("plan", "--stop-broker", "12", data / "kafka-4.1.1-dynamic/live/1")
     assert alone.lines[0].startswith("INCOMPLETE ")
     assert alone.lines[1] == ""
+
+
+def test_no_plan_below_an_outage_is_called_safe(kraftlake: Kraftlake, data: Path) -> None:
+    told = kraftlake("recover", "--plan", "--rehearse", "--seeds", "0:1", data / SPLIT)
+    assert told.lines[0].startswith("OUTAGE ")
+    assert told.answer_lines[0].endswith(": nothing committed is lost")
+    assert "1 run: each elects a leader, and loses nothing committed" in told.out
+    assert "safe" not in told.out.replace(str(data), "")
 
 
 def test_each_cluster_has_its_verdict_above_its_plan(kraftlake: Kraftlake, data: Path) -> None:

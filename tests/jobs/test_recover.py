@@ -66,7 +66,7 @@ def test_one_voter_alone_is_told_what_it_cannot_know_and_how_others_stand_in(
 ) -> None:
     ended = kraftlake("recover", "--plan", f"{SPLIT}/2")
     assert ended.code == 1
-    assert ended.answer_lines[0] == "cluster Lr3UIdBxT-GFPYE5uprmrg: unproven"
+    assert ended.answer_lines[0] == "cluster Lr3UIdBxT-GFPYE5uprmrg: committed records may be lost"
     assert "only 1 of 3 voters can be relied on" in ended.answer_lines[1]
     assert "node.id=1 directory.id=w1rJ2UULXXXZu6RS0Vk1kg > stand-in-1/meta.prop" in ended.out
     assert "node.id=3 directory.id=YabyXINkS7WFoc_9PzSg0w > stand-in-3/meta.prop" in ended.out

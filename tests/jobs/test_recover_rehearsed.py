@@ -30,7 +30,7 @@ def test_the_steps_of_a_whole_split_lead_to_what_is_planned_for_each_voter_that_
     assert found[1]["leads"] + found[3]["leads"] == found[1]["runs"] == 4
     assert (found[12]["as_predicted"], found[1]["as_predicted"]) == (4, 4)
     text = kraftlake(*REHEARSE, SPLIT)
-    assert "The steps rehearsed, 4 runs: safe" in text.out
+    assert "4 runs: each elects a leader, and loses nothing committed" in text.out
     assert "otherwise than planned" not in text.out, "whichever voter wins"
 
 
@@ -49,7 +49,7 @@ def test_a_lost_voter_is_replaced_by_an_empty_disk_without_loss(
 def test_stand_ins_made_of_the_only_log_that_is_left_elect_a_leader(kraftlake: Kraftlake) -> None:
     ended = kraftlake(*REHEARSE, f"{SPLIT}/2")
     assert ended.code == 1, "the plan itself is unproven"
-    assert "The steps rehearsed, 4 runs: unknown\n  only 1 of 3 voters can be" in ended.out
+    assert "4 runs: they don't show all that may happen\n  only 1 of 3 voters can" in ended.out
     assert "otherwise" not in ended.out
 
 
@@ -64,7 +64,10 @@ def test_a_refused_plan_has_nothing_to_play(
             segment.write_bytes(content)
     ended = kraftlake(*REHEARSE, tmp_path / "1", tmp_path / "2")
     assert ended.code == 1
-    assert "no step of this plan starts a replica, so there is nothing to play" in ended.out
+    assert (
+        "Nothing was rehearsed: no step of this plan starts a replica, so there is nothing to play"
+        in ended.out
+    )
 
 
 @pytest.mark.usefixtures("recorded")

@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from jobs.cli.directories.recover_text import ANSWERS
 from replica.format.quorum_state import decode
+from replica.history.recovery import RecoveryDecision
 from tests.jobs.conftest import Ended, Kraftlake
 from tests.replica.check.editing import append, metadata, segment
 
@@ -199,7 +201,7 @@ def test_each_step_has_a_command_and_each_command_is_one_of_a_tool(
     kraftlake: Kraftlake, recorded: Path, tmp_path: Path, shape: str
 ) -> None:
     ended = kraftlake("recover", "--plan", *_shapes(recorded, tmp_path)[shape])
-    assert ended.answer_lines[0].endswith(f": {shape.split()[0]}")
+    assert ended.answer_lines[0].endswith(f": {ANSWERS[RecoveryDecision(shape.split()[0])]}")
     for text, commands in steps_in(ended):
         assert commands, text
     for command in commands_in(ended):
@@ -303,7 +305,7 @@ def test_a_plan_for_another_topic_names_the_commands_of_kraftlake(
             "version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAAg"
         )
     ended = kraftlake("recover", "--plan", tmp_path)
-    assert ended.answer_lines[0].endswith(", partition orders-0: safe")
+    assert ended.answer_lines[0].endswith(", partition orders-0: nothing committed is lost")
     assert not any(command.startswith("bin/") for command in commands_in_any(ended))
     assert any("describe" in c and "--topic orders" in c for c in commands_in_any(ended))
 

@@ -60,7 +60,7 @@ def from_directories(
     with ExitStack() as stack:
         inputs = find_newest_inputs(paths, stack, order)
         earlier = earlier_looks(inputs, progress.show) if order else None
-        for line in inputs.left_out():
+        for line in (*map(str, inputs.damages), *inputs.left_out()):
             complain(line)
         known: list[_Known] = []
         for group in inputs.groups:

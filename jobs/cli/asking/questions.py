@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from replica.errors import UsageError
+from replica.verdict.verdict import LEVELS_OF_NEWEST
 
 
 class Question(NamedTuple):
@@ -150,10 +151,10 @@ ORDER BY CASE severity WHEN 'error' THEN 1 WHEN 'warning' THEN 2 ELSE 3 END, rul
     Question(
         "verdicts",
         "How is each cluster, and what is to be done?",
-        """\
+        f"""\
 SELECT cluster_id, level, headline, next_steps, not_judged, "at", captured_at
 FROM gold.verdicts
-ORDER BY position(level IN 'outage at-risk attention incomplete healthy'), cluster_id""",
+ORDER BY position(level IN '{" ".join(LEVELS_OF_NEWEST)}'), cluster_id""",
     ),
     Question(
         "doubts",

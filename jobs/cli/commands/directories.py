@@ -211,11 +211,14 @@ class RecoverOptions:
     commands to paste, of Kafka 3.7 and newer and of kraftlake. recover changes nothing itself.
 
     \b
-    The answer for each cluster:
-      safe      a majority of the voters is left, so the first replica has all committed records,
-                if no disk among them was wiped or restored from a backup
-      unproven  no majority is left: records that only lost voters had are lost
-      refused   committed records would be lost, or two logs contradict each other
+    The answer for each cluster, and `answer` in --json:
+      nothing committed is lost      (safe) a majority of the voters is left, so the first replica
+                                     has all committed records, if no disk among them was wiped or
+                                     restored from a backup
+      committed records may be lost  (unproven) no majority is left: records that only lost voters
+                                     had are lost
+      start no node                  (refused) committed records would be lost, or two logs conflict
+    It is about the logs: partitions may be down whatever the answer is. The verdict above says so.
 
     --json: rank, directory, cluster_id, node_id, directory_id, is_voter, last_epoch,
     log_end_offset, relation, at_risk ([first, end) pairs), committed_lost, unproven_lost,
@@ -234,8 +237,8 @@ class RecoverOptions:
       kraftlake recover --plan --rehearse node2/ node3/
       kraftlake recover --plan --order yesterday,left captures/
 
-    Exit codes: 0 safe (with --rehearse in all runs, too), 1 unproven, refused or not as safe when
-    rehearsed, 2 usage.
+    Exit codes: 0 nothing committed is lost (with --rehearse in all runs, too), 1 any other answer,
+    2 usage.
     """
 
     paths: options.Paths

@@ -58,9 +58,10 @@ class CheckInputs:
         return (*bundle_damage(self.damages), *judge_formatted(self.formatted, self.owners()))
 
     def left_out(self) -> Iterator[str]:
-        """A sentence for each path below which there is only a formatted log directory."""
+        """A sentence for each log directory with which no node ever started."""
+        never = {finding.file for finding in judge_formatted(self.formatted, self.owners())}
         for one in self.formatted:
-            if one.is_alone:
+            if one.is_alone or one.meta_properties in never:
                 node_id = one.replica.node_id
                 yield f"{one.shown}: left out: formatted for node {node_id}, and no metadata log"
 

@@ -210,7 +210,7 @@ def _rows(
 ) -> Iterator[dict[str, Any]]:
     doubts = {
         standing.log.key: voter.doubt
-        for voter in plan.quorum.voters
+        for voter in (*plan.quorum.voters, *plan.quorum.leaving)
         for standing in plan.ranking
         if voter.key.matches(standing.log.key)
     }

@@ -21,6 +21,12 @@ from replica.simulate.rehearsal.step import Scenario
 from replica.terminal_text import one_line
 from replica.words import counted, named
 
+_ANSWERS = {
+    ScenarioSafety.SAFE: "each elects a leader, and loses nothing committed",
+    ScenarioSafety.UNSAFE: "some lose committed records, or elect no leader",
+    ScenarioSafety.UNKNOWN: "they don't show all that may happen",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class RehearsedPlan:
@@ -42,10 +48,10 @@ class RehearsedPlan:
         yield ""
         rehearsal = self.rehearsal
         if rehearsal is None:
-            yield one_line(f"rehearsed: {self.answer.value}: {self.reasons[0]}")
+            yield one_line(f"Nothing was rehearsed: {self.reasons[0]}")
             return
         runs = counted(len(rehearsal.seeds), "run")
-        yield f"The steps rehearsed, {runs}: {self.answer.value}"
+        yield f"The steps rehearsed, {runs}: {_ANSWERS[self.answer]}"
         yield from (one_line(f"  {reason}") for reason in self.reasons)
         for found in rehearsal.found:
             yield from (one_line(f"  {line}") for line in _compared(self.plan, found))

@@ -12,7 +12,6 @@ from replica.check.partition import PartitionFolder, partition_of
 from replica.format.quorum_state import FILE_NAME as QUORUM_STATE
 from replica.format.quorum_state import encode, new_state
 from replica.format.snapshot import BOOTSTRAP_NAME
-from replica.history.known_quorum import VoterDoubt
 from replica.history.recovery import RecoveryDecision, RecoveryPlan
 from replica.model.keys import NO_NODE, ZERO_UUID, ReplicaKey
 from replica.shell_text import Shell, identifier, is_host, line, noted, path, paths, word
@@ -70,6 +69,9 @@ def steps_of(plan: RecoveryPlan, by_key: Mapping[ReplicaKey, Examined]) -> Itera
         yield quorum.describe("See that one of them leads and the others follow it.")
         for voter in sorted(plan.missing):
             yield quorum.replace(voter)
+        for voter in quorum.doubted:
+            if voter not in plan.missing:
+                yield quorum.empty(voter)
     else:
         yield quorum.stop()
         yield quorum.keep()
@@ -94,13 +96,12 @@ class _Quorum:
         self.bundles = sorted({b for path in self.shown if (b := _bundle_of(path)) is not None})
         self.hosts = _endpoints(by_key.values())
         self.voters = sorted(plan.voters or ())
-        self.left = [voter for voter in self.voters if voter not in plan.missing]
-        self.doubted = [
-            voter.key
-            for voter in plan.quorum.voters
-            if voter.doubt not in (None, VoterDoubt.NOT_GIVEN)
-        ]
-        self.observers = [s.log.key.node_id for s in plan.ranking if s.is_voter is False]
+        self.doubted = [voter.key for voter in plan.doubted]
+        known = (*self.voters, *(voter.key for voter in plan.quorum.leaving))
+        self.left = [v for v in known if v not in plan.missing and v not in self.doubted]
+        stopped = {voter.node_id for voter in self.doubted}
+        observers = {s.log.key.node_id for s in plan.ranking if s.is_voter is False}
+        self.observers = sorted(observers - stopped)
 
     @property
     def _bootstrap(self) -> str:
@@ -226,6 +227,21 @@ class _Quorum:
                 rehearsal.ScenarioStep(empty=(voter.node_id,)),
                 rehearsal.ScenarioStep(add_voter=voter.node_id),
             ),
+        )
+
+    def empty(self, voter: ReplicaKey) -> RecoverStep:
+        """The step that gives an empty disk to a node that the newest log names a voter no more."""
+        on = partial(self._on, voter.node_id)
+        cluster = ("--cluster-id", self.cluster_id, "--config", CONTROLLER_FILE)
+        return RecoverStep(
+            f"Format an empty disk for node {voter.node_id}, and start it. The newest log names it "
+            "a voter no more; where Kafka still lists it as one (see the step before), take it out "
+            "of the voters first.",
+            (
+                on("bin/kafka-storage.sh", "format", *cluster, "--no-initial-controllers"),
+                on(*_START),
+            ),
+            plays=(rehearsal.ScenarioStep(empty=(voter.node_id,)),),
         )
 
     def without_majority(self) -> Iterator[RecoverStep]:

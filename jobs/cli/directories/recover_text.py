@@ -22,6 +22,12 @@ _COLOURS = {
     RecoveryDecision.UNPROVEN: "yellow",
     RecoveryDecision.REFUSED: "red",
 }
+ANSWERS = {
+    RecoveryDecision.SAFE: "nothing committed is lost",
+    RecoveryDecision.UNPROVEN: "committed records may be lost",
+    RecoveryDecision.REFUSED: "start no node: committed records would be lost, or logs conflict",
+}
+"""What each answer says of the plan. The cluster itself may be down whatever the answer is."""
 _RELATIONS = {
     Relation.IDENTICAL: "the same log",
     Relation.PREFIX: "the same log, but shorter",
@@ -34,7 +40,7 @@ _NO_CANDIDATE = "but stands for no election: only voters do"
 def describe(plan: RecoveryPlan, by_key: Mapping[ReplicaKey, Examined]) -> Iterator[str]:
     """The lines: the answer and its reasons, the ranking, and the steps for a person."""
     winner = by_key[plan.winner.key]
-    answer = coloured(plan.answer.value, _COLOURS[plan.answer])
+    answer = coloured(ANSWERS[plan.answer], _COLOURS[plan.answer])
     partition = partition_of(winner)
     which = "" if partition.is_metadata else f", partition {partition.name}"
     yield f"cluster {winner.owner.cluster_id}{which}: {answer}"
@@ -54,7 +60,7 @@ def describe(plan: RecoveryPlan, by_key: Mapping[ReplicaKey, Examined]) -> Itera
         yield _headline(rank, standing, by_key[standing.log.key])
         told = _of_winner(plan, stand_ins) if rank == 1 else _of_another(plan, standing)
         yield from (f"      {line}" for line in told)
-    for voter in plan.quorum.voters:
+    for voter in (*plan.quorum.voters, *plan.quorum.leaving):
         if voter.doubt is not None:
             yield f"   -  node {_named(voter.key)}: {_doubt(voter)}"
     yield ""

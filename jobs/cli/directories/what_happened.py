@@ -10,12 +10,13 @@ from typing import Any
 from jobs.cli.clock import ZonedClock, clock_of
 from jobs.cli.commands.happening import WhatHappenedOptions
 from jobs.cli.commands.options import names_in
+from jobs.cli.directories.cluster_verdicts import judged_clusters
 from jobs.cli.directories.looks import branches_in
 from jobs.cli.directories.verdict_text import describe_verdict, verdict_row
 from jobs.cli.output import ProgressLine, complain, write_either
 from pipelines.cyclic_garbage import no_search_for_cycles
-from replica.check.group import judge_group
 from replica.check.known_quorum import earlier_rounds
+from replica.check.rule import Finding
 from replica.health.leaderless import Outage
 from replica.terminal_text import one_line
 from replica.timeline.branch import Branch
@@ -23,8 +24,7 @@ from replica.timeline.changes import UnknownOffsets
 from replica.timeline.decisive import decisive
 from replica.timeline.events import Event, timeline
 from replica.timeline.gaps import gaps_of
-from replica.verdict.facts import verdict_on
-from replica.verdict.of_group import clusters_of, evidence_of, outages_of
+from replica.verdict.of_group import outages_of
 from replica.verdict.verdict import Verdict
 from replica.words import counted
 
@@ -50,9 +50,9 @@ def run(options: WhatHappenedOptions) -> int:
     progress, order = ProgressLine(), names_in(options.order)
     with (
         no_search_for_cycles(),
-        branches_in(options.paths, order, options.cluster, progress) as branches,
+        branches_in(options.paths, order, options.cluster, progress) as (branches, unread),
     ):
-        incidents = [incident_of(branch, progress) for branch in branches]
+        incidents = [incident_of(branch, unread, progress) for branch in branches]
         progress.clear()
         for branch, incident in zip(branches, incidents, strict=True):
             for gap in gaps_of(branch, incident.unknown):
@@ -65,13 +65,14 @@ def run(options: WhatHappenedOptions) -> int:
     return 0
 
 
-def incident_of(branch: Branch, progress: ProgressLine) -> Incident:
-    """What happened to one cluster. Only its newest captures decide the verdict."""
+def incident_of(branch: Branch, unread: Sequence[Finding], progress: ProgressLine) -> Incident:
+    """What happened to one cluster. Only its newest captures decide the verdict. unread: see
+    GivenBranches."""
     *older, newest = (group for group in branch.rounds if group)
-    judged = judge_group(newest, progress.show, newest=True, earlier=earlier_rounds(older))
-    (cluster,) = clusters_of(judged, {})
+    ((cluster, verdict),) = judged_clusters(
+        newest, unread, progress.show, earlier=earlier_rounds(older)
+    )
     told = timeline(branch, progress.show)
-    verdict = verdict_on(evidence_of(cluster))
     return Incident(verdict, decisive(told.events), outages_of(cluster), told.unknown)
 
 

@@ -11,13 +11,14 @@ from replica.check.snapshots import Validity
 from replica.health.exposure import KINDS as KINDS_OF_FAILURE
 from replica.history.divergence import Relation
 from replica.metadata.image.image import KINDS
-from replica.verdict.verdict import Level
+from replica.verdict.verdict import LEVELS_OF_NEWEST, Level
 
 WARN, _, STOP = Action
 
 _COMMITMENTS = ("proven", "unproven", "superseded")
 _ENTITIES = tuple(kind.name for kind in KINDS)
 _COUNTED = "committed_lost + unproven_lost + superseded_lost"
+_BAD_LEVELS = tuple(one.value for one in Level if one.rank < Level.INCOMPLETE.rank)
 _DIFFERENCE = ("divergence_offset", "epoch_a", "epoch_b")
 _LOSS = (
     "truncation_offset", "fetch_rounds", "draft_fetch_rounds", "records_lost",
@@ -167,18 +168,17 @@ STATE_RANGES = suite(
 
 VERDICTS = suite(
     gold.VERDICTS,
-    one_of("level", Level),
+    one_of("level", LEVELS_OF_NEWEST),
     at_least("notes", 0, action=STOP),
     STOP.unless(
         "a verdict worse than incomplete has facts, and only such a verdict",
-        "(level IN ('outage', 'at-risk', 'attention')) = (cardinality(facts) > 0)",
+        f"(level IN {_BAD_LEVELS}) = (cardinality(facts) > 0)",
         ("level", "facts"),
     ),
     STOP.unless(
         "an incomplete verdict says what could not be judged, and a healthy one that nothing is "
         "left",
-        "level NOT IN ('incomplete', 'healthy') "
-        "OR (level = 'incomplete') = (cardinality(not_judged) > 0)",
+        f"level IN {_BAD_LEVELS} OR (level = '{Level.INCOMPLETE}') = (cardinality(not_judged) > 0)",
         ("level", "not_judged"),
     ),
     STOP.unless(

@@ -55,6 +55,21 @@ def test_a_voter_that_forgot_a_leadership_or_a_vote_counts_for_no_majority():
     assert (stale.known_epoch, stale.attested_epoch) == (1, 3)
 
 
+def test_a_voter_that_a_change_takes_out_is_doubted_until_the_change_is_committed():
+    static = frozenset(ReplicaKey(node) for node in (1, 2, 3))
+    removed = VotersAt(1, 1, frozenset({TWO, THREE}))
+    files = QuorumFiles(attested={ONE: 3})
+    for before in (OF_THREE, VotersAt(-1, 0, static)):
+        longest = log(THREE, 1, 1, quorum_epoch=3, sets=(before, removed))
+        quorum = known(longest, log(TWO, 1, sets=(before,)), log(ONE, 1), files=files)
+        assert doubts(quorum) == {2: None, 3: None}
+        ((one,), (stale,)) = quorum.leaving, quorum.in_doubt(VoterDoubt.STALE)
+        assert (one, one.key.node_id, one.doubt) == (stale, 1, VoterDoubt.STALE)
+        assert known(longest, log(TWO, 1)).leaving == (), "it is not at hand"
+    committed = [log(key, 1, 1, sets=(OF_THREE, removed)) for key in (TWO, THREE)]
+    assert known(*committed, log(ONE, 1), files=files).leaving == ()
+
+
 def test_a_vote_that_the_own_quorum_state_or_snapshot_knows_is_not_forgotten():
     files = QuorumFiles(attested={TWO: 3, THREE: 3})
     behind = log(TWO, 1, quorum_epoch=3)

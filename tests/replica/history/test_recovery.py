@@ -290,6 +290,19 @@ def test_a_voter_that_forgot_its_vote_is_no_part_of_a_majority():
     assert not all_three.is_whole
 
 
+def test_a_leaving_voter_that_forgot_its_vote_leaves_something_to_recover():
+    # by its own log 1 is a voter, and the log of 2 is no better: 1 would win, and 3 lose its tail
+    removed = VotersAt(2, 2, frozenset({TWO, THREE}))
+    longest = log(THREE, 1, 1, 2, quorum_epoch=3, voter_sets=(VOTERS, removed))
+    logs = [longest, log(TWO, 1), log(ONE, 1, 1)]
+    trusted = plan_recovery(logs)
+    assert (trusted.electable, trusted.is_whole) == ((THREE, ONE), True)
+    plan = plan_recovery(logs, QuorumFiles(attested={ONE: 3}))
+    assert (plan.answer, plan.electable) == (RecoveryDecision.SAFE, (THREE,))
+    assert [voter.key for voter in plan.doubted] == [ONE]
+    assert not plan.is_whole
+
+
 def test_a_voter_without_quorum_state_is_no_part_of_a_majority():
     unknown = log(TWO, 1, 1, quorum_epoch=UNDEFINED_EPOCH)
     assert plan_recovery([log(ONE, 1, 1), unknown]).answer is RecoveryDecision.UNPROVEN

@@ -49,6 +49,21 @@ def test_an_outage_says_what_since_when_why_and_what_to_do() -> None:
     assert len(verdict.facts) == 1, "the broker that is down is told once"
 
 
+def test_disks_that_leave_no_majority_put_committed_records_at_risk() -> None:
+    of_two = ClusterEvidence(nodes=2, voters=2, unreliable=("2",))
+    verdict = verdict_on(of_two)
+    assert verdict.level is Level.AT_RISK
+    assert verdict.headline == (
+        "The disk of voter 2 can't be relied on, and the other voters are no majority (1 of 2): "
+        "committed records may be lost."
+    )
+    assert "recover --plan" in verdict.next_steps[0]
+    assert verdict_on(replace(of_two, voters=3)).level is Level.HEALTHY, "2 of 3 are a majority"
+    of_three = verdict_on(replace(of_two, voters=3, unreliable=("1", "2")))
+    assert of_three.headline.startswith("The disks of voters 1 and 2 can't be relied on")
+    assert verdict_on(replace(of_two, unreliable=())).level is Level.HEALTHY
+
+
 def test_a_harmless_divergence_stands_behind_an_outage_and_asks_for_nothing() -> None:
     verdict = verdict_on(replace(LEADERLESS, to_lose=(HARMLESS,)))
     assert verdict.level is Level.OUTAGE

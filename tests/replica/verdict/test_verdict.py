@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Sequence
+from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jobs.cli.commands.directories import CheckOptions
 from replica.severity import Severity
-from replica.verdict.verdict import Fact, Gap, KnownState, Level, Verdict, decide, worst
+from replica.verdict.verdict import (
+    LEVELS_OF_NEWEST,
+    Fact,
+    Gap,
+    KnownState,
+    Level,
+    Verdict,
+    decide,
+    worst,
+)
 
 _BAD = (Level.OUTAGE, Level.AT_RISK, Level.ATTENTION)
 FACTS = st.lists(
@@ -77,3 +89,22 @@ def test_the_worst_of_several_verdicts_is_that_of_the_run() -> None:
     outage = decided([Fact(Level.OUTAGE, Severity.ERROR, "Down.")])
     assert worst([decided(), outage]) is Level.OUTAGE
     assert worst([]) is None
+
+
+def test_airflow_s_gate_knows_the_levels_of_verdicts_worst_first() -> None:
+    """The DAG's settings can't import them: Airflow runs in an environment without kraftlake."""
+    settings = Path(__file__).parents[3] / "airflow/dags/kraftlake_settings.py"
+    named = {
+        target.id: ast.literal_eval(node.value)
+        for node in ast.parse(settings.read_text("utf-8")).body
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name) and target.id in ("LEVELS", "_GATE")
+    }
+    assert named["LEVELS"] == tuple(LEVELS_OF_NEWEST)
+    assert {level for levels in named["_GATE"].values() for level in levels} < {*LEVELS_OF_NEWEST}
+
+
+def test_the_help_of_check_names_the_levels_of_verdicts_worst_first() -> None:
+    told = " ".join((CheckOptions.__doc__ or "").split())
+    assert f"level ({', '.join(LEVELS_OF_NEWEST)})" in told
