@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import operator
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from replica.errors import DataError
@@ -317,6 +317,17 @@ def voters_records(examined: Examined) -> Iterator[tuple[int, int, KRaftVoters]]
         for _, _, message in examined.control_records(snapshot):
             if isinstance(message, KRaftVoters):
                 yield snapshot_id.offset - 1, snapshot_id.epoch, message
+
+
+def newest_voters(ranked: Iterable[Examined]) -> KRaftVoters | None:
+    """The voters record in force at the end of the newest log that has one; None where no log has
+    one. An older log may have one of a higher offset, which was never committed.
+
+    ranked: replicas of one cluster, the newest log first, in the order of elections.
+    """
+    records = map(voters_records, ranked)
+    newest = next(filter(None, map(list, records)), [])
+    return max(newest, key=operator.itemgetter(0))[2] if newest else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeVar
 
 from replica.model.batch import Batch
@@ -21,10 +21,10 @@ from replica.raft.connections import PeerConnections
 from replica.raft.effects import Effects, LogRead, Reply, Send, SnapshotRead
 from replica.raft.epoch_bounds import MAX_EPOCH, is_explained
 from replica.raft.leader.accumulator import BatchAccumulator
+from replica.raft.leader.parked import ParkedFetches
 from replica.raft.log_state import LogState
 from replica.raft.messages import (
     RESPONSE_OF,
-    FetchRequest,
     PeerRequest,
     PeerResponse,
     VoterChangeResponse,
@@ -46,16 +46,6 @@ Draw = Callable[[int], int]
 _Response = TypeVar("_Response", bound=PeerResponse)
 
 
-@dataclass(frozen=True, slots=True)
-class ParkedFetch:
-    """A fetch at the log end that waits for records, or for a newer high watermark, until
-    `deadline` (ms)."""
-
-    request_id: Hashable
-    request: FetchRequest
-    deadline: int
-
-
 class Core:
     """The state of one replica. Handlers set `role` by `become` or `keep`. Where they set `log`,
     they also record the effect that changes the real log."""
@@ -75,7 +65,7 @@ class Core:
         self.committed: int | None = None
         """This replica knows that all records below this offset are committed. No change of role or
         epoch takes that back."""
-        self.parked: tuple[ParkedFetch, ...] = ()
+        self.parked = ParkedFetches()
         self.accumulator = BatchAccumulator(
             config.append_linger_ms, config.max_batch_bytes, config.max_pending_batches
         )
@@ -201,8 +191,7 @@ class Core:
         self.announce()
         if was_leader:
             self.accumulator.drain()
-            parked, self.parked = self.parked, ()
-            for fetch in parked:
+            for fetch in self.parked.take(lambda fetch: True):
                 self.refuse(fetch.request_id, fetch.request, ErrorCode.NOT_LEADER_OR_FOLLOWER)
             if change is not None:
                 self.answer_change(change, ErrorCode.NOT_LEADER_OR_FOLLOWER)

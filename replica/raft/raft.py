@@ -175,8 +175,7 @@ def _poll(core: Core) -> int:
             return FOREVER
         deadline = _poll_role(core, core.role)
         if deadline > core.now:
-            parked = min((fetch.deadline for fetch in core.parked), default=FOREVER)
-            return min(deadline, parked)
+            return min(deadline, core.parked.deadline)
     raise AssertionError(f"{type(core.role).__name__} never comes to rest")
 
 

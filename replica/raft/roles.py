@@ -165,6 +165,11 @@ OBSERVER_SESSION_MS = 300_000
 (LeaderState.OBSERVER_SESSION_TIMEOUT_MS)."""
 
 
+MOST_OBSERVERS = 10_000
+"""The number of observers whose progress a leader knows. Each directory id is another observer, so
+a peer that names ever new ones must not make a leader's work grow without end."""
+
+
 @dataclass(frozen=True, slots=True)
 class ReplicaProgress:
     """How far a replica's log is, as its leader knows by the replica's fetches. log_end: exclusive.
@@ -247,27 +252,35 @@ class Leader:
         now_ms: int,
     ) -> Leader:
         """The role after a valid fetch. A voter's progress is kept by its key in the voter set,
-        which may have no directory."""
+        which may have no directory. The progress is in the order of the last fetches, and the first
+        observer in it is forgotten where there are more than MOST_OBSERVERS."""
         voter = voters.voter_of(replica)
         key = replica if voter is None else voter.key
-        known = self.progress.get(key, ReplicaProgress())
         progress = dict(self.progress)
+        known = progress.pop(key, ReplicaProgress())
         progress[key] = known.fetched(fetch_offset, leader_end, now_ms)
+        observers = len(progress) - sum(each in progress for each in voters.keys)
+        if observers > MOST_OBSERVERS:
+            del progress[next(each for each in progress if not voters.is_voter(each))]
         return replace(self, progress=progress)
 
     def with_voters(self, voters: VoterSet) -> Leader:
         """The role with a new voter set. Voters that get a directory id in it keep their
         progress."""
-        progress = dict(self.progress)
-        for voter in voters:
-            without = ReplicaKey(voter.key.node_id)
-            if voter.key not in progress and without in progress:
-                progress[voter.key] = progress.pop(without)
+        renamed = {
+            ReplicaKey(key.node_id): key
+            for key in voters.keys
+            if key not in self.progress and ReplicaKey(key.node_id) in self.progress
+        }
+        if not renamed:
+            return self
+        progress = {renamed.get(key, key): known for key, known in self.progress.items()}
         return replace(self, progress=progress)
 
     def counted(self, voters: VoterSet, local_flushed_end: int) -> Leader:
         """The role with the highest high watermark up to which a majority has flushed its log."""
-        ends = {key: progress.log_end for key, progress in self.progress.items()}
+        known = {key: self.progress.get(key) for key in voters.keys}
+        ends = {key: progress.log_end for key, progress in known.items() if progress is not None}
         local = voters.voter_of(self.local)
         if local is not None:
             ends[local.key] = local_flushed_end

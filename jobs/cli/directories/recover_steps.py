@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from replica.check.examined import Examined, voters_records
+from replica.check.examined import Examined, newest_voters
 from replica.check.partition import PartitionFolder, partition_of
 from replica.format.quorum_state import FILE_NAME as QUORUM_STATE
 from replica.format.quorum_state import encode, new_state
@@ -92,9 +92,10 @@ class _Quorum:
             self.winner.owner.cluster_id, f"{self.winner.shown}: meta.properties: cluster.id"
         )
         self.partition: PartitionFolder = partition_of(self.winner)
-        self.shown = [by_key[standing.log.key].shown for standing in plan.ranking]
+        ranked = [by_key[standing.log.key] for standing in plan.ranking]
+        self.shown = [examined.shown for examined in ranked]
         self.bundles = sorted({b for path in self.shown if (b := _bundle_of(path)) is not None})
-        self.hosts = _endpoints(by_key.values())
+        self.hosts = _endpoints(ranked)
         self.voters = sorted(plan.voters or ())
         self.doubted = [voter.key for voter in plan.doubted]
         known = (*self.voters, *(voter.key for voter in plan.quorum.leaving))
@@ -350,21 +351,18 @@ _BROKERS = RecoverStep(
 )
 
 
-def _endpoints(members: Iterable[Examined]) -> dict[int, tuple[str, int]]:
-    """Host and port of voters, by the newest voters record, else by quorum.properties. What can be
-    no host is left out."""
-    members = tuple(members)
+def _endpoints(ranked: Sequence[Examined]) -> dict[int, tuple[str, int]]:
+    """Host and port of voters, by the voters record of the newest log, else by quorum.properties.
+    What can be no host is left out. ranked: as for newest_voters."""
     found = {
         voter.voter_id: (voter.host, voter.port)
-        for examined in members
+        for examined in ranked
         for voter in examined.directory.configured_voters or ()
     }
-    records = [record for examined in members for record in voters_records(examined)]
-    if records:
-        _, _, newest = max(records, key=lambda record: record[:2])
-        for voter in newest.voters:
-            if voter.endpoints:
-                found[voter.key.node_id] = (voter.endpoints[0].host, voter.endpoints[0].port)
+    newest = newest_voters(ranked)
+    for voter in () if newest is None else newest.voters:
+        if voter.endpoints:
+            found[voter.key.node_id] = (voter.endpoints[0].host, voter.endpoints[0].port)
     return {node_id: place for node_id, place in found.items() if is_host(place[0])}
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from jobs.cli.output import ProgressLine, complain
-from replica.check.examined import Examined, by_cluster, leader_changes, replica_log, voters_records
+from replica.check.examined import Examined, by_cluster, leader_changes, newest_voters, replica_log
 from replica.check.known_quorum import EarlierRounds, quorum_files, stated_voters, went_back_since
 from replica.check.newest import newest_states
 from replica.check.partition import partition_of
@@ -114,12 +114,12 @@ def _by_node(members: Sequence[Examined]) -> dict[int, Examined]:
 def _voters(members: Sequence[Examined], logs: dict[int, ReplicaLog]) -> tuple[VoterSet, bool]:
     """(the voters in force at the end of the newest log, whether the nodes' configuration names
     them)."""
-    records = [record for one in members for record in voters_records(one)]
-    if records:
-        return voter_set(max(records, key=lambda record: record[:2])[2].voters), False
     ranked = sorted(
         members, key=lambda one: election_order(logs[one.owner.node_id].position()), reverse=True
     )
+    newest = newest_voters(ranked)
+    if newest is not None:
+        return voter_set(newest.voters), False
     for one in ranked:
         keys = stated_voters(one, leader_changes(one))
         if keys:

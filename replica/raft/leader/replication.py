@@ -24,8 +24,9 @@ from replica.model.kafka_errors import ErrorCode
 from replica.model.keys import ReplicaKey
 from replica.model.voters import majority
 from replica.raft.config import FOREVER
-from replica.raft.core import Core, ParkedFetch
+from replica.raft.core import Core
 from replica.raft.effects import LogRead, SnapshotRead
+from replica.raft.leader.parked import ParkedFetch
 from replica.raft.messages import (
     FetchRequest,
     FetchResponse,
@@ -101,7 +102,7 @@ def handle_fetch_request(core: Core, request_id: Hashable, request: FetchRequest
         count_fetch(core, request.replica, request.fetch_offset)
         if not has_news(core, request) and request.max_wait_ms > 0:
             deadline = core.now + request.max_wait_ms
-            core.parked = (*core.parked, ParkedFetch(request_id, request, deadline))
+            core.parked.park(ParkedFetch(request_id, request, deadline))
             return
     answer(core, request_id, request, decision)
 
@@ -159,23 +160,13 @@ def has_news(core: Core, request: FetchRequest) -> bool:
 
 def serve_parked(core: Core) -> None:
     """Answer the parked fetches for which there are records or a newer high watermark now."""
-    waiting, core.parked = core.parked, ()
-    kept = []
-    for fetch in waiting:
-        if has_news(core, fetch.request):
-            answer(core, fetch.request_id, fetch.request, ValidPosition())
-        else:
-            kept.append(fetch)
-    core.parked = (*core.parked, *kept)
+    for fetch in core.parked.take(lambda fetch: has_news(core, fetch.request)):
+        answer(core, fetch.request_id, fetch.request, ValidPosition())
 
 
 def expire_parked(core: Core) -> None:
     """Answer the parked fetches whose maximum wait is over, with no records and no error."""
-    if not core.parked:
-        return
-    due = [fetch for fetch in core.parked if fetch.deadline <= core.now]
-    core.parked = tuple(fetch for fetch in core.parked if fetch.deadline > core.now)
-    for fetch in due:
+    for fetch in core.parked.take_expired(core.now):
         answer(core, fetch.request_id, fetch.request, ValidPosition())
 
 
