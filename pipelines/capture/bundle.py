@@ -28,7 +28,7 @@ from pipelines.capture.private import (
 from replica import path_text
 from replica.format import capture
 from replica.format.damage import Damage, DamageKind
-from replica.format.discovery import DirectoryPath, FilePath, Found
+from replica.format.discovery import DirectoryPath, DiscoveredPath, FilePath
 from replica.format.file_names import FileKind, classify
 from replica.format.listing import size_limit
 
@@ -66,7 +66,7 @@ class Unpacked:
     damages: tuple[Damage, ...]
 
 
-def marked(found: Found, damages: Iterable[Damage]) -> Found:
+def marked(found: DiscoveredPath, damages: Iterable[Damage]) -> DiscoveredPath:
     """A directory or file that comes from a bundle, marked as cut where files of it may be missing.
     damages: those of the bundle. All names are the user's."""
     if isinstance(found, FilePath):

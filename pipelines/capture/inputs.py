@@ -14,7 +14,7 @@ from pipelines.object_store import is_uri, shown_uri
 from replica.errors import UnreadableFileError, UsageError
 from replica.format.damage import Damage, DamageKind
 from replica.format.directory import MetadataDirectory
-from replica.format.discovery import DirectoryPath, Found, discover
+from replica.format.discovery import DirectoryPath, DiscoveredPath, discover
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Input:
     damages: tuple[Damage, ...] = ()
     remote: tuple[RemoteFile, ...] = ()
 
-    def find(self, spool: Spool, damages: list[Damage]) -> tuple[Found, ...]:
+    def find(self, spool: Spool, damages: list[Damage]) -> tuple[DiscoveredPath, ...]:
         """The directories and files to read, by the user's names. Folders that can't be listed
         become damages. Raises UsageError where a path of the user holds nothing to read."""
 

@@ -28,7 +28,7 @@ from replica.format.capture import CapturedFile, CaptureInfo
 from replica.format.content_hash import ContentHash, content_hash
 from replica.format.damage import Damage
 from replica.format.directory import MetadataDirectory, read_directory
-from replica.format.discovery import DirectoryPath, FilePath, Found, discover
+from replica.format.discovery import DirectoryPath, DiscoveredPath, FilePath, discover
 from replica.format.file_names import METADATA_FOLDER, classify, is_metadata_folder
 from replica.format.reading import own_source
 from replica.redacted.files import RedactedFiles
@@ -72,7 +72,7 @@ def directories(paths: Sequence[str]) -> tuple[DirectoryPath, ...]:
     return whole(discover(paths))
 
 
-def whole(found: Sequence[Found]) -> tuple[DirectoryPath, ...]:
+def whole(found: Sequence[DiscoveredPath]) -> tuple[DirectoryPath, ...]:
     """The directories, each once. Raises UsageError as `directories`."""
     for one in found:
         if isinstance(one, FilePath):

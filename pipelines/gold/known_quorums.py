@@ -12,7 +12,7 @@ from pipelines.cluster.rows import Row
 from replica.history.attested import by_election, by_quorum_state, newest_epochs
 from replica.history.commitment import compare_group
 from replica.history.known_quorum import KnownQuorum, QuorumFiles, known_quorum
-from replica.history.went_back import ComparedLook, went_back
+from replica.history.went_back import ComparedRound, went_back
 from replica.model.keys import NO_NODE, ZERO_UUID, ReplicaKey
 
 
@@ -60,7 +60,7 @@ def quorum_of(
     states = {row["capture_id"]: row for row in state}
     read = logs.of_group([*ids, *earlier])
     now, before = (
-        ComparedLook.of(compare_group(logs)) for logs in (read[: len(ids)], read[len(ids) :])
+        ComparedRound.of(compare_group(logs)) for logs in (read[: len(ids)], read[len(ids) :])
     )
     attested = newest_epochs(
         shown for one in ids for shown in _attested(held.control(one), states.get(one, {}))

@@ -21,7 +21,7 @@ from replica.format.directory import (
     SnapshotFile,
     read_single_file,
 )
-from replica.format.discovery import DirectoryPath, FilePath
+from replica.format.discovery import DirectoryPath, DiscoveredPath, FilePath
 from replica.format.file_names import LOG_KINDS, FileKind, classify
 from replica.format.reading import ReadFile
 from replica.format.record import Record
@@ -38,7 +38,7 @@ from replica.scan.file_room import DEFAULT_ROOM, FileRoom, Growth
 class Examined:
     """A replica as it was found."""
 
-    found: DirectoryPath | FilePath
+    location: DiscoveredPath
     directory: MetadataDirectory
     contents: Mapping[str, FileContent]
     """The bytes of segments and snapshots, by their path relative to the node's log directory. Of a
@@ -50,20 +50,24 @@ class Examined:
     @property
     def shown(self) -> str:
         """The name of the directory as the user gave it."""
-        return self.found.shown
+        return self.location.shown
 
     @property
     def is_directory(self) -> bool:
         """Whether a whole directory was examined. It is False for a fragment of a log, and for one
         file or several files on their own: then no other file counts as missing."""
-        is_whole = isinstance(self.found, DirectoryPath) and self.found.is_whole
+        is_whole = isinstance(self.location, DirectoryPath) and self.location.is_whole
         return is_whole and not self.directory.is_fragment
 
     @property
     def is_complete(self) -> bool:
         """Whether a file that is absent here is absent on the node, too: a whole directory was
         examined, and not one from an archive that breaks off."""
-        return self.is_directory and isinstance(self.found, DirectoryPath) and not self.found.is_cut
+        return (
+            self.is_directory
+            and isinstance(self.location, DirectoryPath)
+            and not self.location.is_cut
+        )
 
     @property
     def replica(self) -> ReplicaId | None:
@@ -96,9 +100,9 @@ class Examined:
     def shown_file(self, relative: str) -> str:
         """The name of a file as the user would write it; for "" the name of the directory
         itself."""
-        if isinstance(self.found, FilePath) or not relative:
+        if isinstance(self.location, FilePath) or not relative:
             return self.shown
-        return self.found.shown_file(relative)
+        return self.location.shown_file(relative)
 
     def file_of(self, kind: FileKind) -> DirectoryFile | None:
         """The only file of a kind; None where there is none."""
@@ -161,7 +165,7 @@ class Examined:
 
     @property
     def changed(self) -> tuple[str, ...]:
-        """Paths of the segments and snapshots whose bytes are not those that the scan had found.
+        """Paths of the segments and snapshots whose bytes are not those that the scan had location.
         The directory has to be examined again."""
         return tuple(
             one.file.path
@@ -202,7 +206,7 @@ class Examined:
 
 
 def examine(
-    found: DirectoryPath | FilePath, read: ReadFile | None = None, room: FileRoom = DEFAULT_ROOM
+    location: DiscoveredPath, read: ReadFile | None = None, room: FileRoom = DEFAULT_ROOM
 ) -> Examined:
     """Read all files of the replica, each of them once. Raises UnreadableFileError where the
     folder, or the one file, can't be read.
@@ -210,7 +214,7 @@ def examine(
     read: a function that reads a file; None for the function that `room` gives. room: how much
     memory one file may take.
     """
-    is_file = isinstance(found, FilePath)
+    is_file = isinstance(location, FilePath)
     read = read or (room.read if is_file else room.read_own)
     contents: dict[str, FileContent] = {}
 
@@ -221,21 +225,21 @@ def examine(
         contents[os.path.abspath(file)] = FileContent(data)
         return contents[os.path.abspath(file)].source()
 
-    if isinstance(found, FilePath):
-        directory = read_single_file(found.path, found.name, keep, room.scan)
+    if isinstance(location, FilePath):
+        directory = read_single_file(location.path, location.name, keep, room.scan)
         only = {os.path.basename(path): content for path, content in contents.items()}
-        return Examined(found, directory, only, room)
-    directory = found.read(keep, room.scan, hashed=False)
+        return Examined(location, directory, only, room)
+    directory = location.read(keep, room.scan, hashed=False)
     by_path = {
-        file.path: contents[_absolute(found, file.path)]
+        file.path: contents[_absolute(location, file.path)]
         for file in directory.files
         if file.name.kind in LOG_KINDS
     }
-    return Examined(found, directory, by_path, room)
+    return Examined(location, directory, by_path, room)
 
 
-def _absolute(found: DirectoryPath, relative: str) -> str:
-    folder = os.path.abspath(found.path)
+def _absolute(location: DirectoryPath, relative: str) -> str:
+    folder = os.path.abspath(location.path)
     _, in_folder, rest = relative.partition("/")
     return os.path.join(folder, rest) if in_folder else f"{os.path.dirname(folder)}/{relative}"
 

@@ -12,7 +12,7 @@ from replica.check.directory import DirectoryFacts, gather, judge_directory, jud
 from replica.check.examined import Examined, by_cluster
 from replica.check.known_quorum import (
     ComparedLogs,
-    EarlierLooks,
+    EarlierRounds,
     compared_logs,
     known_quorum_of,
     stated_voters,
@@ -86,7 +86,7 @@ class JudgedGroup:
     """(cluster id, parting) for each place where a metadata log diverges from others."""
     compared: tuple[ComparedLogs, ...] = ()
     """The metadata logs of each cluster of which there are several directories, or of each cluster
-    where earlier looks are given."""
+    where earlier rounds are given."""
 
 
 def judge_group(
@@ -95,13 +95,13 @@ def judge_group(
     *,
     replay: bool = True,
     newest: bool = False,
-    earlier: EarlierLooks | None = None,
+    earlier: EarlierRounds | None = None,
 ) -> JudgedGroup:
-    """Judge directories that were looked at together.
+    """Judge directories that were captured together.
 
     watch: see Watch. replay: whether to replay all records; False leaves out the rules that need
     this, which are those about the content of snapshots and about records that can't be applied.
-    newest: whether the newest state of each cluster is wanted. earlier: earlier looks at the same
+    newest: whether the newest state of each cluster is wanted. earlier: earlier rounds of the same
     replicas; None where there are no others.
     """
     ends = frozenset(
@@ -171,9 +171,9 @@ def _quorum(newest: DirectoryFacts, group: Sequence[DirectoryFacts]) -> GroupQuo
     )
 
 
-def _compared(part: Sequence[DirectoryFacts], earlier: EarlierLooks | None) -> list[ComparedLogs]:
+def _compared(part: Sequence[DirectoryFacts], earlier: EarlierRounds | None) -> list[ComparedLogs]:
     """The compared logs of each cluster of which a part has several directories, or of which there
-    may be earlier looks. Earlier looks are at the metadata log."""
+    may be earlier rounds. Earlier rounds are about the metadata log."""
     if not part[0].partition.is_metadata:
         earlier = None
     clusters = by_cluster([facts.examined for facts in part])

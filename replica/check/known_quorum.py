@@ -19,7 +19,7 @@ from replica.history.attested import by_election, by_quorum_state, newest_epochs
 from replica.history.commitment import Commitment, GroupComparison, classify_compared, compare_group
 from replica.history.known_quorum import KnownQuorum, QuorumFiles, known_quorum
 from replica.history.log import ReplicaLog
-from replica.history.went_back import ComparedLook, WentBack, went_back
+from replica.history.went_back import ComparedRound, WentBack, went_back
 from replica.model.keys import NO_NODE, ZERO_UUID, ReplicaKey
 from replica.model.voters import VoterKeys
 
@@ -41,73 +41,75 @@ class ComparedLogs:
     left_out: tuple[Examined, ...] = ()
     """The directories whose logs are compared with none."""
     went_back: tuple[WentBack, ...] = ()
-    """For each replica that an earlier look shows with more than it has now: what it shows."""
+    """For each replica that an earlier round shows with more than it has now: what it shows."""
 
     @property
-    def look(self) -> ComparedLook:
-        return ComparedLook(self.group, self.commitment)
+    def round(self) -> ComparedRound:
+        return ComparedRound(self.group, self.commitment)
 
 
-EarlierLooks = Mapping[str, tuple[ComparedLook, ...]]
-"""Earlier looks at replicas, by cluster id, the oldest first."""
+EarlierRounds = Mapping[str, tuple[ComparedRound, ...]]
+"""Earlier rounds of captures of replicas, by cluster id, the oldest first."""
 
 
-def with_look(earlier: EarlierLooks, compared: Iterable[ComparedLogs]) -> EarlierLooks:
-    """The earlier looks, and this one. Looks that show no replica with more than a later look does
-    are left out."""
-    looks = dict(earlier)
+def with_round(earlier: EarlierRounds, compared: Iterable[ComparedLogs]) -> EarlierRounds:
+    """The earlier rounds, and this one. Rounds that show no replica with more than a later round
+    does are left out."""
+    rounds = dict(earlier)
     for logs in compared:
-        cluster_id, now = logs.members[0][0].owner.cluster_id, logs.look
+        cluster_id, now = logs.members[0][0].owner.cluster_id, logs.round
         keys = {log.key for log in now.group.logs}
-        told = tuple(
-            look
-            for look in looks.get(cluster_id, ())
-            if any(log.key not in keys for log in look.group.logs) or any(went_back(look, now))
+        kept = tuple(
+            one
+            for one in rounds.get(cluster_id, ())
+            if any(log.key not in keys for log in one.group.logs) or any(went_back(one, now))
         )
-        looks[cluster_id] = (*told, now)
-    return looks
+        rounds[cluster_id] = (*kept, now)
+    return rounds
 
 
 def went_back_since(
-    earlier: EarlierLooks, cluster_id: str, now: ComparedLook
+    earlier: EarlierRounds, cluster_id: str, now: ComparedRound
 ) -> tuple[WentBack, ...]:
-    """What the earlier looks at a cluster show that the replicas lack now, each replica once."""
-    looks = earlier.get(cluster_id, ())
-    return tuple({one.key: one for look in looks for one in went_back(look, now)}.values())
+    """What the earlier rounds of a cluster show that the replicas lack now, each replica once."""
+    rounds = earlier.get(cluster_id, ())
+    return tuple({one.key: one for then in rounds for one in went_back(then, now)}.values())
 
 
-def looks_at(looks: Iterable[Sequence[Examined]]) -> EarlierLooks:
-    """What these looks at the directories of one cluster, the oldest first, show together.
+def earlier_rounds(rounds: Iterable[Sequence[Examined]]) -> EarlierRounds:
+    """What these rounds of one cluster's directories, the oldest first, show together.
     Directories whose replica isn't known are left out."""
-    earlier: EarlierLooks = {}
-    for members in _with_replicas(looks):
-        earlier = with_look(earlier, [compared_logs(members, earlier)])
+    earlier: EarlierRounds = {}
+    for members in _with_replicas(rounds):
+        earlier = with_round(earlier, [compared_logs(members, earlier)])
     return earlier
 
 
-def each_look(
-    looks: Iterable[Sequence[Examined]],
-) -> Iterator[tuple[EarlierLooks, ComparedLogs]]:
-    """For each look at the directories of one cluster, the oldest first: what the looks before it
+def each_round(
+    rounds: Iterable[Sequence[Examined]],
+) -> Iterator[tuple[EarlierRounds, ComparedLogs]]:
+    """For each round of one cluster's directories, the oldest first: what the rounds before it
     show, and its compared logs. Directories whose replica isn't known are left out."""
-    earlier: EarlierLooks = {}
-    for members in _with_replicas(looks):
+    earlier: EarlierRounds = {}
+    for members in _with_replicas(rounds):
         compared = compared_logs(members, earlier)
         yield earlier, compared
-        earlier = with_look(earlier, [compared])
+        earlier = with_round(earlier, [compared])
 
 
-def _with_replicas(looks: Iterable[Sequence[Examined]]) -> Iterator[list[Examined]]:
-    """The directories of each look whose replica is known, where there are some."""
-    for look in looks:
-        members = [one for one in look if one.replica is not None]
+def _with_replicas(rounds: Iterable[Sequence[Examined]]) -> Iterator[list[Examined]]:
+    """The directories of each round whose replica is known, where there are some."""
+    for group in rounds:
+        members = [one for one in group if one.replica is not None]
         if members:
             yield members
 
 
-def compared_logs(members: Sequence[Examined], earlier: EarlierLooks | None = None) -> ComparedLogs:
+def compared_logs(
+    members: Sequence[Examined], earlier: EarlierRounds | None = None
+) -> ComparedLogs:
     """Compare the logs of one cluster's directories, whose replicas are known, with each other and
-    with earlier looks at them."""
+    with earlier rounds of them."""
     is_alone = len(members) == 1 and earlier is None
     read = outline_log if is_alone else replica_log
     logs = _distinct([read(one, one.shown) for one in members])
@@ -122,7 +124,7 @@ def compared_logs(members: Sequence[Examined], earlier: EarlierLooks | None = No
     if earlier is None or members[0].replica is None:
         return compared
     return replace(
-        compared, went_back=went_back_since(earlier, members[0].owner.cluster_id, compared.look)
+        compared, went_back=went_back_since(earlier, members[0].owner.cluster_id, compared.round)
     )
 
 
@@ -151,7 +153,7 @@ def quorum_files(
     members: Sequence[tuple[Examined, ReplicaLog]], went_back: Iterable[WentBack] = ()
 ) -> QuorumFiles:
     """What the small files, and the LeaderChange records, of one cluster's directories say.
-    went_back: what earlier looks show."""
+    went_back: what earlier rounds show."""
     changes = [leader_changes(one) for one, _ in members]
     attested = newest_epochs(
         shown

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from replica.check.examined import Examined, LeaderChangeBatch, leader_changes
-from replica.check.known_quorum import EarlierLooks, compared_logs, known_quorum_of, stated_voters
+from replica.check.known_quorum import EarlierRounds, compared_logs, known_quorum_of, stated_voters
 from replica.check.partition import partition_of
 from replica.check.replay_fold import FoldedImages, NewestState, Watch
 from replica.check.replaying import replay_log
@@ -76,10 +76,10 @@ def newest_directories(group: Iterable[Examined]) -> list[Examined]:
 
 
 def newest_states(
-    group: Sequence[Examined], watch: Watch | None = None, earlier: EarlierLooks | None = None
+    group: Sequence[Examined], watch: Watch | None = None, earlier: EarlierRounds | None = None
 ) -> list[ClusterState]:
-    """The newest state of each cluster of directories that were looked at together. No rule is
-    judged. watch: is told how far long work has come. earlier: earlier looks at the same
+    """The newest state of each cluster of directories that were captured together. No rule is
+    judged. watch: is told how far long work has come. earlier: earlier rounds of the same
     replicas."""
     return [
         cluster_state(

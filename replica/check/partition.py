@@ -20,7 +20,7 @@ from replica.format.byte_source import OpenFile, ShrankError
 from replica.format.compression import Inflation
 from replica.format.content import FileContent
 from replica.format.control import UnknownControl
-from replica.format.discovery import DirectoryPath, Found
+from replica.format.discovery import DirectoryPath, DiscoveredPath
 from replica.format.file_names import METADATA_FOLDER, FileKind, classify
 from replica.format.reading import (
     MAX_LOG_BYTES,
@@ -110,7 +110,7 @@ def partition_of(examined: Examined) -> PartitionFolder:
         for value in values_of(file.scan.new_batches, examined.content_of(file))
     )
     return partition_named(
-        folder_of(examined.found), directory.topic_id, values, partial(_other_kind, examined)
+        folder_of(examined.location), directory.topic_id, values, partial(_other_kind, examined)
     )
 
 
@@ -158,11 +158,11 @@ def by_partition(
     return list(parts.values())
 
 
-def folder_of(found: Found) -> str:
+def folder_of(location: DiscoveredPath) -> str:
     """The name of the folder that was found, or of the folder that holds the file that was
     found."""
-    path = os.path.abspath(found.path)
-    return os.path.basename(path if isinstance(found, DirectoryPath) else os.path.dirname(path))
+    path = os.path.abspath(location.path)
+    return os.path.basename(path if isinstance(location, DirectoryPath) else os.path.dirname(path))
 
 
 def values_of(batches: Iterable[LocatedBatch], content: FileContent) -> Iterator[bytes]:

@@ -31,7 +31,7 @@ from replica.format.snapshot_content import SnapshotContent, inspect
 from replica.model.epochs import EpochStart, OffsetAndEpoch
 from replica.model.keys import ReplicaId
 
-LOOKS = 3
+MAX_READS = 3
 """How often a directory that changes is read before the change is a damage, changed-while-read."""
 
 _T = TypeVar("_T")
@@ -200,7 +200,7 @@ def read_directory(
     """
     check_folder(path)
     parent = os.path.dirname(os.path.abspath(path))
-    for _ in range(LOOKS):
+    for _ in range(MAX_READS):
         reading = _Reading(path, parent, read, scan, hashed, resume)
         if reading.read_files():
             break

@@ -87,7 +87,7 @@ class FilePath:
     name: FileName
 
 
-Found = DirectoryPath | FilePath
+DiscoveredPath = DirectoryPath | FilePath
 
 OnError = Callable[[UnreadableFileError], None]
 """Called for each folder that can't be listed, with the path as the user would write it. The search
@@ -96,7 +96,7 @@ goes on."""
 
 def discover(
     paths: Iterable[str], *, on_error: OnError | None = None, skip: Collection[str] = ()
-) -> tuple[Found, ...]:
+) -> tuple[DiscoveredPath, ...]:
     """All metadata directories and files at or below the paths, in the order of `paths`; the
     folders below a path are sorted by name.
 
@@ -104,7 +104,7 @@ def discover(
     exist or has nothing to read below it; a recorder's archive may be empty. Raises
     UnreadableFileError for a folder that can't be listed, unless `on_error` takes it.
     """
-    found: list[Found] = []
+    found: list[DiscoveredPath] = []
     for path in paths:
         search = _Search(frozenset(skip), on_error)
         below = list(search.run(path))
@@ -125,7 +125,7 @@ class _Search:
         self._visited = {_identity(folder) for folder in skip}
         self.failed = False
 
-    def run(self, path: str) -> Iterator[Found]:
+    def run(self, path: str) -> Iterator[DiscoveredPath]:
         shown = _printable(path.rstrip("/") or "/")
         try:
             os.lstat(path)
@@ -142,7 +142,7 @@ class _Search:
         elif not self.failed:
             yield from self._below(path, shown)
 
-    def _below(self, path: str, shown: str) -> Iterator[Found]:
+    def _below(self, path: str, shown: str) -> Iterator[DiscoveredPath]:
         self._visited.add(_identity(path))
         pending = self._folders(path, shown)
         while pending:

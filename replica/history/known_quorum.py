@@ -43,24 +43,21 @@ BAD_DISKS = tuple(doubt for doubt in VoterDoubt if doubt is not VoterDoubt.NOT_G
 
 @dataclass(frozen=True, slots=True)
 class KnownVoter:
-    """A voter and what is known of its disk.
-
-    key: as the voter set names it.
-    doubt: None where its disk is at hand and nothing speaks against it.
-    known_epoch: the newest epoch that its own files show; None without files or quorum-state.
-    attested_epoch: the newest epoch in which other files show that it led or voted; None where
-    none does.
-    held_end: the end (exclusive) of the entries of the newest log that its log has; None where its
-    disk can't tell what it held.
-    went_back: what an earlier capture shows of it that its disk lacks now; None where none does.
-    """
+    """A voter and what is known of its disk."""
 
     key: ReplicaKey
+    """As the voter set names it."""
     doubt: VoterDoubt | None
+    """None where its disk is at hand and nothing speaks against it."""
     known_epoch: int | None = None
+    """The newest epoch that its own files show; None without files or quorum-state."""
     attested_epoch: int | None = None
+    """The newest epoch in which other files show that it led or voted; None where none does."""
     held_end: int | None = None
+    """The end (exclusive) of the entries of the newest log that its log has; None where its disk
+    can't tell what it held."""
     went_back: WentBack | None = None
+    """What an earlier capture shows of it that its disk lacks now; None where none does."""
 
     @property
     def why_stale(self) -> str:
@@ -81,50 +78,47 @@ class KnownVoter:
 
 @dataclass(frozen=True, slots=True, order=True)
 class LogConflict:
-    """Two replicas whose logs Raft never leaves (see Relation.CONFLICT). offset: the first offset
-    at which they conflict."""
+    """Two replicas whose logs Raft never leaves (see Relation.CONFLICT)."""
 
     a: ReplicaKey
     b: ReplicaKey
     offset: int
+    """The first offset at which they conflict."""
 
 
 @dataclass(frozen=True, slots=True)
 class KnownQuorum:
-    """The quorum of one cluster, as far as its replicas at hand show it.
-
-    voters: the voters in force at the end of the newest log, sorted; empty where no file names
-    them.
-    leaving: the voters of the set before that this one lacks, sorted, as far as they are at hand;
-    empty where the set in force is proven to be committed. Each of them still is a voter by its own
-    log, and so it stands for election when it is started.
-    voter_sets: every voter set of which a majority is needed: the set in force and, where that
-    isn't proven to be committed, the set before it.
-    newest: the replica whose log an election would prefer; None where there is no log.
-    log_end: the end (exclusive) of that log.
-    log_epoch: the epoch of its last entry or snapshot; UNDEFINED_EPOCH where it holds nothing.
-    proven_end: the entries of that log below this offset (exclusive) are proven to be committed.
-    possible_end: those from this offset on are on no majority, whatever the voters hold whose
-    disks are not at hand; so they were not committed when the directories were read. At least
-    proven_end, at most log_end.
-    conflicts: the pairs of replicas whose logs conflict.
-    contested: offsets at which two different entries are proven to be committed.
-    relied: the replicas whose files are at hand and may be relied on.
-    at_hand: all replicas whose files are at hand.
-    """
+    """The quorum of one cluster, as far as its replicas at hand show it."""
 
     voters: tuple[KnownVoter, ...] = ()
+    """The voters in force at the end of the newest log, sorted; empty where no file names them."""
     leaving: tuple[KnownVoter, ...] = ()
+    """The voters of the set before that this one lacks, sorted, as far as they are at hand; empty
+    where the set in force is proven to be committed. Each of them still is a voter by its own log,
+    and so it stands for election when it is started."""
     voter_sets: tuple[VoterKeys, ...] = ()
+    """Every voter set of which a majority is needed: the set in force and, where that isn't proven
+    to be committed, the set before it."""
     newest: ReplicaKey | None = None
+    """The replica whose log an election would prefer; None where there is no log."""
     log_end: int = 0
+    """The end (exclusive) of that log."""
     log_epoch: int = UNDEFINED_EPOCH
+    """The epoch of its last entry or snapshot; UNDEFINED_EPOCH where it holds nothing."""
     proven_end: int = 0
+    """The entries of that log below this offset (exclusive) are proven to be committed."""
     possible_end: int = 0
+    """The entries from this offset on are on no majority, whatever the voters hold whose disks are
+    not at hand; so they were not committed when the directories were read. At least proven_end, at
+    most log_end."""
     conflicts: tuple[LogConflict, ...] = ()
+    """The pairs of replicas whose logs conflict."""
     contested: Ranges = ()
+    """Offsets at which two different entries are proven to be committed."""
     relied: frozenset[ReplicaKey] = frozenset()
+    """The replicas whose files are at hand and may be relied on."""
     at_hand: frozenset[ReplicaKey] = frozenset()
+    """All replicas whose files are at hand."""
 
     @property
     def missing(self) -> VoterKeys:
@@ -157,19 +151,17 @@ class KnownQuorum:
 
 @dataclass(frozen=True, slots=True)
 class QuorumFiles:
-    """What files other than the logs say about a quorum.
-
-    unreadable: the replicas of whose log a part can't be read.
-    attested: by replica, the newest epoch in which a record or another replica's quorum-state says
-    that it led or voted. A key without a directory (ZERO_UUID) is any directory of its node.
-    configured: the voters that quorum-state or the configuration names, for logs that name none.
-    went_back: by replica, what an earlier capture shows that its files lack.
-    """
+    """What files other than the logs say about a quorum."""
 
     unreadable: frozenset[ReplicaKey] = frozenset()
+    """The replicas of whose log a part can't be read."""
     attested: Mapping[ReplicaKey, int] = field(default_factory=dict)
+    """By replica, the newest epoch in which a record or another replica's quorum-state says that it
+    led or voted. A key without a directory (ZERO_UUID) is any directory of its node."""
     configured: VoterKeys = frozenset()
+    """The voters that quorum-state or the configuration names, for logs that name none."""
     went_back: Mapping[ReplicaKey, WentBack] = field(default_factory=dict)
+    """By replica, what an earlier capture shows that its files lack."""
 
 
 NO_FILES = QuorumFiles()

@@ -65,50 +65,47 @@ class RecoveryDecision(Enum):
 
 @dataclass(frozen=True, slots=True)
 class RankedReplica:
-    """A replica in the ranking. relation: the relation of its log to the winner's; None for the
-    winner itself.
-
-    is_voter: None where the voters are unknown. at_risk: the offsets of its entries that the winner
-    lacks, ascending. lost: the number of these entries, by commitment. truncates_to: the end
-    (exclusive) of its log after it has followed the winner; None where it truncates nothing.
-    snapshot_id: the winner's snapshot with which it has to begin anew instead; None where it
-    hasn't. may_lose: the offsets of its entries that another voter lacks which may win instead,
-    ascending.
-    """
+    """A replica in the ranking."""
 
     log: ReplicaLog
     is_voter: bool | None
+    """None where the voters are unknown."""
     relation: Relation | None
+    """The relation of its log to the winner's; None for the winner itself."""
     at_risk: Ranges
+    """The offsets of its entries that the winner lacks, ascending."""
     lost: Losses
+    """The number of these entries, by commitment."""
     truncates_to: int | None = None
+    """The end (exclusive) of its log after it has followed the winner; None where it truncates
+    nothing."""
     snapshot_id: OffsetAndEpoch | None = None
+    """The winner's snapshot with which it has to begin anew instead; None where it hasn't to."""
     may_lose: Ranges = ()
+    """The offsets of its entries that another voter lacks which may win instead, ascending."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecoveryPlan:
-    """A plan for a quorum that has lost replicas.
-
-    ranking: all replicas, with the winner first. The winner's log is the one to go on with: the
-    best log of a voter that may win the election or, where none may, the newest log of all.
-    quorum: what the replicas prove about their quorum.
-    electable: the voters that may win an election among the voters that are left, in the order of
-    the ranking; empty where none may.
-    led_by: for each of these voters, what becomes of every replica if it wins, in that order.
-    on_no_voter: the winner's offsets that no remaining voter holds, ascending.
-    on_no_voter_counts: the number of these, by commitment.
-    reasons: a sentence for each reason why the answer is not SAFE.
-    """
+    """A plan for a quorum that has lost replicas."""
 
     answer: RecoveryDecision
     ranking: tuple[RankedReplica, ...]
+    """All replicas, with the winner first. The winner's log is the one to go on with: the best log
+    of a voter that may win the election or, where none may, the newest log of all."""
     quorum: KnownQuorum
+    """What the replicas prove about their quorum."""
     electable: tuple[ReplicaKey, ...]
+    """The voters that may win an election among the voters that are left, in the order of the
+    ranking; empty where none may."""
     led_by: Mapping[ReplicaKey, tuple[RankedReplica, ...]]
+    """For each of these voters, what becomes of every replica if it wins, in that order."""
     on_no_voter: Ranges
+    """The winner's offsets that no remaining voter holds, ascending."""
     on_no_voter_counts: Losses
+    """The number of these, by commitment."""
     reasons: tuple[str, ...]
+    """A sentence for each reason why the answer is not SAFE."""
 
     @property
     def voters(self) -> VoterKeys | None:

@@ -24,16 +24,16 @@ from replica.model.keys import ReplicaKey
 
 
 @dataclass(frozen=True, slots=True)
-class ComparedLook:
+class ComparedRound:
     """The logs of one cluster's replicas at one moment, compared with each other."""
 
     group: GroupComparison
     commitment: Commitment
 
     @staticmethod
-    def of(group: GroupComparison) -> ComparedLook:
-        """The look, with what its logs prove to be committed."""
-        return ComparedLook(group, classify_compared(group))
+    def of(group: GroupComparison) -> ComparedRound:
+        """The round, with what its logs prove to be committed."""
+        return ComparedRound(group, classify_compared(group))
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +66,8 @@ class WentBack:
         )
 
 
-def went_back(before: ComparedLook, now: ComparedLook) -> Iterator[WentBack]:
-    """The replicas of both looks that went back in between."""
+def went_back(before: ComparedRound, now: ComparedRound) -> Iterator[WentBack]:
+    """The replicas of both rounds that went back in between."""
     of_now = {log.key: log for log in now.group.logs}
     for log in before.group.logs:
         own = of_now.get(log.key)
@@ -85,7 +85,7 @@ def _has_fallen(before: int | None, now: int | None) -> bool:
     return before is not None and now is not None and now < before
 
 
-def _proven(log: ReplicaLog, before: ComparedLook, now: ComparedLook) -> Ranges:
+def _proven(log: ReplicaLog, before: ComparedRound, now: ComparedRound) -> Ranges:
     """The offsets of the log's entries that the logs of either moment prove to be committed."""
     then = before.commitment.ranges(log.key, EntryCommitment.PROVEN)
     later = (

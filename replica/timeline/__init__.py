@@ -1,6 +1,7 @@
 """Finds what happened to a cluster, by the directories of its replicas. All functions are pure.
 
-branch      the history that the replicas agree on over several looks, and what lies beside it
+branch      the history that the replicas agree on over several rounds of captures, and what lies
+            beside it
 changes     the typed changes that the branch's records make, without their secrets
 elections   which node won which epoch, and what probably made the election necessary
 decisive    the few events by which a person understands an incident

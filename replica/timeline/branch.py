@@ -1,8 +1,7 @@
-"""Finds the branch of the log on which all looks at a cluster's replicas agree, and what lies
-beside it.
+"""Finds the branch of the log on which all rounds of captures agree, and what lies beside it.
 
-The replicas of one look (a capture group) are compared by replica.history. Of several looks, the
-one is followed whose branch would win an election. Another look adds the entries below the first
+The replicas of one round (a capture group) are compared by replica.history. Of several rounds, the
+one is followed whose branch would win an election. Another round adds the entries below the first
 entry of that branch, if it holds this first entry too: two logs that hold the same entry hold the
 same entries below it (Raft's log matching).
 """
@@ -58,8 +57,8 @@ class Branch:
     """The branch of one cluster."""
 
     cluster_id: str | None
-    looks: tuple[tuple[Examined, ...], ...]
-    """All directories, in a tuple for each look."""
+    rounds: tuple[tuple[Examined, ...], ...]
+    """All directories, in a tuple for each round."""
     pieces: tuple[Piece, ...]
     """In ascending order and without overlap. No directory holds the entries between two pieces."""
     log: ReplicaLog
@@ -71,8 +70,8 @@ class Branch:
 
     @property
     def members(self) -> Iterator[Examined]:
-        """All directories, of all looks."""
-        return (examined for look in self.looks for examined in look)
+        """All directories, of all rounds."""
+        return (examined for one in self.rounds for examined in one)
 
     def holds(self, offset: int, epoch: int) -> bool:
         """Whether the entry of this offset and epoch is on the branch."""
@@ -87,40 +86,40 @@ class Branch:
         return str(verdict.value)
 
 
-def branches_of(looks: Iterable[Sequence[Examined]]) -> list[Branch]:
+def branches_of(rounds: Iterable[Sequence[Examined]]) -> list[Branch]:
     """The branch of each cluster, in the order of the cluster ids. Directories that hold no
     metadata log are left out, and so are clusters without a single entry.
 
-    looks: the directories that were read together, for each look. Raises UsageError where a replica
-    occurs twice in one look.
+    rounds: the directories that were read together, for each round. Raises UsageError where a
+    replica occurs twice in one round.
     """
     clusters: dict[str | None, list[tuple[Examined, ...]]] = {}
-    for look in looks:
-        of_look: dict[str | None, list[Examined]] = {}
-        for examined in look:
+    for group in rounds:
+        of_round: dict[str | None, list[Examined]] = {}
+        for examined in group:
             if partition_of(examined).is_metadata:
-                of_look.setdefault(cluster_id_of(examined), []).append(examined)
-        for cluster_id, members in of_look.items():
+                of_round.setdefault(cluster_id_of(examined), []).append(examined)
+        for cluster_id, members in of_round.items():
             clusters.setdefault(cluster_id, []).append(tuple(members))
     ordered = sorted(clusters.items(), key=lambda one: one[0] or "")
     found = (_branch(cluster_id, members) for cluster_id, members in ordered)
     return [branch for branch in found if branch.log.batches]
 
 
-def _branch(cluster_id: str | None, looks: Sequence[tuple[Examined, ...]]) -> Branch:
+def _branch(cluster_id: str | None, rounds: Sequence[tuple[Examined, ...]]) -> Branch:
     logs = [
-        [(one, replica_log(one, f"directory {number}")) for number, one in enumerate(look)]
-        for look in looks
+        [(one, replica_log(one, f"directory {number}")) for number, one in enumerate(group)]
+        for group in rounds
     ]
-    branches = [_of_look(look) for look in logs]
+    branches = [_of_round(group) for group in logs]
     tip, *others = sorted(branches, key=lambda b: election_order(b.log.position()), reverse=True)
     for other in sorted(others, key=lambda branch: branch.log.end_offset, reverse=True):
         tip = _with_head(tip, other)
-    tails = _tails(tip, [one for look in logs for one in look])
-    return replace(tip, cluster_id=cluster_id, looks=tuple(looks), tails=tails)
+    tails = _tails(tip, [one for group in logs for one in group])
+    return replace(tip, cluster_id=cluster_id, rounds=tuple(rounds), tails=tails)
 
 
-def _of_look(members: Sequence[tuple[Examined, ReplicaLog]]) -> Branch:
+def _of_round(members: Sequence[tuple[Examined, ReplicaLog]]) -> Branch:
     group = compare_group([log for _, log in members])
     parts = agreed_branch(group, classify_compared(group))
     by_key = {log.key: (examined, log) for examined, log in members}
@@ -150,7 +149,7 @@ def _log(any_log: ReplicaLog, batches: Sequence[LogBatch]) -> ReplicaLog:
 
 
 def _with_head(tip: Branch, other: Branch) -> Branch:
-    """The branch `tip` with what the branch of another look adds: entries below its first one, and
+    """The branch `tip` with what the branch of another round adds: entries below its first one, and
     proofs that entries are committed."""
     if not tip.log.batches or not other.log.batches:
         return tip

@@ -14,7 +14,7 @@ from itertools import accumulate
 from typing import Any, NamedTuple
 
 from replica.check.examined import Examined
-from replica.check.known_quorum import each_look, known_quorum_of
+from replica.check.known_quorum import each_round, known_quorum_of
 from replica.check.replay_fold import Watch
 from replica.format.control import SnapshotHeader
 from replica.history.known_quorum import VoterDoubt
@@ -298,12 +298,12 @@ def _of_tail(branch: Branch, tail: BranchTail) -> Iterator[Event]:
 
 
 def _went_back(branch: Branch) -> Iterator[Event]:
-    """An event for each voter that an earlier look shows with more than a later one, at the last
+    """An event for each voter that an earlier round shows with more than a later one, at the last
     record that it held then. No file has the time at which a disk went back."""
-    if len(branch.looks) < 2:
+    if len(branch.rounds) < 2:
         return
     seen: set[tuple[ReplicaKey, int]] = set()
-    for _, compared in each_look(branch.looks):
+    for _, compared in each_round(branch.rounds):
         for voter in known_quorum_of(compared).in_doubt(VoterDoubt.STALE):
             one = voter.went_back
             if one is None or (one.key, one.end_before) in seen:
@@ -332,7 +332,7 @@ def _last_before(branch: Branch, one: WentBack) -> tuple[int, int]:
 
 
 def _without(branch: Branch, tail: BranchTail) -> list[int]:
-    """The ids of those holders of the tail whose log has, in another look, the branch's entry in
+    """The ids of those holders of the tail whose log has, in another round, the branch's entry in
     the place of the tail's."""
     kept = branch.log.batch_at(tail.start)
     holders = {one.replica for one in tail.holders if one.replica is not None}

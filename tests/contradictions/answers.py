@@ -24,7 +24,7 @@ from pipelines.tables.gold import GOLD
 from replica.check.catalogue import groups
 from replica.check.examined import Examined, examine, replica_log
 from replica.check.group import JudgedGroup, judge_group
-from replica.check.known_quorum import EarlierLooks, looks_at
+from replica.check.known_quorum import EarlierRounds, earlier_rounds
 from replica.errors import UsageError
 from replica.format.discovery import DirectoryPath
 from replica.format.file_names import METADATA_FOLDER
@@ -144,7 +144,7 @@ def answers_of(given: Given, folder: Path, in_lake: InLake | None = None) -> Ans
     """All answers about the directories of a cluster, which are written below `folder`."""
     looks = [_examined(files, folder / name) for name, files in given.looks.items()]
     *older, members = looks
-    earlier = looks_at(older)
+    earlier = earlier_rounds(older)
     judged = judge_group(members, newest=True, earlier=earlier)
     clusters = [one for one in clusters_of(judged, {}) if one.told is not None]
     assert len(clusters) <= 1, "one cluster"
@@ -224,7 +224,7 @@ def _or_refused(refused: dict[str, str], command: str, asked: Any) -> Any:
         return None
 
 
-def _rehearse(members: Sequence[Examined], earlier: EarlierLooks) -> Rehearsed:
+def _rehearse(members: Sequence[Examined], earlier: EarlierRounds) -> Rehearsed:
     quorum = rehearsed_quorum(members, earlier)
     rehearsal = rehearse_all(quorum.captured, Scenario(), RUNS)
     return Rehearsed(rehearsal, *judge(rehearsal, quorum.doubts, quorum.refusals))

@@ -147,7 +147,7 @@ def test_a_follower_lists_each_path_once_for_its_ingest_and_goes_on_without_one_
     listed: list[str] = []
     search = discovery._Search.run
 
-    def counted(self: discovery._Search, path: str) -> Iterator[discovery.Found]:
+    def counted(self: discovery._Search, path: str) -> Iterator[discovery.DiscoveredPath]:
         listed.append(path)
         return search(self, path)
 

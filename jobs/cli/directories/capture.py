@@ -17,7 +17,7 @@ from pipelines.capture.taking import CapturedDirectory, directories, take, whole
 from pipelines.object_store import shown_uri
 from replica.errors import UnreadableFileError, UsageError
 from replica.format.damage import Damage
-from replica.format.discovery import DirectoryPath, Found
+from replica.format.discovery import DirectoryPath, DiscoveredPath
 from replica.redacted.records import RecordRedactor
 from replica.shell_text import line, path
 from replica.words import counted
@@ -61,7 +61,7 @@ def _found(
 ) -> tuple[tuple[DirectoryPath, ...], Sequence[Damage]]:
     """(the directories below the paths, what of a bundle could not be unpacked). Bundles stay
     unpacked until `stack` closes. Prints the damages. Raises as `directories`."""
-    found: list[Found] = []
+    found: list[DiscoveredPath] = []
     damages: list[Damage] = []
     for named in paths:
         if is_bundle(named):

@@ -34,10 +34,10 @@ from jobs.cli.output import ProgressLine, write_json, write_line, write_table
 from pipelines.cyclic_garbage import no_search_for_cycles
 from replica.check.damaged import bundle_damage
 from replica.check.group import judge_group
-from replica.check.known_quorum import EarlierLooks, with_look
+from replica.check.known_quorum import EarlierRounds, with_round
 from replica.check.rule import Finding
-from replica.format.directory import LOOKS
-from replica.format.discovery import Found
+from replica.format.directory import MAX_READS
+from replica.format.discovery import DiscoveredPath
 from replica.severity import Severity
 from replica.verdict.evidence import ClusterEvidence
 from replica.verdict.facts import verdict_on
@@ -87,7 +87,7 @@ class _Checking:
         self.members: list[dict[str, Any]] = []
         self.health: list[dict[str, Any]] = []
         self.quorums: list[dict[str, Any]] = []
-        self.earlier: EarlierLooks | None = None
+        self.earlier: EarlierRounds | None = None
 
     def unread(self, findings: Iterable[Finding]) -> None:
         """Tell of archives and folders that could not be read."""
@@ -96,11 +96,11 @@ class _Checking:
             evidence = ClusterEvidence(gaps=(_NO_LOG,)).with_unread(found)
             self._tell(evidence, [LocatedFinding("", one) for one in found])
 
-    def group(self, found: Iterable[Found], unread: Sequence[Finding]) -> None:
+    def group(self, found: Iterable[DiscoveredPath], unread: Sequence[Finding]) -> None:
         """Read and judge the directories of a group together, and print what was found. unread:
         what could not be read beside them."""
         found = tuple(found)
-        for _ in range(LOOKS):
+        for _ in range(MAX_READS):
             examined, damages = examine_all(found, self.progress.show)
             judged = judge_group(
                 examined,
@@ -112,7 +112,7 @@ class _Checking:
             if not any(one.changed for one in examined):
                 break
         if self.earlier is not None:
-            self.earlier = with_look(self.earlier, judged.compared)
+            self.earlier = with_round(self.earlier, judged.compared)
         self.progress.clear()
         unread = (*unread, *bundle_damage(damages))
         of_files = self.families.health_of_files

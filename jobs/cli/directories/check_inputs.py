@@ -19,12 +19,12 @@ from pipelines.capture.grouping import (
 from replica.check.damaged import bundle_damage
 from replica.check.examined import Examined, by_cluster, examine
 from replica.check.formatted import judge_formatted
-from replica.check.known_quorum import EarlierLooks, compared_logs, with_look
+from replica.check.known_quorum import EarlierRounds, compared_logs, with_round
 from replica.check.partition import partition_of, topic_id_in
 from replica.check.rule import Finding
 from replica.errors import UnreadableFileError, UsageError
 from replica.format.damage import Damage
-from replica.format.discovery import DirectoryPath, FilePath, Found
+from replica.format.discovery import DirectoryPath, DiscoveredPath, FilePath
 from replica.format.formatted import FormattedDirectory
 from replica.model.keys import ReplicaId
 from replica.model.topic import METADATA_TOPIC_ID
@@ -38,10 +38,10 @@ class CheckInputs:
     does. formatted: log directories without a metadata log. earlier: groups of earlier captures,
     the oldest first, for a command that asks of the newest one alone."""
 
-    groups: tuple[tuple[Found, ...], ...]
+    groups: tuple[tuple[DiscoveredPath, ...], ...]
     damages: tuple[Damage, ...]
     formatted: tuple[FormattedDirectory, ...] = ()
-    earlier: tuple[tuple[Found, ...], ...] = ()
+    earlier: tuple[tuple[DiscoveredPath, ...], ...] = ()
 
     def owners(self) -> list[tuple[ReplicaId, str]]:
         """The replica that owns each directory, and the name of its meta.properties; without
@@ -85,8 +85,8 @@ def find_inputs(
             search.take(one, path)
     refuse_unused(order, search.batches)
     named = sorted(search.batches, key=order.index if order else captured_at)
-    groups: list[tuple[Found, ...]] = [tuple(search.batches[batch]) for batch in named]
-    alone: list[tuple[Found, ...]] = [(file,) for file in search.files]
+    groups: list[tuple[DiscoveredPath, ...]] = [tuple(search.batches[batch]) for batch in named]
+    alone: list[tuple[DiscoveredPath, ...]] = [(file,) for file in search.files]
     groups = [*groups, *alone]
     if not groups and not search.damages and not for_check:
         shown = ", ".join(one.shown for one in formatted)
@@ -111,19 +111,19 @@ def find_newest_inputs(
     return replace(inputs, groups=(newest,), earlier=tuple(earlier))
 
 
-def earlier_looks(inputs: CheckInputs, show: Callable[[str], None]) -> EarlierLooks:
+def earlier_looks(inputs: CheckInputs, show: Callable[[str], None]) -> EarlierRounds:
     """What the earlier captures show of the replicas. What can't be read of them is left out."""
-    earlier: EarlierLooks = {}
+    earlier: EarlierRounds = {}
     for group in inputs.earlier:
         examined, _ = examine_all(group, show)
         of_metadata = [one for one in examined if partition_of(one).is_metadata]
         compared = [compared_logs(members, earlier) for members in by_cluster(of_metadata)]
-        earlier = with_look(earlier, compared)
+        earlier = with_round(earlier, compared)
     return earlier
 
 
 def examine_all(
-    found: Iterable[Found], show: Callable[[str], None]
+    found: Iterable[DiscoveredPath], show: Callable[[str], None]
 ) -> tuple[list[Examined], list[Damage]]:
     """Read each directory or file once. A directory or file that can't be read becomes a damage
     with the name that the user gave. show: called with the line that says what is read now."""
@@ -153,7 +153,7 @@ class _Search:
     """The directories of the batch without a name, by replica and topic id. One replica of a
     partition may occur in it only once."""
 
-    def take(self, found: Found, argument: str) -> None:
+    def take(self, found: DiscoveredPath, argument: str) -> None:
         """Add a directory to its batch, or a single file to the files.
 
         argument: the path that the user typed. Raises AmbiguousOrderError for a second capture of a

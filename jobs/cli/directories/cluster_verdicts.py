@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from replica.check.examined import Examined
 from replica.check.group import judge_group
-from replica.check.known_quorum import EarlierLooks
+from replica.check.known_quorum import EarlierRounds
 from replica.check.rule import Finding
 from replica.verdict.facts import verdict_on
 from replica.verdict.of_group import JudgedCluster, clusters_of, evidence_of
@@ -22,7 +22,7 @@ def judged_clusters(
     unread: Sequence[Finding],
     show: Callable[[str], None],
     broker_defaults: Mapping[str, str] = _NO_DEFAULTS,
-    earlier: EarlierLooks | None = None,
+    earlier: EarlierRounds | None = None,
 ) -> Iterator[tuple[JudgedCluster, Verdict]]:
     """Judges directories that were looked at together. Gives each of their clusters, with the
     verdict on it.

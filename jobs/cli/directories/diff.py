@@ -17,7 +17,7 @@ from replica.check.examined import Examined, examine, leader_changes, replica_lo
 from replica.check.known_quorum import stated_voters
 from replica.check.partition import partition_of
 from replica.errors import UsageError
-from replica.format.directory import LOOKS
+from replica.format.directory import MAX_READS
 from replica.format.discovery import DirectoryPath, discover
 from replica.format.record import Record
 from replica.history.commitment import (
@@ -126,7 +126,7 @@ _AGREEING = (Relation.IDENTICAL, Relation.PREFIX)
 def run(options: DiffOptions) -> int:
     """Print the comparison of A and B. Returns 0 where they agree as far as both reach, else 1."""
     redactor = make_redactor(options.keep_secrets, None, options.show_config or ())
-    for _ in range(LOOKS):
+    for _ in range(MAX_READS):
         difference = compare_directories(examine_one(options.a), examine_one(options.b))
         if not (difference.a.changed or difference.b.changed):
             break

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from pipelines.capture.bundle import is_bundle, marked, unpack
 from replica.errors import UnreadableFileError, UsageError
 from replica.format.damage import Damage, DamageKind
-from replica.format.discovery import Found, discover
+from replica.format.discovery import DiscoveredPath, discover
 from replica.format.formatted import FormattedDirectory, formatted_below
 
 
@@ -21,7 +21,7 @@ class Discovered(NamedTuple):
     wrote it. damages: the folders and archives that can't be read. formatted: log directories
     without a metadata log."""
 
-    found: Sequence[Found]
+    found: Sequence[DiscoveredPath]
     damages: Sequence[Damage]
     formatted: Sequence[FormattedDirectory] = ()
 

@@ -13,8 +13,8 @@ from replica.check.examined import Examined
 from replica.check.rule import Finding
 from replica.errors import UsageError
 from replica.format.damage import Damage
-from replica.format.directory import LOOKS
-from replica.format.discovery import Found
+from replica.format.directory import MAX_READS
+from replica.format.discovery import DiscoveredPath
 from replica.timeline.branch import Branch, branches_of
 
 
@@ -60,10 +60,12 @@ def branches_in(
         yield GivenBranches([one for one in found if cluster in (None, one.cluster_id)], unread)
 
 
-def _look(group: Sequence[Found], progress: ProgressLine) -> tuple[list[Examined], list[Damage]]:
+def _look(
+    group: Sequence[DiscoveredPath], progress: ProgressLine
+) -> tuple[list[Examined], list[Damage]]:
     """Read the directories. A running node's directory may change meanwhile; then it is read
     again."""
-    for _ in range(LOOKS):
+    for _ in range(MAX_READS):
         examined, damages = examine_all(group, progress.show)
         if not any(one.changed for one in examined):
             break

@@ -25,7 +25,7 @@ from jobs.cli.output import ProgressLine, complain, write_either
 from jobs.cli.seeds import MAX_REHEARSED, seeds_in
 from replica.check.damaged import bundle_damage
 from replica.check.examined import Examined, by_cluster, replica_log
-from replica.check.known_quorum import EarlierLooks, quorum_files, went_back_since
+from replica.check.known_quorum import EarlierRounds, quorum_files, went_back_since
 from replica.check.partition import by_partition, partition_of
 from replica.check.rule import Finding
 from replica.errors import UnreadableFileError, UsageError
@@ -34,7 +34,7 @@ from replica.format.damage import Damage
 from replica.format.discovery import DirectoryPath
 from replica.history.commitment import compare_group
 from replica.history.recovery import RecoveryDecision, RecoveryPlan, plan_recovery
-from replica.history.went_back import ComparedLook, WentBack
+from replica.history.went_back import ComparedRound, WentBack
 from replica.model.keys import ReplicaKey
 from replica.verdict.verdict import Verdict
 
@@ -63,7 +63,7 @@ def run(options: RecoverOptions) -> int:
 
 def _plan(
     members: Sequence[Examined],
-    earlier: EarlierLooks,
+    earlier: EarlierRounds,
     verdict: Verdict | None,
     seeds: range | None,
     *,
@@ -89,7 +89,7 @@ def _plan(
 
 
 def plan_of(
-    members: Sequence[Examined], earlier: EarlierLooks | None = None
+    members: Sequence[Examined], earlier: EarlierRounds | None = None
 ) -> tuple[RecoveryPlan, dict[ReplicaKey, Examined]]:
     """The plan for the replicas of one cluster, and each directory by its replica. earlier: earlier
     looks at them."""
@@ -97,7 +97,7 @@ def plan_of(
     logs = [replica_log(one, one.shown) for one in by_key.values()]
     back: tuple[WentBack, ...] = ()
     if earlier:
-        now = ComparedLook.of(compare_group(logs))
+        now = ComparedRound.of(compare_group(logs))
         back = went_back_since(earlier, members[0].owner.cluster_id, now)
     files = quorum_files(list(zip(by_key.values(), logs, strict=True)), back)
     return plan_recovery(logs, files), by_key
@@ -112,7 +112,7 @@ class GivenNodes:
     examined: tuple[Examined, ...]
     usable: tuple[Examined, ...]
     unread: tuple[Finding, ...]
-    earlier: EarlierLooks
+    earlier: EarlierRounds
 
     def verdicts(self) -> dict[str | None, Verdict]:
         """The verdict of `check` on each cluster, by cluster id."""

@@ -10,7 +10,7 @@ from jobs.cli.directories.offsets_text import ranges_text, snapshot_text
 from jobs.cli.directories.recover_steps import steps_of
 from jobs.cli.directories.rehearsed import rehearsed_quorum
 from replica.check.examined import Examined
-from replica.check.known_quorum import EarlierLooks
+from replica.check.known_quorum import EarlierRounds
 from replica.check.partition import partition_of
 from replica.history.recovery import RankedReplica, RecoveryDecision, RecoveryPlan
 from replica.model.epochs import OffsetAndEpoch
@@ -77,7 +77,7 @@ def rehearse_plan(
     plan: RecoveryPlan,
     by_key: Mapping[ReplicaKey, Examined],
     seeds: range,
-    earlier: EarlierLooks | None = None,
+    earlier: EarlierRounds | None = None,
 ) -> RehearsedPlan:
     """Play what the steps do to the replicas, in a run for each seed. Nothing is written. earlier:
     earlier looks at the replicas."""

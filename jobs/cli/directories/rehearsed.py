@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from jobs.cli.output import ProgressLine, complain
 from replica.check.examined import Examined, by_cluster, leader_changes, newest_voters, replica_log
-from replica.check.known_quorum import EarlierLooks, quorum_files, stated_voters, went_back_since
+from replica.check.known_quorum import EarlierRounds, quorum_files, stated_voters, went_back_since
 from replica.check.newest import newest_states
 from replica.check.partition import partition_of
 from replica.errors import UsageError
@@ -20,7 +20,7 @@ from replica.format.snapshot import BOOTSTRAP_NAME
 from replica.history.commitment import compare_group
 from replica.history.known_quorum import KnownQuorum, known_quorum
 from replica.history.log import ReplicaLog
-from replica.history.went_back import ComparedLook
+from replica.history.went_back import ComparedRound
 from replica.model.epochs import election_order
 from replica.model.keys import ReplicaKey
 from replica.model.voters import Voter, VoterSet, voter_set
@@ -41,7 +41,7 @@ class Rehearsed:
     refusals: tuple[str, ...] = ()
 
 
-def rehearsed_quorum(found: Sequence[Examined], earlier: EarlierLooks | None = None) -> Rehearsed:
+def rehearsed_quorum(found: Sequence[Examined], earlier: EarlierRounds | None = None) -> Rehearsed:
     """The one cluster of these directories. What belongs to another partition is named and left
     out. earlier: earlier looks at the same replicas.
 
@@ -51,7 +51,7 @@ def rehearsed_quorum(found: Sequence[Examined], earlier: EarlierLooks | None = N
     members = _of_metadata(found)
     by_node = _by_node(members)
     logs = {node_id: replica_log(one, "") for node_id, one in by_node.items()}
-    now = ComparedLook.of(compare_group(list(logs.values())))
+    now = ComparedRound.of(compare_group(list(logs.values())))
     back = went_back_since(earlier or {}, members[0].owner.cluster_id, now)
     files = quorum_files([(one, logs[node_id]) for node_id, one in by_node.items()], back)
     quorum = known_quorum(now.group, now.commitment, files)
@@ -145,7 +145,7 @@ def _loaded(by_node: dict[int, Examined]) -> Iterator[tuple[int, Files]]:
 
 
 def _files(examined: Examined) -> Iterator[tuple[str, bytes]]:
-    folder = os.path.abspath(examined.found.path)
+    folder = os.path.abspath(examined.location.path)
     for name in sorted(os.listdir(folder)):
         if classify(name).kind not in (FileKind.OTHER, FileKind.META_PROPERTIES):
             data = read_own_file(os.path.join(folder, name), MAX_LOG_BYTES)

@@ -15,7 +15,7 @@ from jobs.cli.directories.looks import branches_in
 from jobs.cli.directories.verdict_text import describe_verdict, verdict_row
 from jobs.cli.output import ProgressLine, complain, write_either
 from pipelines.cyclic_garbage import no_search_for_cycles
-from replica.check.known_quorum import looks_at
+from replica.check.known_quorum import earlier_rounds
 from replica.check.rule import Finding
 from replica.health.leaderless import Outage
 from replica.terminal_text import one_line
@@ -68,8 +68,10 @@ def run(options: WhatHappenedOptions) -> int:
 def incident_of(branch: Branch, unread: Sequence[Finding], progress: ProgressLine) -> Incident:
     """What happened to one cluster. Only its newest captures decide the verdict. unread: see
     GivenBranches."""
-    *older, newest = (look for look in branch.looks if look)
-    ((cluster, verdict),) = judged_clusters(newest, unread, progress.show, earlier=looks_at(older))
+    *older, newest = (group for group in branch.rounds if group)
+    ((cluster, verdict),) = judged_clusters(
+        newest, unread, progress.show, earlier=earlier_rounds(older)
+    )
     told = timeline(branch, progress.show)
     return Incident(verdict, decisive(told.events), outages_of(cluster), told.unknown)
 

@@ -10,7 +10,7 @@ import pytest
 
 from replica.check.examined import Examined, examine
 from replica.check.group import judge_group
-from replica.check.known_quorum import each_look
+from replica.check.known_quorum import each_round
 from replica.check.newest import ClusterState, newest_states
 from replica.format.discovery import discover
 from replica.format.quorum_state import FILE_NAME as QUORUM_STATE
@@ -88,7 +88,7 @@ def test_a_voter_whose_disk_went_back_is_named_beside_an_earlier_look(tmp_path: 
     now = copied(tmp_path / "now", DYNAMIC, {1: "final", 2: "live", 3: "final"})
     assert doubts(known(*now)) == {1: None, 2: None, 3: None}
     looks = looked_at(*before), looked_at(*now)
-    *_, (earlier, _) = each_look(looks)
+    *_, (earlier, _) = each_round(looks)
     judged_now = judge_group(looks[1], newest=True, earlier=earlier)
     (found,) = (one for one in judged_now.findings if one.rule.id == "replica-went-back")
     assert Path(found.file) == tmp_path / "now/2/__cluster_metadata-0"

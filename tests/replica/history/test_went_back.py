@@ -8,7 +8,7 @@ from hypothesis import assume, given
 from replica.history.commitment import classify_compared, compare_group
 from replica.history.known_quorum import QuorumFiles, VoterDoubt, known_quorum
 from replica.history.log import OffsetRange
-from replica.history.went_back import ComparedLook, went_back
+from replica.history.went_back import ComparedRound, went_back
 from replica.model.epochs import OffsetAndEpoch
 from tests.replica.history.test_known_quorum import ONE, THREE, TWO, doubts, log
 from tests.replica.history.test_random_histories import QUICK, SEEDS, model_of
@@ -16,7 +16,7 @@ from tests.replica.history.test_random_histories import QUICK, SEEDS, model_of
 
 def look(*logs):
     group = compare_group(logs)
-    return ComparedLook(group, classify_compared(group))
+    return ComparedRound(group, classify_compared(group))
 
 
 def between(before, now):
