@@ -20,7 +20,7 @@ all, which may be an observer's, should be given to the nodes that replace the l
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
@@ -49,6 +49,7 @@ from replica.history.voters import is_among, is_majority, is_voter
 from replica.model.epochs import OffsetAndEpoch, election_order
 from replica.model.keys import ReplicaKey
 from replica.model.voters import VoterKeys
+from replica.words import counted
 
 
 class RecoveryDecision(Enum):
@@ -176,7 +177,10 @@ def plan_recovery(logs: Sequence[ReplicaLog], files: QuorumFiles = NO_FILES) -> 
         replace(standing, may_lose=_may_lose(standing, place, led_by))
         for place, standing in enumerate(ranking)
     )
-    reasons = [*_refusals(ranking, commitment, unreliable, bool(electable))]
+    reasons = [
+        *_refusals(ranking, commitment, unreliable, bool(electable)),
+        *winners_that_lose(led_by, ranked[0].key),
+    ]
     answer = RecoveryDecision.REFUSED if reasons else RecoveryDecision.SAFE
     if not electable:
         reasons.append(_nobody_wins(quorum))
@@ -314,6 +318,24 @@ def _refusals(
         for each in commitment.contested
     ]
     return found
+
+
+def winners_that_lose(
+    led_by: Mapping[ReplicaKey, Sequence[RankedReplica]], best: ReplicaKey
+) -> Iterator[str]:
+    """A sentence for each voter that may win an election though it lacks records that are proven to
+    be committed. Raft lets no such voter win, so the disk of a voter is older than it was.
+
+    led_by: as in RecoveryPlan. best: the first of the ranking, which is left out.
+    """
+    for winner, standings in led_by.items():
+        worst = max(standings, key=lambda standing: standing.lost.committed)
+        if winner != best and worst.lost.committed:
+            yield (
+                f"{_named(winner)} may win the election, and lacks "
+                f"{counted(worst.lost.committed, 'committed record')} of "
+                f"{_named(worst.log.key)}: the disk of a voter is older than it was"
+            )
 
 
 def _nobody_wins(quorum: KnownQuorum) -> str:

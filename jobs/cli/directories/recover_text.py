@@ -88,7 +88,7 @@ def _of_winner(plan: RecoveryPlan, stand_ins: int | None) -> Iterator[str]:
             yield "wins the election: no other voter that is left gets a majority of the votes"
             return
         yield f"may win the election, and so may {named('node', others)}"
-        yield from _if_another_wins(plan.ranking[0])
+        yield from _if_another_wins(plan, plan.ranking[0])
         return
     if plan.ranking[0].is_voter is not False:
         yield "is the newest log; without a majority nobody can be elected"
@@ -113,7 +113,7 @@ def _of_another(plan: RecoveryPlan, standing: RankedReplica) -> Iterator[str]:
         relation = standing.relation or Relation.IDENTICAL
         told = _RELATIONS.get(relation, "an older branch, wholly behind its snapshot")
         yield told if standing.may_lose else f"{told}: loses nothing"
-        yield from _if_another_wins(standing)
+        yield from _if_another_wins(plan, standing)
         return
     ahead = election_order(standing.log.position()) > election_order(plan.winner.position())
     if ahead and standing.is_voter is False:
@@ -127,12 +127,12 @@ def _of_another(plan: RecoveryPlan, standing: RankedReplica) -> Iterator[str]:
         yield f"{_fate(plan, standing)}. No action needed; keep a copy."
 
 
-def _if_another_wins(standing: RankedReplica) -> Iterator[str]:
+def _if_another_wins(plan: RecoveryPlan, standing: RankedReplica) -> Iterator[str]:
     """What a replica loses if another voter wins than the first of the ranking."""
     if standing.may_lose:
-        yield (
-            f"loses offsets {ranges_text(standing.may_lose)} if a voter without them wins: no "
-            "majority holds them, so they were not committed"
+        never = plan.answer is RecoveryDecision.SAFE
+        yield f"loses offsets {ranges_text(standing.may_lose)} if a voter without them wins" + (
+            ": no majority holds them, so they were not committed" if never else ""
         )
 
 

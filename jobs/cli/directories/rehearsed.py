@@ -18,8 +18,9 @@ from replica.format.file_names import METADATA_FOLDER, FileKind, classify
 from replica.format.reading import MAX_LOG_BYTES, read_own_file
 from replica.format.snapshot import BOOTSTRAP_NAME
 from replica.history.commitment import compare_group
-from replica.history.known_quorum import KnownQuorum, known_quorum
+from replica.history.known_quorum import KnownQuorum
 from replica.history.log import ReplicaLog
+from replica.history.recovery import plan_recovery, winners_that_lose
 from replica.history.went_back import ComparedRound
 from replica.model.epochs import election_order
 from replica.model.keys import ReplicaKey
@@ -54,7 +55,7 @@ def rehearsed_quorum(found: Sequence[Examined], earlier: EarlierRounds | None = 
     now = ComparedRound.of(compare_group(list(logs.values())))
     back = went_back_since(earlier or {}, members[0].owner.cluster_id, now)
     files = quorum_files([(one, logs[node_id]) for node_id, one in by_node.items()], back)
-    quorum = known_quorum(now.group, now.commitment, files)
+    plan = plan_recovery(list(logs.values()), files)
     voters, is_static = _voters(members, logs)
     nodes = {
         node_id: CapturedNode(logs[node_id].key, files, logs[node_id])
@@ -76,9 +77,10 @@ def rehearsed_quorum(found: Sequence[Examined], earlier: EarlierRounds | None = 
         is_static,
         now.commitment,
         max(newest, 0),
-        quorum,
+        plan.quorum,
     )
-    return Rehearsed(captured, tuple(_doubts(members)), tuple(_refusals(quorum)))
+    doubts = (*_doubts(members), *winners_that_lose(plan.led_by, plan.winner.key))
+    return Rehearsed(captured, doubts, tuple(_refusals(plan.quorum)))
 
 
 def _of_metadata(found: Sequence[Examined]) -> list[Examined]:

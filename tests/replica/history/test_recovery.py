@@ -146,6 +146,21 @@ def test_committed_records_that_the_winner_lacks_refuse_the_plan():
     assert "2 records that are proven committed are on node 1" in plan.reasons[0]
 
 
+def test_a_voter_that_may_win_without_committed_records_refuses_the_plan():
+    """The snapshot proves that a majority had the first three records. One of 1 and 3 had them, and
+    its disk is older than it was; with the other's vote 3 may win without them."""
+    snapshot = OffsetAndEpoch(3, 1)
+    logs = [log(ONE, 1), log(TWO, 1, 1, 1, 1, snapshots=(snapshot,)), log(THREE, 1, 1)]
+    plan = plan_recovery(logs)
+    assert order(plan)[0] == 2
+    assert plan.answer is RecoveryDecision.REFUSED
+    assert plan.reasons == (
+        "node 3 (directory-3) may win the election, and lacks 1 committed record of node 2 "
+        "(directory-2): the disk of a voter is older than it was",
+    )
+    assert plan_recovery([logs[0], logs[1], log(THREE, 1, 1, 1)]).answer is RecoveryDecision.SAFE
+
+
 def test_two_histories_of_one_epoch_refuse_the_plan():
     other = log(TWO, 1, 1)
     changed = LogBatch(1, 1, 1, "other bytes")
