@@ -194,9 +194,13 @@ class _Run(FaultyRun):
             self._ends(key.node_id, End.RESIGNED if isinstance(role, Resigned) else End.OVERRULED)
         for batch in effects.append:
             for one in batch.control:
-                if isinstance(one, LeaderChange) and isinstance(role, Leader):
+                # a leader may be overruled in the step in which it writes the record
+                is_own = isinstance(one, LeaderChange) and one.leader_id == key.node_id
+                if is_own and batch.epoch not in self.reigns:
                     self.reigns[batch.epoch] = Reign(batch.epoch, key, batch.base_offset, self.now)
                     self._leading[key.node_id] = batch.epoch
+                    if not isinstance(role, Leader):
+                        self._ends(key.node_id, End.OVERRULED)
 
     def _ends(self, node_id: int, end: End) -> None:
         epoch = self._leading.pop(node_id, None)
