@@ -88,7 +88,7 @@ class LargeClusters:
         }
         at_once = 1
         while asked := [unit for one in looking.values() for unit in one.next_units(at_once)]:
-            results = self.stages.run("look back", Grain.OFFSETS, cut.past_of, asked)
+            results = self.stages.run("look back", Grain.OFFSETS, cut.look_back, asked)
             for unit, result in zip(asked, results, strict=True):
                 looking[unit.cluster_id].take(result.told)
             at_once = max(self.stages.runner.at_once, 2 * at_once)

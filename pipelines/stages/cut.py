@@ -1,6 +1,6 @@
 """A cluster that is too large for one unit: the same functions, in units of bounded size.
 
-`judge_offsets` -> `agree` -> `survey_piece` -> `replay_bucket` -> `newest` -> `past_of`, as often
+`judge_offsets` -> `agree` -> `survey_piece` -> `replay_bucket` -> `newest` -> `look_back`, as often
 as needed -> `tell`. The rows of a table that has one for each record, or each change, are written
 by the stage that makes them.
 """
@@ -266,7 +266,7 @@ class LookingBack:
         return self.steps.rows or 1
 
 
-def past_of(unit: LookingBack, pins: Pins) -> UnitResult:
+def look_back(unit: LookingBack, pins: Pins) -> UnitResult:
     """Tells a PastRange."""
     versions = _versions(unit, pins)
     return UnitResult((), told=look_back_rows(versions, unit.look, unit.steps, unit.asked))

@@ -23,6 +23,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from itertools import islice
 
 from replica.errors import UsageError
 from replica.history.commitment import (
@@ -30,7 +31,6 @@ from replica.history.commitment import (
     EntryCommitment,
     GroupComparison,
     Losses,
-    classify_compared,
     compare_group,
 )
 from replica.history.divergence import Relation, diverge
@@ -46,6 +46,7 @@ from replica.history.log import OffsetRange, ReplicaLog
 from replica.history.ranges import Ranges, below, difference, intersection, union
 from replica.history.truncation import fetch_rounds
 from replica.history.voters import is_among, is_majority, is_voter
+from replica.history.went_back import ComparedRound
 from replica.model.epochs import OffsetAndEpoch, election_order
 from replica.model.keys import ReplicaKey
 from replica.model.voters import VoterKeys
@@ -70,20 +71,21 @@ class RankedReplica:
 
     log: ReplicaLog
     is_voter: bool | None
-    """None where the voters are unknown."""
+    """Whether the replica is a voter; None where the voters are unknown."""
     relation: Relation | None
     """The relation of its log to the winner's; None for the winner itself."""
     at_risk: Ranges
     """The offsets of its entries that the winner lacks, ascending."""
     lost: Losses
-    """The number of these entries, by commitment."""
+    """The number of the entries at risk, by commitment."""
     truncates_to: int | None = None
     """The end (exclusive) of its log after it has followed the winner; None where it truncates
     nothing."""
     snapshot_id: OffsetAndEpoch | None = None
     """The winner's snapshot with which it has to begin anew instead; None where it hasn't to."""
     may_lose: Ranges = ()
-    """The offsets of its entries that another voter lacks which may win instead, ascending."""
+    """The offsets of its entries that may be lost because another voter wins, which lacks them;
+    ascending."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,11 +102,12 @@ class RecoveryPlan:
     """The voters that may win an election among the voters that are left, in the order of the
     ranking; empty where none may."""
     led_by: Mapping[ReplicaKey, tuple[RankedReplica, ...]]
-    """For each of these voters, what becomes of every replica if it wins, in that order."""
+    """For each electable voter, in the same order: what becomes of every replica if this voter
+    wins."""
     on_no_voter: Ranges
     """The winner's offsets that no remaining voter holds, ascending."""
     on_no_voter_counts: Losses
-    """The number of these, by commitment."""
+    """The number of the entries at on_no_voter, by commitment."""
     reasons: tuple[str, ...]
     """A sentence for each reason why the answer is not SAFE."""
 
@@ -131,8 +134,9 @@ class RecoveryPlan:
 
     @property
     def doubted(self) -> tuple[KnownVoter, ...]:
-        """The voters at hand whose disks can't be relied on. A voter that such a node's own log
-        names stands for election when it is started, so the plan holds only while it is stopped."""
+        """The voters at hand whose disks can't be relied on. Such a node stands for election when
+        it is started, if its own log names it as a voter. So the plan holds only while these nodes
+        are stopped."""
         return self.quorum.in_doubt(*BAD_DISKS)
 
     @property
@@ -149,16 +153,22 @@ class RecoveryPlan:
 
 def plan_recovery(logs: Sequence[ReplicaLog], files: QuorumFiles = NO_FILES) -> RecoveryPlan:
     """Make the plan. logs: the logs of the remaining replicas of one cluster, which were read while
-    the nodes were stopped. files: what their other files say.
+    the nodes were stopped. files: what their other files say. Raises UsageError for an empty list,
+    or for a replica that occurs twice.
+    """
+    return plan_compared(ComparedRound.of(compare_group(logs)), files)
+
+
+def plan_compared(compared: ComparedRound, files: QuorumFiles = NO_FILES) -> RecoveryPlan:
+    """The plan of plan_recovery for logs that are already compared.
 
     Replicas of whose log a part can't be read may hold more than they show, so they come first only
-    if all replicas are such. Raises UsageError for an empty list, or for a replica that occurs
-    twice.
+    if all replicas are such. Raises UsageError where there is no log.
     """
+    group, commitment = compared.group, compared.commitment
+    logs = group.logs
     if not logs:
         raise UsageError("no replica to go on with")
-    group = compare_group(logs)
-    commitment = classify_compared(group)
     quorum = known_quorum(group, commitment, files)
     unreliable = files.unreadable
     sets = quorum.voter_sets
@@ -179,7 +189,7 @@ def plan_recovery(logs: Sequence[ReplicaLog], files: QuorumFiles = NO_FILES) -> 
     )
     reasons = [
         *_refusals(ranking, commitment, unreliable, bool(electable)),
-        *winners_that_lose(led_by, ranked[0].key),
+        *winners_that_lose(led_by),
     ]
     answer = RecoveryDecision.REFUSED if reasons else RecoveryDecision.SAFE
     if not electable:
@@ -320,17 +330,15 @@ def _refusals(
     return found
 
 
-def winners_that_lose(
-    led_by: Mapping[ReplicaKey, Sequence[RankedReplica]], best: ReplicaKey
-) -> Iterator[str]:
+def winners_that_lose(led_by: Mapping[ReplicaKey, Sequence[RankedReplica]]) -> Iterator[str]:
     """A sentence for each voter that may win an election though it lacks records that are proven to
     be committed. Raft lets no such voter win, so the disk of a voter is older than it was.
 
-    led_by: as in RecoveryPlan. best: the first of the ranking, which is left out.
+    led_by: as in RecoveryPlan. Its first voter, whose log is the best, is left out.
     """
-    for winner, standings in led_by.items():
+    for winner, standings in islice(led_by.items(), 1, None):
         worst = max(standings, key=lambda standing: standing.lost.committed)
-        if winner != best and worst.lost.committed:
+        if worst.lost.committed:
             yield (
                 f"{_named(winner)} may win the election, and lacks "
                 f"{counted(worst.lost.committed, 'committed record')} of "

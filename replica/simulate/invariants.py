@@ -150,9 +150,9 @@ class Invariants:
         self.judged["voter sets"] += 1
         wrong = f"{key_of(host)} goes by {log.voters.ids}, its log names {shadow.voters.ids}"
         demand(log.voters == shadow.voters, "voter sets", wrong)
-        versions = log.kraft_version, shadow.kraft_version
-        wrong = "{} goes by kraft.version {}, its log names {}".format(key_of(host), *versions)
-        demand(versions[0] == versions[1], "voter sets", wrong)
+        version, logged = log.kraft_version, shadow.kraft_version
+        wrong = f"{key_of(host)} goes by kraft.version {version}, its log names {logged}"
+        demand(version == logged, "voter sets", wrong)
 
     def _check_change_done(self, host: SimulatedHost, shadow: Shadow) -> None:
         """Check that an administrator hears that a change is done only once the voters are

@@ -60,19 +60,20 @@ def _without_winner(evidence: ClusterEvidence) -> Iterator[Fact]:
     """The fact that nobody wins an election, if a majority of the voters has gone through many and
     no log shows a leader since. A minority may only be cut off from the others."""
     rule = files.ELECTIONS_WITHOUT_WINNER
-    found = [
-        one
-        for one in evidence.findings
-        if one.finding.rule is rule and (one.finding.epoch or 0) > evidence.log_epoch
-    ]
-    named_by = dict.fromkeys(one.where.removeprefix("node ") for one in found)
-    nodes = [node for node in named_by if node in evidence.voters]
-    if evidence.voters and len(nodes) >= majority(len(evidence.voters)):
+    found = {
+        node: finding
+        for where, finding in evidence.findings
+        if finding.rule is rule
+        and (finding.epoch or 0) > evidence.log_epoch
+        and (node := where.removeprefix("node ")) in evidence.voters
+    }
+    if len(found) >= majority(len(evidence.voters)):
+        first = next(iter(found.values()))
         yield Fact(
             Level.OUTAGE,
             Severity.WARNING,
             f"The cluster accepts no change: nobody wins an election, by the files of "
-            f"{named('node', nodes, limit=_SHOWN)} ({found[0].finding.message}).",
+            f"{named('node', list(found), limit=_SHOWN)} ({first.message}).",
             rule.next_step,
             (rule.id,),
         )

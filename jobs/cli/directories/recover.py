@@ -33,8 +33,8 @@ from replica.format import meta_properties
 from replica.format.damage import Damage
 from replica.format.discovery import DirectoryPath
 from replica.history.commitment import compare_group
-from replica.history.recovery import RecoveryDecision, RecoveryPlan, plan_recovery
-from replica.history.went_back import ComparedRound, WentBack
+from replica.history.recovery import RecoveryDecision, RecoveryPlan, plan_compared
+from replica.history.went_back import ComparedRound
 from replica.model.keys import ReplicaKey
 from replica.verdict.verdict import Verdict
 
@@ -95,12 +95,10 @@ def plan_of(
     looks at them."""
     by_key = {one.owner.key: one for one in members}
     logs = [replica_log(one, one.shown) for one in by_key.values()]
-    back: tuple[WentBack, ...] = ()
-    if earlier:
-        now = ComparedRound.of(compare_group(logs))
-        back = went_back_since(earlier, members[0].owner.cluster_id, now)
+    now = ComparedRound.of(compare_group(logs))
+    back = went_back_since(earlier or {}, members[0].owner.cluster_id, now)
     files = quorum_files(list(zip(by_key.values(), logs, strict=True)), back)
-    return plan_recovery(logs, files), by_key
+    return plan_compared(now, files), by_key
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from replica.format.snapshot import BOOTSTRAP_NAME
 from replica.history.commitment import compare_group
 from replica.history.known_quorum import KnownQuorum
 from replica.history.log import ReplicaLog
-from replica.history.recovery import plan_recovery, winners_that_lose
+from replica.history.recovery import plan_compared, winners_that_lose
 from replica.history.went_back import ComparedRound
 from replica.model.epochs import election_order
 from replica.model.keys import ReplicaKey
@@ -55,7 +55,7 @@ def rehearsed_quorum(found: Sequence[Examined], earlier: EarlierRounds | None = 
     now = ComparedRound.of(compare_group(list(logs.values())))
     back = went_back_since(earlier or {}, members[0].owner.cluster_id, now)
     files = quorum_files([(one, logs[node_id]) for node_id, one in by_node.items()], back)
-    plan = plan_recovery(list(logs.values()), files)
+    plan = plan_compared(now, files)
     voters, is_static = _voters(members, logs)
     nodes = {
         node_id: CapturedNode(logs[node_id].key, files, logs[node_id])
@@ -79,7 +79,7 @@ def rehearsed_quorum(found: Sequence[Examined], earlier: EarlierRounds | None = 
         max(newest, 0),
         plan.quorum,
     )
-    doubts = (*_doubts(members), *winners_that_lose(plan.led_by, plan.winner.key))
+    doubts = (*_doubts(members), *winners_that_lose(plan.led_by))
     return Rehearsed(captured, doubts, tuple(_refusals(plan.quorum)))
 
 
