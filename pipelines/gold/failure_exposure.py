@@ -98,8 +98,9 @@ def health(
 
 
 def _past(rows: Dataset, look: Row, cluster: Cluster, earlier: EarlierExposure | None) -> Past:
-    """Since when the state is as it is. Where an earlier build has answered what the steps since
-    then leave open, the steps before it are not read."""
+    """How long each exposure and each reassignment of the newest state has lasted. Where an earlier
+    build has answered the questions that the steps since that build leave open, the steps before it
+    are not read."""
     steps = all_steps(look)
     if earlier is not None and earlier.led_to(look):
         newer = past_in_range(
@@ -141,7 +142,7 @@ def all_steps(look: Row) -> StepRange:
 def look_back_rows(
     versions: Versions, look: Row, steps: StepRange, asked: Waiting | None
 ) -> PastRange:
-    """What a range of steps tells: see past_in_range."""
+    """What a range of steps shows of the past: see past_in_range."""
     now = at_end = newest_state(versions, look)
     if steps.stop < now.end_offset:
         # A log that has voter sets by now tells of no voters before the first of them.

@@ -93,5 +93,6 @@ def _attested(control: Iterable[ControlRecords], state: Row) -> Iterator[tuple[R
 
 
 def _named(node_id: int | None) -> int | None:
-    """The node that a field of quorum-state names; None where it names none."""
+    """The node id in a field of quorum-state; None where the field holds NO_NODE, which stands for
+    no node."""
     return None if node_id == NO_NODE else node_id

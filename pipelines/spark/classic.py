@@ -60,8 +60,9 @@ def forget_java(spark: SparkSession) -> None:
 
 
 def causes(error: Exception) -> list[str]:
-    """The texts of an error of Java's and of all its causes, the innermost last: each the name of
-    its class and its message. The error's own text alone where none of Java's is behind it."""
+    """The Java errors behind an error of PySpark or py4j, as texts of class and message. The first
+    text is the outer error, and the last text is the innermost cause. Where no Java error is behind
+    it, the only text is that of the error itself."""
     texts = []
     java = getattr(error, "_origin", None) or getattr(error, "java_exception", None)
     while java is not None:

@@ -19,7 +19,7 @@ class QuorumNotice:
 
     severity: Severity
     text: str
-    """One line."""
+    """The notice in one line for people."""
 
 
 def verdicts(

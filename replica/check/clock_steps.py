@@ -22,11 +22,11 @@ class ClockStep(NamedTuple):
     """A batch with an earlier time than the batch before it has."""
 
     offset: int
-    """Its base offset."""
+    """The base offset of the batch with the earlier time."""
     before: int
     """The newest time in the batch before, in ms since 1970 (UTC)."""
     at: int
-    """The first time in this batch, in ms since 1970 (UTC)."""
+    """The first time in the batch with the earlier time, in ms since 1970 (UTC)."""
 
 
 def clock_steps(batches: Iterable[tuple[int, int, int, int]]) -> Iterator[ClockStep]:

@@ -41,7 +41,7 @@ class DirectoryFacts:
 
     @cached_property
     def idle(self) -> IdleLeaders:
-        """The newest leaders that changed nothing. To find them reads the log's last batches."""
+        """The newest leaders that changed nothing. The log's last batches are read to find them."""
         return idle_leaders(self.examined)
 
 

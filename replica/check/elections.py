@@ -33,10 +33,10 @@ class IdleLeaders:
     epochs: tuple[int, ...]
     """The leaders' epochs, the newest first."""
     began: tuple[SegmentFile, LocatedBatch] | None
-    """The batch with which the oldest of these leaders begins, with its segment; None where there
-    is no such leader."""
+    """The batch with which the oldest idle leader begins, with the segment of that batch; None
+    where no leader is idle."""
     ms: int
-    """The time from that batch to the log's last one."""
+    """The time (ms) from the batch `began` to the last batch of the log."""
 
 
 def idle_leaders(examined: Examined) -> IdleLeaders:

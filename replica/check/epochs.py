@@ -28,7 +28,7 @@ class EpochStretch:
     """Batches of one epoch that follow each other."""
 
     segment: SegmentFile
-    """The segment that holds the first one."""
+    """The segment that holds the first batch."""
     first: LocatedBatch
     last: LocatedBatch
     count: int
@@ -47,8 +47,8 @@ class EpochRun:
     stretches: tuple[EpochStretch, ...]
     """The batches in stretches of one epoch each; neighbours have different epochs."""
     began: LeaderChangeBatch | None
-    """The LeaderChange record at the beginning; None where the run begins behind a hole, or where
-    the beginning of the log was deleted."""
+    """The LeaderChange record with which the run begins; None where the run begins behind a hole,
+    or where the beginning of the log was deleted."""
     epoch: int
     """The epoch that most batches have."""
 

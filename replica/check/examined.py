@@ -165,8 +165,8 @@ class Examined:
 
     @property
     def changed(self) -> tuple[str, ...]:
-        """Paths of the segments and snapshots whose bytes are not those that the scan had location.
-        The directory has to be examined again."""
+        """The paths of the segments and snapshots whose bytes are no longer those that the scan
+        read. The directory has to be examined again."""
         return tuple(
             one.file.path
             for one in self.logs
@@ -320,8 +320,9 @@ def voters_records(examined: Examined) -> Iterator[tuple[int, int, KRaftVoters]]
 
 
 def newest_voters(ranked: Iterable[Examined]) -> KRaftVoters | None:
-    """The voters record in force at the end of the newest log that has one; None where no log has
-    one. An older log may have one of a higher offset, which was never committed.
+    """The voters record in force at the end of the newest log that has such a record; None where no
+    log has one. The record of an older log may have a higher offset, although it was never
+    committed.
 
     ranked: replicas of one cluster, the newest log first, in the order of elections.
     """
@@ -335,13 +336,13 @@ class LeaderChangeBatch:
     """A LeaderChange record and its place."""
 
     path: str
-    """The segment's file."""
+    """The file of the segment that holds the record."""
     position: int
-    """The byte of its batch."""
+    """The byte of the file at which the batch of the record begins."""
     offset: int
     epoch: int
     timestamp: int
-    """In ms."""
+    """The time of the record, in ms since 1970 (UTC)."""
     message: LeaderChange
 
 

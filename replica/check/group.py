@@ -48,9 +48,10 @@ class JudgedDirectory:
     examined: Examined
     partition: PartitionFolder
     role: QuorumRole | None
-    """See role_of."""
+    """The role of the directory's node: see role_of."""
     findings: tuple[Finding, ...]
-    """Sorted with the worst first. They name files relative to the node's log directory."""
+    """All findings about the directory, the worst first. They name files relative to the node's log
+    directory."""
     verdicts: tuple[SnapshotVerdict, ...]
     """The verdicts on snapshots, whose findings are among `findings` too."""
 
@@ -62,9 +63,10 @@ class GroupQuorum:
 
     cluster_id: str
     voters: VoterKeys
-    """See stated_voters, for the directory whose log an election would prefer."""
+    """The voters, as the directory names them whose log an election would prefer: see
+    stated_voters."""
     missing: VoterKeys
-    """The voters whose directory is not in the group."""
+    """The voters of which the group has no directory."""
     nodes: frozenset[int]
     """The node ids of the cluster's directories in the group."""
 
@@ -79,14 +81,15 @@ class JudgedGroup:
     """The findings of the rules that compare directories, sorted with the worst first; they name
     files as the user does."""
     quorums: tuple[GroupQuorum, ...]
-    """The quorum of each cluster, without clusters whose id or voters no file tells."""
+    """The quorum of each cluster. A cluster is left out where no file names its id or its
+    voters."""
     states: tuple[ClusterState, ...] = ()
     """The newest state of each cluster; empty where the caller doesn't want them."""
     partings: tuple[tuple[str, LogParting], ...] = ()
     """(cluster id, parting) for each place where a metadata log diverges from others."""
     compared: tuple[ComparedLogs, ...] = ()
-    """The metadata logs of each cluster of which there are several directories, or of each cluster
-    where earlier rounds are given."""
+    """The compared metadata logs of each cluster that has several directories here, or of which
+    there are earlier rounds."""
 
 
 def judge_group(

@@ -32,15 +32,15 @@ class LogParting:
     offset: int
     """The first offset at which the logs differ."""
     epoch: int
-    """The epoch of the loser's record there."""
+    """The epoch at this offset in the log of `loser`."""
     other_epoch: int
-    """The epoch of the others' record there."""
+    """The epoch at this offset in the other logs."""
     truncates_to: int | None
     """The end (exclusive) of the log of `loser` after it has followed the others."""
     records: int | None
-    """The number of records that it then loses."""
+    """The number of records that the log of `loser` loses by that."""
     lost: Losses | None
-    """These records by their commitment."""
+    """The lost records, counted by their commitment."""
 
 
 def judge_lineage(clusters: Iterable[ComparedLogs]) -> Iterator[Finding]:

@@ -37,24 +37,25 @@ class GroupMember:
     shown: str
     """The name of the directory."""
     meta_properties: str
-    """The name of this file; that of the directory where there is no such file."""
+    """The name of meta.properties; the name of the directory where there is no such file."""
     quorum_state: str
-    """The name of this file; that of the directory where there is no such file."""
+    """The name of quorum-state; the name of the directory where there is no such file."""
     bootstrap_snapshot: str
-    """The name of 0-0.checkpoint; that of the directory where there is no such file."""
+    """The name of 0-0.checkpoint; the name of the directory where there is no such file."""
     leader_id: int | None = None
-    """What quorum-state says; None where it says nothing."""
+    """The leader that quorum-state names; None where it names no leader."""
     leader_epoch: int | None = None
-    """What quorum-state says; None where it says nothing."""
+    """The epoch in quorum-state; None where there is none."""
     current_voters: tuple[int, ...] = ()
-    """What quorum-state says; () where it says nothing."""
+    """The voters that quorum-state names; empty where it names no voters."""
     initial_voters: VoterKeys = frozenset()
     """The voters that 0-0.checkpoint names; empty where the node was formatted without initial
     voters, or belongs to a static quorum."""
     first_offset: int | None = None
     """The first offset in its log; None for an empty log."""
     entries: Mapping[int, LogBatch] = field(default_factory=dict, hash=False)
-    """Those batches of its log, by their offset, with which a log of the group begins."""
+    """Some batches of this log, by their base offsets: those at whose offsets a log of the group
+    begins."""
     voters: frozenset[int] = frozenset()
     """The node ids of the voters that its files name."""
     log_end: OffsetAndEpoch | None = None

@@ -43,14 +43,15 @@ def role_of(examined: Examined, changes: Sequence[LeaderChangeBatch]) -> QuorumR
 
 @dataclass(frozen=True)
 class ClusterState:
-    """The newest state that the directories of one cluster hold."""
+    """The newest state of one cluster. It was replayed from the log of one of the cluster's
+    directories."""
 
     cluster_id: str | None
-    """None where no meta.properties names it."""
+    """The id of the cluster; None where no meta.properties names it."""
     examined: Examined
     """The directory whose log was replayed."""
     state: NewestState | None
-    """The state; None where nothing could be replayed."""
+    """The state that the replay gave; None where nothing could be replayed."""
     voters: VoterKeys
     """The voters that the newest record or file names; empty where none names voters."""
     last_timestamp: int | None

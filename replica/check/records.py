@@ -38,7 +38,7 @@ class Transaction:
     path: str
     """The file with the first marker that was found."""
     position: int
-    """The byte of the batch with that marker."""
+    """The byte of that file at which the batch with the marker begins."""
     first: int | None
     """The offset of its first marker (inclusive); None where the transaction began before the start
     of the log."""

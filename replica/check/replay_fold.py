@@ -49,14 +49,14 @@ _Log = TypeVar("_Log", bound=AnyReplay)
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """The first record that can't be applied."""
+    """The first record of a log or snapshot that a replay could not apply, with its place."""
 
     path: str
-    """The file."""
+    """The file that holds the record."""
     position: int
-    """The byte of its batch."""
+    """The byte of the file at which the batch of the record begins."""
     epoch: int
-    """The epoch of the batch."""
+    """The epoch of that batch."""
     refusal: Refusal
 
 
@@ -82,7 +82,7 @@ class FoldedImages:
     refused_count: int = 0
     """The number of records that were refused."""
     left_out: str = ""
-    """Why nothing was replayed; "" where something was."""
+    """The reason why nothing was replayed; empty where something was replayed."""
     newest: NewestState | None = None
     """The newest state; None where the caller didn't want it, or no state is known."""
 

@@ -81,9 +81,9 @@ class Finding:
     position: int | None = None
     """The byte in the file at which the batch, line or entry begins; None where there is none."""
     offset: int | None = None
-    """The place in the log; None where the finding has none."""
+    """The offset in the log that the finding is about; None where it is about no offset."""
     epoch: int | None = None
-    """The epoch at that place; None where the finding has none."""
+    """The epoch that the finding is about; None where it is about no epoch."""
     subjects: tuple[Subject, ...] = ()
     """All subjects for which a rule of health holds."""
 

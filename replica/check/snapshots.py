@@ -56,7 +56,7 @@ class SnapshotVerdict:
     path: str
     validity: Validity
     broken: tuple[Finding, ...]
-    """The findings that make it invalid."""
+    """The findings that make the snapshot invalid."""
     notes: tuple[Finding, ...]
     """The other findings."""
 
@@ -66,11 +66,11 @@ class Compared:
     """How many entities differ between a snapshot and a replay."""
 
     orphans: int
-    """See Differing."""
+    """The number of the differences in Differing.orphans."""
     dropped: int
-    """See Differing."""
+    """The number of the differences in Differing.dropped."""
     different: int
-    """All other entities."""
+    """The number of all other differences."""
     first: tuple[EntityDifference, ...]
     """The first differences, which are shown."""
 
@@ -81,9 +81,11 @@ class Differing:
     the kinds in PLACE_OF and then of the keys as text."""
 
     orphans: list[EntityDifference]
-    """See orphan_topic_configs."""
+    """Configs that only the snapshot holds, and whose topics don't exist: see
+    orphan_topic_configs."""
     dropped: list[EntityDifference]
-    """See dropped_configs."""
+    """Configs that only the log holds, because Kafka 4.2 and newer leave them out of snapshots: see
+    dropped_configs."""
     others: list[EntityDifference]
     """Differences that Kafka's known behaviour doesn't explain."""
 

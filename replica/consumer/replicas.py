@@ -24,9 +24,9 @@ class KnownLeader:
     """The leader that the metadata names."""
 
     node_id: int = NO_NODE
-    """NO_NODE while there is no leader."""
+    """The node id of the leader; NO_NODE while there is no leader."""
     epoch: int = UNDEFINED_EPOCH
-    """-1 where the metadata has no epoch."""
+    """The leader epoch; -1 where the metadata has no epoch."""
     topic_id: str = ZERO_UUID
 
 

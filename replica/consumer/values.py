@@ -88,11 +88,12 @@ class Fetched:
 
     error: ErrorCode = ErrorCode.NONE
     data: bytes = b""
-    """Batches. The first batch may begin below the position, and the last batch may be cut off."""
+    """The batches that were read. The first batch may begin below the position, and the last batch
+    may be cut off."""
     high_watermark: int = UNDEFINED_OFFSET
-    """Exclusive."""
+    """The high watermark (exclusive)."""
     log_start: int = UNDEFINED_OFFSET
-    """Inclusive."""
+    """The log start offset (inclusive)."""
     preferred: int | None = None
     """The replica that the leader chose for this reader."""
 
@@ -113,7 +114,7 @@ class ListedOffset:
 
     error: ErrorCode = ErrorCode.NONE
     offset: int = UNDEFINED_OFFSET
-    """-1 where the replica doesn't know it yet."""
+    """The offset; -1 where the replica doesn't know it yet."""
     epoch: int = UNDEFINED_EPOCH
     """The epoch of the record at the offset; -1 where the answer has none."""
 
@@ -123,9 +124,10 @@ class Metadata:
     """The answer to RefreshMetadata."""
 
     partition: PartitionView | None
-    """None where no node answered, or where `error` tells that there is no such partition."""
+    """The partition's metadata; None where no node answered, or where `error` says that there is no
+    such partition."""
     leader_epoch: int = UNDEFINED_EPOCH
-    """-1 where the answer has none."""
+    """The leader epoch; -1 where the answer has none."""
     topic_id: str = ZERO_UUID
     error: ErrorCode = ErrorCode.NONE
 

@@ -38,7 +38,7 @@ class CapturedFile:
     """A file of a capture."""
 
     path: str
-    """With '/' between its parts."""
+    """The path relative to the captured directory, with '/' between its parts."""
     size_bytes: int
     content_hash: str
     """The hash of replica.format.content_hash, 64 hex digits."""
@@ -49,9 +49,9 @@ class CaptureInfo:
     """The content of capture.json."""
 
     captured_at: datetime
-    """In UTC."""
+    """The time of the capture, in UTC."""
     files: tuple[CapturedFile, ...] = ()
-    """Empty where capture.json doesn't list them."""
+    """The files of the capture; empty where capture.json doesn't list them."""
     is_fragment: bool = False
     """Whether the directory holds only a part of the log, which may have held other records at that
     time."""

@@ -25,7 +25,7 @@ class HashChain:
     """The hashes of a file from its beginning, chunk by chunk."""
 
     start: int
-    """A byte of the file, a multiple of CHUNK_BYTES."""
+    """The byte of the file at which the chain begins, a multiple of CHUNK_BYTES."""
     links: tuple[bytes, ...]
     """The hash of the bytes before `start` (b"" at 0), then the hash after each chunk; the last one
     is that of the whole file."""

@@ -59,8 +59,8 @@ class LeaderVoter:
 
     voter_id: int
     directory_id: str | None = None
-    """None in version 0, which has no such field. The tables then show NULL, and not the zero UUID
-    that a ReplicaKey would have."""
+    """The id of the voter's directory. It is None in version 0, which has no such field; the tables
+    then show NULL, and not the zero UUID that a ReplicaKey would have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,8 @@ class KnownControl:
 
     version: int
     unknown_tags: UnknownTags = field(default=(), kw_only=True)
-    """Tagged fields that this release doesn't know, per structure."""
+    """The tagged fields that this release doesn't know, for each structure of the record in which
+    they stand."""
     original: bytes | None = field(default=None, kw_only=True)
     """The bytes that the record was decoded from, if encoding the fields would give other bytes;
     None if not."""

@@ -49,14 +49,14 @@ class Damage:
     """One damaged place."""
 
     position: int
-    """The byte in the file."""
+    """The byte of the file at which the damage begins."""
     length: int
-    """In bytes; 0 where something is missing at the position."""
+    """The length of the damaged part in bytes; 0 where something is missing at the position."""
     kind: DamageKind
     detail: str
-    """One line for a person."""
+    """What is damaged, in one line for people."""
     file: str = ""
-    """Empty until it is known."""
+    """The name of the file; empty until it is known."""
 
     def in_file(self, file: str) -> Damage:
         return replace(self, file=file)

@@ -46,13 +46,13 @@ class DirectoryFile:
     """A file that was read."""
 
     path: str
-    """Relative to the node's log directory, with '/' between its parts."""
+    """The path relative to the node's log directory, with '/' between its parts."""
     name: FileName
     size_bytes: int
     sha256: str
     """The hash of replica.format.content_hash in hex digits; "" where the caller didn't want it."""
     chain: HashChain | None = field(default=None, compare=False, repr=False)
-    """A segment's chain of hashes."""
+    """The chain of hashes of a segment; None where the file has no such chain."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ class FormattedDirectory:
     """A log directory with meta.properties and without a metadata log."""
 
     shown: str
-    """Its name for people."""
+    """The name of the directory for people."""
     replica: ReplicaId
     """The replica that meta.properties names."""
     is_alone: bool = False

@@ -28,12 +28,12 @@ class Frame(NamedTuple):
     """A whole batch in a file."""
 
     position: int
-    """In bytes."""
+    """The byte of the source at which the frame begins."""
     size: int
-    """In bytes."""
+    """The size of the frame in bytes."""
     base_offset: int
     last_offset: int
-    """Inclusive."""
+    """The last offset of the frame (inclusive)."""
     epoch: int
     max_timestamp: int
     is_control: bool

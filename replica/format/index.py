@@ -32,7 +32,7 @@ class OffsetIndexEntry:
     relative_offset: int
     """The offset of the batch's last record, counted from the segment's base offset."""
     position: int
-    """The batch's first byte."""
+    """The byte of the segment at which the batch begins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +40,9 @@ class TimeIndexEntry:
     """An entry of a .timeindex file."""
 
     timestamp: int
-    """In ms since the epoch."""
+    """The timestamp, in ms since 1970 (UTC)."""
     relative_offset: int
-    """Counted from the segment's base offset."""
+    """The offset that belongs to this timestamp, counted from the segment's base offset."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,7 @@ class BatchPlace(NamedTuple):
     """A batch."""
 
     position: int
-    """Its first byte."""
+    """The byte of the file at which the batch begins."""
     base_offset: int
     size_bytes: int
     """How many of its bytes are wanted, which are all of them or those of its header."""
@@ -52,16 +52,16 @@ class KnownFile:
     sound_bytes: int
     """How many of the file's first bytes need not be read again."""
     next_offset: int
-    """The offset after these bytes."""
+    """The offset behind the sound bytes."""
     record_count: int
-    """The number of records in these bytes."""
+    """The number of records in the sound bytes."""
     chunk_hash: str
     """The hash of the whole chunks in sound_bytes (replica.format.content_hash); "" for a
     snapshot."""
     headers_hash: str
     """The hash of the landmarks' headers."""
     landmarks: tuple[BatchPlace, ...]
-    """Batches to compare, the first and the last among them."""
+    """The batches that are compared with the file. The first and the last batch are among them."""
     places: tuple[BatchPlace, ...]
     """One batch for every PLACE_BYTES."""
 
@@ -81,7 +81,7 @@ class Resumed:
     scan: SegmentScan
     """The scan of the whole file, without the known batches that were not read."""
     content: SnapshotContent | None = None
-    """None for a segment."""
+    """What a snapshot says about itself; None for a segment."""
 
 
 def headers_hash(headers: Sequence[bytes]) -> str:
@@ -133,7 +133,7 @@ class Resuming:
 
     known: KnownFile
     around: tuple[BatchPlace, ...] | None
-    """As in resume_segment; None for a snapshot."""
+    """The value of the same name in resume_segment; None for a snapshot."""
     stretches: tuple[Stretch, ...]
     """All bytes that are read. Some come twice."""
 

@@ -28,11 +28,11 @@ class MetaProperties:
     cluster_id: str | None
     node_id: int | None
     directory_id: str
-    """ZERO_UUID where the file names none."""
+    """The directory id; ZERO_UUID where the file names none."""
     properties: tuple[tuple[str, str], ...]
-    """(key, value), unescaped."""
+    """The properties as pairs of key and value, unescaped."""
     lines: tuple[str, ...]
-    """The file's text, split at \\n."""
+    """The text of the file, split at each newline."""
 
     @property
     def replica(self) -> ReplicaId | None:

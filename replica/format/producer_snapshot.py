@@ -30,7 +30,7 @@ class ProducerEntry:
     last_offset: int
     offset_delta: int
     timestamp: int
-    """In ms since the epoch."""
+    """The time of the producer's last batch, in ms since 1970 (UTC)."""
     coordinator_epoch: int
     current_transaction_first_offset: int
 

@@ -35,14 +35,14 @@ class QuorumState:
 
     version: int
     leader_id: int
-    """NO_NODE (-1) for none."""
+    """The node id of the leader; NO_NODE (-1) for no leader."""
     leader_epoch: int
     voted_id: int
-    """NO_NODE (-1) for none."""
+    """The node id of the candidate that got the vote; NO_NODE (-1) for no vote."""
     voted_directory_id: str
-    """ZERO_UUID for none."""
+    """The directory id of that candidate; ZERO_UUID for none."""
     current_voters: tuple[int, ...]
-    """Node ids; in version 0 only."""
+    """The node ids of the voters. Version 0 alone has them."""
     fields: tuple[tuple[str, Any], ...]
     """The whole object as it was read, in order."""
 

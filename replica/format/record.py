@@ -41,9 +41,9 @@ class Record:
     """One record."""
 
     offset: int
-    """Absolute."""
+    """The absolute offset, not the one relative to the batch."""
     timestamp: int
-    """In ms since the epoch."""
+    """The timestamp, in ms since 1970 (UTC)."""
     key: bytes | None
     value: bytes | None
     headers: tuple[RecordHeader, ...] = ()

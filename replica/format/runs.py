@@ -37,13 +37,13 @@ class Due(NamedTuple):
     """A batch that gets an entry in the index."""
 
     position: int
-    """Its first byte in the file."""
+    """The byte of the file at which the batch begins."""
     last_offset: int
-    """Inclusive."""
+    """The last offset of the batch (inclusive)."""
     max_timestamp: int
     """The largest timestamp (ms) of the run up to this batch."""
     offset_of_max: int
-    """The last offset of the first batch that has it."""
+    """The last offset of the first batch with that timestamp."""
 
 
 class Run(NamedTuple):
@@ -51,20 +51,20 @@ class Run(NamedTuple):
     own."""
 
     position: int
-    """The first byte."""
+    """The byte of the file at which the run begins."""
     end_position: int
-    """The byte after the last batch."""
+    """The byte behind the last batch."""
     base_offset: int
-    """Inclusive."""
+    """The first offset of the run (inclusive)."""
     last_offset: int
-    """Inclusive."""
+    """The last offset of the run (inclusive)."""
     epoch: int
     first_timestamp: int
     """The largest timestamp (ms) of the first batch."""
     max_timestamp: int
     """The largest timestamp (ms) of all batches."""
     offset_of_max: int
-    """The last offset of the first batch that has it."""
+    """The last offset of the first batch with the largest timestamp."""
     is_control: bool
     due: Sequence[Due]
 

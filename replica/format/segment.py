@@ -77,9 +77,9 @@ class SegmentScan:
     batches: Sequence[LocatedBatch]
     damages: tuple[Damage, ...]
     end_position: int
-    """The byte after the last batch or damage."""
+    """The byte behind the last batch or damage."""
     zero_tail: int
-    """How many zero bytes follow."""
+    """The number of zero bytes behind end_position."""
     sparse_until: int = 0
     """How many of the file's first bytes are known to be sound. Of the batches in them `batches`
     has only some, the first and the last among them (replica.format.known_file)."""

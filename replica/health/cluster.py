@@ -43,7 +43,7 @@ class Beginning(NamedTuple):
 
     offset: int
     at: int | None
-    """Its time, in ms since 1970 (UTC); None where its batch has no time."""
+    """The time of the record, in ms since 1970 (UTC); None where its batch has no time."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Cluster:
     image: Image
     cluster_id: str | None = None
     file: str = ""
-    """The directory whose log was replayed."""
+    """The directory whose log gave the state."""
     end_offset: int = 0
     """The end (exclusive) of the state."""
     is_whole: bool = True
@@ -232,9 +232,9 @@ class MinIsrs:
     """The values of min.insync.replicas that are numbers."""
 
     topics: Mapping[str, int]
-    """Those of topics, by name."""
+    """The values of topics, by the topic's name."""
     brokers: Mapping[int, int]
-    """Those of brokers, by id."""
+    """The values of brokers, by the broker's id."""
     default: int | None
     """The default of all brokers; None where it isn't known."""
 

@@ -29,11 +29,11 @@ class LiveReplicas(NamedTuple):
     """Ids of live brokers whose replica lies in a log directory that is online."""
 
     in_sync: frozenset[int]
-    """Those in the ISR."""
+    """The brokers whose replica is in the ISR."""
     eligible: frozenset[int]
-    """Those in the ELR (KIP-966)."""
+    """The brokers whose replica is in the ELR (KIP-966)."""
     replicas: frozenset[int]
-    """Those with a replica."""
+    """The brokers that have a replica."""
     min_isr: int | None
     """min.insync.replicas; None where it isn't known."""
 
@@ -98,7 +98,7 @@ class Harm(NamedTuple):
     """How many partitions are harmed."""
 
     leaderless: int = 0
-    """Partitions without a replica that may lead."""
+    """The number of partitions without a replica that may lead."""
     needs_unclean: int = 0
     """Leaderless partitions that have a replica left, which isn't in sync."""
     below_min_isr: int = 0
@@ -137,7 +137,7 @@ class Exposure(NamedTuple):
     """The number of voters that are left, without those that are down now by the log, or whose
     disks may not be counted; None where the voters aren't known."""
     has_majority: bool | None = None
-    """Whether these may elect a leader."""
+    """Whether the voters that are left may elect a leader."""
 
 
 NOW = Failure(NOTHING)
@@ -178,11 +178,11 @@ class Standing:
     rack_of: Mapping[int, str]
     """The racks of those live brokers that have one."""
     voters: frozenset[int]
-    """See Cluster.voters."""
+    """The ids of the voters: see Cluster.voters."""
     fenced: frozenset[int]
-    """See Cluster.fenced_brokers."""
+    """The ids of the fenced brokers: see Cluster.fenced_brokers."""
     unreliable: frozenset[int]
-    """See Cluster.unreliable_voters."""
+    """The ids of the voters whose disks can't be relied on: see Cluster.unreliable_voters."""
 
     @staticmethod
     def of(cluster: Cluster, *, with_pairs: bool | None = None) -> Standing:

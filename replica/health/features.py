@@ -25,11 +25,11 @@ class RegisteredNode:
 
     name: str
     fields: Mapping[str, Any]
-    """The fields of its registration."""
+    """The fields of the node's registration."""
     offset: int
-    """The offset of its registration."""
+    """The offset of the node's registration."""
     highest: Mapping[str, int]
-    """See highest_levels."""
+    """The highest level of each feature that the node supports: see highest_levels."""
     removal: str
     """How to remove the registration of a controller that is no voter, as the end of a sentence; ""
     for all other nodes."""

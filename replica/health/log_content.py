@@ -30,7 +30,7 @@ class LogContent:
     counts: Counter[str] = field(default_factory=Counter)
     """The number of records of each type."""
     sizes: Counter[str] = field(default_factory=Counter)
-    """The bytes of their values, by type; empty where these aren't known."""
+    """The bytes of the records' values, by type; empty where they aren't known."""
     first_at: int | None = None
     """The time of the first batch, in ms since 1970 (UTC); None for an empty log."""
     last_at: int | None = None

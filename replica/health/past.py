@@ -35,7 +35,7 @@ class VisibleChange(NamedTuple):
 
     offset: int
     at: int | None
-    """Their time, in ms since 1970 (UTC); None where the batch has no time."""
+    """The time of the records, in ms since 1970 (UTC); None where the batch has no time."""
     before: tuple[tuple[str, Any, Any], ...]
     """(table, key, earlier value as State's tables hold it) of each changed entity; the value is
     None where the entity didn't exist."""

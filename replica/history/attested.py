@@ -1,4 +1,5 @@
-"""In which epochs a replica led or voted, as records and other replicas' files show it."""
+"""The epochs in which a replica is known to have led or voted, by records and by the files of other
+replicas."""
 
 from __future__ import annotations
 
@@ -28,9 +29,9 @@ def by_election(
 def by_quorum_state(
     epoch: int, voted: ReplicaKey | None, leader_id: int | None, *, is_static: bool
 ) -> Iterator[EpochOf]:
-    """What a quorum-state shows: for whom its replica voted, and its leader. voted, leader_id: None
-    where it names none. It names a leader without a directory, so the leader counts in a static
-    quorum only."""
+    """What a quorum-state shows: for whom its replica voted, and who led. voted, leader_id: None
+    where the file names none. The file names a leader without a directory, so the leader counts in
+    a static quorum only."""
     if voted is not None:
         yield voted, epoch
     if is_static and leader_id is not None:

@@ -58,7 +58,7 @@ class Proof:
     """All replicas that hold the entry and know no newer epoch. They are a majority of the voters,
     perhaps with observers."""
     snapshot_id: OffsetAndEpoch | None = None
-    """Where holders is empty, the valid snapshot that is the proof."""
+    """The valid snapshot that is the proof; None where `holders` are the proof."""
 
 
 _NOTHING_IN_COMMON = Comparison((), None)
@@ -89,8 +89,8 @@ class Commitment:
     verdicts: Mapping[ReplicaKey, tuple[VerdictRange, ...]]
     """For each replica the ranges of offsets that it holds, ascending; holes are in no range."""
     proofs: tuple[Proof, ...]
-    """At most two for each replica, the highest one by a majority and the highest one by a
-    snapshot."""
+    """The proofs: for each replica at most two, the highest one by a majority and the highest one
+    by a snapshot."""
     contested: Ranges
     """Offsets at which two different entries are proven. Then the cluster broke Raft's safety, or
     an invalid snapshot was taken for valid."""

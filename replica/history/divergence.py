@@ -53,9 +53,9 @@ class Comparison:
 
     spans: tuple[Span, ...]
     conflict_offset: int | None
-    """The first offset at which both have the same epoch with different bytes, or have equal
-    entries again after they diverged. The cause is two leaders of one epoch, or damage with a right
-    CRC."""
+    """The first offset at which the two logs conflict: their entries have the same epoch and
+    different bytes, or are equal again after the logs diverged. The cause is two leaders of one
+    epoch, or damage with a right CRC."""
 
     @property
     def divergence_offset(self) -> int | None:
@@ -88,18 +88,18 @@ class Divergence:
     divergence_offset: int | None = None
     """The first offset at which the logs differ."""
     epoch_a: int | None = None
-    """The epoch of log a there."""
+    """The epoch at that offset in log a."""
     epoch_b: int | None = None
-    """The epoch of log b there."""
+    """The epoch at that offset in log b."""
     truncating: ReplicaKey | None = None
     """The replica that would lose an election between the two, where the newer of log and snapshot
     counts. None for a conflict, with which Raft can't deal, and where both are equally new."""
     truncation_offset: int | None = None
     """The log end (exclusive) that the protocol leaves this replica."""
     fetch_rounds: int | None = None
-    """The number of answers with a diverging epoch until then."""
+    """The number of answers with a diverging epoch until the log is truncated so."""
     draft_fetch_rounds: int | None = None
-    """The same number in the draft's protocol."""
+    """The number of such answers in the draft's protocol."""
     records_lost: int | None = None
     """The number of offsets that this replica holds from the divergence to its log end; the other
     holds none of these entries."""

@@ -22,9 +22,9 @@ class LogView:
     """The facts of a log by which the protocol decides."""
 
     log_start: int
-    """Inclusive."""
+    """The log start offset (inclusive)."""
     log_end: int
-    """Exclusive."""
+    """The log end offset (exclusive)."""
     epochs: Epochs
     earliest_snapshot: OffsetAndEpoch | None = None
     """The lowest snapshot id in the folder; the bootstrap snapshot counts too."""
@@ -129,7 +129,7 @@ class DraftOutOfRange:
 
     next_fetch_offset: int
     next_fetch_epoch: int
-    """The epoch at that offset in the leader's log."""
+    """The epoch at next_fetch_offset in the leader's log."""
 
 
 def draft_validate_position(

@@ -46,9 +46,10 @@ class KnownVoter:
     """A voter and what is known of its disk."""
 
     key: ReplicaKey
-    """As the voter set names it."""
+    """The key of the voter, as the voter set names it."""
     doubt: VoterDoubt | None
-    """None where its disk is at hand and nothing speaks against it."""
+    """The reason why its disk may not be counted; None where the disk is at hand and nothing speaks
+    against it."""
     known_epoch: int | None = None
     """The newest epoch that its own files show; None without files or quorum-state."""
     attested_epoch: int | None = None
@@ -83,7 +84,7 @@ class LogConflict:
     a: ReplicaKey
     b: ReplicaKey
     offset: int
-    """The first offset at which they conflict."""
+    """The first offset at which the two logs conflict."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,24 +94,25 @@ class KnownQuorum:
     voters: tuple[KnownVoter, ...] = ()
     """The voters in force at the end of the newest log, sorted; empty where no file names them."""
     leaving: tuple[KnownVoter, ...] = ()
-    """The voters of the set before that this one lacks, sorted, as far as they are at hand; empty
-    where the set in force is proven to be committed. Each of them still is a voter by its own log,
-    and so it stands for election when it is started."""
+    """The voters at hand that the set before names and this set lacks, sorted; empty where the set
+    in force is proven to be committed. Each of them is still a voter by its own log, so it stands
+    for election when it is started."""
     voter_sets: tuple[VoterKeys, ...] = ()
     """Every voter set of which a majority is needed: the set in force and, where that isn't proven
     to be committed, the set before it."""
     newest: ReplicaKey | None = None
     """The replica whose log an election would prefer; None where there is no log."""
     log_end: int = 0
-    """The end (exclusive) of that log."""
+    """The end (exclusive) of the newest log."""
     log_epoch: int = UNDEFINED_EPOCH
-    """The epoch of its last entry or snapshot; UNDEFINED_EPOCH where it holds nothing."""
+    """The epoch of the last entry or snapshot of the newest log; UNDEFINED_EPOCH where it holds
+    nothing."""
     proven_end: int = 0
-    """The entries of that log below this offset (exclusive) are proven to be committed."""
+    """The entries of the newest log below this offset (exclusive) are proven to be committed."""
     possible_end: int = 0
-    """The entries from this offset on are on no majority, whatever the voters hold whose disks are
-    not at hand; so they were not committed when the directories were read. At least proven_end, at
-    most log_end."""
+    """The entries of the newest log from this offset on are on no majority, whatever the voters
+    hold whose disks are not at hand. So they were not committed when the directories were read. At
+    least proven_end, at most log_end."""
     conflicts: tuple[LogConflict, ...] = ()
     """The pairs of replicas whose logs conflict."""
     contested: Ranges = ()
@@ -156,12 +158,13 @@ class QuorumFiles:
     unreadable: frozenset[ReplicaKey] = frozenset()
     """The replicas of whose log a part can't be read."""
     attested: Mapping[ReplicaKey, int] = field(default_factory=dict)
-    """By replica, the newest epoch in which a record or another replica's quorum-state says that it
-    led or voted. A key without a directory (ZERO_UUID) is any directory of its node."""
+    """For each replica the newest epoch in which it led or voted, by a record or by the
+    quorum-state of another replica. A key without a directory (ZERO_UUID) is any directory of its
+    node."""
     configured: VoterKeys = frozenset()
     """The voters that quorum-state or the configuration names, for logs that name none."""
     went_back: Mapping[ReplicaKey, WentBack] = field(default_factory=dict)
-    """By replica, what an earlier capture shows that its files lack."""
+    """For each replica what an earlier capture shows that its files lack now."""
 
 
 NO_FILES = QuorumFiles()
@@ -296,8 +299,8 @@ def _known(
 def _leaving(
     in_force: Sequence[KnownVoter] = (), before: Sequence[KnownVoter] = ()
 ) -> tuple[KnownVoter, ...]:
-    """The voters at hand of the set before that the set in force lacks. One of the sets may name
-    voters without directories."""
+    """The voters at hand that the set before names and the set in force lacks. One of the sets may
+    name voters without directories."""
     stay = [voter.key for voter in in_force]
     return tuple(
         voter

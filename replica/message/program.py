@@ -40,12 +40,12 @@ class FieldStep:
     is_array: bool
     nullable: bool
     tag: int
-    """NO_TAG where the field is always on the wire."""
+    """The tag of the field; NO_TAG where the field is always on the wire."""
     default: Value
     first: int
-    """The first of a structure's steps; 0 for other kinds."""
+    """The number of the first step of a structure; 0 for other kinds."""
     end: int
-    """The end (exclusive) of a structure's steps; 0 for other kinds."""
+    """The number behind the last step of a structure; 0 for other kinds."""
     least_size: int
     """The fewest bytes that one value of `kind` takes. By this number a reader checks a count of
     elements before it allocates memory."""

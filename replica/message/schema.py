@@ -52,20 +52,20 @@ class Field:
     """One field of a structure."""
 
     name: str
-    """The name in Kafka's JSON."""
+    """The name of the field in Kafka's JSON."""
     kind: Kind
     is_array: bool
     since: int
     """The first version that has the field."""
     nullable: bool
-    """Whether it may be null, in any version."""
+    """Whether the field may be null, in any version."""
     tag: int | None
-    """None for a field that is always written. A tagged field that holds its default is left out of
-    bytes and JSON."""
+    """The tag of the field; None for a field that is always written. A tagged field that holds its
+    default is left out of bytes and JSON."""
     default: Value
     """The value of an absent tagged field, and of a new record's field without a value."""
     fields: tuple[Field, ...]
-    """Those of a structure; () for any other kind."""
+    """The fields of a structure; empty for any other kind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +75,9 @@ class RecordSchema:
     name: str
     """The name that kafka-dump-log prints."""
     api_key: int
-    """The type of a control record, the api key of a metadata record."""
+    """The type of a control record, or the api key of a metadata record."""
     newest: int
-    """The newest version; the first one is 0."""
+    """The newest version; the oldest version is 0."""
     fields: tuple[Field, ...]
 
     @property

@@ -19,10 +19,11 @@ class MetadataRecord:
     schema: RecordSchema
     version: int
     fields: Mapping[str, Value]
-    """Every field of the version, in declared order, to be read only; absent tagged fields have
-    their defaults."""
+    """The value of every field of the version, in declared order. Nobody may change the mapping.
+    Absent tagged fields have their defaults."""
     unknown_tags: UnknownTags = ()
-    """Tagged fields that this release doesn't know, per structure."""
+    """The tagged fields that this release doesn't know, for each structure of the record in which
+    they stand."""
     original: bytes | None = None
     """The bytes that the record was decoded from, if encoding the fields would give other bytes
     (replica.message.reader.Notes.odd); None if not."""

@@ -29,7 +29,7 @@ class HttpResponse:
     """An answer of the server."""
 
     kind: str
-    """The content type."""
+    """The content type of the body."""
     content: bytes
     status: str = OK
     """The status number and text in the first line of the answer."""

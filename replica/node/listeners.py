@@ -22,12 +22,13 @@ class Listener:
 
     name: str
     host: str
-    """Empty for all interfaces, as in Kafka."""
+    """The host; empty for all interfaces, as in Kafka."""
     port: int
-    """0 for any free port."""
+    """The port; 0 for any free port."""
     protocol: str = "PLAINTEXT"
-    """One of PROTOCOLS. listener.security.protocol.map names it; where the map doesn't, the
-    listener's own name is the protocol if it is one, else the protocol is PLAINTEXT."""
+    """The security protocol, one of PROTOCOLS. listener.security.protocol.map names it; where the
+    map doesn't, the listener's own name is the protocol if it is one, else the protocol is
+    PLAINTEXT."""
 
 
 def listeners(properties: Properties, key: str = "listeners") -> tuple[Listener, ...]:

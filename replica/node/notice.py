@@ -17,7 +17,7 @@ class Notice:
     event: str
     """The kind of notice, in lower case with hyphens; it stays the same between releases."""
     text: str
-    """One line for people."""
+    """The notice in one line for people."""
     fields: Fields = field(default_factory=dict)
     """The facts of that line as values; no field is named `time`, `event` or `message`."""
 

@@ -36,13 +36,13 @@ class ReplicaSample:
     leads: bool
     """Whether this replica is the leader."""
     answered_at: float | None
-    """See Heard."""
+    """The time of the last answer: see Heard."""
     described_at: float | None
-    """See Heard."""
+    """The time of the last description of the quorum: see Heard."""
     high_watermark: int | None
-    """Exclusive; None while it is unknown."""
+    """The high watermark (exclusive); None while it is unknown."""
     log_end: int
-    """Exclusive."""
+    """The log end offset (exclusive)."""
     caught_up: bool = False
     """Whether the log reaches the high watermark that the leader named."""
 

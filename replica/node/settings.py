@@ -35,7 +35,7 @@ class Topic:
 
     name: str = METADATA_TOPIC
     id: str = METADATA_TOPIC_ID
-    """22 characters of base64."""
+    """The id of the topic, 22 characters of base64."""
 
     @property
     def is_metadata(self) -> bool:

@@ -95,8 +95,8 @@ class Prospective:
 
 @dataclass(frozen=True, slots=True)
 class OlderLeader:
-    """A leader as an answer names it, of an older epoch than the local one. This replica can't
-    follow it, but can ask it for a pre-vote (see election.poll_prospective)."""
+    """The leader of an older epoch than the local one, as an answer names it. This replica can't
+    follow that leader, but can ask it for a pre-vote (see election.poll_prospective)."""
 
     epoch: int
     node_id: int
@@ -166,8 +166,9 @@ OBSERVER_SESSION_MS = 300_000
 
 
 MOST_OBSERVERS = 10_000
-"""The number of observers whose progress a leader knows. Each directory id is another observer, so
-a peer that names ever new ones must not make a leader's work grow without end."""
+"""The largest number of observers whose progress a leader knows. Each directory id is another
+observer, so a peer that names ever new directory ids could make a leader's work grow without
+end."""
 
 
 @dataclass(frozen=True, slots=True)

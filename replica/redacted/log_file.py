@@ -43,9 +43,10 @@ class Moved:
     """Maps positions of the old file to the new one."""
 
     old: array[int]
-    """The positions, rising, at which the distance to the new position changes."""
+    """The positions in the old file, ascending, from which on the distance to the new position is
+    another one."""
     new: array[int]
-    """The new positions of these."""
+    """The positions in the new file that belong to these."""
 
     def position(self, position: int) -> int:
         """The position in the new file. It is exact for the first byte of a batch."""

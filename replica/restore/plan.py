@@ -45,11 +45,11 @@ class RestoreDifference(NamedTuple):
     """A difference between the new cluster and the old one."""
 
     entity: str
-    """The kind."""
+    """The kind of the entities."""
     number: int
     """How many entities differ."""
     detail: str
-    """One line."""
+    """The difference in one line."""
     examples: tuple[str, ...] = ()
     """The names of the first entities."""
 
@@ -59,7 +59,7 @@ class RestorePlan:
     """What a new cluster begins with."""
 
     image: Image
-    """Its first state."""
+    """The first state of the new cluster."""
     changes: tuple[RestoreDifference, ...]
     """The differences of this state from the old cluster's."""
 

@@ -37,7 +37,7 @@ class ScalarRecord:
     """A record that the kernel refused."""
 
     position: int
-    """The byte of the file at which its batch begins."""
+    """The byte of the file at which the batch of the record begins."""
     leader_epoch: int
     is_control: bool
     record: Record

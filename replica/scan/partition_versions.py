@@ -49,7 +49,7 @@ class HeldPartition(NamedTuple):
     """A partition in the kernel."""
 
     key: tuple[str, int]
-    """Topic id and partition id."""
+    """The topic id and the partition id."""
     value: Partition
     since: ValidFrom
 
@@ -60,13 +60,13 @@ class NewTopic(NamedTuple):
     topic_id: str
     name: str
     row: int
-    """The row that created it."""
+    """The row that created the topic."""
     offset: int
-    """The offset of that row."""
+    """The offset of the row that created the topic."""
     time: int
-    """Its time (ms)."""
+    """The time of that row, in ms since 1970 (UTC)."""
     epoch: int
-    """Its epoch."""
+    """The leader epoch of that row."""
 
 
 class ReportedVersions(NamedTuple):
@@ -91,11 +91,11 @@ class ReportedChanges(NamedTuple):
     row: Longs
     """The row that made the change."""
     change: Longs
-    """Its index in version_tables.CHANGES."""
+    """The index of the type of change in version_tables.CHANGES."""
     key: pa.Array
     name: pa.Array
     old: pa.Array
-    """NULL where the partition is new."""
+    """The value before the change; NULL where the partition is new."""
     new: pa.Array
 
 

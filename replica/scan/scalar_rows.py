@@ -24,7 +24,7 @@ class ScalarRow:
 
     offset: int
     timestamp: int | None
-    """In ms."""
+    """The timestamp of the record, in ms since 1970 (UTC)."""
     record_type: str
     record_version: int | None
     payload: Payload

@@ -16,7 +16,7 @@ class CpuTarget:
     triple: str
     cpu: str
     features: str
-    """A text such as `+sse4.2,-avx512f`."""
+    """The features of the CPU as LLVM names them, such as `+sse4.2,-avx512f`."""
 
     def has(self, feature: str) -> bool:
         """Whether this CPU has the feature's instructions."""

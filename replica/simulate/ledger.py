@@ -25,8 +25,8 @@ _Value = TypeVar("_Value")
 
 class LedgerBatch(NamedTuple):
     """A batch. base, last: its first and last offset, both inclusive. crc: the four bytes of its
-    CRC. before: the epoch of the batch before it; None if it is unknown. voters, version: the voter
-    set and the kraft.version that it names; None where it names none."""
+    CRC. before: the epoch of the batch before it; None if that epoch is unknown. voters, version:
+    the voter set and the kraft.version that the batch names; None where it names none."""
 
     base: int
     last: int

@@ -12,9 +12,10 @@ from replica.simulate.node import key_of
 
 
 class Repeats:
-    """Checks the requests of all replicas. In one role, a replica sends no peer the request that
-    was the newest of its kind within `retry_backoff_ms` again: not after an answer either, for one
-    that brings something makes the next request another one."""
+    """Checks the requests of all replicas. Within `retry_backoff_ms`, a replica sends a peer no
+    request that is equal to the newest one of its kind, as long as the replica keeps its role. An
+    answer in between makes no difference: after an answer that brings something, the next request
+    is another one."""
 
     def __init__(self) -> None:
         self._newest: dict[ReplicaKey, dict[tuple[int, type], tuple[PeerRequest, int]]] = {}
@@ -24,7 +25,8 @@ class Repeats:
         self._newest.pop(key_of(host), None)
 
     def stepped(self, host: SimulatedHost, effects: Effects) -> None:
-        """Check a step. A change of role forgets what was asked before it; a vote is none."""
+        """Check a step. A change of role forgets the requests before it; a vote is no change of
+        role."""
         key, now = key_of(host), host.taken_at
         if any(each.cause is not TransitionCause.VOTED for each in host.raft.transitions):
             self._newest.pop(key, None)

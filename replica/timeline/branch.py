@@ -46,8 +46,8 @@ class BranchTail(Piece):
     """Entries of a log that left the branch."""
 
     holders: tuple[Examined, ...]
-    """All directories whose log leaves the branch with the same entry; the one that is read is
-    among them."""
+    """All directories whose log leaves the branch with the same entry. The directory that is read
+    is among them."""
     log: ReplicaLog
     """The log of the directory that is read."""
 
@@ -60,13 +60,14 @@ class Branch:
     rounds: tuple[tuple[Examined, ...], ...]
     """All directories, in a tuple for each round."""
     pieces: tuple[Piece, ...]
-    """In ascending order and without overlap. No directory holds the entries between two pieces."""
+    """The pieces of the branch, ascending and without overlap. No directory holds the entries
+    between two pieces."""
     log: ReplicaLog
     """The batches of all pieces."""
     proven_end: int
     """The entries below this offset are proven to be committed; 0 where none is."""
     tails: tuple[BranchTail, ...] = ()
-    """Sorted by the offset at which they leave the branch."""
+    """The tails beside the branch, sorted by the offset at which they leave it."""
 
     @property
     def members(self) -> Iterator[Examined]:

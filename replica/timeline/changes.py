@@ -43,7 +43,7 @@ class LoggedChange(NamedTuple):
     commitment: str
     """`proven`, `unproven` or `superseded`, as in gold.metadata_changes."""
     named: NamedChange
-    """The change itself."""
+    """The change, with the name of its entity."""
 
     @property
     def offset(self) -> int:
@@ -58,7 +58,7 @@ class UnknownOffsets(NamedTuple):
     start: int
     end: int
     why: str
-    """The reason, which goes on a sentence behind a colon."""
+    """The reason, in words that continue a sentence behind a colon."""
 
 
 def _reading(redactor: Redactor | None) -> RecordReader:

@@ -69,7 +69,7 @@ class Registration(NamedTuple):
     """The time of the record, in ms since 1970 (UTC)."""
     node_id: int
     is_new_process: bool
-    """Whether its incarnation id is another one than before."""
+    """Whether the incarnation id differs from that of the registration before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +84,9 @@ class Won:
     voters: tuple[int, ...]
     """The node ids of all voters."""
     granting: tuple[int, ...]
-    """The node ids of those that voted for the leader."""
+    """The node ids of the voters that voted for the leader."""
     previous_at: int | None
-    """The time of the batch before it; None where there is none."""
+    """The time of the batch before the record; None where there is no such batch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,9 +112,9 @@ class LostWrites:
     """Records that a leader wrote in its epoch, and that the branch lacks."""
 
     records: int
-    """Their number."""
+    """The number of the lost records."""
     last_at: int
-    """The time of the last one, in ms since 1970 (UTC)."""
+    """The time of the last lost record, in ms since 1970 (UTC)."""
 
 
 def elections_of(branch: Branch, registered: Sequence[Registration]) -> tuple[Election, ...]:

@@ -64,26 +64,26 @@ class Event(NamedTuple):
     name: str
     """The node, broker, feature or other entity to which it happened."""
     detail: str
-    """One sentence."""
+    """What happened, in one sentence."""
     cause: str | None
-    """For an election the value of an ElectionCause; else None."""
+    """For an election the value of an ElectionCause; None for all other events."""
     offset: int
-    """That of the record; for a snapshot that of its id; for a divergence that of the first entry
-    that the branch lacks."""
+    """The offset of the record; for a snapshot the offset in its id; for a divergence the offset of
+    the first entry that the branch lacks."""
     leader_epoch: int
-    """The epoch of the same record, id or entry."""
+    """The leader epoch of that record, snapshot id or entry."""
     nodes: tuple[int, ...]
     """The ids of the nodes whose logs hold the record, or whose directories show the event."""
     commitment: str | None
-    """As in gold.metadata_changes; None for a snapshot."""
+    """The commitment of the record, as gold.metadata_changes has it; None for a snapshot."""
 
 
 class Timeline(NamedTuple):
     """The events of a branch."""
 
     events: tuple[Event, ...]
-    """In the order of their times. Events of the same time, and those where the log's times go
-    back, are in the order of their offsets."""
+    """The events in the order of their times. Events of the same time, and events where the log's
+    times go back, are in the order of their offsets."""
     unknown: tuple[UnknownOffsets, ...]
     """The offsets of the branch whose changes are not known."""
 

@@ -26,9 +26,9 @@ class PartitionEvent(NamedTuple):
     """What happened to partitions by records of one time and epoch."""
 
     event: str
-    """UNCLEAN or NEW_DIRECTORY."""
+    """The kind of event, UNCLEAN or NEW_DIRECTORY."""
     at: int
-    """In ms since 1970 (UTC)."""
+    """The time of the event, in ms since 1970 (UTC)."""
     offset: int
     """The offset of the first record."""
     leader_epoch: int

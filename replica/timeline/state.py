@@ -17,16 +17,16 @@ class StateEntity(NamedTuple):
     """An entity of the state."""
 
     entity: str
-    """Its kind."""
+    """The kind of the entity."""
     key: str
-    """Its key."""
+    """The key of the entity."""
     name: str
-    """The key as people read it."""
+    """The key of the entity as people read it."""
     value: str
-    """Its fields as JSON."""
+    """The fields of the entity as JSON."""
     offset: int | None
-    """The offset of the record that last changed it; None where a snapshot gave the entity, and no
-    record has changed it since."""
+    """The offset of the record that last changed the entity; None where a snapshot gave the entity,
+    and no record has changed it since."""
 
 
 def state_at(

@@ -54,8 +54,8 @@ def verdict_on(evidence: ClusterEvidence) -> Verdict:
 
 
 def _of_majority(evidence: ClusterEvidence) -> Iterator[Fact]:
-    """The fact that disks which can't be relied on leave no majority of the voters: what is
-    committed may be on them alone. It holds whatever the disks show that were not given."""
+    """The fact that the disks which can't be relied on leave no majority of the voters. Committed
+    records may then be on those disks alone, whatever the disks show that were not given."""
     left = len(evidence.voters) - len(evidence.unreliable)
     if evidence.unreliable and left < majority(len(evidence.voters)):
         disks = "disk of voter" if len(evidence.unreliable) == 1 else "disks of voters"

@@ -40,7 +40,8 @@ class Level(StrEnum):
 
 
 LEVELS_OF_NEWEST = tuple(level for level in Level if level is not Level.RECOVERED)
-"""The levels that a verdict by newest captures alone has, the worst first."""
+"""The levels that a verdict can have which is made of the newest captures alone, the worst
+first."""
 
 
 @dataclass(frozen=True, slots=True)

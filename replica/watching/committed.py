@@ -44,11 +44,11 @@ class ReadLog(Protocol):
     """The part of a node's log that this module reads."""
 
     log_start: int
-    """Inclusive."""
+    """The log start offset (inclusive)."""
 
     @property
     def log_end(self) -> int:
-        """Exclusive."""
+        """The log end offset (exclusive)."""
         ...
 
     @property

@@ -30,8 +30,8 @@ class NewestSnapshot:
 
     id: OffsetAndEpoch
     contained_at: int | None
-    """The time at which its newest record was appended, in ms since 1970 (UTC); None where the
-    node's own log doesn't show it."""
+    """The time at which the newest record in the snapshot was appended, in ms since 1970 (UTC);
+    None where the log of this node doesn't show it."""
 
 
 class Described:

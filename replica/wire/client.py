@@ -59,7 +59,7 @@ class ClientConfig:
     """The number of requests that may wait for answers; further requests wait to be sent."""
     response_max_bytes: int = 64 * 1024 * 1024
     tls: ssl.SSLContext | None = None
-    """None for plain text."""
+    """The settings of TLS; None for plain text."""
     sasl: Mechanism | None = None
     """How this client authenticates; None for a connection without SASL."""
     connect_timeout_s: float | None = None

@@ -26,7 +26,7 @@ class Connected:
     """One connection."""
 
     address: str
-    """See address_of."""
+    """The address of the client: see address_of."""
     listener: str
     close: Callable[[str], None]
     """A function that is called with the reason (a key of Server.refused) when the connection has

@@ -54,7 +54,7 @@ class WireRequest:
     version: int
     correlation_id: int
     client_id: str | None
-    """None where the client gives no name."""
+    """The name that the client gives itself; None where it gives none."""
     message: Message
 
 

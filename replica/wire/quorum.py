@@ -28,9 +28,9 @@ class DescribedReplica:
     knows no such time, None where its release doesn't tell it."""
 
     key: ReplicaKey
-    """Its directory id is ZERO_UUID where the answer gives none."""
+    """The key of the replica. Its directory id is ZERO_UUID where the answer gives none."""
     log_end: int
-    """Exclusive; -1 while it is unknown."""
+    """The log end offset (exclusive); -1 while it is unknown."""
     last_fetch: int | None
     last_caught_up: int | None
     listeners: Endpoints = ()
@@ -48,13 +48,13 @@ class DescribedQuorum:
     leader_id: int = NO_NODE
     epoch: int = UNDEFINED_EPOCH
     high_watermark: int = UNDEFINED_OFFSET
-    """Exclusive; -1 while it is unknown."""
+    """The high watermark (exclusive); -1 while it is unknown."""
     voters: tuple[DescribedReplica, ...] = ()
     observers: tuple[DescribedReplica, ...] = ()
     listeners: Mapping[int, Endpoints] = field(default_factory=dict)
     """Where the nodes listen, by node id, as far as the answer names nodes."""
     cluster_id: str | None = None
-    """None where the node can't tell it."""
+    """The id of the cluster; None where the node can't tell it."""
     features: Mapping[str, int] = field(default_factory=dict)
     """The finalized level of each feature, by name."""
 

@@ -35,7 +35,7 @@ class Field:
     nullable_since: int | None
     """The first version that allows null; None where no version does."""
     tag: int | None
-    """None for a field that is always written."""
+    """The tag of the field; None for a field that is always written."""
     default: Any
     fields: tuple[Field, ...]
     """The fields of a structure; empty for other kinds."""

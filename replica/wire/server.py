@@ -75,7 +75,7 @@ class Client:
     """The client of one connection."""
 
     address: str
-    """host:port of the client."""
+    """The address of the client, as host:port."""
     principal: str
     """The client's name by SASL, or the distinguished name of its TLS certificate, or ANONYMOUS."""
     listener: str
@@ -105,9 +105,9 @@ class Service:
     """The versions of each API, by API key; ApiVersions and SASL needn't be there, because the
     server answers them itself."""
     features: Callable[[], Features] = Features
-    """A function that is called for each ApiVersions."""
+    """A function that gives the node's features. It is called for each ApiVersions."""
     authenticator: Authenticator | None = None
-    """None for a listener without SASL."""
+    """The authenticator of the listener; None for a listener without SASL."""
     tls: ssl.SSLContext | None = None
     listener: str = "CONTROLLER"
     apis: Mapping[int, Api] = field(default_factory=lambda: APIS)

@@ -36,7 +36,7 @@ class PemText:
     """The text of a PEM file."""
 
     name: str
-    """Where the text stands, for errors."""
+    """The place of the text, which errors name."""
     text: str = field(repr=False)
 
 
@@ -53,7 +53,7 @@ class Tls:
     password: str | None = field(default=None, repr=False)
     """The password of the key."""
     versions: tuple[str, ...] = tuple(VERSIONS)
-    """Names in VERSIONS, without a gap."""
+    """The versions of TLS that are allowed: names in VERSIONS, without a gap."""
 
     @property
     def key_file(self) -> str | None:

@@ -27,7 +27,7 @@ class Features:
     finalized: Mapping[str, int] = field(default_factory=dict)
     """The level of each finalized feature."""
     finalized_epoch: int = -1
-    """-1 while no level is known to be finalized."""
+    """The epoch of the finalized levels; -1 while no level is known to be finalized."""
 
 
 @dataclass(frozen=True, slots=True)

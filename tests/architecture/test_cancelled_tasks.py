@@ -1,7 +1,8 @@
 """A task that is cancelled ends: no module suppresses CancelledError around a wait.
 
-`suppress(CancelledError)` is meant for the task that is waited for. It also takes what is meant for
-the task that waits, which then goes on for ever. asyncio.wait has no such trap.
+`suppress(CancelledError)` is meant for the cancellation of the task that is waited for. It also
+suppresses the cancellation of the task that waits, which then goes on for ever. asyncio.wait has no
+such trap.
 """
 
 from __future__ import annotations

@@ -20,8 +20,9 @@ from tests.docs.pages import DEMO_LAKE, ROOT, Step
 
 _WITHIN_S = 600.0
 _ABORTED_AT_EXIT = "terminate called without an active exception"
-"""What C++ says where a thread of a library still runs while Python ends. It was seen once, in a
-reader's own Python with deltalake and pandas on a busy machine. Such a process runs once more."""
+"""The last words of a process in which a thread of a C++ library still runs while Python ends. One
+process of a page's own Python, with deltalake and pandas, ended so on a busy machine. Such a
+process runs once more."""
 _FILTER = re.compile(r"( 2>&1)?(?: \| head -(\d+))?$")
 _SHELL = re.compile(r"[|<>&;$`(){}*~]")
 _NAMES = ("kraftlake", ".venv/bin/kraftlake")

@@ -50,9 +50,10 @@ def _quick(page: Path) -> list[Step]:
 
 
 def _pages() -> list[object]:
-    """Those that speak of the demo's lake need Spark, which makes it. Notebooks take some minutes,
-    each in a process with a Spark of its own. What is wrong with a page's marks is for its test to
-    say, not for the collection of all."""
+    """All pages, with the marks of their tests. A page that speaks of the demo's lake needs Spark,
+    which makes the lake. A page with a notebook takes some minutes, in a process with a Spark of
+    its own. What is wrong with a page's marks is for its test to say, not for the collection of
+    all."""
     return [pytest.param(page, id=_name(page), marks=[*_marks(page)]) for page in PAGES]
 
 

@@ -34,7 +34,7 @@ _OWN_SETTINGS = {
 }
 
 _FAILURES = PySparkException, Py4JJavaError
-"""The second is what fails in a task while rows are read."""
+"""The errors of a query. A task that fails while rows are read raises Py4JJavaError."""
 _JAVA_CLASS = re.compile(r"^[\w.$]+(?:Exception|Error): ")
 
 

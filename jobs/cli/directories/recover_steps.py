@@ -231,7 +231,8 @@ class _Quorum:
         )
 
     def empty(self, voter: ReplicaKey) -> RecoverStep:
-        """The step that gives an empty disk to a node that the newest log names a voter no more."""
+        """The step that gives an empty disk to a node that the newest log no longer names as a
+        voter."""
         on = partial(self._on, voter.node_id)
         cluster = ("--cluster-id", self.cluster_id, "--config", CONTROLLER_FILE)
         return RecoverStep(
@@ -352,8 +353,8 @@ _BROKERS = RecoverStep(
 
 
 def _endpoints(ranked: Sequence[Examined]) -> dict[int, tuple[str, int]]:
-    """Host and port of voters, by the voters record of the newest log, else by quorum.properties.
-    What can be no host is left out. ranked: as for newest_voters."""
+    """The host and port of each voter, by the voters record of the newest log, else by
+    quorum.properties. A name that can't be a host is left out. ranked: as for newest_voters."""
     found = {
         voter.voter_id: (voter.host, voter.port)
         for examined in ranked

@@ -15,11 +15,11 @@ class Change(NamedTuple):
     """One change."""
 
     change: str
-    """The name of its type."""
+    """The name of the type of change."""
     old: str | None
-    """JSON; None where the entity did not exist."""
+    """The value before the change as JSON; None where the entity did not exist."""
     new: str | None
-    """JSON; None where the entity does not exist."""
+    """The value after the change as JSON; None where the entity no longer exists."""
 
 
 class ChangeType(NamedTuple):

@@ -28,7 +28,8 @@ class Image:
     the offsets of these."""
 
     tables: Mapping[str, EntityTable[Any, Any]] = field(default_factory=lambda: State().tables())
-    """By name (state.TABLES); to be read only."""
+    """The table of each kind of entity, by the names in state.TABLES. Nobody may change these
+    tables."""
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Image):

@@ -18,7 +18,7 @@ class Entity(NamedTuple):
 
     kind: str
     key: str
-    """A key that is a single text or number stands without JSON's quotes."""
+    """The key. A key that is a single text or number stands without JSON's quotes."""
     value: str
     offset: int
     """The offset of the record that last changed the entity."""
@@ -29,21 +29,21 @@ class EntityKind:
     """A kind of entity."""
 
     name: str
-    """The value of the column `entity`."""
+    """The name of the kind, as the column `entity` has it."""
     table: str
-    """The attribute of State."""
+    """The attribute of State that holds the entities of this kind."""
     record_type: str
     """The record in which a snapshot keeps the entity."""
     fields: Callable[[Any, Any], Mapping[str, Any]] = lambda key, value: value
-    """(key, value) -> all fields of the record's newest version; without it, the value is already a
-    mapping of these fields."""
+    """A function of key and value that gives all fields of the record's newest version. Without it,
+    the value already is a mapping of these fields."""
     key_text: Callable[[Any], str] = str
-    """`key` -> the text in the column `key`."""
+    """A function of the key that gives the text in the column `key`."""
     order: Callable[[Any], Any] = lambda key: key
-    """`key` -> what keys are sorted by."""
+    """A function of the key that gives what keys are sorted by."""
     text: Callable[[Any, Any], str] | None = None
-    """(key, value) -> what compact makes of the fields, but faster; None where there is no faster
-    way."""
+    """A faster function of key and value for what `compact` makes of the fields; None where there
+    is no faster way."""
 
     def value_text(self, key: Any, value: Any) -> str:
         return compact(self.fields(key, value)) if self.text is None else self.text(key, value)

@@ -27,9 +27,10 @@ class PartitionKey(NamedTuple):
     """The key by which records and entities are shared out."""
 
     family: str
-    """A kind of entity ("topic" for partitions too); "" for records without state."""
+    """The kind of entity ("topic" for partitions too); empty for records without state."""
     key: str
-    """Values that the family's records and entities both hold, joined by NUL; see KEY_FIELDS."""
+    """The values that the records and the entities of the family both hold, joined by NUL: see
+    KEY_FIELDS."""
 
 
 KEY_FIELDS: dict[str, tuple[str, tuple[str, ...]]] = {

@@ -57,7 +57,7 @@ class Refusal(NamedTuple):
     offset: int
     record_type: str
     reason: str
-    """One line."""
+    """The reason in one line."""
     because: tuple[int, ...]
     """The offsets of the earlier records that explain the refusal, such as the removal of the
     record's topic, or the registration with another broker epoch. It is empty where no record since

@@ -79,15 +79,15 @@ class State:
     voters: EntityTable[str, tuple[Voter, ...]] = field(default_factory=EntityTable)
     kraft_version: EntityTable[str, int] = field(default_factory=EntityTable)
     topic_ids: dict[str, str] = field(default_factory=dict)
-    """Name -> id."""
+    """The id of each topic, by its name."""
     partition_ids: dict[str, set[int]] = field(default_factory=dict)
-    """Topic id -> ids of its partitions."""
+    """The ids of each topic's partitions, by the topic's id."""
     topic_configs: dict[str, set[str]] = field(default_factory=dict)
-    """Topic name -> names of its configs, also where no such topic exists."""
+    """The names of each topic's configs, by the topic's name, also where no such topic exists."""
     removals: dict[tuple[str, Hashable], int] = field(default_factory=dict)
-    """(table, key) -> offset of the record that removed the entity."""
+    """By table and key of an entity, the offset of the record that removed it."""
     registrations: dict[int, int] = field(default_factory=dict)
-    """Broker id -> offset of its registration."""
+    """The offset of each broker's registration, by the broker's id."""
 
     def tables(self) -> dict[str, EntityTable[Any, Any]]:
         """A copy of each table, by name."""

@@ -30,13 +30,15 @@ class Write(NamedTuple):
     kind: EntityKind
     key: Any
     old: Any
-    """Its value before, as State's tables hold it; None where the entity did not exist."""
+    """The entity's value before the record, as State's tables hold it; None where the entity did
+    not exist."""
     new: Any
-    """Its value after, as State's tables hold it; None where the entity does not exist."""
+    """The entity's value after the record, as State's tables hold it; None where the entity does
+    not exist."""
     offset: int
     """The offset of the record that wrote the entity."""
     record_type: str
-    """The type of that record."""
+    """The type of the record that wrote the entity."""
 
 
 _Touched = list[tuple[EntityKind, Hashable, Any, int, str]]

@@ -36,7 +36,7 @@ class QuorumView:
     """What the nodes said about the quorum."""
 
     cluster_id: str | None
-    """None where no node let this client ask for it."""
+    """The id of the cluster; None where no node let this client ask for it."""
     controllers: tuple[Address, ...]
     """The addresses of the controllers, from which to fetch."""
     listener: str = DEFAULT_LISTENER

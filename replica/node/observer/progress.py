@@ -22,15 +22,15 @@ class RecordingState:
     leader_watermark: int | None
     """The high watermark that the leader has named in this epoch; None before it has named one."""
     log_start: int
-    """Inclusive."""
+    """The log start offset (inclusive)."""
     log_end: int
-    """Exclusive."""
+    """The log end offset (exclusive)."""
     flushed_end: int
-    """Exclusive."""
+    """The end (exclusive) of what is flushed."""
     starts_at: OffsetAndEpoch | None = None
-    """The newest snapshot, if the log starts at its end; else None."""
+    """The newest snapshot where the log starts at its end; None elsewhere."""
     fetching: OffsetAndEpoch | None = None
-    """The snapshot that is being fetched."""
+    """The snapshot that is being fetched; None where none is."""
 
     @property
     def lag(self) -> int | None:

@@ -43,11 +43,11 @@ class ClientSecurity:
     """How a connection is secured."""
 
     tls: Tls | None = None
-    """None for plain text."""
+    """The settings of TLS; None for plain text."""
     checks_host_name: bool = True
     """Whether the certificate must name the host."""
     sasl: Mechanism | None = None
-    """None for a connection without SASL."""
+    """The settings of SASL; None for a connection without SASL."""
 
     def applied_to(self, config: ClientConfig) -> ClientConfig:
         """The config with this security. This method reads the PEM files. It raises UsageError and

@@ -28,9 +28,9 @@ class ListenerSecurity:
     """How a listener is secured."""
 
     tls: Tls | None = None
-    """None for plain text."""
+    """The settings of TLS; None for plain text."""
     client_auth: str = "none"
-    """One of CLIENT_AUTH."""
+    """Whether clients need a certificate, one of CLIENT_AUTH."""
     mechanisms: tuple[str, ...] = ()
     """The SASL mechanisms; empty for a listener without SASL."""
     passwords: Mapping[str, str] = field(default_factory=dict, repr=False)

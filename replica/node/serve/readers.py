@@ -30,7 +30,7 @@ class At(NamedTuple):
     """A batch and its time."""
 
     timestamp: int
-    """In ms since the epoch."""
+    """The timestamp, in ms since 1970 (UTC)."""
     offset: int
     """The base offset of the batch with this timestamp."""
 

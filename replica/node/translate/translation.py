@@ -194,9 +194,10 @@ class Translation:
     """The class of the core's request."""
     api: Api
     client: ClientSide | None
-    """None for a request that no replica sends."""
+    """The side that sends the request; None for a request that no replica sends."""
     server: ServerSide | None
-    """None for ApiVersions, which replica.wire.server answers itself."""
+    """The side that answers the request; None for ApiVersions, which replica.wire.server answers
+    itself."""
     oldest: int = 0
     """The first version that can hold everything which the core needs in every such request."""
     needed: Callable[[Any], int] = lambda request: 0

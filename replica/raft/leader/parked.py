@@ -23,9 +23,9 @@ class ParkedFetch:
 class ParkedFetches:
     """The fetches that wait, in the order of their deadlines.
 
-    A leader may have thousands of observers, and each step asks what is due. So one more fetch, or
-    the end of one, costs the logarithm of their number, and the next deadline costs nothing. Only
-    what answers fetches looks at all of them.
+    A leader may have thousands of observers, and each step of the leader asks which waits are over.
+    So it costs the logarithm of their number to add a fetch or to take out an expired one, and the
+    next deadline is at hand. `take` alone goes through all fetches.
     """
 
     def __init__(self) -> None:

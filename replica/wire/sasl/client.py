@@ -36,7 +36,7 @@ class Scram:
     user: str
     password: str = field(repr=False)
     name: str = "SCRAM-SHA-512"
-    """A key of scram.HASHES."""
+    """The name of the mechanism, a key of scram.HASHES."""
 
     def start(self) -> Exchange:
         own_nonce = secrets.token_urlsafe(24)

@@ -1,5 +1,5 @@
-"""A voter that was away comes back, whatever became of the quorum meanwhile: no node is left out
-for ever. Every invariant is checked after every event."""
+"""A voter that was away finds its way back into the quorum, even where all voters were replaced
+meanwhile: no node is left out for ever. Every invariant is checked after every event."""
 
 from dataclasses import replace
 
