@@ -69,8 +69,8 @@ class Lost:
 class Evidence:
     """The tables' answers about one cluster. truncated: the decoded records of some truncations, by
     the truncation's place in the list. losses: all losses; `lost` has those with their effect.
-    newest_changes, state_ranges, exposure, partition_count, voter_sets: None where the lake lacks
-    the table."""
+    newest_changes, state_ranges, exposure, verdict, partition_count, voter_sets: None where the
+    lake lacks the table."""
 
     cluster_id: str
     summary: Row
@@ -97,6 +97,7 @@ class Evidence:
     newest_changes: Figure | None = None
     state_ranges: Figure | None = None
     exposure: Figure | None = None
+    verdict: Figure | None = None
     partition_count: Figure | None = None
     voter_sets: Figure | None = None
 
@@ -151,6 +152,7 @@ def gather(source: ReportSource, summary: Row) -> Evidence:
         ),
         state_ranges=ranges,
         exposure=source.figure_if_there(queries.EXPOSURE, queries.exposure(cluster)),
+        verdict=source.figure_if_there(queries.VERDICTS, queries.verdict(cluster)),
         partition_count=source.figure_if_there(
             change_queries.HISTORY, change_queries.partition_count(cluster)
         ),

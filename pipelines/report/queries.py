@@ -371,6 +371,17 @@ WHERE cluster_id = {DATA_FUSION.cluster(cluster)} AND family = 'health'
 ORDER BY CASE severity WHEN 'error' THEN 0 WHEN 'warning' THEN 1 ELSE 2 END, rule"""
 
 
+VERDICTS = "gold.verdicts"
+
+
+def verdict(cluster: str) -> Sql:
+    """The verdict of `check` on the newest captures."""
+    return f"""\
+SELECT facts, not_judged
+FROM {VERDICTS}
+WHERE cluster_id = {DATA_FUSION.cluster(cluster)}"""
+
+
 EXPOSURE = "gold.failure_exposure"
 
 
