@@ -22,9 +22,13 @@ def voters_line(lines: list[str]) -> list[str]:
 @pytest.mark.parametrize(
     ("nodes", "missing", "others"),
     [
-        ((2,), "Voters 1 and 3 of 3, because their", "directories of nodes 1 and 3"),
-        ((2, 3), "Voter 1 of 3, because its", "directory of node 1"),
-        ((11,), "Voters 1, 2 and 3 of 3, because their", "directories of nodes 1, 2 and 3"),
+        ((2,), "2 of 3 voters (nodes 1 and 3), because their", "directories of nodes 1 and 3"),
+        ((2, 3), "1 of 3 voters (node 1), because its", "directory of node 1"),
+        (
+            (11,),
+            "3 of 3 voters (nodes 1, 2 and 3), because their",
+            "directories of nodes 1, 2 and 3",
+        ),
     ],
 )
 def test_check_says_which_voters_it_was_not_given(
