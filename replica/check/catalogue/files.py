@@ -43,17 +43,6 @@ STATE_FILE_BROKEN = error(
     "Restore quorum-state only from a copy that was made after the node's last vote; otherwise "
     "take the node out of the voters and add it again. The leader-epoch-checkpoint can be rebuilt "
     "from the batches.",
-    ("KAFKA-16541", "linkedin/kafka#395", "linkedin/kafka#401"),
-)
-STATE_FILE_BROKEN = error(
-    "state-file-broken",
-    "quorum-state, leader-epoch-checkpoint or partition.metadata doesn't decode or has 0 bytes. "
-    "Only beside an empty log is a leader-epoch-checkpoint of 0 bytes right.",
-    "Refuses to start, or takes the log directory for failed; an empty epoch checkpoint is taken "
-    "for a log without epochs.",
-    "Restore quorum-state only from a copy that was made after the node's last vote; otherwise take "
-    "the node out of the voters and add it again. The leader-epoch-checkpoint can be rebuilt from the "
-    "batches, the partition.metadata copied from another node.",
     ("KAFKA-16541", "KAFKA-15412"),
 )
 PRODUCER_SNAPSHOT_BROKEN = warning(
