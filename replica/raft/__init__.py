@@ -8,14 +8,15 @@ snapshots lie, but not what the records say.
 To read it in order
 - `inputs`: everything that can happen to a replica. `effects`: what a step asks the host to do, and
   what has to wait for a flush. `messages`: requests and responses of peers, without wire versions.
-- `roles`: one frozen value for each role in an epoch. `transitions`: the table of all changes of
-  role. `log_state`: the view of the log.
+- `roles`: one frozen value for each role in an epoch. `progress`: how far a replica's log is, as
+  its leader knows. `transitions`: the table of all changes of role. `log_state`: the view of the
+  log.
 - `core`: the one mutable value that all handlers work on. `raft`: how a replica starts, takes a
   step, and says when the next step is due. `dispatch`: which handler takes a message.
 - `request_checks` and `epoch_bounds`: checks of what peers send.
 - `election`: votes and pre-votes. `quorum_epochs`: how a leader announces its epoch and resigns.
 - `leader`: `leading` (begin, appends, resignation), `replication` (answers to fetches, the high
-  watermark), `parked` (fetches that wait), `accumulator` (appends within the linger),
+  watermark), `observers` (how far they are), `parked` (fetches that wait), `accumulator` (appends within the linger),
   `voter_changes`, `describing`, and `draft`: fetches of KIP-595's draft.
 - `follower`: `fetching` (what a follower does with a leader's answers), `fetch_requests`,
   `voter_updates`.

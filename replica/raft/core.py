@@ -21,6 +21,7 @@ from replica.raft.connections import PeerConnections
 from replica.raft.effects import Effects, LogRead, Reply, Send, SnapshotRead
 from replica.raft.epoch_bounds import MAX_EPOCH, is_explained
 from replica.raft.leader.accumulator import BatchAccumulator
+from replica.raft.leader.observers import ObserverProgress
 from replica.raft.leader.parked import ParkedFetches
 from replica.raft.log_state import LogState
 from replica.raft.messages import (
@@ -66,6 +67,8 @@ class Core:
         """This replica knows that all records below this offset are committed. No change of role or
         epoch takes that back."""
         self.parked = ParkedFetches()
+        self.observers = ObserverProgress()
+        """The observers of the local leader; empty in every other role, as `parked` is."""
         self.accumulator = BatchAccumulator(
             config.append_linger_ms, config.max_batch_bytes, config.max_pending_batches
         )
@@ -191,7 +194,8 @@ class Core:
         self.announce()
         if was_leader:
             self.accumulator.drain()
-            for fetch in self.parked.take(lambda fetch: True):
+            self.observers.clear()
+            for fetch in self.parked.take_all():
                 self.refuse(fetch.request_id, fetch.request, ErrorCode.NOT_LEADER_OR_FOLLOWER)
             if change is not None:
                 self.answer_change(change, ErrorCode.NOT_LEADER_OR_FOLLOWER)

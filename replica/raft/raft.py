@@ -12,7 +12,7 @@ from typing import assert_never
 
 from replica.errors import UsageError
 from replica.model.epochs import BOOTSTRAP_SNAPSHOT, OffsetAndEpoch
-from replica.model.keys import NO_NODE
+from replica.model.keys import NO_NODE, ReplicaKey
 from replica.model.stored import ElectionState, LogFacts
 from replica.raft import inputs, snapshots
 from replica.raft.config import FOREVER, Config
@@ -26,6 +26,7 @@ from replica.raft.leader.leading import handle_append, handle_propose, handle_re
 from replica.raft.leader.replication import expire_parked, update_high_watermark
 from replica.raft.log_start import handle_clean
 from replica.raft.log_state import LogState, opened
+from replica.raft.progress import ReplicaProgress
 from replica.raft.quorum_epochs import poll_resigned, resigned
 from replica.raft.roles import Candidate, Follower, Leader, Prospective, Resigned, Unattached
 from replica.raft.transitions import Role, Transition
@@ -106,6 +107,12 @@ class Raft:
     @property
     def log(self) -> LogState:
         return self._core.log
+
+    @property
+    def observers(self) -> Mapping[ReplicaKey, ReplicaProgress]:
+        """How far the logs of this leader's observers are; empty where this replica doesn't
+        lead."""
+        return self._core.observers.view
 
     @property
     def is_voter(self) -> bool:
