@@ -16,8 +16,9 @@ To read it in order
 - `request_checks` and `epoch_bounds`: checks of what peers send.
 - `election`: votes and pre-votes. `quorum_epochs`: how a leader announces its epoch and resigns.
 - `leader`: `leading` (begin, appends, resignation), `replication` (answers to fetches, the high
-  watermark), `observers` (how far they are), `parked` (fetches that wait), `accumulator` (appends within the linger),
-  `voter_changes`, `describing`, and `draft`: fetches of KIP-595's draft.
+  watermark), `observers` (how far their logs are), `parked` (fetches that wait), `accumulator`
+  (appends within the linger), `voter_changes`, `describing`, and `draft`: fetches of KIP-595's
+  draft.
 - `follower`: `fetching` (what a follower does with a leader's answers), `fetch_requests`,
   `voter_updates`.
 - `snapshots` and `log_start` serve leaders and followers alike. `ports`: the state machine.
