@@ -33,6 +33,7 @@ from replica.raft.messages import (
     FetchSnapshotRequest,
     FetchSnapshotResponse,
 )
+from replica.raft.mistakes import Offence
 from replica.raft.progress import ReplicaProgress
 from replica.raft.request_checks import leader_only_error
 
@@ -112,14 +113,14 @@ def handle_fetch_request(core: Core, request_id: Hashable, request: FetchRequest
         min(request.fetch_offset, request.last_fetched_epoch, request.max_wait_ms) < 0
         or request.last_fetched_epoch > request.epoch
     ):
-        core.refuse_illegal(request_id, request, "fetch with impossible numbers")
+        core.refuse_illegal(request_id, request, Offence.FETCH_NUMBERS)
         return
     error = leader_only_error(core, request.epoch)
     if error is not None:
         core.refuse(request_id, request, error)
         return
     if request.replica.node_id == core.local_id:
-        core.refuse_illegal(request_id, request, "fetch from the leader's own id")
+        core.refuse_illegal(request_id, request, Offence.FETCH_OF_OWN_ID)
         return
     decision = validate_position(core.log.view, request.fetch_offset, request.last_fetched_epoch)
     if isinstance(decision, ValidPosition):
