@@ -165,6 +165,11 @@ class Driver:
         """Whether an error has stopped the replica."""
         return self._stopped.done() and self._stopped.exception() is not None
 
+    @property
+    def is_writing_snapshot(self) -> bool:
+        """Whether a thread writes a snapshot now."""
+        return self._snapshot is not None
+
     def check(self) -> None:
         """Raises StoppedError after an error, because no caller may then be told what is in
         memory."""
