@@ -57,7 +57,7 @@ class BegunSnapshot:
         """Durable: write, check and rename the file. It uses nothing that the host changes, so any
         thread may call it."""
         self.writer.append(self.records())
-        return self.writer.freeze()
+        return self.writer.complete()
 
 
 class Host:

@@ -77,8 +77,8 @@ class SnapshotFiles:
         `facts`. timestamp: the append time (ms) of the last record in the snapshot, which the
         header names.
 
-        Another thread may go on with the writer, which changes nothing here. The snapshot counts
-        once its facts are given to `add`."""
+        Another thread may go on with the writer until `complete`, which changes nothing here. The
+        snapshot then counts once its facts are given to `add`."""
         path = self._path(snapshot_id, SnapshotState.PART, _WRITTEN)
         return FileSnapshotWriter(
             self._files,
@@ -87,6 +87,7 @@ class SnapshotFiles:
             timestamp,
             facts,
             lambda: self._complete(snapshot_id, path),
+            self.add,
         )
 
     def read(self, snapshot_id: OffsetAndEpoch, position: int, max_bytes: int) -> bytes:
