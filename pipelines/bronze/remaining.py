@@ -30,8 +30,9 @@ _DELETED = ".deleted"
 class ReplicaCapture:
     """One capture of one replica, from bronze.captures.
 
-    covered_from: see pipelines.bronze.captured. uncovered: the offsets that damage may hide. files: the hash of each file's content, by the
-    file's name in the metadata folder. is_kept: whether the capture stays in the lake.
+    covered_from: see pipelines.bronze.captured. uncovered: the offsets that damage may hide. files:
+    the hash of each file's content, by the file's name in the metadata folder. is_kept: whether the
+    capture stays in the lake.
     """
 
     capture_id: str

@@ -220,7 +220,7 @@ class Gold:
     @cached_property
     def looks(self) -> list[Row]:
         """The rows of pipelines.gold.looks, each with what is known of the quorum."""
-        of = self.bronze.captures, self.records.ranges, self.history
+        of = self.bronze.captures, self.records.ranges, self.history, self.silver.agreed.end
         return [{**look, "quorum": self.quorum} for look in looks(self.status, *of)]
 
     @cached_property
