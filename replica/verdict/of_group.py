@@ -52,6 +52,11 @@ class JudgedCluster:
     cluster: Cluster | None
     health: tuple[Finding, ...] | None
 
+    def findings_of(self, member: JudgedDirectory) -> Iterator[Finding]:
+        """The findings about a directory, also those that compare it with others."""
+        yield from member.findings
+        yield from (one for one in self.findings if names_file_of(one, member))
+
 
 def clusters_of(
     judged: JudgedGroup, broker_defaults: Mapping[str, str], *, of_files: bool = True

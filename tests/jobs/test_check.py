@@ -178,6 +178,16 @@ def test_of_several_captures_the_verdict_on_the_newest_comes_first(kraftlake: Kr
 
 
 @pytest.mark.usefixtures("recorded")
+def test_a_node_that_the_comparison_finds_fault_with_is_not_ok_in_the_table(
+    kraftlake: Kraftlake,
+) -> None:
+    lines = kraftlake("check", f"{NEW}/split").lines
+    results = {line.split()[0]: line for line in lines if line.endswith("__cluster_metadata-0")}
+    assert [node for node, line in results.items() if "  1 warning  " in line] == ["2", "11"]
+    assert [node for node, line in results.items() if "  ok  " in line] == ["1", "3", "12"]
+
+
+@pytest.mark.usefixtures("recorded")
 def test_of_several_clusters_the_worst_comes_first_and_what_happened_has_the_same_verdicts(
     kraftlake: Kraftlake, tmp_path: Path
 ) -> None:

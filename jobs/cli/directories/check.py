@@ -185,7 +185,12 @@ class _Checking:
             return _Answer(verdict, (line,))
         table: Iterable[str] = ()
         if cluster is not None and self.families.files:
-            table = ("", *table_lines(MEMBER_COLUMNS, map(member_cells, cluster.members)))
+            table = (
+                "",
+                *table_lines(
+                    MEMBER_COLUMNS, (member_cells(cluster, one) for one in cluster.members)
+                ),
+            )
         lines = (
             *describe_verdict(verdict, capture=of_capture),
             *table,

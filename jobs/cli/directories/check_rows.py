@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any
 
@@ -54,7 +54,7 @@ def validities(member: JudgedDirectory) -> Mapping[str, int]:
     return Counter(str(one.validity) for one in member.verdicts)
 
 
-def counted_by(findings: Sequence[Finding]) -> Counter[Severity]:
+def counted_by(findings: Iterable[Finding]) -> Counter[Severity]:
     """How many findings there are of each severity."""
     return Counter(finding.severity for finding in findings)
 

@@ -60,8 +60,8 @@ def reaches(counts: Mapping[Severity, int], level: Severity) -> bool:
     return any(count and one.rank <= level.rank for one, count in counts.items())
 
 
-def member_cells(member: JudgedDirectory) -> tuple[str, ...]:
-    """A directory or file as a row of the table MEMBER_COLUMNS."""
+def member_cells(cluster: JudgedCluster, member: JudgedDirectory) -> tuple[str, ...]:
+    """A directory or file of a cluster as a row of the table MEMBER_COLUMNS."""
     examined = member.examined
     replica, epoch = examined.replica, last_epoch(examined)
     snapshots = listed([f"{count} {name}" for name, count in validities(member).items()])
@@ -71,7 +71,7 @@ def member_cells(member: JudgedDirectory) -> tuple[str, ...]:
         _log(examined, epoch),
         "-" if epoch is None else str(epoch),
         snapshots or "-",
-        _result(member),
+        _result(member, cluster.findings_of(member)),
         examined.shown,
     )
 
@@ -83,9 +83,9 @@ def _log(examined: Examined, epoch: int | None) -> str:
     return f"{directory.log_start_offset} to {directory.log_end_offset - 1}"
 
 
-def _result(member: JudgedDirectory) -> str:
+def _result(member: JudgedDirectory, findings: Iterable[Finding]) -> str:
     """Such as `ok`, `2 errors`; `no fault found` where not everything could be judged."""
-    counts = counted_by(member.findings)
+    counts = counted_by(findings)
     bad = [
         counted(counts[severity], NOUNS[severity])
         for severity in (Severity.ERROR, Severity.WARNING)
