@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from replica.check.catalogue import snapshots
+from replica.check.snapshots import Validity
 from replica.history.divergence import diverge
 from replica.history.recovery import RecoveryDecision
 from replica.severity import Severity
@@ -76,7 +77,8 @@ def health_is_the_same_in_the_lake(answers: Answers) -> Iterator[str]:
 
 def findings_about_files_are_the_same_in_the_lake(answers: Answers) -> Iterator[str]:
     """A finding that one of the two lacks is missed by those who ask the other. Only a lake replays
-    to an offset inside a batch."""
+    to an offset inside a batch, and it still has the logs of earlier looks, by which it verifies
+    snapshots that no log of the newest look reaches."""
     if answers.in_lake is None or not answers.is_one_history:
         return
     newest = {row["capture_id"] for row in answers.latest("gold.replica_status")}
@@ -94,6 +96,9 @@ def findings_about_files_are_the_same_in_the_lake(answers: Answers) -> Iterator[
     held = {one for one in held if one[1] not in of_groups}
     held = {(node, _BY_DIRECTORIES.get(rule, rule)) for node, rule in held}
     told = {(node, _BY_DIRECTORIES.get(rule, rule)) for node, rule in told}
+    if answers.earlier:
+        unverified = snapshots.SNAPSHOT_UNVERIFIED.id
+        told = {one for one in told if one in held or one[1] != unverified}
     if told != held:
         yield f"check finds {sorted(told - held)}, the lake {sorted(held - told)} besides"
 
@@ -136,7 +141,7 @@ def the_report_is_not_better_than_check(answers: Answers) -> Iterator[str]:
 
 
 def snapshots_have_one_verdict(answers: Answers) -> Iterator[str]:
-    """A snapshot is restored from, or isn't."""
+    """A snapshot is restored from, or isn't. By the logs of earlier looks a lake may know more."""
     if answers.in_lake is None or not answers.is_one_history:
         return
     newest = {row["capture_id"] for row in answers.latest("gold.replica_status")}
@@ -150,6 +155,8 @@ def snapshots_have_one_verdict(answers: Answers) -> Iterator[str]:
             if one.id is None:
                 continue
             key = (member.examined.owner.node_id, one.id.offset, one.id.epoch)
+            if one.validity is Validity.UNVERIFIABLE and answers.earlier:
+                continue
             if key in held and held[key] != str(one.validity):
                 yield f"snapshot {key} is {one.validity} by check, {held[key]} in the lake"
 
