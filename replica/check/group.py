@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from replica.check.damaged import changed_files
 from replica.check.directory import DirectoryFacts, gather, judge_directory, judge_snapshots
+from replica.check.elections import gone_on, judge_elections
 from replica.check.examined import Examined, by_cluster
 from replica.check.known_quorum import (
     ComparedLogs,
@@ -39,7 +40,7 @@ from replica.format.snapshot import SnapshotState
 from replica.history.known_quorum import KnownQuorum
 from replica.history.voters import is_voter
 from replica.metadata.image.image import Image
-from replica.model.epochs import UNDEFINED_EPOCH, OffsetAndEpoch
+from replica.model.epochs import UNDEFINED_EPOCH, OffsetAndEpoch, election_order
 from replica.model.voters import VoterKeys
 
 
@@ -70,6 +71,9 @@ class _ClusterLogs:
     """The voters that the newest log names; empty where it names none."""
     newest_epoch: int
     """The newest epoch of which one of the logs has an entry; UNDEFINED_EPOCH where none has."""
+    going_on: OffsetAndEpoch | None
+    """The end of the newest log, if the quorum goes on by it; None where it ends with leaders that
+    changed nothing, or where there is no log."""
     images: Mapping[OffsetAndEpoch, Image]
     """The states by the replays of all these logs. If two logs have a record with the same offset
     and epoch, they have the same records below it (Raft's log matching), so one state stands for
@@ -237,6 +241,8 @@ def _judged(facts: DirectoryFacts, replayed: FoldedImages, logs: _ClusterLogs) -
     own = voters = stated_voters(facts.examined, facts.changes)
     if facts.partition.is_metadata:
         findings = [led_since(one, logs.newest_epoch) for one in findings]
+        if _is_behind(end_of(facts.examined), logs.going_on):
+            findings = [gone_on(one) for one in findings]
         voters = logs.voters or own
     return JudgedDirectory(
         facts.examined,
@@ -257,20 +263,33 @@ def _logs_by_cluster(
     for facts, replayed in zip(gathered, replays, strict=True):
         clusters.setdefault(cluster_id_of(facts.examined), []).append((facts, replayed))
     return {
-        cluster_id: _ClusterLogs(
-            next(
-                (
-                    stated_voters(facts.examined, facts.changes)
-                    for facts, _ in members
-                    if id(facts.examined) in telling
-                ),
-                frozenset(),
-            ),
-            UNDEFINED_EPOCH if cluster_id is None else _newest_epoch(members),
-            {end: image for _, replayed in members for end, image in replayed.images.items()},
-        )
+        cluster_id: _logs_of(cluster_id, members, telling)
         for cluster_id, members in clusters.items()
     }
+
+
+def _logs_of(
+    cluster_id: str | None,
+    members: Sequence[tuple[DirectoryFacts, FoldedImages]],
+    telling: Collection[int],
+) -> _ClusterLogs:
+    """The metadata logs of one cluster. Directories of no known cluster may be of several: none of
+    them says anything of another, but for states, which go by offset and epoch."""
+    images = {end: image for _, replayed in members for end, image in replayed.images.items()}
+    newest = next((facts for facts, _ in members if id(facts.examined) in telling), None)
+    if newest is None or cluster_id is None:
+        return _ClusterLogs(frozenset(), UNDEFINED_EPOCH, None, images)
+    is_idle = any(judge_elections(newest.idle))
+    return _ClusterLogs(
+        stated_voters(newest.examined, newest.changes),
+        _newest_epoch(members),
+        None if is_idle else end_of(newest.examined),
+        images,
+    )
+
+
+def _is_behind(end: OffsetAndEpoch | None, newest: OffsetAndEpoch | None) -> bool:
+    return end is not None and newest is not None and election_order(end) < election_order(newest)
 
 
 def _newest_epoch(members: Iterable[tuple[DirectoryFacts, FoldedImages]]) -> int:
