@@ -7,10 +7,12 @@ forbidden import inside a function, or below TYPE_CHECKING, is an import all the
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+
+from tests.architecture.trees import nodes_of
 
 TOP_LEVEL = ("replica", "pipelines", "jobs", "kraftlake")
 """The packages of ours, of which the last is nothing but names for notebooks."""
@@ -210,14 +212,14 @@ def _statements(path: Path, module: str) -> tuple[list[Import], list[tuple[int, 
 def _statements_of(
     text: str, module: str, *, is_package: bool
 ) -> tuple[list[Import], list[tuple[int, str]]]:
-    nodes = list(ast.walk(ast.parse(text)))
+    nodes = nodes_of(text)
     return (
         list(imports(nodes, module, is_package=is_package)),
         list(_forbidden_calls(module, nodes)),
     )
 
 
-def imports(nodes: list[ast.AST], module: str, *, is_package: bool) -> Iterator[Import]:
+def imports(nodes: Sequence[ast.AST], module: str, *, is_package: bool) -> Iterator[Import]:
     """Every import statement of a module, relative ones made absolute."""
     for node in nodes:
         if isinstance(node, ast.Import):
@@ -265,7 +267,7 @@ def _forbidden_between_folders(module: str, target: str, known: dict[str, Path])
     return f"{folder} may import {', '.join(allowed)}"
 
 
-def _forbidden_calls(module: str, nodes: list[ast.AST]) -> Iterator[tuple[int, str]]:
+def _forbidden_calls(module: str, nodes: Iterable[ast.AST]) -> Iterator[tuple[int, str]]:
     for node in nodes:
         if not _within(module, SPARK_FOLDER) and _builds_session(node):
             yield node.lineno, f"builds a Spark session: call {SPARK_FOLDER}.session.spark_session"

@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from tests.architecture.trees import nodes_of
 
 MAKER = "pipelines/dialects.py"
 """The one module that may put quotes around a text."""
@@ -156,7 +158,7 @@ gets into it by `literal`. tests/pipelines/quality runs each."""
 
 def violations(root: Path, files: Iterable[Path]) -> list[str]:
     """A line for each piece of SQL that is made of something that isn't trusted."""
-    trees = {file.relative_to(root).as_posix(): ast.parse(file.read_text()) for file in files}
+    trees = {file.relative_to(root).as_posix(): nodes_of(file.read_text())[0] for file in files}
     known = Known()
     for tree in trees.values():
         known.note(tree)
@@ -169,20 +171,29 @@ def violations(root: Path, files: Iterable[Path]) -> list[str]:
     ]
 
 
-def _of_module(tree: ast.Module, known: Known) -> Iterator[tuple[int, str]]:
+def _of_module(tree: ast.AST, known: Known) -> Iterator[tuple[int, str]]:
     functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
     inner = {id(child) for one in functions for child in ast.walk(one) if child is not one}
     for function in functions:
-        scope = _scope(function, known)
-        for node in ast.walk(function):
-            yield from _of_node(node, scope)
-    at_top = Scope(known, {}, _assignments(tree))
-    for node in ast.walk(tree):
-        if id(node) not in inner:
-            yield from _of_node(node, at_top)
+        yield from _untrusted(ast.walk(function), lambda of=function: _scope(of, known))
+    at_top = (node for node in ast.walk(tree) if id(node) not in inner)
+    yield from _untrusted(at_top, lambda: Scope(known, {}, _assignments(tree)))
 
 
-def _of_node(node: ast.AST, scope: Scope) -> Iterator[tuple[int, str]]:
+def _untrusted(nodes: Iterable[ast.AST], scope: Callable[[], Scope]) -> Iterator[tuple[int, str]]:
+    """What is put into SQL without being trusted. scope: the names of the nodes' function, asked
+    only where there is SQL: few functions have any."""
+    pieces = [(node, one) for node in nodes for one in _put_into_sql(node)]
+    if not pieces:
+        return
+    names = scope()
+    for node, one in pieces:
+        if not names.trusts(one):
+            inside = one.value if isinstance(one, ast.FormattedValue) else one
+            yield node.lineno, ast.unparse(inside)
+
+
+def _put_into_sql(node: ast.AST) -> Sequence[ast.expr]:
     """What is put into one text, where the text is SQL."""
     match node:
         case ast.JoinedStr(values=values):
@@ -195,12 +206,8 @@ def _of_node(node: ast.AST, scope: Scope) -> Iterator[tuple[int, str]]:
         case ast.Call(func=ast.Attribute(value=ast.Constant(value=str(constants)), attr="format")):
             put_in = [*node.args, *(one.value for one in node.keywords)]
         case _:
-            return
-    if _SQL.search(constants):
-        for one in put_in:
-            if not scope.trusts(one):
-                inside = one.value if isinstance(one, ast.FormattedValue) else one
-                yield node.lineno, ast.unparse(inside)
+            return ()
+    return put_in if _SQL.search(constants) else ()
 
 
 def _scope(function: ast.FunctionDef, known: Known) -> Scope:

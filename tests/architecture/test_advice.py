@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.architecture.trees import nodes_of
+
 REPOSITORY = Path(__file__).parents[2]
 _FOLDERS = ("jobs", "pipelines", "replica")
 _DESTROYS = re.compile(
@@ -21,9 +23,9 @@ _DESTROYS = re.compile(
 
 def texts(path: Path) -> Iterator[str]:
     """What the module's code can print: its strings without docstrings, f-strings in one."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    silent = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    for node in ast.walk(tree):
+    nodes = nodes_of(path.read_text(encoding="utf-8"))
+    silent = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+    for node in nodes:
         if id(node) in silent:
             continue
         if isinstance(node, ast.Constant) and isinstance(node.value, str):

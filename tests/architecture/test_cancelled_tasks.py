@@ -13,12 +13,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.architecture.trees import nodes_of
+
 ROOT = Path(__file__).parents[2]
 
 
-def suppressed(tree: ast.AST) -> Iterator[int]:
+def suppressed(text: str) -> Iterator[int]:
     """The lines of a module at which CancelledError, or every error, is suppressed."""
-    for node in ast.walk(tree):
+    for node in nodes_of(text):
         if isinstance(node, ast.Call) and _name(node.func) == "suppress":
             names = {_name(each) for each in node.args}
             if names & {"CancelledError", "BaseException"}:
@@ -34,7 +36,7 @@ def test_no_module_suppresses_what_cancels_its_own_task() -> None:
         f"{path.relative_to(ROOT)}:{line}"
         for folder in ("pipelines", "jobs", "replica")
         for path in sorted((ROOT / folder).rglob("*.py"))
-        for line in suppressed(ast.parse(path.read_text()))
+        for line in suppressed(path.read_text())
     ]
     assert found == []
 
@@ -47,4 +49,4 @@ def test_no_module_suppresses_what_cancels_its_own_task() -> None:
     ],
 )
 def test_a_suppressed_end_is_found(code: str) -> None:
-    assert [*suppressed(ast.parse(code))]
+    assert [*suppressed(code)]

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.architecture.trees import nodes_of
+
 ROOT = Path(__file__).parents[2]
 READING = {"register", "merge", "delete"}
 """Methods by which delta-rs reads a table's files; load_cdf is behind refuse_commit_elsewhere."""
@@ -17,10 +19,9 @@ READING = {"register", "merge", "delete"}
 def unchecked(text: str) -> Iterator[str]:
     """The calls in which delta-rs reads a table that did not go through `readable`, or in which
     Arrow reads an answer of delta-rs."""
-    tree = ast.parse(text)
     if "deltalake" not in text and "pipelines.lake.delta_rs" not in text:
         return
-    for node in ast.walk(tree):
+    for node in nodes_of(text):
         if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
             continue
         words = [ast.unparse(node.func.value), *map(ast.unparse, node.args)]

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.architecture.test_tidy import REPOSITORY, TOP_LEVEL, python_files
+from tests.architecture.trees import nodes_of
 
 MAKERS = {
     # the engine's files: names made of numbers, and of the user's own settings
@@ -47,8 +48,7 @@ MAKING = {"mkdir", "makedirs", "write_bytes", "touch", "symlink_to", "copyfile",
 
 
 def found_in(text: str) -> Iterator[int]:
-    tree = ast.parse(text)
-    for node in ast.walk(tree):
+    for node in nodes_of(text):
         match node:
             case ast.Call(func=ast.Attribute(value=value, attr=name)) if name in MAKING:
                 if not (name == "link" and isinstance(value, ast.Attribute)):  # of a disk port

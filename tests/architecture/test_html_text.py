@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.architecture.test_tidy import REPOSITORY, TOP_LEVEL, python_files
+from tests.architecture.trees import nodes_of
 
 HTML_TEXT = "pipelines/html_text.py"
 MAY_CALL_IT_HTML = {
@@ -36,7 +37,7 @@ def markup_made_elsewhere(root: Path) -> Iterator[str]:
 
 
 def found_in(text: str) -> Iterator[tuple[int, str]]:
-    for node in ast.walk(ast.parse(text)):
+    for node in nodes_of(text):
         match node:
             case ast.JoinedStr() if any(map(_opens_tag, node.values)):
                 yield node.lineno, "an f-string with a tag: build it by html_text.element"

@@ -12,6 +12,7 @@ import typer
 
 from jobs.cli.main import app
 from tests.architecture.test_tidy import REPOSITORY, TOP_LEVEL, python_files
+from tests.architecture.trees import nodes_of
 
 SHELL_TEXT = "replica/shell_text.py"
 QUOTING = {
@@ -37,7 +38,7 @@ def lines_built_elsewhere(root: Path) -> list[str]:
 
 
 def found_in(text: str, *, may_quote: bool = False) -> Iterator[tuple[int, str]]:
-    for node in ast.walk(ast.parse(text)):
+    for node in nodes_of(text):
         match node:
             case ast.JoinedStr() if holds_command(node):
                 yield node.lineno, "an f-string with a command: build it by shell_text.line"

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.architecture.trees import nodes_of
+
 ROOT = Path(__file__).parents[2]
 OF_RDDS = {
     "rdd", "sparkContext", "SparkContext", "parallelize", "mapPartitions", "mapPartitionsWithIndex",
@@ -20,9 +22,9 @@ DESCRIBES_JOBS = "pipelines/runners/spark.py"
 there is no context it goes on without."""
 
 
-def named(tree: ast.AST) -> Iterator[tuple[int, str]]:
+def named(text: str) -> Iterator[tuple[int, str]]:
     """The names of RDDs' API in a module, with their lines."""
-    for node in ast.walk(tree):
+    for node in nodes_of(text):
         if isinstance(node, ast.Attribute) and node.attr in OF_RDDS:
             yield node.lineno, node.attr
         elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("pyspark"):
@@ -35,13 +37,13 @@ def test_no_module_uses_rdds_or_their_context() -> None:
         for folder in ("pipelines", "jobs", "replica")
         for path in sorted((ROOT / folder).rglob("*.py"))
         if not str(path.relative_to(ROOT)).startswith((SESSIONS, OWN_SESSION, DESCRIBES_JOBS))
-        for line, name in named(ast.parse(path.read_text()))
+        for line, name in named(path.read_text())
     ]
     assert found == []
 
 
 def test_the_runner_asks_the_context_for_no_more_than_numbers_and_descriptions() -> None:
-    found = [name for _, name in named(ast.parse((ROOT / DESCRIBES_JOBS).read_text()))]
+    found = [name for _, name in named((ROOT / DESCRIBES_JOBS).read_text())]
     assert set(found) <= {"sparkContext"}
     assert len(found) <= 2
 
@@ -56,4 +58,4 @@ def test_the_runner_asks_the_context_for_no_more_than_numbers_and_descriptions()
     ],
 )
 def test_a_use_of_rdds_is_found(code: str) -> None:
-    assert [*named(ast.parse(code))]
+    assert [*named(code)]

@@ -6,6 +6,7 @@ import ast
 from pathlib import Path
 
 from tests.architecture.test_tidy import REPOSITORY, TOP_LEVEL, python_files
+from tests.architecture.trees import nodes_of
 
 MAY_NAME_THE_INTERPRETER = {
     "replica/import_path.py",  # It adds -P.
@@ -24,17 +25,14 @@ MAY_START_A_PROCESS = {
 
 
 def names_in(path: Path) -> set[str]:
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    nodes = nodes_of(path.read_text(encoding="utf-8"))
     found = {
         f"{node.value.id}.{node.attr}"
-        for node in ast.walk(tree)
+        for node in nodes
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
     }
     imported = {
-        alias.name
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Import)
-        for alias in node.names
+        alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names
     }
     return found | imported
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.architecture.test_tidy import REPOSITORY, TOP_LEVEL, python_files
+from tests.architecture.trees import nodes_of
 
 MAY_WRITE = {
     "replica/terminal_text.py",
@@ -23,13 +24,13 @@ PRINTING = {"print", "echo", "secho", "pprint"}
 
 
 def found_in(text: str) -> Iterator[tuple[int, str]]:
-    tree = ast.parse(text)
+    nodes = nodes_of(text)
     asked = {
         id(node.value)
-        for node in ast.walk(tree)
+        for node in nodes
         if isinstance(node, ast.Attribute) and node.attr in HARMLESS
     }
-    for node in ast.walk(tree):
+    for node in nodes:
         match node:
             case ast.Attribute(
                 value=ast.Name(id="sys"),

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
+from tests.architecture.trees import nodes_of
+
 NODE = Path(__file__).parents[2] / "replica" / "node"
 
 
@@ -12,7 +14,7 @@ def compared_versions(path: Path) -> list[str]:
     """Where a module asks whether a request's version, `version` or `....version`, is below, above
     or equal to another. Whether a node serves a version at all (`in`) is another question."""
     found = []
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in nodes_of(path.read_text(encoding="utf-8")):
         if not isinstance(node, ast.Compare) or isinstance(node.ops[0], ast.In | ast.NotIn):
             continue
         sides = [node.left, *node.comparators]
