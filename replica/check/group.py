@@ -3,7 +3,6 @@ directories against each other."""
 
 from __future__ import annotations
 
-from collections import ChainMap
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -232,7 +231,7 @@ def _judge_between(
 
 def _judged(facts: DirectoryFacts, replayed: FoldedImages, logs: _ClusterLogs) -> JudgedDirectory:
     """Judge one directory. logs: the metadata logs of its cluster."""
-    verdicts = tuple(judge_snapshots(facts, ChainMap(replayed.images, logs.images)))
+    verdicts = tuple(judge_snapshots(facts, {**logs.images, **replayed.images}))
     findings = [
         *judge_directory(facts, replayed),
         *(finding for verdict in verdicts for finding in (*verdict.broken, *verdict.notes)),
