@@ -34,7 +34,8 @@ class VoterDoubt(StrEnum):
     the directory was restored from an older copy, or copied earlier than the others. Or an earlier
     capture of it shows more than it has now."""
     NO_QUORUM_STATE = "no-quorum-state"
-    """It has no quorum-state, so it may have voted in an epoch that no file shows."""
+    """It has no quorum-state that can be read, so it may have voted in an epoch that no file
+    shows."""
 
 
 BAD_DISKS = tuple(doubt for doubt in VoterDoubt if doubt is not VoterDoubt.NOT_GIVEN)

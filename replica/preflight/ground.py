@@ -54,7 +54,7 @@ def _of_logs(cluster: Cluster, quorum: KnownQuorum) -> Iterator[Reason]:
         told = f"offsets {each.start} to {each.end - 1} hold different records, all committed"
         yield unknown("state", f"{told}: start no node. {_MORE}", each.start)
     for voter in quorum.in_doubt(VoterDoubt.STALE, VoterDoubt.NO_QUORUM_STATE):
-        told = "its directory has no quorum-state, so it may vote twice in one epoch"
+        told = "it has no quorum-state that can be read, so it may vote twice in one epoch"
         if voter.doubt is VoterDoubt.STALE:
             told = f"{voter.why_stale}: restored from an older copy, or copied earlier"
         yield note(f"voter {voter.key.node_id}", told)

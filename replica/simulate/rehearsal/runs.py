@@ -136,7 +136,7 @@ def _unknown(rehearsal: Rehearsal) -> Iterator[str]:
 
 def _forgotten(voter: KnownVoter) -> str:
     if voter.doubt is VoterDoubt.NO_QUORUM_STATE:
-        return "its quorum-state is missing"
+        return "it has no quorum-state that can be read"
     return voter.why_stale
 
 
