@@ -73,6 +73,15 @@ class KnownVoter:
             f"{self.attested_epoch}"
         )
 
+    @property
+    def why_doubted(self) -> str:
+        """Why its disk can't be relied on, for a voter whose disk is at hand and in doubt."""
+        if self.doubt is VoterDoubt.STALE:
+            return f"{self.why_stale}: restored from an older copy, or copied earlier"
+        if self.doubt is VoterDoubt.NO_QUORUM_STATE:
+            return "it has no quorum-state that can be read, so it may vote twice in one epoch"
+        return "a part of its log can't be read, so nobody knows all that it holds"
+
     def holds(self, offset: int) -> bool:
         """Whether it is known to hold this entry of the newest log."""
         return self.held_end is not None and offset < self.held_end

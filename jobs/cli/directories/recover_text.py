@@ -70,7 +70,7 @@ def describe(
         doubts = [voter for voter in plan.doubted if voter.key.matches(standing.log.key)]
         lines = [
             *(_of_winner(plan, stand_ins) if rank == 1 else _of_another(plan, standing, doubts)),
-            *map(_doubt, doubts),
+            *(voter.why_doubted for voter in doubts),
         ]
         yield from (f"      {line}" for line in lines)
     for voter in plan.quorum.in_doubt(VoterDoubt.NOT_GIVEN):
@@ -163,16 +163,6 @@ def _if_another_wins(plan: RecoveryPlan, standing: RankedReplica) -> Iterator[st
         yield f"loses offsets {ranges_text(standing.may_lose)} if a voter without them wins" + (
             ": no majority holds them, so they were not committed" if never else ""
         )
-
-
-def _doubt(voter: KnownVoter) -> str:
-    match voter.doubt:
-        case VoterDoubt.STALE:
-            return f"{voter.why_stale}: restored from an older copy, or copied earlier"
-        case VoterDoubt.NO_QUORUM_STATE:
-            return "it has no quorum-state that can be read, so it may vote twice in one epoch"
-        case _:
-            return "a part of its log can't be read, so nobody knows all that it holds"
 
 
 def _fate(plan: RecoveryPlan, standing: RankedReplica) -> str:
