@@ -216,8 +216,23 @@ def as_utc(moment: datetime) -> datetime:
 
 
 def write_table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> int:
-    """Print an aligned table, with numbers on the right. Returns the number of rows. On a narrower
-    terminal, cells continue on the lines below."""
+    """Print the lines of table_lines. Returns the number of rows."""
+    count = 0
+
+    def counting() -> Iterator[Sequence[Any]]:
+        nonlocal count
+        for row in rows:
+            count += 1
+            yield row
+
+    for line in table_lines(columns, counting()):
+        write_line(line)
+    return count
+
+
+def table_lines(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[str]:
+    """An aligned table, with numbers on the right. On a narrower terminal, cells continue on the
+    lines below."""
     room = terminal_width()
     remaining = iter(rows)
     head = list(itertools.islice(remaining, MEASURED_ROWS))
@@ -226,15 +241,10 @@ def write_table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> int:
     names = [one_line(name) for name in columns]
     widths = widths_of(names, shown, room)
     wrap = room is not None
-    for line in row_lines(names, widths, [False] * len(names), wrap=wrap):
-        write_line(line)
-    write_line("  ".join("-" * width for width in widths))
-    count = 0
+    yield from row_lines(names, widths, [False] * len(names), wrap=wrap)
+    yield "  ".join("-" * width for width in widths)
     for row in itertools.chain(shown, map(_cells, remaining)):
-        for line in row_lines(row, widths, right, wrap=wrap):
-            write_line(line)
-        count += 1
-    return count
+        yield from row_lines(row, widths, right, wrap=wrap)
 
 
 def _cells(row: Sequence[Any]) -> list[str]:

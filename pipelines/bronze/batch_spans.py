@@ -15,7 +15,7 @@ Row = Mapping[str, Any]
 _Spans = list[dict[str, Any]]
 _Vanished = tuple[datetime, bool]
 """captured_at of the capture in which the batch is first absent, and whether the batch lies below
-that capture's log start."""
+all that this capture's log covers."""
 
 HELD_BY: Mapping[str, str | None] = {"in_log": "held", "undamaged": "crc_valid", "seen": None}
 """The columns with spans. By each: the column that must be true in a capture's batch for the
@@ -31,15 +31,16 @@ FOLDED_COLUMNS = (
 class FoldedCapture:
     """A capture of one replica, with what the fold needs of it.
 
-    at: captured_at. previous_at: captured_at of the replica's capture just before. uncovered: the
-    offsets that damage may hide. later: the replica's captures with later times, in the order of
-    these; they were ingested before this one. kept: ranges of offsets (end exclusive) whose batches
-    the log still has, though they were not read again.
+    at: captured_at. previous_at: captured_at of the replica's capture just before. covered_from:
+    see pipelines.bronze.captured. uncovered: the offsets that damage may hide. later: the replica's
+    captures with later times, in the order of these; they were ingested before this one. kept:
+    ranges of offsets (end exclusive) whose batches the log still has, though they were not read
+    again.
     """
 
     at: datetime
     previous_at: datetime | None
-    log_start_offset: int
+    covered_from: int
     uncovered: tuple[Uncovered, ...]
     later: tuple[KnownCapture, ...] = ()
     kept: tuple[tuple[int, int], ...] = ()
@@ -112,7 +113,7 @@ def _vanished_now(base_offset: int, old: Row, moment: FoldedCapture) -> _Vanishe
     was_there = old["first_seen"] < moment.at
     if not is_first or not was_there or may_hide(moment.uncovered, base_offset):
         return None
-    return moment.at, base_offset < moment.log_start_offset
+    return moment.at, base_offset < moment.covered_from
 
 
 def _vanished_before_it_was_known(
@@ -126,7 +127,7 @@ def _vanished_before_it_was_known(
     for later in moment.later:
         is_between = until is None or later.at < until
         if is_between and not may_hide(later.uncovered, base_offset):
-            return later.at, base_offset < later.log_start_offset
+            return later.at, base_offset < later.covered_from
     return None
 
 

@@ -54,6 +54,12 @@ def ranges_of(row: Mapping[str, Any]) -> tuple[Uncovered, ...]:
     return tuple(Uncovered(gap["start"], gap["end"]) for gap in row["uncovered"])
 
 
+def covered_from(log_start_offset: int, first_offset: int | None) -> int:
+    """The offset from which on a log shows what it holds and what it lacks: its log start, or the
+    first of the batches that it still has below. first_offset: None for an empty log."""
+    return log_start_offset if first_offset is None else min(log_start_offset, first_offset)
+
+
 def uncovered(directory: MetadataDirectory) -> tuple[Uncovered, ...]:
     """The ranges of offsets at which the directory doesn't show that a batch is absent: damage in
     the log's segments may hide it, or a fragment of a log leaves it out.
@@ -116,13 +122,14 @@ larger distance to the newest capture means that the clock was set back."""
 
 @dataclass(frozen=True, slots=True)
 class KnownCapture:
-    """The values of a row of bronze.captures by which new captures get their place."""
+    """The values of a row of bronze.captures by which new captures get their place. covered_from:
+    see the function."""
 
     capture_group: str
     replica: ReplicaId
     at: datetime
     ingest_seq: int
-    log_start_offset: int
+    covered_from: int
     uncovered: tuple[Uncovered, ...]
 
 
@@ -175,7 +182,8 @@ class PlacedCaptures:
 
 
 _KNOWN = (
-    "capture_group", *REPLICA_KEYS, "captured_at", "ingest_seq", "log_start_offset", "uncovered",
+    "capture_group", *REPLICA_KEYS, "captured_at", "ingest_seq", "log_start_offset",
+    "first_offset", "uncovered",
 )  # fmt: skip
 _NEWEST_SEQ = "SELECT max(ingest_seq) AS newest FROM t"
 
@@ -219,7 +227,7 @@ def _known_capture(row: Mapping[str, Any]) -> KnownCapture:
         replica_of(row),
         row["captured_at"],
         row["ingest_seq"],
-        row["log_start_offset"],
+        covered_from(row["log_start_offset"], row["first_offset"]),
         ranges_of(row),
     )
 

@@ -16,6 +16,7 @@ from pipelines.bronze.captured import (
     Captured,
     KnownCapture,
     PlacedCaptures,
+    covered_from,
     known_captures,
     new_damages,
     place,
@@ -176,6 +177,6 @@ def _known(one: Captured) -> KnownCapture:
         one.look.replica,
         one.at,
         one.ingest_seq,
-        directory.log_start_offset,
+        covered_from(directory.log_start_offset, directory.first_offset),
         uncovered(directory),
     )

@@ -15,7 +15,7 @@ from datetime import datetime
 from typing import Any
 
 from pipelines.bronze.batch_spans import HELD_BY
-from pipelines.bronze.captured import Uncovered, may_hide, ranges_of
+from pipelines.bronze.captured import Uncovered, covered_from, may_hide, ranges_of
 from pipelines.tables.keys import covers
 from replica.format.capture import group_id
 from replica.format.file_names import FileKind, classify
@@ -30,15 +30,16 @@ _DELETED = ".deleted"
 class ReplicaCapture:
     """One capture of one replica, from bronze.captures.
 
-    uncovered: the offsets that damage may hide. files: the hash of each file's content, by the
-    file's name in the metadata folder. is_kept: whether the capture stays in the lake.
+    covered_from: see pipelines.bronze.captured. uncovered: the offsets that damage may hide. files:
+    the hash of each file's content, by the file's name in the metadata folder. is_kept: whether the
+    capture stays in the lake.
     """
 
     capture_id: str
     at: datetime
     ingest_seq: int
     source: str
-    log_start_offset: int
+    covered_from: int
     uncovered: tuple[Uncovered, ...]
     files: Mapping[str, str]
     is_kept: bool
@@ -58,7 +59,7 @@ def moment_of(row: Mapping[str, Any], *, is_kept: bool) -> ReplicaCapture:
         at=row["captured_at"],
         ingest_seq=row["ingest_seq"],
         source=row["source"],
-        log_start_offset=row["log_start_offset"],
+        covered_from=covered_from(row["log_start_offset"], row["first_offset"]),
         uncovered=ranges_of(row),
         files={
             file["path"].partition("/")[2]: file["sha256"]
@@ -123,7 +124,7 @@ def remaining_batch(row: Mapping[str, Any], moments: Sequence[ReplicaCapture]) -
         ),
         None,
     )
-    removed = vanished is not None and row["base_offset"] < vanished.log_start_offset
+    removed = vanished is not None and row["base_offset"] < vanished.covered_from
     return {
         **row,
         **spans,

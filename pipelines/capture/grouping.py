@@ -14,6 +14,7 @@ from replica.format import capture, meta_properties
 from replica.format.discovery import DirectoryPath
 from replica.format.reading import MAX_STATE_BYTES, read_own_file
 from replica.model.keys import ZERO_UUID, ReplicaId
+from replica.words import listed
 
 _REPLICA = re.compile(r"(?P<cluster>[^:]+):(?P<node>[0-9]{1,10})(:(?P<directory>[^:]+))?")
 _MAX_NODE_ID = 2**31 - 1
@@ -95,10 +96,11 @@ class AmbiguousOrderError(UsageError):
 def ambiguous(one: str, other: str, node_id: int) -> AmbiguousOrderError:
     """The error for two captures of one replica in unknown order, by their shown names."""
     names = _differing_parts(one, other)
-    example = ",".join(names) if names else "NAME,NAME"
+    folders = f" (as {listed(names)} are)" if names else ""
     return AmbiguousOrderError(
         f"{one} and {other} are captures of the same replica (node {node_id})",
-        f"say which is older, such as --order {example} (folder names, oldest first)",
+        "nothing says which is older: --order OLDEST,...,NEWEST names the folders of all captures"
+        f"{folders} in their order of time",
     )
 
 

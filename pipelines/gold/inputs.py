@@ -151,7 +151,7 @@ class Gold:
     @cached_property
     def history(self) -> list[Row]:
         """Rows of gold.leader_epoch_history."""
-        epochs = known_epochs(self.bronze, self.silver.control)
+        epochs = known_epochs(self.bronze, self.silver.control, self.silver.agreed)
         return leader_epoch_history(self.silver.cluster_id, epochs, self.silver.groups)
 
     @cached_property
@@ -185,7 +185,8 @@ class Gold:
         newest = self.newest_captures
         ids = {row["capture_id"] for row in newest}
         earlier = furthest_captures(self.status, of.state, ids)
-        return quorum_of(newest, earlier, logs, silver.held, of.state, self.stated)
+        facts = silver.held, of.state, self.stated, of.found
+        return quorum_of(newest, earlier, logs, *facts)
 
     @cached_property
     def stale(self) -> list[tuple[str, Finding]]:
@@ -219,7 +220,7 @@ class Gold:
     @cached_property
     def looks(self) -> list[Row]:
         """The rows of pipelines.gold.looks, each with what is known of the quorum."""
-        of = self.bronze.captures, self.records.ranges, self.history
+        of = self.bronze.captures, self.records.ranges, self.history, self.silver.agreed.end
         return [{**look, "quorum": self.quorum} for look in looks(self.status, *of)]
 
     @cached_property

@@ -9,24 +9,24 @@ import numpy as np
 
 from pipelines.cluster.batches import first_of_each
 from pipelines.cluster.bronze_rows import BronzeRows
-from pipelines.cluster.control import (
-    BatchKey,
-    ControlRecords,
-)
+from pipelines.cluster.control import BatchKey, ControlRecords
 from pipelines.cluster.rows import Row, nulls_first
+from pipelines.silver.committed_log import AgreedBranch
 
 _OF_CHANGE = ("leader_id", "voters", "granting_voters", "started_at")
 
 
-def known_epochs(bronze: BronzeRows, control: Mapping[BatchKey, ControlRecords]) -> dict[int, Row]:
+def known_epochs(
+    bronze: BronzeRows, control: Mapping[BatchKey, ControlRecords], agreed: AgreedBranch
+) -> dict[int, Row]:
     """By epoch, for each epoch that any file of any replica names: start_offset, and leader_id,
-    voters, granting_voters and started_at of its LEADER_CHANGE record.
+    voters, granting_voters and started_at of its LEADER_CHANGE record. Where two histories have a
+    leader in one epoch, it is the record of the agreed branch.
 
     Where that record is gone everywhere these are None, except that quorum-states may still name
     the leader_id. Truncated branches and .log.deleted files count, so a known epoch stays known.
     """
     offsets: dict[int, list[int]] = defaultdict(list)
-    changes: dict[int, list[Row]] = defaultdict(list)
     batches = bronze.batches.at(np.flatnonzero(bronze.batches.is_sound))
     for first in first_of_each([batches.leader_epoch], [batches.base_offset]).tolist():
         base_offset, number, _ = batches.identity(first)
@@ -34,13 +34,11 @@ def known_epochs(bronze: BronzeRows, control: Mapping[BatchKey, ControlRecords])
     for row in bronze.state:
         for entry in row["leader_epochs"] or ():
             offsets[entry["epoch"]].append(entry["start_offset"])
-    for key, records in control.items():
-        if records.leader_change is not None:
-            changes[key[4]].append(records.leader_change)
+    changes = _leader_changes(control, agreed)
     leaders = _stated_leaders(bronze.state)
     found: dict[int, Row] = {}
     for epoch in {**dict.fromkeys(offsets), **dict.fromkeys(changes)}:
-        change = min(changes.get(epoch, ()), key=nulls_first, default=dict.fromkeys(_OF_CHANGE))
+        change = changes.get(epoch, dict.fromkeys(_OF_CHANGE))
         start = change.get("offset")
         found[epoch] = {
             **{name: change[name] for name in _OF_CHANGE},
@@ -48,6 +46,20 @@ def known_epochs(bronze: BronzeRows, control: Mapping[BatchKey, ControlRecords])
             "leader_id": leaders.get(epoch) if change["leader_id"] is None else change["leader_id"],
         }
     return found
+
+
+def _leader_changes(
+    control: Mapping[BatchKey, ControlRecords], agreed: AgreedBranch
+) -> dict[int, Row]:
+    """The LEADER_CHANGE record of each epoch that has any: of several the first on the agreed
+    branch, or else the first."""
+    held = [(key, one.leader_change) for key, one in control.items() if one.leader_change]
+    places = np.array([key[3:] for key, _ in held], np.int64).reshape(-1, 3)
+    is_beside = ~agreed.has(places[:, 0], places[:, 1], places[:, 2])
+    found: dict[int, list[tuple[bool, Row]]] = defaultdict(list)
+    for (key, change), beside in zip(held, is_beside.tolist(), strict=True):
+        found[key[4]].append((beside, change))
+    return {epoch: min(some, key=nulls_first)[1] for epoch, some in found.items()}
 
 
 def _stated_leaders(state: Iterable[Row]) -> dict[int, int]:

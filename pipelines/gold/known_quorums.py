@@ -3,17 +3,31 @@ the tables."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 
 from pipelines.cluster.control import ControlRecords
 from pipelines.cluster.held import HeldBatches, ReplicaLogs, voter_keys
 from pipelines.cluster.rows import Row
+from replica.check.catalogue import files as of_files
+from replica.check.catalogue import log
+from replica.format.file_names import FileKind, classify
 from replica.history.attested import by_election, by_quorum_state, newest_epochs
 from replica.history.commitment import compare_group
 from replica.history.known_quorum import KnownQuorum, QuorumFiles, known_quorum
 from replica.history.went_back import ComparedRound, went_back
 from replica.model.keys import NO_NODE, ZERO_UUID, ReplicaKey
+
+_HIDE_ENTRIES = frozenset(
+    rule.id
+    for rule in (
+        log.CRC_MISMATCH, log.FRAMING, log.ZERO_HOLE, log.UNSUPPORTED_MAGIC,
+        log.OFFSET_GAP, log.OFFSET_GOES_BACK, log.SEGMENT_NAME,
+        of_files.UNREADABLE, of_files.CHANGED_WHILE_READ,
+    )
+)  # fmt: skip
+"""The rules that find a part of a log that can't be read. The torn end of a copy doesn't count."""
 
 
 def newest_captures(captures: Iterable[Row], group: str | None) -> list[Row]:
@@ -52,10 +66,11 @@ def quorum_of(
     held: HeldBatches,
     state: Iterable[Row],
     stated: Mapping[str, Row],
+    found: Iterable[Row],
 ) -> KnownQuorum:
     """What these captures of one group prove. earlier: the ids of earlier captures of the same
     replicas, one of each, which may show more than there is now. state: rows of
-    bronze.replica_state. stated: from stated_voters."""
+    bronze.replica_state. stated: from stated_voters. found: rows of bronze.findings."""
     ids = [row["capture_id"] for row in captures]
     states = {row["capture_id"]: row for row in state}
     read = logs.of_group([*ids, *earlier])
@@ -67,12 +82,20 @@ def quorum_of(
     )
     named = (stated[one]["in_force"] for one in ids if one in stated)
     configured = (voter_keys(one["voters"]) for one in named if one is not None)
+    damaged = {row["capture_id"] for row in found if _hides_entries(row)}
     files = QuorumFiles(
+        unreadable=frozenset(logs.key(one) for one in ids if one in damaged),
         attested=attested,
         configured=next((keys for keys in configured if keys), frozenset()),
         went_back={one.key: one for one in went_back(before, now)},
     )
     return known_quorum(now.group, now.commitment, files)
+
+
+def _hides_entries(found: Row) -> bool:
+    """Whether a finding is about a part of the log that can't be read."""
+    is_segment = classify(os.path.basename(found["file"])).kind is FileKind.SEGMENT
+    return is_segment and found["rule"] in _HIDE_ENTRIES
 
 
 def _attested(control: Iterable[ControlRecords], state: Row) -> Iterator[tuple[ReplicaKey, int]]:

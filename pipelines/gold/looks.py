@@ -10,15 +10,20 @@ from pipelines.cluster.rows import Row, milliseconds
 
 
 def looks(
-    status: Sequence[Row], captures: Iterable[Row], ranges: Iterable[Row], epochs: Iterable[Row]
+    status: Sequence[Row],
+    captures: Iterable[Row],
+    ranges: Iterable[Row],
+    epochs: Iterable[Row],
+    agreed_end: int,
 ) -> Iterator[Row]:
     """A row about the newest state of a cluster; no row where the lake knows no state of it.
 
     status, captures, ranges, epochs: the cluster's rows of gold.replica_status, bronze.captures,
-    gold.state_ranges and gold.leader_epoch_history.
+    gold.state_ranges and gold.leader_epoch_history. agreed_end: the end (exclusive) of the agreed
+    branch over all captures; the branch of an earlier round may have had more.
 
     The row has cluster_id, end_offset (of the state, exclusive), from_offset (where the replay that
-    gives it begins), is_whole (whether the agreed branch ends there), voters (node ids, of the
+    gives it begins), is_whole (whether no record is known behind it), voters (node ids, of the
     newest leader's epoch) and now_ms (the time of the log's last record). It names one capture by
     node_id, directory_id, capture_id and source: the capture that reaches furthest into that state.
     Where several reach as far, it is the newest of them, and then the one with the lowest node id.
@@ -34,7 +39,7 @@ def looks(
         "source": _places(captures)[chosen["capture_id"]],
         "end_offset": end,
         "from_offset": known["from_offset"],
-        "is_whole": max(map(_agreed_end, status)) <= end,
+        "is_whole": max(agreed_end, *(row["snapshot_end_offset"] or 0 for row in status)) <= end,
         "voters": voters_below(epochs, end),
         "now_ms": None if at is None else milliseconds(at),
     }

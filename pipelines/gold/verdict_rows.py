@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from operator import itemgetter
+from typing import Any
 
 from pipelines.cluster.rows import Row, from_microseconds, milliseconds
 from replica.history.known_quorum import KnownQuorum, KnownVoter, LogConflict, VoterDoubt
@@ -96,18 +97,28 @@ def verdict_in(row: Row) -> Verdict:
         row["cluster_id"],
         Level(row["level"]),
         row["headline"],
-        tuple(
-            Fact(
-                Level(one["level"]),
-                Severity(one["severity"]),
-                one["text"],
-                one["next_step"],
-                tuple(one["rules"]),
-            )
-            for one in row["facts"]
-        ),
+        facts_in(row),
         tuple(row["next_steps"]),
-        tuple(Gap(**one) for one in row["not_judged"]),
+        gaps_in(row),
         row["notes"],
         state,
     )
+
+
+def facts_in(row: Mapping[str, Any]) -> tuple[Fact, ...]:
+    """The facts of the verdict that a row of the table holds."""
+    return tuple(
+        Fact(
+            Level(one["level"]),
+            Severity(one["severity"]),
+            one["text"],
+            one["next_step"],
+            tuple(one["rules"]),
+        )
+        for one in row["facts"]
+    )
+
+
+def gaps_in(row: Mapping[str, Any]) -> tuple[Gap, ...]:
+    """What could not be judged, by a row of the table."""
+    return tuple(Gap(**one) for one in row["not_judged"])

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from pipelines.report import change_queries, queries
+from pipelines.report import change_queries, queries, state_queries
 from pipelines.report.losses import MAX_LOSSES_TOLD, LostRecordCount, losses
 from pipelines.report.meaning import effect
 from pipelines.report.partings import Parting, Replica, partings_of, replica_of
@@ -23,7 +23,7 @@ _QUERIES = (
     queries.rounds, queries.replicas, queries.captures, queries.unbuilt, queries.epochs,
     queries.leaders, queries.relations, queries.partings, queries.truncations,
     queries.truncated_types, queries.snapshot_counts, queries.snapshots, queries.findings,
-    queries.health, queries.damage,
+    state_queries.health, queries.damage,
 )  # fmt: skip
 """The queries about every cluster. Their answers are the fields of Evidence by the same names."""
 
@@ -69,8 +69,8 @@ class Lost:
 class Evidence:
     """The tables' answers about one cluster. truncated: the decoded records of some truncations, by
     the truncation's place in the list. losses: all losses; `lost` has those with their effect.
-    newest_changes, state_ranges, exposure, partition_count, voter_sets: None where the lake lacks
-    the table."""
+    newest_changes, state_ranges, exposure, verdict, partition_count, voter_sets: None where the
+    lake lacks the table."""
 
     cluster_id: str
     summary: Row
@@ -97,6 +97,7 @@ class Evidence:
     newest_changes: Figure | None = None
     state_ranges: Figure | None = None
     exposure: Figure | None = None
+    verdict: Figure | None = None
     partition_count: Figure | None = None
     voter_sets: Figure | None = None
 
@@ -150,7 +151,8 @@ def gather(source: ReportSource, summary: Row) -> Evidence:
             change_queries.CHANGES, change_queries.newest_changes(cluster)
         ),
         state_ranges=ranges,
-        exposure=source.figure_if_there(queries.EXPOSURE, queries.exposure(cluster)),
+        exposure=source.figure_if_there(state_queries.EXPOSURE, state_queries.exposure(cluster)),
+        verdict=source.figure_if_there(state_queries.VERDICTS, state_queries.verdict(cluster)),
         partition_count=source.figure_if_there(
             change_queries.HISTORY, change_queries.partition_count(cluster)
         ),

@@ -18,7 +18,6 @@ MAX_SNAPSHOTS = 100
 MAX_FINDINGS = 20
 """The most findings of one rule."""
 MAX_DAMAGE = 50
-MAX_EXPOSURES = 20
 MAX_SUBJECTS = 5
 """The most partitions, nodes and so on of one rule of health."""
 MAX_CAPTURES = 100
@@ -360,31 +359,6 @@ SELECT rule, severity, findings, now, node_id, directory_id, file, position, "of
 FROM ranked
 WHERE nth <= {MAX_FINDINGS}
 ORDER BY CASE severity WHEN 'error' THEN 0 WHEN 'warning' THEN 1 ELSE 2 END, rule, nth"""
-
-
-def health(cluster: str) -> Sql:
-    """The rules of health that found something in the newest known state, the worst first."""
-    return f"""\
-SELECT rule, severity, message, subjects, file, capture_id
-FROM gold.findings
-WHERE cluster_id = {DATA_FUSION.cluster(cluster)} AND family = 'health'
-ORDER BY CASE severity WHEN 'error' THEN 0 WHEN 'warning' THEN 1 ELSE 2 END, rule"""
-
-
-EXPOSURE = "gold.failure_exposure"
-
-
-def exposure(cluster: str) -> Sql:
-    """The failures that would harm the newest known state, the worst first."""
-    return f"""\
-SELECT kind, gone, leaderless, needs_unclean, below_min_isr, voters_left, has_majority,
-       since_offset, {ms("since")} AS since_ms, min_isr_unknown, count(*) OVER () AS total
-FROM {EXPOSURE}
-WHERE cluster_id = {DATA_FUSION.cluster(cluster)}
-  AND (leaderless > 0 OR below_min_isr > 0 OR NOT coalesce(has_majority, true))
-ORDER BY CASE kind WHEN 'nothing' THEN 0 ELSE 1 END, coalesce(has_majority, true),
-         leaderless DESC, below_min_isr DESC, kind, gone
-LIMIT {MAX_EXPOSURES}"""
 
 
 def damage(cluster: str) -> Sql:

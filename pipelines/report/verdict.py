@@ -14,12 +14,12 @@ from pipelines.report.words import Names, span
 from replica.check.catalogue.log import NOT_KNOWN
 from replica.metadata.records import NEWEST_KAFKA
 from replica.verdict.facts import AT_RISK
-from replica.verdict.verdict import Fact, Level
+from replica.verdict.verdict import Fact, Gap, Level
 from replica.words import counted, listed, ms_range_text, ms_text, named
 
 _records = partial(counted, noun="record")
 _MAX_CONFLICTS = 3
-_TOLD_BY_LOSSES = frozenset({"log-divergence", "conflict", "committed-data-at-risk"})
+TOLD_BY_LOSSES = frozenset({"log-divergence", "conflict", "committed-data-at-risk"})
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class ReportFacts:
     that any capture shows. snapshots: how many have each verdict. damage: how many places are
     damaged. kinds: the kinds of this damage. unbuilt: how many captures came in after the last
     build. known_to: the last end offset at which the metadata state is known; None where no table
-    tells it.
+    tells it. not_judged: what nobody can judge by the newest captures.
     """
 
     names: Names
@@ -60,6 +60,7 @@ class ReportFacts:
     rounds: Rounds = NO_ROUNDS
     end_written_ms: int | None = None
     known_to: int | None = None
+    not_judged: tuple[Gap, ...] = ()
     now: tuple[Fact, ...] = ()
 
 
@@ -88,7 +89,7 @@ class ReportVerdict:
         if not self.now:
             return ""
         more = len(self.now) - 1
-        also = f" And {counted(more, 'other warning')} about the cluster's state." if more else ""
+        also = f" And {counted(more, 'other warning')}." if more else ""
         return f"Now: {self.now[0].text}{also}"
 
     @property
@@ -107,6 +108,7 @@ def verdict(facts: ReportFacts) -> ReportVerdict:
     logs = (happened, now) if facts.losses or len(happened) > 1 else (now, happened)
     clauses = (
         *logs[0],
+        *_not_judged(facts),
         *_snapshots(facts.snapshots),
         *_damage(facts),
         *_not_known(facts),
@@ -256,9 +258,15 @@ def _not_known(facts: ReportFacts) -> Iterator[Clause]:
         )
 
 
+def _not_judged(facts: ReportFacts) -> Iterator[Clause]:
+    """What nobody can judge by the newest captures, as the gaps of check's verdict."""
+    for gap in facts.not_judged:
+        yield Clause(Level.INCOMPLETE, f"{gap.what} can't be judged, because {gap.why}")
+
+
 def _rules(rules: Iterable[RuleCount]) -> Iterator[Clause]:
     """Findings that no other clause tells about."""
-    others = [one for one in rules if one.id not in _TOLD_BY_LOSSES]
+    others = [one for one in rules if one.id not in TOLD_BY_LOSSES]
     for severity in ("error", "warning"):
         now = [one for one in others if one.severity == severity and one.now]
         if now:

@@ -16,7 +16,7 @@ from pipelines.report.queries import MAX_SUBJECTS
 from pipelines.report.record_rows import RecordRow, branch_rows, plain_rows
 from pipelines.report.rounds import Rounds
 from pipelines.report.source import Figure, Row
-from pipelines.report.state_now import facts_now
+from pipelines.report.state_now import facts_now, gaps_now
 from pipelines.report.summary import Summary, summary
 from pipelines.report.travel.shown import JourneyView, journey_view
 from pipelines.report.travel.trip import Trip
@@ -210,6 +210,7 @@ def _facts(
         rounds=rounds,
         end_written_ms=max(written - {None}, default=None),
         known_to=max((row["to_offset"] for row in evidence.known_ranges), default=None),
+        not_judged=gaps_now(evidence),
     )
 
 

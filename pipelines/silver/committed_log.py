@@ -70,6 +70,11 @@ class AgreedBranch(_Ranges):
         """The number of offsets."""
         return int((self.high - self.low).sum())
 
+    @property
+    def end(self) -> int:
+        """The end (exclusive) of the branch; 0 where it has no entry."""
+        return int(self.high.max(initial=0))
+
     def table(self) -> pa.Table:
         """All rows of silver.committed_log."""
         lengths = self.high - self.low

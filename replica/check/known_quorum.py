@@ -8,12 +8,14 @@ from dataclasses import dataclass, replace
 from replica.check.examined import (
     Examined,
     LeaderChangeBatch,
+    by_cluster,
     leader_changes,
     leaders_of,
     outline_log,
     replica_log,
     voter_sets,
 )
+from replica.check.partition import partition_of
 from replica.format.control import LeaderVoter
 from replica.history.attested import by_election, by_quorum_state, newest_epochs
 from replica.history.commitment import Commitment, GroupComparison, classify_compared, compare_group
@@ -77,11 +79,13 @@ def went_back_since(
 
 
 def earlier_rounds(rounds: Iterable[Sequence[Examined]]) -> EarlierRounds:
-    """What these rounds of one cluster's directories, the oldest first, show together.
-    Directories whose replica isn't known are left out."""
+    """What these rounds of directories, the oldest first, show together. Those of other partitions,
+    and those whose replica isn't known, are left out."""
     earlier: EarlierRounds = {}
-    for members in _with_replicas(rounds):
-        earlier = with_round(earlier, [compared_logs(members, earlier)])
+    for group in rounds:
+        members = [one for one in group if partition_of(one).is_metadata]
+        compared = [compared_logs(cluster, earlier) for cluster in by_cluster(members)]
+        earlier = with_round(earlier, compared)
     return earlier
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from replica.check.catalogue import snapshots
+from replica.check.snapshots import Validity
 from replica.history.divergence import diverge
 from replica.history.recovery import RecoveryDecision
 from replica.severity import Severity
@@ -94,6 +95,7 @@ def findings_about_files_are_the_same_in_the_lake(answers: Answers) -> Iterator[
     held = {one for one in held if one[1] not in of_groups}
     held = {(node, _BY_DIRECTORIES.get(rule, rule)) for node, rule in held}
     told = {(node, _BY_DIRECTORIES.get(rule, rule)) for node, rule in told}
+    told -= {(key[0], snapshots.SNAPSHOT_UNVERIFIED.id) for key in _verified_by_earlier(answers)}
     if told != held:
         yield f"check finds {sorted(told - held)}, the lake {sorted(held - told)} besides"
 
@@ -139,19 +141,10 @@ def snapshots_have_one_verdict(answers: Answers) -> Iterator[str]:
     """A snapshot is restored from, or isn't."""
     if answers.in_lake is None or not answers.is_one_history:
         return
-    newest = {row["capture_id"] for row in answers.latest("gold.replica_status")}
-    held = {
-        (row["node_id"], row["end_offset"], row["epoch"]): row["verdict"]
-        for row in answers.rows("gold.snapshot_validity")
-        if row["capture_id"] in newest
-    }
-    for member in answers.judged.members:
-        for one in member.verdicts:
-            if one.id is None:
-                continue
-            key = (member.examined.owner.node_id, one.id.offset, one.id.epoch)
-            if key in held and held[key] != str(one.validity):
-                yield f"snapshot {key} is {one.validity} by check, {held[key]} in the lake"
+    held = _verdicts_in_lake(answers)
+    for key, validity in _verdicts(answers):
+        if key in held.keys() - _verified_by_earlier(answers) and held[key] != validity:
+            yield f"snapshot {key} is {validity} by check, {held[key]} in the lake"
 
 
 def the_report_s_losses_are_those_of_the_comparison(answers: Answers) -> Iterator[str]:
@@ -174,3 +167,39 @@ IN_A_LAKE: tuple[Rule, ...] = (
     snapshots_have_one_verdict,
     the_report_s_losses_are_those_of_the_comparison,
 )
+
+
+_Snapshot = tuple[int, int, int]
+"""A node's id, and the end offset and epoch of a snapshot of its newest look."""
+
+
+def _verdicts(answers: Answers) -> Iterator[tuple[_Snapshot, str]]:
+    """Those of check."""
+    for member in answers.judged.members:
+        for one in member.verdicts:
+            if one.id is not None:
+                key = (member.examined.owner.node_id, one.id.offset, one.id.epoch)
+                yield key, str(one.validity)
+
+
+def _verdicts_in_lake(answers: Answers) -> dict[_Snapshot, str]:
+    newest = {row["capture_id"] for row in answers.latest("gold.replica_status")}
+    return {
+        (row["node_id"], row["end_offset"], row["epoch"]): row["verdict"]
+        for row in answers.rows("gold.snapshot_validity")
+        if row["capture_id"] in newest
+    }
+
+
+def _verified_by_earlier(answers: Answers) -> set[_Snapshot]:
+    """The snapshots that no log of the newest look reaches, but one that the lake has of an earlier
+    look."""
+    if not answers.earlier:
+        return set()
+    held = _verdicts_in_lake(answers)
+    return {
+        key
+        for key, validity in _verdicts(answers)
+        if (validity, held.get(key)) == (Validity.UNVERIFIABLE, Validity.VALID)
+        and any(log.end_offset >= key[1] for logs in answers.earlier for log in logs.values())
+    }

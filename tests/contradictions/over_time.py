@@ -15,7 +15,8 @@ from tests.contradictions.answers import Answers, Rule
 
 
 def truncations_are_what_vanished(answers: Answers) -> Iterator[str]:
-    """Records that a replica held, and that a later look at it lacks above its log start."""
+    """Records that a replica held, and that a later look at it lacks at offsets of which it still
+    has files."""
     if answers.in_lake is None or not answers.earlier:
         return
     gone = _gone(answers)
@@ -90,4 +91,5 @@ def _gone(answers: Answers) -> dict[ReplicaKey, Ranges]:
 def _lost(before: ReplicaLog, after: ReplicaLog) -> Ranges:
     kept = set(after.batches)
     lost = contiguous_runs(one for one in before.batches if one not in kept)
-    return intersection(lost, (OffsetRange(after.log_start, before.end_offset),))
+    shown = min(after.log_start, after.first_offset)
+    return intersection(lost, (OffsetRange(shown, before.end_offset),))

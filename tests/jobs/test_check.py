@@ -153,7 +153,8 @@ def test_captures_of_one_replica_need_their_order(kraftlake: Kraftlake) -> None:
     ended = kraftlake("check", DYNAMIC)
     assert ended.code == 2
     assert "captures of the same replica (node 1)" in ended.error
-    assert "--order final,live" in ended.error
+    assert "nothing says which is older: --order OLDEST,...,NEWEST" in ended.error
+    assert "(as final and live are)" in ended.error
 
 
 @pytest.mark.usefixtures("recorded")
@@ -162,9 +163,32 @@ def test_captures_in_order_are_checked_one_group_at_a_time(kraftlake: Kraftlake)
     assert ended.code == 1
     tables = [line for line in ended.lines if line.endswith("/__cluster_metadata-0")]
     shown = [line.rsplit("/", 3)[1] for line in tables]
-    assert shown == ["live"] * 4 + ["split"] * 5 + ["final"] * 5
+    assert shown == ["final"] * 5 + ["split"] * 5 + ["live"] * 4
     assert sum("log-divergence" in line for line in ended.lines) == 1
     assert kraftlake("check", "--order", "live,nowhere", f"{DYNAMIC}/live").code == 2
+
+
+@pytest.mark.usefixtures("recorded")
+def test_of_several_captures_the_verdict_on_the_newest_comes_first(kraftlake: Kraftlake) -> None:
+    lines = kraftlake("check", "-q", "--order", "live,split,final", NEW).lines
+    assert [line.split()[0] for line in lines] == ["HEALTHY", "OUTAGE", "HEALTHY"]
+    assert [line[line.rindex("(") :] for line in lines] == [
+        "(capture 3 of 3, the newest)", "(capture 2 of 3)", "(capture 1 of 3)",
+    ]  # fmt: skip
+
+
+@pytest.mark.usefixtures("recorded")
+def test_of_several_clusters_the_worst_comes_first_and_what_happened_has_the_same_verdicts(
+    kraftlake: Kraftlake, tmp_path: Path
+) -> None:
+    mixed = tmp_path / "mixed"
+    for cluster, node in ((DYNAMIC, 1), (DYNAMIC, 2), (NEW, 3)):
+        shutil.copytree(f"{cluster}/final/{node}", mixed / str(node))
+    checked, happened = (
+        kraftlake(command, "--json", mixed).verdicts for command in ("check", "what-happened")
+    )
+    assert [row["level"] for row in checked] == ["outage", "attention"]
+    assert happened == checked
 
 
 def test_two_directories_of_one_replica_in_one_capture_are_told(

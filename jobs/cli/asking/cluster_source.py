@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from jobs.cli.directories.check_inputs import earlier_looks, examine_all, find_newest_inputs
+from jobs.cli.directories.check_inputs import examine_all, find_newest_inputs, read_earlier
 from jobs.cli.directories.cluster_verdicts import judged_clusters
 from jobs.cli.output import ProgressLine, complain
 from replica.check.damaged import bundle_damage
@@ -59,7 +59,7 @@ def from_directories(
     progress = ProgressLine()
     with ExitStack() as stack:
         inputs = find_newest_inputs(paths, stack, order)
-        earlier = earlier_looks(inputs, progress.show) if order else None
+        earlier = read_earlier(inputs, progress.show) if order else None
         for line in (*map(str, inputs.damages), *inputs.left_out()):
             complain(line)
         known: list[_Known] = []

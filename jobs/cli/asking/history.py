@@ -76,7 +76,7 @@ def _of_directories(options: HistoryOptions, about: About, is_wanted: Wanted) ->
     progress, order = ProgressLine(), names_in(options.order)
     found: list[Row] = []
     known, offsets = KnownNames(), []
-    with branches_in(options.paths or (), order, options.cluster, progress) as (branches, _):
+    with branches_in(options.paths or (), order, options.cluster, progress) as branches:
         for branch in branches:
             walk = ChangeWalk(branch, redactor, progress.show)
             found += _rows(branch.cluster_id, walk.changes(), is_wanted, known)

@@ -132,7 +132,7 @@ def _of_directories(
     """(the end offset of the moment, the state there). Raises UsageError for a moment whose state
     the directories don't give."""
     progress = ProgressLine()
-    with branches_in(asked.paths, order, asked.cluster, progress) as (branches, _):
+    with branches_in(asked.paths, order, asked.cluster, progress) as branches:
         if len(branches) > 1:
             names = " or ".join(str(one.cluster_id) for one in branches)
             raise UsageError(f"the directories are of several clusters: --cluster {names}")

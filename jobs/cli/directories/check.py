@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from typing import Any
+from typing import Any, NamedTuple
 
 from jobs.cli.commands.directories import CheckOptions
 from jobs.cli.commands.options import names_in
@@ -30,7 +30,7 @@ from jobs.cli.directories.check_text import (
     severity_of,
 )
 from jobs.cli.directories.verdict_text import describe_verdict, verdict_line, verdict_row
-from jobs.cli.output import ProgressLine, write_json, write_line, write_table
+from jobs.cli.output import ProgressLine, table_lines, write_either, write_json, write_line
 from pipelines.cyclic_garbage import no_search_for_cycles
 from replica.check.damaged import bundle_damage
 from replica.check.group import judge_group
@@ -58,14 +58,24 @@ def run(options: CheckOptions) -> int:
     with ExitStack() as stack:
         stack.enter_context(no_search_for_cycles())
         inputs = find_inputs(options.paths, names_in(options.order), stack, for_check=True)
-        unread = inputs.unread()
+        unread, checking.captures = inputs.unread(), inputs.captures
         checking.earlier = {} if len(inputs.groups) > 1 else None
-        if len(inputs.groups) != 1:  # nobody knows to which of them it belongs
+        is_one = len(inputs.groups) == 1
+        for number, group in enumerate(inputs.groups, start=1):
+            is_capture = 1 < inputs.captures >= number
+            checking.group(group, unread if is_one else (), capture=number if is_capture else None)
+        if not is_one:  # nobody knows to which of them it belongs
             checking.unread(unread)
-            unread = ()
-        for group in inputs.groups:
-            checking.group(group, unread)
+        checking.write()
     return checking.end()
+
+
+class _Answer(NamedTuple):
+    """What is printed of one cluster: lines of text, or rows of --json."""
+
+    verdict: Verdict
+    lines: tuple[str, ...]
+    rows: tuple[dict[str, Any], ...] = ()
 
 
 class _Checking:
@@ -73,6 +83,8 @@ class _Checking:
 
     def __init__(self, options: CheckOptions) -> None:
         self.options = options
+        self.captures = 0
+        """How many groups are captures of directories, which come first."""
         self.replay = not options.no_replay
         self.families = families_of(options.family, replay=self.replay)
         self.broker_defaults = defaults_in(options.broker_config)
@@ -83,22 +95,29 @@ class _Checking:
             self.least = severity_of("--severity", options.severity)
         self.progress = ProgressLine()
         self.counts = dict.fromkeys(Severity, 0)
+        self.answers: list[list[_Answer]] = []
+        """Of each group its answers."""
         self.verdicts: list[Verdict] = []
+        """In the order in which they are printed."""
         self.members: list[dict[str, Any]] = []
         self.health: list[dict[str, Any]] = []
         self.quorums: list[dict[str, Any]] = []
         self.earlier: EarlierRounds | None = None
 
     def unread(self, findings: Iterable[Finding]) -> None:
-        """Tell of archives and folders that could not be read."""
-        found = tuple(findings)
+        """Judge archives and folders that could not be read."""
+        self.answers.append([*self._of_unread(tuple(findings))])
+
+    def _of_unread(self, found: Sequence[Finding]) -> Iterator[_Answer]:
         if found and self.families.files:
             evidence = ClusterEvidence(gaps=(_NO_LOG,)).with_unread(found)
-            self._tell(evidence, [LocatedFinding("", one) for one in found])
+            yield self._answer(evidence, [LocatedFinding("", one) for one in found])
 
-    def group(self, found: Iterable[DiscoveredPath], unread: Sequence[Finding]) -> None:
-        """Read and judge the directories of a group together, and print what was found. unread:
-        what could not be read beside them."""
+    def group(
+        self, found: Iterable[DiscoveredPath], unread: Sequence[Finding], *, capture: int | None
+    ) -> None:
+        """Read and judge the directories of a group together. unread: what could not be read beside
+        them. capture: the place among several captures, from 1 for the oldest."""
         found = tuple(found)
         for _ in range(MAX_READS):
             examined, damages = examine_all(found, self.progress.show)
@@ -117,15 +136,17 @@ class _Checking:
         unread = (*unread, *bundle_damage(damages))
         of_files = self.families.health_of_files
         clusters = [*clusters_of(judged, self.broker_defaults, of_files=of_files)]
+        beside = unread if len(clusters) == 1 else ()
+        answers = [self._cluster(cluster, beside, capture) for cluster in clusters]
         if len(clusters) != 1:
-            self.unread(unread)
-            unread = ()
-        for cluster in clusters:
-            self._cluster(cluster, unread)
+            answers += self._of_unread(unread)
+        self.answers.append(answers)
 
-    def _cluster(self, cluster: JudgedCluster, unread: Sequence[Finding]) -> None:
-        """Print the verdict on a cluster, its nodes and its findings. unread: those about
-        directories that could not be read, of whatever cluster they are."""
+    def _cluster(
+        self, cluster: JudgedCluster, unread: Sequence[Finding], capture: int | None
+    ) -> _Answer:
+        """The verdict on a cluster, its nodes and its findings. unread: those about directories
+        that could not be read, of whatever cluster they are."""
         families = self.families
         evidence = evidence_of(
             cluster, files=families.files, health=families.health, replay=self.replay
@@ -143,36 +164,54 @@ class _Checking:
         self.members += map(member_summary, cluster.members)
         if cluster.quorum is not None:
             self.quorums.append(quorum_summary(cluster.quorum))
-        self._tell(evidence, located, cluster)
+        return self._answer(evidence, located, cluster, capture)
 
-    def _tell(
+    def _answer(
         self,
         evidence: ClusterEvidence,
         located: Sequence[LocatedFinding],
         cluster: JudgedCluster | None = None,
-    ) -> None:
+        capture: int | None = None,
+    ) -> _Answer:
         verdict = verdict_on(evidence)
         for severity, count in counted_by([one.finding for one in located]).items():
             self.counts[severity] += count
         shown = [one for one in located if one.finding.severity.rank <= self.least.rank]
-        is_first = not self.verdicts
-        self.verdicts.append(verdict)
         if self.options.json_output:
-            write_json(verdict_row(verdict))
-            for one in shown:
-                write_json(_row(one))
-        elif self.options.quiet:
-            write_line(verdict_line(verdict))
-        else:
-            if not is_first:
-                write_line("")
-            for line in describe_verdict(verdict):
-                write_line(line)
-            if cluster is not None and self.families.files:
-                write_line("")
-                write_table(MEMBER_COLUMNS, map(member_cells, cluster.members))
-            for line in describe_findings(shown, self.options.limit):
-                write_line(line)
+            return _Answer(verdict, (), (verdict_row(verdict), *map(_row, shown)))
+        of_capture = self._of_captures(capture)
+        if self.options.quiet:
+            line = verdict_line(verdict) + (f" ({of_capture})" if of_capture else "")
+            return _Answer(verdict, (line,))
+        table: Iterable[str] = ()
+        if cluster is not None and self.families.files:
+            table = ("", *table_lines(MEMBER_COLUMNS, map(member_cells, cluster.members)))
+        lines = (
+            *describe_verdict(verdict, capture=of_capture),
+            *table,
+            *describe_findings(shown, self.options.limit),
+        )
+        return _Answer(verdict, lines)
+
+    def _of_captures(self, number: int | None) -> str:
+        if number is None:
+            return ""
+        return f"capture {number} of {self.captures}{', the newest' * (number == self.captures)}"
+
+    def write(self) -> None:
+        """Print the answers: those of the newest capture first, and of each capture the worst."""
+        for number, answer in enumerate(self._ordered()):
+            self.verdicts.append(answer.verdict)
+            is_apart = number and answer.lines and not self.options.quiet
+            write_either(
+                answer.rows,
+                ["", *answer.lines] if is_apart else answer.lines,
+                json_output=self.options.json_output,
+            )
+
+    def _ordered(self) -> Iterator[_Answer]:
+        for group in (*reversed(self.answers[: self.captures]), *self.answers[self.captures :]):
+            yield from sorted(group, key=lambda one: one.verdict.level.rank)
 
     def end(self) -> int:
         """Print the last line. Returns the exit code."""

@@ -17,10 +17,10 @@ from pipelines.capture.grouping import (
     replica_at,
 )
 from replica.check.damaged import bundle_damage
-from replica.check.examined import Examined, by_cluster, examine
+from replica.check.examined import Examined, examine
 from replica.check.formatted import judge_formatted
-from replica.check.known_quorum import EarlierRounds, compared_logs, with_round
-from replica.check.partition import partition_of, topic_id_in
+from replica.check.known_quorum import EarlierRounds, earlier_rounds
+from replica.check.partition import topic_id_in
 from replica.check.rule import Finding
 from replica.errors import UnreadableFileError, UsageError
 from replica.format.damage import Damage
@@ -51,6 +51,11 @@ class CheckInputs:
         )
         named = ((replica_at(one.path), one.shown_file("meta.properties")) for one in directories)
         return [(replica, name) for replica, name in named if replica is not None]
+
+    @property
+    def captures(self) -> int:
+        """How many of the groups are directories, the oldest capture first; files come after."""
+        return sum(isinstance(group[0], DirectoryPath) for group in self.groups)
 
     def unread(self) -> tuple[Finding, ...]:
         """Findings about bundles and folders that could not be read, and about nodes that were
@@ -111,15 +116,9 @@ def find_newest_inputs(
     return replace(inputs, groups=(newest,), earlier=tuple(earlier))
 
 
-def earlier_looks(inputs: CheckInputs, show: Callable[[str], None]) -> EarlierRounds:
+def read_earlier(inputs: CheckInputs, show: Callable[[str], None]) -> EarlierRounds:
     """What the earlier captures show of the replicas. What can't be read of them is left out."""
-    earlier: EarlierRounds = {}
-    for group in inputs.earlier:
-        examined, _ = examine_all(group, show)
-        of_metadata = [one for one in examined if partition_of(one).is_metadata]
-        compared = [compared_logs(members, earlier) for members in by_cluster(of_metadata)]
-        earlier = with_round(earlier, compared)
-    return earlier
+    return earlier_rounds(examine_all(group, show)[0] for group in inputs.earlier)
 
 
 def examine_all(

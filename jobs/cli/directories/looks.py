@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import NamedTuple
 
@@ -18,46 +18,58 @@ from replica.format.discovery import DiscoveredPath
 from replica.timeline.branch import Branch, branches_of
 
 
-class GivenBranches(NamedTuple):
-    """The branch of each cluster in directories. unread: the findings about what could not be read,
-    or was never started, beside the newest of them. They are empty where there are several
-    clusters: nobody knows to which one they belong."""
+class GivenRounds(NamedTuple):
+    """Directories that were read, in a list for each round, the oldest first. unread: the findings
+    about what could not be read, or was never started, beside the newest of them."""
 
-    branches: list[Branch]
+    rounds: list[list[Examined]]
     unread: tuple[Finding, ...]
+
+
+@contextmanager
+def rounds_in(
+    paths: Sequence[str], order: Sequence[str], progress: ProgressLine
+) -> Iterator[GivenRounds]:
+    """The directories below the paths.
+
+    Their files can be read until the context ends; then `progress` is cleared. What can't be read
+    is named on stderr. order: see find_inputs, whose errors this raises.
+    """
+    with ExitStack() as stack:
+        stack.callback(progress.clear)
+        inputs = find_inputs(paths, order, stack)
+        rounds, damages = [], list[Damage]()
+        for group in inputs.groups:
+            examined, damages = _look(group, progress)
+            rounds.append(examined)
+        progress.clear()
+        for line in (*map(str, inputs.damages), *inputs.left_out()):
+            complain(line)
+        yield GivenRounds(rounds, (*inputs.unread(), *bundle_damage(damages)))
 
 
 @contextmanager
 def branches_in(
     paths: Sequence[str], order: Sequence[str], cluster: str | None, progress: ProgressLine
-) -> Iterator[GivenBranches]:
-    """The branch of each cluster in the directories, or of the named one.
-
-    Their files can be read until the context ends; then `progress` is cleared. What can't be read
-    is named on stderr. order: see find_inputs. Raises UsageError where no directory holds a
-    metadata record.
-    """
-    with ExitStack() as stack:
-        stack.callback(progress.clear)
-        inputs = find_inputs(paths, order, stack)
-        looks, damages = [], list[Damage]()
-        for group in inputs.groups:
-            examined, damages = _look(group, progress)
-            looks.append(examined)
-        progress.clear()
-        for line in (*map(str, inputs.damages), *inputs.left_out()):
-            complain(line)
-        found = branches_of(looks)
+) -> Iterator[list[Branch]]:
+    """The branch of each cluster in the directories, or of the named one, as long as rounds_in
+    says. Raises UsageError where no directory holds a metadata record."""
+    with rounds_in(paths, order, progress) as given:
+        found = branches_of(given.rounds)
         if not found:
             raise UsageError(
                 f"{' '.join(paths)}: no metadata log with a record that can be read: no leader was "
                 "ever elected, or the log is damaged; `kraftlake check` says which"
             )
-        names = [str(one.cluster_id) for one in found]
-        if cluster is not None and cluster not in names:
-            raise UsageError(f"--cluster {cluster}: the directories are of {', '.join(names)}")
-        unread = (*inputs.unread(), *bundle_damage(damages)) if len(found) == 1 else ()
-        yield GivenBranches([one for one in found if cluster in (None, one.cluster_id)], unread)
+        check_cluster(cluster, [one.cluster_id for one in found])
+        yield [one for one in found if cluster in (None, one.cluster_id)]
+
+
+def check_cluster(cluster: str | None, known: Iterable[str | None]) -> None:
+    """Raises UsageError where --cluster names none of the clusters."""
+    names = [*map(str, known)]
+    if cluster is not None and cluster not in names:
+        raise UsageError(f"--cluster {cluster}: the directories are of {', '.join(names)}")
 
 
 def _look(

@@ -13,9 +13,9 @@ from jobs.cli.commands.directories import RecoverOptions
 from jobs.cli.commands.options import names_in
 from jobs.cli.directories.check_inputs import (
     CheckInputs,
-    earlier_looks,
     examine_all,
     find_newest_inputs,
+    read_earlier,
 )
 from jobs.cli.directories.cluster_verdicts import judged_clusters
 from jobs.cli.directories.offsets_text import pairs
@@ -150,7 +150,7 @@ def given_nodes(paths: Sequence[str], stack: ExitStack, order: Sequence[str] = (
         else:
             complain(f"{named.shown}: left out: a quorum can continue only from a whole directory")
     examined, unread = examine_all(directories, progress.show)
-    earlier = earlier_looks(inputs, progress.show)
+    earlier = read_earlier(inputs, progress.show)
     progress.clear()
     damages = (*inputs.damages, *unread)
     reasons = [_why_left_out(one) for one in examined]

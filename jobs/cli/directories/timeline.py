@@ -27,7 +27,7 @@ def run(options: TimelineOptions) -> int:
     clock = clock_of(options.zone)
     is_wanted = _wanted(options.events or (), period_of(options.from_time, options.to_time))
     progress, order = ProgressLine(), names_in(options.order)
-    with branches_in(options.paths, order, options.cluster, progress) as (branches, _):
+    with branches_in(options.paths, order, options.cluster, progress) as branches:
         told = [(one, timeline(one, progress.show)) for one in branches]
         progress.clear()
         for branch, found in told:

@@ -28,9 +28,10 @@ def verdict_line(verdict: Verdict) -> str:
     return coloured(f"{verdict.level.shown:<{_WIDTH}}", colour) + one_line(verdict.headline)
 
 
-def describe_verdict(verdict: Verdict, *, steps: bool = True) -> Iterator[str]:
+def describe_verdict(verdict: Verdict, *, steps: bool = True, capture: str = "") -> Iterator[str]:
     """At most ten lines: what is wrong and what to do, what else is wrong, what could not be
-    judged, and of which moment that is. steps: whether to say what to do."""
+    judged, and of which moment that is. steps: whether to say what to do. capture: which of several
+    captures this is."""
     yield verdict_line(verdict)
     first, others = verdict.facts[:1], verdict.facts[1:]
     if first and first[0].level is not Level.AT_RISK:
@@ -50,8 +51,9 @@ def describe_verdict(verdict: Verdict, *, steps: bool = True) -> Iterator[str]:
         yield _line("not judged", " ".join(map(_gap, verdict.not_judged)))
     if verdict.state is not None:
         yield _line("as of", verdict.state.text)
-    if verdict.cluster_id is not None or verdict.notes:
-        yield _line("cluster", ", ".join(_identity(verdict)))
+    identity = ", ".join((*_identity(verdict), *filter(None, [capture])))
+    if identity:
+        yield _line("cluster", identity)
 
 
 def verdict_in_short(verdict: Verdict) -> Iterator[str]:

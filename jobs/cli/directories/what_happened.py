@@ -3,7 +3,7 @@ do next, on one page."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,20 +11,20 @@ from jobs.cli.clock import ZonedClock, clock_of
 from jobs.cli.commands.happening import WhatHappenedOptions
 from jobs.cli.commands.options import names_in
 from jobs.cli.directories.cluster_verdicts import judged_clusters
-from jobs.cli.directories.looks import branches_in
+from jobs.cli.directories.looks import GivenRounds, check_cluster, rounds_in
 from jobs.cli.directories.verdict_text import describe_verdict, verdict_row
 from jobs.cli.output import ProgressLine, complain, write_either
 from pipelines.cyclic_garbage import no_search_for_cycles
+from replica.check.examined import Examined
 from replica.check.known_quorum import earlier_rounds
-from replica.check.rule import Finding
+from replica.check.newest import cluster_id_of
 from replica.health.leaderless import Outage
 from replica.terminal_text import one_line
-from replica.timeline.branch import Branch
-from replica.timeline.changes import UnknownOffsets
+from replica.timeline.branch import Branch, branches_of
 from replica.timeline.decisive import decisive
 from replica.timeline.events import Event, timeline
 from replica.timeline.gaps import gaps_of
-from replica.verdict.of_group import outages_of
+from replica.verdict.of_group import JudgedCluster, outages_of
 from replica.verdict.verdict import Verdict
 from replica.words import counted
 
@@ -36,28 +36,31 @@ MAX_STEPS = 5
 @dataclass(frozen=True)
 class Incident:
     """A cluster's verdict by its newest captures, and what led to it. events, outages: the oldest
-    first. unknown: the offsets whose changes are not known."""
+    first. gaps: a sentence for each thing that the log doesn't tell."""
 
     verdict: Verdict
     events: Sequence[Event]
     outages: Sequence[Outage]
-    unknown: tuple[UnknownOffsets, ...]
+    gaps: tuple[str, ...]
 
 
 def run(options: WhatHappenedOptions) -> int:
-    """Print the page of each cluster. Returns 0. Raises KraftlakeError."""
+    """Print the page of each cluster, the worst first. Returns 0. Raises KraftlakeError."""
     clock = clock_of(options.zone)
     progress, order = ProgressLine(), names_in(options.order)
-    with (
-        no_search_for_cycles(),
-        branches_in(options.paths, order, options.cluster, progress) as (branches, unread),
-    ):
-        incidents = [incident_of(branch, unread, progress) for branch in branches]
+    with no_search_for_cycles(), rounds_in(options.paths, order, progress) as given:
+        newest = newest_rounds(given.rounds)
+        check_cluster(options.cluster, newest)
+        incidents = [
+            incident
+            for incident in incidents_of(given, newest, progress)
+            if options.cluster in (None, incident.verdict.cluster_id)
+        ]
         progress.clear()
-        for branch, incident in zip(branches, incidents, strict=True):
-            for gap in gaps_of(branch, incident.unknown):
-                complain(f"what-happened: {gap}")
+    incidents.sort(key=lambda one: one.verdict.level.rank)
     for number, incident in enumerate(incidents):
+        for gap in incident.gaps:
+            complain(f"what-happened: {gap}")
         lines = describe(incident, clock)
         write_either(
             rows_of(incident), ["", *lines] if number else lines, json_output=options.json_output
@@ -65,15 +68,38 @@ def run(options: WhatHappenedOptions) -> int:
     return 0
 
 
-def incident_of(branch: Branch, unread: Sequence[Finding], progress: ProgressLine) -> Incident:
-    """What happened to one cluster. Only its newest captures decide the verdict. unread: see
-    GivenBranches."""
-    *older, newest = (group for group in branch.rounds if group)
-    ((cluster, verdict),) = judged_clusters(
-        newest, unread, progress.show, earlier=earlier_rounds(older)
-    )
+def newest_rounds(rounds: Sequence[Sequence[Examined]]) -> dict[str | None, int]:
+    """The index of the newest round in which each cluster has a directory."""
+    return {cluster_id_of(one): index for index, group in enumerate(rounds) for one in group}
+
+
+def incidents_of(
+    given: GivenRounds, newest: Mapping[str | None, int], progress: ProgressLine
+) -> Iterator[Incident]:
+    """What happened to each cluster. Only its newest captures decide the verdict, as in `check`:
+    together with those of other clusters, because a disk may be another cluster's."""
+    branches = {one.cluster_id: one for one in branches_of(given.rounds)}
+    for index in sorted(set(newest.values())):
+        judged = judged_clusters(
+            given.rounds[index],
+            given.unread,
+            progress.show,
+            earlier=earlier_rounds(given.rounds[:index]),
+        )
+        for cluster, verdict in judged:
+            if newest.get(cluster.cluster_id) == index:
+                yield _incident(cluster, verdict, branches.get(cluster.cluster_id), progress)
+
+
+def _incident(
+    cluster: JudgedCluster, verdict: Verdict, branch: Branch | None, progress: ProgressLine
+) -> Incident:
+    """branch: None where the cluster's logs hold no record."""
+    if branch is None:
+        return Incident(verdict, (), (), ())
     told = timeline(branch, progress.show)
-    return Incident(verdict, decisive(told.events), outages_of(cluster), told.unknown)
+    gaps = tuple(gaps_of(branch, told.unknown))
+    return Incident(verdict, decisive(told.events), outages_of(cluster), gaps)
 
 
 def describe(incident: Incident, clock: ZonedClock) -> Iterator[str]:

@@ -13,11 +13,12 @@ ABSENT, DELETED, DAMAGED, HELD = range(4)
 
 @dataclass(frozen=True)
 class Moment:
-    """A capture: what it holds of each batch, its log start, and the offsets it can't speak of."""
+    """A capture: what it holds of each batch, the first offset that it covers, and the offsets
+    it can't speak of."""
 
     at: datetime
     states: tuple[int, ...]
-    log_start: int
+    covered_from: int
     uncovered: tuple[int, int]
 
 
@@ -27,7 +28,7 @@ def expected(moments: Sequence[Moment], batch: int) -> dict[str, Any] | None:
     if not seen:
         return None
     vanished = next((m for m in moments if m.at > seen[0].at and _shows_absence(m, batch)), None)
-    below = vanished is not None and batch < vanished.log_start
+    below = vanished is not None and batch < vanished.covered_from
     newest = moments[-1]
     return {
         "first_seen": seen[0].at,

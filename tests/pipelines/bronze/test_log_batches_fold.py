@@ -27,7 +27,7 @@ from tests.pipelines.bronze.batch_history import (
 START = datetime(2026, 1, 1, tzinfo=UTC)
 STATES = (ABSENT, ABSENT, DELETED, DAMAGED, HELD, HELD)
 BATCHES = 150
-LOG_START_OF_LAST = 40
+FIRST_OF_LAST = 40
 REPLICA = ReplicaId("c", 1, "d")
 SCHEMA = LOG_BATCHES.arrow_schema
 SEEN = pa.schema(
@@ -56,7 +56,7 @@ def _moments() -> list[Moment]:
         Moment(
             START + timedelta(hours=number),
             tuple(draw.choice(STATES) for _ in range(BATCHES)),
-            LOG_START_OF_LAST if number == 4 else 0,
+            FIRST_OF_LAST if number == 4 else 0,
             (60, 80) if number == 2 else (0, 0),
         )
         for number in range(5)
@@ -157,11 +157,11 @@ def _of(
 ) -> log_batches.Moments:
     before = max((m.at for m in done if m.at < moment.at), default=None)
     after = sorted((m for m in done if m.at > moment.at), key=lambda m: m.at)
-    later = tuple(KnownCapture("", REPLICA, m.at, 1, m.log_start, _uncovered(m)) for m in after)
+    later = tuple(KnownCapture("", REPLICA, m.at, 1, m.covered_from, _uncovered(m)) for m in after)
     folded = batch_spans.FoldedCapture(
         moment.at,
         before,
-        moment.log_start,
+        moment.covered_from,
         _uncovered(moment),
         later,
         kept,

@@ -24,7 +24,8 @@ captures = st.lists(
     min_size=1,
     max_size=7,
 )
-"""Of each capture: what it holds, whether it stays, its log start, whether damage may hide it."""
+"""Of each capture: what it holds, whether it stays, the first offset that it covers, and whether
+damage may hide the batch."""
 
 
 @given(captures, st.randoms(use_true_random=False))
@@ -77,11 +78,11 @@ def test_a_group_that_would_not_have_come_in_again_goes_too() -> None:
     assert remaining_groups(rows, {1}) == {0: alone}
 
 
-def _moment(number: int, state: int, _: bool, log_start: int, is_hidden: bool) -> Moment:
+def _moment(number: int, state: int, _: bool, covered_from: int, is_hidden: bool) -> Moment:
     hidden = (0, OFFSET + 1) if is_hidden else (0, 0)
     # one batch, at OFFSET: the definition looks it up by its number
     states = (ABSENT,) * OFFSET + (state,)
-    return Moment(START + timedelta(hours=number), states, log_start, hidden)
+    return Moment(START + timedelta(hours=number), states, covered_from, hidden)
 
 
 def _look(moment: Moment, is_kept: bool, seq: int) -> remaining.ReplicaCapture:
@@ -92,7 +93,7 @@ def _look(moment: Moment, is_kept: bool, seq: int) -> remaining.ReplicaCapture:
         at=moment.at,
         ingest_seq=seq,
         source=f"captures/{seq}",
-        log_start_offset=moment.log_start,
+        covered_from=moment.covered_from,
         uncovered=(Uncovered(*moment.uncovered),) if moment.uncovered[1] else (),
         files={name: "content"},
         is_kept=is_kept,

@@ -20,6 +20,7 @@ FORGOTTEN = (*FIRST, Batch(10, 39, 1))
 ANEW = (*FIRST, *epoch(2, 3, 10, 20))
 LOST_ELECTION = (*FIRST, *epoch(2, 2, 10, 13))
 LATER = (*FIRST, *epoch(3, 3, 10, 30))
+OF_ANOTHER = (Batch(0, 0, 1, crc=8, leader=2), Batch(1, 19, 1, crc=8))
 HEADLESS = (Batch(5, 9, 2),)
 TRIMMED = (Batch(5, 9, 1), *epoch(2, 3, 10, 30))
 
@@ -33,6 +34,9 @@ LOOKS = (
     Look("one voter away", 2, 0, GHOSTS, quorum_epoch=1),
     Look("conflict", 1, 0, FIRST, quorum_epoch=1),
     Look("conflict", 2, 0, (FIRST[0], Batch(1, 9, 1, crc=8)), quorum_epoch=1),
+    # a quorum of one was scaled to three by configuration alone: each had a leader in epoch 1
+    Look("two quorums", 1, 0, FIRST, quorum_epoch=1),
+    *(Look("two quorums", node, 0, OF_ANOTHER, quorum_epoch=1) for node in (2, 3)),
     Look("disjoint", 1, 0, FIRST, quorum_epoch=1),
     Look("disjoint", 2, 0, epoch(2, 2, 50, 60), quorum_epoch=2),
     Look("fresh", 1, 0, FIRST, quorum_epoch=1),
@@ -231,6 +235,13 @@ def test_a_leader_whose_record_is_gone_is_known_by_quorum_states_that_agree(
     assert (known.epoch, known.leader_id, known.started_at) == (2, 3, None)
     (claimed,) = history["two claims"]
     assert (claimed.epoch, claimed.leader_id) == (2, None)
+
+
+def test_of_two_leaders_of_an_epoch_the_one_of_the_agreed_branch_is_named(
+    history: dict[str, list[Row]], branches: dict[str, list[tuple[int, int, int, str]]]
+) -> None:
+    assert branches["two quorums"] == [(0, 19, 1, "proven")]
+    assert _spans(history["two quorums"]) == [(1, 2, 0, None, "proven")]
 
 
 def test_a_group_that_sees_less_takes_nothing_back(history: dict[str, list[Row]]) -> None:

@@ -16,8 +16,9 @@ from pipelines.report.rounds import Rounds
 from pipelines.report.verdict import ReportFacts, RuleCount, verdict
 from pipelines.report.words import Names
 from replica.metadata.records import NEWEST_KAFKA
+from replica.model.keys import ReplicaKey
 from replica.severity import Severity
-from replica.verdict.verdict import Fact, Level
+from replica.verdict.verdict import Fact, Level, missing_voters
 
 ONE, TWO, THREE = (Replica(node, f"directory-{node}") for node in (1, 2, 3))
 HEALTHY = ReportFacts(
@@ -330,11 +331,18 @@ DOWN = Fact(
 WORN = Fact(Level.ATTENTION, Severity.WARNING, "Broker 12: its disk is cordoned.")
 
 
+def test_a_report_without_all_voters_is_not_called_healthy() -> None:
+    gap = missing_voters([ReplicaKey(node, "directory") for node in (1, 3)], 3, {2})
+    told = verdict(replace(HEALTHY, members=1, relations={}, not_judged=(gap,)))
+    assert told.level is Level.INCOMPLETE
+    assert "voters 1 and 3 of 3 can't be judged, because their directories were" in told.sentence
+
+
 def test_what_users_feel_now_leads_whatever_the_logs_say() -> None:
     answer = verdict(replace(HEALTHY, now=(DOWN, WORN)))
     assert answer.level is Level.OUTAGE
     assert answer.sentence.startswith(
-        "Now: 614 of 690 partitions have no leader. And 1 other warning about the cluster's state. "
+        "Now: 614 of 690 partitions have no leader. And 1 other warning. "
         "In the newest captures all 3 replicas hold"
     )
     assert verdict(HEALTHY).headline == ""
