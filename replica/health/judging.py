@@ -27,7 +27,7 @@ def judge_health(cluster: Cluster) -> list[Finding]:
     """The findings, the worst first, one for each rule that reports something."""
     found = [finding for judge in _JUDGES for finding in judge(cluster)]
     if not cluster.is_whole:
-        message = f"health is that of offset {cluster.end_offset}; the log goes on"
+        message = f"what is said here holds at offset {cluster.end_offset}, and the log goes on"
         found.append(health.STATE_NOT_WHOLE.at(cluster.file, message))
     if cluster.uncommitted_from is not None:
         found.append(_uncommitted(cluster, cluster.uncommitted_from))

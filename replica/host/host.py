@@ -6,14 +6,15 @@ crash between two effects leaves. When a flush is owed, the caller may call `flu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from replica.errors import DataError
 from replica.history.epochs import epoch_for_offset
 from replica.model.batch import Batch
 from replica.model.control import ControlRecord, KRaftVersion, KRaftVoters
 from replica.model.epochs import OffsetAndEpoch
+from replica.model.stored import SnapshotFacts
 from replica.raft import inputs
 from replica.raft.config import Config
 from replica.raft.effects import Effects, LogRead, Reply, SnapshotPart, SnapshotRead
@@ -28,6 +29,7 @@ from replica.raft.raft import Raft
 from replica.storage.batches import batches_of
 from replica.storage.log import FileLog
 from replica.storage.quorum_state_file import QuorumStateFile
+from replica.storage.snapshot_writer import FileSnapshotWriter
 
 
 def as_received(response: PeerResponse) -> PeerResponse:
@@ -36,6 +38,26 @@ def as_received(response: PeerResponse) -> PeerResponse:
     if not isinstance(response, FetchResponse):
         return response
     return replace(response, data=b"", batches=batches_of(response.data, check_crc=False))
+
+
+@dataclass(frozen=True, slots=True)
+class BegunSnapshot:
+    """A snapshot that Host.begin_snapshot has begun.
+
+    snapshot_id: where it ends.
+    writer: the file, which has its header.
+    records: gives the values of its records (StateMachine.snapshot_records).
+    """
+
+    snapshot_id: OffsetAndEpoch
+    writer: FileSnapshotWriter
+    records: Callable[[], Sequence[bytes]]
+
+    def write(self) -> SnapshotFacts:
+        """Durable: write, check and rename the file. It uses nothing that the host changes, so any
+        thread may call it."""
+        self.writer.append(self.records())
+        return self.writer.complete()
 
 
 class Host:
@@ -92,29 +114,51 @@ class Host:
     def snapshot(self, now_ms: int) -> Iterator[Effects]:
         """Take a snapshot of what the state machine has applied, unless that isn't worth it.
 
-        The log is flushed first. Other replicas may have committed records that this disk has not
-        synced: a crash could remove them from the log, but not the records behind them.
+        A host that may not stop for so long flushes, calls `begin_snapshot` and `end_snapshot`, and
+        lets another thread write between the two.
         """
         if self.owes_flush:
             yield from self.flush(now_ms)
+        begun = self.begin_snapshot()
+        if begun is not None:
+            yield from self.end_snapshot(begun, begun.write(), now_ms)
+
+    def begin_snapshot(self) -> BegunSnapshot | None:
+        """Begin a snapshot of what the state machine has applied; None where that isn't worth it.
+
+        No flush may be owed. Other replicas may have committed records that this disk has not
+        synced: a crash could remove them from the log, but not the records behind them.
+        """
+        assert not self.owes_flush, "flush first"
         offset, log = self.machine.next_offset, self.raft.log
         if offset <= log.log_start or offset > (self.raft.high_watermark or 0):
-            return
+            return None
         epoch = epoch_for_offset(log.epochs, offset - 1)
         if epoch is None or not self.machine.can_snapshot:
-            return
+            return None
         snapshot_id = OffsetAndEpoch(offset, epoch)
         if not self.raft.may_create_snapshot(snapshot_id):
-            return
+            return None
         facts: list[ControlRecord] = []
         if version := log.kraft_version_at(offset - 1):
             facts = [KRaftVersion(version), KRaftVoters(log.voters_at(offset - 1))]
         (last,) = self.log.batches(offset - 1, offset)
         writer = self.log.snapshots.write(snapshot_id, last.timestamp, facts)
-        writer.append(self.machine.snapshot_records())
-        yield from self.step(inputs.SnapshotFrozen(writer.freeze()), now_ms)
-        self.machine.snapshot_finished(snapshot_id)
+        begun = BegunSnapshot(snapshot_id, writer, self.machine.snapshot_records())
         self.new_bytes = 0
+        return begun
+
+    def end_snapshot(
+        self, begun: BegunSnapshot, facts: SnapshotFacts, now_ms: int
+    ) -> Iterator[Effects]:
+        """Count a snapshot that `begun.write` has written. If the log begins above its end by now,
+        because the leader sent a newer snapshot meanwhile, it is removed instead."""
+        self.log.snapshots.add(facts)
+        if begun.snapshot_id.offset < self.raft.log.log_start:
+            self.log.snapshots.delete([begun.snapshot_id])
+            return
+        yield from self.step(inputs.SnapshotFrozen(facts), now_ms)
+        self.machine.snapshot_finished(begun.snapshot_id)
 
     def tick(self, now_ms: int) -> Iterator[Effects]:
         yield from self.step(inputs.Tick(), now_ms)

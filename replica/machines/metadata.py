@@ -81,12 +81,16 @@ class MetadataMachine(StateMachine):
         self._replay, self._snapshot = replay, replay.image()
         self.next_offset = snapshot_id.offset
 
-    def snapshot_records(self) -> tuple[bytes, ...]:
-        """The image's records, without voters and kraft.version."""
+    def snapshot_records(self) -> Callable[[], tuple[bytes, ...]]:
+        """The function gives the image's records, without voters and kraft.version."""
         assert self.can_snapshot, "a snapshot holds no half of a transaction"
-        self._pending = self.image
-        records = to_records(self._pending)
-        return tuple(encode(record) for record in records if isinstance(record, MetadataRecord))
+        image = self._pending = self.image
+
+        def encoded() -> tuple[bytes, ...]:
+            records = to_records(image)
+            return tuple(encode(record) for record in records if isinstance(record, MetadataRecord))
+
+        return encoded
 
     def changed_ratio(self) -> float:
         """The share (0 to 1) of the last snapshot's entities that were changed or removed; 1 where

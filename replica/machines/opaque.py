@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import struct
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from replica.errors import CorruptDataError
@@ -67,9 +67,10 @@ class OpaqueMachine(StateMachine):
         self.state = OpaqueState(*_STATE.unpack(values[0]))
         self.next_offset = snapshot_id.offset
 
-    def snapshot_records(self) -> tuple[bytes, ...]:
-        """The value of a single record, which holds the state."""
-        return (_STATE.pack(self.state.batches, self.state.digest),)
+    def snapshot_records(self) -> Callable[[], tuple[bytes, ...]]:
+        """The function gives the value of a single record, which holds the state."""
+        value = _STATE.pack(self.state.batches, self.state.digest)
+        return lambda: (value,)
 
     def changed_ratio(self) -> float:
         """Always 1, because a hash changes as a whole."""

@@ -1,7 +1,8 @@
 """The one place of a process that steps its replica: it takes events, and sends the messages that
 come of them.
 
-Everything happens in one asyncio loop, and no step waits, so no lock is needed. When a flush is
+Everything happens in one asyncio loop, and no step waits, so no lock is needed. Only a snapshot is
+written by another thread, from a state that it shares with nobody that changes it. When a flush is
 owed, the driver first handles the events that have already arrived: so records that are appended
 together share one sync.
 """
@@ -17,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from replica.errors import KraftlakeError, PeerError, UnsupportedByPeerError
-from replica.host.host import Host
+from replica.host.host import BegunSnapshot, Host
 from replica.model.kafka_errors import ErrorCode
 from replica.node.heard import Heard
 from replica.raft import inputs
@@ -100,6 +101,7 @@ class Driver:
         self._clock = clock
         self._policy = policy
         self._snapshot_at = clock()
+        self._snapshot: asyncio.Task[None] | None = None
         self._ratio = (0, 0.0)  # (new bytes at the last look, ratio found then)
         self._ids = itertools.count()
         self._asked: dict[int, asyncio.Future[PeerResponse]] = {}
@@ -134,6 +136,8 @@ class Driver:
             return await asyncio.shield(self._stopped)
         finally:
             cleaning.cancel()
+            if self._snapshot is not None:  # its thread writes into the folder until it is done
+                await asyncio.wait([self._snapshot])
             self._close()
 
     def shut_down(self, timeout_ms: int) -> None:
@@ -160,6 +164,11 @@ class Driver:
     def has_failed(self) -> bool:
         """Whether an error has stopped the replica."""
         return self._stopped.done() and self._stopped.exception() is not None
+
+    @property
+    def is_writing_snapshot(self) -> bool:
+        """Whether a thread writes a snapshot now."""
+        return self._snapshot is not None
 
     def check(self) -> None:
         """Raises StoppedError after an error, because no caller may then be told what is in
@@ -271,13 +280,25 @@ class Driver:
 
     def _snapshot_if_due(self) -> None:
         policy, host = self._policy, self.host
-        if policy is None or not host.new_bytes:
+        if policy is None or not host.new_bytes or self._snapshot is not None:
             return
         now = self._clock()
         if policy.is_due(host.new_bytes, now - self._snapshot_at, self._changed_ratio(policy)):
-            for effects in host.snapshot(now):
-                self._network(effects)
             self._snapshot_at, self._ratio = now, (0, 0.0)
+            if host.owes_flush:
+                for effects in host.flush(now):
+                    self._network(effects)
+            begun = host.begin_snapshot()
+            if begun is not None:
+                self._snapshot = asyncio.create_task(self._write_snapshot(begun))
+                self.watch(self._snapshot)
+
+    async def _write_snapshot(self, begun: BegunSnapshot) -> None:
+        """Write a snapshot in another thread: that of a large cluster takes seconds, in which no
+        fetch would be answered, so that the leader would lose its leadership."""
+        facts = await asyncio.to_thread(begun.write)
+        self._snapshot = None
+        self._do(lambda now: self.host.end_snapshot(begun, facts, now))
 
     def _changed_ratio(self, policy: SnapshotPolicy) -> float:
         """The share (0 to 1) of the image that has changed since the last snapshot; 1.0 where the

@@ -180,7 +180,7 @@ def _lag(driver: Driver, role: Leader) -> Metric:
         "Records by which a replica's last fetch was behind the leader's log end",
         labels=["replica", "directory", "kind"],
     )
-    for key, progress in role.progress.items():
+    for key, progress in (*role.progress.items(), *driver.raft.observers.items()):
         if key.node_id == role.local.node_id:
             continue
         kind = "voter" if voters.is_voter(key) else "observer"

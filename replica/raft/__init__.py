@@ -1,22 +1,33 @@
 """The consensus core of KRaft, which does no I/O: it takes values, and returns one `Effects` value.
 
-A host feeds `Raft.step` with one input and the time in ms, carries out the effects in the order of
-their fields, and calls again no later than `Raft.next_deadline`. The core reads no clock, draws no
+A host feeds `Raft.step` with one input and the time in ms, carries out what `Effects.in_order`
+gives, and calls again no later than `Raft.next_deadline`. The core reads no clock, draws no
 random number of its own and holds no log bytes: it knows where the log's batches, epochs and
 snapshots lie, but not what the records say.
+
+What a host imports
+- `Raft`: one replica. `Config`: its settings.
+- `inputs`: the module of all that can happen to a replica.
+- `Effects`: what a step asks the host to do. `Send`, `Reply`: two of its parts, for the network.
+- `messages`: the module of the requests and answers in them.
+- `StateMachine`: what a host drives with the committed records.
+- `Offence`: what no correct peer sends, and Raft counts. `HostError`: what no correct host does.
+docs/explanation/a-host-in-sixty-lines.md has a whole host.
 
 To read it in order
 - `inputs`: everything that can happen to a replica. `effects`: what a step asks the host to do, and
   what has to wait for a flush. `messages`: requests and responses of peers, without wire versions.
-- `roles`: one frozen value for each role in an epoch. `transitions`: the table of all changes of
-  role. `log_state`: the view of the log.
+- `roles`: one frozen value for each role in an epoch. `progress`: how far a replica's log is, as
+  its leader knows. `transitions`: the table of all changes of role. `log_state`: the view of the
+  log.
 - `core`: the one mutable value that all handlers work on. `raft`: how a replica starts, takes a
   step, and says when the next step is due. `dispatch`: which handler takes a message.
-- `request_checks` and `epoch_bounds`: checks of what peers send.
+- `request_checks` and `epoch_bounds`: checks of what peers send. `mistakes`: what they find.
 - `election`: votes and pre-votes. `quorum_epochs`: how a leader announces its epoch and resigns.
 - `leader`: `leading` (begin, appends, resignation), `replication` (answers to fetches, the high
-  watermark), `parked` (fetches that wait), `accumulator` (appends within the linger),
-  `voter_changes`, `describing`, and `draft`: fetches of KIP-595's draft.
+  watermark), `observers` (how far their logs are), `parked` (fetches that wait), `accumulator`
+  (appends within the linger), `voter_changes`, `describing`, and `draft`: fetches of KIP-595's
+  draft.
 - `follower`: `fetching` (what a follower does with a leader's answers), `fetch_requests`,
   `voter_updates`.
 - `snapshots` and `log_start` serve leaders and followers alike. `ports`: the state machine.
@@ -33,3 +44,25 @@ and an observer finds its leader again even if the leader is none of its bootstr
 
 Sources: KIP-595, 630, 853, 996 and 1166, and Kafka's raft module for what these KIPs leave open.
 """
+
+from __future__ import annotations
+
+from replica.raft import inputs, messages
+from replica.raft.config import Config
+from replica.raft.effects import Effects, Reply, Send
+from replica.raft.mistakes import HostError, Offence
+from replica.raft.ports import StateMachine
+from replica.raft.raft import Raft
+
+__all__ = [
+    "Config",
+    "Effects",
+    "HostError",
+    "Offence",
+    "Raft",
+    "Reply",
+    "Send",
+    "StateMachine",
+    "inputs",
+    "messages",
+]

@@ -21,6 +21,7 @@ from replica.raft.connections import PeerConnections
 from replica.raft.effects import Effects, LogRead, Reply, Send, SnapshotRead
 from replica.raft.epoch_bounds import MAX_EPOCH, is_explained
 from replica.raft.leader.accumulator import BatchAccumulator
+from replica.raft.leader.observers import ObserverProgress
 from replica.raft.leader.parked import ParkedFetches
 from replica.raft.log_state import LogState
 from replica.raft.messages import (
@@ -29,6 +30,7 @@ from replica.raft.messages import (
     PeerResponse,
     VoterChangeResponse,
 )
+from replica.raft.mistakes import Offence
 from replica.raft.roles import (
     Follower,
     Leader,
@@ -66,6 +68,8 @@ class Core:
         """This replica knows that all records below this offset are committed. No change of role or
         epoch takes that back."""
         self.parked = ParkedFetches()
+        self.observers = ObserverProgress()
+        """The observers of the local leader; empty in every other role, as `parked` is."""
         self.accumulator = BatchAccumulator(
             config.append_linger_ms, config.max_batch_bytes, config.max_pending_batches
         )
@@ -78,7 +82,7 @@ class Core:
         """Whether a committed voter set has named this replica since it started."""
         self.shutdown_deadline: int | None = None
         self.stopped = False
-        self.illegal: Counter[str] = Counter()
+        self.illegal: Counter[Offence] = Counter()
         """How many illegal messages peers have sent, for each kind of mistake."""
         self.began = 0
         """The time (ms) at which this replica started."""
@@ -191,7 +195,8 @@ class Core:
         self.announce()
         if was_leader:
             self.accumulator.drain()
-            for fetch in self.parked.take(lambda fetch: True):
+            self.observers.clear()
+            for fetch in self.parked.take_all():
                 self.refuse(fetch.request_id, fetch.request, ErrorCode.NOT_LEADER_OR_FOLLOWER)
             if change is not None:
                 self.answer_change(change, ErrorCode.NOT_LEADER_OR_FOLLOWER)
@@ -268,9 +273,9 @@ class Core:
         """Answer with an error and nothing else."""
         self.reply(request_id, self.signed(RESPONSE_OF[type(request)](error=error)))
 
-    def refuse_illegal(self, request_id: Hashable, request: PeerRequest, why: str) -> None:
+    def refuse_illegal(self, request_id: Hashable, request: PeerRequest, offence: Offence) -> None:
         """Answer INVALID_REQUEST to a request that no correct peer sends, and count it."""
-        self.illegal[why] += 1
+        self.illegal[offence] += 1
         self.refuse(request_id, request, ErrorCode.INVALID_REQUEST)
 
     def send(self, node_id: int, endpoints: Endpoints, message: PeerRequest) -> int:
@@ -298,7 +303,7 @@ class Core:
         counts as illegal."""
         found = is_explained(epoch, self.role.epoch, self._raised, self.now - self.began)
         if not found:
-            self.illegal["an epoch that no election explains"] += 1
+            self.illegal[Offence.UNEXPLAINED_EPOCH] += 1
         return found
 
     def has_consistent_leader(self, epoch: int, leader_id: int) -> bool:

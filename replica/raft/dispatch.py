@@ -52,6 +52,7 @@ from replica.raft.messages import (
     VoteRequest,
     VoteResponse,
 )
+from replica.raft.mistakes import Offence
 from replica.raft.quorum_epochs import handle_begin, handle_end, handle_end_response
 from replica.raft.request_checks import is_of_other_cluster
 from replica.raft.roles import Unattached
@@ -159,7 +160,7 @@ def _learn_and_take(core: Core, node_id: int, message: PeerResponse) -> bool:
         return False
     is_consistent = core.has_consistent_leader(epoch, leader_id)
     if not is_consistent and not core.may_be_former_self(epoch, leader_id):
-        core.illegal["a second leader of one epoch"] += 1
+        core.illegal[Offence.SECOND_LEADER] += 1
         return False
     known = core.role
     refused = message.error in (ErrorCode.FENCED_LEADER_EPOCH, ErrorCode.NOT_LEADER_OR_FOLLOWER)

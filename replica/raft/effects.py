@@ -17,9 +17,10 @@ has lost what was not flushed. Every such state is safe.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import Any
 
 from replica.model.batch import Batch
 from replica.model.epochs import OffsetAndEpoch
@@ -96,15 +97,19 @@ class Effects:
     nobody changes it, so a host may keep it. A step that raises hands nothing out: what was filled
     in before comes with the next step.
 
-    quorum_state: write this state durably. truncate_to: cut the log durably at this offset
-    (exclusive), and answer with Truncated. reset_to: restart the log at this snapshot. append: add
-    these batches at the log end; a flush is owed from then on. snapshot_parts: write these bytes of
-    fetched snapshots. log_start: let the log start at this offset. delete_snapshots: remove these
-    snapshots. load_snapshot: let the state machine load this snapshot. commit: give the state
-    machine all batches below this offset. leader_change: take note of this new leader or epoch. The
-    local replica is named as the leader only once its state machine has been given all records of
-    earlier epochs. replies, sends: put these messages on the network, in any order. stopped: the
-    shutdown is over, in this way.
+    quorum_state: write this state durably.
+    truncate_to: cut the log durably at this offset (exclusive), and answer with Truncated.
+    reset_to: restart the log at this snapshot.
+    append: add these batches at the log end; a flush is owed from then on.
+    snapshot_parts: write these bytes of fetched snapshots.
+    log_start: let the log start at this offset.
+    delete_snapshots: remove these snapshots.
+    load_snapshot: let the state machine load this snapshot.
+    commit: give the state machine all batches below this offset.
+    leader_change: take note of this new leader or epoch. The local replica is named as the leader
+    only once its state machine has been given all records of earlier epochs.
+    replies, sends: put these messages on the network, in any order.
+    stopped: the shutdown is over, in this way.
     """
 
     quorum_state: ElectionState | None = None
@@ -120,3 +125,24 @@ class Effects:
     replies: list[Reply] = field(default_factory=list)
     sends: list[Send] = field(default_factory=list)
     stopped: Stopped | None = None
+
+    def in_order(self) -> Iterator[tuple[str, Any]]:
+        """The fields that ask for something, with their names, in the order in which a host has to
+        carry them out."""
+        for name, value in (
+            ("quorum_state", self.quorum_state),
+            ("truncate_to", self.truncate_to),
+            ("reset_to", self.reset_to),
+            ("append", self.append),
+            ("snapshot_parts", self.snapshot_parts),
+            ("log_start", self.log_start),
+            ("delete_snapshots", self.delete_snapshots),
+            ("load_snapshot", self.load_snapshot),
+            ("commit", self.commit),
+            ("leader_change", self.leader_change),
+            ("replies", self.replies),
+            ("sends", self.sends),
+            ("stopped", self.stopped),
+        ):
+            if value is not None and value != [] and value != ():
+                yield name, value

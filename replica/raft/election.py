@@ -18,6 +18,7 @@ from replica.raft.epoch_bounds import MAX_EPOCH
 from replica.raft.follower.fetch_requests import awaits_flush, fetch_from_any
 from replica.raft.leader.leading import lead
 from replica.raft.messages import VoteRequest, VoteResponse
+from replica.raft.mistakes import Offence
 from replica.raft.request_checks import is_for_other_voter, refused_as_stranger
 from replica.raft.roles import (
     Candidate,
@@ -37,9 +38,9 @@ def handle_vote_request(core: Core, request_id: Hashable, request: VoteRequest) 
     if _stands_again(core, request):
         _refuse_again(core, request_id, request)
         return
-    illegal = _why_illegal(core, request)
-    if illegal is not None:
-        core.refuse_illegal(request_id, request, illegal)
+    offence = _offence_of(core, request)
+    if offence is not None:
+        core.refuse_illegal(request_id, request, offence)
         return
     if request.epoch < core.role.epoch:
         core.refuse(request_id, request, ErrorCode.FENCED_LEADER_EPOCH)
@@ -117,7 +118,7 @@ def handle_vote_response(core: Core, node_id: int, response: VoteResponse) -> bo
         except IllegalVoteError:
             if core.older_leader is not None and core.older_leader.node_id == node_id:
                 return False
-            core.illegal["vote answer of a non-voter, or one that changed"] += 1
+            core.illegal[Offence.VOTE_ANSWER] += 1
             return False
     return True
 
@@ -323,13 +324,13 @@ def _refuse_again(core: Core, request_id: Hashable, request: VoteRequest) -> Non
         core.refuse(request_id, request, ErrorCode.INVALID_REQUEST)
 
 
-def _why_illegal(core: Core, request: VoteRequest) -> str | None:
+def _offence_of(core: Core, request: VoteRequest) -> Offence | None:
     """Why no correct candidate sends this request; None for a legal one."""
     highest = request.epoch if request.pre_vote else request.epoch - 1
     if request.epoch < 0 or request.end_offset < 0 or not 0 <= request.last_epoch <= highest:
-        return "vote request with impossible numbers"
+        return Offence.VOTE_NUMBERS
     if request.candidate.node_id < 0:
-        return "vote request without a candidate"
+        return Offence.VOTE_WITHOUT_CANDIDATE
     if request.candidate.node_id == core.local_id:
-        return "vote request from the local replica's own id"
+        return Offence.VOTE_OF_OWN_ID
     return None

@@ -9,7 +9,7 @@ start no further than its leader's log start and its own newest snapshot.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
 
 from replica.model.stored import SnapshotFacts
 from replica.raft.core import Core
@@ -88,8 +88,8 @@ def _live_ends(core: Core) -> list[int]:
     """The log ends (exclusive) of this leader, and of the replicas that fetched within the fetch
     timeout."""
     since = core.now - core.config.fetch_timeout_ms
-    ends = [p.log_end for p in core.leader.progress.values() if p.last_fetch >= since]
-    return [*ends, core.log.log_end]
+    known = chain(core.leader.progress.values(), core.observers.view.values())
+    return [core.log.log_end, *(each.log_end for each in known if each.last_fetch >= since)]
 
 
 def _move(core: Core, start: int | None) -> None:

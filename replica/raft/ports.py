@@ -7,7 +7,7 @@ and feeds the results back as inputs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 from replica.model.batch import Batch
@@ -35,9 +35,10 @@ class StateMachine(Protocol):
         `commit` goes on at the snapshot's end offset. This method is never called while the newest
         Effects.leader_change names the local replica as the leader."""
 
-    def snapshot_records(self) -> tuple[bytes, ...]:
-        """The values of the records of a snapshot that ends at next_offset, for
-        FileSnapshotWriter.append. The host adds the control records (voters, kraft.version)."""
+    def snapshot_records(self) -> Callable[[], Sequence[bytes]]:
+        """Hold the state at next_offset for a snapshot. Returns a function that gives the values of
+        the snapshot's records. It may be called in another thread while `commit` goes on. The host
+        adds the control records (voters, kraft.version)."""
 
     def changed_ratio(self) -> float:
         """The share, from 0 to 1, of the newest snapshot's records that were changed or removed

@@ -20,6 +20,7 @@ from replica.raft.messages import (
     EndQuorumEpochRequest,
     EndQuorumEpochResponse,
 )
+from replica.raft.mistakes import Offence
 from replica.raft.request_checks import is_for_other_voter, refused_as_stranger
 from replica.raft.roles import Follower, Resigned, Unattached
 from replica.raft.transitions import TransitionCause
@@ -106,11 +107,11 @@ def _adopt(
     """Learn epoch and leader from a request. Returns False where the request was refused
     instead."""
     if request.leader_id < 0 or request.epoch < 0:
-        core.refuse_illegal(request_id, request, "quorum epoch without a leader")
+        core.refuse_illegal(request_id, request, Offence.EPOCH_WITHOUT_LEADER)
     elif request.epoch < core.role.epoch:
         core.refuse(request_id, request, ErrorCode.FENCED_LEADER_EPOCH)
     elif not core.has_consistent_leader(request.epoch, request.leader_id):
-        core.refuse_illegal(request_id, request, "a second leader of one epoch")
+        core.refuse_illegal(request_id, request, Offence.SECOND_LEADER)
     elif _is_doubtful(core, request) and refused_as_stranger(
         core, request_id, request, request.leader_id
     ):

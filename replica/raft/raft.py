@@ -12,7 +12,7 @@ from typing import assert_never
 
 from replica.errors import UsageError
 from replica.model.epochs import BOOTSTRAP_SNAPSHOT, OffsetAndEpoch
-from replica.model.keys import NO_NODE
+from replica.model.keys import NO_NODE, ReplicaKey
 from replica.model.stored import ElectionState, LogFacts
 from replica.raft import inputs, snapshots
 from replica.raft.config import FOREVER, Config
@@ -26,6 +26,8 @@ from replica.raft.leader.leading import handle_append, handle_propose, handle_re
 from replica.raft.leader.replication import expire_parked, update_high_watermark
 from replica.raft.log_start import handle_clean
 from replica.raft.log_state import LogState, opened
+from replica.raft.mistakes import HostError, Offence
+from replica.raft.progress import ReplicaProgress
 from replica.raft.quorum_epochs import poll_resigned, resigned
 from replica.raft.roles import Candidate, Follower, Leader, Prospective, Resigned, Unattached
 from replica.raft.transitions import Role, Transition
@@ -73,12 +75,14 @@ class Raft:
     def step(self, event: inputs.Input, now_ms: int) -> Effects:
         """Take one input at `now_ms`, which never falls, and return what the host has to do.
 
-        Raises NotLeaderError, RecordBatchTooLargeError, BufferAllocationError or UsageError where
-        the host's state machine asks for something that can't be done; then nothing has changed.
-        After TruncationBelowHighWatermarkError and ClusterAuthorizationError the replica must stop.
+        Raises HostError where the host breaks what `inputs` and `Effects` ask of it; then nothing
+        has changed. Nothing has changed either after NotLeaderError, RecordBatchTooLargeError,
+        BufferAllocationError and UsageError: the host's state machine asked for something that
+        can't be done. After TruncationBelowHighWatermarkError and ClusterAuthorizationError the
+        replica must stop.
         """
         core = self._core
-        assert now_ms >= core.now, "time never goes back"
+        _check_host(core, event, now_ms)
         core.now, core.transitions = now_ms, ()
         _handle(core, event)
         self._deadline = _poll(core)
@@ -106,6 +110,12 @@ class Raft:
     @property
     def log(self) -> LogState:
         return self._core.log
+
+    @property
+    def observers(self) -> Mapping[ReplicaKey, ReplicaProgress]:
+        """How far the logs of this leader's observers are; empty where this replica doesn't
+        lead."""
+        return self._core.observers.view
 
     @property
     def is_voter(self) -> bool:
@@ -136,9 +146,27 @@ class Raft:
         return role.leader_watermark if isinstance(role, Follower) else self._core.high_watermark
 
     @property
-    def illegal_messages(self) -> Mapping[str, int]:
+    def illegal_messages(self) -> Mapping[Offence, int]:
         """How many illegal messages peers have sent, for each kind of mistake."""
         return dict(self._core.illegal)
+
+
+def _check_host(core: Core, event: inputs.Input, now_ms: int) -> None:
+    """Raises HostError where this input can't come now."""
+    if now_ms < core.now:
+        raise HostError(f"the time of a step is {now_ms} ms, after one at {core.now} ms")
+    match event:
+        case inputs.Truncated():
+            if not core.truncating:
+                raise HostError("Truncated, but the core asked for no truncation")
+        case _ if core.truncating:
+            name = type(event).__name__
+            raise HostError(f"{name} before Truncated, which answers Effects.truncate_to first")
+        case inputs.Flushed() if event.end_offset > core.log.log_end:
+            end, log_end = event.end_offset, core.log.log_end
+            raise HostError(f"flushed up to offset {end}, but the log ends at {log_end}")
+        case inputs.Append() if not event.values:
+            raise HostError("an Append without records")
 
 
 def _initial_role(core: Core, state: ElectionState | None) -> Role:

@@ -9,6 +9,7 @@ from replica.model.kafka_errors import ErrorCode
 from replica.model.keys import ReplicaKey
 from replica.raft.core import Core
 from replica.raft.messages import PeerRequest, VoteRequest, VoteResponse
+from replica.raft.mistakes import Offence
 from replica.raft.roles import Leader
 
 
@@ -58,7 +59,7 @@ def refused_as_stranger(
     if not log.voters or any(node_id in voters.ids for voters in since):
         return False
     if log.kraft_version == 0:
-        core.illegal["a request of a node that is no voter"] += 1
+        core.illegal[Offence.NO_VOTER] += 1
     elif has_newer_log:
         return False
     if isinstance(request, VoteRequest):

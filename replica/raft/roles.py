@@ -16,6 +16,7 @@ from replica.model.epochs import OffsetAndEpoch
 from replica.model.keys import NO_NODE, ReplicaKey
 from replica.model.voters import Endpoints, Voter, VoterSet, majority
 from replica.raft.config import FOREVER
+from replica.raft.progress import ReplicaProgress
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,41 +161,6 @@ class Follower:
         return replace(self, fetch_deadline=fetch_deadline, has_fetched=True)
 
 
-OBSERVER_SESSION_MS = 300_000
-"""A leader forgets an observer that hasn't fetched for this long
-(LeaderState.OBSERVER_SESSION_TIMEOUT_MS)."""
-
-
-MOST_OBSERVERS = 10_000
-"""The largest number of observers whose progress a leader knows. Each directory id is another
-observer, so a peer that names ever new directory ids could make a leader's work grow without
-end."""
-
-
-@dataclass(frozen=True, slots=True)
-class ReplicaProgress:
-    """How far a replica's log is, as its leader knows by the replica's fetches. log_end: exclusive.
-    last_fetch: the time of the last fetch. last_fetch_leader_end: where the leader's log ended at
-    that time (exclusive). last_caught_up: the last time at which the replica had all of the
-    leader's log. Times are in ms of the leader's clock; a field is -1 while it is unknown."""
-
-    log_end: int = 0
-    last_fetch: int = -1
-    last_fetch_leader_end: int = -1
-    last_caught_up: int = -1
-
-    def fetched(self, fetch_offset: int, leader_end: int, now_ms: int) -> ReplicaProgress:
-        """The progress after a fetch at `fetch_offset`. If the replica has all of the leader's log,
-        it is caught up now. If it has all that the leader's log held at the replica's fetch before,
-        it was caught up at that time (KIP-836, LeaderState.ReplicaState.updateFollowerState)."""
-        caught_up = self.last_caught_up
-        if fetch_offset >= leader_end:
-            caught_up = max(now_ms, caught_up)
-        elif self.last_fetch_leader_end >= 0 and fetch_offset >= self.last_fetch_leader_end:
-            caught_up = max(self.last_fetch, caught_up)
-        return ReplicaProgress(fetch_offset, max(now_ms, self.last_fetch), leader_end, caught_up)
-
-
 @dataclass(frozen=True, slots=True)
 class PendingChange:
     """The change of the voters or of kraft.version that is not done; there is one at a time.
@@ -217,13 +183,16 @@ class PendingChange:
 
 @dataclass(frozen=True, slots=True)
 class Leader:
-    """The leader of its epoch. epoch_start: the offset of the epoch's LeaderChange record.
+    """The leader of its epoch.
 
+    epoch_start: the offset of the epoch's LeaderChange record.
     high_watermark: None until a majority holds a record of this epoch, whatever the replica knew as
-    a follower. progress: how far the logs of voters and observers are; a voter has the key that the
-    voter set gives it. heard: the node ids of the voters that have fetched since
-    check_quorum_deadline was set. change: the pending change of the quorum. learned: the endpoints
-    and versions that voters told this leader at kraft.version 0, by node id.
+    a follower.
+    progress: how far the logs of the voters are that have fetched; a voter has the key that the
+    voter set gives it. Of observers see leader.observers.
+    heard: the node ids of the voters that have fetched since check_quorum_deadline was set.
+    change: the pending change of the quorum.
+    learned: the endpoints and versions that voters told this leader at kraft.version 0, by node id.
     """
 
     epoch: int
@@ -244,39 +213,11 @@ class Leader:
     def leader_id(self) -> int:
         return self.local.node_id
 
-    def fetched(
-        self,
-        replica: ReplicaKey,
-        fetch_offset: int,
-        leader_end: int,
-        voters: VoterSet,
-        now_ms: int,
-    ) -> Leader:
-        """The role after a valid fetch. A voter's progress is kept by its key in the voter set,
-        which may have no directory. The progress is in the order of the last fetches, and the first
-        observer in it is forgotten where there are more than MOST_OBSERVERS."""
-        voter = voters.voter_of(replica)
-        key = replica if voter is None else voter.key
-        progress = dict(self.progress)
-        known = progress.pop(key, ReplicaProgress())
-        progress[key] = known.fetched(fetch_offset, leader_end, now_ms)
-        observers = len(progress) - sum(each in progress for each in voters.keys)
-        if observers > MOST_OBSERVERS:
-            del progress[next(each for each in progress if not voters.is_voter(each))]
-        return replace(self, progress=progress)
-
-    def with_voters(self, voters: VoterSet) -> Leader:
-        """The role with a new voter set. Voters that get a directory id in it keep their
-        progress."""
-        renamed = {
-            ReplicaKey(key.node_id): key
-            for key in voters.keys
-            if key not in self.progress and ReplicaKey(key.node_id) in self.progress
-        }
-        if not renamed:
-            return self
-        progress = {renamed.get(key, key): known for key, known in self.progress.items()}
-        return replace(self, progress=progress)
+    def fetched(self, voter: ReplicaKey, fetch_offset: int, leader_end: int, now_ms: int) -> Leader:
+        """The role after a valid fetch of the voter with this key."""
+        known = self.progress.get(voter, ReplicaProgress())
+        fetched = known.fetched(fetch_offset, leader_end, now_ms)
+        return replace(self, progress={**self.progress, voter: fetched})
 
     def counted(self, voters: VoterSet, local_flushed_end: int) -> Leader:
         """The role with the highest high watermark up to which a majority has flushed its log."""
@@ -287,14 +228,6 @@ class Leader:
             ends[local.key] = local_flushed_end
         reached = leader_high_watermark(voters.keys, ends, self.epoch_start, self.high_watermark)
         return self if reached == self.high_watermark else replace(self, high_watermark=reached)
-
-    def without_idle_observers(self, voters: VoterSet, now_ms: int) -> Leader:
-        kept = {
-            key: progress
-            for key, progress in self.progress.items()
-            if voters.is_voter(key) or now_ms - progress.last_fetch < OBSERVER_SESSION_MS
-        }
-        return self if len(kept) == len(self.progress) else replace(self, progress=kept)
 
     def successors(self, voters: VoterSet) -> tuple[ReplicaKey, ...]:
         """The other voters, in descending order of their log ends."""

@@ -12,6 +12,7 @@ from replica.history.fetch import ValidPosition, validate_position
 from replica.model.epochs import BOOTSTRAP_SNAPSHOT, OffsetAndEpoch
 from replica.model.stored import SnapshotFacts
 from replica.raft.core import Core
+from replica.raft.mistakes import Offence
 from replica.raft.roles import Follower, Leader
 
 
@@ -73,7 +74,7 @@ def handle_fetched(core: Core, facts: SnapshotFacts) -> None:
 
 def handle_rejected(core: Core, snapshot_id: OffsetAndEpoch) -> None:
     """Go back to a plain fetch, because the bytes that the leader sent are no snapshot."""
-    core.illegal["a snapshot that is none"] += 1
+    core.illegal[Offence.SNAPSHOT_BYTES] += 1
     _end_fetch(core, snapshot_id)
 
 

@@ -32,13 +32,16 @@ class FileSnapshotWriter:
         timestamp: int,
         facts: Sequence[ControlRecord],
         complete: Callable[[], SnapshotFacts],
+        add: Callable[[SnapshotFacts], None],
     ) -> None:
-        """path: the .part file. complete: a function that checks, syncs and renames this file."""
+        """path: the .part file. complete: a function that checks, syncs and renames this file. add:
+        SnapshotFiles.add, which makes it visible."""
         self._files = files
         self._file = files.create(path)
         self._epoch = snapshot_id.epoch
         self._timestamp = timestamp
         self._complete = complete
+        self._add = add
         self._values: list[bytes] = []
         self._bytes = 0
         self._position = 0
@@ -57,8 +60,15 @@ class FileSnapshotWriter:
                 self._put_values()
 
     def freeze(self) -> SnapshotFacts:
-        """Durable: write the footer, sync the file and rename it."""
-        assert self._is_open, "a snapshot is frozen once"
+        """Durable: write the footer, sync the file and rename it. The snapshot is visible then."""
+        facts = self.complete()
+        self._add(facts)
+        return facts
+
+    def complete(self) -> SnapshotFacts:
+        """Do all of `freeze` that works on the file alone, for a thread of its own. The snapshot
+        isn't visible before SnapshotFiles.add."""
+        assert self._is_open, "a snapshot is completed once"
         self._put_values()
         self._put_control(control.SnapshotFooter(_VERSION))
         self._is_open = False
@@ -66,7 +76,7 @@ class FileSnapshotWriter:
         return self._complete()
 
     def abort(self) -> None:
-        """Remove the .part file. After `freeze` it does nothing."""
+        """Remove the .part file. After `complete` it does nothing."""
         if self._is_open:
             self._is_open = False
             self._file.close()

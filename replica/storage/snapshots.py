@@ -39,7 +39,7 @@ class SnapshotFiles:
         for name in files.names(folder):
             parsed = parse_name(name)
             if parsed is not None and parsed.state is SnapshotState.COMPLETE:
-                self._add(_facts_of_complete(files, f"{folder}/{name}", parsed.id))
+                self.add(_facts_of_complete(files, f"{folder}/{name}", parsed.id))
 
     def __iter__(self) -> Iterator[OffsetAndEpoch]:
         return iter(self._facts)
@@ -66,14 +66,19 @@ class SnapshotFiles:
     def freeze(self, snapshot_id: OffsetAndEpoch) -> SnapshotFacts:
         """Durable: check a fetched snapshot (header, footer, framing, CRC), sync and rename its
         file. Where the file isn't a whole snapshot, it is removed, and DataError is raised."""
-        return self._freeze(snapshot_id, self._path(snapshot_id, SnapshotState.PART, _FETCHED))
+        facts = self._complete(snapshot_id, self._path(snapshot_id, SnapshotState.PART, _FETCHED))
+        self.add(facts)
+        return facts
 
     def write(
         self, snapshot_id: OffsetAndEpoch, timestamp: int, facts: Sequence[ControlRecord]
     ) -> FileSnapshotWriter:
         """Begin a snapshot of the local state machine: write the header, then the control records
         `facts`. timestamp: the append time (ms) of the last record in the snapshot, which the
-        header names."""
+        header names.
+
+        Another thread may go on with the writer until `complete`, which changes nothing here. The
+        snapshot then counts once its facts are given to `add`."""
         path = self._path(snapshot_id, SnapshotState.PART, _WRITTEN)
         return FileSnapshotWriter(
             self._files,
@@ -81,7 +86,8 @@ class SnapshotFiles:
             snapshot_id,
             timestamp,
             facts,
-            lambda: self._freeze(snapshot_id, path),
+            lambda: self._complete(snapshot_id, path),
+            self.add,
         )
 
     def read(self, snapshot_id: OffsetAndEpoch, position: int, max_bytes: int) -> bytes:
@@ -120,7 +126,7 @@ class SnapshotFiles:
     ) -> str:
         return f"{self._folder}/{format_name(SnapshotName(snapshot_id, state, unique))}"
 
-    def _freeze(self, snapshot_id: OffsetAndEpoch, part: str) -> SnapshotFacts:
+    def _complete(self, snapshot_id: OffsetAndEpoch, part: str) -> SnapshotFacts:
         try:
             with self._files.open(part) as file:
                 facts = check_snapshot(file, snapshot_id)
@@ -130,10 +136,10 @@ class SnapshotFiles:
             raise
         self._files.rename(part, self._path(snapshot_id))
         self._files.sync_directory(self._folder)
-        self._add(facts)
         return facts
 
-    def _add(self, facts: SnapshotFacts) -> None:
+    def add(self, facts: SnapshotFacts) -> None:
+        """Note a snapshot that is complete and durable."""
         kept = [*self._facts.values(), facts]
         kept.sort(key=lambda each: election_order(each.snapshot_id))
         self._facts = {each.snapshot_id: each for each in kept}

@@ -92,14 +92,17 @@ def _of_health(findings: Sequence[Finding], told: set[str]) -> Iterator[Fact]:
             yield Fact(
                 Level.ATTENTION,
                 finding.severity,
-                f"What the records of the log's end did isn't known: {finding.message}.",
+                f"Not all records of the log could be read: {finding.message}.",
                 finding.rule.next_step,
                 (finding.rule.id,),
             )
             continue
         names = [shortened(subject.name) for subject in finding.subjects]
-        place = _begun(listed(names, limit=_SHOWN) or finding.message)
-        yield _fact(finding.rule, f"{place}: {finding.rule.meaning}", finding.rule.next_step)
+        if names:
+            yield _of_place(finding.rule, listed(names, limit=_SHOWN), "")
+        else:
+            text = f"{_begun(finding.message)}: {finding.rule.meaning}"
+            yield _fact(finding.rule, text, finding.rule.next_step)
 
 
 def _of_place(rule: Rule, where: str, evidence: str) -> Fact:
@@ -139,8 +142,9 @@ def _gaps(findings: Sequence[Finding]) -> Iterator[Gap]:
             "Add the directories of the other nodes.",
         )
     if any(one.rule.id == health.MIN_ISR_UNKNOWN.id for one in findings):
+        more = "more " * any(one.rule.id == health.BELOW_MIN_ISR.id for one in findings)
         yield Gap(
-            "whether partitions refuse writes",
+            f"whether {more}partitions refuse writes",
             "the log doesn't hold their min.insync.replicas",
             health.MIN_ISR_UNKNOWN.next_step,
         )

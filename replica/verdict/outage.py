@@ -16,7 +16,10 @@ from replica.words import counted, listed, ms_text, named, shortened
 _LEADERLESS = (health.WITHOUT_LEADER.id, health.NO_ELIGIBLE_LEADER.id)
 _BROKERS = (health.FENCED_BROKER.id, health.UNREGISTERED_BROKER.id, health.LOST_DIRECTORY.id)
 _CERTAINTY = {
-    health.MAJORITY_STOPPED.id: (Level.AT_RISK, "The cluster may accept no change"),
+    health.MAJORITY_STOPPED.id: (
+        Level.AT_RISK,
+        "The quorum has probably no leader, and accepts no change",
+    ),
     log.ENDLESS_ELECTIONS.id: (Level.OUTAGE, "The cluster accepts no change"),
 }
 """How sure a rule is that the quorum accepts no change. Voters that stopped look like voters that

@@ -85,7 +85,7 @@ def missing_voters(missing: VoterKeys, voters: int, given: Collection[int]) -> G
     ]
     one = len(names) == 1
     return Gap(
-        f"{named('voter', names)} of {voters}",
+        f"{len(names)} of {voters} voters ({named('node', names)})",
         f"{'its directory was' if one else 'their directories were'} not given",
         f"Add the {'directory' if one else 'directories'} of {named('node', names)}: divergence "
         "shows only when logs are compared.",

@@ -3,6 +3,7 @@ logs of two of them, so one directory that is sound alone proves little."""
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
@@ -15,16 +16,20 @@ DYNAMIC, DYNAMIC_ID = "kafka-4.1.1-dynamic/split", "Lr3UIdBxT-GFPYE5uprmrg"
 
 
 def voters_line(lines: list[str]) -> list[str]:
-    return [line for line in lines if line.startswith("not judged  Voter")]
+    return [line for line in lines if re.match(r"not judged  \d+ of \d+ voters", line)]
 
 
 @pytest.mark.usefixtures("recorded")
 @pytest.mark.parametrize(
     ("nodes", "missing", "others"),
     [
-        ((2,), "Voters 1 and 3 of 3, because their", "directories of nodes 1 and 3"),
-        ((2, 3), "Voter 1 of 3, because its", "directory of node 1"),
-        ((11,), "Voters 1, 2 and 3 of 3, because their", "directories of nodes 1, 2 and 3"),
+        ((2,), "2 of 3 voters (nodes 1 and 3), because their", "directories of nodes 1 and 3"),
+        ((2, 3), "1 of 3 voters (node 1), because its", "directory of node 1"),
+        (
+            (11,),
+            "3 of 3 voters (nodes 1, 2 and 3), because their",
+            "directories of nodes 1, 2 and 3",
+        ),
     ],
 )
 def test_check_says_which_voters_it_was_not_given(

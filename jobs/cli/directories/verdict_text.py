@@ -39,7 +39,7 @@ def describe_verdict(verdict: Verdict, *, steps: bool = True, capture: str = "")
         held = [fact for fact in others if fact.level is Level.AT_RISK][:1]
         others = tuple(fact for fact in others if fact not in held)
         for fact in held:
-            yield _line("before" if steps else "also", f"{fact.text} {fact.next_step}")
+            yield _line("first" if steps else "also", f"{fact.text} {fact.next_step}")
     for fact in first if steps else ():
         yield from _step(fact)
     for fact in others[:MAX_ALSO]:

@@ -22,7 +22,8 @@ QUORUM_STATE_MISSING = warning(
     "There is a log but no quorum-state: the node has forgotten in which epoch it voted for whom.",
     "Starts with the log's epoch and may vote a second time in an epoch, so two leaders are "
     "possible.",
-    "Restore the file, or take the node out of the voters and add it again.",
+    "Restore the file only from a copy that was made after the node's last vote: an older one "
+    "brings the forgotten vote back. Otherwise take the node out of the voters and add it again.",
     ("KAFKA-14077",),
 )
 EPOCH_CHECKPOINT_MISSING = error(
@@ -39,7 +40,9 @@ STATE_FILE_BROKEN = error(
     "Only beside an empty log is a leader-epoch-checkpoint of 0 bytes right.",
     "Refuses to start, or takes the log directory for failed; an empty epoch checkpoint is taken "
     "for a log without epochs.",
-    "Restore the file from a copy; the epochs can be rebuilt from the batches.",
+    "Restore quorum-state only from a copy that was made after the node's last vote; otherwise "
+    "take the node out of the voters and add it again. The leader-epoch-checkpoint can be rebuilt "
+    "from the batches.",
     ("KAFKA-16541", "KAFKA-15412"),
 )
 PRODUCER_SNAPSHOT_BROKEN = warning(
@@ -146,7 +149,8 @@ VOTER_DIRECTORY_ID = warning(
     "voter-directory-id",
     "The newest voters record has this node with another directory id than meta.properties.",
     "Takes the node for an observer while it has this disk, and rejects its votes.",
-    "If the disk was replaced: remove the old voter and add the new one (kafka-metadata-quorum).",
+    "If the disk was replaced, and no other directory of this node has the voter's id: remove the "
+    "old voter and add the new one (kafka-metadata-quorum).",
     ("KAFKA-14077", "KIP-853"),
 )
 INDEX_BROKEN = warning(

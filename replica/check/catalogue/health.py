@@ -131,8 +131,8 @@ MIGRATION_RUNS = warning(
     "The migration from ZooKeeper is under way: the controllers write every change to ZooKeeper "
     "too.",
     "Needs both stores. Kafka 4 reads no ZooKeeper: it can't take this cluster.",
-    "Drop neither side. Restart the brokers in KRaft mode one by one, then the controllers without "
-    "the migration, before any node gets a release from 4.0 on.",
+    "Keep ZooKeeper and the controllers running. Restart the brokers in KRaft mode one by one, "
+    "then the controllers without the migration, before any node gets a release from 4.0 on.",
     ("strimzi/strimzi-kafka-operator#12929", "KIP-866"),
 )
 ZK_BROKER_LEFT = warning(

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from replica.check.rule import error, info, warning
 
-_TRUNCATE = (
-    "If nothing is wrong with a majority of the other voters, move this directory away, keep it, "
-    "and let the node fetch from the leader; `kraftlake diff` shows what the others hold."
+_FETCH_ANEW = (
+    "Keep a copy of this directory. A broker can fetch all anew into an empty one; a voter must "
+    "leave the voters first and be added again, or it forgets what it acknowledged (`kraftlake "
+    "recover --plan`)."
 )
+"""An empty voter that keeps its identity may elect a leader without records that it acknowledged
+itself."""
 
 CRC_MISMATCH = error(
     "crc-mismatch",
     "The bytes of a batch are not those that were written: its CRC-32C doesn't match.",
     "Refuses the batch wherever it checks the CRC: a follower stops fetching; a node that starts "
     "throws CorruptRecordException, or cuts the log off here.",
-    _TRUNCATE,
+    _FETCH_ANEW,
     ("KAFKA-14104",),
 )
 FRAMING = error(
@@ -22,21 +25,21 @@ FRAMING = error(
     "These bytes are not the start of a batch: a length was overwritten, or the bytes to which it "
     "points.",
     "Reads the log up to this byte and no further; a node that starts cuts the log off here.",
-    _TRUNCATE,
+    _FETCH_ANEW,
     ("KAFKA-14104", "mojaloop/project#4259"),
 )
 ZERO_HOLE = error(
     "zero-hole",
     "There are zero bytes where batches should be, as after a power cut in a sparse file.",
     "Reads the log up to this byte and no further; a node that starts cuts the log off here.",
-    _TRUNCATE,
+    _FETCH_ANEW,
     ("mojaloop/project#4259", "openimsdk/open-im-server#2903"),
 )
 UNSUPPORTED_MAGIC = error(
     "unsupported-magic",
     "A whole batch has another magic than 2. KRaft never wrote one.",
     "Stops with an unsupported magic, or takes the batch for corrupt.",
-    "Find out what wrote to this directory; then do as for crc-mismatch.",
+    f"Find out what wrote to this directory. {_FETCH_ANEW}",
 )
 TORN_TAIL = info(
     "torn-tail",
@@ -48,14 +51,14 @@ TORN_SEGMENT = error(
     "torn-segment",
     "A closed segment, or a snapshot that counts as complete, ends inside a batch.",
     "Loses all records behind the torn batch of a log; can't load such a snapshot.",
-    _TRUNCATE,
+    _FETCH_ANEW,
     ("mojaloop/project#4259",),
 )
 OFFSET_GAP = error(
     "offset-gap",
     "Offsets are missing between two batches or two segments.",
     "Doesn't notice the gap at a start, and replays to a state without the missing records.",
-    "Look for the missing segment in backups. If there is none, do as for crc-mismatch.",
+    f"Look for the missing segment in backups. If there is none: {_FETCH_ANEW}",
     ("KAFKA-14238",),
 )
 OFFSET_GOES_BACK = error(
@@ -63,20 +66,20 @@ OFFSET_GOES_BACK = error(
     "A batch or segment starts below the end of the one before it, or at an offset that its "
     "neighbours contradict.",
     "Never appends out of order: such a log was edited, restored or written twice.",
-    _TRUNCATE,
+    _FETCH_ANEW,
     ("KAFKA-18723",),
 )
 SEGMENT_NAME = error(
     "segment-name",
     "A segment's first batch isn't at the offset in the file's name.",
     "Finds segments by name, so reads at some offsets give other records or none.",
-    "Restore the name if the file was renamed; otherwise do as for crc-mismatch.",
+    f"Restore the name if the file was renamed. Otherwise: {_FETCH_ANEW}",
 )
 EPOCH_GOES_BACK = error(
     "epoch-goes-back",
     "A leader epoch is lower than the one before it. In a log, epochs only increase.",
     "Finds wrong offsets by epoch, so this replica and its followers truncate their logs there.",
-    _TRUNCATE,
+    _FETCH_ANEW,
     ("KAFKA-10527", "KAFKA-10706", "KAFKA-18723"),
 )
 EPOCH_MISMATCH = error(
@@ -85,7 +88,7 @@ EPOCH_MISMATCH = error(
     "began. The CRC doesn't cover the epoch, so nothing else notices a flipped bit in it.",
     "Believes the batch: a fetch gets a wrong point of divergence, and the node has a wrong last "
     "epoch in elections.",
-    _TRUNCATE,
+    _FETCH_ANEW,
     ("KAFKA-18723", "KAFKA-14104"),
 )
 BATCH_TOO_LARGE = warning(

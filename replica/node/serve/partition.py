@@ -14,8 +14,9 @@ from replica.model.keys import NO_NODE, ReplicaKey
 from replica.model.voters import Endpoint
 from replica.node.driver import Driver
 from replica.node.settings import Topic
+from replica.raft.progress import ReplicaProgress
 from replica.raft.raft import Raft
-from replica.raft.roles import Leader, ReplicaProgress
+from replica.raft.roles import Leader
 
 
 async def _at_once(address: str) -> None:
@@ -131,5 +132,5 @@ class ServedPartition:
         return {
             key: progress
             for key, progress in role.progress.items()
-            if self.raft.log.voters.is_voter(key) and progress.last_caught_up >= oldest
+            if progress.last_caught_up >= oldest
         }

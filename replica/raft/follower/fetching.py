@@ -26,6 +26,7 @@ from replica.raft.follower.fetch_requests import fetch_from_any, fetch_from_lead
 from replica.raft.follower.voter_updates import change_to_join, may_join, next_update, update
 from replica.raft.log_start import follow_log_start
 from replica.raft.messages import FetchResponse, FetchSnapshotResponse, PeerRequest
+from replica.raft.mistakes import Offence
 from replica.raft.roles import Follower, SnapshotFetch
 
 
@@ -72,7 +73,7 @@ def handle_fetch_response(core: Core, response: FetchResponse) -> bool:
         return False
     named = response.diverging or response.snapshot_id
     if named is not None and (named.offset < 0 or not 0 <= named.epoch <= role.epoch):
-        core.illegal["fetch answered with impossible numbers"] += 1
+        core.illegal[Offence.ANSWER_NUMBERS] += 1
         return False
     if response.diverging is not None:
         is_good = _truncate(core, response.diverging)
@@ -110,7 +111,7 @@ def handle_fetch_snapshot_response(core: Core, response: FetchSnapshotResponse) 
         or end > response.size
         or not response.data
     ):
-        core.illegal["snapshot slice that was not asked for"] += 1
+        core.illegal[Offence.SNAPSHOT_SLICE] += 1
         return False
     is_last = end == response.size
     part = SnapshotPart(snapshot_id, response.position, response.data, is_last)
@@ -179,7 +180,7 @@ def _truncate(core: Core, diverging: OffsetAndEpoch) -> bool:
     decision = Diverging(diverging.epoch, diverging.offset)
     end = checked_truncation_offset(core.log.view, decision, core.committed)
     if end >= core.log.log_end:
-        core.illegal["a diverging epoch that cuts nothing"] += 1
+        core.illegal[Offence.DIVERGING_CUTS_NOTHING] += 1
         return False
     core.log = core.log.truncated(end)
     core.truncating = True
@@ -191,7 +192,7 @@ def _begin_snapshot(core: Core, role: Follower, snapshot_id: OffsetAndEpoch) -> 
     """Begin to fetch a snapshot. Returns False for one that this replica has, and for the bootstrap
     snapshot, which each replica writes for itself: no correct leader names these."""
     if snapshot_id == BOOTSTRAP_SNAPSHOT or core.log.snapshot(snapshot_id) is not None:
-        core.illegal["a snapshot that needs no fetch"] += 1
+        core.illegal[Offence.SNAPSHOT_NOT_NEEDED] += 1
         return False
     core.keep(replace(role, fetching=SnapshotFetch(snapshot_id)))
     return True
@@ -202,12 +203,12 @@ def _append(core: Core, role: Follower, response: FetchResponse) -> bool:
     Returns False for an illegal answer."""
     batches = [batch for batch in response.batches if batch.end_offset > core.log.log_end]
     if not _fits(core, batches):
-        core.illegal["records that don't continue the log"] += 1
+        core.illegal[Offence.RECORDS_APART] += 1
         return False
     try:
         named = checked_leader_watermark(role.leader_watermark, response.high_watermark)
     except HighWatermarkRegressionError:
-        core.illegal["a high watermark that fell"] += 1
+        core.illegal[Offence.WATERMARK_FELL] += 1
         return False
     if batches:
         core.append(batches)

@@ -7,8 +7,10 @@ from collections.abc import Hashable
 from replica.model.kafka_errors import ErrorCode
 from replica.model.keys import ReplicaKey
 from replica.raft.core import Core
+from replica.raft.leader.replication import progress_of
 from replica.raft.messages import DescribeQuorumRequest, DescribeQuorumResponse, ReplicaState
-from replica.raft.roles import Leader, ReplicaProgress
+from replica.raft.progress import ReplicaProgress
+from replica.raft.roles import Leader
 
 
 def handle_describe_quorum(
@@ -21,9 +23,8 @@ def handle_describe_quorum(
         core.refuse(request_id, request, ErrorCode.NOT_LEADER_OR_FOLLOWER)
         return
     voters = core.log.voters
-    role = role.without_idle_observers(voters, core.now)
-    core.keep(role)
-    observers = sorted(key for key in role.progress if not voters.is_voter(key))
+    core.observers.forget_idle(core.now)
+    observers = sorted(core.observers.view)
     if not core.is_voter:
         observers = sorted({*observers, role.local})
     response = DescribeQuorumResponse(
@@ -39,5 +40,5 @@ def _state(core: Core, role: Leader, key: ReplicaKey) -> ReplicaState:
     fetches."""
     if key.node_id == role.local.node_id:
         return ReplicaState(key, core.log.log_end, -1, core.now)
-    progress = role.progress.get(key, ReplicaProgress(log_end=-1))
+    progress = progress_of(core, key) or ReplicaProgress(log_end=-1)
     return ReplicaState(key, progress.log_end, progress.last_fetch, progress.last_caught_up)

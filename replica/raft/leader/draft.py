@@ -16,9 +16,11 @@ from replica.model.kafka_errors import ErrorCode
 from replica.model.keys import NO_NODE
 from replica.raft.core import Core
 from replica.raft.effects import LogRead
-from replica.raft.leader.replication import count_fetch
+from replica.raft.leader.replication import count_fetch, progress_of
 from replica.raft.messages import FetchQuorumRecordsRequest, FetchQuorumRecordsResponse
-from replica.raft.roles import Leader, ReplicaProgress
+from replica.raft.mistakes import Offence
+from replica.raft.progress import ReplicaProgress
+from replica.raft.roles import Leader
 
 
 def handle_fetch_quorum_records(
@@ -29,7 +31,7 @@ def handle_fetch_quorum_records(
     if min(request.fetch_offset, request.fetch_epoch) < 0 or (
         NO_NODE != request.replica.node_id == core.local_id
     ):
-        core.refuse_illegal(request_id, request, "draft fetch with impossible numbers")
+        core.refuse_illegal(request_id, request, Offence.DRAFT_FETCH_NUMBERS)
         return
     if request.epoch != role.epoch:
         core.refuse(request_id, request, ErrorCode.MISMATCH_EPOCH)
@@ -41,11 +43,10 @@ def handle_fetch_quorum_records(
     if request.is_follower and not isinstance(decision, DraftOutOfRange):
         count_fetch(core, request.replica, request.fetch_offset)
     snapshot = core.log.latest_snapshot
-    voter = core.log.voters.voter_of(request.replica)
-    key = request.replica if voter is None else voter.key
-    progress = core.leader.progress.get(key, ReplicaProgress())
+    is_voter = core.log.voters.is_voter(request.replica)
+    progress = progress_of(core, request.replica) or ReplicaProgress()
     response = FetchQuorumRecordsResponse(
-        error=ErrorCode.NOT_FOLLOWER if request.is_follower and voter is None else ErrorCode.NONE,
+        error=ErrorCode.NOT_FOLLOWER if request.is_follower and not is_voter else ErrorCode.NONE,
         high_watermark=-1 if core.high_watermark is None else core.high_watermark,
         first_dirty_offset=0 if snapshot is None else snapshot.offset,
         last_caught_up=progress.last_caught_up,

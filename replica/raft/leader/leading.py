@@ -72,7 +72,6 @@ def handle_append(core: Core, request: Append) -> None:
     """Let records wait in the accumulator. They are appended when the linger is over, or just
     before the next batch that has to be appended at once. Raises what handle_propose raises, and
     BufferAllocationError."""
-    assert request.values, "an append has records"
     _check_leads(core, request.epoch)
     _check_size(core, batch_size(request.values))
     core.accumulator.append(request.values, core.now)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 
 from replica.raft.config import FOREVER
 from replica.raft.messages import FetchRequest
@@ -21,43 +21,75 @@ class ParkedFetch:
 
 
 class ParkedFetches:
-    """The fetches that wait, in the order of their deadlines.
+    """The fetches that wait.
 
     A leader may have thousands of observers, and each step of the leader asks which waits are over.
-    So it costs the logarithm of their number to add a fetch or to take out an expired one, and the
-    next deadline is at hand. `take` alone goes through all fetches.
+    So two heaps hold the fetches by their deadlines and by the high watermarks that their senders
+    know. It costs the logarithm of their number to add a fetch or to take one out, and the next
+    deadline is at hand. All of them wait at the log end: with the next record all are due.
     """
 
     def __init__(self) -> None:
-        self._heap: list[tuple[int, int, ParkedFetch]] = []
+        self._waiting: dict[int, ParkedFetch] = {}
+        """By the order in which they came. A heap may name fetches that are no longer here."""
+        self._by_deadline: list[tuple[int, int]] = []
+        self._by_watermark: list[tuple[int, int]] = []
         self._parked = 0
+        self._log_end = 0
 
     def __iter__(self) -> Iterator[ParkedFetch]:
-        return (fetch for _, _, fetch in self._heap)
+        return iter(self._waiting.values())
 
     @property
     def deadline(self) -> int:
         """The time (ms) at which the first wait ends; FOREVER where nothing waits."""
-        return self._heap[0][0] if self._heap else FOREVER
+        heap = self._by_deadline
+        while heap and heap[0][1] not in self._waiting:
+            heappop(heap)
+        return heap[0][0] if heap else FOREVER
 
     def park(self, fetch: ParkedFetch) -> None:
+        """Add a fetch, whose offset is the log end."""
         self._parked += 1
-        heappush(self._heap, (fetch.deadline, self._parked, fetch))
+        self._waiting[self._parked] = fetch
+        self._log_end = fetch.request.fetch_offset
+        heappush(self._by_deadline, (fetch.deadline, self._parked))
+        if fetch.request.high_watermark is not None:
+            heappush(self._by_watermark, (fetch.request.high_watermark, self._parked))
+        self._by_deadline = self._compacted(self._by_deadline)
+        self._by_watermark = self._compacted(self._by_watermark)
 
     def take_expired(self, now_ms: int) -> list[ParkedFetch]:
         """Take out the fetches whose wait is over."""
         expired = []
         while self.deadline <= now_ms:
-            expired.append(heappop(self._heap)[2])
+            expired.append(self._waiting.pop(heappop(self._by_deadline)[1]))
         return expired
 
-    def take(self, is_due: Callable[[ParkedFetch], bool]) -> list[ParkedFetch]:
-        """Take out the fetches for which `is_due` holds."""
-        waiting, self._heap = sorted(self._heap), []  # what is left of a sorted list is a heap
-        taken = []
-        for entry in waiting:
-            if is_due(entry[2]):
-                taken.append(entry[2])
-            else:
-                self._heap.append(entry)
+    def take_due(self, log_end: int, high_watermark: int | None) -> list[ParkedFetch]:
+        """Take out the fetches for which there is news, in the order of their deadlines: all of
+        them if the log has grown, else those whose senders know an older high watermark (both
+        exclusive; None for a high watermark that isn't known)."""
+        if log_end > self._log_end:
+            return self.take_all()
+        due, heap = [], self._by_watermark
+        while heap and high_watermark is not None and heap[0][0] < high_watermark:
+            number = heappop(heap)[1]
+            if number in self._waiting:
+                due.append((self._waiting[number].deadline, number))
+        return [self._waiting.pop(number) for _, number in sorted(due)]
+
+    def take_all(self) -> list[ParkedFetch]:
+        """Take out all fetches, in the order of their deadlines."""
+        order = sorted((fetch.deadline, number) for number, fetch in self._waiting.items())
+        taken = [self._waiting[number] for _, number in order]
+        self._waiting, self._by_deadline, self._by_watermark = {}, [], []
         return taken
+
+    def _compacted(self, heap: list[tuple[int, int]]) -> list[tuple[int, int]]:
+        """The heap without the fetches that no longer wait, once these are the larger part."""
+        if len(heap) <= 2 * len(self._waiting):
+            return heap
+        kept = [entry for entry in heap if entry[1] in self._waiting]
+        heapify(kept)
+        return kept

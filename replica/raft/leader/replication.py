@@ -33,6 +33,8 @@ from replica.raft.messages import (
     FetchSnapshotRequest,
     FetchSnapshotResponse,
 )
+from replica.raft.mistakes import Offence
+from replica.raft.progress import ReplicaProgress
 from replica.raft.request_checks import leader_only_error
 
 CHECK_QUORUM_FACTOR = 1.5
@@ -50,13 +52,36 @@ def append_control(core: Core, *records: ControlRecord) -> int:
 def append(core: Core, batches: Sequence[Batch] = ()) -> None:
     """Append the records in the accumulator, and then these batches, to the leader's log. Voter
     sets in them are in force at once, and waiting fetches are answered with the records."""
+    before = core.log.voters
     core.append([*_drained(core), *batches])
-    role = core.leader.with_voters(core.log.voters)
+    if core.log.voters != before:
+        _change_voters(core)
+    role = core.leader
     if role.check_quorum_deadline == FOREVER:
         role = replace(role, check_quorum_deadline=check_quorum_deadline(core))
     core.keep(role)
     update_high_watermark(core)
     serve_parked(core)
+
+
+def _change_voters(core: Core) -> None:
+    """Keep the progress of replicas that have become voters as that of voters, and the progress of
+    those that are voters no more as that of observers. Voters that get a directory id in the new
+    set keep their progress."""
+    role, voters = core.leader, core.log.voters
+    named = {voter.key.node_id: voter.key for voter in voters}
+    progress = {}
+    for key, known in role.progress.items():
+        had_no_directory = key == ReplicaKey(key.node_id)
+        if key in voters.keys or (had_no_directory and key.node_id in named):
+            progress[named[key.node_id]] = known
+        else:
+            core.observers.put(key, known)
+    for voter in voters:
+        joined = core.observers.remove(voter.key)
+        if joined is not None:
+            progress[voter.key] = joined
+    core.keep(replace(role, progress=progress))
 
 
 def append_if_idle(core: Core) -> None:
@@ -88,14 +113,14 @@ def handle_fetch_request(core: Core, request_id: Hashable, request: FetchRequest
         min(request.fetch_offset, request.last_fetched_epoch, request.max_wait_ms) < 0
         or request.last_fetched_epoch > request.epoch
     ):
-        core.refuse_illegal(request_id, request, "fetch with impossible numbers")
+        core.refuse_illegal(request_id, request, Offence.FETCH_NUMBERS)
         return
     error = leader_only_error(core, request.epoch)
     if error is not None:
         core.refuse(request_id, request, error)
         return
     if request.replica.node_id == core.local_id:
-        core.refuse_illegal(request_id, request, "fetch from the leader's own id")
+        core.refuse_illegal(request_id, request, Offence.FETCH_OF_OWN_ID)
         return
     decision = validate_position(core.log.view, request.fetch_offset, request.last_fetched_epoch)
     if isinstance(decision, ValidPosition):
@@ -160,7 +185,7 @@ def has_news(core: Core, request: FetchRequest) -> bool:
 
 def serve_parked(core: Core) -> None:
     """Answer the parked fetches for which there are records or a newer high watermark now."""
-    for fetch in core.parked.take(lambda fetch: has_news(core, fetch.request)):
+    for fetch in core.parked.take_due(core.log.log_end, core.high_watermark):
         answer(core, fetch.request_id, fetch.request, ValidPosition())
 
 
@@ -175,10 +200,22 @@ def count_fetch(core: Core, replica: ReplicaKey, fetch_offset: int) -> None:
     `fetch_offset`."""
     if replica.node_id < 0:
         return
-    role = core.leader.fetched(replica, fetch_offset, core.log.log_end, core.log.voters, core.now)
-    core.keep(role)
+    voter, log_end = core.log.voters.voter_of(replica), core.log.log_end
+    if voter is None:
+        known = core.observers.get(replica) or ReplicaProgress()
+        core.observers.put(replica, known.fetched(fetch_offset, log_end, core.now))
+        return
+    core.keep(core.leader.fetched(voter.key, fetch_offset, log_end, core.now))
     count_for_check_quorum(core, replica)
     update_high_watermark(core)
+
+
+def progress_of(core: Core, replica: ReplicaKey) -> ReplicaProgress | None:
+    """How far the log of a voter or observer is; None where this leader doesn't know it."""
+    voter = core.log.voters.voter_of(replica)
+    if voter is None:
+        return core.observers.get(replica)
+    return core.leader.progress.get(voter.key)
 
 
 def count_for_check_quorum(core: Core, replica: ReplicaKey) -> None:

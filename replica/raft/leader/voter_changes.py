@@ -17,7 +17,7 @@ from replica.model.keys import ZERO_UUID, ReplicaKey
 from replica.model.voters import Endpoints, Voter, VoterSet, voter_set
 from replica.raft.core import Core
 from replica.raft.leader.leading import with_updated
-from replica.raft.leader.replication import append_control, finish_change
+from replica.raft.leader.replication import append_control, finish_change, progress_of
 from replica.raft.messages import (
     AddVoterRequest,
     ApiVersionsRequest,
@@ -27,8 +27,9 @@ from replica.raft.messages import (
     UpdateVoterRequest,
     VoterChangeResponse,
 )
+from replica.raft.progress import ReplicaProgress
 from replica.raft.request_checks import leader_only_error
-from replica.raft.roles import Leader, PendingChange, ReplicaProgress
+from replica.raft.roles import Leader, PendingChange
 
 CAUGHT_UP_WITHIN_MS = 3_600_000
 """A replica that is to become a voter must have fetched within this time, and must have been caught
@@ -221,7 +222,7 @@ def _append_voters(core: Core, voters: VoterSet) -> int:
 
 
 def _is_caught_up(core: Core, key: ReplicaKey) -> bool:
-    progress = core.leader.progress.get(key, ReplicaProgress())
+    progress = progress_of(core, key) or ReplicaProgress()
     return progress.last_caught_up > 0 and progress.last_fetch > core.now - CAUGHT_UP_WITHIN_MS
 
 

@@ -154,6 +154,10 @@ def _answer_in(
     core = Core(config, state.role, state.log, lambda bound: 0)
     core.now = 1
     core.committed = state.committed
+    if isinstance(state.role, Leader):
+        for key, progress in state.role.progress.items():
+            if not state.log.voters.is_voter(key):
+                core.observers.put(key, progress)
     if isinstance(request, FetchRequest):
         request = replace(request, max_wait_ms=min(request.max_wait_ms, 0))
     handle_request(core, Request("asked", request))

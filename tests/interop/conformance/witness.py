@@ -35,9 +35,13 @@ _TAIL = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """What a leader must know: arrived, answered: its role with the fetches that have come, and
-    with those of them that were answered. highest, lowest: between them lies its high watermark,
-    None while it can have none; highest is FOREVER where nobody else has a say."""
+    """What a leader must know.
+
+    arrived, answered: its role with the fetches that have come, and with those of them that were
+    answered. Both have the progress of observers, too.
+    highest, lowest: between them lies its high watermark, None while it can have none; highest is
+    FOREVER where nobody else has a say.
+    """
 
     arrived: Leader
     answered: Leader
@@ -46,7 +50,7 @@ class Term:
 
     def heard(self, replica: ReplicaKey, offset: int, *, answered: bool) -> Term:
         def told(role: Leader) -> Leader:
-            return role.fetched(replica, offset, offset, VoterSet(), 1)
+            return role.fetched(replica, offset, offset, 1)
 
         role = told(self.answered) if answered else self.answered
         return replace(self, arrived=told(self.arrived), answered=role)

@@ -335,7 +335,10 @@ def test_a_report_without_all_voters_is_not_called_healthy() -> None:
     gap = missing_voters([ReplicaKey(node, "directory") for node in (1, 3)], 3, {2})
     told = verdict(replace(HEALTHY, members=1, relations={}, not_judged=(gap,)))
     assert told.level is Level.INCOMPLETE
-    assert "voters 1 and 3 of 3 can't be judged, because their directories were" in told.sentence
+    assert (
+        "2 of 3 voters (nodes 1 and 3) can't be judged, because their directories were"
+        in told.sentence
+    )
 
 
 def test_what_users_feel_now_leads_whatever_the_logs_say() -> None:

@@ -19,7 +19,7 @@ from replica.model.epochs import BOOTSTRAP_SNAPSHOT, OffsetAndEpoch
 from replica.model.keys import ReplicaKey
 from replica.model.voters import Endpoint, Voter, voter_set, without_directories
 from replica.raft.config import Config
-from replica.raft.inputs import Append, Proposal, Propose, Request, Response
+from replica.raft.inputs import Append, Clean, Proposal, Propose, Request, Response
 from replica.raft.messages import BeginQuorumEpochRequest, FetchRequest, FetchResponse
 from replica.raft.roles import Leader
 from replica.simulate.disk import SimulatedDisk
@@ -42,8 +42,8 @@ def folder(tmp_path):
     return folder
 
 
-def opened(folder, machine):
-    config = Config("cluster", LOCAL, append_when_idle=False)
+def opened(folder, machine, **changes):
+    config = Config("cluster", LOCAL, append_when_idle=False, **changes)
     log, store = open_log(LocalDisk(), folder), QuorumStateFile(LocalDisk(), folder)
     return Host(config, log, store, machine, Random(1).randrange, 0)
 
@@ -55,8 +55,8 @@ def drive(host, effects, now_ms=1):
         list(host.flush(now_ms))
 
 
-def leading(folder, machine):
-    host = opened(folder, machine)
+def leading(folder, machine, **changes):
+    host = opened(folder, machine, **changes)
     drive(host, host.tick(1))
     assert isinstance(host.raft.role, Leader)
     return host
@@ -222,3 +222,37 @@ def test_a_snapshot_tells_the_kraft_version_and_the_voters_that_were_committed_a
     (facts,) = host.log.snapshots.facts()
     assert facts.snapshot_id == OffsetAndEpoch(1, 1)
     assert (facts.kraft_version, facts.voters) == (0, None)
+
+
+def test_a_snapshot_holds_the_state_at_its_end_though_more_was_committed_before_it_is_written(
+    folder,
+):
+    host = leading(folder, MetadataMachine())
+    propose(host, encode(topic("a", TOPIC)))
+    begun = host.begin_snapshot()
+    propose(host, encode(topic("b", OTHER_TOPIC)))
+    drive(host, host.end_snapshot(begun, begun.write(), 1))
+
+    written = MetadataMachine()
+    written.load_snapshot(begun.snapshot_id, host.log.snapshots.batches(begun.snapshot_id))
+    assert set(written.image.tables["topics"].values) == {TOPIC}
+    assert host.raft.log.snapshots[-1].snapshot_id == begun.snapshot_id
+
+
+def test_a_snapshot_that_ends_below_the_log_start_once_it_is_written_is_removed(folder):
+    host = leading(folder, MetadataMachine(), retention_bytes=0)
+    propose(host, encode(topic("a", TOPIC)))
+    begun = host.begin_snapshot()
+    propose(host, encode(topic("b", OTHER_TOPIC)))
+    drive(host, host.snapshot(1))
+    drive(host, host.step(Clean(host.log.size_bytes), 1))
+    assert host.log.log_start > begun.snapshot_id.offset
+
+    drive(host, host.end_snapshot(begun, begun.write(), 1))
+
+    assert begun.snapshot_id not in host.log.snapshots
+    known = [each.snapshot_id for each in host.raft.log.snapshots]
+    assert known == list(host.log.snapshots)
+    host.log.close()
+    again = opened(folder, MetadataMachine())
+    assert [each.snapshot_id for each in again.raft.log.snapshots] == known

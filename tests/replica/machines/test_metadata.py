@@ -25,7 +25,7 @@ def topics(machine):
 
 
 def snapshotted(machine):
-    records = machine.snapshot_records()
+    records = machine.snapshot_records()()
     snapshot_id = OffsetAndEpoch(machine.next_offset, 1)
     machine.snapshot_finished(snapshot_id)
     return snapshot_id, records
@@ -57,7 +57,7 @@ def test_an_open_transaction_is_in_no_image_and_no_snapshot():
     assert topics(machine) == set()
     assert not machine.can_snapshot
     with pytest.raises(AssertionError, match="no half of a transaction"):
-        machine.snapshot_records()
+        machine.snapshot_records()()
     machine.commit([values(3, encode(END))])
     assert topics(machine) == {TOPIC}
 

@@ -31,7 +31,7 @@ def test_the_same_batches_give_the_same_state_and_another_order_another():
 def test_a_loaded_snapshot_goes_on_as_the_machine_that_made_it():
     made = machine(leader_change(0), values(1, b"a", b"b"))
     loaded = OpaqueMachine()
-    loaded.load_snapshot(SNAPSHOT, snapshot(made.snapshot_records()))
+    loaded.load_snapshot(SNAPSHOT, snapshot(made.snapshot_records()()))
     assert (loaded.state, loaded.next_offset) == (made.state, 3)
     for each in (made, loaded):
         each.commit([values(3, b"c")])

@@ -1,6 +1,7 @@
 """Replicas that run make snapshots by their policy: voters and observers, each for itself."""
 
 import asyncio
+import threading
 
 import pytest
 
@@ -94,3 +95,64 @@ def test_the_changed_ratio_is_looked_up_only_where_it_may_decide(tmp_path):
             await quorum.stop(1)
 
     asyncio.run(story())
+
+
+class Held(MetadataMachine):
+    """A machine whose snapshots are not written before the test says so."""
+
+    may_write = threading.Event()
+
+    def snapshot_records(self):
+        records = super().snapshot_records()
+
+        def held():
+            assert Held.may_write.wait(60), "the loop stands still while a snapshot is written"
+            return records()
+
+        return held
+
+
+def test_a_leader_commits_and_answers_fetches_while_a_snapshot_is_written(tmp_path):
+    """The snapshot can't be written before the records after it are committed, for which the leader
+    has to answer the fetches of its voters."""
+
+    async def story():
+        Held.may_write.clear()
+        policy = SnapshotPolicy(max_new_bytes=300)
+        quorum = Quorum(tmp_path, 3, machine=Held, policy=policy)
+        async with asyncio.timeout(120):
+            await write_topics(quorum)
+            leader = await quorum.leader()
+            assert list(leader.host.log.snapshots) == [], "it is not written yet"
+            ends = {node_id: each.log.log_end for node_id, each in quorum.drivers.items()}
+            Held.may_write.set()
+            while not all(each.log.snapshots.newest for each in quorum.drivers.values()):
+                await asyncio.sleep(0.01)
+            firsts = {n: next(iter(each.log.snapshots)) for n, each in quorum.drivers.items()}
+            for node_id in [1, 2, 3]:
+                assert firsts[node_id].offset < ends[node_id], "records came while it was written"
+            for node_id in sorted(quorum.drivers, key=lambda n: quorum.drivers[n] is leader):
+                await quorum.stop(node_id)
+
+    asyncio.run(story())
+    for log in logs_of(tmp_path, range(1, 4)):
+        assert image_of_snapshot(log) == image_of_log(log, log.snapshots.newest.offset)
+        log.close()
+
+
+def test_a_replica_stops_only_once_its_snapshot_is_written(tmp_path):
+    async def story():
+        Held.may_write.clear()
+        quorum = Quorum(tmp_path, 1, machine=Held, policy=SnapshotPolicy(max_new_bytes=300))
+        async with asyncio.timeout(60):
+            await write_topics(quorum)
+            stopping = asyncio.create_task(quorum.stop(1))
+            await asyncio.sleep(0)
+            assert not stopping.done()
+            Held.may_write.set()
+            await stopping
+
+    asyncio.run(story())
+    (log,) = logs_of(tmp_path, [1])
+    assert image_of_snapshot(log) == image_of_log(log, log.snapshots.newest.offset)
+    log.close()

@@ -55,7 +55,7 @@ def test_a_draft_fetch_as_follower_by_a_former_voter_gets_not_follower_and_the_r
     assert (response.error, response.records) == (ErrorCode.NOT_FOLLOWER, b"6")
     observer = draft(host, 8, 6, 3, is_follower=False)
     assert (observer.error, observer.records) == (ErrorCode.NONE, b"6")
-    assert key(8) not in host.raft.role.progress
+    assert key(8) not in host.raft.observers
 
 
 def test_the_first_dirty_offset_is_the_end_of_the_newest_snapshot():

@@ -307,6 +307,16 @@ def test_a_leader_that_lags_behind_in_epochs_is_asked_again_later():
     assert host.disk.log_end == 1
 
 
+def test_a_voter_whose_fetch_fails_asks_its_leader_again_and_nobody_else():
+    host = Host(config(1, 1, 2, 3, bootstrap_ids=(-2, -3)))
+    begin(host, 2, epoch=5)
+    for _ in range(3):
+        (send,) = host.take(FetchRequest)
+        assert send.node_id == 2
+        host.fail(send)
+        host.after(host.config.retry_backoff_ms)
+
+
 @pytest.mark.scenario("B41")
 def test_a_fenced_follower_learns_the_newer_epoch():
     host = follower(end=3, epoch=4)

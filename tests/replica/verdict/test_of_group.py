@@ -94,8 +94,8 @@ def test_nodes_that_lose_the_same_records_are_told_together(capture: str, first:
 
 @pytest.mark.parametrize(
     ("nodes", "what"),
-    [(("2",), "voters 1 and 3 of 3"), (("2", "3"), "voter 1 of 3"),
-     (("11",), "voters 1, 2 and 3 of 3"), (("1", "2", "3"), None)],
+    [(("2",), "2 of 3 voters (nodes 1 and 3)"), (("2", "3"), "1 of 3 voters (node 1)"),
+     (("11",), "3 of 3 voters (nodes 1, 2 and 3)"), (("1", "2", "3"), None)],
 )  # fmt: skip
 def test_voters_that_were_not_given_are_gaps(nodes: tuple[str, ...], what: str | None) -> None:
     told = evidence(*(DATA / STATIC / node for node in nodes))

@@ -53,7 +53,9 @@ def test_a_majority_that_stopped_may_be_an_outage(
     change(quorum, 2)
     verdict = verdict_on_quorum(quorum, tmp_path / "capture")
     assert verdict.level is Level.AT_RISK, "they may have been copied before the others"
-    assert verdict.headline.startswith("The cluster may accept no change: voters ")
+    assert verdict.headline.startswith(
+        "The quorum has probably no leader, and accepts no change: voters "
+    )
     assert f"and {gone[-1]} stopped before " in verdict.headline
     assert f"of 5 voters ({', '.join(str(n) for n in range(1, 6) if n not in gone)})" in (
         verdict.headline

@@ -41,8 +41,11 @@ def address_of(node):
 
 
 async def write_topics(node, first, count):
+    """Append topics, and wait until the snapshot that became due by them is written."""
     for number in range(first, first + count):
         await append(node, encode(topic(f"topic-{number}", f"{number:021}A")))
+    while node.driver.is_writing_snapshot:
+        await asyncio.sleep(0.01)
 
 
 def observation(tmp_path, *nodes, **changed):

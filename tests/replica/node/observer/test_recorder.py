@@ -30,9 +30,9 @@ WITHIN_S = 40
 
 
 def observers(node):
-    role = node.driver.host.raft.role
-    assert isinstance(role, Leader)
-    return {key for key in role.progress if key.node_id != 1}
+    raft = node.driver.host.raft
+    assert isinstance(raft.role, Leader)
+    return set(raft.observers)
 
 
 def test_a_recording_is_the_leaders_log_byte_for_byte(tmp_path):

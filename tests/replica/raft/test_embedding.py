@@ -1,0 +1,100 @@
+"""What a program needs that embeds the core: its public names, the page about them, the order of
+effects, and the errors of a host that breaks the rules."""
+
+import os
+import re
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+import replica.raft
+from replica.raft import Effects, HostError, Offence, inputs
+from replica.raft.transitions import ROLES, TRANSITIONS
+from tests.replica.raft.host import Host, config, elect
+
+ROOT = Path(__file__).parents[3]
+PAGE = ROOT / "docs" / "explanation" / "a-host-in-sixty-lines.md"
+
+
+def page():
+    return PAGE.read_text(encoding="utf-8")
+
+
+def test_the_package_has_ten_names_and_the_page_explains_each():
+    names = replica.raft.__all__
+    assert len(names) == 10
+    first_cells = "".join(re.findall(r"^\| (`.*?) \|", page(), re.MULTILINE))
+    assert set(re.findall(r"`(\w+)`", first_cells)) >= set(names)
+    for name in names:
+        assert f"`{name}`" in replica.raft.__doc__
+
+
+def test_the_host_has_sixty_lines():
+    host = re.search(r"^```python\n(.*?)^```", page(), re.MULTILINE | re.DOTALL)[1]
+    assert len([line for line in host.splitlines() if line.strip()]) <= 60
+
+
+def drawing():
+    """TRANSITIONS as a state diagram of Mermaid; an arrow names all causes of its change."""
+    causes = {}
+    for of in ROLES:
+        for (role, cause), following in TRANSITIONS.items():
+            for to in following if role is of else ():
+                words = cause.name.lower().replace("_", " ")
+                causes.setdefault((of.__name__, to.__name__), []).append(words)
+    lines = [f"    {of} --> {to}: {', '.join(why)}" for (of, to), why in causes.items()]
+    return "\n".join(["stateDiagram-v2", "    [*] --> Unattached", *lines]) + "\n"
+
+
+def test_the_drawing_of_the_roles_is_that_of_the_table():
+    shown = re.search(r"^```mermaid\n(.*?)^```", page(), re.MULTILINE | re.DOTALL)
+    if os.environ.get("REWRITE_EXAMPLES"):
+        PAGE.write_text(page()[: shown.start(1)] + drawing() + page()[shown.end(1) :])
+    else:
+        assert shown[1] == drawing()
+
+
+def test_each_difference_from_kafka_names_a_test_that_exists():
+    rows = re.findall(r"`(tests/\S+)::(test_\w+)` \|$", page(), re.MULTILINE)
+    assert len(rows) == page().partition("## Where it differs")[2].count("\n| ") - 1
+    for path, name in rows:
+        assert f"def {name}(" in (ROOT / path).read_text(encoding="utf-8"), name
+
+
+def test_effects_come_in_the_order_of_their_fields_without_those_that_ask_for_nothing():
+    names = [each.name for each in fields(Effects)]
+    asked = {name: 0 if name in ("truncate_to", "log_start", "commit") else ["x"] for name in names}
+    assert list(Effects(**asked).in_order()) == list(asked.items())
+    assert list(Effects().in_order()) == []
+    assert list(Effects(commit=0, sends=["x"]).in_order()) == [("commit", 0), ("sends", ["x"])]
+
+
+def test_every_offence_is_counted_somewhere():
+    code = "".join(each.read_text() for each in (ROOT / "replica" / "raft").rglob("*.py"))
+    assert [each for each in Offence if f"Offence.{each.name}" not in code] == []
+
+
+def leader():
+    host = Host(config(1, 1))
+    elect(host)
+    return host
+
+
+@pytest.mark.parametrize(
+    ("event", "after_ms"),
+    [
+        (inputs.Tick(), -1),
+        (inputs.Truncated(0), 0),
+        (inputs.Flushed(1000), 0),
+        (inputs.Append(1, ()), 0),
+    ],
+)
+def test_a_mistake_of_the_host_is_an_error_and_changes_nothing(event, after_ms):
+    host = leader()
+    before = host.raft.role, host.raft.log, host.raft.next_deadline()
+    with pytest.raises(HostError):
+        host.raft.step(event, host.now + after_ms)
+    assert (host.raft.role, host.raft.log, host.raft.next_deadline()) == before
+    host.propose(b"a")
+    assert host.raft.high_watermark == host.disk.log_end
