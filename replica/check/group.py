@@ -3,12 +3,12 @@ directories against each other."""
 
 from __future__ import annotations
 
-from collections import ChainMap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from replica.check.damaged import changed_files
 from replica.check.directory import DirectoryFacts, gather, judge_directory, judge_snapshots
+from replica.check.elections import gone_on, judge_elections
 from replica.check.examined import Examined, by_cluster
 from replica.check.known_quorum import (
     ComparedLogs,
@@ -24,6 +24,7 @@ from replica.check.newest import (
     QuorumRole,
     cluster_id_of,
     cluster_state,
+    end_of,
     newest_directories,
     role_of,
 )
@@ -33,11 +34,12 @@ from replica.check.replaying import replay_log
 from replica.check.rule import Finding, by_severity
 from replica.check.same_snapshots import judge_same_snapshots
 from replica.check.snapshots import SnapshotVerdict
+from replica.check.state_files import led_since
 from replica.format.snapshot import SnapshotState
 from replica.history.known_quorum import KnownQuorum
 from replica.history.voters import is_voter
 from replica.metadata.image.image import Image
-from replica.model.epochs import OffsetAndEpoch
+from replica.model.epochs import UNDEFINED_EPOCH, OffsetAndEpoch, election_order
 from replica.model.voters import VoterKeys
 
 
@@ -48,12 +50,33 @@ class JudgedDirectory:
     examined: Examined
     partition: PartitionFolder
     role: QuorumRole | None
-    """The role of the directory's node: see role_of."""
+    """The role of the directory's node by the newest voter set of its cluster's logs: see
+    role_of."""
+    role_by_own_log: QuorumRole | None
+    """The role that the node's own files give it, and in which it starts. It differs where the own
+    log lacks the newest voter set."""
     findings: tuple[Finding, ...]
     """All findings about the directory, the worst first. They name files relative to the node's log
     directory."""
     verdicts: tuple[SnapshotVerdict, ...]
     """The verdicts on snapshots, whose findings are among `findings` too."""
+
+
+@dataclass(frozen=True, slots=True)
+class _ClusterLogs:
+    """What the metadata logs of a cluster say together."""
+
+    voters: VoterKeys
+    """The voters that the newest log names; empty where it names none."""
+    newest_epoch: int
+    """The newest epoch of which one of the logs has an entry; UNDEFINED_EPOCH where none has."""
+    going_on: OffsetAndEpoch | None
+    """The end of the newest log, if the quorum goes on by it; None where it ends with leaders that
+    changed nothing, or where there is no log."""
+    images: Mapping[OffsetAndEpoch, Image]
+    """The states by the replays of all these logs. If two logs have a record with the same offset
+    and epoch, they have the same records below it (Raft's log matching), so one state stands for
+    both."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,9 +144,9 @@ def judge_group(
         else FoldedImages()
         for facts in gathered
     ]
-    shared = _images_by_cluster(group, replays)
+    logs = _logs_by_cluster(gathered, replays, telling)
     members = tuple(
-        _judged(facts, replayed, ChainMap(replayed.images, shared[cluster_id_of(facts.examined)]))
+        _judged(facts, replayed, logs[cluster_id_of(facts.examined)])
         for facts, replayed in zip(gathered, replays, strict=True)
     )
     parts = by_partition(gathered, lambda facts: facts.partition)
@@ -206,30 +229,68 @@ def _judge_between(
         yield from judge_same_snapshots(group)
 
 
-def _judged(
-    facts: DirectoryFacts, replayed: FoldedImages, images: Mapping[OffsetAndEpoch, Image]
-) -> JudgedDirectory:
-    """Judge one directory. images: the states by replays of its log and of other logs of its
-    cluster."""
-    verdicts = tuple(judge_snapshots(facts, images))
+def _judged(facts: DirectoryFacts, replayed: FoldedImages, logs: _ClusterLogs) -> JudgedDirectory:
+    """Judge one directory. logs: the metadata logs of its cluster."""
+    verdicts = tuple(judge_snapshots(facts, {**logs.images, **replayed.images}))
     findings = [
         *judge_directory(facts, replayed),
         *(finding for verdict in verdicts for finding in (*verdict.broken, *verdict.notes)),
         *changed_files(facts.examined),  # must come last: all rules before it read these files
     ]
-    role = role_of(facts.examined, facts.changes)
+    own = voters = stated_voters(facts.examined, facts.changes)
+    if facts.partition.is_metadata:
+        findings = [led_since(one, logs.newest_epoch) for one in findings]
+        if _is_behind(end_of(facts.examined), logs.going_on):
+            findings = [gone_on(one) for one in findings]
+        voters = logs.voters or own
     return JudgedDirectory(
-        facts.examined, facts.partition, role, tuple(sorted(findings, key=by_severity)), verdicts
+        facts.examined,
+        facts.partition,
+        role_of(facts.examined, voters),
+        role_of(facts.examined, own),
+        tuple(sorted(findings, key=by_severity)),
+        verdicts,
     )
 
 
-def _images_by_cluster(
-    group: Sequence[Examined], replays: Sequence[FoldedImages]
-) -> dict[str | None, dict[OffsetAndEpoch, Image]]:
-    """The states that replays of each cluster's logs gave, by cluster id; None stands for
-    directories of no known cluster. If two logs have a record with the same offset and epoch, they
-    have the same records below it (Raft's log matching), so one state stands for both."""
-    images: dict[str | None, dict[OffsetAndEpoch, Image]] = {}
-    for examined, replayed in zip(group, replays, strict=True):
-        images.setdefault(cluster_id_of(examined), {}).update(replayed.images)
-    return images
+def _logs_by_cluster(
+    gathered: Sequence[DirectoryFacts], replays: Sequence[FoldedImages], telling: Collection[int]
+) -> dict[str | None, _ClusterLogs]:
+    """The metadata logs of each cluster, by cluster id; None stands for directories of no known
+    cluster. telling: the ids of the directories with the newest logs."""
+    clusters: dict[str | None, list[tuple[DirectoryFacts, FoldedImages]]] = {}
+    for facts, replayed in zip(gathered, replays, strict=True):
+        clusters.setdefault(cluster_id_of(facts.examined), []).append((facts, replayed))
+    return {
+        cluster_id: _logs_of(cluster_id, members, telling)
+        for cluster_id, members in clusters.items()
+    }
+
+
+def _logs_of(
+    cluster_id: str | None,
+    members: Sequence[tuple[DirectoryFacts, FoldedImages]],
+    telling: Collection[int],
+) -> _ClusterLogs:
+    """The metadata logs of one cluster. Directories of no known cluster may be of several: none of
+    them says anything of another, but for states, which go by offset and epoch."""
+    images = {end: image for _, replayed in members for end, image in replayed.images.items()}
+    newest = next((facts for facts, _ in members if id(facts.examined) in telling), None)
+    if newest is None or cluster_id is None:
+        return _ClusterLogs(frozenset(), UNDEFINED_EPOCH, None, images)
+    is_idle = any(judge_elections(newest.idle))
+    return _ClusterLogs(
+        stated_voters(newest.examined, newest.changes),
+        _newest_epoch(members),
+        None if is_idle else end_of(newest.examined),
+        images,
+    )
+
+
+def _is_behind(end: OffsetAndEpoch | None, newest: OffsetAndEpoch | None) -> bool:
+    return end is not None and newest is not None and election_order(end) < election_order(newest)
+
+
+def _newest_epoch(members: Iterable[tuple[DirectoryFacts, FoldedImages]]) -> int:
+    ends = (end_of(facts.examined) for facts, _ in members if facts.partition.is_metadata)
+    return max((end.epoch for end in ends if end is not None), default=UNDEFINED_EPOCH)

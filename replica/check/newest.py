@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from replica.check.examined import Examined, LeaderChangeBatch, leader_changes
+from replica.check.examined import Examined, leader_changes
 from replica.check.known_quorum import EarlierRounds, compared_logs, known_quorum_of, stated_voters
 from replica.check.partition import partition_of
 from replica.check.replay_fold import FoldedImages, NewestState, Watch
@@ -28,14 +28,10 @@ class QuorumRole(StrEnum):
     """A broker, or a controller that doesn't vote: the log alone can't tell the two apart."""
 
 
-def role_of(examined: Examined, changes: Sequence[LeaderChangeBatch]) -> QuorumRole | None:
-    """The role of a directory's node. None where no file says which node it is, or who the voters
-    are.
-
-    changes: the LeaderChange records of the log, in its order.
-    """
+def role_of(examined: Examined, voters: VoterKeys) -> QuorumRole | None:
+    """The role of a directory's node among these voters. None where no file says which node it is,
+    or where no voter is known."""
     replica = examined.replica
-    voters = stated_voters(examined, changes)
     if replica is None or not voters:
         return None
     return QuorumRole.VOTER if is_voter(voters, replica.key) else QuorumRole.OBSERVER
@@ -68,7 +64,7 @@ def newest_directories(group: Iterable[Examined]) -> list[Examined]:
     that of the lowest node id."""
     best: dict[str | None, Examined] = {}
     for examined in group:
-        if _position(examined) is None or not partition_of(examined).is_metadata:
+        if end_of(examined) is None or not partition_of(examined).is_metadata:
             continue
         held = best.get(cluster_id_of(examined))
         if held is None or _preference(held) < _preference(examined):
@@ -129,13 +125,13 @@ def cluster_id_of(examined: Examined) -> str | None:
 
 
 def _preference(examined: Examined) -> tuple[bool, tuple[int, int], int]:
-    position = _position(examined)
+    position = end_of(examined)
     assert position is not None, "only directories with a position are compared"
     node_id = NO_NODE if examined.replica is None else examined.replica.node_id
     return not examined.hides_entries, election_order(position), -node_id
 
 
-def _position(examined: Examined) -> OffsetAndEpoch | None:
+def end_of(examined: Examined) -> OffsetAndEpoch | None:
     """The end of the log, or the end of a snapshot that is newer; None where there is neither."""
     ends = [snapshot_id for snapshot_id, _ in examined.usable_snapshots]
     last = examined.last_batch

@@ -259,21 +259,34 @@ def _preference(
 def _doubts(
     logs: Sequence[ReplicaLog], files: QuorumFiles, sets: Sequence[VoterKeys]
 ) -> dict[ReplicaKey, VoterDoubt]:
-    """The doubts about replicas at hand. Only a voter needs a quorum-state, and none needs one
-    before the first record: then there is nothing to forget."""
+    """The doubts about replicas at hand, of several about one the worst: who may vote a second time
+    can do harm, while a log that can't be read only can't be counted. Only a voter needs a
+    quorum-state, and none needs one before the first record: then there is nothing to forget."""
     is_new = not any(log.position().offset for log in logs)
     found: dict[ReplicaKey, VoterDoubt] = {}
     for log in logs:
         votes = any(is_voter(voters, log.key) for voters in sets)
-        attested = _attested(log.key, files.attested)
-        known = max(log.quorum_epoch, log.position().epoch)
-        if log.key in files.unreadable:
-            found[log.key] = VoterDoubt.UNREADABLE
-        elif votes and (log.key in files.went_back or (attested is not None and attested > known)):
+        if votes and _is_stale(log, files):
             found[log.key] = VoterDoubt.STALE
         elif votes and log.quorum_epoch == UNDEFINED_EPOCH and not is_new:
             found[log.key] = VoterDoubt.NO_QUORUM_STATE
+        elif log.key in files.unreadable:
+            found[log.key] = VoterDoubt.UNREADABLE
     return found
+
+
+def _is_stale(log: ReplicaLog, files: QuorumFiles) -> bool:
+    """Whether other files, or an earlier capture, show more of a replica than its own files. A log
+    that can't be read whole may hold what it seems to lack: of its replica only the epoch in
+    quorum-state tells."""
+    attested = _attested(log.key, files.attested)
+    known = max(log.quorum_epoch, log.position().epoch)
+    is_behind = attested is not None and attested > known
+    back = files.went_back.get(log.key)
+    if log.key not in files.unreadable:
+        return is_behind or back is not None
+    has_forgotten = is_behind or (back is not None and back.has_forgotten_an_epoch)
+    return has_forgotten and log.quorum_epoch != UNDEFINED_EPOCH
 
 
 def _attested(key: ReplicaKey, attested: Mapping[ReplicaKey, int]) -> int | None:
@@ -295,7 +308,7 @@ def _known(
     told = [doubts[log.key] for log in own if log.key in doubts]
     known = [log.known_epoch for log in own if log.known_epoch is not None]
     attested = [_attested(log.key, files.attested) for log in own]
-    lost = {VoterDoubt.STALE, VoterDoubt.UNREADABLE}.intersection(told)
+    lost = VoterDoubt.STALE in told or any(log.key in files.unreadable for log in own)
     return KnownVoter(
         voter,
         told[0] if told else None,

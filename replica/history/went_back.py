@@ -54,6 +54,11 @@ class WentBack:
     """The offsets of the records that it held, that are proven to be committed, and that lie behind
     the end of its log now."""
 
+    @property
+    def has_forgotten_an_epoch(self) -> bool:
+        """Whether its files know an older epoch than then, so that it may vote a second time."""
+        return _has_fallen(self.epoch_before, self.epoch)
+
     def __str__(self) -> str:
         if self.end < self.end_before:
             return (

@@ -238,18 +238,19 @@ def _after_short_silence(
     former: Won, won: Won, silence: int, again: str, registered: Sequence[Registration]
 ) -> tuple[ElectionCause, str]:
     """The cause of an election of another leader, sooner than followers stand for election after a
-    silence (ms). A majority must have known of no leader, so a part of
-    those that followed the former one: by its word, or because that part is the former leader
-    itself, which a start makes forget that it led."""
+    silence (ms). A majority must have known of no leader, so a part of those that followed the
+    former one: by its word, or because that part is the former leader itself, which a start makes
+    forget that it led. It gives its word when it resigns, but also when it is started in the epoch
+    that it led (Kafka: QuorumState.initialize begins as resigned), and needs no vote for that."""
     leader = f"leader {former.leader}"
     silent, reign = _silent(silence), won.at - silence - former.at
     if reign < _KNOWN_MS:
         told = f"{silent}, and {leader} had led for {_seconds(max(0, reign))} only"
         return ElectionCause.UNKNOWN, f"{told}: voters may not have heard of it"
-    may_be_new = silence >= _RESTARTS_MS and not _ran_on(former, won, registered)
-    if former.leader in won.granting and may_be_new:
-        told = f"{silent}, and {leader} voted for the new one"
-        return ElectionCause.UNKNOWN, f"{told}: it had resigned, or its process had ended"
+    if silence >= _RESTARTS_MS and not _ran_on(former, won, registered):
+        voted = ", and voted for the new one" if former.leader in won.granting else ""
+        told = f"{silent}: {leader} had resigned, or its process had ended and started again"
+        return ElectionCause.UNKNOWN, f"{told}{voted}"
     short = f"{silent}, less than followers wait for a leader that is silent"
     return ElectionCause.RESIGNED, f"{short}; {again}" if again else short
 

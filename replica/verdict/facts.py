@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import groupby
 
 from replica.check.catalogue import RULES, groups, health, snapshots
 from replica.check.rule import Finding, Rule
+from replica.check.state_files import led_since
 from replica.model.voters import majority
 from replica.severity import Severity
 from replica.verdict.evidence import ClusterEvidence, PlacedFinding
@@ -30,6 +32,7 @@ _KINDS = ("node", "nodes", "broker", "controller", "voter")
 
 def verdict_on(evidence: ClusterEvidence) -> Verdict:
     """The verdict on one cluster."""
+    evidence = _beside_other_logs(evidence)
     health_found = evidence.health or ()
     everything = [*(one.finding for one in evidence.findings), *health_found]
     notes = sum(one.severity is Severity.INFO for one in everything)
@@ -51,6 +54,16 @@ def verdict_on(evidence: ClusterEvidence) -> Verdict:
         notes=notes,
         state=evidence.state,
     )
+
+
+def _beside_other_logs(evidence: ClusterEvidence) -> ClusterEvidence:
+    """The evidence with what the logs say together of each node's findings. A lake's findings are
+    those of single captures."""
+    beside = (
+        PlacedFinding(where, led_since(finding, evidence.log_epoch))
+        for where, finding in evidence.findings
+    )
+    return replace(evidence, findings=tuple(beside))
 
 
 def _of_majority(evidence: ClusterEvidence) -> Iterator[Fact]:

@@ -60,15 +60,13 @@ def outage_facts(evidence: ClusterEvidence) -> Iterator[Fact]:
 
 
 def _without_winner(evidence: ClusterEvidence) -> Iterator[Fact]:
-    """The fact that nobody wins an election, if a majority of the voters has gone through many and
-    no log shows a leader since. A minority may only be cut off from the others."""
+    """The fact that nobody wins an election, if a majority of the voters has gone through many. A
+    minority may only be cut off from the others."""
     rule = files.ELECTIONS_WITHOUT_WINNER
     found = {
         node: finding
         for where, finding in evidence.findings
-        if finding.rule is rule
-        and (finding.epoch or 0) > evidence.log_epoch
-        and (node := where.removeprefix("node ")) in evidence.voters
+        if finding.rule is rule and (node := where.removeprefix("node ")) in evidence.voters
     }
     if len(found) >= majority(len(evidence.voters)):
         first = next(iter(found.values()))

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from replica.check.catalogue import files, groups, log
+from replica.check.rule import Finding
 from replica.history.commitment import EntryCommitment
 from replica.history.known_quorum import VoterDoubt
 from replica.history.ranges import Ranges
@@ -149,18 +150,27 @@ _EXPECTED = frozenset(
     )
 )
 
+_TORN = (log.CRC_MISMATCH, log.FRAMING, log.ZERO_HOLE, log.OFFSET_GAP)
+
+
+def _is_unflushed(finding: Finding, flushed: int | None) -> bool:
+    """Whether a finding is about entries that a node which is down had not flushed."""
+    return flushed is not None and finding.offset is not None and finding.offset >= flushed
+
 
 def files_of_a_quorum_that_works_are_not_called_broken(
     answers: Answers, truth: Truth
 ) -> Iterator[str]:
-    """Power cuts leave what Kafka copes with: that is no error and no warning. But nobody can tell
-    the torn last batch of a node that is down from a damaged one, if all its bytes are there."""
+    """Power cuts leave what Kafka copes with: that is no error and no warning. But a node that is
+    down may lack pages in the midst of what it had not flushed, and only its next start cuts them
+    off, with all behind them (Kafka: LogSegment.recover). Nobody can tell these holes from damage
+    to what it had flushed and acknowledged, so they are errors for whoever reads the files."""
     if not answers.given.is_whole:
         return
     for member in answers.judged.members:
-        node_id, end = member.examined.owner.node_id, member.examined.directory.log_end_offset
+        node_id = member.examined.owner.node_id
         for one in member.findings:
-            is_torn = node_id in truth.down and one.rule is log.CRC_MISMATCH and one.offset == end
+            is_torn = one.rule in _TORN and _is_unflushed(one, truth.down.get(node_id))
             if one.severity is not Severity.INFO and one.rule.id not in _EXPECTED and not is_torn:
                 yield f"node {node_id}: {one.severity} {one.rule.id} in {one.file}: {one.message}"
     for one in answers.judged.findings:

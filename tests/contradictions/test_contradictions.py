@@ -45,7 +45,8 @@ SHORT = (
     "kafka-4.1.1-dynamic/final",
     "ghost-writes", "lost-disks", "wiped-voter", "two-quorums", "flipped-bit",
     "seed-0", "seed-0-left", "seed-1", "seed-1-old", "seed-16", "seed-180", "seed-223-old",
-    "seed-2-back", "seed-251", "seed-281-old", "seed-95-back", "seed-333-back",
+    "seed-2-back", "seed-251", "seed-281-old", "seed-95-back", "seed-333-back", "seed-333",
+    "seed-424",
 )  # fmt: skip
 """Of each kind a few, 15 s of processor time; the whole is slow."""
 SEEDS, CHUNK = range(*map(int, os.environ.get("CONTRADICTION_SEEDS", "0:500").split(":"))), 25

@@ -64,8 +64,9 @@ class Reign:
 class Truth:
     """What the simulator knows. committed_then: the committed batches at the newest capture, by
     base offset. committed: those at the end, when all has healed. end_then: the end (exclusive) of
-    the former. reigns: by epoch, of all leaders that have written their LeaderChange. down: the ids
-    of the nodes that were down at the newest capture. starts: (time in simulated ms, node id) of
+    the former. reigns: by epoch, of all leaders that have written their LeaderChange. down: the
+    nodes that were down at the newest capture, each with the end (exclusive) of what it had
+    flushed: a power cut may have torn all above. starts: (time in simulated ms, node id) of
     each start of a replica. voters: the voters in force at the committed end. states: the image
     after each committed batch, by the batch's end offset (exclusive)."""
 
@@ -73,7 +74,7 @@ class Truth:
     committed: Mapping[int, Entry]
     end_then: int
     reigns: Mapping[int, Reign]
-    down: frozenset[int]
+    down: Mapping[int, int]
     starts: tuple[tuple[int, int], ...]
     voters: frozenset[ReplicaKey]
     states: Mapping[int, object]
@@ -111,7 +112,12 @@ def captured_run(seed: int, events: int = 1600) -> CapturedRun:
     first = run.capture()
     run.run(events)
     second = run.capture()
-    down = frozenset(node.node_id for node in run.nodes.values() if node.host is None)
+    shadows = run.invariants.shadows
+    down = {
+        node.node_id: shadows[node.local.key].flushed if node.local.key in shadows else 0
+        for node in run.nodes.values()
+        if node.host is None
+    }
     committed_then, end_then = run.committed(), run.invariants.ledger.end
     voters = run.invariants.ledger.voters_before(end_then).keys
     reigns = dict(run.reigns)

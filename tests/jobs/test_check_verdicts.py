@@ -105,6 +105,7 @@ def test_a_clean_check_as_json_is_a_summary(kraftlake: Kraftlake) -> None:
                 "node_id": 11,
                 "directory_id": "WPQlCXSJUfqbeEDd_9L0Zw",
                 "role": "observer",
+                "role_by_own_log": "observer",
                 "partition": METADATA,
                 "verdict": "ok",
                 "errors": 0,
@@ -161,6 +162,23 @@ def test_a_voter_on_a_new_disk_is_an_observer(kraftlake: Kraftlake, node: Path) 
     ended = kraftlake("check", "--json", node)
     (told,) = ended.summary["directories"]
     assert (told["role"], told["verdict"]) == ("observer", "warning")
+
+
+def test_a_node_that_takes_itself_for_another_role_is_shown_with_both(
+    kraftlake: Kraftlake, data: Path, tmp_path: Path
+) -> None:
+    """Node 1 follows with a new disk, and its log ends before the record that makes it a voter."""
+    for one in ("1", "2"):
+        shutil.copytree(data / DYNAMIC / "final" / one, tmp_path / one)
+    metadata = tmp_path / "1" / METADATA
+    for path in metadata.iterdir():
+        if path.name.startswith(("00000000000000001262", "00000000000000002")):
+            path.unlink()
+    (row,) = [line for line in kraftlake("check", tmp_path).lines if line.endswith(f"1/{METADATA}")]
+    assert row.startswith("1     voter (observer by its own log)")
+    first, second = kraftlake("check", "--json", tmp_path).summary["directories"]
+    assert (first["role"], first["role_by_own_log"]) == ("voter", "observer")
+    assert (second["role"], second["role_by_own_log"]) == ("voter", "voter")
 
 
 def test_a_static_voter_with_an_empty_log_is_known_by_its_quorum_state(

@@ -87,6 +87,7 @@ def member_summary(member: JudgedDirectory) -> dict[str, Any]:
         "node_id": None if replica is None else replica.node_id,
         "directory_id": None if replica is None else replica.directory_id,
         "role": None if member.role is None else str(member.role),
+        "role_by_own_log": None if member.role_by_own_log is None else str(member.role_by_own_log),
         "partition": member.partition.shown,
         "verdict": str(directory_verdict(member)),
         **_severity_counts(counted_by(member.findings)),

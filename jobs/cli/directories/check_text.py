@@ -67,13 +67,22 @@ def member_cells(member: JudgedDirectory) -> tuple[str, ...]:
     snapshots = listed([f"{count} {name}" for name, count in validities(member).items()])
     return (
         "-" if replica is None else str(replica.node_id),
-        "-" if member.role is None else str(member.role),
+        _role(member),
         _log(examined, epoch),
         "-" if epoch is None else str(epoch),
         snapshots or "-",
         _result(member),
         examined.shown,
     )
+
+
+def _role(member: JudgedDirectory) -> str:
+    """Such as `voter`, `voter (observer by its own log)`: until the node has the newest voter set,
+    it neither votes nor stands for election like a voter, or does so though it is none."""
+    if member.role is None:
+        return "-"
+    own = member.role_by_own_log
+    return f"{member.role}" + (f" ({own} by its own log)" if own not in (None, member.role) else "")
 
 
 def _log(examined: Examined, epoch: int | None) -> str:

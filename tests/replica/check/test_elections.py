@@ -9,10 +9,14 @@ import pytest
 
 from replica.check.elections import ENDLESS_LEADERS, MAX_REIGN_MS
 from replica.check.rule import Finding
+from replica.verdict.facts import verdict_on
+from replica.verdict.of_group import clusters_of, evidence_of
+from replica.verdict.verdict import Level
 from tests.replica.check.editing import (
     append,
     append_leader_change,
     findings,
+    judged,
     metadata,
     segment,
 )
@@ -92,3 +96,31 @@ def test_what_lies_behind_a_damaged_batch_is_not_counted(log: Path) -> None:
 def test_a_log_without_a_batch_has_no_finding(tmp_path: Path) -> None:
     node = start(tmp_path / "1", 1)
     assert not [one for one in findings(node) if one.rule.id == RULE]
+
+
+def test_leaders_that_changed_nothing_are_over_where_another_log_shows_what_came_after(
+    data: Path, tmp_path: Path
+) -> None:
+    """The node was down since, and its log ends where it stopped. A verdict by its finding would be
+    an outage."""
+    for node in ("1", "3"):
+        shutil.copytree(data / "kafka-4.1.1-dynamic/live" / node, tmp_path / node)
+        elect(segment(tmp_path / node, 1262), ENDLESS_LEADERS)
+    assert [RULE in one for one in _rules_of(tmp_path)] == [True, True]
+    assert _level(tmp_path) is Level.OUTAGE
+    append(
+        segment(tmp_path / "3", 1262), metadata("FEATURE_LEVEL_RECORD", name="x", featureLevel=1)
+    )
+    first, third = _rules_of(tmp_path)
+    assert RULE not in first | third
+    assert "epoch-churn" in first
+    assert _level(tmp_path) is not Level.OUTAGE
+
+
+def _rules_of(*nodes: Path) -> list[set[str]]:
+    return [{one.rule.id for one in member.findings} for member in judged(*nodes).members]
+
+
+def _level(*nodes: Path) -> Level:
+    (cluster,) = clusters_of(judged(*nodes, newest=True), {})
+    return verdict_on(evidence_of(cluster)).level

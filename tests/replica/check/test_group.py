@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 
 import pytest
 
+from replica.check.newest import QuorumRole
 from replica.format.record import records_of
 from replica.format.walk import LocatedBatch
 from replica.severity import Severity
 from tests.replica.check.editing import (
     append,
+    append_leader_change,
     batches,
     edit_quorum_state,
     edit_text,
@@ -25,6 +28,8 @@ from tests.replica.check.editing import (
 )
 
 DATA = Path(__file__).parents[2] / "data"
+FIRST_DISK = "qufyMfPsTZ27gBxKC_Me3w"
+"""The directory id of node 1 until its disk was replaced."""
 
 
 @pytest.fixture
@@ -190,3 +195,60 @@ def test_a_siblings_log_finds_a_wrong_snapshot(static: Path) -> None:
     set_value(path, batches(path)[-2], lambda _: topic)
     (member,) = [m for m in judged(static).members if m.examined.replica.node_id == 3]  # type: ignore[union-attr]
     assert ("snapshot-content", path.name, None) in places(member.findings)
+
+
+@pytest.mark.parametrize(
+    ("newest_epoch", "rule"),
+    [(11, "quorum-state-ahead"), (7, "quorum-state-ahead"), (6, "elections-without-winner")],
+)
+def test_elections_had_a_winner_where_another_log_shows_a_later_leader(
+    cluster: Path, newest_epoch: int, rule: str
+) -> None:
+    """The node was away for long, or its log is behind: its own files know of no winner."""
+    edit_quorum_state(cluster / "2", leaderEpoch=11, leaderId=-1, votedId=-1)
+    if newest_epoch > 6:
+        append_leader_change(segment(cluster / "3", 2722), newest_epoch, 3)
+    behind, _ = judged(cluster).members
+    found = {one.rule.id for one in behind.findings if one.file.endswith("quorum-state")}
+    assert found == {rule}
+    alone = places(judged(cluster / "2").members[0].findings)
+    assert [one[0] for one in alone if one[1].endswith("quorum-state")] == [
+        "elections-without-winner"
+    ], "alone nothing else is known"
+
+
+def _forget_from(node: Path, offset: int) -> None:
+    """Cut the node's log off, and delete its snapshots behind."""
+    segment(node, 2722).unlink()
+    path = segment(node, 1262)
+    if offset <= 1262:
+        path.unlink()
+        path = segment(node, 0)
+    first = next(one for one in batches(path) if one.header.base_offset >= offset)
+    os.truncate(path, first.position)
+    for one in path.parent.glob("*.checkpoint"):
+        if int(one.name.partition("-")[0]) >= offset:
+            one.unlink()
+
+
+def test_a_role_is_that_of_the_newest_voter_set_and_the_node_s_own_belief_stands_beside_it(
+    cluster: Path,
+) -> None:
+    """At offset 1227 node 1 ceases to be a voter with its old disk, at 1392 it becomes one with its
+    new disk."""
+    new = Path(shutil.copytree(DATA / "kafka-4.1.1-dynamic/final/1", cluster / "1"))
+    old = Path(shutil.copytree(new, cluster / "old"))
+    edit_text(old / "meta.properties", "w1rJ2UULXXXZu6RS0Vk1kg", FIRST_DISK)
+    _forget_from(new, 1300)
+    _forget_from(old, 1200)
+    roles = {
+        (one.examined.shown.split("/")[-2]): (one.role, one.role_by_own_log)
+        for one in judged(cluster).members
+    }
+    voter, observer = QuorumRole.VOTER, QuorumRole.OBSERVER
+    assert roles == {
+        "1": (voter, observer),
+        "2": (voter, voter),
+        "3": (voter, voter),
+        "old": (observer, voter),
+    }

@@ -10,7 +10,8 @@ from replica.history.known_quorum import (
     VoterDoubt,
     known_quorum,
 )
-from replica.history.log import LogBatch, ReplicaLog
+from replica.history.log import LogBatch, OffsetRange, ReplicaLog
+from replica.history.went_back import WentBack
 from replica.model.epochs import UNDEFINED_EPOCH, OffsetAndEpoch
 from replica.model.keys import ReplicaKey
 from replica.model.voters import VotersAt
@@ -111,6 +112,27 @@ def test_a_log_that_cannot_be_read_whole_counts_for_no_majority():
     quorum = known(log(ONE, 1), log(TWO, 1), files=QuorumFiles(frozenset({TWO})))
     assert doubts(quorum)[2] is VoterDoubt.UNREADABLE
     assert quorum.newest == ONE
+
+
+def test_a_disk_that_may_vote_twice_is_told_so_whether_or_not_its_log_can_be_read():
+    """A log that can't be read may hold what it seems to lack, but its quorum-state has the newest
+    epoch."""
+    torn = frozenset({TWO})
+    behind = log(TWO, 1, quorum_epoch=2)
+    fell, shorter = WentBack(TWO, 2, 1, 3, 2, ()), WentBack(TWO, 2, 1, 2, 2, (OffsetRange(1, 2),))
+    for told, doubt in (
+        (QuorumFiles(torn, {TWO: 3}), VoterDoubt.STALE),
+        (QuorumFiles(torn, went_back={TWO: fell}), VoterDoubt.STALE),
+        (QuorumFiles(torn, {TWO: 2}), VoterDoubt.UNREADABLE),
+        (QuorumFiles(torn, went_back={TWO: shorter}), VoterDoubt.UNREADABLE),
+        (QuorumFiles(went_back={TWO: shorter}), VoterDoubt.STALE),
+    ):
+        quorum = known(log(ONE, 1, 3), behind, log(THREE, 1, 3), files=told)
+        assert doubts(quorum) == {1: None, 2: doubt, 3: None}
+    without = log(TWO, 1, quorum_epoch=UNDEFINED_EPOCH)
+    quorum = known(log(ONE, 1, 3), without, files=QuorumFiles(torn, {TWO: 3}))
+    assert doubts(quorum)[2] is VoterDoubt.NO_QUORUM_STATE
+    assert quorum.voters[1].held_end is None, "its log can't tell what it held"
 
 
 def test_a_tail_on_one_voter_of_five_is_on_no_majority():

@@ -39,7 +39,11 @@ def once_more(at: int, node_id: int = 1) -> Registration:
     ("won", "lost", "registered", "cause"),
     [
         (next_won(), {}, [], ElectionCause.SILENT),
-        (next_won(previous_at=48_501), {}, [], ElectionCause.RESIGNED),
+        (next_won(previous_at=49_501), {}, [], ElectionCause.RESIGNED),
+        # a process that is started where it led tells the others, who then elect another one
+        (next_won(previous_at=49_500), {}, [], ElectionCause.UNKNOWN),
+        (next_won(previous_at=48_501), {}, [], ElectionCause.UNKNOWN),
+        (next_won(previous_at=48_501), {}, [once_more(60_000)], ElectionCause.RESIGNED),
         (next_won(previous_at=48_500), {}, [], ElectionCause.SILENT),
         (next_won(granting=(1, 2)), {}, [], ElectionCause.SILENT),
         # it voted for the next leader, as it may have after a start
@@ -54,7 +58,7 @@ def once_more(at: int, node_id: int = 1) -> Registration:
         ),
         # it led so shortly that voters may not have heard of it
         (next_won(at=4_000, previous_at=2_999), {}, [], ElectionCause.UNKNOWN),
-        (next_won(at=4_000, previous_at=3_000), {}, [], ElectionCause.RESIGNED),
+        (next_won(at=3_400, previous_at=3_000), {}, [], ElectionCause.RESIGNED),
         (next_won(leader=1, granting=(1, 2), previous_at=49_300), {}, [], ElectionCause.UNKNOWN),
         (next_won(previous_at=None), {}, [], ElectionCause.UNKNOWN),
         (next_won(voters=(2, 3)), {}, [], ElectionCause.REMOVED),
