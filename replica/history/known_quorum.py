@@ -34,7 +34,8 @@ class VoterDoubt(StrEnum):
     the directory was restored from an older copy, or copied earlier than the others. Or an earlier
     capture of it shows more than it has now."""
     NO_QUORUM_STATE = "no-quorum-state"
-    """It has no quorum-state, so it may have voted in an epoch that no file shows."""
+    """It has no quorum-state that can be read, so it may have voted in an epoch that no file
+    shows."""
 
 
 BAD_DISKS = tuple(doubt for doubt in VoterDoubt if doubt is not VoterDoubt.NOT_GIVEN)
@@ -71,6 +72,15 @@ class KnownVoter:
             f"its directory is of epoch {self.known_epoch}, and it led or voted in epoch "
             f"{self.attested_epoch}"
         )
+
+    @property
+    def why_doubted(self) -> str:
+        """Why its disk can't be relied on, for a voter whose disk is at hand and in doubt."""
+        if self.doubt is VoterDoubt.STALE:
+            return f"{self.why_stale}: restored from an older copy, or copied earlier"
+        if self.doubt is VoterDoubt.NO_QUORUM_STATE:
+            return "it has no quorum-state that can be read, so it may vote twice in one epoch"
+        return "a part of its log can't be read, so nobody knows all that it holds"
 
     def holds(self, offset: int) -> bool:
         """Whether it is known to hold this entry of the newest log."""

@@ -48,7 +48,7 @@ from replica.history.truncation import fetch_rounds
 from replica.history.voters import is_among, is_majority, is_voter
 from replica.history.went_back import ComparedRound
 from replica.model.epochs import OffsetAndEpoch, election_order
-from replica.model.keys import ReplicaKey
+from replica.model.keys import ZERO_UUID, ReplicaKey
 from replica.model.voters import VoterKeys
 from replica.words import counted
 
@@ -115,6 +115,17 @@ class RecoveryPlan:
     def voters(self) -> VoterKeys | None:
         """The voters in force at the end of the newest log; None where no file names them."""
         return self.quorum.voter_sets[0] if self.quorum.voter_sets else None
+
+    @property
+    def is_dynamic(self) -> bool:
+        """Whether the voters are named with their directories (KIP-853)."""
+        return any(voter.directory_id != ZERO_UUID for voter in self.voters or ())
+
+    @property
+    def holds_nothing(self) -> bool:
+        """Whether no replica at hand holds a record, and no majority is left that could tell that
+        none was ever written."""
+        return self.answer is RecoveryDecision.UNPROVEN and not self.quorum.log_end
 
     @property
     def missing(self) -> VoterKeys:
@@ -348,7 +359,7 @@ def winners_that_lose(led_by: Mapping[ReplicaKey, Sequence[RankedReplica]]) -> I
 
 def _nobody_wins(quorum: KnownQuorum) -> str:
     if not quorum.voter_sets:
-        return "nothing tells who the voters are, so nobody knows what may be missing"
+        return "no file given here names the voters, so nobody knows which of them are missing"
     short = next((each for each in quorum.voter_sets if not quorum.is_majority(each)), None)
     if short is None:
         return (
@@ -356,6 +367,11 @@ def _nobody_wins(quorum: KnownQuorum) -> str:
             "better than its own"
         )
     left = sum(is_among(voter, quorum.relied, set(quorum.at_hand)) for voter in short)
+    if not quorum.log_end:
+        return (
+            f"only {left} of {len(short)} voters can be relied on, which is no majority: whether "
+            "the others hold records isn't known"
+        )
     return (
         f"only {left} of {len(short)} voters can be relied on, which is no majority: the others "
         "may have held committed records that nobody here knows of"

@@ -24,12 +24,14 @@ class ChangeSafety(StrEnum):
 class Reason(NamedTuple):
     """A reason for an answer. answer: SAFE for a note, which speaks against nothing. subject: a
     partition, a node or a feature. offset: the offset of the record that shows the reason; None
-    where no record does."""
+    where no record does. is_of_partition: whether it is about one partition, of which there may be
+    thousands."""
 
     answer: ChangeSafety
     subject: str
     detail: str
     offset: int | None = None
+    is_of_partition: bool = False
 
 
 unsafe = partial(Reason, ChangeSafety.UNSAFE)
@@ -39,9 +41,9 @@ note = partial(Reason, ChangeSafety.SAFE)
 
 @dataclass(frozen=True, slots=True)
 class Preflight:
-    """The judgement of a planned change. action: the change in words. reasons: sorted with the
-    gravest first. needs: conditions on which the change relies while it runs, and which the state
-    can't show."""
+    """The judgement of a planned change. action: the change in words. reasons: those about single
+    partitions behind all others, each part sorted with the gravest first. needs: conditions on
+    which the change relies while it runs, and which the state can't show."""
 
     action: str
     reasons: tuple[Reason, ...]
@@ -62,5 +64,7 @@ def gravest(answers: Iterable[ChangeSafety]) -> ChangeSafety:
 
 def preflight(action: str, reasons: list[Reason], needs: tuple[str, ...] = ()) -> Preflight:
     """A Preflight with these reasons, which are sorted here."""
-    ordered = sorted(reasons, key=lambda one: _GRAVEST_FIRST.index(one.answer))
+    ordered = sorted(
+        reasons, key=lambda one: (one.is_of_partition, _GRAVEST_FIRST.index(one.answer))
+    )
     return Preflight(action, tuple(ordered), needs)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from replica.health.cluster import Cluster
-from replica.history.known_quorum import KnownQuorum, VoterDoubt
+from replica.history.known_quorum import BAD_DISKS, KnownQuorum
 from replica.preflight.answer import Preflight, Reason, note, preflight, unknown
 
 _MORE = "`kraftlake check` says more"
@@ -53,11 +53,8 @@ def _of_logs(cluster: Cluster, quorum: KnownQuorum) -> Iterator[Reason]:
     for each in quorum.contested[:1]:
         told = f"offsets {each.start} to {each.end - 1} hold different records, all committed"
         yield unknown("state", f"{told}: start no node. {_MORE}", each.start)
-    for voter in quorum.in_doubt(VoterDoubt.STALE, VoterDoubt.NO_QUORUM_STATE):
-        told = "its directory has no quorum-state, so it may vote twice in one epoch"
-        if voter.doubt is VoterDoubt.STALE:
-            told = f"{voter.why_stale}: restored from an older copy, or copied earlier"
-        yield note(f"voter {voter.key.node_id}", told)
+    for voter in quorum.in_doubt(*BAD_DISKS):
+        yield note(f"voter {voter.key.node_id}", voter.why_doubted)
 
 
 def _conditions(cluster: Cluster) -> Iterator[str]:

@@ -8,13 +8,24 @@ broker is back.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from typing import NamedTuple
 
 from replica.health.cluster import Cluster, PartitionKey, listed
 from replica.health.exposure import Alike
 from replica.health.placement import racks_of
 from replica.metadata.image.partition import Partition
-from replica.preflight.answer import Preflight, Reason, note, preflight, unknown, unsafe
+from replica.preflight.answer import (
+    ChangeSafety,
+    Preflight,
+    Reason,
+    gravest,
+    note,
+    preflight,
+    unknown,
+    unsafe,
+)
 from replica.preflight.majority import majority_needs, majority_reason
 from replica.words import counted
 
@@ -24,21 +35,41 @@ def stop_brokers(cluster: Cluster, brokers: Collection[int], action: str = "") -
     too."""
     gone = frozenset(brokers)
     offsets = cluster.offsets("partitions")
+    of_partitions = [
+        harm._replace(reason=harm.reason._replace(offset=offsets.get(key), is_of_partition=True))
+        for key, partition in sorted(cluster.partitions.items())
+        if not gone.isdisjoint(partition.replicas)
+        for harm in _of_partition(cluster, key, partition, gone)
+    ]
     reasons = [
         *_not_registered(cluster, gone),
         *_down_already(cluster, gone),
         *_majority(cluster, gone),
-        *(
-            reason._replace(offset=offsets.get(key))
-            for key, partition in sorted(cluster.partitions.items())
-            if not gone.isdisjoint(partition.replicas)
-            for reason in _of_partition(cluster, key, partition, gone)
-        ),
+        *_counted(of_partitions, len(cluster.partitions)),
+        *(harm.reason for harm in of_partitions),
     ]
     action = action or f"stop brokers {listed(sorted(gone))}"
     stops_voters = not cluster.voters.isdisjoint(gone)
     needs = majority_needs(cluster, cluster.voters, gone) if stops_voters else ()
     return preflight(action, reasons, needs)
+
+
+class _Harm(NamedTuple):
+    """What the stop means for a partition. what: the words that follow a number of partitions."""
+
+    what: str
+    reason: Reason
+
+
+def _counted(harms: Sequence[_Harm], partitions: int) -> Iterator[Reason]:
+    """How many partitions each harm is about, where it is about more than one. partitions: how many
+    the cluster has."""
+    worst = gravest(harm.reason.answer for harm in harms)
+    if len(harms) < 2 or worst is ChangeSafety.SAFE:
+        return
+    counts = Counter(harm.what for harm in harms)
+    told = (f"{count} of {partitions} {what}" for what, count in counts.most_common())
+    yield Reason(worst, "partitions", "; ".join(told))
 
 
 def stop_rack(cluster: Cluster, rack: str) -> Preflight:
@@ -53,7 +84,7 @@ def stop_rack(cluster: Cluster, rack: str) -> Preflight:
 def _not_registered(cluster: Cluster, gone: frozenset[int]) -> Iterator[Reason]:
     for broker in sorted(gone - set(cluster.values("brokers"))):
         if broker not in cluster.voters:
-            yield unsafe(f"broker {broker}", "is not registered: no such broker")
+            yield unsafe(f"broker {broker}", "no broker with this id is registered")
 
 
 def _down_already(cluster: Cluster, gone: frozenset[int]) -> Iterator[Reason]:
@@ -91,27 +122,41 @@ def _majority(cluster: Cluster, gone: frozenset[int]) -> Iterator[Reason]:
 
 def _of_partition(
     cluster: Cluster, key: PartitionKey, partition: Partition, gone: frozenset[int]
-) -> Iterator[Reason]:
+) -> Iterator[_Harm]:
     name = cluster.name_of(key)
     min_isr, online = cluster.min_isr(key, partition), cluster.online_directories
     now = Alike.of(partition, min_isr, online).kind(cluster.live_brokers)
     left = now.without(gone)
     if not now.may_be_led:
         awaited = gone.intersection(_awaited(cluster, partition))
-        told = f"; it waits for {listed(sorted(awaited))} to come back" if awaited else ""
         reason = unsafe if awaited else note
-        yield reason(name, f"has no replica that may lead now, before anything is stopped{told}")
+        told = "has no replica that may lead now, before anything is stopped"
+        told += _awaits(cluster, awaited)
+        yield _Harm("without a leader already", reason(name, told))
     elif not left.may_be_led:
         others = listed(sorted(left.unclean))
         more = f"; {others} would be an unclean election" if left.unclean else ""
-        yield unsafe(name, f"no in-sync replica is left of {listed(partition.isr)}{more}")
+        told = f"would have no leader: no in-sync replica is left of {listed(partition.isr)}{more}"
+        yield _Harm("without a leader then", unsafe(name, told))
     elif left.min_isr is None:
-        yield unknown(
-            name,
+        told = (
             f"min.insync.replicas is not known, {len(left.in_sync)} in sync are left: "
-            "--broker-config tells the default",
+            "--broker-config tells the default"
         )
+        yield _Harm("whose min.insync.replicas is not known", unknown(name, told))
     elif left.is_below_min_isr:
         was = ", as now" if now.is_below_min_isr else ""
         told = f"{len(left.in_sync)} in sync are left, min.insync.replicas is {left.min_isr}{was}"
-        yield (note if was and left.in_sync == now.in_sync else unsafe)(name, told)
+        reason = note if was and left.in_sync == now.in_sync else unsafe
+        yield _Harm("with fewer in sync than min.insync.replicas", reason(name, told))
+
+
+def _awaits(cluster: Cluster, awaited: Collection[int]) -> str:
+    """What a partition without a leader waits for: brokers that are down, or the log directories of
+    brokers that are up."""
+    up = [broker for broker in sorted(awaited) if broker in cluster.live_brokers]
+    down = [broker for broker in sorted(awaited) if broker not in cluster.live_brokers]
+    told = f"; it waits for {listed(down)} to come back" if down else ""
+    if up:
+        told += f"; it waits for a log directory of {listed(up)} that is offline"
+    return told

@@ -19,7 +19,7 @@ from replica.check.replay_fold import Watch
 from replica.format.control import SnapshotHeader
 from replica.history.known_quorum import VoterDoubt
 from replica.history.went_back import WentBack
-from replica.metadata.image.settings import migration_name
+from replica.metadata.image.settings import NO_MIGRATION, migration_name
 from replica.model.epochs import BOOTSTRAP_SNAPSHOT, OffsetAndEpoch
 from replica.model.keys import ReplicaKey
 from replica.timeline.branch import Branch, BranchTail
@@ -32,7 +32,7 @@ from replica.timeline.partition_events import (
     PartitionEvent,
     PartitionEvents,
 )
-from replica.words import listed, named
+from replica.words import counted, listed, named
 
 ELECTION, SNAPSHOT, DIVERGENCE, TRUNCATION = "election", "snapshot", "divergence", "truncation"
 WENT_BACK = "went_back"
@@ -50,6 +50,7 @@ OF_PARTITIONS = (UNCLEAN, NEW_DIRECTORY)
 EVENTS = (ELECTION, SNAPSHOT, DIVERGENCE, TRUNCATION, WENT_BACK, *OF_CHANGES, *OF_PARTITIONS)
 _SHOWN_PARTITIONS = 3
 _BESIDE_LOG = (SNAPSHOT, DIVERGENCE, TRUNCATION, WENT_BACK)
+_OF_DIRECTORIES = ("broker_directories_changed", "broker_cordoned_directories_changed")
 _AGAIN = ("controller_registered", "broker_registered")
 
 
@@ -93,7 +94,7 @@ def timeline(branch: Branch, watch: Watch | None = None) -> Timeline:
     walk = ChangeWalk(branch, None, watch)
     changes, of_partitions = [], PartitionEvents()
     for change in walk.changes():
-        if change.named.change.change in OF_CHANGES:
+        if change.named.change.change in OF_CHANGES and not _is_first_of_nothing(change):
             changes.append(change)
         of_partitions.take(change)
     holders = Holders.of(branch)
@@ -106,6 +107,15 @@ def timeline(branch: Branch, watch: Watch | None = None) -> Timeline:
         *_went_back(branch),
     ]
     return Timeline(_ordered(branch, events), tuple(walk.unknown))
+
+
+def _is_first_of_nothing(change: LoggedChange) -> bool:
+    """Whether a record says for the first time that there is nothing: no directory that is
+    cordoned, or no migration from ZooKeeper."""
+    _, _, (what, old, new) = change.named
+    if what == "zk_migration_state_changed":
+        return old is None and new is not None and json.loads(new) == NO_MIGRATION
+    return what in _OF_DIRECTORIES and not any(one and json.loads(one) for one in (old, new))
 
 
 def _ordered(branch: Branch, events: Sequence[Event]) -> tuple[Event, ...]:
@@ -157,6 +167,8 @@ def _of_change(cluster_id: str | None, change: LoggedChange, holders: Holders) -
 def _of_partitions(cluster_id: str | None, found: PartitionEvent, holders: Holders) -> Event:
     what = "elected uncleanly"
     rest = "records that the new leaders lacked are lost"
+    if found.are_only_replicas:
+        rest = "each has no other replica, so what its broker had not written to its disk is lost"
     if found.event == NEW_DIRECTORY:
         what = "leads from another log directory than before, which is gone"
         rest = "its replicas may have begun empty"
@@ -231,8 +243,8 @@ def _registration(old: Mapping[str, Any] | None, new: Mapping[str, Any]) -> str:
 
 def _of_election(branch: Branch, one: Election) -> Event:
     won = one.won
-    votes = f", by the votes of {_numbers(won.granting)}" if won.granting else ""
-    after = f" after {one.former}" if one.former not in (None, won.leader) else ""
+    votes = f", by the votes of {_nodes_text(won.granting)}" if won.granting else ""
+    after = f" after node {one.former}" if one.former not in (None, won.leader) else ""
     epochs = "1 epoch" if one.without_winner == 1 else f"{one.without_winner} epochs"
     lacking = f"; {epochs} before it had no winner" if one.without_winner else ""
     detail = f"leads epoch {won.epoch}{after}{votes}: {one.because}{lacking}"
@@ -280,17 +292,17 @@ def _of_tail(branch: Branch, tail: BranchTail) -> Iterator[Event]:
     nodes = _nodes(map(_node, tail.holders))
     first, last = times[0], times[-1]
     count = tail.log.held_from(tail.start)
-    records = f"{count} record{'' if count == 1 else 's'}"
+    records = counted(count, "record")
     commitment = branch.commitment(tail.start, is_tail=True)
     kept = branch.log.batch_at(tail.start)
     instead = "" if kept is None else f"; the branch has epoch {kept.epoch} there"
     place = tail.start, first.leader_epoch
-    detail = f"{records} from offset {tail.start} on that the agreed branch lacks{instead}"
-    names = f"node{'' if len(nodes) == 1 else 's'} {_numbers(nodes) or 'unknown'}"
+    detail = f"held {records} from offset {tail.start} on that the agreed branch lacks{instead}"
+    names = _nodes_text(nodes) if nodes else "unknown node"
     at = first.base_timestamp
     yield Event(branch.cluster_id, at, DIVERGENCE, names, detail, None, *place, nodes, commitment)
     for node in _without(branch, tail):
-        detail = f"{records} from offset {tail.start} on are gone in another look at it"
+        detail = f"truncated {records} from offset {tail.start} on, as a later capture of it shows"
         yield Event(
             branch.cluster_id, last.max_timestamp, TRUNCATION, f"node {node}", detail, None,
             *place, (node,), commitment,
@@ -351,6 +363,10 @@ def _node(examined: Examined) -> int | None:
 
 def _nodes(nodes: Iterable[int | None]) -> tuple[int, ...]:
     return tuple(sorted({node for node in nodes if node is not None}))
+
+
+def _nodes_text(nodes: Iterable[int]) -> str:
+    return named("node", [str(node) for node in nodes])
 
 
 def _numbers(nodes: Iterable[int]) -> str:

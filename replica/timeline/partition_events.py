@@ -37,13 +37,16 @@ class PartitionEvent(NamedTuple):
     """The ids of the new leaders."""
     partitions: tuple[str, ...]
     """The names of the partitions, in the order of the records."""
+    are_only_replicas: bool = False
+    """Whether each leader is the only replica of its partition, so that no other one lacks a
+    record."""
 
 
 @dataclass
 class PartitionEvents:
     """Takes the changes of a log one by one, and finds the events."""
 
-    _found: dict[tuple[str, int, int, str], PartitionEvent] = field(default_factory=dict)
+    _found: dict[tuple[str, int, int, str, bool], PartitionEvent] = field(default_factory=dict)
     _directories: dict[int, frozenset[str]] = field(default_factory=dict)
     """The online directories of each broker."""
 
@@ -56,9 +59,9 @@ class PartitionEvents:
             self._directories[write.key] = frozenset(directories or ())
         elif what == "leader_recovery_state_changed":
             if write.new.leader_recovery_state == _RECOVERING:
-                self._add(UNCLEAN, change, write.new.leader)
+                self._add(UNCLEAN, change, write.new)
         elif what == "directories_changed" and self._is_new_directory(write.old, write.new):
-            self._add(NEW_DIRECTORY, change, write.new.leader)
+            self._add(NEW_DIRECTORY, change, write.new)
 
     def events(self) -> Iterator[PartitionEvent]:
         """The events, in the order of their first records."""
@@ -80,13 +83,14 @@ class PartitionEvents:
         is_lost = online is not None and before not in online
         return before != after and before not in _UNASSIGNED and is_lost
 
-    def _add(self, event: str, change: LoggedChange, leader: int) -> None:
-        key = event, change.at, change.leader_epoch, change.commitment
+    def _add(self, event: str, change: LoggedChange, now: Partition) -> None:
+        leader, is_only = now.leader, now.replicas == (now.leader,)
+        key = event, change.at, change.leader_epoch, change.commitment, is_only
         known = self._found.get(key)
         name = change.named.name
         if known is None:
             place = change.at, change.offset, change.leader_epoch, change.commitment
-            self._found[key] = PartitionEvent(event, *place, frozenset({leader}), (name,))
+            self._found[key] = PartitionEvent(event, *place, frozenset({leader}), (name,), is_only)
         elif name not in known.partitions[-1:]:
             partitions = (*known.partitions, name)
             self._found[key] = known._replace(

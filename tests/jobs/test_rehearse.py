@@ -162,6 +162,14 @@ def test_more_seeds_than_a_rehearsal_may_have_are_refused(
     assert "--seeds 5:10006: 10001 runs: expected 10000 at most" in ended.error
 
 
+def test_without_the_directories_of_a_majority_nothing_is_known(
+    kraftlake: Kraftlake, data: Path
+) -> None:
+    ended = kraftlake("rehearse", *FEW, data / DYNAMIC / "split/2")
+    assert ended.code == 3, ended.out
+    assert "nobody leads at the end without these voters" in ended.out
+
+
 def test_without_a_live_majority_no_run_has_a_leader(
     kraftlake: Kraftlake, data: Path, tmp_path: Path
 ) -> None:
@@ -299,7 +307,7 @@ def test_a_voter_that_may_vote_twice_makes_the_answer_unknown_until_it_is_said_t
         (tmp_path / "now/3/__cluster_metadata-0/quorum-state").unlink()
     ended = kraftlake("rehearse", *FEW, tmp_path / "now")
     assert ended.code == 3
-    why = "its directory is of epoch 5, and" if is_stale else "its quorum-state is missing"
+    why = "its directory is of epoch 5, and" if is_stale else "it has no quorum-state that"
     twice = "voter 3 may vote a second time in an epoch in which it voted already"
     assert f"{twice}, because {why}" in ended.out
     script = tmp_path / "dead.toml"

@@ -38,7 +38,10 @@ def test_text_has_a_line_for_each_cluster_day_and_event(kraftlake: Kraftlake) ->
     times = [line.split()[0] for line in ended.lines[2:]]
     assert times == sorted(times)
     (split,) = (line for line in ended.lines if line.endswith("(leader-cut-off)"))
-    assert "node 3  leads epoch 6 after 2, by the votes of 1, 3: leader 2 had written 22" in split
+    assert (
+        "node 3  leads epoch 6 after node 2, by the votes of nodes 1 and 3: leader 2 had written 22"
+        in split
+    )
 
 
 @pytest.mark.usefixtures("recorded")

@@ -17,7 +17,7 @@ from jobs.cli.outcome import SAFETY_CODES
 from jobs.cli.output import complain, more_line, write_either
 from replica.errors import UsageError
 from replica.health.cluster import Cluster
-from replica.preflight.answer import ChangeSafety, Preflight, gravest
+from replica.preflight.answer import ChangeSafety, Preflight, Reason, gravest
 from replica.preflight.ground import grounded
 from replica.preflight.reassigning import reassign
 from replica.preflight.reassignment_file import assignments_in
@@ -103,8 +103,17 @@ def _row(one: Preflight, end_offset: int) -> dict[str, object]:
         "action": one.action,
         "answer": one.answer.value,
         "end_offset": end_offset,
-        "reasons": [reason._asdict() for reason in one.reasons],
+        "reasons": [_reason_row(reason) for reason in one.reasons],
         "needs": list(one.needs),
+    }
+
+
+def _reason_row(reason: Reason) -> dict[str, object]:
+    return {
+        "answer": reason.answer,
+        "subject": reason.subject,
+        "detail": reason.detail,
+        "offset": reason.offset,
     }
 
 

@@ -133,15 +133,24 @@ def _voters(cluster: Cluster) -> None:
     """Say which voters are not counted, and on what the figures about voters rest."""
     for what, voters in (
         ("counted as down: the broker of the same node is fenced", cluster.voters_down),
-        ("not counted, because of what its directory shows", cluster.unreliable_voters),
+        ("not counted, for a reason that each directory shows (below)", cluster.unreliable_voters),
+        (
+            "counted as running, though their logs end together before the newest log does, as if "
+            "they had stopped: `kraftlake check` says more",
+            cluster.stopped_together,
+        ),
     ):
         if voters:
             complain(f"state: {named('voter', [str(one) for one in sorted(voters)])}: {what}")
     if cluster.voters:
-        complain("state: needs: the voters that are left run; no log shows it of a controller")
+        complain(
+            "state: needs: the voters that are counted have to run: no log shows whether a "
+            "controller runs"
+        )
     ground = grounded(Preflight("", ()), cluster)
     for doubt in ground.reasons:
-        complain(f"state: {doubt.subject}: {doubt.detail}")
+        subject = "" if doubt.subject == "state" else f"{doubt.subject}: "
+        complain(f"state: {subject}{doubt.detail}")
     for need in ground.needs:
         complain(f"state: needs: {need}")
 

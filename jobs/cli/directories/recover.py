@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import chain
@@ -54,9 +54,13 @@ def run(options: RecoverOptions) -> int:
         codes = []
         for members in clusters:
             # the first plan of a cluster has its verdict above it
-            verdict = verdicts.pop(members[0].owner.cluster_id, None)
+            cluster_id = members[0].owner.cluster_id
+            verdict = verdicts.pop(cluster_id, None)
+            others = given.of_other_clusters(cluster_id)
             codes.append(
-                _plan(members, given.earlier, verdict, seeds, json_output=options.json_output)
+                _plan(
+                    members, given.earlier, verdict, others, seeds, json_output=options.json_output
+                )
             )
         return max(codes)
 
@@ -65,13 +69,14 @@ def _plan(
     members: Sequence[Examined],
     earlier: EarlierRounds,
     verdict: Verdict | None,
+    of_other_clusters: Mapping[int, str],
     seeds: range | None,
     *,
     json_output: bool,
 ) -> int:
     """Print the plan of one cluster. earlier: what its earlier captures show. verdict: is printed
-    above the plan; None where it was printed before. seeds: the seeds of the runs in which the
-    plan's steps are rehearsed; None for no rehearsal."""
+    above the plan; None where it was printed before. of_other_clusters: see describe. seeds: the
+    seeds of the runs in which the plan's steps are rehearsed; None for no rehearsal."""
     _refuse_copies(members)
     plan, by_key = plan_of(members, earlier)
     if verdict is not None:
@@ -82,7 +87,7 @@ def _plan(
         from jobs.cli.directories.recover_rehearsed import rehearse_plan
 
         rehearsed = rehearse_plan(plan, by_key, seeds, earlier)
-    lines = chain(describe(plan, by_key), rehearsed.lines() if rehearsed else ())
+    lines = chain(describe(plan, by_key, of_other_clusters), rehearsed.lines() if rehearsed else ())
     write_either(_rows(plan, by_key, rehearsed), lines, json_output=json_output)
     is_safe = plan.answer is RecoveryDecision.SAFE and (rehearsed is None or rehearsed.is_safe)
     return 0 if is_safe else 1
@@ -111,6 +116,14 @@ class GivenNodes:
     usable: tuple[Examined, ...]
     unread: tuple[Finding, ...]
     earlier: EarlierRounds
+
+    def of_other_clusters(self, cluster_id: str) -> dict[int, str]:
+        """The directories of other clusters, by node id, as the user would name them."""
+        return {
+            one.owner.node_id: one.shown
+            for one in self.usable
+            if one.owner.cluster_id != cluster_id
+        }
 
     def verdicts(self) -> dict[str | None, Verdict]:
         """The verdict of `check` on each cluster, by cluster id."""

@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 
+from jobs.cli.directories.recover_fixed_steps import (
+    CONTROLLER_FILE,
+    FIND_OUT_WHY_NOBODY_LEADS,
+    RESTART_BROKERS,
+    RecoverStep,
+)
+from jobs.cli.directories.recover_stand_ins import StandIns
 from replica.check.examined import Examined, newest_voters
 from replica.check.partition import PartitionFolder, partition_of
-from replica.format.quorum_state import FILE_NAME as QUORUM_STATE
-from replica.format.quorum_state import encode, new_state
-from replica.format.snapshot import BOOTSTRAP_NAME
+from replica.format.damage import DamageKind
+from replica.history.known_quorum import VoterDoubt
 from replica.history.recovery import RecoveryDecision, RecoveryPlan
-from replica.model.keys import NO_NODE, ZERO_UUID, ReplicaKey
-from replica.shell_text import Shell, identifier, is_host, line, noted, path, paths, word
+from replica.model.keys import ReplicaKey
+from replica.shell_text import Shell, identifier, is_host, line, noted, paths, word
 from replica.simulate.rehearsal import step as rehearsal
-from replica.words import named
+from replica.words import listed, named, sentence
 
-CONTROLLER_FILE = "config/controller.properties"
-"""The path in Kafka's own archive. A comment in each command says where to put a node's own
-file."""
 _START = ("bin/kafka-server-start.sh", "-daemon", CONTROLLER_FILE)
 _RUN = ("kraftlake", "replica", "run", "-c", "server.properties")
 _OF_VOTERS = ("--type", "KRAFT_VOTERS", "--type", "LEADER_CHANGE")
@@ -31,26 +33,13 @@ _STATIC_VOTERS = Shell(
 """Stands for host:port of each voter of a static quorum, whose logs don't hold these."""
 
 
-@dataclass(frozen=True, slots=True)
-class RecoverStep:
-    """A step for a person. text: what to do. commands: lines for a shell; a # begins a comment.
-    makes_stand_ins: whether the step copies the winner's log. plays: what a
-    rehearsal plays in place of the step; empty where the step changes nothing, or its outcome is
-    unknown."""
-
-    text: str
-    commands: tuple[Shell, ...]
-    makes_stand_ins: bool = False
-    plays: tuple[rehearsal.ScenarioStep, ...] = ()
-
-
 def steps_of(plan: RecoveryPlan, by_key: Mapping[ReplicaKey, Examined]) -> Iterator[RecoverStep]:
     """The steps, in the order in which a person takes them. kraftlake itself takes none."""
     quorum = _Quorum(plan, by_key)
+    refused = refused_files(by_key.values())
     if quorum.bundles:
         yield quorum.unpack()
-        return
-    if plan.is_whole:
+    elif plan.is_whole:
         yield quorum.keep()
         yield quorum.start(
             "Nothing has to be recovered: every voter is here. Leave the controllers that run as "
@@ -59,26 +48,56 @@ def steps_of(plan: RecoveryPlan, by_key: Mapping[ReplicaKey, Examined]) -> Itera
         )
         yield quorum.describe("See that one of them leads and the others follow it.")
     elif plan.answer is RecoveryDecision.SAFE:
-        yield quorum.keep()
-        if quorum.doubted:
-            yield quorum.leave_stopped()
-        yield quorum.start(
-            "Start those of the other voters that don't run, with their directories as they are.",
-            quorum.left,
-        )
-        yield quorum.describe("See that one of them leads and the others follow it.")
-        for voter in sorted(plan.missing):
-            yield quorum.replace(voter)
-        for voter in quorum.doubted:
-            if voter not in plan.missing:
-                yield quorum.empty(voter)
+        yield from _with_majority(quorum)
+    elif refused:
+        yield quorum.read(refused)
     else:
-        yield quorum.stop()
-        yield quorum.keep()
-        if plan.answer is RecoveryDecision.REFUSED or (plan.voters and not plan.missing):
-            yield quorum.look()
-        else:
-            yield from quorum.without_majority()
+        yield from _without_majority(quorum)
+
+
+def _with_majority(quorum: _Quorum) -> Iterator[RecoverStep]:
+    plan = quorum.plan
+    yield quorum.keep()
+    if quorum.doubted:
+        yield quorum.leave_stopped()
+    yield quorum.start(
+        "Start those of the other voters that don't run, with their directories as they are.",
+        quorum.left,
+    )
+    yield quorum.describe("See that one of them leads and the others follow it.")
+    for voter in sorted(plan.missing):
+        if voter in quorum.not_given:
+            yield quorum.start_with_own_disk(voter)
+        yield quorum.replace(voter)
+    for voter in quorum.doubted:
+        if voter not in plan.missing:
+            yield quorum.empty(voter)
+
+
+def _without_majority(quorum: _Quorum) -> Iterator[RecoverStep]:
+    plan = quorum.plan
+    if plan.missing or not plan.voters:
+        yield quorum.name_others()
+    if plan.holds_nothing:
+        yield FIND_OUT_WHY_NOBODY_LEADS
+        return
+    yield quorum.stop()
+    yield quorum.keep()
+    if plan.answer is RecoveryDecision.REFUSED or (plan.voters and not plan.missing):
+        yield quorum.look()
+    else:
+        yield from quorum.without_majority()
+
+
+def refused_files(found: Iterable[Examined]) -> list[str]:
+    """The segments that the operating system refused to read, as the user would name them."""
+    return [
+        one.shown_file(damage.file)
+        for one in found
+        if one.hides_entries
+        for damage in one.directory.damages
+        if damage.kind is DamageKind.UNREADABLE
+    ]
 
 
 class _Quorum:
@@ -98,6 +117,7 @@ class _Quorum:
         self.hosts = _endpoints(ranked)
         self.voters = sorted(plan.voters or ())
         self.doubted = [voter.key for voter in plan.doubted]
+        self.not_given = [v.key for v in plan.quorum.in_doubt(VoterDoubt.NOT_GIVEN)]
         known = (*self.voters, *(voter.key for voter in plan.quorum.leaving))
         self.left = [v for v in known if v not in plan.missing and v not in self.doubted]
         stopped = {voter.node_id for voter in self.doubted}
@@ -110,10 +130,6 @@ class _Quorum:
         if not known:
             return _STATIC_VOTERS
         return ",".join(f"{host}:{port}" for host, port in known)
-
-    @property
-    def _is_dynamic(self) -> bool:
-        return any(voter.directory_id != ZERO_UUID for voter in self.voters)
 
     def _on(self, node_id: int, *words: str) -> Shell:
         """The command line of these words, which a node's host is to run."""
@@ -132,10 +148,55 @@ class _Quorum:
             ),
         )
 
+    def read(self, files: Sequence[str]) -> RecoverStep:
+        """The step that comes before all others where the operating system refused to read a
+        file: nothing is known of what the file holds."""
+        return RecoverStep(
+            f"Read {listed(files, limit=3)} as a user who may, or from a copy, and make the plan "
+            "again. Start and format nothing before.",
+            (line("kraftlake", "recover", "--plan", *_shown(self.shown)),),
+        )
+
+    def name_others(self) -> RecoverStep:
+        """The step that comes before the first one that changes anything: a directory that was not
+        given is no lost disk."""
+        text = "Name the directories of all other controllers too"
+        if self.voters:
+            nodes = named("node", [str(voter.node_id) for voter in self.not_given])
+            which = "directory" if len(self.not_given) == 1 else "directories"
+            text = f"Name the {which} of {nodes} too"
+        if self.voters and not self.not_given:
+            nodes = named("node", [str(voter.node_id) for voter in sorted(self.plan.missing)])
+            text = f"Name a better copy of the disks of {nodes}"
+        return RecoverStep(
+            f"{text}, if they still exist or the nodes run, and make the plan again: what a "
+            "majority of the voters holds is all there.",
+            (
+                noted(Shell("DIRECTORY=/mnt/disk"), "of each of these nodes, or a copy of it"),
+                line("kraftlake", "recover", "--plan", *_shown(self.shown), Shell('"$DIRECTORY"')),
+            ),
+        )
+
     def stop(self) -> RecoverStep:
-        nodes = [voter.node_id for voter in self.voters] or [self.plan.winner.key.node_id]
+        nodes = [voter.node_id for voter in self.voters] or [
+            standing.log.key.node_id for standing in self.plan.ranking
+        ]
         what = "controller" if self.partition.is_metadata else "replica of the quorum"
-        return RecoverStep(f"Stop every {what}.", self._stopping(nodes))
+        first = "Only if these disks are gone: " if self.not_given else ""
+        return RecoverStep(sentence(f"{first}stop every {what}"), self._stopping(nodes))
+
+    def start_with_own_disk(self, voter: ReplicaKey) -> RecoverStep:
+        """The step for a voter of which nothing is known but that its directory was not given."""
+        return RecoverStep(
+            f"If node {voter.node_id} still has its own disk, start it with that disk, and leave "
+            "out the next step. If the disk was restored from a backup, name its directory here "
+            "before, and make the plan again.",
+            (self._on(voter.node_id, *self._start),),
+        )
+
+    @property
+    def _start(self) -> tuple[str, ...]:
+        return _START if self.partition.is_metadata else _RUN
 
     def leave_stopped(self) -> RecoverStep:
         """The step that keeps voters from voting whose disks may have forgotten votes."""
@@ -173,9 +234,8 @@ class _Quorum:
         )
 
     def start(self, text: str, voters: Iterable[ReplicaKey]) -> RecoverStep:
-        command = _START if self.partition.is_metadata else _RUN
         started = [voter.node_id for voter in voters]
-        lines = tuple(self._on(node_id, *command) for node_id in started)
+        lines = tuple(self._on(node_id, *self._start) for node_id in started)
         nodes = tuple(sorted({*started, *self.observers}))
         return RecoverStep(text, lines, plays=(rehearsal.ScenarioStep(start=nodes),))
 
@@ -194,9 +254,14 @@ class _Quorum:
         """The step that replaces a lost voter by a node with the same id and an empty disk, when
         the others run again."""
         on = partial(self._on, voter.node_id)
+        first = ""
+        if voter in self.not_given:
+            first = f"Only if the disk of node {voter.node_id} is gone: "
         if not self.partition.is_metadata:
             return RecoverStep(
-                f"Format node {voter.node_id} anew, on an empty log.dirs, and start it.",
+                sentence(
+                    f"{first}format node {voter.node_id} anew, on an empty log.dirs, and start it"
+                ),
                 (
                     on("kraftlake", "replica", "format", *_RUN[-2:], "-t", self.cluster_id),
                     on(*_RUN),
@@ -204,10 +269,12 @@ class _Quorum:
             )
         cluster = ("--cluster-id", self.cluster_id)
         form = ("bin/kafka-storage.sh", "format", *cluster, "--config", CONTROLLER_FILE)
-        if not self._is_dynamic:
+        if not self.plan.is_dynamic:
             return RecoverStep(
-                f"Format node {voter.node_id} anew, on an empty disk; not before the others have a "
-                "leader, for an empty voter votes for anybody.",
+                sentence(
+                    f"{first}format node {voter.node_id} anew, on an empty disk; not before the "
+                    "others have a leader, for an empty voter votes for anybody"
+                ),
                 (on(*form), on(*_START)),
                 plays=(rehearsal.ScenarioStep(empty=(voter.node_id,)),),
             )
@@ -215,8 +282,10 @@ class _Quorum:
         removed = ("remove-controller", "--controller-id", str(voter.node_id))
         directory = f"--controller-directory-id={voter.directory_id}"
         return RecoverStep(
-            f"Take node {voter.node_id} out of the voters, format an empty disk for it, and add it "
-            "again once it has caught up (see the step before).",
+            sentence(
+                f"{first}take node {voter.node_id} out of the voters, format an empty disk for "
+                "it, and add it again once it has caught up (`describe` above shows it)"
+            ),
             (
                 line(tool, *bootstrap, *removed, directory),
                 on(*form, "--no-initial-controllers"),
@@ -249,17 +318,9 @@ class _Quorum:
     def without_majority(self) -> Iterator[RecoverStep]:
         """The steps without a majority. Kafka has no command for it. A voter is its node id and
         directory id, so a copy of the newest log under both stands in for a voter that is gone."""
-        yield RecoverStep(
-            "Try to bring back a voter that is missing, with its old disk, and plan again: a "
-            "majority can't have forgotten anything.",
-            (
-                noted(Shell("OLD_DISK=/mnt/old-disk"), "where it is mounted"),
-                line("kraftlake", "recover", "--plan", *_shown(self.shown), Shell('"$OLD_DISK"')),
-            ),
-        )
         if not self.voters:
             yield RecoverStep(
-                "Otherwise find out who the voters are.",
+                "Find out who the voters are.",
                 (
                     line("kraftlake", "dump", *_OF_VOTERS, *_shown(self.shown)),
                     noted(line("grep", "controller.quorum", CONTROLLER_FILE), "on each controller"),
@@ -267,7 +328,16 @@ class _Quorum:
             )
             return
         missing = sorted(self.plan.missing)
-        yield self._stand_ins(missing)
+        stand_ins = StandIns(self.plan, self.winner, self.cluster_id, missing)
+        nodes = named("node", [str(voter.node_id) for voter in missing])
+        yield RecoverStep(
+            f"Accept that what only they held is lost. Make directories for {nodes} from the log "
+            f"of node {self.plan.winner.key.node_id}, each with a quorum-state without a vote, in "
+            "an epoch that nobody has voted in.",
+            stand_ins.commands(),
+            makes_stand_ins=True,
+            plays=(stand_ins.played(),),
+        )
         yield RecoverStep(
             "Copy each of them into the empty log directory of its node: metadata.log.dir, or the "
             "first of log.dirs.",
@@ -279,77 +349,12 @@ class _Quorum:
         yield self.start("Start all voters.", self.voters)
         yield self.describe("See that one of them leads and the others follow it.")
         if self.partition.is_metadata:
-            yield _BROKERS
+            yield RESTART_BROKERS
 
     def _place(self, voter: ReplicaKey) -> Shell:
         """The host and the log directory of a voter, in the form host:path that scp takes."""
         host = self.hosts.get(voter.node_id)
         return word(f"node{voter.node_id}" if host is None else host[0], Shell(':"$LOG_DIR"/'))
-
-    def _stand_ins(self, missing: Sequence[ReplicaKey]) -> RecoverStep:
-        source = self.winner.shown
-        nodes = ", ".join(str(voter.node_id) for voter in missing)
-        commands = [each for voter in missing for each in self._stand_in(voter, source)]
-        return RecoverStep(
-            "Otherwise accept that what only they held is lost. Make directories for nodes "
-            f"{nodes} from the log of node {self.plan.winner.key.node_id}, each with a "
-            "quorum-state without a vote, in an epoch that nobody has voted in.",
-            tuple(commands),
-            makes_stand_ins=True,
-            plays=(rehearsal.ScenarioStep(stand_ins=tuple(map(self._played, missing)), start=()),),
-        )
-
-    def _played(self, voter: ReplicaKey) -> rehearsal.StandIn:
-        state = self._quorum_state().encode()
-        return rehearsal.StandIn(voter, self.plan.winner.key.node_id, state)
-
-    def _quorum_state(self) -> str:
-        """The quorum-state of a stand-in. Without this file Kafka would take the log's last epoch.
-        The lost voter may have voted or led in that epoch: a node that knows so would tell the
-        stand-in that it leads, and Kafka would end with "Cannot transition to Follower"."""
-        logs = [standing.log for standing in self.plan.ranking]
-        epoch = max(max(log.quorum_epoch, log.position().epoch) for log in logs) + 1
-        own = self.winner.directory.quorum_state
-        version = int(self._is_dynamic) if own is None else own.version
-        voters = tuple(voter.node_id for voter in self.voters)
-        state = new_state(
-            version=version, leader_id=NO_NODE, leader_epoch=epoch, current_voters=voters
-        )
-        return encode(state).decode()
-
-    def _stand_in(self, voter: ReplicaKey, source: str) -> Iterator[Shell]:
-        folder = f"stand-in-{voter.node_id}"
-        inner = f"{folder}/{self.partition.shown}"
-        yield line("mkdir", folder)
-        yield line("cp", "-a", path(source), inner)
-        state = self._quorum_state()
-        yield line("printf", "%s", state, Shell(">"), f"{inner}/{QUORUM_STATE}")
-        if self.winner.directory.bootstrap is not None:
-            yield line("cp", "-a", path(self.winner.shown_file(BOOTSTRAP_NAME)), f"{folder}/")
-        lines = [f"cluster.id={self.cluster_id}", f"node.id={voter.node_id}"]
-        if voter.directory_id != ZERO_UUID:
-            lines.append(f"directory.id={voter.directory_id}")
-        told = ("printf", r"%s\n", "version=1", *lines)
-        yield line(*told, Shell(">"), f"{folder}/meta.properties")
-
-
-_BROKERS = RecoverStep(
-    "Restart the brokers, which may have applied records that are lost now, and compare the topics "
-    "with what brokers hold before clients are let in.",
-    (
-        noted(
-            Shell("bin/kafka-server-stop.sh --process-role=broker"),
-            "on each broker, one after another",
-        ),
-        noted(
-            Shell("bin/kafka-server-start.sh -daemon config/broker.properties"),
-            "on the same broker",
-        ),
-        Shell("BROKER=localhost:9092"),
-        Shell('bin/kafka-topics.sh --bootstrap-server "$BROKER" --describe'),
-        Shell('bin/kafka-log-dirs.sh --bootstrap-server "$BROKER" --describe'),
-    ),
-)
 
 
 def _endpoints(ranked: Sequence[Examined]) -> dict[int, tuple[str, int]]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 from jobs.cli.directories.offsets_text import losses_text, ranges_text, snapshot_text
-from jobs.cli.directories.recover_steps import steps_of
+from jobs.cli.directories.recover_steps import refused_files, steps_of
 from jobs.cli.output import coloured
 from replica.check.examined import Examined
 from replica.check.partition import partition_of
@@ -28,19 +29,27 @@ ANSWERS = {
     RecoveryDecision.REFUSED: "start no node: committed records would be lost, or logs conflict",
 }
 """What each answer says of the plan. The cluster itself may be down whatever the answer is."""
+NO_RECORD = "no log given here holds a record"
+REFUSED_FILE = "not known: the operating system refused to read a part of the log"
 _RELATIONS = {
     Relation.IDENTICAL: "the same log",
     Relation.PREFIX: "the same log, but shorter",
     Relation.DISJOINT: "no common offset",
     Relation.CONFLICT: "in conflict with it",
 }
+NO_DIRECTORIES: Mapping[int, str] = MappingProxyType({})
 _NO_CANDIDATE = "but stands for no election: only voters do"
 
 
-def describe(plan: RecoveryPlan, by_key: Mapping[ReplicaKey, Examined]) -> Iterator[str]:
-    """The lines: the answer and its reasons, the ranking, and the steps for a person."""
+def describe(
+    plan: RecoveryPlan,
+    by_key: Mapping[ReplicaKey, Examined],
+    of_other_clusters: Mapping[int, str] = NO_DIRECTORIES,
+) -> Iterator[str]:
+    """The lines: the answer and its reasons, the ranking, and the steps for a person.
+    of_other_clusters: the directories of other clusters that were given, by node id."""
     winner = by_key[plan.winner.key]
-    answer = coloured(ANSWERS[plan.answer], _COLOURS[plan.answer])
+    answer = coloured(_answer(plan, by_key), _COLOURS[plan.answer])
     partition = partition_of(winner)
     which = "" if partition.is_metadata else f", partition {partition.name}"
     yield f"cluster {winner.owner.cluster_id}{which}: {answer}"
@@ -58,11 +67,16 @@ def describe(plan: RecoveryPlan, by_key: Mapping[ReplicaKey, Examined]) -> Itera
     yield ""
     for rank, standing in enumerate(plan.ranking, start=1):
         yield _headline(rank, standing, by_key[standing.log.key])
-        told = _of_winner(plan, stand_ins) if rank == 1 else _of_another(plan, standing)
-        yield from (f"      {line}" for line in told)
-    for voter in (*plan.quorum.voters, *plan.quorum.leaving):
-        if voter.doubt is not None:
-            yield f"   -  node {_named(voter.key)}: {_doubt(voter)}"
+        doubts = [voter for voter in plan.doubted if voter.key.matches(standing.log.key)]
+        lines = [
+            *(_of_winner(plan, stand_ins) if rank == 1 else _of_another(plan, standing, doubts)),
+            *(voter.why_doubted for voter in doubts),
+        ]
+        yield from (f"      {line}" for line in lines)
+    for voter in plan.quorum.in_doubt(VoterDoubt.NOT_GIVEN):
+        other = of_other_clusters.get(voter.key.node_id)
+        instead = "" if other is None else f": {one_line(other)} is of another cluster"
+        yield f"   -  node {_named(voter.key)}: its directory was not given{instead}"
     yield ""
     yield (
         "Nothing was changed. What a person would do; bin/ and config/ are those of a node's Kafka:"
@@ -70,6 +84,13 @@ def describe(plan: RecoveryPlan, by_key: Mapping[ReplicaKey, Examined]) -> Itera
     for number, step in enumerate(steps, start=1):
         yield f"  {number}. {step.text}"
         yield from (f"       {one_line(command)}" for command in step.commands)
+
+
+def _answer(plan: RecoveryPlan, by_key: Mapping[ReplicaKey, Examined]) -> str:
+    """The answer in words."""
+    if plan.answer is not RecoveryDecision.SAFE and refused_files(by_key.values()):
+        return REFUSED_FILE
+    return NO_RECORD if plan.holds_nothing else ANSWERS[plan.answer]
 
 
 def _headline(rank: int, standing: RankedReplica, examined: Examined) -> str:
@@ -107,12 +128,20 @@ def _of_winner(plan: RecoveryPlan, stand_ins: int | None) -> Iterator[str]:
         )
 
 
-def _of_another(plan: RecoveryPlan, standing: RankedReplica) -> Iterator[str]:
-    """Sentences about a log that is not chosen: what it loses, and what Kafka does to it."""
+def _of_another(
+    plan: RecoveryPlan, standing: RankedReplica, doubts: Sequence[KnownVoter]
+) -> Iterator[str]:
+    """Sentences about a log that is not chosen: what it loses, and what Kafka does to it. doubts:
+    about its disk."""
     if not standing.at_risk:
         relation = standing.relation or Relation.IDENTICAL
         told = _RELATIONS.get(relation, "an older branch, wholly behind its snapshot")
-        yield told if standing.may_lose else f"{told}: loses nothing"
+        if any(voter.doubt is VoterDoubt.UNREADABLE for voter in doubts):
+            yield f"{told}, as far as it can be read"
+        elif doubts:
+            yield f"{told}: the first log has all of its records"
+        else:
+            yield told if standing.may_lose else f"{told}: loses nothing"
         yield from _if_another_wins(plan, standing)
         return
     ahead = election_order(standing.log.position()) > election_order(plan.winner.position())
@@ -134,18 +163,6 @@ def _if_another_wins(plan: RecoveryPlan, standing: RankedReplica) -> Iterator[st
         yield f"loses offsets {ranges_text(standing.may_lose)} if a voter without them wins" + (
             ": no majority holds them, so they were not committed" if never else ""
         )
-
-
-def _doubt(voter: KnownVoter) -> str:
-    match voter.doubt:
-        case VoterDoubt.STALE:
-            return f"{voter.why_stale}: restored from an older copy, or copied earlier"
-        case VoterDoubt.NO_QUORUM_STATE:
-            return "quorum-state is missing, so the node may vote twice in one epoch"
-        case VoterDoubt.UNREADABLE:
-            return "a part of its log can't be read"
-        case _:
-            return "directory missing"
 
 
 def _fate(plan: RecoveryPlan, standing: RankedReplica) -> str:

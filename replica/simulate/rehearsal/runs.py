@@ -99,18 +99,24 @@ def _unsafe(rehearsal: Rehearsal) -> Iterator[str]:
                 f"{_share(rehearsal, found)} {_offsets(lost)}, which are proven committed, are not "
                 f"in the log of leader {found.outcome.leader}"
             )
-        if found.outcome.leader is None:
+        if found.outcome.leader is None and not _unknown_voters(rehearsal):
             yield f"{_share(rehearsal, found)} nobody leads at the end"
+
+
+def _unknown_voters(rehearsal: Rehearsal) -> list[int]:
+    """The voters of whose disks neither the directories nor the scenario say anything. They are
+    away in all runs, so that nobody leads without them says nothing of the cluster."""
+    captured, scenario = rehearsal.captured, rehearsal.scenario
+    return [node_id for node_id in captured.not_captured if not scenario.says(node_id)]
 
 
 def _unknown(rehearsal: Rehearsal) -> Iterator[str]:
     captured, scenario = rehearsal.captured, rehearsal.scenario
-    for node_id in captured.not_captured:
-        if not scenario.says(node_id):
-            yield (
-                f"nothing is known of the disk of voter {node_id}, which is away in all runs: name "
-                "its directory, or let the scenario say that the node is dead or its disk empty"
-            )
+    for node_id in _unknown_voters(rehearsal):
+        yield (
+            f"nothing is known of the disk of voter {node_id}, which is away in all runs: name "
+            "its directory, or let the scenario say that the node is dead or its disk empty"
+        )
     for voter in captured.quorum.in_doubt(VoterDoubt.STALE, VoterDoubt.NO_QUORUM_STATE):
         node_id = voter.key.node_id
         if not scenario.says(node_id):
@@ -122,6 +128,8 @@ def _unknown(rehearsal: Rehearsal) -> Iterator[str]:
     forgets = bool(scenario.replaced)
     for found in rehearsal.found:
         outcome = found.outcome
+        if outcome.leader is None and _unknown_voters(rehearsal):
+            yield f"{_share(rehearsal, found)} nobody leads at the end without these voters"
         if outcome.unproven_lost and forgets:
             yield (
                 f"{_share(rehearsal, found)} {_offsets(outcome.unproven_lost)} are lost, which may "
@@ -136,7 +144,7 @@ def _unknown(rehearsal: Rehearsal) -> Iterator[str]:
 
 def _forgotten(voter: KnownVoter) -> str:
     if voter.doubt is VoterDoubt.NO_QUORUM_STATE:
-        return "its quorum-state is missing"
+        return "it has no quorum-state that can be read"
     return voter.why_stale
 
 

@@ -139,6 +139,35 @@ def test_a_replica_in_a_lost_directory_of_a_live_broker_is_not_left() -> None:
     assert stop_brokers(kept, [1]).answer is ChangeSafety.SAFE
 
 
+def test_a_broker_that_is_up_is_not_waited_for_but_its_log_directory() -> None:
+    online, lost = "onlineDirectoryOf2AAAA", "lostDirectoryOf2AAAAAA"
+    change = ("BROKER_REGISTRATION_CHANGE_RECORD", 2, {
+        "brokerId": 2, "brokerEpoch": 2, "logDirs": (online,),
+    })  # fmt: skip
+    of = cluster(change, partition(0, (2,), isr=(2,), directories=(lost,)))
+    (reason,) = stop_brokers(of, [2]).reasons
+    assert reason.detail.endswith("; it waits for a log directory of [2] that is offline")
+
+
+def test_counts_and_the_majority_come_before_the_partitions() -> None:
+    of = cluster(
+        *(partition(number, (1, 2), isr=(1,)) for number in range(3)),
+        partition(3, (1, 2)),
+        partition(4, (2, 3), isr=(3,)),
+        min_isr=2,
+        voters=(1, 2, 3),
+    )
+    found = stop_brokers(of, [1])
+    assert told(found) == [
+        ("unsafe", "partitions"),
+        ("safe", "voters [1]"),
+        *(("unsafe", f"orders-{number}") for number in range(4)),
+    ]
+    assert found.reasons[0].detail == (
+        "3 of 5 without a leader then; 1 of 5 with fewer in sync than min.insync.replicas"
+    )
+
+
 def test_the_last_known_leader_is_waited_for_where_nobody_is_eligible() -> None:
     last = partition(0, (1, 2), isr=(), lastKnownElr=(2,))
     assert stop_brokers(cluster(last), [2]).answer is ChangeSafety.UNSAFE

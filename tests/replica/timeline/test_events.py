@@ -91,14 +91,29 @@ def test_a_broker_that_registers_without_a_directory_says_so(node: Path) -> None
 
 def test_unclean_elections_of_one_moment_are_one_event(node: Path) -> None:
     for number in range(4):
-        partition(node, number, directory_of(21))
+        partition(node, number, directory_of(21), replicas=(21, 22), directories=())
     for number in range(4):
         change(node, number, leader=21, leaderRecoveryState=1)
     record(node, "NO_OP_RECORD")
     change(node, 1, leaderRecoveryState=0)
     (told,) = events(node, "unclean_election")
     assert told.name == "broker 21"
-    assert told.detail.startswith("elected uncleanly: moved-0, moved-1, moved-2 and 1 more; ")
+    assert told.detail == (
+        "elected uncleanly: moved-0, moved-1, moved-2 and 1 more; records that the new leaders "
+        "lacked are lost"
+    )
+
+
+def test_a_leader_that_is_the_only_replica_is_not_said_to_lack_what_another_one_had(
+    node: Path,
+) -> None:
+    partition(node, 0, directory_of(21))
+    change(node, 0, leader=21, leaderRecoveryState=1)
+    (told,) = events(node, "unclean_election")
+    assert "lacked" not in told.detail
+    assert told.detail.endswith(
+        "each has no other replica, so what its broker had not written to its disk is lost"
+    )
 
 
 @pytest.mark.parametrize("is_lost", [True, False])
@@ -121,6 +136,29 @@ def test_each_event_names_the_nodes_whose_logs_hold_its_record() -> None:
     assert nodes[first] == (1, 2, 3, 11, 12)
     assert last > 1526  # where nodes 2 and 11 left the branch
     assert nodes[last] == (1, 3, 12)
+
+
+def test_the_first_word_that_there_is_nothing_is_no_event(node: Path) -> None:
+    record(node, "ZK_MIGRATION_STATE_RECORD", zkMigrationState=0)
+    fields = {"brokerId": 21, "brokerEpoch": 5000, "cordonedLogDirs": ()}
+    value = metadata_of_version("BROKER_REGISTRATION_CHANGE_RECORD", 3, fields)
+    append(segment(node, 2722), value, later_ms=1000)
+    kinds = ("zk_migration_state_changed", "broker_cordoned_directories_changed")
+    assert events(node, *kinds) == []
+
+
+@pytest.mark.parametrize("captures", [("split",), ("live", "split", "final")])
+def test_sentences_name_nodes_and_have_a_verb(captures: tuple[str, ...]) -> None:
+    told = timeline(the_branch(*(look(f"{DYNAMIC}/{one}") for one in captures))).events
+    by_kind = {one.event: one for one in told}
+    parted = by_kind["divergence"]
+    assert parted.name == "nodes 2 and 11"
+    assert parted.detail.startswith("held 22 records from offset 1526 on that the agreed branch")
+    elected = [one.detail for one in told if one.event == "election" and " after " in one.detail]
+    assert any("leads epoch 6 after node 2, by the votes of nodes 1 and 3: " in e for e in elected)
+    if len(captures) > 1:
+        gone = by_kind["truncation"].detail
+        assert gone == "truncated 22 records from offset 1526 on, as a later capture of it shows"
 
 
 def test_a_migration_from_zookeeper_is_told_by_kafka_s_names(node: Path) -> None:

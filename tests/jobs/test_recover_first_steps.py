@@ -1,0 +1,137 @@
+"""`kraftlake recover --plan` says nothing of a disk that it was not given, and begins with the step
+that destroys nothing."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.jobs.conftest import Kraftlake
+from tests.jobs.test_recover_words import METADATA, of_node, steps_in
+from tests.replica.check.first_start import CLUSTER, start
+from tests.rights import kraftlake as bound_by_modes
+from tests.rights import needs_linux, skip_unless_bound
+
+STATIC, DYNAMIC = "kafka-3.7.2-static/split", "kafka-4.1.1-dynamic/split"
+
+
+def _left(data: Path, tmp_path: Path, *nodes: str, of: str = DYNAMIC) -> Path:
+    for node in nodes:
+        shutil.copytree(data / of / node, tmp_path / "left" / node)
+    return tmp_path / "left"
+
+
+def _damage(node: Path) -> None:
+    segment = min(node.glob("*/*.log"))
+    content = bytearray(segment.read_bytes())
+    content[len(content) // 2] ^= 0xFF
+    segment.write_bytes(content)
+
+
+@pytest.mark.parametrize("of", [STATIC, DYNAMIC])
+def test_a_node_whose_directory_was_not_given_is_started_with_its_own_disk_first(
+    kraftlake: Kraftlake, data: Path, tmp_path: Path, of: str
+) -> None:
+    ended = kraftlake("recover", "--plan", _left(data, tmp_path, "2", "3", of=of))
+    assert ended.code == 0, ended.out
+    steps = steps_in(ended)
+    (formats,) = [n for n, (_, told) in enumerate(steps) if any(" format " in c for c in told)]
+    text, commands = steps[formats - 1]
+    assert "If node 1 still has its own disk, start it with that disk" in text
+    assert len(commands) == 1
+    assert commands[0].startswith("bin/kafka-server-start.sh")
+    assert "on node 1" in commands[0]
+    assert "Only if the disk of node 1 is gone: " in steps[formats][0]
+    assert "directory missing" not in ended.out
+    assert "its directory was not given" in ended.out
+
+
+@pytest.mark.parametrize("nodes", [("2",), ("2", "12")])
+def test_no_controller_is_stopped_before_the_others_directories_are_asked_for(
+    kraftlake: Kraftlake, data: Path, tmp_path: Path, nodes: tuple[str, ...]
+) -> None:
+    ended = kraftlake("recover", "--plan", _left(data, tmp_path, *nodes))
+    text, commands = steps_in(ended)[0]
+    assert "Name the directories of nodes 1 and 3 too" in text
+    assert commands[-1].startswith("kraftlake recover --plan ")
+    assert steps_in(ended)[1][0].startswith("2. Only if these disks are gone: stop every controll")
+
+
+def test_a_log_of_which_a_part_cannot_be_read_is_not_said_to_lose_nothing(
+    kraftlake: Kraftlake, data: Path, tmp_path: Path
+) -> None:
+    left = _left(data, tmp_path, "1", "3")
+    _damage(left / "3")
+    told = of_node(kraftlake("recover", "--plan", left), 3)
+    assert not any("loses nothing" in line for line in told)
+    assert told[-1] == "a part of its log can't be read, so nobody knows all that it holds"
+
+
+def test_a_disk_that_the_plan_empties_is_not_said_to_lose_nothing(
+    kraftlake: Kraftlake, data: Path, tmp_path: Path
+) -> None:
+    left = _left(data, tmp_path, "1", "2", of="kafka-4.1.1-dynamic/final")
+    shutil.copytree(data / "kafka-4.1.1-dynamic/live/3", left / "3")
+    ended = kraftlake("recover", "--plan", left)
+    _, holds, doubt = of_node(ended, 3)
+    assert holds == "the same log, but shorter: the first log has all of its records"
+    assert doubt.startswith("its directory is of epoch 5, and it led or voted in epoch 6")
+    assert not any(line.startswith("   -  node 3 ") for line in ended.lines), "once is enough"
+
+
+def test_an_empty_quorum_state_is_not_called_missing(
+    kraftlake: Kraftlake, data: Path, tmp_path: Path
+) -> None:
+    left = _left(data, tmp_path, "1", "2", "3", of="kafka-4.1.1-dynamic/final")
+    (left / "2" / METADATA / "quorum-state").write_bytes(b"")
+    told = of_node(kraftlake("recover", "--plan", left), 2)
+    assert "it has no quorum-state that can be read, so it may vote twice in one epoch" in told
+    rehearsed = kraftlake("rehearse", "--seeds", "0:1", "--failures", 0, left)
+    assert "quorum-state is missing" not in rehearsed.out
+
+
+def test_a_quorum_that_never_had_a_leader_is_not_said_to_lose_committed_records(
+    kraftlake: Kraftlake, tmp_path: Path
+) -> None:
+    start(tmp_path / "left/1", 1)
+    ended = kraftlake("recover", "--plan", tmp_path / "left")
+    assert ended.code == 1
+    assert ended.answer_lines[0] == f"cluster {CLUSTER}: no log given here holds a record"
+    assert "may have held committed" not in ended.out
+    assert "committed records may be lost" not in ended.out
+    texts = [text for text, _ in steps_in(ended)]
+    assert "Name the directories of nodes 2 and 3 too" in texts[0]
+    assert not any("stand-in" in line for line in ended.lines), "nothing to make them from"
+    assert "controllers' logs" in texts[-1]
+
+
+def test_a_directory_of_another_cluster_is_named_for_a_voter_without_its_own(
+    kraftlake: Kraftlake, tmp_path: Path
+) -> None:
+    start(tmp_path / "left/1", 1)
+    start(tmp_path / "left/2", 2, cluster_id="umhhrJzySwu63ILwBFi6wQ")
+    ended = kraftlake("recover", "--plan", tmp_path / "left")
+    (told,) = [line for line in ended.lines if line.startswith("   -  node 2")]
+    assert told.endswith(
+        f"its directory was not given: {tmp_path}/left/2/{METADATA} is of another cluster"
+    )
+
+
+@needs_linux
+def test_a_file_that_the_user_may_not_read_is_to_be_read_first(data: Path, tmp_path: Path) -> None:
+    left = _left(data, tmp_path, "1")
+    (segment, *_) = sorted(left.glob("1/*/*.log"))
+    segment.chmod(0)
+    os.mkdir(tmp_path / "closed", 0)
+    skip_unless_bound(tmp_path / "closed")
+    ended = bound_by_modes("recover", "--plan", left)
+    assert ended.returncode == 1, ended.stderr
+    assert "would be lost" not in ended.stdout
+    assert "the operating system refused to read a part of the log" in ended.stdout
+    (step,) = [line for line in ended.stdout.splitlines() if line.startswith("  1. ")]
+    assert str(segment) in step
+    assert "make the plan again" in step
+    assert "  2. " not in ended.stdout
