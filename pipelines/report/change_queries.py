@@ -90,7 +90,7 @@ LIMIT {MAX_CHANGES}"""
 def keepers(cluster: str, loss: LostRecordCount) -> Sql:
     """The nodes besides the losers that never lost the last of the lost records that were
     committed: their newest capture has its batch, or retention removed it. Committed records are
-    the first of a loss."""
+    the first of a loss. A copy beside the branch with which the quorum goes on keeps nothing."""
     last = loss.first + loss.committed - 1
     replica = loss.replicas[0]
     losers = DATA_FUSION.literals(sorted({one.node_id for one in loss.replicas}))
@@ -100,6 +100,9 @@ FROM bronze.log_batches AS l
 JOIN bronze.log_batches AS o
   ON o.cluster_id = l.cluster_id AND o.base_offset = l.base_offset
  AND o.leader_epoch = l.leader_epoch AND o.crc = l.crc
+JOIN silver.committed_log AS c
+  ON c.cluster_id = o.cluster_id AND c."offset" = {last:d}
+ AND c.leader_epoch = o.leader_epoch AND c.crc = o.crc
 WHERE l.cluster_id = {DATA_FUSION.cluster(cluster)}
   AND l.node_id = {replica.node_id:d}
   AND l.directory_id = {DATA_FUSION.literal(replica.directory_id)}
