@@ -32,10 +32,12 @@ _NAME = re.compile(r"[^/]+$")
 
 
 class Judged(NamedTuple):
-    """What gold judges. snapshots: from judged_snapshots. replayed: the `compared` of Records.
+    """What gold judges. captured: bronze's findings, from beside_other_logs. snapshots: from
+    judged_snapshots. replayed: the `compared` of Records.
     health: the findings of `health`. stale: (capture_id, finding) of each voter whose directory is
     older than what it did."""
 
+    captured: Iterable[Row]
     snapshots: Sequence[Row]
     replayed: Sequence[Row]
     health: Sequence[Row]
@@ -59,7 +61,7 @@ def findings(
     stale = (_worded(tables.cluster_id, *one) for one in judged.stale)
     worded = chain(refused_records(judged.replayed, agreed), *map(_of_group, groups), stale)
     found = chain(
-        bronze.found,
+        judged.captured,
         _of_contents(judged.snapshots),
         _at_batches(_located(worded, bronze.captures), tables),
         same_snapshot_findings(bronze, judged.replayed),

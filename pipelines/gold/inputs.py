@@ -34,6 +34,7 @@ from pipelines.gold.replica_status import replica_status
 from pipelines.gold.retention_forecast import MAX_MS
 from pipelines.gold.snapshot_cadence import marks_of, snapshot_cadence
 from pipelines.gold.snapshot_validity import judged_snapshots
+from pipelines.gold.superseded_findings import beside_other_logs
 from pipelines.gold.truncations import truncations
 from pipelines.gold.voter_beliefs import stated_voters
 from pipelines.replay.compared_before import ComparedBefore
@@ -202,7 +203,9 @@ class Gold:
     def findings(self) -> list[Row]:
         """All rows of gold.findings except those between clusters."""
         of, silver = self.bronze, self.silver
-        judged = Judged(self.judged, self.records.compared, self.health(FINDING), self.stale)
+        captured = beside_other_logs(of.found, self.status)
+        replayed = self.records.compared
+        judged = Judged(captured, self.judged, replayed, self.health(FINDING), self.stale)
         return findings(of, silver.tables, silver.agreed, silver.groups, judged)
 
     @cached_property

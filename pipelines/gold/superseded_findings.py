@@ -1,0 +1,80 @@
+"""bronze's findings as the other logs of the capture group show them.
+
+An ingest judges a capture alone. A node that was away for long tells of elections without winner,
+or of leaders that changed nothing, where another log of the cluster shows that the quorum went on:
+`kraftlake check` then has a note, and so has gold.findings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from pipelines.cluster.rows import Row
+from pipelines.finding_rows import finding_row
+from replica.check.catalogue import RULES_BY_ID, files, log
+from replica.check.elections import gone_on
+from replica.check.rule import Finding
+from replica.check.state_files import led_since
+from replica.model.epochs import UNDEFINED_EPOCH, OffsetAndEpoch, election_order
+
+_OF_ELECTIONS = (files.ELECTIONS_WITHOUT_WINNER.id, log.ENDLESS_ELECTIONS.id)
+
+
+class _GroupLogs(NamedTuple):
+    """The logs of one capture group. ends: where each capture's log ends. going_on: the newest of
+    these ends, if the quorum goes on by that log; None where it ends with leaders that changed
+    nothing."""
+
+    ends: dict[str, OffsetAndEpoch]
+    newest_epoch: int
+    going_on: OffsetAndEpoch | None
+
+
+def beside_other_logs(found: Iterable[Row], status: Iterable[Row]) -> Iterator[Row]:
+    """The findings, each as the newest group that has its capture shows it. found: rows of
+    bronze.findings. status: rows of gold.replica_status."""
+    rows = list(found)
+    if not any(row["rule"] in _OF_ELECTIONS for row in rows):
+        yield from rows
+        return
+    idle = {row["capture_id"] for row in rows if row["rule"] == log.ENDLESS_ELECTIONS.id}
+    groups = _groups_of_captures(sorted(status, key=lambda row: row["captured_at"]), idle)
+    for row in rows:
+        logs = groups.get(row["capture_id"])
+        if logs is None or row["rule"] not in _OF_ELECTIONS:
+            yield row
+        else:
+            yield {**row, **finding_row(_beside(_finding(row), row["capture_id"], logs))}
+
+
+def _groups_of_captures(status: Sequence[Row], idle: set[str]) -> dict[str, _GroupLogs]:
+    """The logs of the newest group of each capture. status: the oldest first. idle: the captures
+    whose logs end with leaders that changed nothing."""
+    members: dict[str, dict[str, OffsetAndEpoch]] = {}
+    for row in status:
+        ends = members.setdefault(row["capture_group"], {})
+        if row["last_epoch"] is not None:
+            ends[row["capture_id"]] = OffsetAndEpoch(row["log_end_offset"], row["last_epoch"])
+    logs = {name: _logs(ends, idle) for name, ends in members.items()}
+    return {row["capture_id"]: logs[row["capture_group"]] for row in status}
+
+
+def _logs(ends: dict[str, OffsetAndEpoch], idle: set[str]) -> _GroupLogs:
+    if not ends:
+        return _GroupLogs(ends, UNDEFINED_EPOCH, None)
+    newest = max(ends, key=lambda capture: election_order(ends[capture]))
+    going_on = None if newest in idle else ends[newest]
+    return _GroupLogs(ends, max(end.epoch for end in ends.values()), going_on)
+
+
+def _beside(finding: Finding, capture: str, logs: _GroupLogs) -> Finding:
+    end, newest = logs.ends.get(capture), logs.going_on
+    if end is not None and newest is not None and election_order(end) < election_order(newest):
+        finding = gone_on(finding)
+    return led_since(finding, logs.newest_epoch)
+
+
+def _finding(row: Row) -> Finding:
+    place = row["position"], row["offset"], row["epoch"]
+    return Finding(RULES_BY_ID[row["rule"]], row["file"], row["message"], *place)
