@@ -30,6 +30,21 @@ _SHOWN = 3
 _KINDS = ("node", "nodes", "broker", "controller", "voter")
 
 
+_DOWN = {
+    health.FENCED_BROKER.id: (
+        "is fenced, or shutting down, and holds replicas.",
+        "are fenced, or shutting down, and hold replicas.",
+    ),
+    health.VOTER_ON_FENCED_BROKER.id: (
+        "is down, or about to be: its node is a broker too, and this broker is fenced, or shutting "
+        "down.",
+        "are down, or about to be: their nodes are brokers too, and these are fenced, or shutting "
+        "down.",
+    ),
+}
+"""What is said of one, and of several, where the rule's meaning would only say it of anybody."""
+
+
 def verdict_on(evidence: ClusterEvidence) -> Verdict:
     """The verdict on one cluster."""
     evidence = _beside_other_logs(evidence)
@@ -112,10 +127,18 @@ def _of_health(findings: Sequence[Finding], told: set[str]) -> Iterator[Fact]:
             continue
         names = [shortened(subject.name) for subject in finding.subjects]
         if names:
-            yield _of_place(finding.rule, listed(names, limit=_SHOWN), "")
+            yield _of_subjects(finding.rule, names)
         else:
             text = f"{_begun(finding.message)}: {finding.rule.meaning}"
             yield _fact(finding.rule, text, finding.rule.next_step)
+
+
+def _of_subjects(rule: Rule, names: Sequence[str]) -> Fact:
+    """The fact that a rule of health holds of brokers, voters, partitions and so on."""
+    place = _begun(listed(names, limit=_SHOWN))
+    said = _DOWN.get(rule.id)
+    text = f"{place}: {rule.meaning}" if said is None else f"{place} {said[len(names) > 1]}"
+    return _fact(rule, text, f"{place}: {rule.next_step}")
 
 
 def _of_place(rule: Rule, where: str, evidence: str) -> Fact:

@@ -51,6 +51,14 @@ def test_an_outage_says_what_since_when_why_and_what_to_do() -> None:
     assert len(verdict.facts) == 1, "the broker that is down is told once"
 
 
+def test_several_brokers_that_are_down_are_told_as_several() -> None:
+    down = about(health.FENCED_BROKER, *(Subject(f"broker {n}", "fenced") for n in (3, 4)))
+    verdict = verdict_on(ClusterEvidence(nodes=3, health=(down,), partitions=690))
+    assert verdict.headline == (
+        "Broker 3 and broker 4 are fenced, or shutting down, and hold replicas."
+    )
+
+
 def test_disks_that_leave_no_majority_put_committed_records_at_risk() -> None:
     of_two = ClusterEvidence(nodes=2, voters=("1", "2"), unreliable=("2",))
     verdict = verdict_on(of_two)
@@ -107,7 +115,8 @@ def test_an_offline_directory_is_the_cause_where_no_broker_is_down() -> None:
 def test_brokers_that_are_down_without_an_outage_need_attention() -> None:
     verdict = verdict_on(ClusterEvidence(health=(DOWN,), partitions=9))
     assert verdict.level is Level.ATTENTION
-    assert verdict.headline == f"Broker 11: {health.FENCED_BROKER.meaning}"
+    assert verdict.headline == "Broker 11 is fenced, or shutting down, and holds replicas."
+    assert verdict.next_steps[0].startswith("Broker 11: Start the broker")
 
 
 def test_partitions_that_refuse_writes_are_an_outage() -> None:
