@@ -141,7 +141,8 @@ def test_captures_of_a_replica_in_no_known_order_are_refused(
         (tmp_path / name / "capture.json").write_bytes(broken or b"")
     with pytest.raises(UsageError) as caught:
         look_at([str(tmp_path)], CaptureOptions(), spool)
-    assert "--order live,split" in str(caught.value)
+    assert "--order OLDEST,...,NEWEST" in str(caught.value)
+    assert "(as live and split are)" in str(caught.value)
     assert "\n" not in str(caught.value)
 
 

@@ -52,7 +52,8 @@ def told(records: list[Any], *statuses: Row, voters: tuple[int, ...] = ()) -> To
     places = [capture(one["node_id"], seq) for one in looked for seq in (2, 1)]
     written = replayed(rows).written
     ranges = state_ranges(written).to_pylist()
-    seen = looks(looked, places, ranges, [{**EPOCH, "voters": named}])
+    agreed_end = max(one["agreed_end_offset"] for one in looked)
+    seen = looks(looked, places, ranges, [{**EPOCH, "voters": named}], agreed_end)
     found = health(metadata_history(written), seen)
     return Told(*([row for row in found if row["what"] == one] for one in (FINDING, EXPOSURE)))
 
@@ -109,7 +110,7 @@ def test_behind_an_unknown_record_health_is_that_of_the_state_before() -> None:
 
 
 def test_a_cluster_without_a_known_state_has_no_rows() -> None:
-    looked = looks([status(1, 0)], [capture(1)], [], [])
+    looked = looks([status(1, 0)], [capture(1)], [], [], 0)
     assert health(metadata_history(replayed([]).written), looked) == []
 
 

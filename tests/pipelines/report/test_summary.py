@@ -172,16 +172,22 @@ def test_an_outage_that_lasts_has_no_end_and_says_since_when() -> None:
     assert leaderless_since(steps) == Since(6000, 8000)
 
 
-@pytest.mark.parametrize("others_keep", [True, False])
+@pytest.mark.parametrize(
+    ("others_hold", "branch_epoch", "others_keep"), [(True, 1, True), (True, 2, False),
+                                                     (False, 1, False)],
+)  # fmt: skip
 def test_a_copy_that_went_back_is_told_as_a_copy_where_others_keep_the_records(
-    reported: Reported, others_keep: bool
+    reported: Reported, others_hold: bool, branch_epoch: int, others_keep: bool
 ) -> None:
-    """Node 2 went back behind offsets 8 and 9, which all had; nodes 1 and 3 keep them, or don't."""
+    """Node 2 went back behind offsets 8 and 9, which all had. Nodes 1 and 3 keep them where they
+    hold them still, and the quorum goes on with them: branch_epoch is of the branch there."""
     rows = split(healed=True)
     for row in rows["gold.truncations"]:
         assert isinstance(row, dict)
         row |= {"from_offset": 8, "to_offset": 10, "committed_lost": 2, "superseded_lost": 0}
-    if not others_keep:
+    branch = {"cluster_id": CLUSTER, "leader_epoch": branch_epoch, "crc": 1000 + branch_epoch}
+    rows["silver.committed_log"] = [{**branch, "offset": offset} for offset in (8, 9)]
+    if not others_hold:
         held = rows["bronze.log_batches"]
         rows["bronze.log_batches"] = [row for row in held if row["node_id"] == 2]
     report, _ = reported(rows)
