@@ -26,11 +26,11 @@ def finding_row(found: Finding) -> dict[str, Any]:
 
 
 def finding_of(row: Mapping[str, Any]) -> Finding:
-    """The finding of a row of gold.findings. Raises KeyError for a rule that this release doesn't
-    know, which RULES_BY_ID lacks."""
+    """The finding of a row of bronze.findings or gold.findings. Raises KeyError for a rule that
+    this release doesn't know, which RULES_BY_ID lacks."""
     subjects = (
         Subject(one["name"], one["what"], one.get("offset"))
-        for one in json.loads(row["subjects"] or "[]")
+        for one in json.loads(row.get("subjects") or "[]")
     )
     return Finding(
         RULES_BY_ID[row["rule"]],

@@ -32,7 +32,7 @@ _NAME = re.compile(r"[^/]+$")
 
 
 class Judged(NamedTuple):
-    """What gold judges. captured: bronze's findings, from beside_other_logs. snapshots: from
+    """What gold.findings is made from. captured: the findings of beside_other_logs. snapshots: from
     judged_snapshots. replayed: the `compared` of Records.
     health: the findings of `health`. stale: (capture_id, finding) of each voter whose directory is
     older than what it did."""

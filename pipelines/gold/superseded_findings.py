@@ -1,4 +1,5 @@
-"""bronze's findings as the other logs of the capture group show them.
+"""Makes notes of bronze's findings about elections that other logs of the capture group show to be
+over.
 
 An ingest judges a capture alone. A node that was away for long tells of elections without winner,
 or of leaders that changed nothing, where another log of the cluster shows that the quorum went on:
@@ -11,8 +12,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from pipelines.cluster.rows import Row
-from pipelines.finding_rows import finding_row
-from replica.check.catalogue import RULES_BY_ID, files, log
+from pipelines.finding_rows import finding_of, finding_row
+from replica.check.catalogue import files, log
 from replica.check.elections import gone_on
 from replica.check.rule import Finding
 from replica.check.state_files import led_since
@@ -45,7 +46,7 @@ def beside_other_logs(found: Iterable[Row], status: Iterable[Row]) -> Iterator[R
         if logs is None or row["rule"] not in _OF_ELECTIONS:
             yield row
         else:
-            yield {**row, **finding_row(_beside(_finding(row), row["capture_id"], logs))}
+            yield {**row, **finding_row(_beside(finding_of(row), row["capture_id"], logs))}
 
 
 def _groups_of_captures(status: Sequence[Row], idle: set[str]) -> dict[str, _GroupLogs]:
@@ -73,8 +74,3 @@ def _beside(finding: Finding, capture: str, logs: _GroupLogs) -> Finding:
     if end is not None and newest is not None and election_order(end) < election_order(newest):
         finding = gone_on(finding)
     return led_since(finding, logs.newest_epoch)
-
-
-def _finding(row: Row) -> Finding:
-    place = row["position"], row["offset"], row["epoch"]
-    return Finding(RULES_BY_ID[row["rule"]], row["file"], row["message"], *place)

@@ -1,4 +1,4 @@
-"""The mistakes of others: those of peers are counted, those of the host are raised.
+"""What peers and the host do wrong: the core counts a peer's mistakes, and raises the host's.
 
 h11 draws the same line (RemoteProtocolError, LocalProtocolError). A mistake of the core itself is
 an AssertionError.

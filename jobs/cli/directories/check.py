@@ -96,9 +96,9 @@ class _Checking:
         self.progress = ProgressLine()
         self.counts = dict.fromkeys(Severity, 0)
         self.answers: list[list[_Answer]] = []
-        """Of each group its answers."""
+        """The answers about each group, in the order of the groups."""
         self.verdicts: list[Verdict] = []
-        """In the order in which they are printed."""
+        """The verdicts, in the order in which they are printed."""
         self.members: list[dict[str, Any]] = []
         self.health: list[dict[str, Any]] = []
         self.quorums: list[dict[str, Any]] = []

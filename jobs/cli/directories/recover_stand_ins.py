@@ -30,7 +30,7 @@ class StandIns:
     """The voters for which a directory is made."""
 
     def commands(self) -> tuple[Shell, ...]:
-        """Lines for a shell that make the directories."""
+        """The shell commands that make these directories."""
         return tuple(each for voter in self.voters for each in self._made(voter))
 
     def played(self) -> ScenarioStep:

@@ -51,11 +51,8 @@ def run(options: WhatHappenedOptions) -> int:
     with no_search_for_cycles(), rounds_in(options.paths, order, progress) as given:
         newest = newest_rounds(given.rounds)
         check_cluster(options.cluster, newest)
-        incidents = [
-            incident
-            for incident in incidents_of(given, newest, progress)
-            if options.cluster in (None, incident.verdict.cluster_id)
-        ]
+        wanted = {one: newest[one] for one in newest if options.cluster in (None, one)}
+        incidents = [*incidents_of(given, wanted, progress)]
         progress.clear()
     incidents.sort(key=lambda one: one.verdict.level.rank)
     for number, incident in enumerate(incidents):
@@ -76,8 +73,9 @@ def newest_rounds(rounds: Sequence[Sequence[Examined]]) -> dict[str | None, int]
 def incidents_of(
     given: GivenRounds, newest: Mapping[str | None, int], progress: ProgressLine
 ) -> Iterator[Incident]:
-    """What happened to each cluster. Only its newest captures decide the verdict, as in `check`:
-    together with those of other clusters, because a disk may be another cluster's."""
+    """What happened to each cluster of `newest`, which has the index of its newest round. Only the
+    captures of this round decide the verdict, as in `check`: together with those of other clusters,
+    because a disk may be another cluster's."""
     branches = {one.cluster_id: one for one in branches_of(given.rounds)}
     for index in sorted(set(newest.values())):
         judged = judged_clusters(
@@ -94,7 +92,7 @@ def incidents_of(
 def _incident(
     cluster: JudgedCluster, verdict: Verdict, branch: Branch | None, progress: ProgressLine
 ) -> Incident:
-    """branch: None where the cluster's logs hold no record."""
+    """What happened to a cluster. branch: None where the cluster's logs hold no record."""
     if branch is None:
         return Incident(verdict, (), (), ())
     told = timeline(branch, progress.show)

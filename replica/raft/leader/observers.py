@@ -32,7 +32,7 @@ class ObserverProgress:
 
     @property
     def view(self) -> Mapping[ReplicaKey, ReplicaProgress]:
-        """All of them, for callers that read."""
+        """The progress of all observers. Callers only read it."""
         return MappingProxyType(self._progress)
 
     def get(self, key: ReplicaKey) -> ReplicaProgress | None:

@@ -40,7 +40,7 @@ def once_more(at: int, node_id: int = 1) -> Registration:
     [
         (next_won(), {}, [], ElectionCause.SILENT),
         (next_won(previous_at=49_501), {}, [], ElectionCause.RESIGNED),
-        # a process that is started where it led tells the others, who then elect another one
+        # a leader that starts again resigns: it tells the other voters, and they elect another one
         (next_won(previous_at=49_500), {}, [], ElectionCause.UNKNOWN),
         (next_won(previous_at=48_501), {}, [], ElectionCause.UNKNOWN),
         (next_won(previous_at=48_501), {}, [once_more(60_000)], ElectionCause.RESIGNED),
