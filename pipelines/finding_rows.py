@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from replica.check.catalogue import RULES_BY_ID
-from replica.check.rule import Finding, Subject
+from replica.doctor.check.catalogue import RULES_BY_ID
+from replica.doctor.check.rule import Finding, Subject
 
 FINDING = ("rule", "severity", "file", "position", "offset", "epoch", "message")
 

@@ -25,7 +25,7 @@ from pipelines.stages import buckets, compare, cut
 from pipelines.stages.output import Replaced, UnitResult
 from pipelines.stages.run import BuildStages
 from pipelines.tables import bronze, gold, silver
-from replica.health.past import Past, PastRange
+from replica.doctor.health.past import Past, PastRange
 
 _RECORDS_OF_A_RANGE = 500_000
 """About how many records are judged together, or read for a piece of the branch."""

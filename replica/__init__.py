@@ -1,4 +1,5 @@
-"""The replica engine: the formats, the metadata records and the reasoning about KRaft logs.
+"""The replica engine: Kafka's formats and metadata records, the rules of KRaft logs, consensus.
 
-Nothing in here imports pyspark, pipelines or jobs, so it also runs where there is no Java.
+`doctor` judges a cluster by the files that its nodes left; nothing else in here imports it. Nothing
+in here imports pyspark, pipelines or jobs, so it also runs where there is no Java.
 """

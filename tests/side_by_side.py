@@ -27,7 +27,12 @@ REPLICA = ("tests/replica", "tests/interop")
 """Folders without a test that needs Spark."""
 LATER = (
     ("tests/pipelines", "tests/replica/simulate"),
-    ("tests/replica/scan", "tests/replica/format", "tests/replica/metadata", "tests/replica/check"),
+    (
+        "tests/replica/scan",
+        "tests/replica/format",
+        "tests/replica/metadata",
+        "tests/replica/doctor/check",
+    ),
 )
 """Folders whose tests without Spark begin once a process has ended: a process for each line."""
 _LOOK_EVERY_S = 0.1

@@ -15,12 +15,12 @@ from pipelines.finding_rows import finding_row
 from pipelines.runners.runner import Runner
 from pipelines.runners.stage import Grain, Stage
 from pipelines.tables.bronze import FINDINGS
-from replica.check.catalogue.snapshots import SNAPSHOT_NOT_KNOWN, SNAPSHOT_UNVERIFIED
-from replica.check.directory import DirectoryFacts, gather, judge_directory, judge_snapshots
-from replica.check.examined import Examined
-from replica.check.landmarks import known_files
-from replica.check.replay_fold import FoldedImages
-from replica.check.rule import Finding
+from replica.doctor.check.catalogue.snapshots import SNAPSHOT_NOT_KNOWN, SNAPSHOT_UNVERIFIED
+from replica.doctor.check.directory import DirectoryFacts, gather, judge_directory, judge_snapshots
+from replica.doctor.check.examined import Examined
+from replica.doctor.check.landmarks import known_files
+from replica.doctor.check.replay_fold import FoldedImages
+from replica.doctor.check.rule import Finding
 from replica.format.content import FileContent
 from replica.format.directory import MetadataDirectory, SegmentFile
 from replica.format.file_names import LOG_KINDS

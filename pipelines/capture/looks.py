@@ -27,7 +27,7 @@ from pipelines.capture.shared import (
     looks_in_place,
 )
 from pipelines.capture.spool import Spool
-from replica.check.partition import PartitionFolder, partition_at, partition_of_file
+from replica.doctor.check.partition import PartitionFolder, partition_at, partition_of_file
 from replica.errors import KraftlakeError, UsageError
 from replica.format import capture
 from replica.format.damage import Damage, DamageKind

@@ -27,7 +27,7 @@ from pipelines.capture.remote import RemoteFile, copy_files, read_remote
 from pipelines.capture.spool import BytesRead
 from pipelines.runners.runner import Runner
 from pipelines.runners.stage import Grain, Stage
-from replica.check.partition import PartitionFolder, partition_at
+from replica.doctor.check.partition import PartitionFolder, partition_at
 from replica.errors import DataError, UnreadableFileError
 from replica.format import meta_properties
 from replica.format.damage import Damage, DamageKind

@@ -21,6 +21,8 @@ from pipelines.capture.destination import CaptureDestination, destination_at
 from pipelines.capture.grouping import replica_at
 from pipelines.object_store import is_uri, shown_uri
 from replica import path_text
+from replica.doctor.redacted.files import RedactedFiles
+from replica.doctor.redacted.records import RecordRedactor
 from replica.errors import CorruptDataError, DataError, UsageError
 from replica.format import capture
 from replica.format.byte_source import Source, blocks, byte_source
@@ -31,8 +33,6 @@ from replica.format.directory import MetadataDirectory, read_directory
 from replica.format.discovery import DirectoryPath, DiscoveredPath, FilePath, discover
 from replica.format.file_names import METADATA_FOLDER, classify, is_metadata_folder
 from replica.format.reading import own_source
-from replica.redacted.files import RedactedFiles
-from replica.redacted.records import RecordRedactor
 from replica.scan.segments import scan_ends
 
 _JOURNAL_EVERY_BYTES = 16 * 1024 * 1024
@@ -96,10 +96,10 @@ def take(
     """Copy the directories to the destination, a folder or a URI of pyarrow.fs.
 
     The directories are neither locked nor changed. progress: is called after each directory.
-    redactor: makes the copies (replica.redacted.files); None copies all bytes as they are. Raises
-    UsageError where the destination holds a finished capture or other files, or is a folder of
-    another user, or lies in a node's log directory; UnreadableFileError where a directory can't be
-    listed; UnwritableFileError where the destination refuses.
+    redactor: makes the copies (replica.doctor.redacted.files); None copies all bytes as they are.
+    Raises UsageError where the destination holds a finished capture or other files, or is a
+    folder of another user, or lies in a node's log directory; UnreadableFileError where a
+    directory can't be listed; UnwritableFileError where the destination refuses.
     """
     with destination_at(destination) as place:
         redacted = None if redactor is None else RedactedFiles(redactor, own_source)

@@ -22,9 +22,9 @@ from pipelines.gold.health_rules import (
     since_of,
     steps_of,
 )
-from replica.health.cluster import Cluster
-from replica.health.exposure import exposures
-from replica.health.past import (
+from replica.doctor.health.cluster import Cluster
+from replica.doctor.health.exposure import exposures
+from replica.doctor.health.past import (
     Past,
     PastRange,
     VisibleChange,

@@ -16,10 +16,10 @@ from pipelines.finding_rows import finding_row
 from pipelines.gold.snapshot_validity import same_snapshot_findings
 from pipelines.silver.committed_log import AgreedBranch
 from pipelines.tables.keys import FINDING_KEYS, covers, replica_of
-from replica.check.catalogue import log
-from replica.check.directory import describe_refusal
-from replica.check.lineage import LogParting, judge_conflict, judge_contested, judge_parting
-from replica.check.rule import Family, Finding
+from replica.doctor.check.catalogue import log
+from replica.doctor.check.directory import describe_refusal
+from replica.doctor.check.lineage import LogParting, judge_conflict, judge_contested, judge_parting
+from replica.doctor.check.rule import Family, Finding
 from replica.history.commitment import Losses
 from replica.history.divergence import Relation
 from replica.history.log import OffsetRange

@@ -1,4 +1,4 @@
-"""The health of a cluster and its exposure to failures: replica.health on rows of
+"""The health of a cluster and its exposure to failures: replica.doctor.health on rows of
 gold.metadata_history."""
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ import pyarrow as pa
 
 from pipelines.cluster.rows import Row, milliseconds
 from pipelines.finding_rows import finding_row
-from replica.check.rule import Finding
-from replica.health.cluster import Beginning, Cluster
-from replica.health.exposure import PAIR, Exposure, Failure, Harm, exposures, min_isr_unknown
-from replica.health.judging import judge_health
-from replica.health.past import WATCHED, Past, VisibleChange
+from replica.doctor.check.rule import Finding
+from replica.doctor.health.cluster import Beginning, Cluster
+from replica.doctor.health.exposure import PAIR, Exposure, Failure, Harm, exposures, min_isr_unknown
+from replica.doctor.health.judging import judge_health
+from replica.doctor.health.past import WATCHED, Past, VisibleChange
 from replica.metadata.image.image import KINDS
 from replica.metadata.image.texts import entity_of, image_of
 

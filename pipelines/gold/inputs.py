@@ -42,9 +42,9 @@ from pipelines.replay.planning import whole_snapshots
 from pipelines.replay.reading import BranchLog
 from pipelines.silver.capture_groups import group_findings, newest_group
 from pipelines.silver.committed_log import AgreedBranch, committed_log, proven_ranges
-from replica.check.lineage import judge_stale_voter
-from replica.check.rule import Finding
-from replica.history.known_quorum import KnownQuorum, VoterDoubt
+from replica.doctor.check.lineage import judge_stale_voter
+from replica.doctor.check.rule import Finding
+from replica.doctor.quorum.known_quorum import KnownQuorum, VoterDoubt
 from replica.model.keys import ReplicaKey
 
 _US_PER_MS = 1000

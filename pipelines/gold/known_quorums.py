@@ -1,5 +1,5 @@
-"""What the newest capture group proves about a cluster's quorum: replica.history.known_quorum on
-the tables."""
+"""What the newest capture group proves about a cluster's quorum:
+replica.doctor.quorum.known_quorum on the tables."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from operator import itemgetter
 from pipelines.cluster.control import ControlRecords
 from pipelines.cluster.held import HeldBatches, ReplicaLogs, voter_keys
 from pipelines.cluster.rows import Row
-from replica.check.catalogue import files as of_files
-from replica.check.catalogue import log
+from replica.doctor.check.catalogue import files as of_files
+from replica.doctor.check.catalogue import log
+from replica.doctor.quorum.attested import by_election, by_quorum_state, newest_epochs
+from replica.doctor.quorum.known_quorum import KnownQuorum, QuorumFiles, known_quorum
+from replica.doctor.quorum.went_back import ComparedRound, went_back
 from replica.format.file_names import FileKind, classify
-from replica.history.attested import by_election, by_quorum_state, newest_epochs
 from replica.history.commitment import compare_group
-from replica.history.known_quorum import KnownQuorum, QuorumFiles, known_quorum
-from replica.history.went_back import ComparedRound, went_back
 from replica.model.keys import NO_NODE, ZERO_UUID, ReplicaKey
 
 _HIDE_ENTRIES = frozenset(

@@ -1,4 +1,4 @@
-"""Findings about the ids that the members of a round claim: replica.check.membership on the
+"""Findings about the ids that the members of a round claim: replica.doctor.check.membership on the
 tables.
 
 The captures of a round were taken together. So the rules see the same members as one call of
@@ -23,7 +23,7 @@ from pipelines.gold.findings import without_repetitions
 from pipelines.gold.inputs import Silver
 from pipelines.gold.voter_beliefs import stated_voters
 from pipelines.tables.keys import covers, replica_of
-from replica.check.membership import GroupMember, judge_membership
+from replica.doctor.check.membership import GroupMember, judge_membership
 from replica.format.discovery import DirectoryPath
 from replica.format.file_names import METADATA_FOLDER, FileKind, classify
 from replica.format.snapshot import SnapshotName

@@ -19,9 +19,15 @@ from pipelines.finding_rows import FINDING, finding_row
 from pipelines.replay.compared import difference_of
 from pipelines.replay.plan import CONTENT_IDS
 from pipelines.tables.keys import REPLICA_KEYS, SNAPSHOT_KEYS
-from replica.check.catalogue.log import NOT_KNOWN, UNDECODABLE_RECORD
-from replica.check.same_snapshots import judge_contents
-from replica.check.snapshots import Compared, is_broken, is_newer, judge_compared, validity_of
+from replica.doctor.check.catalogue.log import NOT_KNOWN, UNDECODABLE_RECORD
+from replica.doctor.check.same_snapshots import judge_contents
+from replica.doctor.check.snapshots import (
+    Compared,
+    is_broken,
+    is_newer,
+    judge_compared,
+    validity_of,
+)
 from replica.metadata.image.image import EntityDifference
 from replica.model.epochs import BOOTSTRAP_SNAPSHOT, OffsetAndEpoch
 from replica.severity import Severity

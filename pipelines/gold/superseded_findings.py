@@ -13,10 +13,10 @@ from typing import NamedTuple
 
 from pipelines.cluster.rows import Row
 from pipelines.finding_rows import finding_of, finding_row
-from replica.check.catalogue import files, log
-from replica.check.elections import gone_on
-from replica.check.rule import Finding
-from replica.check.state_files import led_since
+from replica.doctor.check.catalogue import files, log
+from replica.doctor.check.elections import gone_on
+from replica.doctor.check.rule import Finding
+from replica.doctor.check.state_files import led_since
 from replica.model.epochs import UNDEFINED_EPOCH, OffsetAndEpoch, election_order
 
 _OF_ELECTIONS = (files.ELECTIONS_WITHOUT_WINNER.id, log.ENDLESS_ELECTIONS.id)

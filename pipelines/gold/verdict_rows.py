@@ -8,11 +8,11 @@ from operator import itemgetter
 from typing import Any
 
 from pipelines.cluster.rows import Row, from_microseconds, milliseconds
-from replica.history.known_quorum import KnownQuorum, KnownVoter, LogConflict, VoterDoubt
+from replica.doctor.quorum.known_quorum import KnownQuorum, KnownVoter, LogConflict, VoterDoubt
+from replica.doctor.verdict.verdict import Fact, Gap, KnownState, Level, Verdict
 from replica.history.log import OffsetRange
 from replica.model.keys import ReplicaKey
 from replica.severity import Severity
-from replica.verdict.verdict import Fact, Gap, KnownState, Level, Verdict
 
 _US_PER_MS = 1000
 

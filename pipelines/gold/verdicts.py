@@ -1,5 +1,5 @@
-"""gold.verdicts: the verdict of replica.verdict on each cluster, as `kraftlake check` gives it, by
-the newest capture group and the newest state."""
+"""gold.verdicts: the verdict of replica.doctor.verdict on each cluster, as `kraftlake check` gives
+it, by the newest capture group and the newest state."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from pipelines.finding_rows import finding_of
 from pipelines.gold.health_rules import EXPOSURE, FINDING
 from pipelines.gold.inputs import Gold
 from pipelines.gold.verdict_rows import verdict_row
-from replica.check.catalogue import RULES_BY_ID
-from replica.check.rule import Finding
-from replica.health.exposure import NOTHING
+from replica.doctor.check.catalogue import RULES_BY_ID
+from replica.doctor.check.rule import Finding
+from replica.doctor.health.exposure import NOTHING
+from replica.doctor.quorum.known_quorum import KnownQuorum, VoterDoubt
+from replica.doctor.verdict.evidence import ClusterEvidence, PlacedFinding, Since, ToLose
+from replica.doctor.verdict.facts import verdict_on
+from replica.doctor.verdict.verdict import Gap, KnownState, missing_voters
 from replica.history.commitment import Losses
 from replica.history.divergence import Relation
-from replica.history.known_quorum import KnownQuorum, VoterDoubt
-from replica.verdict.evidence import ClusterEvidence, PlacedFinding, Since, ToLose
-from replica.verdict.facts import verdict_on
-from replica.verdict.verdict import Gap, KnownState, missing_voters
 
 _US_PER_MS = 1000
 

@@ -11,11 +11,11 @@ from pipelines.report.source import Row
 from pipelines.report.travel.steps import ABSENT, ReportSteps
 from pipelines.report.travel.trip import Trip
 from pipelines.report.verdict import TOLD_BY_LOSSES
-from replica.check.catalogue import HEALTH_RULES, RULES_BY_ID
+from replica.doctor.check.catalogue import HEALTH_RULES, RULES_BY_ID
+from replica.doctor.verdict.evidence import ClusterEvidence, Since
+from replica.doctor.verdict.facts import verdict_on
+from replica.doctor.verdict.verdict import Fact, Gap
 from replica.model.keys import NO_NODE
-from replica.verdict.evidence import ClusterEvidence, Since
-from replica.verdict.facts import verdict_on
-from replica.verdict.verdict import Fact, Gap
 
 _OF_HEALTH = frozenset(rule.id for rule in HEALTH_RULES)
 

@@ -14,7 +14,7 @@ from pipelines.report.travel.strip import troubles
 from pipelines.report.travel.trip import Trip
 from pipelines.report.verdict import ReportFacts
 from pipelines.report.words import duration_text
-from replica.health.exposure import NOTHING, PAIR
+from replica.doctor.health.exposure import NOTHING, PAIR
 from replica.words import counted, listed, ms_range_text, ms_text, time_text
 
 MAX_TOLD = 3

@@ -11,10 +11,10 @@ from pipelines.report.meaning import Effect, limits, made, never_made
 from pipelines.report.partings import Parting
 from pipelines.report.rounds import NO_ROUNDS, Rounds
 from pipelines.report.words import Names, span
-from replica.check.catalogue.log import NOT_KNOWN
+from replica.doctor.check.catalogue.log import NOT_KNOWN
+from replica.doctor.verdict.facts import AT_RISK
+from replica.doctor.verdict.verdict import Fact, Gap, Level
 from replica.metadata.records import NEWEST_KAFKA
-from replica.verdict.facts import AT_RISK
-from replica.verdict.verdict import Fact, Gap, Level
 from replica.words import counted, listed, ms_range_text, ms_text, named
 
 _records = partial(counted, noun="record")

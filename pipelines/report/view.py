@@ -22,8 +22,8 @@ from pipelines.report.travel.shown import JourneyView, journey_view
 from pipelines.report.travel.trip import Trip
 from pipelines.report.verdict import ReportFacts, ReportVerdict, RuleCount, verdict
 from pipelines.report.words import Names
-from replica.check.catalogue import RULES_BY_ID
-from replica.check.rule import Rule
+from replica.doctor.check.catalogue import RULES_BY_ID
+from replica.doctor.check.rule import Rule
 
 MAX_NEXT_STEPS, MAX_HEALTH_STEPS = 5, 3
 

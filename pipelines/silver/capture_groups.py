@@ -14,7 +14,8 @@ from typing import Any
 from pipelines.cluster.aggregates import grouped
 from pipelines.cluster.held import ReplicaLogs
 from pipelines.cluster.rows import Row
-from replica.history.branch import BranchPart, agreed_branch, overruled_parts
+from replica.doctor.quorum.branch import BranchPart, agreed_branch, overruled_parts
+from replica.doctor.quorum.progress import CommittedProgress, progress_of
 from replica.history.commitment import (
     Commitment,
     GroupComparison,
@@ -25,7 +26,6 @@ from replica.history.commitment import (
 )
 from replica.history.divergence import diverge
 from replica.history.log import OffsetRange, ReplicaLog, epochs_of
-from replica.history.progress import CommittedProgress, progress_of
 from replica.model.epochs import EpochStart
 from replica.model.keys import ReplicaKey
 
@@ -45,7 +45,7 @@ def finding_of_group(captures: Sequence[tuple[str, ReplicaLog]]) -> dict[str, An
     - branch_parts: the captures whose logs hold the branch from `start` (inclusive) to `end`
       (exclusive). overruled: what the logs hold proven beside the branch, where proofs contradict.
     - branch_start (inclusive), branch_end (exclusive): None where all logs are empty.
-    - progress: replica.history.progress of each replica; evidence: majority or snapshot;
+    - progress: replica.doctor.quorum.progress of each replica; evidence: majority or snapshot;
       evidence_offset (inclusive) and evidence_epoch: the entry that proves; holders: the node ids
       that hold this entry; position: the last epoch and the end offset that the replica names in an
       election.

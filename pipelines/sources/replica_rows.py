@@ -17,8 +17,8 @@ from pipelines.capture.spool import Spool
 from pipelines.object_store import is_uri, shown_uri
 from pipelines.sources.files import Owner
 from pipelines.sources.rows import owner_values
-from replica.check.directory import gather
-from replica.check.examined import Examined, examine
+from replica.doctor.check.directory import gather
+from replica.doctor.check.examined import Examined, examine
 from replica.errors import UnreadableFileError
 from replica.format.control import KRaftVoters
 from replica.format.discovery import DirectoryPath

@@ -48,7 +48,7 @@ from pipelines.stages.stored import StoredTables
 from pipelines.table_functions import GOLD_FUNCTIONS, SILVER_FUNCTIONS
 from pipelines.tables import bronze, gold, silver
 from pipelines.tables.contract import Contract
-from replica.health.past import Past, Waiting
+from replica.doctor.health.past import Past, Waiting
 
 _RECORD_TABLES = (bronze.LOG_BATCHES, bronze.LOG_RECORDS)
 SNAPSHOT_TABLES = (bronze.SNAPSHOTS, bronze.SNAPSHOT_RECORDS)

@@ -23,7 +23,7 @@ from pipelines.stages.pins import Pins
 from pipelines.tables.contract import Contract
 from pipelines.tables.gold import FINDINGS
 from pipelines.tables.of_a_lake import DERIVED
-from replica.check import membership
+from replica.doctor.check import membership
 
 Content: TypeAlias = Sequence[Row] | Iterable[Row] | pa.Table
 """Rows of a table, at least with the columns of its contract."""

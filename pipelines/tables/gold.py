@@ -7,7 +7,7 @@ from pipelines.tables.contract import Contract, columns
 from pipelines.tables.keys import FINDING_KEYS, REPLICA_KEYS
 from pipelines.tables.quorum import QUORUM
 from pipelines.tables.silver import LEADER_VOTERS
-from replica.verdict.verdict import LEVELS_OF_NEWEST
+from replica.doctor.verdict.verdict import LEVELS_OF_NEWEST
 from replica.words import listed
 
 LEADER_EPOCH_HISTORY = Contract(

@@ -9,12 +9,7 @@ read no clock.
 - `divergence`: two logs compared, batch by batch.
 - `voters`: which voter set is in force at which entry. `commitment`: which entries are proven,
   superseded or unproven.
-- `branch`: the agreed branch of a group. `watermark`: the high watermark.
-- `attested`: the epochs in which replicas are known to have led or voted.
-- `went_back`: replicas whose disk went back between two captures.
-- `known_quorum`: what the replicas at hand prove about their quorum and its newest log.
-- `recovery`: with which of the remaining replicas a quorum should go on.
-- `progress`: how far the log of each replica of a group is. `ranges`: sets of offsets.
+- `watermark`: the high watermark. `ranges`: sets of offsets.
 
 Each rule names where it comes from: KIP-595, 630 or 853, a class of Kafka, or Raft's paper. The
 tests name the cases of Kafka's own tests that they show: see tests/scenarios/COVERAGE.md.

@@ -12,7 +12,7 @@ from jobs.cli.lake.held import captures
 from pipelines.lake import Lake
 from replica.format.batch import HEADER
 from tests.airflow.conftest import Airflow
-from tests.replica.check.editing import batches, flip, segment
+from tests.replica.doctor.check.editing import batches, flip, segment
 
 pytestmark = pytest.mark.slow
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from replica.check.catalogue import files, groups, log
-from replica.check.rule import Finding
+from replica.doctor.check.catalogue import files, groups, log
+from replica.doctor.check.rule import Finding
+from replica.doctor.quorum.known_quorum import VoterDoubt
+from replica.doctor.quorum.recovery import RecoveryDecision
+from replica.doctor.rehearsal.runs import ScenarioSafety
+from replica.doctor.timeline.elections import Election, ElectionCause
 from replica.history.commitment import EntryCommitment
-from replica.history.known_quorum import VoterDoubt
 from replica.history.ranges import Ranges
-from replica.history.recovery import RecoveryDecision
 from replica.severity import Severity
-from replica.simulate.rehearsal.runs import ScenarioSafety
-from replica.timeline.elections import Election, ElectionCause
 from tests.contradictions.answers import Answers
 from tests.contradictions.truth import End, Truth, entry_of
 

@@ -21,32 +21,32 @@ from pipelines.lake import Lake
 from pipelines.report.page import make_report
 from pipelines.report.view import ClusterView
 from pipelines.tables.gold import GOLD
-from replica.check.catalogue import groups
-from replica.check.examined import Examined, examine, replica_log
-from replica.check.group import JudgedGroup, judge_group
-from replica.check.known_quorum import EarlierRounds, earlier_rounds
+from replica.doctor.check.catalogue import groups
+from replica.doctor.check.examined import Examined, examine, replica_log
+from replica.doctor.check.group import JudgedGroup, judge_group
+from replica.doctor.check.known_quorum import EarlierRounds, earlier_rounds
+from replica.doctor.health.cluster import Cluster
+from replica.doctor.health.exposure import Exposure, Failure, exposures
+from replica.doctor.preflight.answer import Preflight
+from replica.doctor.preflight.ground import grounded
+from replica.doctor.preflight.stopping import stop_brokers, stop_rack
+from replica.doctor.quorum.recovery import RecoveryPlan
+from replica.doctor.rehearsal.runs import Rehearsal, ScenarioSafety, judge, rehearse_all
+from replica.doctor.rehearsal.step import Scenario
+from replica.doctor.timeline.branch import Branch, branches_of
+from replica.doctor.timeline.elections import Election, elections_of
+from replica.doctor.timeline.events import Event, timeline
+from replica.doctor.timeline.state import state_at
+from replica.doctor.verdict.evidence import ClusterEvidence
+from replica.doctor.verdict.facts import verdict_on
+from replica.doctor.verdict.of_group import JudgedCluster, clusters_of
+from replica.doctor.verdict.verdict import Verdict
 from replica.errors import UsageError
 from replica.format.discovery import DirectoryPath
 from replica.format.file_names import METADATA_FOLDER
-from replica.health.cluster import Cluster
-from replica.health.exposure import Exposure, Failure, exposures
 from replica.history.commitment import Commitment, GroupComparison, classify_compared, compare_group
 from replica.history.log import ReplicaLog
-from replica.history.recovery import RecoveryPlan
 from replica.model.keys import ReplicaKey
-from replica.preflight.answer import Preflight
-from replica.preflight.ground import grounded
-from replica.preflight.stopping import stop_brokers, stop_rack
-from replica.simulate.rehearsal.runs import Rehearsal, ScenarioSafety, judge, rehearse_all
-from replica.simulate.rehearsal.step import Scenario
-from replica.timeline.branch import Branch, branches_of
-from replica.timeline.elections import Election, elections_of
-from replica.timeline.events import Event, timeline
-from replica.timeline.state import state_at
-from replica.verdict.evidence import ClusterEvidence
-from replica.verdict.facts import verdict_on
-from replica.verdict.of_group import JudgedCluster, clusters_of
-from replica.verdict.verdict import Verdict
 from tests.contradictions.clusters import Given
 
 Row = Mapping[str, Any]

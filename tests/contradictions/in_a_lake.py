@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from replica.check.catalogue import snapshots
-from replica.check.snapshots import Validity
+from replica.doctor.check.catalogue import snapshots
+from replica.doctor.check.snapshots import Validity
+from replica.doctor.quorum.recovery import RecoveryDecision
+from replica.doctor.verdict.verdict import Level
 from replica.history.divergence import diverge
-from replica.history.recovery import RecoveryDecision
 from replica.severity import Severity
-from replica.verdict.verdict import Level
 from tests.contradictions.answers import Answers, Rule
 
 _BAD = (Severity.ERROR, Severity.WARNING)

@@ -6,15 +6,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from replica.check.catalogue import groups
-from replica.health.exposure import NOW
-from replica.history.recovery import RecoveryDecision
+from replica.doctor.check.catalogue import groups
+from replica.doctor.health.exposure import NOW
+from replica.doctor.quorum.recovery import RecoveryDecision
+from replica.doctor.rehearsal.runs import ScenarioSafety
+from replica.doctor.verdict.evidence import ClusterEvidence
+from replica.doctor.verdict.of_group import evidence_of
+from replica.doctor.verdict.verdict import Level
 from replica.model.voters import majority
 from replica.severity import Severity
-from replica.simulate.rehearsal.runs import ScenarioSafety
-from replica.verdict.evidence import ClusterEvidence
-from replica.verdict.of_group import evidence_of
-from replica.verdict.verdict import Level
 from tests.contradictions.answers import Answers, Rule
 
 _BAD = (Severity.ERROR, Severity.WARNING)

@@ -6,11 +6,11 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 
-from replica.check.catalogue import groups
+from replica.doctor.check.catalogue import groups
+from replica.doctor.timeline.events import TRUNCATION, WENT_BACK
 from replica.history.log import OffsetRange, ReplicaLog, contiguous_runs
 from replica.history.ranges import Ranges, intersection, union
 from replica.model.keys import ReplicaKey
-from replica.timeline.events import TRUNCATION, WENT_BACK
 from tests.contradictions.answers import Answers, Rule
 
 

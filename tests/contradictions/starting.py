@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from jobs.cli.directories.check_rows import CheckVerdict, directory_verdict
-from replica.check.catalogue import groups
-from replica.check.newest import QuorumRole
+from replica.doctor.check.catalogue import groups
+from replica.doctor.check.newest import QuorumRole
+from replica.doctor.quorum.recovery import RankedReplica, RecoveryDecision
+from replica.doctor.rehearsal.outcome import Fate
+from replica.doctor.rehearsal.runs import Rehearsal, ScenarioSafety
+from replica.doctor.verdict.verdict import Level
 from replica.history.divergence import Relation, diverge
-from replica.history.recovery import RankedReplica, RecoveryDecision
 from replica.model.voters import VoterKeys
-from replica.simulate.rehearsal.outcome import Fate
-from replica.simulate.rehearsal.runs import Rehearsal, ScenarioSafety
-from replica.verdict.verdict import Level
 from tests.contradictions.answers import Answers, Rule
 
 _START_NEITHER = {groups.CONFLICT.id, groups.COMMITTED_DATA_AT_RISK.id}

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from replica.health.exposure import BROKER, NOW, PAIR, RACK, VOTER, Exposure, Failure
+from replica.doctor.health.exposure import BROKER, NOW, PAIR, RACK, VOTER, Exposure, Failure
+from replica.doctor.preflight.answer import ChangeSafety
+from replica.doctor.verdict.facts import verdict_on
+from replica.doctor.verdict.of_group import evidence_of
+from replica.doctor.verdict.verdict import Level
 from replica.model.voters import majority
-from replica.preflight.answer import ChangeSafety
 from replica.severity import Severity
-from replica.verdict.facts import verdict_on
-from replica.verdict.of_group import evidence_of
-from replica.verdict.verdict import Level
 from tests.contradictions.answers import Answers, Rule
 
 _BAD = (Severity.ERROR, Severity.WARNING)

@@ -10,23 +10,23 @@ from typing import Any
 import pytest
 
 from pipelines.report.losses import LostRecordCount, When
-from replica.check.catalogue import groups, health
-from replica.check.snapshots import Validity
-from replica.health.exposure import NOW, Harm
+from replica.doctor.check.catalogue import groups, health
+from replica.doctor.check.snapshots import Validity
+from replica.doctor.health.exposure import NOW, Harm
+from replica.doctor.preflight.answer import Preflight, unsafe
+from replica.doctor.quorum.known_quorum import KnownVoter, VoterDoubt
+from replica.doctor.quorum.recovery import RecoveryDecision
+from replica.doctor.rehearsal.runs import ScenarioSafety
+from replica.doctor.timeline.branch import BranchTail
+from replica.doctor.verdict.evidence import ClusterEvidence
+from replica.doctor.verdict.facts import verdict_on
+from replica.doctor.verdict.of_group import evidence_of
+from replica.doctor.verdict.verdict import Level, Verdict
 from replica.history.commitment import EntryCommitment, VerdictRange
-from replica.history.known_quorum import KnownVoter, VoterDoubt
 from replica.history.log import OffsetRange
-from replica.history.recovery import RecoveryDecision
 from replica.metadata.image.image import EMPTY, Image
 from replica.metadata.image.state import EntityTable
 from replica.model.keys import ReplicaKey
-from replica.preflight.answer import Preflight, unsafe
-from replica.simulate.rehearsal.runs import ScenarioSafety
-from replica.timeline.branch import BranchTail
-from replica.verdict.evidence import ClusterEvidence
-from replica.verdict.facts import verdict_on
-from replica.verdict.of_group import evidence_of
-from replica.verdict.verdict import Level, Verdict
 from tests.contradictions.answers import Answers, InLake
 from tests.contradictions.conftest import Told
 from tests.contradictions.test_contradictions import JUDGES, RULES, TRUTH_RULES, broken

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from jobs.cli.directories.recover_text import ANSWERS
-from replica.history.recovery import RecoveryDecision
-from replica.simulate.rehearsal.runs import ScenarioSafety
+from replica.doctor.quorum.recovery import RecoveryDecision
+from replica.doctor.rehearsal.runs import ScenarioSafety
 from tests.contradictions.answers import RUNS, Answers, write
 from tests.contradictions.conftest import Told
 from tests.jobs.conftest import Ended, kraftlake  # noqa: F401

@@ -11,7 +11,8 @@ from jobs.cli.engine import live_state
 from jobs.cli.seeds import MAX_REHEARSED
 from pipelines.capture import bundle
 from pipelines.capture.archive import ALWAYS_STREAM_BYTES, MAX_STREAM_BYTES, MAX_STREAM_RATIO
-from replica.check.known_quorum import MAX_COMPARED
+from replica.doctor.check.known_quorum import MAX_COMPARED
+from replica.doctor.rehearsal import scenario_file
 from replica.format.compression import (
     ALWAYS_INFLATED_BYTES,
     FILE_ALWAYS_INFLATED_BYTES,
@@ -26,7 +27,6 @@ from replica.message.reader import MAX_ELEMENTS
 from replica.node.descriptors import LEAST_CONNECTIONS, RESERVED
 from replica.node.http_server import MAX_CONNECTIONS, WITHIN_S
 from replica.raft.epoch_bounds import MOST_AT_ONCE, MS_EACH
-from replica.simulate.rehearsal import scenario_file
 from replica.wire.header import MAX_REQUEST_ELEMENTS
 from replica.wire.limits import ListenerLimits, NodeLimits
 from replica.wire.memory import FREE_BYTES

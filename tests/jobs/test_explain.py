@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from replica.check.catalogue import RULES
+from replica.doctor.check.catalogue import RULES
 from tests.jobs.conftest import Kraftlake
 
 

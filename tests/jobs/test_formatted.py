@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.jobs.conftest import Kraftlake
-from tests.replica.check.first_start import CLUSTER, format_only, start
+from tests.replica.doctor.check.first_start import CLUSTER, format_only, start
 
 ANOTHER = "SeqmQktRQ9eNfuKic4TCIg"
 

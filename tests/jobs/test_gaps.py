@@ -9,18 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from replica.timeline.branch import branches_of
-from replica.timeline.state import end_at, last_time
+from replica.doctor.timeline.branch import branches_of
+from replica.doctor.timeline.state import end_at, last_time
 from tests.jobs.conftest import Kraftlake
-from tests.replica.check.editing import (
+from tests.replica.doctor.check.editing import (
     append,
     batches,
     metadata,
     segment,
 )
-from tests.replica.check.test_clock_steps import DAY_MS, moved_by
+from tests.replica.doctor.check.test_clock_steps import DAY_MS, moved_by
+from tests.replica.doctor.timeline.test_branch import look
 from tests.replica.metadata.image.made import TOPIC
-from tests.replica.timeline.test_branch import look
 
 DYNAMIC, STATIC = "kafka-4.1.1-dynamic", "kafka-3.7.2-static"
 NODE = f"{DYNAMIC}/final/3"

@@ -9,7 +9,7 @@ import pytest
 
 from jobs.cli.asking.about import About
 from tests.jobs.conftest import Kraftlake
-from tests.replica.check.editing import append, metadata
+from tests.replica.doctor.check.editing import append, metadata
 
 LOOKS = "kafka-4.1.1-dynamic"
 SPLIT = f"{LOOKS}/split"

@@ -10,7 +10,7 @@ import pytest
 from replica.simulate.scenarios.library import SCENARIOS_BY_NAME
 from replica.simulate.scenarios.writing import write_capture
 from tests.jobs.conftest import Kraftlake
-from tests.replica.check.first_start import format_only
+from tests.replica.doctor.check.first_start import format_only
 
 COMMANDS = (
     ("what-happened",),

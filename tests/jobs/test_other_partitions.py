@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from tests.jobs.conftest import Ended, Kraftlake
-from tests.replica.check.editing import append
 from tests.replica.consumer.quorum import in_thread
+from tests.replica.doctor.check.editing import append
 
 VALUES = (b"first", b"second", b"\x01third", *(b"order %d" % number for number in range(40)))
 TOPICS = Path(__file__).parents[1] / "golden/format/kafka-4.4.0-topics.tar.gz"

@@ -12,8 +12,8 @@ import pytest
 
 from tests.jobs.conftest import Kraftlake
 from tests.jobs.test_consume import metadata_values
-from tests.replica.check.editing import append, batches, metadata, segment, set_value
 from tests.replica.consumer.quorum import in_thread
+from tests.replica.doctor.check.editing import append, batches, metadata, segment, set_value
 
 FINAL = "kafka-4.4.0-dynamic/final"
 

@@ -11,7 +11,7 @@ import pytest
 
 from tests.jobs.conftest import Kraftlake
 from tests.jobs.test_recover_words import METADATA, of_node, steps_in
-from tests.replica.check.first_start import CLUSTER, start
+from tests.replica.doctor.check.first_start import CLUSTER, start
 from tests.rights import kraftlake as bound_by_modes
 from tests.rights import needs_linux, skip_unless_bound
 

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from jobs.cli.directories.recover_text import ANSWERS
+from replica.doctor.quorum.recovery import RecoveryDecision
 from replica.format.quorum_state import decode
-from replica.history.recovery import RecoveryDecision
 from tests.jobs.conftest import Ended, Kraftlake
-from tests.replica.check.editing import append, metadata, segment
+from tests.replica.doctor.check.editing import append, metadata, segment
 
 SPLIT = "kafka-4.1.1-dynamic/split"
 STATIC = "kafka-3.7.2-static/split"

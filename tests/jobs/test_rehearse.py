@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from jobs.cli.directories.diff import examine_one
-from replica.check.examined import replica_log
+from replica.doctor.check.examined import replica_log
 from replica.history.divergence import compare
 from replica.history.log import ReplicaLog
 from tests.jobs.conftest import Ended, Kraftlake
-from tests.replica.check.editing import batches, segment, set_value
+from tests.replica.doctor.check.editing import batches, segment, set_value
 
 DYNAMIC = "kafka-4.1.1-dynamic"
 STATIC = "kafka-3.7.2-static"

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from replica.doctor.restore.checkpoint import checkpoint
 from replica.format.control import KRaftVersion, KRaftVoters
 from replica.format.file_names import METADATA_FOLDER
 from replica.format.frames import frames
 from replica.model.keys import ReplicaKey
 from replica.model.voters import Endpoint, Voter
-from replica.restore.checkpoint import checkpoint
 from tests.jobs.conftest import Ended, Kraftlake
-from tests.replica.check.editing import append, metadata, segment
+from tests.replica.doctor.check.editing import append, metadata, segment
 
 RECORDED = {"kafka-3.7.2-static": "3.7", "kafka-4.1.1-dynamic": "4.1", "kafka-4.4.0-dynamic": "4.4"}
 CHECKPOINT = f"{METADATA_FOLDER}/{0:020d}-{0:010d}.checkpoint"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from replica.check.catalogue import RULES_BY_ID
+from replica.doctor.check.catalogue import RULES_BY_ID
 from replica.severity import Severity
 from replica.simulate.node import key_of
 from replica.simulate.scenarios.library import SCENARIOS, SCENARIOS_BY_NAME

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.jobs.conftest import Kraftlake
-from tests.replica.check.editing import segment
+from tests.replica.doctor.check.editing import segment
 
 NODE = "kafka-4.1.1-dynamic/split/1"
 STATIC = "kafka-3.7.2-static"

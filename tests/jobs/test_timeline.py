@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.jobs.conftest import Kraftlake
-from tests.replica.check.editing import append, metadata
+from tests.replica.doctor.check.editing import append, metadata
 
 SPLIT, ORDERED = "kafka-4.1.1-dynamic/split", ("--order", "live,split,final")
 FIELDS = [

@@ -12,7 +12,7 @@ from jobs.cli.main import app
 from jobs.cli.outcome import run
 from replica.metadata.records import NEWEST_KAFKA
 from tests.jobs.conftest import Kraftlake
-from tests.replica.check.tomorrow import FIRST_OFFSET, write_tomorrow
+from tests.replica.doctor.check.tomorrow import FIRST_OFFSET, write_tomorrow
 
 UNKNOWN = f"is not known to this release, which reads up to Kafka {NEWEST_KAFKA}"
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from replica.check.catalogue import files
+from replica.doctor.check.catalogue import files
 from tests.rights import kraftlake, needs_linux, skip_unless_bound
 
 pytestmark = needs_linux

@@ -12,17 +12,17 @@ import pytest
 
 from jobs.cli.asking.sql_delta_rs import named_rows
 from pipelines.lake import Lake
-from replica.check.examined import examine
-from replica.check.group import judge_group
+from replica.doctor.check.examined import examine
+from replica.doctor.check.group import judge_group
+from replica.doctor.verdict.facts import verdict_on
+from replica.doctor.verdict.of_group import clusters_of, evidence_of
+from replica.doctor.verdict.verdict import Verdict
 from replica.format.discovery import discover
 from replica.simulate.node import Layout
 from replica.simulate.records import topic_config
 from replica.simulate.scenarios.library import SCENARIOS_BY_NAME
 from replica.simulate.scenarios.quorum import ScriptedQuorum
 from replica.simulate.scenarios.writing import write_capture
-from replica.verdict.facts import verdict_on
-from replica.verdict.of_group import clusters_of, evidence_of
-from replica.verdict.verdict import Verdict
 from tests.jobs.conftest import Kraftlake
 
 SPLIT = "kafka-4.1.1-dynamic/split"

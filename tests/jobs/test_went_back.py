@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.jobs.conftest import Kraftlake
-from tests.replica.check.editing import batches, segment
+from tests.replica.doctor.check.editing import batches, segment
 
 DYNAMIC, STATIC = "kafka-4.1.1-dynamic", "kafka-3.7.2-static"
 METADATA = "__cluster_metadata-0"

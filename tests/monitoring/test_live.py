@@ -25,7 +25,7 @@ from tests.monitoring.prometheus import (
 )
 from tests.replica.consumer.quorum import Quorum
 from tests.replica.consumer.quorum import running as quorum_running
-from tests.replica.watching.quorum import broker, page, topic_with_partition
+from tests.replica.doctor.watching.quorum import broker, page, topic_with_partition
 
 pytestmark = [pytest.mark.slow, needs_prometheus]
 SNAPSHOTS = "Age of the newest snapshot"

@@ -10,7 +10,7 @@ import re
 import pytest
 import yaml
 
-from replica.watching import judged, watch
+from replica.doctor.watching import judged, watch
 from tests.docs.pages import anchors
 from tests.kraftlake_process import REPOSITORY
 from tests.monitoring.prometheus import (
@@ -23,7 +23,7 @@ from tests.monitoring.prometheus import (
     rules,
 )
 from tests.replica.consumer.quorum import running as quorum_running
-from tests.replica.watching.quorum import broker, page, scraped_until, watched
+from tests.replica.doctor.watching.quorum import broker, page, scraped_until, watched
 
 _JOB = 'job="kraftlake", instance="i"'
 _METRIC = re.compile(r"\b(?:kraftlake|process)_\w+")

@@ -19,12 +19,12 @@ from pipelines.gold.health_rules import WATCHED_ENTITIES, cluster_of, steps_of
 from pipelines.gold.verdict_rows import quorum_in, verdict_in
 from pipelines.lake import Lake
 from pipelines.lake.delta_rs import open_if_there
-from replica.check.catalogue.log import UNAPPLIABLE_RECORD
-from replica.health.cluster import Cluster
-from replica.health.log_content import LogContent
-from replica.health.past import VisibleChange, past_of
-from replica.verdict.of_state import verdict_on_state
-from replica.verdict.verdict import Gap, Verdict
+from replica.doctor.check.catalogue.log import UNAPPLIABLE_RECORD
+from replica.doctor.health.cluster import Cluster
+from replica.doctor.health.log_content import LogContent
+from replica.doctor.health.past import VisibleChange, past_of
+from replica.doctor.verdict.of_state import verdict_on_state
+from replica.doctor.verdict.verdict import Gap, Verdict
 
 EPOCHS = "gold.leader_epoch_history"
 FINDINGS = "gold.findings"

@@ -10,15 +10,15 @@ from typing import NamedTuple
 from jobs.cli.directories.check_inputs import examine_all, find_newest_inputs, read_earlier
 from jobs.cli.directories.cluster_verdicts import judged_clusters
 from jobs.cli.output import ProgressLine, complain
-from replica.check.damaged import bundle_damage
-from replica.check.newest import ClusterState, newest_states
+from replica.doctor.check.damaged import bundle_damage
+from replica.doctor.check.newest import ClusterState, newest_states
+from replica.doctor.health.cluster import Cluster
+from replica.doctor.health.log_content import LogContent
+from replica.doctor.health.of_directories import cluster_of, content_of, steps_of
+from replica.doctor.health.past import Past, past_of
+from replica.doctor.health.sizes import entity_counts
+from replica.doctor.verdict.verdict import Verdict
 from replica.errors import UsageError
-from replica.health.cluster import Cluster
-from replica.health.log_content import LogContent
-from replica.health.of_directories import cluster_of, content_of, steps_of
-from replica.health.past import Past, past_of
-from replica.health.sizes import entity_counts
-from replica.verdict.verdict import Verdict
 
 
 @dataclass(frozen=True)

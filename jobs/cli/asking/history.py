@@ -20,11 +20,11 @@ from jobs.cli.moments import period_of
 from jobs.cli.output import ProgressLine, complain, ms_of
 from jobs.cli.redacting import make_redactor
 from pipelines.lake import Lake
+from replica.doctor.timeline.changes import ChangeWalk, LoggedChange
+from replica.doctor.timeline.gaps import gaps_of
 from replica.errors import UsageError
 from replica.metadata.changes.naming import name_of
 from replica.metadata.image.image import Image
-from replica.timeline.changes import ChangeWalk, LoggedChange
-from replica.timeline.gaps import gaps_of
 from replica.words import listed
 
 CHANGES = "gold.metadata_changes"

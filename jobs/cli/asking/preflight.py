@@ -15,15 +15,15 @@ from jobs.cli.directories.verdict_text import write_verdict
 from jobs.cli.option_files import text_in
 from jobs.cli.outcome import SAFETY_CODES
 from jobs.cli.output import complain, more_line, write_either
+from replica.doctor.health.cluster import Cluster
+from replica.doctor.preflight.answer import ChangeSafety, Preflight, Reason, gravest
+from replica.doctor.preflight.ground import grounded
+from replica.doctor.preflight.reassigning import reassign
+from replica.doctor.preflight.reassignment_file import assignments_in
+from replica.doctor.preflight.stopping import stop_brokers, stop_rack
+from replica.doctor.preflight.upgrading import downgrade, upgrade
+from replica.doctor.preflight.voters import add_voter, remove_voter, to_dynamic
 from replica.errors import UsageError
-from replica.health.cluster import Cluster
-from replica.preflight.answer import ChangeSafety, Preflight, Reason, gravest
-from replica.preflight.ground import grounded
-from replica.preflight.reassigning import reassign
-from replica.preflight.reassignment_file import assignments_in
-from replica.preflight.stopping import stop_brokers, stop_rack
-from replica.preflight.upgrading import downgrade, upgrade
-from replica.preflight.voters import add_voter, remove_voter, to_dynamic
 
 _MAX_FILE_BYTES = 64 * 1024 * 1024
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from replica.doctor.verdict.verdict import LEVELS_OF_NEWEST
 from replica.errors import UsageError
-from replica.verdict.verdict import LEVELS_OF_NEWEST
 
 
 class Question(NamedTuple):

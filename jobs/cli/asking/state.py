@@ -28,16 +28,16 @@ from jobs.cli.output import (
     write_line,
 )
 from jobs.cli.redacting import make_redactor
+from replica.doctor.timeline.branch import Branch
+from replica.doctor.timeline.changes import UnknownOffsets
+from replica.doctor.timeline.gaps import offsets_text, voters_not_given
+from replica.doctor.timeline.state import StateEntity, end_at, last_time, state_at
 from replica.errors import DataError, UsageError
 from replica.metadata.changes.named_changes import ChangeNamer, NamedChange
 from replica.metadata.image.image import KINDS
 from replica.metadata.image.texts import StoredEntity, entity_of
 from replica.metadata.image.versions import Write
 from replica.metadata.redact import Redactor
-from replica.timeline.branch import Branch
-from replica.timeline.changes import UnknownOffsets
-from replica.timeline.gaps import offsets_text, voters_not_given
-from replica.timeline.state import StateEntity, end_at, last_time, state_at
 
 if TYPE_CHECKING:
     from jobs.cli.asking.lake_history import ClusterHistory

@@ -14,8 +14,8 @@ from jobs.cli.asking.cluster_source import ClusterSource, Wanted, from_directori
 from jobs.cli.commands.asking import StateOptions
 from jobs.cli.directories.broker_defaults import defaults_in
 from jobs.cli.output import complain, more_line, ms_text, write_json, write_line, write_table
-from replica.health.cluster import Beginning, Cluster
-from replica.health.exposure import (
+from replica.doctor.health.cluster import Beginning, Cluster
+from replica.doctor.health.exposure import (
     BROKER,
     MOST_PAIRS,
     NOTHING,
@@ -28,7 +28,7 @@ from replica.health.exposure import (
     has_too_many_pairs,
     min_isr_unknown,
 )
-from replica.health.sizes import (
+from replica.doctor.health.sizes import (
     ENTITY,
     RECORD,
     TOPIC,
@@ -37,9 +37,9 @@ from replica.health.sizes import (
     record_sizes,
     topic_sizes,
 )
-from replica.history.known_quorum import VoterDoubt
-from replica.preflight.answer import Preflight
-from replica.preflight.ground import grounded
+from replica.doctor.preflight.answer import Preflight
+from replica.doctor.preflight.ground import grounded
+from replica.doctor.quorum.known_quorum import VoterDoubt
 from replica.words import counted, named
 
 _SIZE_TITLES = {

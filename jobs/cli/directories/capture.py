@@ -15,10 +15,10 @@ from pipelines.capture.bundle import is_bundle
 from pipelines.capture.manifest import manifest_of
 from pipelines.capture.taking import CapturedDirectory, directories, take, whole
 from pipelines.object_store import shown_uri
+from replica.doctor.redacted.records import RecordRedactor
 from replica.errors import UnreadableFileError, UsageError
 from replica.format.damage import Damage
 from replica.format.discovery import DirectoryPath, DiscoveredPath
-from replica.redacted.records import RecordRedactor
 from replica.shell_text import line, path
 from replica.words import counted
 

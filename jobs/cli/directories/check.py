@@ -32,17 +32,23 @@ from jobs.cli.directories.check_text import (
 from jobs.cli.directories.verdict_text import describe_verdict, verdict_line, verdict_row
 from jobs.cli.output import ProgressLine, table_lines, write_either, write_json, write_line
 from pipelines.cyclic_garbage import no_search_for_cycles
-from replica.check.damaged import bundle_damage
-from replica.check.group import judge_group
-from replica.check.known_quorum import EarlierRounds, with_round
-from replica.check.rule import Finding
+from replica.doctor.check.damaged import bundle_damage
+from replica.doctor.check.group import judge_group
+from replica.doctor.check.known_quorum import EarlierRounds, with_round
+from replica.doctor.check.rule import Finding
+from replica.doctor.verdict.evidence import ClusterEvidence
+from replica.doctor.verdict.facts import verdict_on
+from replica.doctor.verdict.of_group import (
+    JudgedCluster,
+    clusters_of,
+    evidence_of,
+    names_file_of,
+    node_of,
+)
+from replica.doctor.verdict.verdict import Gap, Verdict
 from replica.format.directory import MAX_READS
 from replica.format.discovery import DiscoveredPath
 from replica.severity import Severity
-from replica.verdict.evidence import ClusterEvidence
-from replica.verdict.facts import verdict_on
-from replica.verdict.of_group import JudgedCluster, clusters_of, evidence_of, names_file_of, node_of
-from replica.verdict.verdict import Gap, Verdict
 
 _NO_LOG = Gap(
     "a cluster's state and logs",

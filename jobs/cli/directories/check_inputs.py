@@ -16,12 +16,12 @@ from pipelines.capture.grouping import (
     refuse_unused,
     replica_at,
 )
-from replica.check.damaged import bundle_damage
-from replica.check.examined import Examined, examine
-from replica.check.formatted import judge_formatted
-from replica.check.known_quorum import EarlierRounds, earlier_rounds
-from replica.check.partition import topic_id_in
-from replica.check.rule import Finding
+from replica.doctor.check.damaged import bundle_damage
+from replica.doctor.check.examined import Examined, examine
+from replica.doctor.check.formatted import judge_formatted
+from replica.doctor.check.known_quorum import EarlierRounds, earlier_rounds
+from replica.doctor.check.partition import topic_id_in
+from replica.doctor.check.rule import Finding
 from replica.errors import UnreadableFileError, UsageError
 from replica.format.damage import Damage
 from replica.format.discovery import DirectoryPath, DiscoveredPath, FilePath

@@ -8,14 +8,14 @@ from enum import StrEnum
 from typing import Any
 
 from pipelines import finding_rows
-from replica.check.examined import Examined
-from replica.check.group import GroupQuorum, JudgedDirectory
-from replica.check.rule import Finding
-from replica.check.snapshots import Validity
+from replica.doctor.check.examined import Examined
+from replica.doctor.check.group import GroupQuorum, JudgedDirectory
+from replica.doctor.check.rule import Finding
+from replica.doctor.check.snapshots import Validity
+from replica.doctor.verdict.of_group import JudgedCluster
+from replica.doctor.verdict.verdict import Verdict, worst
 from replica.model.keys import ZERO_UUID, ReplicaKey
 from replica.severity import Severity
-from replica.verdict.of_group import JudgedCluster
-from replica.verdict.verdict import Verdict, worst
 
 NOUNS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
 """The word for one finding of each severity, the worst first."""

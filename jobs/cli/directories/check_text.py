@@ -16,16 +16,16 @@ from jobs.cli.directories.check_rows import (
     validities,
 )
 from jobs.cli.output import coloured, more_line
-from replica.check.catalogue import RULES
-from replica.check.examined import Examined
-from replica.check.group import JudgedDirectory
-from replica.check.rule import Finding, Rule
+from replica.doctor.check.catalogue import RULES
+from replica.doctor.check.examined import Examined
+from replica.doctor.check.group import JudgedDirectory
+from replica.doctor.check.rule import Finding, Rule
+from replica.doctor.verdict.facts import AT_RISK
+from replica.doctor.verdict.of_group import JudgedCluster
+from replica.doctor.verdict.outage import OUTAGE_RULES
 from replica.errors import UsageError
 from replica.severity import Severity
 from replica.terminal_text import one_line
-from replica.verdict.facts import AT_RISK
-from replica.verdict.of_group import JudgedCluster
-from replica.verdict.outage import OUTAGE_RULES
 from replica.words import counted, listed
 
 _COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}

@@ -6,13 +6,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
-from replica.check.examined import Examined
-from replica.check.group import judge_group
-from replica.check.known_quorum import EarlierRounds
-from replica.check.rule import Finding
-from replica.verdict.facts import verdict_on
-from replica.verdict.of_group import JudgedCluster, clusters_of, evidence_of
-from replica.verdict.verdict import Verdict
+from replica.doctor.check.examined import Examined
+from replica.doctor.check.group import judge_group
+from replica.doctor.check.known_quorum import EarlierRounds
+from replica.doctor.check.rule import Finding
+from replica.doctor.verdict.facts import verdict_on
+from replica.doctor.verdict.of_group import JudgedCluster, clusters_of, evidence_of
+from replica.doctor.verdict.verdict import Verdict
 
 _NO_DEFAULTS: Mapping[str, str] = MappingProxyType({})
 

@@ -13,9 +13,9 @@ from jobs.cli.directories.offsets_text import log_range, snapshot_text
 from jobs.cli.output import complain, ms_text, write_either
 from jobs.cli.record_lines import opaque_text
 from jobs.cli.redacting import make_redactor
-from replica.check.examined import Examined, examine, leader_changes, replica_log
-from replica.check.known_quorum import stated_voters
-from replica.check.partition import partition_of
+from replica.doctor.check.examined import Examined, examine, leader_changes, replica_log
+from replica.doctor.check.known_quorum import stated_voters
+from replica.doctor.check.partition import partition_of
 from replica.errors import UsageError
 from replica.format.directory import MAX_READS
 from replica.format.discovery import DirectoryPath, discover

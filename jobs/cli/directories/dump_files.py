@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from jobs.cli.directories.discovering import discovered, unreadable
 from jobs.cli.output import complain
-from replica.check.partition import PartitionFolder, partition_at, partition_of_file
+from replica.doctor.check.partition import PartitionFolder, partition_at, partition_of_file
 from replica.errors import UnreadableFileError, reading
 from replica.format.damage import Damage
 from replica.format.discovery import DirectoryPath, FilePath

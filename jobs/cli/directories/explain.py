@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from jobs.cli.choices import named
 from jobs.cli.commands.directories import ExplainOptions
 from jobs.cli.output import write_either, write_json, write_table
-from replica.check.catalogue import RULES, RULES_BY_ID
-from replica.check.rule import Rule
+from replica.doctor.check.catalogue import RULES, RULES_BY_ID
+from replica.doctor.check.rule import Rule
 
 
 def run(options: ExplainOptions) -> int:

@@ -8,14 +8,14 @@ from typing import NamedTuple
 
 from jobs.cli.directories.check_inputs import examine_all, find_inputs
 from jobs.cli.output import ProgressLine, complain
-from replica.check.damaged import bundle_damage
-from replica.check.examined import Examined
-from replica.check.rule import Finding
+from replica.doctor.check.damaged import bundle_damage
+from replica.doctor.check.examined import Examined
+from replica.doctor.check.rule import Finding
+from replica.doctor.timeline.branch import Branch, branches_of
 from replica.errors import UsageError
 from replica.format.damage import Damage
 from replica.format.directory import MAX_READS
 from replica.format.discovery import DiscoveredPath
-from replica.timeline.branch import Branch, branches_of
 
 
 class GivenRounds(NamedTuple):

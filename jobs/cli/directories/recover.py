@@ -23,20 +23,20 @@ from jobs.cli.directories.recover_text import describe
 from jobs.cli.directories.verdict_text import write_verdict
 from jobs.cli.output import ProgressLine, complain, write_either
 from jobs.cli.seeds import MAX_REHEARSED, seeds_in
-from replica.check.damaged import bundle_damage
-from replica.check.examined import Examined, by_cluster, replica_log
-from replica.check.known_quorum import EarlierRounds, quorum_files, went_back_since
-from replica.check.partition import by_partition, partition_of
-from replica.check.rule import Finding
+from replica.doctor.check.damaged import bundle_damage
+from replica.doctor.check.examined import Examined, by_cluster, replica_log
+from replica.doctor.check.known_quorum import EarlierRounds, quorum_files, went_back_since
+from replica.doctor.check.partition import by_partition, partition_of
+from replica.doctor.check.rule import Finding
+from replica.doctor.quorum.recovery import RecoveryDecision, RecoveryPlan, plan_compared
+from replica.doctor.quorum.went_back import ComparedRound
+from replica.doctor.verdict.verdict import Verdict
 from replica.errors import UnreadableFileError, UsageError
 from replica.format import meta_properties
 from replica.format.damage import Damage
 from replica.format.discovery import DirectoryPath
 from replica.history.commitment import compare_group
-from replica.history.recovery import RecoveryDecision, RecoveryPlan, plan_compared
-from replica.history.went_back import ComparedRound
 from replica.model.keys import ReplicaKey
-from replica.verdict.verdict import Verdict
 
 if TYPE_CHECKING:
     from jobs.cli.directories.recover_rehearsed import RehearsedPlan

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from replica.doctor.rehearsal import step as rehearsal
 from replica.shell_text import Shell, line, noted
-from replica.simulate.rehearsal import step as rehearsal
 
 CONTROLLER_FILE = "config/controller.properties"
 """The path in Kafka's own archive. A comment in each command says where to put a node's own

@@ -9,15 +9,15 @@ from typing import Any
 from jobs.cli.directories.offsets_text import ranges_text, snapshot_text
 from jobs.cli.directories.recover_steps import steps_of
 from jobs.cli.directories.rehearsed import rehearsed_quorum
-from replica.check.examined import Examined
-from replica.check.known_quorum import EarlierRounds
-from replica.check.partition import partition_of
-from replica.history.recovery import RankedReplica, RecoveryDecision, RecoveryPlan
+from replica.doctor.check.examined import Examined
+from replica.doctor.check.known_quorum import EarlierRounds
+from replica.doctor.check.partition import partition_of
+from replica.doctor.quorum.recovery import RankedReplica, RecoveryDecision, RecoveryPlan
+from replica.doctor.rehearsal.outcome import Fate, Outcome
+from replica.doctor.rehearsal.runs import Found, Rehearsal, ScenarioSafety, judge, rehearse_all
+from replica.doctor.rehearsal.step import Scenario
 from replica.model.epochs import OffsetAndEpoch
 from replica.model.keys import ReplicaKey
-from replica.simulate.rehearsal.outcome import Fate, Outcome
-from replica.simulate.rehearsal.runs import Found, Rehearsal, ScenarioSafety, judge, rehearse_all
-from replica.simulate.rehearsal.step import Scenario
 from replica.terminal_text import one_line
 from replica.words import counted, named
 

@@ -6,15 +6,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from replica.check.examined import Examined
-from replica.check.partition import partition_of
+from replica.doctor.check.examined import Examined
+from replica.doctor.check.partition import partition_of
+from replica.doctor.quorum.recovery import RecoveryPlan
+from replica.doctor.rehearsal.step import ScenarioStep, StandIn
 from replica.format.quorum_state import FILE_NAME as QUORUM_STATE
 from replica.format.quorum_state import encode, new_state
 from replica.format.snapshot import BOOTSTRAP_NAME
-from replica.history.recovery import RecoveryPlan
 from replica.model.keys import NO_NODE, ZERO_UUID, ReplicaKey
 from replica.shell_text import Shell, line, path
-from replica.simulate.rehearsal.step import ScenarioStep, StandIn
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,14 +13,14 @@ from jobs.cli.directories.recover_fixed_steps import (
     RecoverStep,
 )
 from jobs.cli.directories.recover_stand_ins import StandIns
-from replica.check.examined import Examined, newest_voters
-from replica.check.partition import PartitionFolder, partition_of
+from replica.doctor.check.examined import Examined, newest_voters
+from replica.doctor.check.partition import PartitionFolder, partition_of
+from replica.doctor.quorum.known_quorum import VoterDoubt
+from replica.doctor.quorum.recovery import RecoveryDecision, RecoveryPlan
+from replica.doctor.rehearsal import step as rehearsal
 from replica.format.damage import DamageKind
-from replica.history.known_quorum import VoterDoubt
-from replica.history.recovery import RecoveryDecision, RecoveryPlan
 from replica.model.keys import ReplicaKey
 from replica.shell_text import Shell, identifier, is_host, line, noted, paths, word
-from replica.simulate.rehearsal import step as rehearsal
 from replica.words import listed, named, sentence
 
 _START = ("bin/kafka-server-start.sh", "-daemon", CONTROLLER_FILE)

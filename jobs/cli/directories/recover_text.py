@@ -8,11 +8,11 @@ from types import MappingProxyType
 from jobs.cli.directories.offsets_text import losses_text, ranges_text, snapshot_text
 from jobs.cli.directories.recover_steps import refused_files, steps_of
 from jobs.cli.output import coloured
-from replica.check.examined import Examined
-from replica.check.partition import partition_of
+from replica.doctor.check.examined import Examined
+from replica.doctor.check.partition import partition_of
+from replica.doctor.quorum.known_quorum import KnownVoter, VoterDoubt
+from replica.doctor.quorum.recovery import RankedReplica, RecoveryDecision, RecoveryPlan
 from replica.history.divergence import Relation
-from replica.history.known_quorum import KnownVoter, VoterDoubt
-from replica.history.recovery import RankedReplica, RecoveryDecision, RecoveryPlan
 from replica.model.epochs import election_order
 from replica.model.keys import ZERO_UUID, ReplicaKey
 from replica.terminal_text import one_line

@@ -16,12 +16,12 @@ from jobs.cli.output import ProgressLine, complain, write_either
 from jobs.cli.seeds import MAX_REHEARSED, seeds_in
 from pipelines.capture.destination import CaptureDestination, destination_at
 from pipelines.object_store import shown_uri
-from replica.simulate.rehearsal.captured import CapturedQuorum
-from replica.simulate.rehearsal.losing import Search, smallest_loss
-from replica.simulate.rehearsal.outcome import disks_after
-from replica.simulate.rehearsal.runs import Rehearsal, judge, rehearse_all
-from replica.simulate.rehearsal.scenario_file import MAX_FILE_BYTES, scenario_in, toml_of
-from replica.simulate.rehearsal.step import Scenario
+from replica.doctor.rehearsal.captured import CapturedQuorum
+from replica.doctor.rehearsal.losing import Search, smallest_loss
+from replica.doctor.rehearsal.outcome import disks_after
+from replica.doctor.rehearsal.runs import Rehearsal, judge, rehearse_all
+from replica.doctor.rehearsal.scenario_file import MAX_FILE_BYTES, scenario_in, toml_of
+from replica.doctor.rehearsal.step import Scenario
 from replica.simulate.scenarios.writing import files_of, refuse_filled
 
 _SMALLEST_LOSS = "smallest-loss.toml"

@@ -8,12 +8,12 @@ from typing import Any
 from jobs.cli.directories.offsets_text import losses_text, pairs, ranges_text, snapshot_text
 from jobs.cli.output import coloured
 from replica import shell_text
+from replica.doctor.rehearsal.losing import LosingRun, Search
+from replica.doctor.rehearsal.outcome import Fate
+from replica.doctor.rehearsal.runs import Found, Rehearsal, ScenarioSafety
+from replica.doctor.rehearsal.scenario_file import toml_of
+from replica.doctor.rehearsal.step import ScenarioStep
 from replica.history.ranges import difference
-from replica.simulate.rehearsal.losing import LosingRun, Search
-from replica.simulate.rehearsal.outcome import Fate
-from replica.simulate.rehearsal.runs import Found, Rehearsal, ScenarioSafety
-from replica.simulate.rehearsal.scenario_file import toml_of
-from replica.simulate.rehearsal.step import ScenarioStep
 from replica.terminal_text import one_line
 from replica.words import counted
 

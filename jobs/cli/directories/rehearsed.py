@@ -8,25 +8,36 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from jobs.cli.output import ProgressLine, complain
-from replica.check.examined import Examined, by_cluster, leader_changes, newest_voters, replica_log
-from replica.check.known_quorum import EarlierRounds, quorum_files, stated_voters, went_back_since
-from replica.check.newest import newest_states
-from replica.check.partition import partition_of
+from replica.doctor.check.examined import (
+    Examined,
+    by_cluster,
+    leader_changes,
+    newest_voters,
+    replica_log,
+)
+from replica.doctor.check.known_quorum import (
+    EarlierRounds,
+    quorum_files,
+    stated_voters,
+    went_back_since,
+)
+from replica.doctor.check.newest import newest_states
+from replica.doctor.check.partition import partition_of
+from replica.doctor.quorum.known_quorum import KnownQuorum
+from replica.doctor.quorum.recovery import plan_compared, winners_that_lose
+from replica.doctor.quorum.went_back import ComparedRound
+from replica.doctor.rehearsal.captured import CapturedNode, CapturedQuorum
 from replica.errors import UsageError
 from replica.format import meta_properties
 from replica.format.file_names import METADATA_FOLDER, FileKind, classify
 from replica.format.reading import MAX_LOG_BYTES, read_own_file
 from replica.format.snapshot import BOOTSTRAP_NAME
 from replica.history.commitment import compare_group
-from replica.history.known_quorum import KnownQuorum
 from replica.history.log import ReplicaLog
-from replica.history.recovery import plan_compared, winners_that_lose
-from replica.history.went_back import ComparedRound
 from replica.model.epochs import election_order
 from replica.model.keys import ReplicaKey
 from replica.model.voters import Voter, VoterSet, voter_set
 from replica.simulate.node_files import Files
-from replica.simulate.rehearsal.captured import CapturedNode, CapturedQuorum
 
 MAX_BYTES = 4 * 1024**3
 """The most bytes of all directories together: each run holds them in memory twice."""

@@ -23,23 +23,23 @@ from pipelines.capture.private import make_folder, new_file
 from pipelines.lake import Lake
 from pipelines.object_store import is_uri, shown_uri
 from pipelines.own_folder import names_in, refuse_foreign_names, refuse_in_log_directory
-from replica.check.examined import Examined, by_cluster
-from replica.check.replaying import replay_log, snapshot_image
+from replica.doctor.check.examined import Examined, by_cluster
+from replica.doctor.check.replaying import replay_log, snapshot_image
+from replica.doctor.health.of_directories import first_change
+from replica.doctor.health.sizes import entity_counts
+from replica.doctor.quorum.known_quorum import KnownQuorum
+from replica.doctor.quorum.recovery import RecoveryDecision
+from replica.doctor.restore.checkpoint import checkpoint, voters_records
+from replica.doctor.restore.plan import RestoreDifference, RestorePlan, plan_restore
 from replica.errors import DataError, UnreadableFileError, UsageError, writing
 from replica.format.control import ControlMessage
 from replica.format.file_names import METADATA_FOLDER
 from replica.format.reading import MAX_STATE_BYTES, read_own_file
 from replica.format.snapshot import BOOTSTRAP_NAME, SnapshotName, format_name
-from replica.health.of_directories import first_change
-from replica.health.sizes import entity_counts
-from replica.history.known_quorum import KnownQuorum
-from replica.history.recovery import RecoveryDecision
 from replica.message.schema import REDACTED
 from replica.metadata.image.image import Image
 from replica.metadata.image.texts import image_of
 from replica.model.epochs import BOOTSTRAP_SNAPSHOT, OffsetAndEpoch
-from replica.restore.checkpoint import checkpoint, voters_records
-from replica.restore.plan import RestoreDifference, RestorePlan, plan_restore
 from replica.words import counted
 
 FIRST_WITHOUT_BOOTSTRAP_FILE = (4, 4)

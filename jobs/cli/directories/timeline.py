@@ -12,11 +12,11 @@ from jobs.cli.commands.options import names_in
 from jobs.cli.directories.looks import branches_in
 from jobs.cli.moments import Period, period_of
 from jobs.cli.output import ProgressLine, coloured, complain, write_line, write_wrapped
+from replica.doctor.timeline.branch import Branch
+from replica.doctor.timeline.elections import ElectionCause
+from replica.doctor.timeline.events import DIVERGENCE, ELECTION, EVENTS, TRUNCATION, Event, timeline
+from replica.doctor.timeline.gaps import gaps_of
 from replica.terminal_text import one_line
-from replica.timeline.branch import Branch
-from replica.timeline.elections import ElectionCause
-from replica.timeline.events import DIVERGENCE, ELECTION, EVENTS, TRUNCATION, Event, timeline
-from replica.timeline.gaps import gaps_of
 
 _COLOURS = {ELECTION: "yellow", DIVERGENCE: "red", TRUNCATION: "red", "broker_fenced": "yellow"}
 

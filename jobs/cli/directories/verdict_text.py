@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from jobs.cli.output import coloured, write_either
+from replica.doctor.verdict.verdict import Fact, Gap, Level, Verdict
 from replica.terminal_text import one_line
-from replica.verdict.verdict import Fact, Gap, Level, Verdict
 from replica.words import sentence
 
 _COLOURS = {

@@ -15,17 +15,17 @@ from jobs.cli.directories.looks import GivenRounds, check_cluster, rounds_in
 from jobs.cli.directories.verdict_text import describe_verdict, verdict_row
 from jobs.cli.output import ProgressLine, complain, write_either
 from pipelines.cyclic_garbage import no_search_for_cycles
-from replica.check.examined import Examined
-from replica.check.known_quorum import earlier_rounds
-from replica.check.newest import cluster_id_of
-from replica.health.leaderless import Outage
+from replica.doctor.check.examined import Examined
+from replica.doctor.check.known_quorum import earlier_rounds
+from replica.doctor.check.newest import cluster_id_of
+from replica.doctor.health.leaderless import Outage
+from replica.doctor.timeline.branch import Branch, branches_of
+from replica.doctor.timeline.decisive import decisive
+from replica.doctor.timeline.events import Event, timeline
+from replica.doctor.timeline.gaps import gaps_of
+from replica.doctor.verdict.of_group import JudgedCluster, outages_of
+from replica.doctor.verdict.verdict import Verdict
 from replica.terminal_text import one_line
-from replica.timeline.branch import Branch, branches_of
-from replica.timeline.decisive import decisive
-from replica.timeline.events import Event, timeline
-from replica.timeline.gaps import gaps_of
-from replica.verdict.of_group import JudgedCluster, outages_of
-from replica.verdict.verdict import Verdict
 from replica.words import counted
 
 MAX_EVENTS = 12

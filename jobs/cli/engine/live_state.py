@@ -12,12 +12,12 @@ from tempfile import TemporaryDirectory
 
 from jobs.cli.asking.cluster_source import ClusterSource, Wanted, from_directories
 from jobs.cli.engine.connecting import addresses, client_config
+from replica.doctor.verdict.of_state import verdict_on_state
+from replica.doctor.verdict.verdict import Gap
 from replica.errors import KraftlakeError
 from replica.node.descriptors import raise_limit
 from replica.node.notice import Notice
 from replica.node.observer.recorder import CLIENT, Observation, ObserverRecorder, opened_recorder
-from replica.verdict.of_state import verdict_on_state
-from replica.verdict.verdict import Gap
 
 MAX_BYTES = 4 * 1024**3
 """The most bytes that the fetched log and its snapshots may have: a hostile node may send bytes

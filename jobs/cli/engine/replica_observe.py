@@ -13,13 +13,13 @@ from jobs.cli.engine import large_logs
 from jobs.cli.engine.connecting import addresses, client_config
 from jobs.cli.engine.notices import code_of, reporter
 from jobs.cli.output import write_json
+from replica.doctor.watching.watch import Watch
 from replica.errors import KraftlakeError, UsageError
 from replica.node.descriptors import raise_limit
 from replica.node.listeners import address_in
 from replica.node.notice import Report
 from replica.node.observer.recorder import CLIENT, Observation, ObserverRecorder, opened_recorder
 from replica.raft.effects import Stopped
-from replica.watching.watch import Watch
 from replica.wire.pool import Address
 
 

@@ -11,7 +11,7 @@ from pipelines.quality.expectation import Action, Join, at_least, one_of, suite
 from pipelines.quality.predicates import epochs_ascend
 from pipelines.tables import bronze
 from pipelines.tables.keys import BATCH_KEYS, SNAPSHOT_KEYS
-from replica.check.catalogue import RULES
+from replica.doctor.check.catalogue import RULES
 from replica.format.batch import HEADER
 from replica.format.damage import DamageKind
 from replica.format.snapshot import SnapshotState

@@ -6,12 +6,12 @@ from pipelines.quality.expectation import Action, Expectation, at_least, one_of,
 from pipelines.quality.predicates import is_json_or_null
 from pipelines.quality.suites.bronze import FINDING
 from pipelines.tables import gold, quorum
-from replica.check.rule import Family
-from replica.check.snapshots import Validity
-from replica.health.exposure import KINDS as KINDS_OF_FAILURE
+from replica.doctor.check.rule import Family
+from replica.doctor.check.snapshots import Validity
+from replica.doctor.health.exposure import KINDS as KINDS_OF_FAILURE
+from replica.doctor.verdict.verdict import LEVELS_OF_NEWEST, Level
 from replica.history.divergence import Relation
 from replica.metadata.image.image import KINDS
-from replica.verdict.verdict import LEVELS_OF_NEWEST, Level
 
 WARN, _, STOP = Action
 

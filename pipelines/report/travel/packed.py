@@ -30,7 +30,7 @@ from pipelines.report.source import Row
 from pipelines.report.travel.steps import Followed, ms_of, partition_state
 from pipelines.report.travel.trip import MomentJudgement, Trip
 from pipelines.report.words import Names
-from replica.health.exposure import NOTHING, Exposure
+from replica.doctor.health.exposure import NOTHING, Exposure
 from replica.words import counted
 
 LONGEST = 160

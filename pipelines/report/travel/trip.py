@@ -14,11 +14,11 @@ from pipelines.report.source import Figure, ReportSource
 from pipelines.report.travel import queries
 from pipelines.report.travel.moments import ReportMoment, chosen
 from pipelines.report.travel.steps import ReportSteps, steps_of
-from replica.check.rule import Finding
+from replica.doctor.check.rule import Finding
+from replica.doctor.health.exposure import NOTHING, Exposure, exposures
+from replica.doctor.health.judging import judge_health
+from replica.doctor.health.past import does_harm
 from replica.errors import DataError, UnreadableFileError
-from replica.health.exposure import NOTHING, Exposure, exposures
-from replica.health.judging import judge_health
-from replica.health.past import does_harm
 
 MAX_EXPOSURES = 6
 """The most failures of one moment, the worst first."""
@@ -38,8 +38,8 @@ class MomentJudgement:
 def judged_at(
     source: ReportSource, evidence: Evidence, steps: ReportSteps, moment: ReportMoment
 ) -> MomentJudgement:
-    """The judgement of replica.health on the state at the moment. No reassignment counts as too
-    long, because the starts of reassignments aren't asked. Raises KraftlakeError."""
+    """The judgement of replica.doctor.health on the state at the moment. No reassignment counts as
+    too long, because the starts of reassignments aren't asked. Raises KraftlakeError."""
     rows = source.ask(queries.state_at(evidence.cluster_id, moment.end_offset))
     look = {
         "cluster_id": evidence.cluster_id,

@@ -11,6 +11,9 @@ from pathlib import Path
 
 from pipelines.feeds.files import ProgressFile
 from replica.admin.records import batch_of, record_of_json
+from replica.doctor.preflight.reassignment_file import assignments_in
+from replica.doctor.rehearsal.captured import CapturedQuorum, endpoints_of
+from replica.doctor.rehearsal.scenario_file import scenario_in
 from replica.errors import DataError, KraftlakeError, UsageError
 from replica.format.batch import decode_header
 from replica.format.java_properties import ENCODING, escape, properties_in
@@ -21,9 +24,6 @@ from replica.model.voters import Voter, voter_set
 from replica.node.properties import read_properties
 from replica.node.security.scram_file import read_credentials
 from replica.node.settings import settings_in
-from replica.preflight.reassignment_file import assignments_in
-from replica.simulate.rehearsal.captured import CapturedQuorum, endpoints_of
-from replica.simulate.rehearsal.scenario_file import scenario_in
 from tests.fuzz.guided.target import TESTS, FoundError, Target, one_line, refused, require
 
 _REPOSITORY = TESTS.parent

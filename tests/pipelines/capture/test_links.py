@@ -11,7 +11,7 @@ import pytest
 from jobs.cli.directories.check_inputs import find_inputs
 from pipelines.capture.grouping import replica_at
 from pipelines.sources.files import log_files
-from replica.check.partition import partition_at
+from replica.doctor.check.partition import partition_at
 from replica.errors import UnreadableFileError
 from tests.kraftlake_process import REPOSITORY
 

@@ -15,7 +15,7 @@ from replica.format.batch import HEADER
 from replica.format.file_names import METADATA_FOLDER
 from tests.pipelines.frames.compared import Sources, assert_same, built_lake_of, in_lake
 from tests.pipelines.gold.damaged_nodes import write_damaged_nodes
-from tests.replica.check.editing import batches, flip
+from tests.replica.doctor.check.editing import batches, flip
 
 pytestmark = pytest.mark.spark
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from replica.format.batch import HEADER
-from tests.replica.check.editing import append, batches, flip, metadata, segment, snapshot
+from tests.replica.doctor.check.editing import append, batches, flip, metadata, segment, snapshot
 
 CLUSTER_ID = "ZGFtYWdlZENvcGllc0hlcg"
 """Of no other directory: what other tests of the lake hold belongs to other clusters."""

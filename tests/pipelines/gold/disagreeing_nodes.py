@@ -6,7 +6,7 @@ import re
 import shutil
 from pathlib import Path
 
-from tests.replica.check.editing import (
+from tests.replica.doctor.check.editing import (
     append,
     batches,
     edit_quorum_state,

@@ -13,10 +13,10 @@ from jobs.cli.commands.lake import IngestOptions
 from jobs.ingest import run as ingest
 from pipelines.delta import Lake, read
 from pipelines.tables import bronze, gold
-from replica.check.group import JudgedDirectory
+from replica.doctor.check.group import JudgedDirectory
 from tests.pipelines.gold.conftest import Edited
 from tests.pipelines.gold.damaged_nodes import CLUSTER_ID, DAMAGES
-from tests.replica.check.editing import judged
+from tests.replica.doctor.check.editing import judged
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]  # a lake of their own takes minutes
 

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from pipelines.tables import bronze, gold
-from replica.check.group import JudgedDirectory
-from replica.check.rule import Finding
-from replica.health.judging import judge_health
-from replica.health.of_directories import cluster_of
+from replica.doctor.check.group import JudgedDirectory
+from replica.doctor.check.rule import Finding
+from replica.doctor.health.judging import judge_health
+from replica.doctor.health.of_directories import cluster_of
 from tests.pipelines.lake_rows import rows_of
-from tests.replica.check.editing import judged
+from tests.replica.doctor.check.editing import judged
 
 DYNAMIC = "kafka-4.1.1-dynamic"
 CAPTURES = [

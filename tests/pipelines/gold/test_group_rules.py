@@ -14,8 +14,8 @@ from jobs.cli.commands.directories import CheckOptions
 from jobs.cli.directories.check import run as check
 from pipelines.delta import read
 from pipelines.tables import gold
-from replica.check.catalogue import groups
-from replica.check.rule import rules_of
+from replica.doctor.check.catalogue import groups
+from replica.doctor.check.rule import rules_of
 from tests.pipelines.gold.conftest import Edited
 from tests.pipelines.gold.disagreeing_nodes import LATER_ID, RENAMED_ID, STATIC_ID
 

@@ -1,4 +1,4 @@
-"""Health and exposures as rows are what replica.health says of the same records."""
+"""Health and exposures as rows are what replica.doctor.health says of the same records."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from pipelines.gold.looks import looks
 from pipelines.gold.metadata_history import metadata_history
 from pipelines.gold.state_ranges import state_ranges
 from pipelines.tables.gold import FAILURE_EXPOSURE, FINDINGS
-from replica.health.exposure import exposures
-from replica.health.judging import judge_health
+from replica.doctor.health.exposure import exposures
+from replica.doctor.health.judging import judge_health
 from replica.metadata.record import UnknownRecord
 from tests.pipelines.cluster.record_rows import CLUSTER, Row, at, branch, replayed
-from tests.replica.health.clusters import a_broker, a_partition, cluster_after
-from tests.replica.health.clusters import healthy as healthy_cluster
-from tests.replica.health.test_past import logs, looked_back
+from tests.replica.doctor.health.clusters import a_broker, a_partition, cluster_after
+from tests.replica.doctor.health.clusters import healthy as healthy_cluster
+from tests.replica.doctor.health.test_past import logs, looked_back
 from tests.replica.metadata.image.made import config, topic
 
 MIN_ISR = "min.insync.replicas"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from pipelines.tables.bronze import FINDINGS
-from replica.history.known_quorum import KnownQuorum, VoterDoubt
+from replica.doctor.quorum.known_quorum import KnownQuorum, VoterDoubt
 from tests.pipelines.cluster.looks import gold_of, tables_of
 from tests.pipelines.cluster.tables import bronze_tables
 from tests.pipelines.quorums import Batch, Look, epoch

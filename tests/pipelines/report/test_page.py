@@ -12,9 +12,9 @@ from jobs.cli.sharing.report import source
 from pipelines.lake import Lake
 from pipelines.report import queries, state_queries
 from pipelines.report.page import render
+from replica.doctor.verdict.verdict import Level
 from replica.errors import UsageError
 from replica.message.schema import REDACTED
-from replica.verdict.verdict import Level
 from tests.pipelines.report import small_lake
 from tests.pipelines.report.incidents import split
 from tests.pipelines.report.journeys import journey

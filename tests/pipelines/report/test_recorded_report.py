@@ -9,7 +9,7 @@ from typing import Any
 
 from pipelines.report.page import render
 from pipelines.report.view import ClusterView
-from replica.verdict.verdict import Level
+from replica.doctor.verdict.verdict import Level
 from tests.pipelines.report.pages import report_of
 from tests.pipelines.report.reading import read_page, shortcomings
 

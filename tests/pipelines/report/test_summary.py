@@ -11,7 +11,7 @@ from pipelines.report.activity import OTHER, group_of
 from pipelines.report.state_now import leaderless_since
 from pipelines.report.summary import HIGH, LIMITED, outages
 from pipelines.report.travel.steps import Followed, Move, ReportSteps
-from replica.verdict.evidence import Since
+from replica.doctor.verdict.evidence import Since
 from tests.pipelines.report.incidents import split
 from tests.pipelines.report.journeys import journey
 from tests.pipelines.report.pages import Reported, change

@@ -15,10 +15,10 @@ from pipelines.report.partings import ForkBranch, Parting, Replica
 from pipelines.report.rounds import Rounds
 from pipelines.report.verdict import ReportFacts, RuleCount, verdict
 from pipelines.report.words import Names
+from replica.doctor.verdict.verdict import Fact, Level, missing_voters
 from replica.metadata.records import NEWEST_KAFKA
 from replica.model.keys import ReplicaKey
 from replica.severity import Severity
-from replica.verdict.verdict import Fact, Level, missing_voters
 
 ONE, TWO, THREE = (Replica(node, f"directory-{node}") for node in (1, 2, 3))
 HEALTHY = ReportFacts(

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from pipelines.tables.bronze import CAPTURES
 from pipelines.tables.gold import FINDINGS, METADATA_HISTORY, SNAPSHOT_VALIDITY
+from replica.doctor.verdict.verdict import Level
 from replica.format.batch import decode_header
 from replica.format.record import Record, records_of
 from replica.metadata.image.replay import Replay, meaning
-from replica.verdict.verdict import Level
 from tests.pipelines.report.test_page import report_of
 from tests.pipelines.scenarios.conftest import Row, ScenarioLake, each_scenario
 from tests.pipelines.scenarios.played import BEFORE, HEALED, TOLD, Played, vanished

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from replica.check.examined import Examined, examine, replica_log
+from replica.doctor.check.examined import Examined, examine, replica_log
+from replica.doctor.quorum.known_quorum import QuorumFiles
+from replica.doctor.quorum.recovery import RecoveryDecision, RecoveryPlan, plan_recovery
 from replica.format.discovery import DirectoryPath
 from replica.format.file_names import METADATA_FOLDER
-from replica.history.known_quorum import QuorumFiles
-from replica.history.recovery import RecoveryDecision, RecoveryPlan, plan_recovery
 from replica.model.keys import ReplicaKey
 from replica.simulate.scenarios.library import SCENARIOS
 from replica.simulate.scenarios.writing import write_capture

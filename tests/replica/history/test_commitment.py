@@ -2,8 +2,8 @@
 
 import pytest
 
+from replica.doctor.quorum.branch import BranchPart, agreed_branch, overruled_parts
 from replica.errors import UsageError
-from replica.history.branch import BranchPart, agreed_branch, overruled_parts
 from replica.history.commitment import (
     Commitment,
     EntryCommitment,

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from replica.check.examined import examine
-from replica.check.records import ABORT, BEGIN, END, note_records
+from replica.doctor.check.examined import examine
+from replica.doctor.check.records import ABORT, BEGIN, END, note_records
 from replica.format.discovery import discover
 from replica.format.segment import scan
 from replica.scan import segments
 from replica.scan.segments import odd_records
-from tests.replica.check.editing import append, metadata
+from tests.replica.doctor.check.editing import append, metadata
 from tests.replica.scan.damaging import made_batch
 from tests.replica.scan.readers import only_the_bulk_reader, only_the_scalar_reader
 

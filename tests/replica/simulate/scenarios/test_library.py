@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from replica.check.catalogue import RULES_BY_ID
+from replica.doctor.check.catalogue import RULES_BY_ID
 from replica.format.batch import decode_header
 from replica.format.frames import frames
 from replica.format.record import records_of

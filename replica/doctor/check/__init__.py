@@ -1,0 +1,30 @@
+"""Named rules over the directory of one replica, or over a group of directories.
+
+    examined = examine(found)              # a directory, read whole: examined
+    judged = judge_group([examined, ...])  # findings and snapshot verdicts: group
+
+Every rule is a value in `catalogue`. A module here finds the violations of some rules:
+
+  damaged           rules of catalogue.log about bytes that the readers could not read
+  epochs            leader epochs, as LeaderChange records and batches show them; the sizes of
+                    batches; epochs that follow each other too fast
+  elections         leaders that follow one another and change nothing
+  clock_steps       times of records that go back
+  records           each record on its own
+  replaying         records that can't be applied, found by the fold of replay_fold;
+                    bulk_replaying finds them in large files
+  snapshots         rules of catalogue.snapshots, and the verdict on each snapshot;
+                    snapshot_time judges the time in its header
+  epoch_checkpoint, indexes, state_files   rules of catalogue.files
+  membership, lineage, same_snapshots   rules of catalogue.groups; formatted judges those about log
+                    directories without a metadata log
+  directory         calls all of these for one directory, group for several
+
+`rule` defines Rule and Finding; `examined` defines a directory with the bytes of its logs.
+`partition` finds of which partition a directory is, `newest` the newest state among directories,
+`known_quorum` what they prove about their quorum;
+`landmarks` chooses what a second look at a directory need not read.
+replica.doctor.health judges the rules of catalogue.health.
+
+Judging reads no file and changes nothing: it takes values and returns findings.
+"""

@@ -1,0 +1,69 @@
+"""Finds where the times of a log's records go back. Records have the time of their leader's clock,
+so a clock that was set, or the next leader's clock, may give a record an earlier time than the
+record before it has. The order of the log is that of the offsets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from replica.doctor.check.catalogue import log
+from replica.doctor.check.examined import Examined
+from replica.doctor.check.rule import Finding
+from replica.format.segment import numbers_of
+from replica.words import ms_text
+
+LEAST_STEP_MS = 1000
+"""The clocks of two controllers may differ by less, and it tells nothing."""
+_SHOWN_STEPS = 3
+
+
+class ClockStep(NamedTuple):
+    """A batch with an earlier time than the batch before it has."""
+
+    offset: int
+    """The base offset of the batch with the earlier time."""
+    before: int
+    """The newest time in the batch before, in ms since 1970 (UTC)."""
+    at: int
+    """The first time in the batch with the earlier time, in ms since 1970 (UTC)."""
+
+
+def clock_steps(batches: Iterable[tuple[int, int, int, int]]) -> Iterator[ClockStep]:
+    """The steps by LEAST_STEP_MS or more. batches: (base offset, next offset, base timestamp, max
+    timestamp) of each batch in the order of the log; a negative timestamp is none. Batches between
+    which offsets are missing are not compared."""
+    end, before = -1, -1
+    for base_offset, next_offset, first, newest in batches:
+        if base_offset == end and min(first, before) >= 0 and before - first >= LEAST_STEP_MS:
+            yield ClockStep(base_offset, before, first)
+        end, before = next_offset, newest
+
+
+def steps_of(examined: Examined) -> Iterator[ClockStep]:
+    """The steps in a directory's log."""
+    names = ("base_offset", "next_offset", "base_timestamp", "max_timestamp", "crc_valid")
+    return clock_steps(
+        numbers[:4]  # type: ignore[misc]
+        for segment in examined.directory.segments
+        for numbers in numbers_of(segment.scan.batches, *names)
+        if numbers[4]
+    )
+
+
+def judge_clock(examined: Examined) -> Iterator[Finding]:
+    """The finding about a log whose times go back."""
+    steps = list(steps_of(examined))
+    if steps:
+        yield log.CLOCK_WENT_BACK.at("", step_text(steps), offset=steps[0].offset)
+
+
+def step_text(steps: list[ClockStep]) -> str:
+    """The places as a text, such as: times go back at offset 83, from ... to ...."""
+    shown = [
+        f"offset {one.offset}, from {ms_text(one.before)} to {ms_text(one.at)}"
+        for one in steps[:_SHOWN_STEPS]
+    ]
+    more = len(steps) - len(shown)
+    rest = f"; and at {more} more" if more else ""
+    return f"times go back at {'; at '.join(shown)}{rest}"

@@ -1,0 +1,41 @@
+"""Judges log directories without a metadata log beside those that have one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+
+from replica.doctor.check.catalogue import groups
+from replica.doctor.check.rule import Finding
+from replica.format.formatted import FormattedDirectory
+from replica.model.keys import ReplicaId
+
+Judged = tuple[ReplicaId, str]
+"""The replica of a directory with a metadata log, and the user's name of its meta.properties."""
+
+
+def judge_formatted(
+    formatted: Sequence[FormattedDirectory], judged: Sequence[Judged]
+) -> Iterator[Finding]:
+    """A finding about each directory, but for the other log directories of a node whose metadata
+    log was judged, if they name its cluster. judged: the directories that were checked with it."""
+    clusters = {replica.cluster_id for replica, _ in judged}
+    for one in formatted:
+        node_id, cluster_id = one.replica.node_id, one.replica.cluster_id
+        same_node = [found for found in judged if found[0].node_id == node_id]
+        if any(replica.cluster_id == cluster_id for replica, _ in same_node):
+            continue
+        beside = next((name for _, name in same_node if _parent(name) == one.parent), None)
+        what = f"cluster {cluster_id}, node {node_id}, directory {one.replica.directory_id}"
+        if beside is not None:
+            message = f"{what}; {beside} names another cluster"
+            yield groups.LOG_DIRECTORIES_DIFFER.at(one.meta_properties, message)
+        elif len(clusters) == 1 and cluster_id not in clusters:
+            message = f"{what}; the other directories are of cluster {next(iter(clusters))}"
+            yield groups.FORMATTED_FOR_ANOTHER_CLUSTER.at(one.meta_properties, message)
+        else:
+            yield groups.NEVER_STARTED.at(one.meta_properties, what)
+
+
+def _parent(name: str) -> str:
+    return os.path.dirname(os.path.dirname(name))

@@ -1,0 +1,296 @@
+"""Judges the directories of one capture group by all rules: each directory on its own, and the
+directories against each other."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from replica.doctor.check.damaged import changed_files
+from replica.doctor.check.directory import DirectoryFacts, gather, judge_directory, judge_snapshots
+from replica.doctor.check.elections import gone_on, judge_elections
+from replica.doctor.check.examined import Examined, by_cluster
+from replica.doctor.check.known_quorum import (
+    ComparedLogs,
+    EarlierRounds,
+    compared_logs,
+    known_quorum_of,
+    stated_voters,
+)
+from replica.doctor.check.lineage import LogParting, judge_lineage, partings_of
+from replica.doctor.check.membership import judge_membership, members_of
+from replica.doctor.check.newest import (
+    ClusterState,
+    QuorumRole,
+    cluster_id_of,
+    cluster_state,
+    end_of,
+    newest_directories,
+    role_of,
+)
+from replica.doctor.check.partition import PartitionFolder, by_partition
+from replica.doctor.check.replay_fold import FoldedImages, Watch
+from replica.doctor.check.replaying import replay_log
+from replica.doctor.check.rule import Finding, by_severity
+from replica.doctor.check.same_snapshots import judge_same_snapshots
+from replica.doctor.check.snapshots import SnapshotVerdict
+from replica.doctor.check.state_files import led_since
+from replica.doctor.quorum.known_quorum import KnownQuorum
+from replica.format.snapshot import SnapshotState
+from replica.history.voters import is_voter
+from replica.metadata.image.image import Image
+from replica.model.epochs import UNDEFINED_EPOCH, OffsetAndEpoch, election_order
+from replica.model.voters import VoterKeys
+
+
+@dataclass(frozen=True)
+class JudgedDirectory:
+    """The judgement of one directory."""
+
+    examined: Examined
+    partition: PartitionFolder
+    role: QuorumRole | None
+    """The role of the directory's node by the newest voter set of its cluster's logs: see
+    role_of."""
+    role_by_own_log: QuorumRole | None
+    """The role that the node's own files give it, and in which it starts. It differs where the own
+    log lacks the newest voter set."""
+    findings: tuple[Finding, ...]
+    """All findings about the directory, the worst first. They name files relative to the node's log
+    directory."""
+    verdicts: tuple[SnapshotVerdict, ...]
+    """The verdicts on snapshots, whose findings are among `findings` too."""
+
+
+@dataclass(frozen=True, slots=True)
+class _ClusterLogs:
+    """What the metadata logs of a cluster say together."""
+
+    voters: VoterKeys
+    """The voters that the newest log names; empty where it names none."""
+    newest_epoch: int
+    """The newest epoch of which one of the logs has an entry; UNDEFINED_EPOCH where none has."""
+    going_on: OffsetAndEpoch | None
+    """The end of the newest log, if the quorum goes on by it; None where it ends with leaders that
+    changed nothing, or where there is no log."""
+    images: Mapping[OffsetAndEpoch, Image]
+    """The states by the replays of all these logs. If two logs have a record with the same offset
+    and epoch, they have the same records below it (Raft's log matching), so one state stands for
+    both."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupQuorum:
+    """The quorum of one cluster in a group of directories. Where logs diverge is seen only between
+    the logs of two replicas, so one sound directory proves little alone."""
+
+    cluster_id: str
+    voters: VoterKeys
+    """The voters, as the directory names them whose log an election would prefer: see
+    stated_voters."""
+    missing: VoterKeys
+    """The voters of which the group has no directory."""
+    nodes: frozenset[int]
+    """The node ids of the cluster's directories in the group."""
+
+
+@dataclass(frozen=True)
+class JudgedGroup:
+    """The judgement of several directories. quorums and states are in the order of the
+    directories."""
+
+    members: tuple[JudgedDirectory, ...]
+    findings: tuple[Finding, ...]
+    """The findings of the rules that compare directories, sorted with the worst first; they name
+    files as the user does."""
+    quorums: tuple[GroupQuorum, ...]
+    """The quorum of each cluster. A cluster is left out where no file names its id or its
+    voters."""
+    states: tuple[ClusterState, ...] = ()
+    """The newest state of each cluster; empty where the caller doesn't want them."""
+    partings: tuple[tuple[str, LogParting], ...] = ()
+    """(cluster id, parting) for each place where a metadata log diverges from others."""
+    compared: tuple[ComparedLogs, ...] = ()
+    """The compared metadata logs of each cluster that has several directories here, or of which
+    there are earlier rounds."""
+
+
+def judge_group(
+    group: Sequence[Examined],
+    watch: Watch | None = None,
+    *,
+    replay: bool = True,
+    newest: bool = False,
+    earlier: EarlierRounds | None = None,
+) -> JudgedGroup:
+    """Judge directories that were captured together.
+
+    watch: see Watch. replay: whether to replay all records; False leaves out the rules that need
+    this, which are those about the content of snapshots and about records that can't be applied.
+    newest: whether the newest state of each cluster is wanted. earlier: earlier rounds of the same
+    replicas; None where there are no others.
+    """
+    ends = frozenset(
+        snapshot.id
+        for examined in group
+        for snapshot in examined.directory.snapshots
+        if snapshot.id is not None and snapshot.state is SnapshotState.COMPLETE
+    )
+    gathered = [gather(examined) for examined in group]
+    telling = {id(one) for one in newest_directories(group)}  # by id: others may be equal
+    replays = [
+        replay_log(facts.examined, ends, watch, newest=newest and id(facts.examined) in telling)
+        if replay and facts.partition.is_metadata
+        else FoldedImages()
+        for facts in gathered
+    ]
+    logs = _logs_by_cluster(gathered, replays, telling)
+    members = tuple(
+        _judged(facts, replayed, logs[cluster_id_of(facts.examined)])
+        for facts, replayed in zip(gathered, replays, strict=True)
+    )
+    parts = by_partition(gathered, lambda facts: facts.partition)
+    compared = [_compared(part, earlier) for part in parts]
+    between = [
+        finding
+        for part, clusters in zip(parts, compared, strict=True)
+        for finding in _judge_between(part, clusters)
+    ]
+    partings = tuple(
+        (logs.members[0][0].owner.cluster_id, parting)
+        for part, clusters in zip(parts, compared, strict=True)
+        if part[0].partition.is_metadata
+        for logs in clusters
+        for parting in partings_of(logs)
+    )
+    states = tuple(
+        cluster_state(facts.examined, replayed, _known(facts, compared))
+        for facts, replayed in zip(gathered, replays, strict=True)
+        if newest and replay and id(facts.examined) in telling
+    )
+    quorums = (_quorum(facts, gathered) for facts in gathered if id(facts.examined) in telling)
+    return JudgedGroup(
+        members,
+        tuple(sorted(between, key=by_severity)),
+        tuple(quorum for quorum in quorums if quorum is not None),
+        states,
+        partings,
+        tuple(
+            logs
+            for part, clusters in zip(parts, compared, strict=True)
+            if part[0].partition.is_metadata
+            for logs in clusters
+        ),
+    )
+
+
+def _quorum(newest: DirectoryFacts, group: Sequence[DirectoryFacts]) -> GroupQuorum | None:
+    cluster_id = cluster_id_of(newest.examined)
+    voters = stated_voters(newest.examined, newest.changes)
+    if cluster_id is None or not voters:
+        return None
+    replicas = (facts.examined.replica for facts in group if facts.partition.is_metadata)
+    keys = {one.key for one in replicas if one is not None and one.cluster_id == cluster_id}
+    missing = {voter for voter in voters if not any(is_voter(frozenset({voter}), k) for k in keys)}
+    return GroupQuorum(
+        cluster_id, voters, frozenset(missing), frozenset(key.node_id for key in keys)
+    )
+
+
+def _compared(part: Sequence[DirectoryFacts], earlier: EarlierRounds | None) -> list[ComparedLogs]:
+    """The compared logs of each cluster of which a part has several directories, or of which there
+    may be earlier rounds. Earlier rounds are about the metadata log."""
+    if not part[0].partition.is_metadata:
+        earlier = None
+    clusters = by_cluster([facts.examined for facts in part])
+    least = 2 if earlier is None else 1
+    return [compared_logs(members, earlier) for members in clusters if len(members) >= least]
+
+
+def _known(newest: DirectoryFacts, compared: Sequence[Sequence[ComparedLogs]]) -> KnownQuorum:
+    """What the directories of a cluster prove about its quorum. newest: its newest directory."""
+    logs = (one for clusters in compared for one in clusters)
+    of_cluster = (
+        one for one in logs if any(member is newest.examined for member, _ in one.members)
+    )
+    return known_quorum_of(next(of_cluster, None) or compared_logs([newest.examined]))
+
+
+def _judge_between(
+    part: Sequence[DirectoryFacts], compared: Sequence[ComparedLogs]
+) -> Iterator[Finding]:
+    """Findings of the rules that compare replicas of one partition. compared: their logs, by
+    cluster."""
+    group = [facts.examined for facts in part]
+    for _, finding in judge_membership(members_of(group)):
+        yield finding
+    yield from judge_lineage(compared)
+    if part[0].partition.is_metadata:
+        yield from judge_same_snapshots(group)
+
+
+def _judged(facts: DirectoryFacts, replayed: FoldedImages, logs: _ClusterLogs) -> JudgedDirectory:
+    """Judge one directory. logs: the metadata logs of its cluster."""
+    verdicts = tuple(judge_snapshots(facts, {**logs.images, **replayed.images}))
+    findings = [
+        *judge_directory(facts, replayed),
+        *(finding for verdict in verdicts for finding in (*verdict.broken, *verdict.notes)),
+        *changed_files(facts.examined),  # must come last: all rules before it read these files
+    ]
+    own = voters = stated_voters(facts.examined, facts.changes)
+    if facts.partition.is_metadata:
+        findings = [led_since(one, logs.newest_epoch) for one in findings]
+        if _is_behind(end_of(facts.examined), logs.going_on):
+            findings = [gone_on(one) for one in findings]
+        voters = logs.voters or own
+    return JudgedDirectory(
+        facts.examined,
+        facts.partition,
+        role_of(facts.examined, voters),
+        role_of(facts.examined, own),
+        tuple(sorted(findings, key=by_severity)),
+        verdicts,
+    )
+
+
+def _logs_by_cluster(
+    gathered: Sequence[DirectoryFacts], replays: Sequence[FoldedImages], telling: Collection[int]
+) -> dict[str | None, _ClusterLogs]:
+    """The metadata logs of each cluster, by cluster id; None stands for directories of no known
+    cluster. telling: the ids of the directories with the newest logs."""
+    clusters: dict[str | None, list[tuple[DirectoryFacts, FoldedImages]]] = {}
+    for facts, replayed in zip(gathered, replays, strict=True):
+        clusters.setdefault(cluster_id_of(facts.examined), []).append((facts, replayed))
+    return {
+        cluster_id: _logs_of(cluster_id, members, telling)
+        for cluster_id, members in clusters.items()
+    }
+
+
+def _logs_of(
+    cluster_id: str | None,
+    members: Sequence[tuple[DirectoryFacts, FoldedImages]],
+    telling: Collection[int],
+) -> _ClusterLogs:
+    """The metadata logs of one cluster. Directories of no known cluster may be of several: none of
+    them says anything of another, but for states, which go by offset and epoch."""
+    images = {end: image for _, replayed in members for end, image in replayed.images.items()}
+    newest = next((facts for facts, _ in members if id(facts.examined) in telling), None)
+    if newest is None or cluster_id is None:
+        return _ClusterLogs(frozenset(), UNDEFINED_EPOCH, None, images)
+    is_idle = any(judge_elections(newest.idle))
+    return _ClusterLogs(
+        stated_voters(newest.examined, newest.changes),
+        _newest_epoch(members),
+        None if is_idle else end_of(newest.examined),
+        images,
+    )
+
+
+def _is_behind(end: OffsetAndEpoch | None, newest: OffsetAndEpoch | None) -> bool:
+    return end is not None and newest is not None and election_order(end) < election_order(newest)
+
+
+def _newest_epoch(members: Iterable[tuple[DirectoryFacts, FoldedImages]]) -> int:
+    ends = (end_of(facts.examined) for facts, _ in members if facts.partition.is_metadata)
+    return max((end.epoch for end in ends if end is not None), default=UNDEFINED_EPOCH)

@@ -1,0 +1,216 @@
+"""What the directories of one cluster prove about its quorum
+(see replica.doctor.quorum.known_quorum)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from replica.doctor.check.examined import (
+    Examined,
+    LeaderChangeBatch,
+    by_cluster,
+    leader_changes,
+    leaders_of,
+    outline_log,
+    replica_log,
+    voter_sets,
+)
+from replica.doctor.check.partition import partition_of
+from replica.doctor.quorum.attested import by_election, by_quorum_state, newest_epochs
+from replica.doctor.quorum.known_quorum import KnownQuorum, QuorumFiles, known_quorum
+from replica.doctor.quorum.went_back import ComparedRound, WentBack, went_back
+from replica.format.control import LeaderVoter
+from replica.history.commitment import Commitment, GroupComparison, classify_compared, compare_group
+from replica.history.log import ReplicaLog
+from replica.model.keys import NO_NODE, ZERO_UUID, ReplicaKey
+from replica.model.voters import VoterKeys
+
+MAX_COMPARED = 400
+"""The most logs of a cluster that are compared pair by pair. A cluster has fewer than ten voters;
+all other logs are brokers'."""
+
+
+@dataclass(frozen=True)
+class ComparedLogs:
+    """The directories of one cluster with their logs, every pair of them compared. group and
+    commitment are about the logs of at most MAX_COMPARED directories."""
+
+    members: tuple[tuple[Examined, ReplicaLog], ...]
+    """The directories, each with its log. Two directories may name the same replica: then the
+    second log has a key of its own."""
+    group: GroupComparison
+    commitment: Commitment
+    left_out: tuple[Examined, ...] = ()
+    """The directories whose logs are compared with none."""
+    went_back: tuple[WentBack, ...] = ()
+    """For each replica that an earlier round shows with more than it has now: what it shows."""
+
+    @property
+    def round(self) -> ComparedRound:
+        return ComparedRound(self.group, self.commitment)
+
+
+EarlierRounds = Mapping[str, tuple[ComparedRound, ...]]
+"""Earlier rounds of captures of replicas, by cluster id, the oldest first."""
+
+
+def with_round(earlier: EarlierRounds, compared: Iterable[ComparedLogs]) -> EarlierRounds:
+    """The earlier rounds, and this one. Rounds that show no replica with more than a later round
+    does are left out."""
+    rounds = dict(earlier)
+    for logs in compared:
+        cluster_id, now = logs.members[0][0].owner.cluster_id, logs.round
+        keys = {log.key for log in now.group.logs}
+        kept = tuple(
+            one
+            for one in rounds.get(cluster_id, ())
+            if any(log.key not in keys for log in one.group.logs) or any(went_back(one, now))
+        )
+        rounds[cluster_id] = (*kept, now)
+    return rounds
+
+
+def went_back_since(
+    earlier: EarlierRounds, cluster_id: str, now: ComparedRound
+) -> tuple[WentBack, ...]:
+    """What the earlier rounds of a cluster show that the replicas lack now, each replica once."""
+    rounds = earlier.get(cluster_id, ())
+    return tuple({one.key: one for then in rounds for one in went_back(then, now)}.values())
+
+
+def earlier_rounds(rounds: Iterable[Sequence[Examined]]) -> EarlierRounds:
+    """What these rounds of directories, the oldest first, show together. Those of other partitions,
+    and those whose replica isn't known, are left out."""
+    earlier: EarlierRounds = {}
+    for group in rounds:
+        members = [one for one in group if partition_of(one).is_metadata]
+        compared = [compared_logs(cluster, earlier) for cluster in by_cluster(members)]
+        earlier = with_round(earlier, compared)
+    return earlier
+
+
+def each_round(
+    rounds: Iterable[Sequence[Examined]],
+) -> Iterator[tuple[EarlierRounds, ComparedLogs]]:
+    """For each round of one cluster's directories, the oldest first: what the rounds before it
+    show, and its compared logs. Directories whose replica isn't known are left out."""
+    earlier: EarlierRounds = {}
+    for members in _with_replicas(rounds):
+        compared = compared_logs(members, earlier)
+        yield earlier, compared
+        earlier = with_round(earlier, [compared])
+
+
+def _with_replicas(rounds: Iterable[Sequence[Examined]]) -> Iterator[list[Examined]]:
+    """The directories of each round whose replica is known, where there are some."""
+    for group in rounds:
+        members = [one for one in group if one.replica is not None]
+        if members:
+            yield members
+
+
+def compared_logs(
+    members: Sequence[Examined], earlier: EarlierRounds | None = None
+) -> ComparedLogs:
+    """Compare the logs of one cluster's directories, whose replicas are known, with each other and
+    with earlier rounds of them."""
+    is_alone = len(members) == 1 and earlier is None
+    read = outline_log if is_alone else replica_log
+    logs = _distinct([read(one, one.shown) for one in members])
+    pairs = tuple(zip(members, logs, strict=True))
+    holding = [log for log in logs if log.batches]
+    empty = [log for log in logs if not log.batches]
+    # an empty log counts only by its id, where voters are named without directories
+    group = compare_group(holding[:MAX_COMPARED] + empty[:MAX_COMPARED])
+    beyond = {log.key for log in holding[MAX_COMPARED:]}
+    left_out = tuple(one for one, log in pairs if log.key in beyond)
+    compared = ComparedLogs(pairs, group, classify_compared(group), left_out)
+    if earlier is None or members[0].replica is None:
+        return compared
+    return replace(
+        compared, went_back=went_back_since(earlier, members[0].owner.cluster_id, compared.round)
+    )
+
+
+def known_quorum_of(compared: ComparedLogs) -> KnownQuorum:
+    """What the directories prove about their quorum."""
+    files = quorum_files(compared.members, compared.went_back)
+    return known_quorum(compared.group, compared.commitment, files)
+
+
+def stated_voters(examined: Examined, changes: Sequence[LeaderChangeBatch]) -> VoterKeys:
+    """The voters that the newest voters record of the log and the snapshots names. A static quorum
+    has no such record: there the newest LeaderChange record, quorum-state (version 0) or the
+    configuration names the voters."""
+    newest = max(voter_sets(examined), key=lambda each: each.offset, default=None)
+    if newest is not None:
+        return newest.voters
+    if changes:
+        return leaders_of(changes[-1].message)
+    directory = examined.directory
+    named = () if directory.quorum_state is None else directory.quorum_state.current_voters
+    configured = (voter.voter_id for voter in directory.configured_voters or ())
+    return frozenset(ReplicaKey(node_id) for node_id in named or configured)
+
+
+def quorum_files(
+    members: Sequence[tuple[Examined, ReplicaLog]], went_back: Iterable[WentBack] = ()
+) -> QuorumFiles:
+    """What the small files, and the LeaderChange records, of one cluster's directories say.
+    went_back: what earlier rounds show."""
+    changes = [leader_changes(one) for one, _ in members]
+    attested = newest_epochs(
+        shown
+        for (one, _), its_changes in zip(members, changes, strict=True)
+        for shown in _attested(one, its_changes)
+    )
+    configured = (stated_voters(one, own) for (one, _), own in zip(members, changes, strict=True))
+    return QuorumFiles(
+        frozenset(log.key for one, log in members if one.hides_entries),
+        attested,
+        next((voters for voters in configured if voters), frozenset()),
+        {one.key: one for one in went_back},
+    )
+
+
+def _attested(
+    examined: Examined, changes: Sequence[LeaderChangeBatch]
+) -> Iterator[tuple[ReplicaKey, int]]:
+    """(replica, epoch) for each leader and each voter of an election that a directory records."""
+    for change in changes:
+        message = change.message
+        granting = frozenset(map(_key, message.granting_voters))
+        yield from by_election(change.epoch, message.leader_id, leaders_of(message), granting)
+    state = examined.directory.quorum_state
+    if state is not None:
+        voted = ReplicaKey(state.voted_id, state.voted_directory_id)
+        yield from by_quorum_state(
+            state.leader_epoch,
+            None if state.voted_id == NO_NODE else voted,
+            None if state.leader_id == NO_NODE else state.leader_id,
+            is_static=state.version == 0,
+        )
+
+
+def _key(voter: LeaderVoter) -> ReplicaKey:
+    return ReplicaKey(voter.voter_id, voter.directory_id or ZERO_UUID)
+
+
+def _distinct(logs: Sequence[ReplicaLog]) -> list[ReplicaLog]:
+    """The logs, where each has a key of its own: two directories may name the same replica, which
+    the rule duplicate-identity reports."""
+    seen: set[ReplicaKey] = set()
+    found = []
+    for number, log in enumerate(logs):
+        if log.key in seen:
+            key = ReplicaKey(log.key.node_id, f"{log.key.directory_id} ({number})")
+            log = replace(log, key=key)
+        seen.add(log.key)
+        found.append(log)
+    return found
+
+
+def by_log(compared: ComparedLogs) -> Mapping[ReplicaKey, Examined]:
+    """The directories by the key of their log."""
+    return {log.key: one for one, log in compared.members}

@@ -1,0 +1,299 @@
+"""Compares what the directories of a group say about their own identity, their leader, and the
+voters. members_of gathers what is compared."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from replica.doctor.check.catalogue import groups
+from replica.doctor.check.examined import Examined, by_cluster, keys_of, leader_changes, replica_log
+from replica.doctor.check.known_quorum import stated_voters
+from replica.doctor.check.rule import Finding
+from replica.format.control import KRaftVoters
+from replica.format.directory import SnapshotFile
+from replica.format.file_names import FileKind
+from replica.history.log import LogBatch
+from replica.model.epochs import BOOTSTRAP_SNAPSHOT, OffsetAndEpoch, election_order
+from replica.model.keys import NO_NODE, ZERO_UUID, ReplicaId, ReplicaKey
+from replica.model.voters import VoterKeys
+
+RULES = (
+    groups.DUPLICATE_IDENTITY, groups.TWO_LEADERS, groups.VOTER_SETS_DIFFER,
+    groups.INITIAL_VOTERS_DIFFER, groups.CLUSTER_ID_MISMATCH, groups.METADATA_LOG_TWICE,
+    groups.DISK_OF_ANOTHER_CLUSTER,
+)  # fmt: skip
+"""The rules of the findings that judge_membership makes."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupMember:
+    """What one directory of a group says of itself. Files have the names that the user gave
+    them."""
+
+    replica: ReplicaId
+    shown: str
+    """The name of the directory."""
+    meta_properties: str
+    """The name of meta.properties; the name of the directory where there is no such file."""
+    quorum_state: str
+    """The name of quorum-state; the name of the directory where there is no such file."""
+    bootstrap_snapshot: str
+    """The name of 0-0.checkpoint; the name of the directory where there is no such file."""
+    leader_id: int | None = None
+    """The leader that quorum-state names; None where it names no leader."""
+    leader_epoch: int | None = None
+    """The epoch in quorum-state; None where there is none."""
+    current_voters: tuple[int, ...] = ()
+    """The voters that quorum-state names; empty where it names no voters."""
+    initial_voters: VoterKeys = frozenset()
+    """The voters that 0-0.checkpoint names; empty where the node was formatted without initial
+    voters, or belongs to a static quorum."""
+    first_offset: int | None = None
+    """The first offset in its log; None for an empty log."""
+    entries: Mapping[int, LogBatch] = field(default_factory=dict, hash=False)
+    """Some batches of this log, by their base offsets: those at whose offsets a log of the group
+    begins."""
+    voters: frozenset[int] = frozenset()
+    """The node ids of the voters that its files name."""
+    log_end: OffsetAndEpoch | None = None
+    """The end (exclusive) and the epoch of its log; None where that isn't known."""
+
+    @property
+    def parent(self) -> str:
+        """The folder that holds the node's log directory."""
+        return os.path.dirname(os.path.dirname(self.meta_properties))
+
+
+def members_of(group: Sequence[Examined]) -> list[GroupMember]:
+    """The members whose replica is known. Logs are read only if there are at least two clusters,
+    because only the rule about two clusters needs the logs' entries."""
+    clusters = by_cluster(group)
+    known = [examined for members in clusters for examined in members]
+    if len(clusters) < 2:
+        return [_member(examined, None, {}) for examined in known]
+    logs = [replica_log(examined, ZERO_UUID) for examined in known]
+    firsts = [log.batches[0].base_offset if log.batches else None for log in logs]
+    asked = {log.batches[0] for log in logs if log.batches}
+    return [
+        _member(
+            examined,
+            first,
+            {batch.base_offset: batch for batch in log.batches if batch in asked},
+        )
+        for examined, log, first in zip(known, logs, firsts, strict=True)
+    ]
+
+
+def _member(
+    examined: Examined, first_offset: int | None, entries: dict[int, LogBatch]
+) -> GroupMember:
+    state = examined.directory.quorum_state
+    usable = examined.usable_snapshots
+    last = None if examined.last_batch is None else examined.last_batch.header
+    bootstrap = next((one for found, one in usable if found == BOOTSTRAP_SNAPSHOT), None)
+    return GroupMember(
+        examined.owner,
+        examined.shown,
+        examined.shown_file(examined.path_of(FileKind.META_PROPERTIES)),
+        examined.shown_file(examined.path_of(FileKind.QUORUM_STATE)),
+        examined.shown_file("" if bootstrap is None else bootstrap.file.path),
+        leader_id=None if state is None else state.leader_id,
+        leader_epoch=None if state is None else state.leader_epoch,
+        current_voters=() if state is None else tuple(state.current_voters),
+        initial_voters=frozenset() if bootstrap is None else _initial_voters(examined, bootstrap),
+        first_offset=first_offset,
+        entries=entries,
+        voters=frozenset(
+            voter.node_id for voter in stated_voters(examined, leader_changes(examined))
+        ),
+        log_end=None if last is None else OffsetAndEpoch(last.next_offset, last.leader_epoch),
+    )
+
+
+def _initial_voters(examined: Examined, bootstrap: SnapshotFile) -> VoterKeys:
+    for _, _, message in examined.control_records(bootstrap):
+        if isinstance(message, KRaftVoters):
+            return keys_of(message)
+    return frozenset()
+
+
+DirectoryFinding = tuple[GroupMember, Finding]
+"""The directory that a finding is about, and the finding."""
+
+
+def judge_membership(group: Sequence[GroupMember]) -> Iterator[DirectoryFinding]:
+    """Findings of the rules that compare small files, and of the rule that compares the first
+    records of clusters with different ids."""
+    members = sorted(group, key=lambda member: member.replica)
+    clusters: dict[str, list[GroupMember]] = {}
+    for member in members:
+        clusters.setdefault(member.replica.cluster_id, []).append(member)
+    twice: set[int] = set()
+    for cluster in clusters.values():
+        for member, finding in _judge_node_ids(cluster, members):
+            if finding.rule is groups.METADATA_LOG_TWICE:
+                twice.add(id(member))
+            yield member, finding
+        yield from _judge_leaders(cluster)
+        yield from _judge_voters(cluster)
+        yield from _judge_initial_voters(cluster)
+    for member, finding in _repeated_directory_ids(members):
+        if id(member) not in twice:
+            yield member, finding
+    renamed = list(_judge_clusters(members))
+    yield from renamed
+    known = {id(member) for member, _ in renamed}
+    yield from (pair for pair in _judge_disks(clusters) if id(pair[0]) not in known)
+
+
+def _judge_disks(clusters: Mapping[str, Sequence[GroupMember]]) -> Iterator[DirectoryFinding]:
+    """Findings about nodes that a larger cluster here lacks as voters, while their own cluster here
+    isn't complete either. Of clusters of one size that with the lowest node id counts as the larger
+    one."""
+    ordered = sorted(
+        clusters.values(), key=lambda one: (-len(one), min(each.replica.node_id for each in one))
+    )
+    given = [{one.replica.node_id for one in cluster} for cluster in ordered]
+    voters = [frozenset().union(*(one.voters for one in cluster)) for cluster in ordered]
+    told: set[int] = set()
+    for place, larger in enumerate(ordered):
+        for other in range(place + 1, len(ordered)):
+            if not voters[other] - given[other]:
+                continue
+            for member in ordered[other]:
+                node_id = member.replica.node_id
+                if id(member) in told or node_id not in voters[place] - given[place]:
+                    continue
+                told.add(id(member))
+                message = (
+                    f"node {node_id} is of cluster {member.replica.cluster_id}; "
+                    f"{larger[0].shown} is of cluster {larger[0].replica.cluster_id}, whose voter "
+                    f"{node_id} has no other directory here"
+                )
+                rule, file = groups.DISK_OF_ANOTHER_CLUSTER, member.meta_properties
+                yield member, rule.at(file, message)
+
+
+def _judge_node_ids(
+    cluster: Sequence[GroupMember], members: Sequence[GroupMember]
+) -> Iterator[DirectoryFinding]:
+    """Findings about directories of one node id: two log directories of one node, where nothing
+    else lies in the folder above them, else two nodes. members: all directories of the group."""
+    nodes_in: dict[str, set[int]] = {}
+    for one in members:
+        nodes_in.setdefault(one.parent, set()).add(one.replica.node_id)
+    first: dict[int, GroupMember] = {}
+    for member in cluster:
+        node_id = member.replica.node_id
+        other = first.setdefault(node_id, member)
+        if other is member:
+            continue
+        if member.parent and other.parent == member.parent and len(nodes_in[member.parent]) == 1:
+            message = f"node {node_id} has one in {other.shown} too{_newer(other, member)}"
+            yield member, groups.METADATA_LOG_TWICE.at(member.meta_properties, message)
+        else:
+            message = f"node id {node_id} is that of {other.shown} too"
+            yield member, groups.DUPLICATE_IDENTITY.at(member.meta_properties, message)
+
+
+def _newer(a: GroupMember, b: GroupMember) -> str:
+    """Which of two logs is newer, for the end of a message."""
+    if a.log_end is None or b.log_end is None or a.log_end == b.log_end:
+        return ""
+    newer, end = max(
+        ((one, one.log_end) for one in (a, b) if one.log_end is not None),
+        key=lambda found: election_order(found[1]),
+    )
+    return f"; the newer is {newer.shown}, whose log ends at {end.offset} in epoch {end.epoch}"
+
+
+def _directory_id(member: GroupMember) -> str | None:
+    directory_id = member.replica.directory_id
+    return None if directory_id == ZERO_UUID else directory_id
+
+
+def _repeated_directory_ids(members: Sequence[GroupMember]) -> Iterator[DirectoryFinding]:
+    first: dict[str, GroupMember] = {}
+    for member in members:
+        value = _directory_id(member)
+        if value is None:
+            continue
+        other = first.setdefault(value, member)
+        if other is not member:
+            message = f"directory id {value} is that of {other.shown} too"
+            yield member, groups.DUPLICATE_IDENTITY.at(member.meta_properties, message)
+
+
+def _judge_clusters(members: Sequence[GroupMember]) -> Iterator[DirectoryFinding]:
+    """Findings about logs of different cluster ids that hold the same entry, with which a log
+    begins.
+
+    All members that hold one entry are compared with a single one: the first member of the cluster
+    with the most members. Each member of another cluster gets a finding. Comparing all pairs would
+    give too many findings.
+    """
+    sizes = Counter(member.replica.cluster_id for member in members)
+    by_size = sorted(members, key=lambda one: (-sizes[one.replica.cluster_id], one.replica))
+    holders: dict[tuple[int, LogBatch], list[GroupMember]] = {}
+    for member in by_size:
+        for held in member.entries.items():
+            holders.setdefault(held, []).append(member)
+    begun = {
+        (member.first_offset, member.entries[member.first_offset])
+        for member in members
+        if member.first_offset is not None and member.first_offset in member.entries
+    }
+    told: set[tuple[int, int]] = set()
+    for (offset, entry), (right, *others) in sorted(holders.items(), key=lambda held: held[0][0]):
+        for wrong in others if (offset, entry) in begun else ():
+            same_cluster = wrong.replica.cluster_id == right.replica.cluster_id
+            if same_cluster or (id(right), id(wrong)) in told:
+                continue
+            told.add((id(right), id(wrong)))
+            message = (
+                f"cluster.id {wrong.replica.cluster_id}, but {right.shown} of cluster "
+                f"{right.replica.cluster_id} holds the same record at offset {offset}"
+            )
+            rule, file = groups.CLUSTER_ID_MISMATCH, wrong.meta_properties
+            yield wrong, rule.at(file, message, offset=offset, epoch=entry.epoch)
+
+
+def _judge_leaders(members: Sequence[GroupMember]) -> Iterator[DirectoryFinding]:
+    first: dict[int, GroupMember] = {}
+    for member in members:
+        leader, epoch, file = member.leader_id, member.leader_epoch, member.quorum_state
+        if leader is None or leader == NO_NODE or epoch is None:
+            continue
+        other = first.setdefault(epoch, member)
+        if leader != other.leader_id:
+            message = f"leader {leader} of epoch {epoch}; {other.leader_id} by {other.quorum_state}"
+            yield member, groups.TWO_LEADERS.at(file, message, epoch=epoch)
+
+
+def _judge_voters(members: Sequence[GroupMember]) -> Iterator[DirectoryFinding]:
+    naming = [member for member in members if member.current_voters]
+    for member in naming:
+        voters, first = sorted(member.current_voters), sorted(naming[0].current_voters)
+        if voters != first:
+            message = f"voters {voters}; {first} by {naming[0].quorum_state}"
+            rule, file = groups.VOTER_SETS_DIFFER, member.quorum_state
+            yield member, rule.at(file, message, epoch=member.leader_epoch)
+
+
+def _judge_initial_voters(members: Sequence[GroupMember]) -> Iterator[DirectoryFinding]:
+    """Compare each node that names initial voters with the first node that names some."""
+    naming = [member for member in members if member.initial_voters]
+    for member in naming:
+        voters, first = member.initial_voters, naming[0].initial_voters
+        if voters != first:
+            by = naming[0].bootstrap_snapshot
+            message = f"initial voters {_listed(voters)}; {_listed(first)} by {by}"
+            file = member.bootstrap_snapshot
+            yield member, groups.INITIAL_VOTERS_DIFFER.at(file, message, offset=0, epoch=0)
+
+
+def _listed(voters: Collection[ReplicaKey]) -> str:
+    return ", ".join(f"{voter.node_id}-{voter.directory_id}" for voter in sorted(voters))

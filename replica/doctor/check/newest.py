@@ -1,0 +1,145 @@
+"""Finds the directory that holds the newest state of a cluster, and that state. Finds by the files
+of a directory whether its node is one of the voters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from replica.doctor.check.examined import Examined, leader_changes
+from replica.doctor.check.known_quorum import (
+    EarlierRounds,
+    compared_logs,
+    known_quorum_of,
+    stated_voters,
+)
+from replica.doctor.check.partition import partition_of
+from replica.doctor.check.replay_fold import FoldedImages, NewestState, Watch
+from replica.doctor.check.replaying import replay_log
+from replica.doctor.quorum.known_quorum import KnownQuorum
+from replica.history.voters import is_voter
+from replica.model.epochs import OffsetAndEpoch, election_order
+from replica.model.keys import NO_NODE
+from replica.model.voters import VoterKeys
+
+
+class QuorumRole(StrEnum):
+    """The role of a node in its quorum. The values are part of the output of `check --json`."""
+
+    VOTER = "voter"
+    """A controller that votes."""
+    OBSERVER = "observer"
+    """A broker, or a controller that doesn't vote: the log alone can't tell the two apart."""
+
+
+def role_of(examined: Examined, voters: VoterKeys) -> QuorumRole | None:
+    """The role of a directory's node among these voters. None where no file says which node it is,
+    or where no voter is known."""
+    replica = examined.replica
+    if replica is None or not voters:
+        return None
+    return QuorumRole.VOTER if is_voter(voters, replica.key) else QuorumRole.OBSERVER
+
+
+@dataclass(frozen=True)
+class ClusterState:
+    """The newest state of one cluster. It was replayed from the log of one of the cluster's
+    directories."""
+
+    cluster_id: str | None
+    """The id of the cluster; None where no meta.properties names it."""
+    examined: Examined
+    """The directory whose log was replayed."""
+    state: NewestState | None
+    """The state that the replay gave; None where nothing could be replayed."""
+    voters: VoterKeys
+    """The voters that the newest record or file names; empty where none names voters."""
+    last_timestamp: int | None
+    """The time of the log's newest batch, in ms since 1970 (UTC); None without a log."""
+    refused_at: int | None = None
+    """The offset of the first record that can't be applied; None where all could be."""
+    quorum: KnownQuorum | None = None
+    """What the cluster's directories prove about its quorum."""
+
+
+def newest_directories(group: Iterable[Examined]) -> list[Examined]:
+    """The directory to replay for each cluster. Directories whose log can be read as a whole are
+    preferred to others; among them, the one whose log an election would prefer; among equal ones,
+    that of the lowest node id."""
+    best: dict[str | None, Examined] = {}
+    for examined in group:
+        if end_of(examined) is None or not partition_of(examined).is_metadata:
+            continue
+        held = best.get(cluster_id_of(examined))
+        if held is None or _preference(held) < _preference(examined):
+            best[cluster_id_of(examined)] = examined
+    return list(best.values())
+
+
+def newest_states(
+    group: Sequence[Examined], watch: Watch | None = None, earlier: EarlierRounds | None = None
+) -> list[ClusterState]:
+    """The newest state of each cluster of directories that were captured together. No rule is
+    judged. watch: is told how far long work has come. earlier: earlier rounds of the same
+    replicas."""
+    return [
+        cluster_state(
+            examined,
+            replay_log(examined, (), watch, newest=True),
+            known_quorum_of(compared_logs(cluster_members(examined, group), earlier)),
+        )
+        for examined in newest_directories(group)
+    ]
+
+
+def cluster_members(examined: Examined, group: Iterable[Examined]) -> list[Examined]:
+    """The directories of a group that hold the metadata log of a directory's cluster, sorted by
+    their replica; the directory alone where no meta.properties names its cluster."""
+    if examined.replica is None:
+        return [examined]
+    cluster_id = examined.replica.cluster_id
+    members = [
+        one
+        for one in group
+        if one.replica is not None
+        and one.replica.cluster_id == cluster_id
+        and partition_of(one).is_metadata
+    ]
+    return sorted(members, key=lambda one: one.owner)
+
+
+def cluster_state(examined: Examined, replayed: FoldedImages, quorum: KnownQuorum) -> ClusterState:
+    """The state of the directory's cluster. replayed: the replay of the directory's log. quorum:
+    see ClusterState."""
+    first, last = replayed.first_refused, examined.last_batch
+    return ClusterState(
+        cluster_id_of(examined),
+        examined,
+        replayed.newest,
+        stated_voters(examined, leader_changes(examined)),
+        None if last is None else last.header.max_timestamp,
+        None if first is None else first.refusal.offset,
+        quorum,
+    )
+
+
+def cluster_id_of(examined: Examined) -> str | None:
+    """The cluster of the directory; None where no meta.properties names it."""
+    return None if examined.replica is None else examined.replica.cluster_id
+
+
+def _preference(examined: Examined) -> tuple[bool, tuple[int, int], int]:
+    position = end_of(examined)
+    assert position is not None, "only directories with a position are compared"
+    node_id = NO_NODE if examined.replica is None else examined.replica.node_id
+    return not examined.hides_entries, election_order(position), -node_id
+
+
+def end_of(examined: Examined) -> OffsetAndEpoch | None:
+    """The end of the log, or the end of a snapshot that is newer; None where there is neither."""
+    ends = [snapshot_id for snapshot_id, _ in examined.usable_snapshots]
+    last = examined.last_batch
+    if last is not None:
+        ends.append(OffsetAndEpoch(last.header.next_offset, last.header.leader_epoch))
+    return max(ends, key=election_order, default=None)

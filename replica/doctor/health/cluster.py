@@ -1,0 +1,322 @@
+"""A cluster by its newest replayed state, which every rule of health looks at."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple, TypeAlias
+
+from replica.doctor.check.rule import Finding, Rule, Subject
+from replica.doctor.quorum.known_quorum import BAD_DISKS, KnownQuorum
+from replica.metadata.image.image import Image
+from replica.metadata.image.partition import Partition
+from replica.metadata.image.settings import (
+    METADATA_VERSION,
+    MIGRATION,
+    NO_MIGRATION,
+    PRE_MIGRATION,
+)
+from replica.metadata.image.state import TOPIC_RESOURCE
+from replica.model.control import KRAFT_VERSION
+from replica.model.keys import ZERO_UUID
+from replica.model.voters import Voter, majority
+
+BROKER_RESOURCE = 4
+"""Kafka's ConfigResource.Type.BROKER. Its empty name is the default of all brokers."""
+MIN_ISR = "min.insync.replicas"
+STOPPED_MS = 250
+"""A voter that runs has a record some milliseconds after its leader."""
+SHOWN_LIST = 5
+_INT32_MAX = 2**31 - 1
+
+UNASSIGNED_DIRECTORY = "AAAAAAAAAAAAAAAAAAAAAQ"
+"""DirectoryId.UNASSIGNED: the broker has not yet named the replica's directory (KIP-858)."""
+LOST_DIRECTORY = "AAAAAAAAAAAAAAAAAAAAAg"
+"""DirectoryId.LOST: the replica's directory is offline, and its id isn't known."""
+
+PartitionKey: TypeAlias = tuple[str, int]
+
+
+class Beginning(NamedTuple):
+    """The record with which something began."""
+
+    offset: int
+    at: int | None
+    """The time of the record, in ms since 1970 (UTC); None where its batch has no time."""
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """The newest state of one cluster. unproven_from and uncommitted_from are None where there is
+    no such record."""
+
+    image: Image
+    cluster_id: str | None = None
+    file: str = ""
+    """The directory whose log gave the state."""
+    end_offset: int = 0
+    """The end (exclusive) of the state."""
+    is_whole: bool = True
+    """False where the log goes on behind this end."""
+    refused_at: int | None = None
+    """The offset of the first record before the end that can't be applied; None where all could
+    be."""
+    voters: frozenset[int] = frozenset()
+    """The ids of the voters in force; empty where they aren't known."""
+    broker_defaults: Mapping[str, str] = field(default_factory=dict)
+    """The configs of a broker's server.properties; empty where they aren't known."""
+    starts: Mapping[PartitionKey, Beginning] = field(default_factory=dict)
+    """The beginnings of running reassignments, as far as the log shows them."""
+    now: int | None = None
+    """The time of the log's last batch, in ms since 1970 (UTC); None without a log."""
+    quorum: KnownQuorum | None = None
+    """What the cluster's directories prove about its quorum and its log. None where the state comes
+    from no directories, but from a lake or a running quorum, which give committed records only."""
+    unproven_from: int | None = None
+    """The offset of the first record of the state, no-ops aside, that isn't proven to be
+    committed."""
+    uncommitted_from: int | None = None
+    """The offset of the first such record that no majority of the voters holds, so that it was not
+    committed when the directories were read."""
+    uncommitted_at: int | None = None
+    """The time of that record, in ms since 1970 (UTC)."""
+
+    def values(self, table: str) -> Mapping[Any, Any]:
+        """The entities of one of the image's tables."""
+        return self.image.tables[table].values
+
+    def offsets(self, table: str) -> Mapping[Any, int]:
+        """The offset of the record that last changed each entity, by the entity's table."""
+        return self.image.tables[table].offsets
+
+    @property
+    def partitions(self) -> Mapping[PartitionKey, Partition]:
+        """The partitions by topic id and partition id."""
+        return self.values("partitions")
+
+    @property
+    def metadata_version(self) -> int | None:
+        """The finalized level of metadata.version; None before the first one."""
+        level: int | None = self.values("features").get(METADATA_VERSION)
+        return level
+
+    def level(self, feature: str) -> int:
+        """The finalized level of a feature or of kraft.version; 0 where none is finalized."""
+        table, key = ("kraft_version", "") if feature == KRAFT_VERSION else ("features", feature)
+        return int(self.values(table).get(key, 0))
+
+    @property
+    def zk_migration(self) -> int:
+        """The state of the migration from ZooKeeper, one of Kafka's ZkMigrationState; NO_MIGRATION
+        where no record names one."""
+        return int(self.values("zk_migration").get("", NO_MIGRATION))
+
+    @property
+    def is_migrating(self) -> bool:
+        """Whether the migration from ZooKeeper has begun and not ended (Kafka:
+        ZkMigrationState.inProgress)."""
+        return self.zk_migration in (PRE_MIGRATION, MIGRATION)
+
+    @cached_property
+    def voter_set(self) -> tuple[Voter, ...]:
+        """The voters with their endpoints; empty in a static quorum."""
+        found: tuple[Voter, ...] = self.values("voters").get("", ())
+        return found
+
+    @cached_property
+    def live_brokers(self) -> frozenset[int]:
+        """The brokers that may lead: they are registered, not fenced, and not shutting down."""
+        brokers = self.values("brokers").items()
+        return frozenset(broker_id for broker_id, fields in brokers if is_live(fields))
+
+    @cached_property
+    def online_directories(self) -> Mapping[int, frozenset[str]]:
+        """The log directories that each registered broker has online. Before Kafka 3.7 brokers name
+        none; these are left out."""
+        return {
+            broker_id: frozenset(fields["logDirs"])
+            for broker_id, fields in self.values("brokers").items()
+            if fields["logDirs"]
+        }
+
+    def offline_directory(self, partition: Partition, broker_id: int) -> str | None:
+        """The id of the broker's log directory that has the partition's replica, if that directory
+        isn't online: LOST_DIRECTORY where the id isn't known. None where it is online, where the
+        broker hasn't named one yet, or where it holds no replica."""
+        return offline_directory(partition, broker_id, self.online_directories.get(broker_id))
+
+    def can_lead(self, partition: Partition, broker_id: int) -> bool:
+        """Whether the broker is live, and has the directory of its replica online (Kafka:
+        isAcceptableLeader)."""
+        is_live = broker_id in self.live_brokers
+        return is_live and self.offline_directory(partition, broker_id) is None
+
+    @cached_property
+    def fenced_brokers(self) -> frozenset[int]:
+        """The registered brokers that aren't live: fenced, or shutting down."""
+        return frozenset(self.values("brokers")) - self.live_brokers
+
+    @property
+    def voters_down(self) -> frozenset[int]:
+        """The voters whose node is down, or about to be, by the log: it is a broker too
+        (process.roles=broker,controller), and this is fenced or shutting down. Of a node that is a
+        controller only the log shows nothing."""
+        return self.voters & self.fenced_brokers
+
+    @cached_property
+    def unreliable_voters(self) -> frozenset[int]:
+        """The voters whose disks are at hand and may not be counted for a majority."""
+        if self.quorum is None:
+            return frozenset()
+        return frozenset(voter.key.node_id for voter in self.quorum.in_doubt(*BAD_DISKS))
+
+    @property
+    def voters_up(self) -> frozenset[int]:
+        """The voters that may be counted for a majority. That they run is known of none."""
+        return self.voters - self.voters_down - self.unreliable_voters
+
+    @property
+    def stopped_together(self) -> frozenset[int]:
+        """The voters whose logs all end where the newest log goes on with changes, if they are a
+        majority: they ended at one moment, for an idle leader appends two records a second. Empty
+        otherwise, and where the newest log goes on for less than STOPPED_MS: those records may
+        have been under way."""
+        quorum, since, now = self.quorum, self.uncommitted_at, self.now
+        if quorum is None or since is None or now is None or now - since < STOPPED_MS:
+            return frozenset()
+        end = quorum.possible_end
+        ended = [one.key.node_id for one in quorum.voters if one.held_end == end]
+        return frozenset(ended) if len(ended) >= majority(len(quorum.voters)) else frozenset()
+
+    def holders_of(self, offset: int) -> str:
+        """The voters that hold a record of the newest log, as text: `1 of 5 voters (3)`."""
+        voters = () if self.quorum is None else self.quorum.voters
+        held = [one.key.node_id for one in voters if one.holds(offset)]
+        who = f" ({', '.join(map(str, held))})" if held else ""
+        return f"{len(held)} of {len(voters)} voters{who}"
+
+    def about(self, rule: Rule, message: str, subjects: Collection[Subject]) -> Iterator[Finding]:
+        """The rule's finding about these subjects; none where there are none."""
+        if subjects:
+            yield Finding(rule, self.file, message, subjects=tuple(subjects))
+
+    def about_partitions(
+        self, rule: Rule, messages: Mapping[PartitionKey, str]
+    ) -> Iterator[Finding]:
+        """The rule's finding about these partitions, in the order of their names; none where there
+        are none. messages: what the finding says about each partition."""
+        offsets = self.offsets("partitions")
+        named = sorted((self.name_of(key), key) for key in messages)
+        subjects = [Subject(name, messages[key], offsets[key]) for name, key in named]
+        yield from self.about(
+            rule, f"{len(messages)} of {len(self.partitions)} partitions", subjects
+        )
+
+    def name_of(self, key: PartitionKey) -> str:
+        """The partition's name, such as orders-3."""
+        return f"{self.values('topics')[key[0]]}-{key[1]}"
+
+    def min_isr(self, key: PartitionKey, partition: Partition) -> int | None:
+        """The partition's min.insync.replicas: see MinIsrs.of."""
+        return self.min_isrs.of(self.values("topics")[key[0]], partition)
+
+    @cached_property
+    def min_isrs(self) -> MinIsrs:
+        """min.insync.replicas of topics and brokers."""
+        return MinIsrs.in_configs(self.values("configs"), self.broker_defaults)
+
+
+@dataclass(frozen=True, slots=True)
+class MinIsrs:
+    """The values of min.insync.replicas that are numbers."""
+
+    topics: Mapping[str, int]
+    """The values of topics, by the topic's name."""
+    brokers: Mapping[int, int]
+    """The values of brokers, by the broker's id."""
+    default: int | None
+    """The default of all brokers; None where it isn't known."""
+
+    @staticmethod
+    def in_configs(configs: Mapping[Any, Any], broker_defaults: Mapping[str, str]) -> MinIsrs:
+        """The values in these configs. configs: the values of an image's table. broker_defaults:
+        see Cluster."""
+        topics: dict[str, int] = {}
+        brokers: dict[int, int] = {}
+        for (resource_type, resource, name), value in configs.items():
+            number = _positive(value) if name == MIN_ISR else None
+            if number is None:
+                continue
+            if resource_type == TOPIC_RESOURCE:
+                topics[resource] = number
+            elif resource_type == BROKER_RESOURCE and _number(resource) is not None:
+                brokers[int(resource)] = number
+        dynamic = configs.get((BROKER_RESOURCE, "", MIN_ISR))
+        default = broker_defaults.get(MIN_ISR) if dynamic is None else dynamic
+        return MinIsrs(topics, brokers, _positive(default))
+
+    def of(self, topic: str, partition: Partition) -> int | None:
+        """The min.insync.replicas of a partition of the topic, which is at most its replication
+        factor; None where neither the log nor a broker's file has a value.
+
+        Kafka takes the first value that there is of these: the topic's config, the leader's config,
+        the default of all brokers, the leader's file.
+        """
+        replicas = len(partition.replicas)
+        if replicas <= 1:
+            return replicas
+        configured = self.topics.get(topic)
+        if configured is None:
+            configured = self.brokers.get(partition.leader, self.default)
+        return None if configured is None else min(configured, replicas)
+
+
+def offline_directory(
+    partition: Partition, broker_id: int, online: frozenset[str] | None
+) -> str | None:
+    """See Cluster.offline_directory. online: the broker's log directories that are online; None
+    where it names none."""
+    if online is None or broker_id not in partition.replicas:
+        return None
+    directory = partition.directories[partition.replicas.index(broker_id)]
+    is_named = directory not in (ZERO_UUID, UNASSIGNED_DIRECTORY)
+    return directory if is_named and directory not in online else None
+
+
+def highest_levels(registration: Mapping[str, Any]) -> dict[str, int]:
+    """The newest level of each feature that a broker or controller supports. Of a feature that
+    isn't there the node supports only level 0. registration: the fields of the node's record."""
+    return {one["name"]: one["maxSupportedVersion"] for one in registration["features"]}
+
+
+def is_live(registration: Mapping[str, Any]) -> bool:
+    """Whether a broker with these fields is neither fenced nor shutting down."""
+    return not registration["fenced"] and not registration["inControlledShutdown"]
+
+
+def _positive(text: str | None) -> int | None:
+    """A whole number from 1 on, as Kafka accepts it; None for any other text, such as a redacted
+    one."""
+    number = _number("" if text is None else text.strip())
+    return number if number is not None and number > 0 else None
+
+
+def _number(text: str) -> int | None:
+    """An int32 that is written with digits only; None for other text."""
+    if not (text.isascii() and text.isdecimal()) or len(text) > len(str(_INT32_MAX)):
+        return None
+    number = int(text)
+    return number if number <= _INT32_MAX else None
+
+
+def listed(ids: Iterable[int]) -> str:
+    """The ids as a text such as [1, 2, 3]."""
+    return f"[{', '.join(map(str, ids))}]"
+
+
+def and_more(names: Collection[str]) -> str:
+    """The first SHOWN_LIST names, and how many more there are."""
+    shown = list(names)[:SHOWN_LIST]
+    rest = len(names) - len(shown)
+    return ", ".join(shown) + (f" and {rest} more" if rest else "")

@@ -1,0 +1,327 @@
+"""Computes what the failure of a broker, of two brokers, of a rack or of a voter would take away.
+
+Partitions with equal replicas are counted together, and only the failures of their own brokers are
+computed for them, never those of every pair of brokers. The harm that two brokers do is the harm
+that each does alone, with a correction for the partitions that both hold.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import combinations
+from typing import NamedTuple
+
+from replica.doctor.health.cluster import Cluster, offline_directory
+from replica.doctor.health.placement import racks_of
+from replica.metadata.image.partition import Partition
+from replica.model.voters import majority
+
+KINDS = NOTHING, RACK, BROKER, PAIR, VOTER = "nothing", "rack", "broker", "pair", "voter"
+"""Failure.kind: the values are part of the output of `state --exposure --json`."""
+MOST_PAIRS = 4_000_000
+"""The most pairs of brokers whose failures are computed: those of 2,800 brokers. A log of 1 MB can
+register 10,000 brokers, which are 50 million pairs."""
+
+
+class LiveReplicas(NamedTuple):
+    """Ids of live brokers whose replica lies in a log directory that is online."""
+
+    in_sync: frozenset[int]
+    """The brokers whose replica is in the ISR."""
+    eligible: frozenset[int]
+    """The brokers whose replica is in the ELR (KIP-966)."""
+    replicas: frozenset[int]
+    """The brokers that have a replica."""
+    min_isr: int | None
+    """min.insync.replicas; None where it isn't known."""
+
+    def without(self, gone: frozenset[int]) -> LiveReplicas:
+        """The replicas that are left without these brokers."""
+        return LiveReplicas(
+            self.in_sync - gone, self.eligible - gone, self.replicas - gone, self.min_isr
+        )
+
+    @property
+    def may_be_led(self) -> bool:
+        """Whether a replica may lead without an unclean election."""
+        return bool(self.in_sync or self.eligible)
+
+    @property
+    def unclean(self) -> frozenset[int]:
+        """The replicas that only an unclean election can make leaders."""
+        return self.replicas - self.in_sync - self.eligible
+
+    @property
+    def is_below_min_isr(self) -> bool:
+        """Whether there are fewer in-sync replicas than min.insync.replicas; False where that isn't
+        known."""
+        return self.min_isr is not None and len(self.in_sync) < self.min_isr
+
+
+class Alike(NamedTuple):
+    """The facts of a partition that decide its exposure. Equal partitions are counted together."""
+
+    isr: tuple[int, ...]
+    elr: tuple[int, ...]
+    replicas: tuple[int, ...]
+    min_isr: int | None
+    lost: frozenset[int] = frozenset()
+    """The replicas whose log directory is offline: they may not lead, whether their broker is live
+    or not."""
+
+    @staticmethod
+    def of(
+        partition: Partition, min_isr: int | None, online: Mapping[int, frozenset[str]]
+    ) -> Alike:
+        """online: as in Cluster.online_directories."""
+        lost = frozenset(
+            one
+            for one in partition.replicas
+            if offline_directory(partition, one, online.get(one)) is not None
+        )
+        return Alike(partition.isr, partition.elr, partition.replicas, min_isr, lost)
+
+    def kind(self, live: frozenset[int]) -> LiveReplicas:
+        """The partition's live replicas, if these brokers are live."""
+        usable = live - self.lost if self.lost else live
+        return LiveReplicas(
+            usable.intersection(self.isr),
+            usable.intersection(self.elr),
+            usable.intersection(self.replicas),
+            self.min_isr,
+        )
+
+
+class Harm(NamedTuple):
+    """How many partitions are harmed."""
+
+    leaderless: int = 0
+    """The number of partitions without a replica that may lead."""
+    needs_unclean: int = 0
+    """Leaderless partitions that have a replica left, which isn't in sync."""
+    below_min_isr: int = 0
+    """Partitions with a leader, but with fewer in-sync replicas than min.insync.replicas, where
+    that is known."""
+
+
+# While harms are added up, each is one number: its three counts are digits to this base, which no
+# count reaches. To add such numbers is to add the counts, at a tenth of the time.
+_BASE = 1 << 40
+_LEADERLESS, _NEEDS_UNCLEAN, _BELOW_MIN_ISR = 1, _BASE, _BASE**2
+
+
+def _counts_in(total: int) -> Harm:
+    """The harm that a number stands for."""
+    rest, leaderless = divmod(total, _BASE)
+    below_min_isr, needs_unclean = divmod(rest, _BASE)
+    return Harm(leaderless, needs_unclean, below_min_isr)
+
+
+class Failure(NamedTuple):
+    """Nodes that fail together."""
+
+    kind: str
+    """One of KINDS."""
+    gone: tuple[str, ...] = ()
+    """What has failed: brokers by id, a rack by name, or a voter by id."""
+
+
+class Exposure(NamedTuple):
+    """The harm that a failure does."""
+
+    failure: Failure
+    harm: Harm
+    voters_left: int | None = None
+    """The number of voters that are left, without those that are down now by the log, or whose
+    disks may not be counted; None where the voters aren't known."""
+    has_majority: bool | None = None
+    """Whether the voters that are left may elect a leader."""
+
+
+NOW = Failure(NOTHING)
+
+
+class HarmTally:
+    """How much harm there is now over all partitions, and how much more each failure would do.
+
+    with_pairs: whether failures of two brokers are counted. touched: the failures whose total has
+    changed since the caller last cleared the set.
+    """
+
+    def __init__(self, *, with_pairs: bool) -> None:
+        self.with_pairs = with_pairs
+        self._totals: defaultdict[Failure, int] = defaultdict(int)
+        self.touched: set[Failure] = set()
+
+    def add(self, kind: LiveReplicas, count: int, rack_of: Mapping[int, str]) -> None:
+        """Add partitions of this kind, or remove them if `count` is negative. rack_of: the racks of
+        live brokers."""
+        for failure, share in _shares(kind, rack_of, with_pairs=self.with_pairs):
+            if share:
+                self._totals[failure] += share * count
+                self.touched.add(failure)
+
+    def total(self, *failures: Failure) -> int:
+        """The harm that there is now, together with what these failures add to it."""
+        return self._totals[NOW] + sum(self._totals[one] for one in failures)
+
+
+@dataclass
+class Standing:
+    """The exposures of a cluster at one time."""
+
+    tally: HarmTally
+    live: frozenset[int]
+    """The live brokers."""
+    rack_of: Mapping[int, str]
+    """The racks of those live brokers that have one."""
+    voters: frozenset[int]
+    """The ids of the voters: see Cluster.voters."""
+    fenced: frozenset[int]
+    """The ids of the fenced brokers: see Cluster.fenced_brokers."""
+    unreliable: frozenset[int]
+    """The ids of the voters whose disks can't be relied on: see Cluster.unreliable_voters."""
+
+    @staticmethod
+    def of(cluster: Cluster, *, with_pairs: bool | None = None) -> Standing:
+        """The exposures of a cluster. with_pairs: as in HarmTally; None: as has_too_many_pairs
+        says."""
+        live = cluster.live_brokers
+        racks = {one: rack for one, rack in racks_of(cluster).items() if one in live}
+        if with_pairs is None:
+            with_pairs = not has_too_many_pairs(cluster)
+        standing = Standing(
+            HarmTally(with_pairs=with_pairs),
+            live,
+            racks,
+            cluster.voters,
+            cluster.fenced_brokers,
+            cluster.unreliable_voters,
+        )
+        kinds: Counter[LiveReplicas] = Counter()
+        for alike, count in alike_partitions(cluster).items():
+            kinds[alike.kind(live)] += count
+        for kind, count in kinds.items():
+            standing.tally.add(kind, count, racks)
+        return standing
+
+    def failures(self) -> Iterator[Failure]:
+        """All failures that can happen now: none, racks if there are several, brokers, pairs of
+        brokers, and voters. Those of a kind are in the order of their names."""
+        yield NOW
+        racks = sorted(set(self.rack_of.values()))
+        if len(racks) > 1:
+            yield from (Failure(RACK, (rack,)) for rack in racks)
+        live = sorted(self.live)
+        yield from (Failure(BROKER, (str(one),)) for one in live)
+        if self.tally.with_pairs:
+            yield from (Failure(PAIR, (str(a), str(b))) for a, b in combinations(live, 2))
+        yield from (Failure(VOTER, (str(one),)) for one in sorted(self.voters_up))
+
+    @property
+    def voters_up(self) -> frozenset[int]:
+        """See Cluster.voters_up."""
+        return self.voters - self.fenced - self.unreliable
+
+    def exposure(self, failure: Failure) -> Exposure | None:
+        """The exposure to a failure; None where it can't happen now, for example because the broker
+        is fenced."""
+        kind, gone = failure
+        if kind == RACK:
+            racks = set(self.rack_of.values())
+            if len(racks) < 2 or gone[0] not in racks:
+                return None
+            nodes = [one for one, rack in self.rack_of.items() if rack == gone[0]]
+            return self._exposure(failure, self.tally.total(failure), nodes)
+        nodes = [int(one) for one in gone]
+        if kind == VOTER:
+            if nodes[0] not in self.voters_up:
+                return None
+        elif not self.live.issuperset(nodes):
+            return None
+        alone = [Failure(BROKER, (str(one),)) for one in nodes if one in self.live]
+        pair = [failure] if kind == PAIR else []
+        return self._exposure(failure, self.tally.total(*alone, *pair), nodes)
+
+    def _exposure(self, failure: Failure, total: int, nodes: Iterable[int]) -> Exposure:
+        harm = _counts_in(total)
+        if not self.voters:
+            return Exposure(failure, harm)
+        left = len(self.voters_up - frozenset(nodes))
+        return Exposure(failure, harm, left, left >= majority(len(self.voters)))
+
+
+def exposures(cluster: Cluster) -> Iterator[Exposure]:
+    """First the harm that there is now, without a failure; then the exposures to the failures that
+    Standing.failures lists.
+
+    Only live brokers fail. A node that is voter and broker fails as both. Pairs are left out where
+    has_too_many_pairs says so.
+    """
+    standing = Standing.of(cluster)
+    for failure in standing.failures():
+        exposure = standing.exposure(failure)
+        assert exposure is not None, "what can fail has an exposure"
+        yield exposure
+
+
+def alike_partitions(cluster: Cluster) -> Counter[Alike]:
+    """How many partitions there are with equal facts."""
+    return Counter(
+        Alike.of(partition, cluster.min_isr(key, partition), cluster.online_directories)
+        for key, partition in cluster.partitions.items()
+    )
+
+
+def has_too_many_pairs(cluster: Cluster) -> bool:
+    """Whether the live brokers, or the replicas of all assignments, make more pairs than
+    MOST_PAIRS."""
+    assignments = {partition.replicas for partition in cluster.partitions.values()}
+    of_replicas = sum(_pairs(len(replicas)) for replicas in assignments)
+    return max(_pairs(len(cluster.live_brokers)), of_replicas) > MOST_PAIRS
+
+
+def _pairs(count: int) -> int:
+    return count * (count - 1) // 2
+
+
+def min_isr_unknown(cluster: Cluster) -> int:
+    """How many partitions have a min.insync.replicas that isn't known."""
+    return sum(
+        cluster.min_isr(key, partition) is None for key, partition in cluster.partitions.items()
+    )
+
+
+def _harm(left: LiveReplicas) -> int:
+    """The harm, as a number, to a partition of which these replicas are left."""
+    if left.may_be_led:
+        return _BELOW_MIN_ISR if left.is_below_min_isr else 0
+    return _LEADERLESS + _NEEDS_UNCLEAN if left.unclean else _LEADERLESS
+
+
+def _harm_without(kind: LiveReplicas, gone: Iterable[int]) -> int:
+    return _harm(kind.without(frozenset(gone)))
+
+
+def _shares(
+    kind: LiveReplicas, rack_of: Mapping[int, str], *, with_pairs: bool
+) -> Iterator[tuple[Failure, int]]:
+    """The harm to one such partition now, how much more each rack and each broker alone would do,
+    and how much two brokers would do beyond what each of them does alone."""
+    now = _harm(kind)
+    yield NOW, now
+    alone = {one: _harm_without(kind, (one,)) - now for one in kind.replicas}
+    racks: dict[str, list[int]] = {}
+    for one, more in alone.items():
+        yield Failure(BROKER, (str(one),)), more
+        if one in rack_of:
+            racks.setdefault(rack_of[one], []).append(one)
+    for rack, brokers in racks.items():
+        yield Failure(RACK, (rack,)), _harm_without(kind, brokers) - now
+    for a, b in combinations(sorted(kind.replicas), 2) if with_pairs else ():
+        yield (
+            Failure(PAIR, (str(a), str(b))),
+            _harm_without(kind, (a, b)) - now - alone[a] - alone[b],
+        )

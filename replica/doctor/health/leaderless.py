@@ -1,0 +1,81 @@
+"""Finds when partitions had no leader, by taking the newest state back record by record."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from replica.doctor.health.cluster import Beginning, Cluster, PartitionKey
+from replica.doctor.health.past import VisibleChange
+from replica.model.keys import NO_NODE
+
+
+def leaderless_partitions(cluster: Cluster) -> frozenset[PartitionKey]:
+    """The partitions that have no leader."""
+    partitions = cluster.partitions.items()
+    return frozenset(key for key, partition in partitions if partition.leader == NO_NODE)
+
+
+def leaderless_since(
+    keys: frozenset[PartitionKey], steps: Iterable[VisibleChange]
+) -> Mapping[PartitionKey, Beginning]:
+    """The change with which each of the partitions lost its leader, or was made without one.
+
+    steps: the changes, newest first; they are read only until all is known. A partition that had no
+    leader before the oldest of them is left out.
+    """
+    found: dict[PartitionKey, Beginning] = {}
+    for step in steps:
+        if len(found) == len(keys):
+            break
+        for table, key, before in step.before:
+            if table != "partitions" or key not in keys or key in found:
+                continue
+            if before is None or before.leader != NO_NODE:
+                found[key] = Beginning(step.offset, step.at)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Outage:
+    """A time during which partitions had no leader."""
+
+    began: Beginning
+    """The change with which it began."""
+    ended: Beginning | None
+    """The change with which it ended; None where some partitions have no leader in the newest
+    state."""
+    most: int
+    """The largest number of partitions without leader at one time."""
+
+
+def outages(keys: frozenset[PartitionKey], steps: Iterable[VisibleChange]) -> tuple[Outage, ...]:
+    """All outages that the steps show, the oldest first.
+
+    keys: the partitions that have no leader in the newest state. steps: as for leaderless_since. An
+    outage that lasted already before the oldest step is left out.
+    """
+    without = set(keys)
+    found: list[Outage] = []
+    ended: Beginning | None = None
+    most = len(without)
+    for step in steps:
+        had_any = bool(without)
+        _take_back(step, without)
+        here = Beginning(step.offset, step.at)
+        if without and not had_any:
+            ended, most = here, 0
+        if had_any and not without:
+            found.append(Outage(here, ended, most))
+        most = max(most, len(without))
+    return tuple(reversed(found))
+
+
+def _take_back(step: VisibleChange, without: set[PartitionKey]) -> None:
+    """Make the partitions without leader those of before the step."""
+    for table, key, before in step.before:
+        if table == "partitions":
+            if before is not None and before.leader == NO_NODE:
+                without.add(key)
+            else:
+                without.discard(key)

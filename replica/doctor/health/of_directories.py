@@ -1,0 +1,183 @@
+"""Makes the Cluster that the rules of health judge from the directories of its replicas, and counts
+the records of a directory's log: those of small segments record by record, those of large segments
+by the bulk reader."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from operator import itemgetter
+from typing import Any
+
+from replica.doctor.check.examined import Examined
+from replica.doctor.check.newest import ClusterState
+from replica.doctor.check.replay_fold import LogFold
+from replica.doctor.check.replaying import snapshot_image
+from replica.doctor.health.cluster import Beginning, Cluster, PartitionKey
+from replica.doctor.health.log_content import LogContent
+from replica.doctor.health.past import WATCHED, VisibleChange
+from replica.doctor.health.reassignments import reassigned, reassignment_starts
+from replica.errors import DataError
+from replica.format.compression import Inflation
+from replica.message.primitives import uuid_bytes
+from replica.metadata.codec import decode
+from replica.metadata.image.image import Image
+from replica.metadata.image.replay import Refusal, ReplayedRecord
+from replica.metadata.image.versions import VersionedReplay
+from replica.metadata.record import MetadataRecord
+from replica.scan.segments import is_large
+
+_PARTITION_RECORDS = ("PARTITION_RECORD", "PARTITION_CHANGE_RECORD")
+
+
+def cluster_of(known: ClusterState, broker_defaults: Mapping[str, str]) -> Cluster | None:
+    """The cluster for the rules of health; None where no state is known. broker_defaults: see
+    Cluster."""
+    state, quorum = known.state, known.quorum
+    if state is None:
+        return None
+    end = state.end.offset
+    proven, possible = (end, end) if quorum is None else (quorum.proven_end, quorum.possible_end)
+    uncommitted = first_change(known.examined, possible, end)
+    return Cluster(
+        state.image,
+        known.cluster_id,
+        known.examined.shown,
+        end_offset=state.end.offset,
+        is_whole=state.is_whole,
+        refused_at=known.refused_at,
+        voters=frozenset(voter.node_id for voter in known.voters),
+        broker_defaults=broker_defaults,
+        starts=_starts(known.examined, state.image, state.end.offset),
+        now=known.last_timestamp,
+        quorum=quorum,
+        unproven_from=first_change(known.examined, proven, end),
+        uncommitted_from=uncommitted,
+        uncommitted_at=None if uncommitted is None else _time_of(known.examined, uncommitted),
+    )
+
+
+def first_change(examined: Examined, start: int, end: int) -> int | None:
+    """The offset of the first record from `start` (inclusive) to `end` (exclusive) that changes
+    the state; None where there is none. NoOpRecords, of which an idle controller appends two a
+    second, and control records change nothing."""
+    for batch, record in examined.records(start, end) if start < end else ():
+        if batch.header.is_control:
+            continue
+        try:
+            message = decode(record.value or b"")
+        except DataError:  # the rule undecodable-record reports it
+            return record.offset
+        if not isinstance(message, MetadataRecord) or message.type != "NO_OP_RECORD":
+            return record.offset
+    return None
+
+
+def _time_of(examined: Examined, offset: int) -> int | None:
+    """The time of the batch that holds an offset, in ms since 1970 (UTC); None where it has
+    none."""
+    found = examined.batch_at(offset)
+    at = -1 if found is None else found[1].header.base_timestamp
+    return None if at < 0 else at
+
+
+def steps_of(examined: Examined, end_offset: int) -> list[VisibleChange]:
+    """The changes by each record before `end_offset`, the newest first, back to the beginning of
+    the replay. The list is empty where the log doesn't reach `end_offset`."""
+    recorders: list[_Recorder] = []
+
+    def new_replay(image: Image) -> _Recorder:
+        recorders.append(_Recorder(image))
+        return recorders[-1]
+
+    replaying = LogFold(examined, (), new_replay, snapshot_image)
+    times: list[tuple[int, int]] = []
+    for segment, batch in examined.batches:
+        if batch.header.base_offset < end_offset:
+            times.append((batch.header.base_offset, batch.header.base_timestamp))
+            replaying.take(segment, batch)
+    if not recorders or recorders[-1].end_offset != end_offset:
+        return []
+    return list(_timed(reversed(recorders[-1].writes), times))
+
+
+def _timed(
+    writes: Iterable[tuple[int, tuple[tuple[str, Any, Any], ...]]], times: list[tuple[int, int]]
+) -> Iterator[VisibleChange]:
+    """The writes with their times. times: (base offset, base timestamp in ms) of each batch; all
+    records of a controller's batch have the same time."""
+    for offset, before in writes:
+        base, at = times[bisect_right(times, offset, key=itemgetter(0)) - 1]
+        yield VisibleChange(offset, None if base > offset or at < 0 else at, before)
+
+
+class _Recorder:
+    """A replay that notes what each record changed. end_offset: the end (exclusive) of the records
+    that were applied. writes: the offset of each record that changed something, and what
+    VisibleChange has as `before`."""
+
+    def __init__(self, image: Image) -> None:
+        self.end_offset = -1
+        self.writes: list[tuple[int, tuple[tuple[str, Any, Any], ...]]] = []
+        self._replay = VersionedReplay(image)
+
+    def apply(self, offset: int, record: ReplayedRecord) -> Refusal | None:
+        before = tuple(
+            (write.kind.table, write.key, write.old)
+            for write in self._replay.apply(offset, record)
+            if write.kind.table in WATCHED
+        )
+        if before:
+            self.writes.append((offset, before))
+        self.end_offset = offset + 1
+        return self._replay.refusal
+
+    def image(self) -> Image:
+        return self._replay.image()
+
+
+def _starts(examined: Examined, image: Image, end_offset: int) -> dict[PartitionKey, Beginning]:
+    """When the running reassignments began. If there are any, the log is read again, but only the
+    records that name one of their topics are decoded."""
+    keys = reassigned(image)
+    if not keys:
+        return {}
+    topics = [uuid_bytes(topic_id) for topic_id in {key[0] for key in keys}]
+    return reassignment_starts(keys, _changes_of(examined, topics, end_offset))
+
+
+def _changes_of(
+    examined: Examined, topics: list[bytes], end_offset: int
+) -> Iterator[tuple[int, int, Mapping[str, Any]]]:
+    for batch, record in examined.records(0, end_offset):
+        value = record.value or b""
+        if batch.header.is_control or not any(topic in value for topic in topics):
+            continue
+        try:
+            message = decode(value)
+        except DataError:  # the rule undecodable-record reports it
+            continue
+        if isinstance(message, MetadataRecord) and message.type in _PARTITION_RECORDS:
+            yield record.offset, record.timestamp, message.fields
+
+
+def content_of(examined: Examined) -> LogContent:
+    """The content of a directory's log, as far as its records can be read."""
+    found = LogContent()
+    for segment in examined.directory.segments:
+        content = examined.content_of(segment)
+        if is_large(content.size):
+            from replica.doctor.health.large_log_content import count_large  # it needs numpy
+
+            count_large(content, segment.file.name.base_offset, found)
+            continue
+        inflation = Inflation(content.size)
+        for batch in segment.scan.batches:
+            if batch.crc_valid:
+                found.add_batch(content, batch, inflation)
+    last = examined.last_batch
+    if last is None:
+        return found
+    first = next(one.scan.batches[0] for one in examined.directory.segments if one.scan.batches)
+    return replace(found, first_at=first.header.base_timestamp, last_at=last.header.max_timestamp)

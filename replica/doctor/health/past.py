@@ -1,0 +1,345 @@
+"""Finds how long each exposure or reassignment has lasted, by taking the newest state back record
+by record.
+
+The steps come newest first, and are read only until all questions are answered: mostly back to the
+last restart of a broker. A long history can be read in ranges of offsets, side by side.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from replica.doctor.health.cluster import (
+    BROKER_RESOURCE,
+    MIN_ISR,
+    Beginning,
+    Cluster,
+    MinIsrs,
+    PartitionKey,
+    is_live,
+)
+from replica.doctor.health.exposure import (
+    BROKER,
+    PAIR,
+    VOTER,
+    Alike,
+    Exposure,
+    Failure,
+    Harm,
+    Standing,
+)
+from replica.doctor.health.reassignments import reassigned
+from replica.metadata.image.partition import Partition
+from replica.metadata.image.state import TOPIC_RESOURCE
+
+WATCHED = ("topics", "partitions", "brokers", "configs", "voters")
+"""The tables of an image whose changes are steps."""
+
+
+class VisibleChange(NamedTuple):
+    """The changes that became visible at one offset."""
+
+    offset: int
+    at: int | None
+    """The time of the records, in ms since 1970 (UTC); None where the batch has no time."""
+    before: tuple[tuple[str, Any, Any], ...]
+    """(table, key, earlier value as State's tables hold it) of each changed entity; the value is
+    None where the entity didn't exist."""
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """What past_of found. exposed and starts lack what began before the oldest step."""
+
+    exposed: Mapping[Failure, Beginning]
+    """Since when each failure that does harm would do as much as it would now."""
+    starts: Mapping[PartitionKey, Beginning]
+    """The beginnings of running reassignments."""
+    unknown: int
+    """The number of harmful failures that `exposed` lacks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """The questions whose answer lies further back: failures that have done the same harm so far,
+    and partitions whose reassignment has gone on so far."""
+
+    failures: frozenset[Failure]
+    partitions: frozenset[PartitionKey]
+
+    def __and__(self, other: Waiting) -> Waiting:
+        return Waiting(self.failures & other.failures, self.partitions & other.partitions)
+
+    def __bool__(self) -> bool:
+        return bool(self.failures or self.partitions)
+
+
+@dataclass(frozen=True, slots=True)
+class PastRange:
+    """What the steps of a range of offsets answer."""
+
+    exposed: Mapping[Failure, Beginning]
+    starts: Mapping[PartitionKey, Beginning | None]
+    """The beginnings of running reassignments; None where the step has no time."""
+    waiting: Waiting
+    """The questions that stayed open, of those that were open where the range ends."""
+
+    def before(self, newer: PastRange) -> PastRange:
+        """This range together with the one that follows it."""
+        failures, partitions = newer.waiting.failures, newer.waiting.partitions
+        exposed = {one: at for one, at in self.exposed.items() if one in failures}
+        starts = {one: at for one, at in self.starts.items() if one in partitions}
+        waiting = newer.waiting & self.waiting
+        return PastRange({**newer.exposed, **exposed}, {**newer.starts, **starts}, waiting)
+
+    @property
+    def past(self) -> Past:
+        """The answers, where no older range is known."""
+        starts = {one: at for one, at in self.starts.items() if at is not None}
+        return Past(self.exposed, starts, len(self.waiting.failures))
+
+
+def past_of(cluster: Cluster, steps: Iterable[VisibleChange]) -> Past:
+    """Find out since when the cluster is as it is. steps: newest first, one for each offset below
+    the cluster's end that changed something; they are read as far as needed."""
+    return past_in_range(cluster, cluster, steps).past
+
+
+def past_in_range(
+    now: Cluster, at_end: Cluster, steps: Iterable[VisibleChange], asked: Waiting | None = None
+) -> PastRange:
+    """Find out what one range of offsets tells about since when the cluster is as it is `now`.
+
+    at_end: the state before the range's end (exclusive). steps: those of the range, newest first.
+    asked: the questions that newer ranges have left open; None: all of them. Ranges can be read
+    independently of each other: `PastRange.before` joins them.
+    """
+    exposed, starts = _Exposed(now, at_end, asked), _Starts(now, asked)
+    remaining = iter(steps)
+    while exposed.waiting or starts.waiting:
+        step = next(remaining, None)
+        if step is None:
+            break
+        exposed.take_back(step)
+        starts.take_back(step)
+    waiting = Waiting(frozenset(exposed.waiting), frozenset(starts.waiting))
+    return PastRange(exposed.since, starts.found, waiting)
+
+
+def does_harm(exposure: Exposure) -> bool:
+    """Whether the failure would harm a partition or the quorum's majority."""
+    return exposure.harm != Harm() or exposure.has_majority is False
+
+
+class _Starts:
+    """The running reassignments, until the beginning of each is found."""
+
+    def __init__(self, now: Cluster, asked: Waiting | None) -> None:
+        self.waiting = set(reassigned(now.image))
+        if asked is not None:
+            self.waiting &= asked.partitions
+        self.found: dict[PartitionKey, Beginning | None] = {}
+
+    def take_back(self, step: VisibleChange) -> None:
+        for table, key, value in step.before:
+            if table != "partitions" or key not in self.waiting:
+                continue
+            if value is None or not (value.adding_replicas or value.removing_replicas):
+                self.waiting.remove(key)
+                began = None if step.at is None else Beginning(step.offset, step.at)
+                self.found[key] = began
+
+
+class _Exposed:
+    """The failures that do harm now. The state is taken back until each of them does other harm.
+
+    waiting: the failures that have done the same harm so far. One that does other harm where the
+    steps begin, at the end of a range, is none: a newer range has its answer.
+    """
+
+    def __init__(self, now: Cluster, at_end: Cluster, asked: Waiting | None) -> None:
+        self.since: dict[Failure, Beginning] = {}
+        standing = Standing.of(now)
+        self._figures = {
+            failure: exposure
+            for failure in standing.failures()
+            if (exposure := standing.exposure(failure)) is not None
+            and does_harm(exposure)
+            and (asked is None or failure in asked.failures)
+        }
+        if at_end is not now:
+            standing = Standing.of(at_end, with_pairs=standing.tally.with_pairs)
+        self._standing = standing
+        self.waiting = {
+            failure
+            for failure, exposure in self._figures.items()
+            if standing.exposure(failure) == exposure
+        }
+        self._pairs: defaultdict[str, set[Failure]] = defaultdict(set)
+        for failure in self.waiting:
+            if failure.kind == PAIR:
+                for one in failure.gone:
+                    self._pairs[one].add(failure)
+        self._past = _State(at_end, standing)
+
+    def take_back(self, step: VisibleChange) -> None:
+        tally = self._standing.tally
+        tally.touched.clear()
+        now, had = tally.total(), (self._standing.live, self._standing.voters_up)
+        self._past.take_back(step)
+        has = self._standing.live, self._standing.voters_up
+        if tally.total() != now or had != has or self._past.racks_changed:
+            suspects = self.waiting.copy()
+        else:
+            suspects = self._suspects(tally.touched)
+        for failure in suspects:
+            if self._standing.exposure(failure) != self._figures[failure]:
+                self.waiting.remove(failure)
+                self.since[failure] = Beginning(step.offset, step.at)
+
+    def _suspects(self, touched: Collection[Failure]) -> set[Failure]:
+        """The waiting failures whose figures depend on these totals."""
+        found: set[Failure] = set()
+        for failure in touched:
+            found.add(failure)
+            if failure.kind == BROKER:
+                found.add(Failure(VOTER, failure.gone))
+                found |= self._pairs[failure.gone[0]]
+        return found & self.waiting
+
+
+class _State:
+    """The state on which exposures depend. It is taken back in place, together with the
+    Standing."""
+
+    def __init__(self, cluster: Cluster, standing: Standing) -> None:
+        self.racks_changed = False
+        self._standing = standing
+        self._partitions = dict(cluster.partitions)
+        self._names = dict(cluster.values("topics"))
+        self._brokers = dict(cluster.values("brokers"))
+        self._min_isr_configs = {
+            key: value for key, value in cluster.values("configs").items() if key[2] == MIN_ISR
+        }
+        self._broker_defaults = cluster.broker_defaults
+        self._min_isrs = cluster.min_isrs
+        self._online = dict(cluster.online_directories)
+        self._alike = {key: self._alike_of(key) for key in self._partitions}
+        self._counts = Counter(self._alike.values())
+        self._of_topic: defaultdict[str, set[PartitionKey]] = defaultdict(set)
+        for key in self._partitions:
+            self._of_topic[key[0]].add(key)
+
+    def take_back(self, step: VisibleChange) -> None:
+        before: dict[str, dict[Any, Any]] = {table: {} for table in WATCHED}
+        for table, key, value in step.before:
+            before[table][key] = value
+        _put_all(self._names, {key: v for key, v in before["topics"].items() if v is not None})
+        self.racks_changed = False
+        changed: set[PartitionKey] = set()
+        if before["brokers"]:
+            self._take_back_brokers(before["brokers"])
+            changed |= self._take_back_directories(before["brokers"])
+        changed |= self._take_back_configs(before["configs"])
+        _put_all(self._partitions, before["partitions"])
+        for key in changed | before["partitions"].keys():
+            self._recount(key)
+        _put_all(self._names, before["topics"])
+        if "" in before["voters"]:
+            voters = before["voters"][""] or ()
+            self._standing.voters = frozenset(one.key.node_id for one in voters)
+
+    def _take_back_brokers(self, before: Mapping[int, Any]) -> None:
+        standing = self._standing
+        _put_all(self._brokers, before)
+        live, rack_of, fenced = set(standing.live), dict(standing.rack_of), set(standing.fenced)
+        for one in before:
+            fields = self._brokers.get(one)
+            live.discard(one)
+            fenced.discard(one)
+            rack_of.pop(one, None)
+            if fields and not is_live(fields):
+                fenced.add(one)
+            if fields and is_live(fields):
+                live.add(one)
+                if fields["rack"]:
+                    rack_of[one] = fields["rack"]
+        standing.fenced = frozenset(fenced)
+        self.racks_changed = rack_of != standing.rack_of
+        if live == standing.live and not self.racks_changed:
+            return
+        affected = [alike for alike in self._counts if not before.keys().isdisjoint(alike.replicas)]
+        for alike in affected:
+            self._add(alike, -self._counts[alike])
+        standing.live, standing.rack_of = frozenset(live), rack_of
+        for alike in affected:
+            self._add(alike, self._counts[alike])
+
+    def _take_back_directories(self, before: Mapping[int, Any]) -> set[PartitionKey]:
+        """Take the log directories of brokers back. Returns the partitions with a replica on a
+        broker that had others online."""
+        other: set[int] = set()
+        for one, fields in before.items():
+            online = frozenset(fields["logDirs"]) if fields else frozenset[str]()
+            if online == self._online.get(one, frozenset()):
+                continue
+            other.add(one)
+            self._online[one] = online
+            if not online:  # such a broker names none
+                del self._online[one]
+        if not other:
+            return set()
+        return {key for key, one in self._partitions.items() if not other.isdisjoint(one.replicas)}
+
+    def _take_back_configs(self, before: Mapping[Any, Any]) -> set[PartitionKey]:
+        """Take configs back. Returns the partitions whose min.insync.replicas may have changed."""
+        mine = {key: value for key, value in before.items() if key[2] == MIN_ISR}
+        if not mine:
+            return set()
+        _put_all(self._min_isr_configs, mine)
+        self._min_isrs = MinIsrs.in_configs(self._min_isr_configs, self._broker_defaults)
+        if any(resource_type == BROKER_RESOURCE for resource_type, _, _ in mine):
+            return set(self._partitions)
+        topics = {resource for kind, resource, _ in mine if kind == TOPIC_RESOURCE}
+        ids = [topic_id for topic_id, name in self._names.items() if name in topics]
+        return {key for topic_id in ids for key in self._of_topic[topic_id]}
+
+    def _recount(self, key: PartitionKey) -> None:
+        old, new = self._alike.pop(key, None), None
+        self._of_topic[key[0]].discard(key)
+        if key in self._partitions:
+            new = self._alike[key] = self._alike_of(key)
+            self._of_topic[key[0]].add(key)
+        if old == new:
+            return
+        if old is not None:
+            self._count(old, -1)
+        if new is not None:
+            self._count(new, 1)
+
+    def _alike_of(self, key: PartitionKey) -> Alike:
+        partition: Partition = self._partitions[key]
+        min_isr = self._min_isrs.of(self._names.get(key[0], ""), partition)
+        return Alike.of(partition, min_isr, self._online)
+
+    def _count(self, alike: Alike, count: int) -> None:
+        self._add(alike, count)
+        self._counts[alike] += count
+        if not self._counts[alike]:
+            del self._counts[alike]
+
+    def _add(self, alike: Alike, count: int) -> None:
+        standing = self._standing
+        standing.tally.add(alike.kind(standing.live), count, standing.rack_of)
+
+
+def _put_all(held: dict[Any, Any], before: Mapping[Any, Any]) -> None:
+    """Put each value back as it was before; None means that there was none."""
+    for key, value in before.items():
+        if value is None:
+            held.pop(key, None)
+        else:
+            held[key] = value

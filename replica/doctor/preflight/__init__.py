@@ -1,0 +1,13 @@
+"""Whether a planned change is safe, judged on a cluster's newest state: `kraftlake plan`.
+
+answer          ChangeSafety, Reason, Preflight: the values that come out
+stopping        stopping brokers, or all of a rack
+reassigning     a file for kafka-reassign-partitions; reassignment_file reads it
+voters          removing and adding a voter; from static voters to kraft.version 1
+upgrading       raising metadata.version to a release's, or lowering it
+majority        the majority of the voters, when some of them stop; ground: the doubts about the
+                state that every answer stands on
+
+Pure functions of replica.doctor.health's Cluster. What Kafka refuses, and what it would do to data
+or to the quorum, is read from ReplicationControlManager, FeatureControlManager and KafkaRaftClient.
+"""

@@ -1,0 +1,70 @@
+"""The ground on which every answer stands: whether the state that was judged is the cluster's.
+
+No change is called safe on a state that isn't known to the log's end, that lacks a record, that no
+majority holds, or where logs conflict. What the directories can neither prove nor disprove is a
+condition (Preflight.needs).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from replica.doctor.health.cluster import Cluster
+from replica.doctor.preflight.answer import Preflight, Reason, note, preflight, unknown
+from replica.doctor.quorum.known_quorum import BAD_DISKS, KnownQuorum
+
+_MORE = "`kraftlake check` says more"
+
+
+def grounded(found: Preflight, cluster: Cluster) -> Preflight:
+    """The result of a judgement, with the doubts about the state that it stands on."""
+    reasons = [*_doubts(cluster), *found.reasons]
+    return replace(preflight(found.action, reasons), needs=(*found.needs, *_conditions(cluster)))
+
+
+def _doubts(cluster: Cluster) -> Iterator[Reason]:
+    if not cluster.is_whole:
+        yield unknown("state", f"is known up to offset {cluster.end_offset} only: {_MORE}")
+    if cluster.refused_at is not None:
+        told = f"lacks the record at offset {cluster.refused_at}, which can't be applied: {_MORE}"
+        yield unknown("state", told)
+    if cluster.quorum is not None:
+        yield from _of_logs(cluster, cluster.quorum)
+    start = cluster.uncommitted_from
+    if start is not None:
+        yield unknown(
+            "state",
+            f"offsets {start} to {cluster.end_offset - 1} are on {cluster.holders_of(start)}: they "
+            "were not committed when the directories were copied. Copy them again once the quorum "
+            "has a leader",
+            start,
+        )
+
+
+def _of_logs(cluster: Cluster, quorum: KnownQuorum) -> Iterator[Reason]:
+    for one in quorum.conflicts[:1]:
+        yield unknown(
+            "state",
+            f"the logs of nodes {one.a.node_id} and {one.b.node_id} conflict: nobody knows which "
+            f"history is right, so start neither. {_MORE}",
+            one.offset,
+        )
+    for each in quorum.contested[:1]:
+        told = f"offsets {each.start} to {each.end - 1} hold different records, all committed"
+        yield unknown("state", f"{told}: start no node. {_MORE}", each.start)
+    for voter in quorum.in_doubt(*BAD_DISKS):
+        yield note(f"voter {voter.key.node_id}", voter.why_doubted)
+
+
+def _conditions(cluster: Cluster) -> Iterator[str]:
+    start = cluster.unproven_from
+    if start is not None and start != cluster.uncommitted_from and not _conflicts(cluster):
+        yield (
+            f"the records from offset {start} on have to be committed, which the logs at hand "
+            "don't prove: add those of more voters"
+        )
+
+
+def _conflicts(cluster: Cluster) -> bool:
+    return cluster.quorum is not None and cluster.quorum.is_conflicting

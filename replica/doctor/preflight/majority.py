@@ -1,0 +1,42 @@
+"""Whether a majority of the voters is left, by the log and by what the directories prove.
+
+A voter whose node the log shows to be down is not left. One whose disk may not be counted leaves
+the answer unknown where the majority depends on it. That the others run is in no log: it is a
+condition.
+"""
+
+from __future__ import annotations
+
+from replica.doctor.health.cluster import Cluster, listed
+from replica.doctor.preflight.answer import Reason, note, unknown, unsafe
+from replica.model.voters import majority
+
+
+def majority_reason(
+    cluster: Cluster, subject: str, voters: frozenset[int], gone: frozenset[int] = frozenset()
+) -> Reason:
+    """The reason about the majority of these voters when the nodes `gone` are stopped."""
+    needed = majority(len(voters))
+    rest = voters - gone
+    down = rest & cluster.fenced_brokers
+    doubted = (rest & cluster.unreliable_voters) - down
+    left = rest - down - doubted
+    told = f"{len(left)} of {len(voters)} voters are left, {needed} are needed"
+    if down:
+        told += f"; down already, by its broker: voter {listed(sorted(down))}"
+    if doubted:
+        told += f"; not counted, because of its directory: voter {listed(sorted(doubted))}"
+    if len(left) >= needed:
+        return note(subject, told)
+    return (unknown if len(left | doubted) >= needed else unsafe)(subject, told)
+
+
+def majority_needs(
+    cluster: Cluster, voters: frozenset[int], gone: frozenset[int] = frozenset()
+) -> tuple[str, ...]:
+    """The condition on which the majority rests; none where there is no majority."""
+    left = voters - gone - cluster.fenced_brokers - cluster.unreliable_voters
+    needed = majority(len(voters))
+    if len(left) < needed:
+        return ()
+    return (f"{needed} of the voters {listed(sorted(left))} have to run and be caught up",)

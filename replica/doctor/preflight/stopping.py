@@ -1,0 +1,162 @@
+"""Judges whether brokers can be stopped: which partitions lose their leader or their guarantees
+until the brokers are back.
+
+A broker that is shut down in order first leaves the ISRs (Kafka: controlled shutdown). Where this
+broker is the only replica in an ISR, it stays in the ISR, and the partition has no leader until the
+broker is back.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from typing import NamedTuple
+
+from replica.doctor.health.cluster import Cluster, PartitionKey, listed
+from replica.doctor.health.exposure import Alike
+from replica.doctor.health.placement import racks_of
+from replica.doctor.preflight.answer import (
+    ChangeSafety,
+    Preflight,
+    Reason,
+    gravest,
+    note,
+    preflight,
+    unknown,
+    unsafe,
+)
+from replica.doctor.preflight.majority import majority_needs, majority_reason
+from replica.metadata.image.partition import Partition
+from replica.words import counted
+
+
+def stop_brokers(cluster: Cluster, brokers: Collection[int], action: str = "") -> Preflight:
+    """The stop of the brokers with these ids. If one of them is also a voter, the voter stops
+    too."""
+    gone = frozenset(brokers)
+    offsets = cluster.offsets("partitions")
+    of_partitions = [
+        harm._replace(reason=harm.reason._replace(offset=offsets.get(key), is_of_partition=True))
+        for key, partition in sorted(cluster.partitions.items())
+        if not gone.isdisjoint(partition.replicas)
+        for harm in _of_partition(cluster, key, partition, gone)
+    ]
+    reasons = [
+        *_not_registered(cluster, gone),
+        *_down_already(cluster, gone),
+        *_majority(cluster, gone),
+        *_counted(of_partitions, len(cluster.partitions)),
+        *(harm.reason for harm in of_partitions),
+    ]
+    action = action or f"stop brokers {listed(sorted(gone))}"
+    stops_voters = not cluster.voters.isdisjoint(gone)
+    needs = majority_needs(cluster, cluster.voters, gone) if stops_voters else ()
+    return preflight(action, reasons, needs)
+
+
+class _Harm(NamedTuple):
+    """What the stop means for a partition. what: the words that follow a number of partitions."""
+
+    what: str
+    reason: Reason
+
+
+def _counted(harms: Sequence[_Harm], partitions: int) -> Iterator[Reason]:
+    """How many partitions each harm is about, where it is about more than one. partitions: how many
+    the cluster has."""
+    worst = gravest(harm.reason.answer for harm in harms)
+    if len(harms) < 2 or worst is ChangeSafety.SAFE:
+        return
+    counts = Counter(harm.what for harm in harms)
+    told = (f"{count} of {partitions} {what}" for what, count in counts.most_common())
+    yield Reason(worst, "partitions", "; ".join(told))
+
+
+def stop_rack(cluster: Cluster, rack: str) -> Preflight:
+    """The stop of all registered brokers of the rack."""
+    brokers = [broker for broker, its_rack in racks_of(cluster).items() if its_rack == rack]
+    action = f"stop rack {rack}, brokers {listed(sorted(brokers))}"
+    if not brokers:
+        return preflight(action, [unsafe(f"rack {rack}", "no registered broker is in it")])
+    return stop_brokers(cluster, brokers, action)
+
+
+def _not_registered(cluster: Cluster, gone: frozenset[int]) -> Iterator[Reason]:
+    for broker in sorted(gone - set(cluster.values("brokers"))):
+        if broker not in cluster.voters:
+            yield unsafe(f"broker {broker}", "no broker with this id is registered")
+
+
+def _down_already(cluster: Cluster, gone: frozenset[int]) -> Iterator[Reason]:
+    """A broker that is down may come back by itself, and the partitions that wait for it with it.
+    Its stop takes that away."""
+    offsets, brokers = cluster.offsets("brokers"), cluster.values("brokers")
+    for broker in sorted(gone & cluster.fenced_brokers):
+        state = "fenced" if brokers[broker]["fenced"] else "shutting down"
+        waiting = sum(
+            broker in _awaited(cluster, partition) for partition in cluster.partitions.values()
+        )
+        told = f"is {state} already, and leads nothing"
+        reason = note(f"broker {broker}", told, offsets[broker])
+        if waiting:
+            told += f"; {counted(waiting, 'partition')} without a leader can get one from it"
+            reason = unsafe(f"broker {broker}", told, offsets[broker])
+        yield reason
+
+
+def _awaited(cluster: Cluster, partition: Partition) -> tuple[int, ...]:
+    """The brokers that may lead a partition when they are back, while no live one may; else
+    none. Kafka takes the last known leader where nothing else is left (KIP-966)."""
+    eligible = (*partition.isr, *partition.elr)
+    if any(cluster.can_lead(partition, one) for one in eligible):
+        return ()
+    return eligible or partition.last_known_elr
+
+
+def _majority(cluster: Cluster, gone: frozenset[int]) -> Iterator[Reason]:
+    stopped = cluster.voters & gone
+    if stopped:
+        subject = f"voters {listed(sorted(stopped))}"
+        yield majority_reason(cluster, subject, cluster.voters, gone)
+
+
+def _of_partition(
+    cluster: Cluster, key: PartitionKey, partition: Partition, gone: frozenset[int]
+) -> Iterator[_Harm]:
+    name = cluster.name_of(key)
+    min_isr, online = cluster.min_isr(key, partition), cluster.online_directories
+    now = Alike.of(partition, min_isr, online).kind(cluster.live_brokers)
+    left = now.without(gone)
+    if not now.may_be_led:
+        awaited = gone.intersection(_awaited(cluster, partition))
+        reason = unsafe if awaited else note
+        told = "has no replica that may lead now, before anything is stopped"
+        told += _awaits(cluster, awaited)
+        yield _Harm("without a leader already", reason(name, told))
+    elif not left.may_be_led:
+        others = listed(sorted(left.unclean))
+        more = f"; {others} would be an unclean election" if left.unclean else ""
+        told = f"would have no leader: no in-sync replica is left of {listed(partition.isr)}{more}"
+        yield _Harm("without a leader then", unsafe(name, told))
+    elif left.min_isr is None:
+        told = (
+            f"min.insync.replicas is not known, {len(left.in_sync)} in sync are left: "
+            "--broker-config tells the default"
+        )
+        yield _Harm("whose min.insync.replicas is not known", unknown(name, told))
+    elif left.is_below_min_isr:
+        was = ", as now" if now.is_below_min_isr else ""
+        told = f"{len(left.in_sync)} in sync are left, min.insync.replicas is {left.min_isr}{was}"
+        reason = note if was and left.in_sync == now.in_sync else unsafe
+        yield _Harm("with fewer in sync than min.insync.replicas", reason(name, told))
+
+
+def _awaits(cluster: Cluster, awaited: Collection[int]) -> str:
+    """What a partition without a leader waits for: brokers that are down, or the log directories of
+    brokers that are up."""
+    up = [broker for broker in sorted(awaited) if broker in cluster.live_brokers]
+    down = [broker for broker in sorted(awaited) if broker not in cluster.live_brokers]
+    told = f"; it waits for {listed(down)} to come back" if down else ""
+    if up:
+        told += f"; it waits for a log directory of {listed(up)} that is offline"
+    return told

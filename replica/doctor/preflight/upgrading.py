@@ -1,0 +1,106 @@
+"""Judges another metadata.version, a higher or a lower one (KIP-584, KIP-778; Kafka:
+FeatureControlManager)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from replica.doctor.health.cluster import Cluster
+from replica.doctor.health.features import RegisteredNode, registered_nodes
+from replica.doctor.preflight.answer import Preflight, Reason, note, preflight, unknown, unsafe
+from replica.metadata.changes.releases import METADATA_CHANGES, NEWEST_LEVELS, release_of
+from replica.metadata.image.settings import METADATA_VERSION, migration_name
+from replica.words import listed
+
+
+def upgrade(cluster: Cluster, release: str) -> Preflight:
+    """The change to the newest metadata.version of a Kafka release, by kafka-features upgrade.
+    release: a key of NEWEST_LEVELS.
+
+    Kafka asks every registered broker and controller, whether it runs or not.
+    """
+    wanted, now = NEWEST_LEVELS[release], cluster.metadata_version
+    action = f"raise {METADATA_VERSION} to {release_of(wanted)}"
+    if now is not None and now > wanted:
+        at = cluster.offsets("features")[METADATA_VERSION]
+        kept = _kept_by(now, wanted)
+        told = f"is at {release_of(now)}, which is higher: Kafka refuses the upgrade. "
+        told += (
+            f"`plan --downgrade {release}` judges the way down"
+            if kept is None
+            else f"It refuses the downgrade, too: {kept}"
+        )
+        return preflight(action, [unsafe(METADATA_VERSION, told, at)])
+    return _change(cluster, action, wanted)
+
+
+def downgrade(cluster: Cluster, release: str) -> Preflight:
+    """The change to the newest metadata.version of an older Kafka release, by kafka-features
+    downgrade. release: a key of NEWEST_LEVELS.
+
+    Kafka refuses it if a level in between changed what records say, also as an unsafe one (to
+    4.4: "Unsafe metadata downgrade is not supported"). Every registered node must support the
+    level, as for an upgrade.
+    """
+    wanted, now = NEWEST_LEVELS[release], cluster.metadata_version
+    action = f"lower {METADATA_VERSION} to {release_of(wanted)}"
+    if now is not None:
+        at = cluster.offsets("features")[METADATA_VERSION]
+        kept = _kept_by(now, wanted)
+        if now < wanted:
+            told = f"is at {release_of(now)}, which is lower: Kafka refuses the downgrade"
+            return preflight(action, [unsafe(METADATA_VERSION, told, at)])
+        if kept is not None:
+            told = f"is at {release_of(now)}: Kafka refuses it, also with --unsafe: {kept}"
+            return preflight(action, [unsafe(METADATA_VERSION, told, at)])
+    return _change(cluster, action, wanted)
+
+
+def _kept_by(now: int, wanted: int) -> str | None:
+    """Why Kafka doesn't go back from a level to a lower one; None where it does."""
+    changes = [level for level in METADATA_CHANGES if wanted < level <= now]
+    if not changes:
+        return None
+    names = listed([release_of(level) for level in changes], limit=3)
+    return f"{names} changed what records say, so that metadata could be lost"
+
+
+def _change(cluster: Cluster, action: str, wanted: int) -> Preflight:
+    """A change to a level that nothing forbids but the level in force and the registered nodes."""
+    now = cluster.metadata_version
+    if now is None:
+        return preflight(action, [unknown(METADATA_VERSION, "the state has none")])
+    at = cluster.offsets("features")[METADATA_VERSION]
+    if now == wanted:
+        return preflight(action, [note(METADATA_VERSION, "is at that level already", at)])
+    if cluster.is_migrating:
+        since = cluster.offsets("zk_migration").get("")
+        told = (
+            f"is {migration_name(cluster.zk_migration)}: Kafka refuses to change "
+            f"{METADATA_VERSION} until the migration has ended"
+        )
+        return preflight(action, [unsafe("ZooKeeper migration", told, since)])
+    nodes = registered_nodes(cluster)
+    if not nodes:
+        return preflight(action, [unknown("nodes", "none is registered in the state")])
+    return preflight(action, [*_blockers(nodes, wanted)])
+
+
+def _blockers(nodes: Iterable[RegisteredNode], wanted: int) -> Iterator[Reason]:
+    for node in nodes:
+        low, high = _supported(node.fields)
+        if low <= wanted <= high:
+            continue
+        told = f"supports {release_of(low)} to {release_of(high)}" if high else "supports none"
+        told += node.removal
+        if node.fields.get("fenced"):  # only a broker has this field
+            told += "; it is fenced: unregister it (kafka-cluster.sh unregister) if it is gone"
+        yield unsafe(node.name, told, node.offset)
+
+
+def _supported(fields: Mapping[str, Any]) -> tuple[int, int]:
+    for one in fields["features"]:
+        if one["name"] == METADATA_VERSION:
+            return one["minSupportedVersion"], one["maxSupportedVersion"]
+    return 0, 0

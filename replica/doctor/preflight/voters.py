@@ -1,0 +1,121 @@
+"""Judges changes of the voter set (KIP-853), one voter at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from replica.doctor.health.cluster import Cluster, highest_levels, listed
+from replica.doctor.preflight.answer import (
+    ChangeSafety,
+    Preflight,
+    Reason,
+    note,
+    preflight,
+    unknown,
+    unsafe,
+)
+from replica.doctor.preflight.majority import majority_needs, majority_reason
+from replica.metadata.image.settings import METADATA_VERSION
+from replica.model.control import KRAFT_VERSION
+from replica.model.voters import majority
+
+UPGRADES_FROM_STATIC = 26
+"""The metadata.version 4.1-IV0, which every node of Kafka 4.1 supports. Kafka 4.1 is the first
+release that raises kraft.version from 0."""
+
+
+def remove_voter(cluster: Cluster, voter: int) -> Preflight:
+    """The removal of a voter. A majority of the new set has to commit it."""
+    action = f"remove voter {voter}"
+    reasons = [*_of_dynamic_quorum(cluster)]
+    left = cluster.voters - {voter}
+    if cluster.voters and voter not in cluster.voters:
+        told = f"is none of the voters {listed(sorted(cluster.voters))}: Kafka refuses it"
+        reasons.append(unsafe(f"voter {voter}", told))
+    elif cluster.voters and not left:
+        reasons.append(unsafe(f"voter {voter}", "is the last one: Kafka refuses it"))
+    else:
+        reasons += _tolerance(len(cluster.voters), len(left))
+        reasons += _majority(cluster, left)
+    return preflight(action, reasons, _needs(cluster, left))
+
+
+def add_voter(cluster: Cluster, voter: int) -> Preflight:
+    """The addition of a voter. Its node first runs as an observer, until it has caught up with the
+    leader."""
+    reasons = [*_of_dynamic_quorum(cluster)]
+    registration = cluster.values("controllers").get(voter)
+    if voter in cluster.voters:
+        reasons.append(unsafe(f"voter {voter}", "votes already: Kafka refuses it"))
+    elif registration is None:
+        told = "no controller of this id is registered: start it as an observer first"
+        reasons.append(unknown(f"controller {voter}", told))
+    elif highest_levels(registration).get(KRAFT_VERSION, 0) < 1:
+        at = cluster.offsets("controllers")[voter]
+        reasons.append(unsafe(f"controller {voter}", f"does not support {KRAFT_VERSION} 1", at))
+    count = len(cluster.voters)
+    if voter not in cluster.voters and count:
+        reasons += _tolerance(count, count + 1)
+    joined = cluster.voters | {voter}
+    reasons += _majority(cluster, joined) if voter not in cluster.voters else ()
+    caught_up = f"controller {voter} has to have caught up with the leader"
+    return preflight(f"add voter {voter}", reasons, (*_needs(cluster, joined), caught_up))
+
+
+def to_dynamic(cluster: Cluster) -> Preflight:
+    """The change of kraft.version from 0 to 1. Every voter must support it, and must have told the
+    leader so."""
+    action = f"raise {KRAFT_VERSION} to 1, from static to dynamic voters"
+    if cluster.level(KRAFT_VERSION) > 0:
+        at = cluster.offsets("kraft_version")[""]
+        return preflight(action, [note(KRAFT_VERSION, "is 1 already", at)])
+    if not cluster.voters:
+        return preflight(action, [unknown("voters", "the state names none")])
+    offsets = cluster.offsets("controllers")
+    reasons: list[Reason] = []
+    for voter in sorted(cluster.voters):
+        registration = cluster.values("controllers").get(voter)
+        if registration is None:
+            reasons.append(unsafe(f"voter {voter}", "is not registered as a controller"))
+        elif highest_levels(registration).get(KRAFT_VERSION, 0) < 1:
+            told = f"does not support {KRAFT_VERSION} 1"
+            reasons.append(unsafe(f"voter {voter}", told, offsets[voter]))
+        elif highest_levels(registration).get(METADATA_VERSION, 0) < UPGRADES_FROM_STATIC:
+            told = (
+                "is older than Kafka 4.1, which is the first that can do it; a leader of 3.9 says "
+                "that it has done it, and does nothing"
+            )
+            reasons.append(unsafe(f"voter {voter}", told, offsets[voter]))
+        if voter in cluster.voters_down:
+            told = "is down, as its broker is fenced: the leader has to hear from every voter"
+            reasons.append(unknown(f"voter {voter}", told, cluster.offsets("brokers")[voter]))
+    needs = ("every voter has to run: the leader refuses it until each has told its endpoints",)
+    return preflight(action, reasons, needs)
+
+
+def _of_dynamic_quorum(cluster: Cluster) -> Iterator[Reason]:
+    if cluster.level(KRAFT_VERSION) < 1:
+        told = "is 0: the voters are static (controller.quorum.voters), and Kafka refuses it"
+        yield unsafe(KRAFT_VERSION, told)
+    elif not cluster.voters:
+        yield unknown("voters", "the state names none")
+
+
+def _tolerance(before: int, after: int) -> Iterator[Reason]:
+    was, will = before - majority(before), after - majority(after)
+    told = f"{after} voters: {will} may fail; of the {before} now {was} may"
+    if will < was or after == 1:
+        yield note("voters", f"{told}: add another one soon")
+    elif after % 2 == 0:
+        yield note("voters", f"{told}: an even number bears no more failures than one voter less")
+
+
+def _majority(cluster: Cluster, voters: frozenset[int]) -> Iterator[Reason]:
+    """A reason where no majority of the new set, which has to commit the change, is left."""
+    reason = majority_reason(cluster, "voters", voters)
+    if voters and reason.answer is not ChangeSafety.SAFE:
+        yield reason
+
+
+def _needs(cluster: Cluster, voters: frozenset[int]) -> tuple[str, ...]:
+    return majority_needs(cluster, voters) if voters else ()

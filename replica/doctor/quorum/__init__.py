@@ -1,0 +1,9 @@
+"""What the logs of several replicas, as files show them, prove about their quorum. All functions
+are pure: they do no I/O, and read no clock. The rules of the protocol are in `replica.history`.
+
+- `branch`: the agreed branch of a group. `progress`: how far the log of each replica is.
+- `attested`: the epochs in which replicas are known to have led or voted.
+- `went_back`: replicas whose disk went back between two captures.
+- `known_quorum`: what the replicas at hand prove about their quorum and its newest log.
+- `recovery`: with which of the remaining replicas a quorum should go on.
+"""

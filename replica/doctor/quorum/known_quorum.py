@@ -1,0 +1,354 @@
+"""What the replicas at hand prove about their quorum: the ground on which every answer about a
+cluster stands.
+
+Each voter is known, or there is a doubt about its disk, and then no majority may count it. Each
+entry of the newest log is committed, may be committed, or is not. And where logs conflict, nobody
+knows which history is right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from replica.doctor.quorum.went_back import WentBack
+from replica.history.commitment import Commitment, EntryCommitment, GroupComparison
+from replica.history.log import ReplicaLog
+from replica.history.ranges import Ranges
+from replica.history.voters import is_majority, is_voter
+from replica.model.epochs import UNDEFINED_EPOCH, election_order
+from replica.model.keys import ReplicaKey
+from replica.model.voters import VoterKeys, VotersAt, majority
+
+
+class VoterDoubt(StrEnum):
+    """Why no majority may count a voter. The values are part of the output of --json."""
+
+    NOT_GIVEN = "not-given"
+    """Its directory is not at hand."""
+    UNREADABLE = "unreadable"
+    """A part of its log can't be read."""
+    STALE = "stale"
+    """Other files show that it led or voted in an epoch of which its own directory knows nothing:
+    the directory was restored from an older copy, or copied earlier than the others. Or an earlier
+    capture of it shows more than it has now."""
+    NO_QUORUM_STATE = "no-quorum-state"
+    """It has no quorum-state that can be read, so it may have voted in an epoch that no file
+    shows."""
+
+
+BAD_DISKS = tuple(doubt for doubt in VoterDoubt if doubt is not VoterDoubt.NOT_GIVEN)
+"""The doubts about disks that are at hand."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownVoter:
+    """A voter and what is known of its disk."""
+
+    key: ReplicaKey
+    """The key of the voter, as the voter set names it."""
+    doubt: VoterDoubt | None
+    """The reason why its disk may not be counted; None where the disk is at hand and nothing speaks
+    against it."""
+    known_epoch: int | None = None
+    """The newest epoch that its own files show; None without files or quorum-state."""
+    attested_epoch: int | None = None
+    """The newest epoch in which other files show that it led or voted; None where none does."""
+    held_end: int | None = None
+    """The end (exclusive) of the entries of the newest log that its log has; None where its disk
+    can't tell what it held."""
+    went_back: WentBack | None = None
+    """What an earlier capture shows of it that its disk lacks now; None where none does."""
+
+    @property
+    def why_stale(self) -> str:
+        """Why its disk is older than what is known of it, for a voter with this doubt."""
+        if self.went_back is not None:
+            return str(self.went_back)
+        if (self.attested_epoch or 0) <= (self.known_epoch or 0):
+            return "an earlier capture of it shows more than its directory has now"
+        return (
+            f"its directory is of epoch {self.known_epoch}, and it led or voted in epoch "
+            f"{self.attested_epoch}"
+        )
+
+    @property
+    def why_doubted(self) -> str:
+        """Why its disk can't be relied on, for a voter whose disk is at hand and in doubt."""
+        if self.doubt is VoterDoubt.STALE:
+            return f"{self.why_stale}: restored from an older copy, or copied earlier"
+        if self.doubt is VoterDoubt.NO_QUORUM_STATE:
+            return "it has no quorum-state that can be read, so it may vote twice in one epoch"
+        return "a part of its log can't be read, so nobody knows all that it holds"
+
+    def holds(self, offset: int) -> bool:
+        """Whether it is known to hold this entry of the newest log."""
+        return self.held_end is not None and offset < self.held_end
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class LogConflict:
+    """Two replicas whose logs Raft never leaves (see Relation.CONFLICT)."""
+
+    a: ReplicaKey
+    b: ReplicaKey
+    offset: int
+    """The first offset at which the two logs conflict."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownQuorum:
+    """The quorum of one cluster, as far as its replicas at hand show it."""
+
+    voters: tuple[KnownVoter, ...] = ()
+    """The voters in force at the end of the newest log, sorted; empty where no file names them."""
+    leaving: tuple[KnownVoter, ...] = ()
+    """The voters at hand that the set before names and this set lacks, sorted; empty where the set
+    in force is proven to be committed. Each of them is still a voter by its own log, so it stands
+    for election when it is started."""
+    voter_sets: tuple[VoterKeys, ...] = ()
+    """Every voter set of which a majority is needed: the set in force and, where that isn't proven
+    to be committed, the set before it."""
+    newest: ReplicaKey | None = None
+    """The replica whose log an election would prefer; None where there is no log."""
+    log_end: int = 0
+    """The end (exclusive) of the newest log."""
+    log_epoch: int = UNDEFINED_EPOCH
+    """The epoch of the last entry or snapshot of the newest log; UNDEFINED_EPOCH where it holds
+    nothing."""
+    proven_end: int = 0
+    """The entries of the newest log below this offset (exclusive) are proven to be committed."""
+    possible_end: int = 0
+    """The entries of the newest log from this offset on are on no majority, whatever the voters
+    hold whose disks are not at hand. So they were not committed when the directories were read. At
+    least proven_end, at most log_end."""
+    conflicts: tuple[LogConflict, ...] = ()
+    """The pairs of replicas whose logs conflict."""
+    contested: Ranges = ()
+    """Offsets at which two different entries are proven to be committed."""
+    relied: frozenset[ReplicaKey] = frozenset()
+    """The replicas whose files are at hand and may be relied on."""
+    at_hand: frozenset[ReplicaKey] = frozenset()
+    """All replicas whose files are at hand."""
+
+    @property
+    def missing(self) -> VoterKeys:
+        """The voters that no majority may count."""
+        return frozenset(voter.key for voter in self.voters if voter.doubt is not None)
+
+    @property
+    def has_majority(self) -> bool:
+        """Whether the voters without a doubt are a majority of every voter set that counts."""
+        return bool(self.voter_sets) and all(self.is_majority(each) for each in self.voter_sets)
+
+    def is_majority(self, voters: VoterKeys) -> bool:
+        """Whether the voters of this set without a doubt are a majority of it."""
+        return is_majority(voters, self.relied, set(self.at_hand))
+
+    @property
+    def is_conflicting(self) -> bool:
+        """Whether nobody knows which history is right, so that no node may be started."""
+        return bool(self.conflicts or self.contested)
+
+    @property
+    def unreliable(self) -> tuple[ReplicaKey, ...]:
+        """The voters in force whose disks are at hand and can't be relied on."""
+        return tuple(voter.key for voter in self.voters if voter.doubt in BAD_DISKS)
+
+    def in_doubt(self, *doubts: VoterDoubt) -> tuple[KnownVoter, ...]:
+        """The voters, leaving ones too, with one of these doubts."""
+        return tuple(voter for voter in (*self.voters, *self.leaving) if voter.doubt in doubts)
+
+
+@dataclass(frozen=True, slots=True)
+class QuorumFiles:
+    """What files other than the logs say about a quorum."""
+
+    unreadable: frozenset[ReplicaKey] = frozenset()
+    """The replicas of whose log a part can't be read."""
+    attested: Mapping[ReplicaKey, int] = field(default_factory=dict)
+    """For each replica the newest epoch in which it led or voted, by a record or by the
+    quorum-state of another replica. A key without a directory (ZERO_UUID) is any directory of its
+    node."""
+    configured: VoterKeys = frozenset()
+    """The voters that quorum-state or the configuration names, for logs that name none."""
+    went_back: Mapping[ReplicaKey, WentBack] = field(default_factory=dict)
+    """For each replica what an earlier capture shows that its files lack now."""
+
+
+NO_FILES = QuorumFiles()
+
+
+def known_quorum(
+    group: GroupComparison, commitment: Commitment, files: QuorumFiles = NO_FILES
+) -> KnownQuorum:
+    """What the replicas of one cluster prove. group: their logs, of which each pair that holds
+    batches is compared. commitment: that of the group."""
+    logs = group.logs
+    if not logs:
+        return KnownQuorum()
+    newest = max(logs, key=lambda log: _preference(log, files.unreadable))
+    proven_end = settled_end(newest, commitment)
+    sets = voter_sets_at_end(newest, proven_end) or ((files.configured,) * bool(files.configured))
+    doubts = _doubts(logs, files, sets)
+    known = [
+        tuple(_known(group, newest, voter, doubts, files) for voter in sorted(voters))
+        for voters in sets
+    ]
+    possible = _possible_end(newest, known)
+    return KnownQuorum(
+        known[0] if known else (),
+        _leaving(*known),
+        sets,
+        newest.key,
+        newest.end_offset,
+        newest.position().epoch,
+        proven_end,
+        max(proven_end, min(possible, newest.end_offset)),
+        tuple(
+            sorted(
+                LogConflict(min(a, b), max(a, b), compared.conflict_offset)
+                for (a, b), compared in group.pairs.items()
+                if compared.conflict_offset is not None
+            )
+        ),
+        commitment.contested,
+        frozenset(log.key for log in logs if log.key not in doubts),
+        frozenset(log.key for log in logs),
+    )
+
+
+def settled_end(log: ReplicaLog, commitment: Commitment) -> int:
+    """The end (exclusive) of the part of a log that is proven to be committed."""
+    proven = commitment.ranges(log.key, EntryCommitment.PROVEN)
+    ends = [proven[-1].end if proven else 0, log.log_start]
+    return max(*ends, *(snapshot.offset for snapshot in log.snapshots), 0)
+
+
+def voter_sets_at_end(log: ReplicaLog, proven_end: int) -> tuple[VoterKeys, ...]:
+    """The voter sets that may count: the set in force at the log's end and, if this one isn't
+    proven to be committed, the set before it. No leader appends a set before the last one is
+    committed, so there are at most two. Empty where one of them is unknown."""
+    named: list[VotersAt] = sorted(
+        log.voter_sets or log.leader_changes, key=lambda each: each.offset
+    )
+    if not named:
+        return ()
+    newest = named[-1]
+    if newest.offset < proven_end or not log.voter_sets:
+        return (newest.voters,)
+    older = [each for each in (*named, *log.leader_changes) if each.offset < newest.offset]
+    if not older:
+        return ()
+    before = max(older, key=lambda each: each.offset)
+    return (newest.voters, before.voters)
+
+
+def _preference(
+    log: ReplicaLog, unreadable: Collection[ReplicaKey]
+) -> tuple[bool, tuple[int, int], int, str]:
+    return (
+        log.key not in unreadable,
+        election_order(log.position()),
+        -log.key.node_id,
+        log.key.directory_id,
+    )
+
+
+def _doubts(
+    logs: Sequence[ReplicaLog], files: QuorumFiles, sets: Sequence[VoterKeys]
+) -> dict[ReplicaKey, VoterDoubt]:
+    """The doubts about replicas at hand, of several about one the worst: who may vote a second time
+    can do harm, while a log that can't be read only can't be counted. Only a voter needs a
+    quorum-state, and none needs one before the first record: then there is nothing to forget."""
+    is_new = not any(log.position().offset for log in logs)
+    found: dict[ReplicaKey, VoterDoubt] = {}
+    for log in logs:
+        votes = any(is_voter(voters, log.key) for voters in sets)
+        if votes and _is_stale(log, files):
+            found[log.key] = VoterDoubt.STALE
+        elif votes and log.quorum_epoch == UNDEFINED_EPOCH and not is_new:
+            found[log.key] = VoterDoubt.NO_QUORUM_STATE
+        elif log.key in files.unreadable:
+            found[log.key] = VoterDoubt.UNREADABLE
+    return found
+
+
+def _is_stale(log: ReplicaLog, files: QuorumFiles) -> bool:
+    """Whether other files, or an earlier capture, show more of a replica than its own files. A log
+    that can't be read whole may hold what it seems to lack: of its replica only the epoch in
+    quorum-state tells."""
+    attested = _attested(log.key, files.attested)
+    known = max(log.quorum_epoch, log.position().epoch)
+    is_behind = attested is not None and attested > known
+    back = files.went_back.get(log.key)
+    if log.key not in files.unreadable:
+        return is_behind or back is not None
+    has_forgotten = is_behind or (back is not None and back.has_forgotten_an_epoch)
+    return has_forgotten and log.quorum_epoch != UNDEFINED_EPOCH
+
+
+def _attested(key: ReplicaKey, attested: Mapping[ReplicaKey, int]) -> int | None:
+    return max((epoch for told, epoch in attested.items() if told.matches(key)), default=None)
+
+
+def _known(
+    group: GroupComparison,
+    newest: ReplicaLog,
+    voter: ReplicaKey,
+    doubts: Mapping[ReplicaKey, VoterDoubt],
+    files: QuorumFiles,
+) -> KnownVoter:
+    """What is known of one voter. A voter without a directory id is any directory of its node: a
+    doubt about one of them is a doubt about the voter."""
+    own = [log for log in group.logs if voter.matches(log.key)]
+    if not own:
+        return KnownVoter(voter, VoterDoubt.NOT_GIVEN, None, _attested(voter, files.attested))
+    told = [doubts[log.key] for log in own if log.key in doubts]
+    known = [log.known_epoch for log in own if log.known_epoch is not None]
+    attested = [_attested(log.key, files.attested) for log in own]
+    lost = VoterDoubt.STALE in told or any(log.key in files.unreadable for log in own)
+    return KnownVoter(
+        voter,
+        told[0] if told else None,
+        max(known, default=None),
+        max((epoch for epoch in attested if epoch is not None), default=None),
+        None if lost else max(_common_end(group, newest, log) for log in own),
+        next((files.went_back[log.key] for log in own if log.key in files.went_back), None),
+    )
+
+
+def _leaving(
+    in_force: Sequence[KnownVoter] = (), before: Sequence[KnownVoter] = ()
+) -> tuple[KnownVoter, ...]:
+    """The voters at hand that the set before names and the set in force lacks. One of the sets may
+    name voters without directories."""
+    stay = [voter.key for voter in in_force]
+    return tuple(
+        voter
+        for voter in before
+        if voter.doubt is not VoterDoubt.NOT_GIVEN
+        and not any(key.matches(voter.key) or voter.key.matches(key) for key in stay)
+    )
+
+
+def _possible_end(newest: ReplicaLog, sets: Sequence[Sequence[KnownVoter]]) -> int:
+    """The end (exclusive) of the part of the newest log that a majority of one of these voter sets
+    may have held. A voter whose disk can't tell may have held all of it."""
+    ends = [
+        sorted(
+            (newest.end_offset if one.held_end is None else one.held_end for one in voters),
+            reverse=True,
+        )[majority(len(voters)) - 1]
+        for voters in sets
+    ]
+    return max(ends, default=newest.end_offset)
+
+
+def _common_end(group: GroupComparison, newest: ReplicaLog, log: ReplicaLog) -> int:
+    """The end (exclusive) of the entries that a log has in common with the newest one."""
+    if log is newest:
+        return newest.end_offset
+    parted = group.between(newest.key, log.key).divergence_offset
+    return min(log.position().offset, newest.end_offset) if parted is None else parted

@@ -1,0 +1,382 @@
+"""Plans with which of the remaining replicas a quorum should go on, and what is lost by that.
+
+Raft's own order decides: the log with the newest last epoch is the best one; among equals, the log
+with the highest end offset. A log that is longer but ends in an older epoch missed an election, and
+may hold records that were undone.
+
+If a majority of the voters is left, each voter may win the election whose log is as good as those
+of a majority, and it has every committed record. The reason: each committed record is on a
+majority, any two majorities share a voter, and a log that is as good as that voter's has the record
+too (Raft, section 5.4). Which of them wins is chance: so records that only some of them hold may be
+discarded, and none of those was committed. Observers can't be elected, and records that only an
+observer holds were never committed in this case.
+
+A voter counts only while its disk knows in which epochs it voted (see known_quorum): one that was
+restored from an older copy, or lost its quorum-state, may vote a second time.
+
+Without a majority, no replica can be elected, and the above doesn't hold. Then the newest log of
+all, which may be an observer's, should be given to the nodes that replace the lost voters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from itertools import islice
+
+from replica.doctor.quorum.known_quorum import (
+    BAD_DISKS,
+    NO_FILES,
+    KnownQuorum,
+    KnownVoter,
+    QuorumFiles,
+    known_quorum,
+)
+from replica.doctor.quorum.went_back import ComparedRound
+from replica.errors import UsageError
+from replica.history.commitment import (
+    Commitment,
+    EntryCommitment,
+    GroupComparison,
+    Losses,
+    compare_group,
+)
+from replica.history.divergence import Relation, diverge
+from replica.history.log import OffsetRange, ReplicaLog
+from replica.history.ranges import Ranges, below, difference, intersection, union
+from replica.history.truncation import fetch_rounds
+from replica.history.voters import is_among, is_majority, is_voter
+from replica.model.epochs import OffsetAndEpoch, election_order
+from replica.model.keys import ZERO_UUID, ReplicaKey
+from replica.model.voters import VoterKeys
+from replica.words import counted
+
+
+class RecoveryDecision(Enum):
+    """The answer to the question whether to go on with the first replica of the ranking."""
+
+    SAFE = "safe"
+    """The first replica holds all committed records."""
+    UNPROVEN = "unproven"
+    """The first replica holds all records that are known to be committed, but lost voters may have
+    held more."""
+    REFUSED = "refused"
+    """Committed records would be lost, or the files don't show which history is right."""
+
+
+@dataclass(frozen=True, slots=True)
+class RankedReplica:
+    """A replica in the ranking."""
+
+    log: ReplicaLog
+    is_voter: bool | None
+    """Whether the replica is a voter; None where the voters are unknown."""
+    relation: Relation | None
+    """The relation of its log to the winner's; None for the winner itself."""
+    at_risk: Ranges
+    """The offsets of its entries that the winner lacks, ascending."""
+    lost: Losses
+    """The number of the entries at risk, by commitment."""
+    truncates_to: int | None = None
+    """The end (exclusive) of its log after it has followed the winner; None where it truncates
+    nothing."""
+    snapshot_id: OffsetAndEpoch | None = None
+    """The winner's snapshot with which it has to begin anew instead; None where it hasn't to."""
+    may_lose: Ranges = ()
+    """The offsets of its entries that may be lost because another voter wins, which lacks them;
+    ascending."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecoveryPlan:
+    """A plan for a quorum that has lost replicas."""
+
+    answer: RecoveryDecision
+    ranking: tuple[RankedReplica, ...]
+    """All replicas, with the winner first. The winner's log is the one to go on with: the best log
+    of a voter that may win the election or, where none may, the newest log of all."""
+    quorum: KnownQuorum
+    """What the replicas prove about their quorum."""
+    electable: tuple[ReplicaKey, ...]
+    """The voters that may win an election among the voters that are left, in the order of the
+    ranking; empty where none may."""
+    led_by: Mapping[ReplicaKey, tuple[RankedReplica, ...]]
+    """For each electable voter, in the same order: what becomes of every replica if this voter
+    wins."""
+    on_no_voter: Ranges
+    """The winner's offsets that no remaining voter holds, ascending."""
+    on_no_voter_counts: Losses
+    """The number of the entries at on_no_voter, by commitment."""
+    reasons: tuple[str, ...]
+    """A sentence for each reason why the answer is not SAFE."""
+
+    @property
+    def voters(self) -> VoterKeys | None:
+        """The voters in force at the end of the newest log; None where no file names them."""
+        return self.quorum.voter_sets[0] if self.quorum.voter_sets else None
+
+    @property
+    def is_dynamic(self) -> bool:
+        """Whether the voters are named with their directories (KIP-853)."""
+        return any(voter.directory_id != ZERO_UUID for voter in self.voters or ())
+
+    @property
+    def holds_nothing(self) -> bool:
+        """Whether no replica at hand holds a record, and no majority is left that could tell that
+        none was ever written."""
+        return self.answer is RecoveryDecision.UNPROVEN and not self.quorum.log_end
+
+    @property
+    def missing(self) -> VoterKeys:
+        """The voters that are not among the replicas, or that can't be relied on."""
+        return self.quorum.missing
+
+    @property
+    def has_majority(self) -> bool:
+        """Whether one of the voters that are left may win an election."""
+        return bool(self.electable)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every voter is there and every disk may be relied on, so that there is nothing
+        to recover."""
+        return self.answer is RecoveryDecision.SAFE and not (self.missing or self.doubted)
+
+    @property
+    def doubted(self) -> tuple[KnownVoter, ...]:
+        """The voters at hand whose disks can't be relied on. Such a node stands for election when
+        it is started, if its own log names it as a voter. So the plan holds only while these nodes
+        are stopped."""
+        return self.quorum.in_doubt(*BAD_DISKS)
+
+    @property
+    def winner(self) -> ReplicaLog:
+        """The log to go on with."""
+        return self.ranking[0].log
+
+    @property
+    def leader(self) -> ReplicaLog | None:
+        """The best log of a voter that may win an election among the voters that are left; None
+        where none of them can."""
+        return self.winner if self.has_majority else None
+
+
+def plan_recovery(logs: Sequence[ReplicaLog], files: QuorumFiles = NO_FILES) -> RecoveryPlan:
+    """Make the plan. logs: the logs of the remaining replicas of one cluster, which were read while
+    the nodes were stopped. files: what their other files say. Raises UsageError for an empty list,
+    or for a replica that occurs twice.
+    """
+    return plan_compared(ComparedRound.of(compare_group(logs)), files)
+
+
+def plan_compared(compared: ComparedRound, files: QuorumFiles = NO_FILES) -> RecoveryPlan:
+    """The plan of plan_recovery for logs that are already compared.
+
+    Replicas of whose log a part can't be read may hold more than they show, so they come first only
+    if all replicas are such. Raises UsageError where there is no log.
+    """
+    group, commitment = compared.group, compared.commitment
+    logs = group.logs
+    if not logs:
+        raise UsageError("no replica to go on with")
+    quorum = known_quorum(group, commitment, files)
+    unreliable = files.unreadable
+    sets = quorum.voter_sets
+    voters = sets[0] if sets else None
+    ranked = sorted(logs, key=lambda log: _rank(log, unreliable, voters), reverse=True)
+    electable = _electable(ranked, quorum)
+    if electable:
+        ranked = [electable[0], *(log for log in ranked if log is not electable[0])]
+
+    def standings(winner: ReplicaLog) -> tuple[RankedReplica, ...]:
+        return tuple(_standing(group, commitment, winner, log, voters) for log in ranked)
+
+    led_by = {winner.key: standings(winner) for winner in electable}
+    ranking = led_by[electable[0].key] if electable else standings(ranked[0])
+    ranking = tuple(
+        replace(standing, may_lose=_may_lose(standing, place, led_by))
+        for place, standing in enumerate(ranking)
+    )
+    reasons = [
+        *_refusals(ranking, commitment, unreliable, bool(electable)),
+        *winners_that_lose(led_by),
+    ]
+    answer = RecoveryDecision.REFUSED if reasons else RecoveryDecision.SAFE
+    if not electable:
+        reasons.append(_nobody_wins(quorum))
+        answer = answer if answer is RecoveryDecision.REFUSED else RecoveryDecision.UNPROVEN
+    alone = _on_no_voter(group, ranking)
+    counts = commitment.counted(ranked[0].key, alone)
+    keys = tuple(log.key for log in electable)
+    return RecoveryPlan(answer, ranking, quorum, keys, led_by, alone, counts, tuple(reasons))
+
+
+def _electable(ranked: Sequence[ReplicaLog], quorum: KnownQuorum) -> list[ReplicaLog]:
+    """The voters that may win. A candidate asks the voters that its own log names, and needs a
+    majority of them whose logs are not better than its own (KIP-595, Vote; KIP-853)."""
+    if not quorum.has_majority:
+        return []
+    found = []
+    for log in ranked:
+        voters = _named_by(log, quorum.voter_sets[0])
+        if log.key not in quorum.relied or not is_voter(voters, log.key):
+            continue
+        granting = {
+            other.key
+            for other in ranked
+            if other.key in quorum.relied
+            and election_order(other.position()) <= election_order(log.position())
+        }
+        if is_majority(voters, granting, set(quorum.at_hand)):
+            found.append(log)
+    return found
+
+
+def _named_by(log: ReplicaLog, otherwise: VoterKeys) -> VoterKeys:
+    """The voters that the newest record about voters in a log names; `otherwise` where the log has
+    no such record."""
+    named = log.voter_sets or log.leader_changes
+    return max(named, key=lambda each: each.offset).voters if named else otherwise
+
+
+def _may_lose(
+    standing: RankedReplica, place: int, led_by: Mapping[ReplicaKey, Sequence[RankedReplica]]
+) -> Ranges:
+    """The entries of a replica that some voter lacks which may win. place: of the replica in every
+    ranking."""
+    if len(led_by) < 2:
+        return ()
+    at_risk = union(*(standings[place].at_risk for standings in led_by.values()))
+    return difference(at_risk, standing.at_risk)
+
+
+def _rank(
+    log: ReplicaLog, unreliable: Collection[ReplicaKey], voters: VoterKeys | None
+) -> tuple[bool, tuple[int, int], bool, int, int, str]:
+    """The key by which the logs are ordered. Among equally new logs, a voter comes before an
+    observer, then the longer history, then the lower id. So the order of the arguments doesn't
+    matter."""
+    position, key = election_order(log.position()), log.key
+    votes = voters is not None and is_voter(voters, key)
+    return key not in unreliable, position, votes, -log.first_offset, -key.node_id, key.directory_id
+
+
+def _standing(
+    group: GroupComparison,
+    commitment: Commitment,
+    winner: ReplicaLog,
+    log: ReplicaLog,
+    voters: VoterKeys | None,
+) -> RankedReplica:
+    votes = None if voters is None else is_voter(voters, log.key)
+    if log is winner:
+        return RankedReplica(log, votes, None, (), Losses(0, 0, 0))
+    comparison = group.between(winner.key, log.key)
+    # the order of the two logs doesn't matter here: the offsets are the same either way
+    relation = diverge(winner, log, comparison).relation
+    same = comparison.ranges(same=True)
+    held = group.runs[log.key]
+    own = difference(held, same)
+    # below its log start the winner has a snapshot, which holds only committed records: of the
+    # entries there those are lost that are superseded
+    above = (OffsetRange(winner.log_start, max(winner.log_start, log.end_offset)),)
+    superseded = commitment.ranges(log.key, EntryCommitment.SUPERSEDED)
+    at_risk = union(intersection(own, above), below(superseded, winner.log_start))
+    lost = commitment.counted(log.key, at_risk)
+    outcome = fetch_rounds(winner, log)
+    end = outcome.truncation_offset if outcome.truncation_offset < log.end_offset else None
+    return RankedReplica(log, votes, relation, at_risk, lost, end, outcome.snapshot_id)
+
+
+def _on_no_voter(group: GroupComparison, ranking: Sequence[RankedReplica]) -> Ranges:
+    """The winner's offsets that no remaining voter holds. A voter has the records below its log
+    start in a snapshot, so it counts as their holder."""
+    winner, *others = ranking
+    if winner.is_voter is not False:
+        return ()
+    held: Ranges = ()
+    for other in (ranked.log for ranked in others if ranked.is_voter is not False):
+        same = group.between(winner.log.key, other.key).ranges(same=True)
+        held = union(held, same, (OffsetRange(0, other.log_start),))
+    return difference(group.runs[winner.log.key], held)
+
+
+def _refusals(
+    ranking: Sequence[RankedReplica],
+    commitment: Commitment,
+    unreliable: Collection[ReplicaKey],
+    has_majority: bool,
+) -> list[str]:
+    found = []
+    winner = ranking[0].log
+    best = election_order(winner.position())
+    if winner.key in unreliable:
+        found.append(
+            f"part of the log of {_named(winner.key)} can't be read, and there is no better one"
+        )
+    for standing in ranking[1:]:
+        who = _named(standing.log.key)
+        if standing.relation is Relation.CONFLICT:
+            found.append(
+                f"{who} and {_named(winner.key)} hold different records of one epoch at one "
+                "offset, which no run of Raft leaves"
+            )
+        snapshot = standing.log.newest_snapshot
+        if has_majority and snapshot is not None and election_order(snapshot) > best:
+            found.append(
+                f"snapshot {snapshot.offset}-{snapshot.epoch} of {who} is newer than the log of "
+                f"{_named(winner.key)}: committed records are in it that no voter here holds"
+            )
+        if standing.lost.committed:
+            found.append(
+                f"{standing.lost.committed} records that are proven committed are on {who} and "
+                f"not on {_named(winner.key)}"
+            )
+    found += [
+        f"offsets {each.start} to {each.end - 1} hold different records that are all proven "
+        "committed"
+        for each in commitment.contested
+    ]
+    return found
+
+
+def winners_that_lose(led_by: Mapping[ReplicaKey, Sequence[RankedReplica]]) -> Iterator[str]:
+    """A sentence for each voter that may win an election though it lacks records that are proven to
+    be committed. Raft lets no such voter win, so the disk of a voter is older than it was.
+
+    led_by: as in RecoveryPlan. Its first voter, whose log is the best, is left out.
+    """
+    for winner, standings in islice(led_by.items(), 1, None):
+        worst = max(standings, key=lambda standing: standing.lost.committed)
+        if worst.lost.committed:
+            yield (
+                f"{_named(winner)} may win the election, and lacks "
+                f"{counted(worst.lost.committed, 'committed record')} of "
+                f"{_named(worst.log.key)}: the disk of a voter is older than it was"
+            )
+
+
+def _nobody_wins(quorum: KnownQuorum) -> str:
+    if not quorum.voter_sets:
+        return "no file given here names the voters, so nobody knows which of them are missing"
+    short = next((each for each in quorum.voter_sets if not quorum.is_majority(each)), None)
+    if short is None:
+        return (
+            "no voter that is left can win an election: each needs the vote of a node whose log is "
+            "better than its own"
+        )
+    left = sum(is_among(voter, quorum.relied, set(quorum.at_hand)) for voter in short)
+    if not quorum.log_end:
+        return (
+            f"only {left} of {len(short)} voters can be relied on, which is no majority: whether "
+            "the others hold records isn't known"
+        )
+    return (
+        f"only {left} of {len(short)} voters can be relied on, which is no majority: the others "
+        "may have held committed records that nobody here knows of"
+    )
+
+
+def _named(key: ReplicaKey) -> str:
+    return f"node {key.node_id} ({key.directory_id})"

@@ -1,0 +1,76 @@
+"""A captured quorum: the content of its nodes' disks, and the nodes that were not captured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from replica.doctor.quorum.known_quorum import KnownQuorum
+from replica.history.commitment import Commitment
+from replica.history.log import ReplicaLog
+from replica.model.keys import ReplicaKey
+from replica.model.voters import Endpoint, Endpoints, VoterSet, voter_set, without_directories
+from replica.simulate.node_files import Files
+
+
+@dataclass(frozen=True, slots=True)
+class CapturedNode:
+    """One captured node. files: the files by their paths in the node's log directory, in which the
+    partition's folder has Kafka's name. log: the log in these files, as a value."""
+
+    key: ReplicaKey
+    files: Files
+    log: ReplicaLog
+
+
+@dataclass(frozen=True, slots=True)
+class CapturedQuorum:
+    """All captured nodes of a quorum. nodes: the nodes by their ids. voters: the voters in force at
+    the end of the newest log. is_static: whether the configuration names the voters (kraft.version
+    0). commitment: which of the logs' records are proven to be committed. newest_timestamp: the
+    newest time of a record, in ms. quorum: what the logs and the other files prove."""
+
+    cluster_id: str
+    nodes: Mapping[int, CapturedNode]
+    voters: VoterSet
+    is_static: bool
+    commitment: Commitment
+    newest_timestamp: int
+    quorum: KnownQuorum = field(default_factory=KnownQuorum)
+
+    @property
+    def end_offset(self) -> int:
+        """The end (exclusive) of the longest log."""
+        return max(node.log.end_offset for node in self.nodes.values())
+
+    @property
+    def node_ids(self) -> tuple[int, ...]:
+        """The ids of the captured nodes, and of the voters that were not captured."""
+        return tuple(sorted({*self.nodes, *self.voters.ids}))
+
+    @property
+    def not_captured(self) -> tuple[int, ...]:
+        """The ids of voters without a captured directory, ascending. A directory whose id the voter
+        set doesn't name doesn't count as a voter's."""
+        captured = [node.key for node in self.nodes.values()]
+        return tuple(
+            voter.key.node_id
+            for voter in self.voters
+            if not any(voter.matches(key) for key in captured)
+        )
+
+    @property
+    def static_voters(self) -> VoterSet:
+        """The voters of the nodes' configuration; empty where the log names the voters. No log
+        holds the addresses of these voters, so their endpoints are names in the rehearsal's own
+        network."""
+        if not self.is_static:
+            return VoterSet()
+        named = (replace(voter, endpoints=endpoints_of(voter.key)) for voter in self.voters)
+        return without_directories(voter_set(named))
+
+
+def endpoints_of(key: ReplicaKey) -> Endpoints:
+    """Endpoints for a node whose address isn't known. Without endpoints no node follows a
+    leader."""
+    return (Endpoint("CONTROLLER", f"node{key.node_id}", 9093),)

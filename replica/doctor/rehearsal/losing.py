@@ -1,0 +1,118 @@
+"""Searches for the smallest set of failures that loses committed records. A failure is a voter that
+is dead, or whose disk comes back empty.
+
+Not every set has to be run. If the voters that are left hold all committed records, these can only
+be lost by an election in which an empty disk votes. That can happen in a static quorum only: where
+the log names the voters, an empty disk is another replica and no voter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import combinations, product
+
+from replica.doctor.rehearsal.captured import CapturedNode, CapturedQuorum
+from replica.doctor.rehearsal.outcome import rehearse
+from replica.doctor.rehearsal.step import Scenario, ScenarioStep
+from replica.history.commitment import EntryCommitment
+from replica.history.divergence import compare
+from replica.history.log import OffsetRange
+from replica.history.ranges import Ranges, difference, union
+from replica.history.voters import is_voter
+
+
+@dataclass(frozen=True, slots=True)
+class LosingRun:
+    """A run in which committed records are lost. scenario: a scenario whose only step is the
+    failures. seed: the seed of the run. leader: the node that leads without the records; None where
+    no node leads, and no voter that is left holds the records. lost: the offsets of the lost
+    records, which are proven to be committed."""
+
+    scenario: Scenario
+    seed: int
+    leader: int | None
+    lost: Ranges
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """The result of a search. loss: the first loss that was found, which is one of the smallest;
+    None where no set of up to `bound` failures loses anything. sets: the number of sets that were
+    looked at. seeds: the seeds with which each set was run."""
+
+    loss: LosingRun | None
+    bound: int
+    sets: int
+    seeds: range
+
+
+def smallest_loss(
+    captured: CapturedQuorum,
+    bound: int,
+    seeds: range,
+    show: Callable[[ScenarioStep], None] = lambda step: None,
+) -> Search:
+    """Look at all sets of up to `bound` failures, the smaller ones first. show: a function that is
+    called with each set before it is looked at."""
+    sets = 0
+    for step in _failures(captured, bound):
+        sets += 1
+        show(step)
+        loss = _loss(captured, step, seeds)
+        if loss is not None:
+            return Search(loss, bound, sets, seeds)
+    return Search(None, bound, sets, seeds)
+
+
+def _failures(captured: CapturedQuorum, bound: int) -> Iterator[ScenarioStep]:
+    """All sets of failures, the smaller ones first; among sets of the same size, those with fewer
+    empty disks first."""
+    voters = [voter_id for voter_id in captured.voters.ids if voter_id in captured.nodes]
+    for size in range(min(bound, len(voters)) + 1):
+        kinds = sorted(product((False, True), repeat=size), key=sum)
+        for empties in kinds:
+            for failed in combinations(voters, size):
+                marked = tuple(zip(failed, empties, strict=True))
+                dead = tuple(node_id for node_id, is_empty in marked if not is_empty)
+                empty = tuple(node_id for node_id, is_empty in marked if is_empty)
+                yield ScenarioStep(dead=dead, empty=empty)
+
+
+def _loss(captured: CapturedQuorum, step: ScenarioStep, seeds: range) -> LosingRun | None:
+    scenario = Scenario((step,))
+    gone = _held_by_no_voter(captured, {*step.dead, *step.empty})
+    forgets = captured.is_static and bool(step.empty)
+    if not (gone or forgets):
+        return None
+    for seed in seeds:
+        outcome = rehearse(captured, scenario, seed).outcome
+        if outcome.committed_lost:
+            return LosingRun(scenario, seed, outcome.leader, outcome.committed_lost)
+        if outcome.leader is None and gone:
+            return LosingRun(scenario, seed, None, gone)
+    return None
+
+
+def _held_by_no_voter(captured: CapturedQuorum, failed: set[int]) -> Ranges:
+    """The committed offsets that no captured voter holds any more. A voter has the records below
+    its log start in a snapshot, so they count as held."""
+    left = [
+        node
+        for node_id, node in captured.nodes.items()
+        if node_id not in failed and is_voter(captured.voters.keys, node.key)
+    ]
+    return union(
+        *(
+            difference(
+                captured.commitment.ranges(node.key, EntryCommitment.PROVEN),
+                union(*(_shared(node, other) for other in left)),
+            )
+            for node in captured.nodes.values()
+        )
+    )
+
+
+def _shared(node: CapturedNode, other: CapturedNode) -> Ranges:
+    below_start = (OffsetRange(0, other.log.log_start),)
+    return union(compare(other.log, node.log).ranges(same=True), below_start)

@@ -1,0 +1,163 @@
+"""Makes many runs of one scenario, counts their outcomes, and judges whether the scenario is
+safe."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from replica.doctor.quorum.known_quorum import KnownVoter, VoterDoubt
+from replica.doctor.rehearsal.captured import CapturedQuorum
+from replica.doctor.rehearsal.outcome import Outcome, rehearse
+from replica.doctor.rehearsal.step import Scenario
+from replica.history.ranges import Ranges
+
+
+class ScenarioSafety(Enum):
+    """Whether the scenario is safe, by its runs. The values are those of `kraftlake plan`."""
+
+    SAFE = "safe"
+    """All runs elect a leader, and lose no committed record."""
+    UNSAFE = "unsafe"
+    """At least one run loses a record that is proven committed, or ends without a leader. Or the
+    directories hold logs that Raft never leaves."""
+    UNKNOWN = "unknown"
+    """The directories don't say enough for an answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The runs that have the same outcome. seeds: the seeds of these runs, ascending. epochs: the
+    lowest and the highest epoch of their leaders; None without a leader."""
+
+    outcome: Outcome
+    seeds: tuple[int, ...]
+    epochs: tuple[int, int] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Rehearsal:
+    """The result of all runs. seeds: the seeds of the runs. found: every outcome, the most frequent
+    first."""
+
+    captured: CapturedQuorum
+    scenario: Scenario
+    seeds: range
+    found: tuple[Found, ...]
+
+    @property
+    def leaders(self) -> tuple[tuple[int | None, int], ...]:
+        """(node id, the number of runs at whose end the node leads), the most frequent first. The
+        node id None stands for runs without a leader."""
+        counts: Counter[int | None] = Counter()
+        for found in self.found:
+            counts[found.outcome.leader] += len(found.seeds)
+        return tuple(counts.most_common())
+
+
+def rehearse_all(
+    captured: CapturedQuorum,
+    scenario: Scenario,
+    seeds: range,
+    show: Callable[[int], None] = lambda seed: None,
+) -> Rehearsal:
+    """Make a run for every seed. show: a function that is called with each seed before its run."""
+    runs: dict[Outcome, list[tuple[int, int | None]]] = {}
+    for seed in seeds:
+        show(seed)
+        run = rehearse(captured, scenario, seed)
+        runs.setdefault(run.outcome, []).append((seed, run.epoch))
+    ranked = sorted(runs.items(), key=lambda each: (-len(each[1]), each[1][0]))
+    found = tuple(
+        Found(outcome, tuple(seed for seed, _ in each), _epochs(each)) for outcome, each in ranked
+    )
+    return Rehearsal(captured, scenario, seeds, found)
+
+
+def judge(
+    rehearsal: Rehearsal, doubts: Sequence[str] = (), refusals: Sequence[str] = ()
+) -> tuple[ScenarioSafety, tuple[str, ...]]:
+    """The answer, and a sentence for each reason why it isn't SAFE.
+
+    doubts: a sentence for each further fact that the directories don't show. refusals: a sentence
+    for each reason why no node may be started, whatever the runs show.
+    """
+    unsafe = (*refusals, *_unsafe(rehearsal))
+    unknown = (*_unknown(rehearsal), *doubts)
+    if unsafe:
+        return ScenarioSafety.UNSAFE, (*unsafe, *unknown)
+    return (ScenarioSafety.UNKNOWN if unknown else ScenarioSafety.SAFE), unknown
+
+
+def _unsafe(rehearsal: Rehearsal) -> Iterator[str]:
+    for found in rehearsal.found:
+        lost = found.outcome.committed_lost
+        if lost:
+            yield (
+                f"{_share(rehearsal, found)} {_offsets(lost)}, which are proven committed, are not "
+                f"in the log of leader {found.outcome.leader}"
+            )
+        if found.outcome.leader is None and not _unknown_voters(rehearsal):
+            yield f"{_share(rehearsal, found)} nobody leads at the end"
+
+
+def _unknown_voters(rehearsal: Rehearsal) -> list[int]:
+    """The voters of whose disks neither the directories nor the scenario say anything. They are
+    away in all runs, so that nobody leads without them says nothing of the cluster."""
+    captured, scenario = rehearsal.captured, rehearsal.scenario
+    return [node_id for node_id in captured.not_captured if not scenario.says(node_id)]
+
+
+def _unknown(rehearsal: Rehearsal) -> Iterator[str]:
+    captured, scenario = rehearsal.captured, rehearsal.scenario
+    for node_id in _unknown_voters(rehearsal):
+        yield (
+            f"nothing is known of the disk of voter {node_id}, which is away in all runs: name "
+            "its directory, or let the scenario say that the node is dead or its disk empty"
+        )
+    for voter in captured.quorum.in_doubt(VoterDoubt.STALE, VoterDoubt.NO_QUORUM_STATE):
+        node_id = voter.key.node_id
+        if not scenario.says(node_id):
+            yield (
+                f"voter {node_id} may vote a second time in an epoch in which it voted already, "
+                f"because {_forgotten(voter)}: leave it stopped, or let the scenario say that the "
+                "node is dead or its disk empty"
+            )
+    forgets = bool(scenario.replaced)
+    for found in rehearsal.found:
+        outcome = found.outcome
+        if outcome.leader is None and _unknown_voters(rehearsal):
+            yield f"{_share(rehearsal, found)} nobody leads at the end without these voters"
+        if outcome.unproven_lost and forgets:
+            yield (
+                f"{_share(rehearsal, found)} {_offsets(outcome.unproven_lost)} are lost, which may "
+                "have been committed: a voter without its old disk has forgotten what it held"
+            )
+        for node_id, reason in outcome.failed:
+            yield f"{_share(rehearsal, found)} node {node_id} does not go on as asked: {reason}"
+        if outcome.behind:
+            nodes = ", ".join(map(str, outcome.behind))
+            yield f"{_share(rehearsal, found)} these nodes have not caught up at the end: {nodes}"
+
+
+def _forgotten(voter: KnownVoter) -> str:
+    if voter.doubt is VoterDoubt.NO_QUORUM_STATE:
+        return "it has no quorum-state that can be read"
+    return voter.why_stale
+
+
+def _share(rehearsal: Rehearsal, found: Found) -> str:
+    return f"in {len(found.seeds)} of {len(rehearsal.seeds)} runs, such as seed {found.seeds[0]},"
+
+
+def _offsets(ranges: Ranges) -> str:
+    """The offsets as a text, both ends inclusive."""
+    named = ", ".join(f"{each.start} to {each.end - 1}" for each in ranges)
+    return f"offsets {named}"
+
+
+def _epochs(runs: Sequence[tuple[int, int | None]]) -> tuple[int, int] | None:
+    epochs = [epoch for _, epoch in runs if epoch is not None]
+    return (min(epochs), max(epochs)) if epochs else None

@@ -1,0 +1,193 @@
+"""Finds the branch of the log on which all rounds of captures agree, and what lies beside it.
+
+The replicas of one round (a capture group) are compared by replica.history. Of several rounds, the
+one is followed whose branch would win an election. Another round adds the entries below the first
+entry of that branch, if it holds this first entry too: two logs that hold the same entry hold the
+same entries below it (Raft's log matching).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from replica.doctor.check.examined import Examined, replica_log
+from replica.doctor.check.newest import cluster_id_of
+from replica.doctor.check.partition import partition_of
+from replica.doctor.quorum.branch import agreed_branch
+from replica.format.directory import SegmentFile
+from replica.format.walk import LocatedBatch
+from replica.history.commitment import EntryCommitment, classify_compared, compare_group
+from replica.history.divergence import compare
+from replica.history.log import LogBatch, ReplicaLog
+from replica.model.epochs import election_order
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """The entries from offset `start` (inclusive) to `end` (exclusive), which are read from one
+    directory."""
+
+    examined: Examined
+    start: int
+    end: int
+
+    def batches(self) -> Iterator[tuple[SegmentFile, LocatedBatch]]:
+        """The batches with a right CRC that hold any of the entries."""
+        for segment, batch in self.examined.batches:
+            if batch.header.base_offset >= self.end:
+                return
+            if batch.header.next_offset > self.start:
+                yield segment, batch
+
+
+@dataclass(frozen=True, eq=False)
+class BranchTail(Piece):
+    """Entries of a log that left the branch."""
+
+    holders: tuple[Examined, ...]
+    """All directories whose log leaves the branch with the same entry. The directory that is read
+    is among them."""
+    log: ReplicaLog
+    """The log of the directory that is read."""
+
+
+@dataclass(frozen=True, eq=False)
+class Branch:
+    """The branch of one cluster."""
+
+    cluster_id: str | None
+    rounds: tuple[tuple[Examined, ...], ...]
+    """All directories, in a tuple for each round."""
+    pieces: tuple[Piece, ...]
+    """The pieces of the branch, ascending and without overlap. No directory holds the entries
+    between two pieces."""
+    log: ReplicaLog
+    """The batches of all pieces."""
+    proven_end: int
+    """The entries below this offset are proven to be committed; 0 where none is."""
+    tails: tuple[BranchTail, ...] = ()
+    """The tails beside the branch, sorted by the offset at which they leave it."""
+
+    @property
+    def members(self) -> Iterator[Examined]:
+        """All directories, of all rounds."""
+        return (examined for one in self.rounds for examined in one)
+
+    def holds(self, offset: int, epoch: int) -> bool:
+        """Whether the entry of this offset and epoch is on the branch."""
+        batch = self.log.batch_at(offset)
+        return batch is not None and batch.epoch == epoch
+
+    def commitment(self, offset: int, *, is_tail: bool = False) -> str:
+        """The commitment of an entry, in the words of the tables."""
+        verdict = EntryCommitment.SUPERSEDED if is_tail else EntryCommitment.PROVEN
+        if offset >= self.proven_end or (is_tail and self.log.batch_at(offset) is None):
+            verdict = EntryCommitment.UNPROVEN
+        return str(verdict.value)
+
+
+def branches_of(rounds: Iterable[Sequence[Examined]]) -> list[Branch]:
+    """The branch of each cluster, in the order of the cluster ids. Directories that hold no
+    metadata log are left out, and so are clusters without a single entry.
+
+    rounds: the directories that were read together, for each round. Raises UsageError where a
+    replica occurs twice in one round.
+    """
+    clusters: dict[str | None, list[tuple[Examined, ...]]] = {}
+    for group in rounds:
+        of_round: dict[str | None, list[Examined]] = {}
+        for examined in group:
+            if partition_of(examined).is_metadata:
+                of_round.setdefault(cluster_id_of(examined), []).append(examined)
+        for cluster_id, members in of_round.items():
+            clusters.setdefault(cluster_id, []).append(tuple(members))
+    ordered = sorted(clusters.items(), key=lambda one: one[0] or "")
+    found = (_branch(cluster_id, members) for cluster_id, members in ordered)
+    return [branch for branch in found if branch.log.batches]
+
+
+def _branch(cluster_id: str | None, rounds: Sequence[tuple[Examined, ...]]) -> Branch:
+    logs = [
+        [(one, replica_log(one, f"directory {number}")) for number, one in enumerate(group)]
+        for group in rounds
+    ]
+    branches = [_of_round(group) for group in logs]
+    tip, *others = sorted(branches, key=lambda b: election_order(b.log.position()), reverse=True)
+    for other in sorted(others, key=lambda branch: branch.log.end_offset, reverse=True):
+        tip = _with_head(tip, other)
+    tails = _tails(tip, [one for group in logs for one in group])
+    return replace(tip, cluster_id=cluster_id, rounds=tuple(rounds), tails=tails)
+
+
+def _of_round(members: Sequence[tuple[Examined, ReplicaLog]]) -> Branch:
+    group = compare_group([log for _, log in members])
+    parts = agreed_branch(group, classify_compared(group))
+    by_key = {log.key: (examined, log) for examined, log in members}
+    pieces: list[Piece] = []
+    batches: list[LogBatch] = []
+    for part in parts:
+        examined, log = by_key[part.key]
+        if pieces and pieces[-1].examined is examined and pieces[-1].end == part.start:
+            pieces[-1] = replace(pieces[-1], end=part.end)
+        else:
+            pieces.append(Piece(examined, part.start, part.end))
+        end = batches[-1].last_offset if batches else -1
+        batches += (
+            one
+            for one in log.batches
+            if one.base_offset > end
+            and part.start <= one.last_offset
+            and one.base_offset < part.end
+        )
+    proven = [part.end for part in parts if part.verdict is EntryCommitment.PROVEN]
+    return Branch(None, (), tuple(pieces), _log(members[0][1], batches), max(proven, default=0))
+
+
+def _log(any_log: ReplicaLog, batches: Sequence[LogBatch]) -> ReplicaLog:
+    start = batches[0].base_offset if batches else 0
+    return ReplicaLog(any_log.key, start, tuple(batches))
+
+
+def _with_head(tip: Branch, other: Branch) -> Branch:
+    """The branch `tip` with what the branch of another round adds: entries below its first one, and
+    proofs that entries are committed."""
+    if not tip.log.batches or not other.log.batches:
+        return tip
+    parted = compare(tip.log, other.log).divergence_offset
+    first = tip.log.batches[0]
+    head = [one for one in other.log.batches if one.last_offset < first.base_offset]
+    has_head = bool(head) and other.log.batch_at(first.base_offset) == first
+    if has_head:
+        start = first.base_offset
+        lower = [
+            replace(piece, end=min(piece.end, start))
+            for piece in other.pieces
+            if piece.start < start
+        ]
+        log = _log(tip.log, (*head, *tip.log.batches))
+        tip = replace(tip, pieces=(*lower, *tip.pieces), log=log)
+    proven = min(other.proven_end, tip.log.end_offset)
+    if has_head or parted is None or parted >= proven:
+        tip = replace(
+            tip, proven_end=max(tip.proven_end, proven if parted is None else min(proven, parted))
+        )
+    return tip
+
+
+def _tails(
+    branch: Branch, members: Iterable[tuple[Examined, ReplicaLog]]
+) -> tuple[BranchTail, ...]:
+    """The tails. Each tail occurs once, however many directories hold it, and is read from the
+    directory that holds most of it."""
+    found: dict[tuple[int, LogBatch | None], list[tuple[Examined, ReplicaLog]]] = {}
+    for examined, log in members:
+        parted = compare(branch.log, log).divergence_offset
+        if parted is not None:
+            found.setdefault((parted, log.batch_at(parted)), []).append((examined, log))
+    tails = []
+    for (start, _), holding in found.items():
+        examined, log = max(holding, key=lambda one: one[1].end_offset)
+        holders = tuple(one for one, _ in holding)
+        tails.append(BranchTail(examined, start, log.end_offset, holders, log))
+    return tuple(sorted(tails, key=lambda tail: (tail.start, tail.end)))

@@ -1,0 +1,42 @@
+"""Chooses the few events of a timeline by which a person understands an incident."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from replica.doctor.timeline.elections import ElectionCause
+from replica.doctor.timeline.events import DIVERGENCE, ELECTION, TRUNCATION, WENT_BACK, Event
+from replica.doctor.timeline.partition_events import UNCLEAN
+
+_ALWAYS = (
+    DIVERGENCE, TRUNCATION, WENT_BACK, UNCLEAN, "zk_migration_state_changed", "broker_unregistered",
+    "broker_directories_changed",
+)  # fmt: skip
+_FENCED, _UNFENCED = "broker_fenced", "broker_unfenced"
+_AFTER_THE_FIRST = ("voters_changed", "metadata_version_changed")
+
+
+def decisive(events: Iterable[Event]) -> Sequence[Event]:
+    """Of the events, in their order: elections but the first, changes of the voters and of
+    metadata.version but the first, brokers that were fenced and came back, their directories,
+    unclean elections, divergences, truncations and disks that went back."""
+    seen: set[str] = set()
+    fenced: set[str] = set()
+    found = []
+    for event in events:
+        what = event.event
+        if what == ELECTION:
+            is_decisive = event.cause != ElectionCause.FIRST.value
+        elif what in _AFTER_THE_FIRST:
+            is_decisive = what in seen
+            seen.add(what)
+        elif what == _UNFENCED:
+            is_decisive = event.name in fenced
+            fenced.discard(event.name)
+        else:
+            is_decisive = what in _ALWAYS or what == _FENCED
+            if what == _FENCED:
+                fenced.add(event.name)
+        if is_decisive:
+            found.append(event)
+    return found

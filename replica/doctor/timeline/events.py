@@ -1,0 +1,373 @@
+"""Lists what happened to a cluster by clock time, which a person who looks into an incident needs
+first.
+
+Events are elections, snapshots, truncations, and changes of voters, controllers, brokers and
+features. The names of changes are those of replica.metadata.changes.
+"""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate
+from typing import Any, NamedTuple
+
+from replica.doctor.check.examined import Examined
+from replica.doctor.check.known_quorum import each_round, known_quorum_of
+from replica.doctor.check.replay_fold import Watch
+from replica.doctor.quorum.known_quorum import VoterDoubt
+from replica.doctor.quorum.went_back import WentBack
+from replica.doctor.timeline.branch import Branch, BranchTail
+from replica.doctor.timeline.changes import ChangeWalk, LoggedChange, UnknownOffsets
+from replica.doctor.timeline.elections import Election, Registration, elections_of
+from replica.doctor.timeline.holders import Holders
+from replica.doctor.timeline.partition_events import (
+    NEW_DIRECTORY,
+    UNCLEAN,
+    PartitionEvent,
+    PartitionEvents,
+)
+from replica.format.control import SnapshotHeader
+from replica.metadata.image.settings import NO_MIGRATION, migration_name
+from replica.model.epochs import BOOTSTRAP_SNAPSHOT, OffsetAndEpoch
+from replica.model.keys import ReplicaKey
+from replica.words import counted, listed, named
+
+ELECTION, SNAPSHOT, DIVERGENCE, TRUNCATION = "election", "snapshot", "divergence", "truncation"
+WENT_BACK = "went_back"
+OF_CHANGES = (
+    "voters_changed", "kraft_version_changed",
+    "controller_registered", "controller_unregistered",
+    "broker_registered", "broker_unregistered", "broker_fenced", "broker_unfenced",
+    "broker_shutdown_started", "broker_directories_changed",
+    "broker_cordoned_directories_changed", "metadata_version_changed", "feature_level_changed",
+    "feature_removed", "zk_migration_state_changed",
+)  # fmt: skip
+"""The changes that are events."""
+OF_PARTITIONS = (UNCLEAN, NEW_DIRECTORY)
+"""The events of partitions, one for all partitions to which it happened at one time."""
+EVENTS = (ELECTION, SNAPSHOT, DIVERGENCE, TRUNCATION, WENT_BACK, *OF_CHANGES, *OF_PARTITIONS)
+_SHOWN_PARTITIONS = 3
+_BESIDE_LOG = (SNAPSHOT, DIVERGENCE, TRUNCATION, WENT_BACK)
+_OF_DIRECTORIES = ("broker_directories_changed", "broker_cordoned_directories_changed")
+_AGAIN = ("controller_registered", "broker_registered")
+
+
+class Event(NamedTuple):
+    """One event."""
+
+    cluster_id: str | None
+    at: int
+    """The time in ms since 1970 (UTC)."""
+    event: str
+    """The kind of event."""
+    name: str
+    """The node, broker, feature or other entity to which it happened."""
+    detail: str
+    """What happened, in one sentence."""
+    cause: str | None
+    """For an election the value of an ElectionCause; None for all other events."""
+    offset: int
+    """The offset of the record; for a snapshot the offset in its id; for a divergence the offset of
+    the first entry that the branch lacks."""
+    leader_epoch: int
+    """The leader epoch of that record, snapshot id or entry."""
+    nodes: tuple[int, ...]
+    """The ids of the nodes whose logs hold the record, or whose directories show the event."""
+    commitment: str | None
+    """The commitment of the record, as gold.metadata_changes has it; None for a snapshot."""
+
+
+class Timeline(NamedTuple):
+    """The events of a branch."""
+
+    events: tuple[Event, ...]
+    """The events in the order of their times. Events of the same time, and events where the log's
+    times go back, are in the order of their offsets."""
+    unknown: tuple[UnknownOffsets, ...]
+    """The offsets of the branch whose changes are not known."""
+
+
+def timeline(branch: Branch, watch: Watch | None = None) -> Timeline:
+    """All events. No field holds a secret. watch: is told how far long work has come."""
+    walk = ChangeWalk(branch, None, watch)
+    changes, of_partitions = [], PartitionEvents()
+    for change in walk.changes():
+        if change.named.change.change in OF_CHANGES and not _is_first_of_nothing(change):
+            changes.append(change)
+        of_partitions.take(change)
+    holders = Holders.of(branch)
+    events = [
+        *(_of_change(branch.cluster_id, change, holders) for change in changes),
+        *(_of_partitions(branch.cluster_id, one, holders) for one in of_partitions.events()),
+        *(_of_election(branch, one) for one in elections_of(branch, _registrations(changes))),
+        *_snapshots(branch),
+        *(event for tail in branch.tails for event in _of_tail(branch, tail)),
+        *_went_back(branch),
+    ]
+    return Timeline(_ordered(branch, events), tuple(walk.unknown))
+
+
+def _is_first_of_nothing(change: LoggedChange) -> bool:
+    """Whether a record says for the first time that there is nothing: no directory that is
+    cordoned, or no migration from ZooKeeper."""
+    _, _, (what, old, new) = change.named
+    if what == "zk_migration_state_changed":
+        return old is None and new is not None and json.loads(new) == NO_MIGRATION
+    return what in _OF_DIRECTORIES and not any(one and json.loads(one) for one in (old, new))
+
+
+def _ordered(branch: Branch, events: Sequence[Event]) -> tuple[Event, ...]:
+    """The events by clock time. An event whose record follows in the log on one with a later time,
+    as where a clock was set back, comes behind that one: the log's order is that of its offsets."""
+    logged = sorted(
+        (event.offset, event.at)
+        for event in events
+        if event.event not in _BESIDE_LOG and branch.holds(event.offset, event.leader_epoch)
+    )
+    offsets = [offset for offset, _ in logged]
+    newest = list(accumulate((at for _, at in logged), max))
+
+    def place(event: Event) -> tuple[int, int, int]:
+        before = bisect_left(offsets, event.offset)
+        at = max(event.at, newest[before - 1]) if before else event.at
+        return at, event.offset, event.leader_epoch
+
+    return tuple(sorted(events, key=place))
+
+
+def _registrations(changes: Iterable[LoggedChange]) -> list[Registration]:
+    """The registrations of controllers that were registered already."""
+    return [
+        Registration(one.at, one.named.write.key, _is_new_process(*map(json.loads, (old, new))))
+        for one in changes
+        if one.named.change.change == "controller_registered"
+        and (old := one.named.change.old) is not None
+        and (new := one.named.change.new) is not None
+    ]
+
+
+def _is_new_process(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
+    """Whether a broker or controller registered by another process than before. Kafka makes a new
+    incarnation id at each start."""
+    return old.get("incarnationId") != new.get("incarnationId")
+
+
+def _of_change(cluster_id: str | None, change: LoggedChange, holders: Holders) -> Event:
+    _, name, (what, old, new) = change.named
+    values = [None if text is None else json.loads(text) for text in (old, new)]
+    nodes = holders.nodes(change.offset, change.leader_epoch)
+    return Event(
+        cluster_id, change.at, what, name, _detail(what, *values), None,
+        change.offset, change.leader_epoch, nodes, change.commitment,
+    )  # fmt: skip
+
+
+def _of_partitions(cluster_id: str | None, found: PartitionEvent, holders: Holders) -> Event:
+    what = "elected uncleanly"
+    rest = "records that the new leaders lacked are lost"
+    if found.are_only_replicas:
+        rest = "each has no other replica, so what its broker had not written to its disk is lost"
+    if found.event == NEW_DIRECTORY:
+        what = "leads from another log directory than before, which is gone"
+        rest = "its replicas may have begun empty"
+    leaders = named("broker", [str(one) for one in sorted(found.leaders)])
+    names = listed(found.partitions, limit=_SHOWN_PARTITIONS)
+    return Event(
+        cluster_id, found.at, found.event, leaders, f"{what}: {names}; {rest}", None,
+        found.offset, found.leader_epoch, holders.nodes(found.offset, found.leader_epoch),
+        found.commitment,
+    )  # fmt: skip
+
+
+def _detail(what: str, old: Any, new: Any) -> str:
+    if what == "voters_changed":
+        return _voters(old or (), new or ())
+    if what in _AGAIN and new is not None:
+        return _registration(old, new)
+    if what == "broker_directories_changed":
+        return _directories(old, new, "lost", "has")
+    if what == "broker_cordoned_directories_changed":
+        return _directories(new, old, "cordoned", "took back")
+    if what == "zk_migration_state_changed":
+        old, new = (None if value is None else migration_name(value) for value in (old, new))
+    if isinstance(old, dict) or isinstance(new, dict | bool):
+        return ""
+    before, after = ("none" if value is None else str(value) for value in (old, new))
+    return f"{before} -> {after}"
+
+
+def _directories(before: Any, after: Any, lost: str, got: str) -> str:
+    """The text about directories that only one of two lists has. lost, got: the words for those of
+    the first list, and of the second."""
+    gone = [one for one in before or () if one not in (after or ())]
+    new = [one for one in after or () if one not in (before or ())]
+    told = [
+        f"{word} {'directory' if len(ids) == 1 else 'directories'} {listed(ids)}"
+        for word, ids in ((lost, gone), (got, new))
+        if ids
+    ]
+    return ", ".join(told)
+
+
+def _voters(old: Sequence[Mapping[str, Any]], new: Sequence[Mapping[str, Any]]) -> str:
+    """The text that names the voters which were added and removed. A voter with a new disk counts
+    as another voter, because it has another directory id."""
+    before, after = ([(v["voterId"], v["voterDirectoryId"]) for v in one] for one in (old, new))
+    now = f"now {_numbers(node for node, _ in after) or 'none'}"
+    came = [
+        f"{node} ({directory}) added"
+        for node, directory in after
+        if (node, directory) not in before
+    ]
+    went = [
+        f"{node} ({directory}) removed"
+        for node, directory in before
+        if (node, directory) not in after
+    ]
+    if not before or not (came or went):
+        return now
+    return f"{', '.join([*went, *came])}; {now}"
+
+
+def _registration(old: Mapping[str, Any] | None, new: Mapping[str, Any]) -> str:
+    told = "for the first time in this log"
+    if old is not None:
+        is_new = _is_new_process(old, new)
+        told = "again, by a new process" if is_new else "again, by the same process"
+        gone = set(old.get("logDirs") or ()) - set(new.get("logDirs") or ())
+        told += f", without directory {listed(sorted(gone))}" if gone else ""
+    return f"{told}, broker epoch {new['brokerEpoch']}" if "brokerEpoch" in new else told
+
+
+def _of_election(branch: Branch, one: Election) -> Event:
+    won = one.won
+    votes = f", by the votes of {_nodes_text(won.granting)}" if won.granting else ""
+    after = f" after node {one.former}" if one.former not in (None, won.leader) else ""
+    epochs = "1 epoch" if one.without_winner == 1 else f"{one.without_winner} epochs"
+    lacking = f"; {epochs} before it had no winner" if one.without_winner else ""
+    detail = f"leads epoch {won.epoch}{after}{votes}: {one.because}{lacking}"
+    commitment = branch.commitment(won.offset, is_tail=not one.on_branch)
+    return Event(
+        branch.cluster_id, won.at, ELECTION, f"node {won.leader}", detail, one.cause.value,
+        won.offset, won.epoch, one.nodes, commitment,
+    )  # fmt: skip
+
+
+def _snapshots(branch: Branch) -> Iterator[Event]:
+    """An event for each snapshot id, at the time at which the first of the replicas that have it
+    wrote it."""
+    found: dict[OffsetAndEpoch, list[tuple[int, int | None, int]]] = {}
+    for examined in branch.members:
+        for snapshot_id, snapshot in examined.usable_snapshots:
+            if snapshot_id == BOOTSTRAP_SNAPSHOT:
+                continue
+            for _, record, message in examined.control_records(snapshot):
+                if isinstance(message, SnapshotHeader):
+                    written = (
+                        record.timestamp,
+                        _node(examined),
+                        message.last_contained_log_timestamp,
+                    )
+                    found.setdefault(snapshot_id, []).append(written)
+                    break
+    for snapshot_id, times in found.items():
+        offset, epoch = snapshot_id.offset, snapshot_id.epoch
+        at, _, contained = min(times, key=lambda one: one[0])
+        nodes = _nodes(node for _, node, _ in times)
+        behind = f", {(at - contained) / 1000:.1f} s old" if at > contained else ""
+        detail = f"the state up to offset {offset} (exclusive){behind}"
+        name = f"{offset}-{epoch}"
+        yield Event(branch.cluster_id, at, SNAPSHOT, name, detail, None, offset, epoch, nodes, None)
+
+
+def _of_tail(branch: Branch, tail: BranchTail) -> Iterator[Event]:
+    """The event that a log left the branch, and, if a later capture of one of the tail's holders
+    shows it, the event of the truncation. No file has the time of a truncation, so the event gets
+    the time of the last truncated record."""
+    times = [batch.header for _, batch in tail.batches()]
+    if not times:
+        return
+    nodes = _nodes(map(_node, tail.holders))
+    first, last = times[0], times[-1]
+    count = tail.log.held_from(tail.start)
+    records = counted(count, "record")
+    commitment = branch.commitment(tail.start, is_tail=True)
+    kept = branch.log.batch_at(tail.start)
+    instead = "" if kept is None else f"; the branch has epoch {kept.epoch} there"
+    place = tail.start, first.leader_epoch
+    detail = f"held {records} from offset {tail.start} on that the agreed branch lacks{instead}"
+    names = _nodes_text(nodes) if nodes else "unknown node"
+    at = first.base_timestamp
+    yield Event(branch.cluster_id, at, DIVERGENCE, names, detail, None, *place, nodes, commitment)
+    for node in _without(branch, tail):
+        detail = f"truncated {records} from offset {tail.start} on, as a later capture of it shows"
+        yield Event(
+            branch.cluster_id, last.max_timestamp, TRUNCATION, f"node {node}", detail, None,
+            *place, (node,), commitment,
+        )  # fmt: skip
+
+
+def _went_back(branch: Branch) -> Iterator[Event]:
+    """An event for each voter that an earlier round shows with more than a later one, at the last
+    record that it held then. No file has the time at which a disk went back."""
+    if len(branch.rounds) < 2:
+        return
+    seen: set[tuple[ReplicaKey, int]] = set()
+    for _, compared in each_round(branch.rounds):
+        for voter in known_quorum_of(compared).in_doubt(VoterDoubt.STALE):
+            one = voter.went_back
+            if one is None or (one.key, one.end_before) in seen:
+                continue
+            seen.add((one.key, one.end_before))
+            node_id, offset = one.key.node_id, one.lost[0].start if one.lost else one.end
+            at, epoch = _last_before(branch, one)
+            detail = f"{one}: restored from an older copy, or lost what it had written"
+            yield Event(
+                branch.cluster_id, at, WENT_BACK, f"node {node_id}", detail, None,
+                offset, epoch, (node_id,), branch.commitment(offset),
+            )  # fmt: skip
+
+
+def _last_before(branch: Branch, one: WentBack) -> tuple[int, int]:
+    """(time in ms since 1970, epoch) of the last batch that a replica held before it went back; of
+    the branch's last one where the replica held snapshots alone."""
+    headers = [
+        (examined.replica is not None and examined.replica.key == one.key, last.header)
+        for examined in branch.members
+        if (last := examined.last_batch) is not None
+    ]
+    own = [header for is_own, header in headers if is_own and header.next_offset <= one.end_before]
+    last_held = max(own or [header for _, header in headers], key=lambda each: each.next_offset)
+    return last_held.max_timestamp, last_held.leader_epoch
+
+
+def _without(branch: Branch, tail: BranchTail) -> list[int]:
+    """The ids of those holders of the tail whose log has, in another round, the branch's entry in
+    the place of the tail's."""
+    kept = branch.log.batch_at(tail.start)
+    holders = {one.replica for one in tail.holders if one.replica is not None}
+    found = set()
+    for examined in branch.members:
+        is_holder = examined.replica in holders and not any(examined is one for one in tail.holders)
+        entry = examined.batch_at(tail.start) if is_holder and kept is not None else None
+        if entry is not None and kept is not None and entry[1].header.leader_epoch == kept.epoch:
+            found.add(_node(examined))
+    return sorted(node for node in found if node is not None)
+
+
+def _node(examined: Examined) -> int | None:
+    return None if examined.replica is None else examined.replica.node_id
+
+
+def _nodes(nodes: Iterable[int | None]) -> tuple[int, ...]:
+    return tuple(sorted({node for node in nodes if node is not None}))
+
+
+def _nodes_text(nodes: Iterable[int]) -> str:
+    return named("node", [str(node) for node in nodes])
+
+
+def _numbers(nodes: Iterable[int]) -> str:
+    return ", ".join(map(str, nodes))

@@ -1,0 +1,58 @@
+"""Says in sentences what the directories of a branch don't tell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from replica.doctor.check.clock_steps import step_text, steps_of
+from replica.doctor.check.examined import leader_changes
+from replica.doctor.check.known_quorum import stated_voters
+from replica.doctor.timeline.branch import Branch
+from replica.doctor.timeline.changes import UnknownOffsets
+from replica.history.voters import is_voter
+from replica.words import named
+
+
+def gaps_of(branch: Branch, unknown: Iterable[UnknownOffsets]) -> Iterator[str]:
+    """A sentence for each gap: where the log begins, offsets whose changes are not known, voters
+    whose directory was not given, and places at which times are no order. unknown: see ChangeWalk.
+    """
+    first = branch.log.first_offset
+    unknown = tuple(unknown)
+    if first > 0 and not any(one.start == first for one in unknown):
+        yield f"the log begins at offset {first}: earlier changes are not known"
+    for one in unknown:
+        yield f"nothing is known of {offsets_text(one)}: {one.why}"
+    yield from voters_not_given(branch)
+    steps = list(steps_of(branch.pieces[-1].examined))
+    if steps:
+        yield f"{step_text(steps)}: the order is that of the offsets there"
+
+
+def voters_not_given(branch: Branch) -> Iterator[str]:
+    """A sentence about the voters whose directory was not given; none where all were."""
+    missing = _missing_voters(branch)
+    if missing:
+        directory = named("voter", missing)
+        yield f"not given: the directory of {directory}, which may hold other or newer records"
+
+
+def offsets_text(unknown: UnknownOffsets) -> str:
+    """The offsets in words, both inclusive."""
+    last = unknown.end - 1
+    if unknown.start == last:
+        return f"offset {last}"
+    return f"offsets {unknown.start} to {last}"
+
+
+def _missing_voters(branch: Branch) -> list[str]:
+    """The node ids of the voters in force at the branch's end of which no directory was given."""
+    newest = branch.pieces[-1].examined
+    voters = stated_voters(newest, leader_changes(newest))
+    given = [one.replica.key for one in branch.members if one.replica is not None]
+    missing = {
+        voter.node_id
+        for voter in voters
+        if not any(is_voter(frozenset({voter}), key) for key in given)
+    }
+    return [str(node_id) for node_id in sorted(missing)]

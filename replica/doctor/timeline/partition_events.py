@@ -1,0 +1,98 @@
+"""Finds elections of partitions by which records may have been lost, in the changes of a log.
+
+An unclean election makes a replica the leader that was in no ISR, and marks the partition as
+recovering (KIP-704). And a leader may hold nothing: its broker has lost the replica's log
+directory, for example because the disk was replaced, and keeps the replica in another one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from replica.doctor.timeline.changes import LoggedChange
+from replica.metadata.image.partition import Partition
+from replica.model.keys import ZERO_UUID
+
+UNCLEAN, NEW_DIRECTORY = "unclean_election", "leader_in_new_directory"
+_RECOVERING = 1
+_UNASSIGNED = ZERO_UUID, "AAAAAAAAAAAAAAAAAAAAAQ"
+_OF_BROKERS = ("broker_registered", "broker_directories_changed")
+
+
+class PartitionEvent(NamedTuple):
+    """What happened to partitions by records of one time and epoch."""
+
+    event: str
+    """The kind of event, UNCLEAN or NEW_DIRECTORY."""
+    at: int
+    """The time of the event, in ms since 1970 (UTC)."""
+    offset: int
+    """The offset of the first record."""
+    leader_epoch: int
+    commitment: str
+    leaders: frozenset[int]
+    """The ids of the new leaders."""
+    partitions: tuple[str, ...]
+    """The names of the partitions, in the order of the records."""
+    are_only_replicas: bool = False
+    """Whether each leader is the only replica of its partition, so that no other one lacks a
+    record."""
+
+
+@dataclass
+class PartitionEvents:
+    """Takes the changes of a log one by one, and finds the events."""
+
+    _found: dict[tuple[str, int, int, str, bool], PartitionEvent] = field(default_factory=dict)
+    _directories: dict[int, frozenset[str]] = field(default_factory=dict)
+    """The online directories of each broker."""
+
+    def take(self, change: LoggedChange) -> None:
+        """Take the next change."""
+        what, write = change.named.change.change, change.named.write
+        if what in _OF_BROKERS and change.named.change.new is not None:
+            value = json.loads(change.named.change.new)
+            directories = value["logDirs"] if isinstance(value, dict) else value
+            self._directories[write.key] = frozenset(directories or ())
+        elif what == "leader_recovery_state_changed":
+            if write.new.leader_recovery_state == _RECOVERING:
+                self._add(UNCLEAN, change, write.new)
+        elif what == "directories_changed" and self._is_new_directory(write.old, write.new):
+            self._add(NEW_DIRECTORY, change, write.new)
+
+    def events(self) -> Iterator[PartitionEvent]:
+        """The events, in the order of their first records."""
+        return iter(self._found.values())
+
+    def _is_new_directory(self, old: Partition, new: Partition) -> bool:
+        """Whether the leader keeps its replica in another directory, and has lost the one that it
+        had it in. A replica that moves between two directories of its broker loses nothing."""
+        leader = new.leader
+        if (
+            leader not in new.replicas
+            or leader not in old.replicas
+            or old.isr not in ((), (leader,))
+        ):
+            return False
+        before = old.directories[old.replicas.index(leader)]
+        after = new.directories[new.replicas.index(leader)]
+        online = self._directories.get(leader)
+        is_lost = online is not None and before not in online
+        return before != after and before not in _UNASSIGNED and is_lost
+
+    def _add(self, event: str, change: LoggedChange, now: Partition) -> None:
+        leader, is_only = now.leader, now.replicas == (now.leader,)
+        key = event, change.at, change.leader_epoch, change.commitment, is_only
+        known = self._found.get(key)
+        name = change.named.name
+        if known is None:
+            place = change.at, change.offset, change.leader_epoch, change.commitment
+            self._found[key] = PartitionEvent(event, *place, frozenset({leader}), (name,), is_only)
+        elif name not in known.partitions[-1:]:
+            partitions = (*known.partitions, name)
+            self._found[key] = known._replace(
+                leaders=known.leaders | {leader}, partitions=partitions
+            )

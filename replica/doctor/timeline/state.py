@@ -1,0 +1,90 @@
+"""Gives the state that the agreed branch adds up to, at any of its offsets."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import replace
+from typing import NamedTuple
+
+from replica.doctor.check.replay_fold import Watch
+from replica.doctor.timeline.branch import Branch
+from replica.doctor.timeline.changes import FROM_SNAPSHOT, ChangeWalk, UnknownOffsets
+from replica.metadata.changes.naming import name_of
+from replica.metadata.redact import Redactor
+
+
+class StateEntity(NamedTuple):
+    """An entity of the state."""
+
+    entity: str
+    """The kind of the entity."""
+    key: str
+    """The key of the entity."""
+    name: str
+    """The key of the entity as people read it."""
+    value: str
+    """The fields of the entity as JSON."""
+    offset: int | None
+    """The offset of the record that last changed the entity; None where a snapshot gave the entity,
+    and no record has changed it since."""
+
+
+def state_at(
+    branch: Branch, end_offset: int, redactor: Redactor | None, watch: Watch | None = None
+) -> list[StateEntity] | UnknownOffsets | None:
+    """The entities after the records below `end_offset`, sorted by entity and key. Changes of an
+    open transaction are left out. Where the directories don't show the state, the offsets whose
+    changes are not known; None where they hold nothing below `end_offset`.
+
+    redactor: removes secrets; None to keep them. watch: is told how far long work has come.
+    """
+    pieces = tuple(
+        replace(piece, end=min(piece.end, end_offset))
+        for piece in branch.pieces
+        if piece.start < end_offset
+    )
+    walk = ChangeWalk(replace(branch, pieces=pieces, tails=()), redactor, watch)
+    deque(walk.changes(), maxlen=0)
+    image = walk.image_at(end_offset)
+    if image is None:
+        return walk.unknown[-1] if walk.unknown else None
+    names = image.tables["topics"].values
+    found = []
+    for kind, key, value in image.items():
+        offset = image.tables[kind.table].offsets[key]
+        since = None if offset == FROM_SNAPSHOT else offset
+        name = name_of(kind, key, value, names)
+        found.append(
+            StateEntity(kind.name, kind.key_text(key), name, kind.value_text(key, value), since)
+        )
+    return sorted(found, key=lambda held: (held.entity, held.key))
+
+
+def end_at(branch: Branch, at: int) -> int | None:
+    """The end offset (exclusive) of the records up to the time `at` (ms since 1970, UTC;
+    inclusive). It lies behind the last such record in the last batch that begins by then. None
+    where no record is that old."""
+    found = None
+    for piece in branch.pieces:
+        for segment, batch in piece.batches():
+            if batch.header.base_timestamp <= at:
+                found = piece, segment, batch
+    if found is None:
+        return None
+    piece, segment, batch = found
+    if batch.header.max_timestamp <= at:
+        return min(batch.header.next_offset, piece.end)
+    ends = [
+        record.offset + 1
+        for _, record in piece.examined.records(batch.header.base_offset, batch.header.next_offset)
+        if record.timestamp <= at
+    ]
+    return max(ends, default=batch.header.base_offset)
+
+
+def last_time(branch: Branch) -> int:
+    """The newest time of the branch's batches, in ms since 1970 (UTC). It is that of an earlier
+    batch than the last one where the times go back."""
+    return max(
+        batch.header.max_timestamp for piece in branch.pieces for _, batch in piece.batches()
+    )

@@ -1,0 +1,80 @@
+"""Defines what a verdict on a cluster is decided by. Directories and lakes give the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from replica.doctor.check.rule import Finding
+from replica.doctor.verdict.verdict import Gap, KnownState
+from replica.history.commitment import Losses
+from replica.model.epochs import UNDEFINED_EPOCH
+
+
+class PlacedFinding(NamedTuple):
+    """A finding about files, and where it is: a node such as `node 2`, else a path."""
+
+    where: str
+    finding: Finding
+
+
+class Since(NamedTuple):
+    """Since when something holds. first_ms, last_ms: the times at which it began for the first and
+    for the last of the things that it holds for, ms since 1970 (UTC). is_exact: False where it may
+    have begun earlier than first_ms."""
+
+    first_ms: int
+    last_ms: int
+    is_exact: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ToLose:
+    """Records that logs hold now, and lose once their nodes follow the others.
+
+    nodes: the nodes, such as `2`. first: the first offset. records: their number; None where it
+    isn't known which of the logs wins. lost: the records by their commitment; None likewise.
+    meaning: what they would have changed, such as `5 topics with 15 partitions were never created`;
+    "" where that isn't known.
+    """
+
+    nodes: tuple[str, ...]
+    first: int
+    records: int | None
+    lost: Losses | None
+    meaning: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterEvidence:
+    """What is known of one cluster.
+
+    cluster_id: None where nothing names it. nodes: how many nodes' directories were given.
+    findings: those about files and logs. to_lose: what takes the place of findings of
+    log-divergence. health: the findings about the cluster's state; None where no state was judged.
+    partitions: how many partitions the state has. leaderless: since when partitions have no leader;
+    None where none lacks one, or no time is known. voters: the nodes that are voters, such as `2`;
+    empty where that isn't known. unreliable: those whose disks were given and can't be relied on.
+    log_epoch: the newest epoch of which a log has an entry; UNDEFINED_EPOCH where none is known.
+    gaps: what could not be judged.
+    """
+
+    cluster_id: str | None = None
+    nodes: int = 0
+    findings: tuple[PlacedFinding, ...] = ()
+    to_lose: tuple[ToLose, ...] = ()
+    health: tuple[Finding, ...] | None = None
+    partitions: int = 0
+    leaderless: Since | None = None
+    voters: tuple[str, ...] = ()
+    unreliable: tuple[str, ...] = ()
+    log_epoch: int = UNDEFINED_EPOCH
+    state: KnownState | None = None
+    gaps: tuple[Gap, ...] = ()
+
+    def with_unread(self, unread: Iterable[Finding]) -> ClusterEvidence:
+        """The evidence together with findings about what could not be read. Their places are their
+        files."""
+        placed = (PlacedFinding(finding.file, finding) for finding in unread)
+        return replace(self, findings=(*self.findings, *placed))

@@ -1,0 +1,201 @@
+"""Makes the verdict on a cluster by its evidence: which findings are which facts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import groupby
+
+from replica.doctor.check.catalogue import RULES, groups, health, snapshots
+from replica.doctor.check.rule import Finding, Rule
+from replica.doctor.check.state_files import led_since
+from replica.doctor.verdict.evidence import ClusterEvidence, PlacedFinding
+from replica.doctor.verdict.losses import LOSS_RULES, loss_facts
+from replica.doctor.verdict.outage import OUTAGE_RULES, outage_facts
+from replica.doctor.verdict.verdict import Fact, Gap, Level, Verdict, decide
+from replica.model.voters import majority
+from replica.severity import Severity
+from replica.words import counted, listed, shortened
+
+AT_RISK = frozenset(
+    {
+        groups.CONFLICT.id, groups.COMMITTED_DATA_AT_RISK.id, groups.TWO_LEADERS.id,
+        groups.DUPLICATE_IDENTITY.id, groups.STALE_VOTER.id,
+        groups.REPLICA_WENT_BACK.id,
+    }
+)  # fmt: skip
+"""The rules after whose findings a start of the nodes may lose committed data."""
+_ORDER = {rule.id: place for place, rule in enumerate(RULES)}
+_SHOWN = 3
+_KINDS = ("node", "nodes", "broker", "controller", "voter")
+
+
+_DOWN = {
+    health.FENCED_BROKER.id: (
+        "is fenced, or shutting down, and holds replicas.",
+        "are fenced, or shutting down, and hold replicas.",
+    ),
+    health.VOTER_ON_FENCED_BROKER.id: (
+        "is down, or about to be: its node is a broker too, and this broker is fenced, or shutting "
+        "down.",
+        "are down, or about to be: their nodes are brokers too, and these are fenced, or shutting "
+        "down.",
+    ),
+}
+"""What is said of one, and of several, where the rule's meaning would only say it of anybody."""
+
+
+def verdict_on(evidence: ClusterEvidence) -> Verdict:
+    """The verdict on one cluster."""
+    evidence = _beside_other_logs(evidence)
+    health_found = evidence.health or ()
+    everything = [*(one.finding for one in evidence.findings), *health_found]
+    notes = sum(one.severity is Severity.INFO for one in everything)
+    felt = [*outage_facts(evidence), *loss_facts(evidence.to_lose)]
+    told = {rule for fact in felt for rule in fact.rules} | set(OUTAGE_RULES)
+    if evidence.to_lose:
+        told |= set(LOSS_RULES)
+    facts = [
+        *felt,
+        *_of_majority(evidence),
+        *_of_files(evidence.findings, told),
+        *_of_health(health_found, told),
+    ]
+    return decide(
+        evidence.cluster_id,
+        facts,
+        [*evidence.gaps, *_gaps(everything)],
+        well=_well(evidence),
+        notes=notes,
+        state=evidence.state,
+    )
+
+
+def _beside_other_logs(evidence: ClusterEvidence) -> ClusterEvidence:
+    """The evidence with what the logs say together of each node's findings. A lake's findings are
+    those of single captures."""
+    beside = (
+        PlacedFinding(where, led_since(finding, evidence.log_epoch))
+        for where, finding in evidence.findings
+    )
+    return replace(evidence, findings=tuple(beside))
+
+
+def _of_majority(evidence: ClusterEvidence) -> Iterator[Fact]:
+    """The fact that the disks which can't be relied on leave no majority of the voters. Committed
+    records may then be on those disks alone, whatever the disks show that were not given."""
+    left = len(evidence.voters) - len(evidence.unreliable)
+    if evidence.unreliable and left < majority(len(evidence.voters)):
+        disks = "disk of voter" if len(evidence.unreliable) == 1 else "disks of voters"
+        yield Fact(
+            Level.AT_RISK,
+            Severity.WARNING,
+            f"The {disks} {listed(evidence.unreliable)} can't be relied on, and the other voters "
+            f"are no majority ({left} of {len(evidence.voters)}): committed records may be lost.",
+            "Start no controller that is stopped, and keep a copy of each directory. `kraftlake "
+            "recover --plan` says how the quorum can go on.",
+        )
+
+
+def _of_files(findings: Sequence[PlacedFinding], told: set[str]) -> Iterator[Fact]:
+    urgent = [
+        one
+        for one in findings
+        if one.finding.severity is not Severity.INFO and one.finding.rule.id not in told
+    ]
+    urgent.sort(key=lambda one: _ORDER.get(one.finding.rule.id, len(_ORDER)))
+    for rule, group in groupby(urgent, key=lambda one: one.finding.rule):
+        found = list(group)
+        where = list(dict.fromkeys(one.where for one in found))
+        # what may lose data is told with its evidence, such as the other log of a conflict
+        evidence = found[0].finding.message if rule.id in AT_RISK else ""
+        yield _of_place(rule, _places(where), evidence)
+
+
+def _of_health(findings: Sequence[Finding], told: set[str]) -> Iterator[Fact]:
+    for finding in findings:
+        if finding.severity is Severity.INFO or finding.rule.id in told:
+            continue
+        if finding.rule.id == health.STATE_NOT_WHOLE.id:
+            yield Fact(
+                Level.ATTENTION,
+                finding.severity,
+                f"Not all records of the log could be read: {finding.message}.",
+                finding.rule.next_step,
+                (finding.rule.id,),
+            )
+            continue
+        names = [shortened(subject.name) for subject in finding.subjects]
+        if names:
+            yield _of_subjects(finding.rule, names)
+        else:
+            text = f"{_begun(finding.message)}: {finding.rule.meaning}"
+            yield _fact(finding.rule, text, finding.rule.next_step)
+
+
+def _of_subjects(rule: Rule, names: Sequence[str]) -> Fact:
+    """The fact that a rule of health holds of brokers, voters, partitions and so on."""
+    place = _begun(listed(names, limit=_SHOWN))
+    said = _DOWN.get(rule.id)
+    text = f"{place}: {rule.meaning}" if said is None else f"{place} {said[len(names) > 1]}"
+    return _fact(rule, text, f"{place}: {rule.next_step}")
+
+
+def _of_place(rule: Rule, where: str, evidence: str) -> Fact:
+    """The fact that a rule holds of nodes or files. Its step names them, too, as it may stand in a
+    list of steps. evidence: what was found, where the rule's meaning says too little."""
+    place = _begun(where)
+    text = f"{place}: {rule.meaning}" + (f" Found: {evidence}." if evidence else "")
+    return _fact(rule, text, f"{place}: {rule.next_step}")
+
+
+def _fact(rule: Rule, text: str, next_step: str) -> Fact:
+    level = Level.AT_RISK if rule.id in AT_RISK else Level.ATTENTION
+    return Fact(level, rule.severity, text, next_step, (rule.id,))
+
+
+def _begun(where: str) -> str:
+    """With a capital letter, unless it begins with a name, such as that of a topic or a path."""
+    kind = where.partition(" ")[0]
+    return f"{where[0].upper()}{where[1:]}" if kind in _KINDS else where
+
+
+def _places(where: Sequence[str]) -> str:
+    """Such as `nodes 2 and 3`; paths where the nodes aren't known."""
+    ids = [one.removeprefix("node ") for one in where]
+    if len(where) > 1 and all(one.startswith("node ") for one in where):
+        return f"nodes {listed(ids, limit=_SHOWN)}"
+    return listed(where, limit=_SHOWN)
+
+
+def _gaps(findings: Sequence[Finding]) -> Iterator[Gap]:
+    """What notes of the rules say could not be judged."""
+    unverified = sum(one.rule.id == snapshots.SNAPSHOT_UNVERIFIED.id for one in findings)
+    if unverified:
+        yield Gap(
+            f"the content of {counted(unverified, 'snapshot')}",
+            "no log or older snapshot was given to compare it with",
+            "Add the directories of the other nodes.",
+        )
+    if any(one.rule.id == health.MIN_ISR_UNKNOWN.id for one in findings):
+        more = "more " * any(one.rule.id == health.BELOW_MIN_ISR.id for one in findings)
+        yield Gap(
+            f"whether {more}partitions refuse writes",
+            "the log doesn't hold their min.insync.replicas",
+            health.MIN_ISR_UNKNOWN.next_step,
+        )
+
+
+def _well(evidence: ClusterEvidence) -> str:
+    """The headline where nothing is wrong."""
+    parts = []
+    if evidence.nodes:
+        files = "the files of 1 node are" if evidence.nodes == 1 else (
+            f"the files of all {evidence.nodes} nodes given are"
+        )  # fmt: skip
+        parts.append(f"{files} in order")
+    if evidence.nodes > 1:
+        parts.append("their logs agree")
+    if evidence.partitions:
+        parts.append(f"all {evidence.partitions} partitions have a leader")
+    return f"Nothing is wrong: {listed(parts)}." if parts else "Nothing is wrong."

@@ -1,0 +1,64 @@
+"""Facts about records that logs hold now and will lose."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from replica.doctor.check.catalogue import groups
+from replica.doctor.verdict.evidence import ToLose
+from replica.doctor.verdict.verdict import Fact, Level
+from replica.severity import Severity
+from replica.words import counted, named
+
+LOSS_RULES = (groups.LOG_DIVERGENCE.id,)
+"""The rules whose findings these facts tell."""
+_KEEP = "No action needed; keep a copy."
+
+
+def loss_facts(losses: Iterable[ToLose]) -> Iterator[Fact]:
+    """A fact for each run of records."""
+    for one in losses:
+        yield _fact(one)
+
+
+def _fact(loss: ToLose) -> Fact:
+    who = named("node", loss.nodes, limit=5)
+    rules = (groups.LOG_DIVERGENCE.id,)
+    diverges = "diverges" if len(loss.nodes) == 1 else "diverge"
+    if loss.records is None or loss.lost is None:
+        return Fact(
+            Level.ATTENTION,
+            groups.LOG_DIVERGENCE.severity,
+            f"The log of {who} {diverges} from others at offset {loss.first}, and neither side "
+            "would win an election.",
+            groups.LOG_DIVERGENCE.next_step,
+            rules,
+        )
+    records = counted(loss.records, "record")
+    where = f"{who} will discard {records} (from offset {loss.first} on)"
+    where = f"{where[0].upper()}{where[1:]}"
+    lost = loss.lost
+    if lost.committed:
+        return Fact(
+            Level.AT_RISK,
+            Severity.ERROR,
+            f"{where}, of which {lost.committed} were committed: brokers may have acted on them.",
+            groups.COMMITTED_DATA_AT_RISK.next_step,
+            (*rules, groups.COMMITTED_DATA_AT_RISK.id),
+        )
+    if lost.unproven:
+        return Fact(
+            Level.ATTENTION,
+            Severity.WARNING,
+            f"{where}. These files don't show whether {lost.unproven} of them were committed.",
+            "Keep a copy before these nodes are started again.",
+            rules,
+        )
+    meaning = f" ({loss.meaning})" if loss.meaning else ""
+    were = "was" if loss.records == 1 else "were"
+    return Fact(
+        Level.ATTENTION,
+        Severity.WARNING,
+        f"{where} that {were} never committed{meaning}. {_KEEP}",
+        rules=rules,
+    )

@@ -1,0 +1,260 @@
+"""The evidence on each cluster of directories that were checked together."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from replica.doctor.check.group import GroupQuorum, JudgedDirectory, JudgedGroup
+from replica.doctor.check.lineage import LogParting
+from replica.doctor.check.newest import ClusterState, QuorumRole, cluster_id_of
+from replica.doctor.check.rule import Finding
+from replica.doctor.health.cluster import Cluster
+from replica.doctor.health.judging import judge_health
+from replica.doctor.health.leaderless import (
+    Outage,
+    leaderless_partitions,
+    leaderless_since,
+    outages,
+)
+from replica.doctor.health.of_directories import cluster_of, steps_of
+from replica.doctor.health.past import VisibleChange
+from replica.doctor.verdict.evidence import ClusterEvidence, PlacedFinding, Since, ToLose
+from replica.doctor.verdict.verdict import Gap, KnownState, missing_voters
+from replica.model.epochs import UNDEFINED_EPOCH
+from replica.model.keys import ReplicaKey
+from replica.words import listed, named
+
+_NO_LEADER_YET = Gap(
+    "the cluster's state",
+    "the logs hold no record: no voter was ever elected",
+    "Look in the controllers' logs for what keeps voters from being elected, such as cluster ids "
+    "that differ, or addresses at which no voter answers.",
+)
+MAX_STEPS = 200_000
+"""The most offsets of a log that are replayed a second time to find since when partitions have no
+leader."""
+
+
+@dataclass(frozen=True)
+class JudgedCluster:
+    """One cluster of a group. members: its directories, by node. findings: those that compare its
+    directories, the worst first. health: the findings about its state, the worst first; None where
+    no state was judged. cluster: that state; None likewise."""
+
+    cluster_id: str | None
+    members: tuple[JudgedDirectory, ...]
+    findings: tuple[Finding, ...]
+    partings: tuple[LogParting, ...]
+    quorum: GroupQuorum | None
+    told: ClusterState | None
+    cluster: Cluster | None
+    health: tuple[Finding, ...] | None
+
+    def findings_of(self, member: JudgedDirectory) -> Iterator[Finding]:
+        """The findings about a directory, also those that compare it with others."""
+        yield from member.findings
+        yield from (one for one in self.findings if names_file_of(one, member))
+
+
+def clusters_of(
+    judged: JudgedGroup, broker_defaults: Mapping[str, str], *, of_files: bool = True
+) -> Iterator[JudgedCluster]:
+    """The clusters of a group, in the order of their first directories. A directory that names no
+    cluster belongs to the group's only one.
+
+    broker_defaults: see Cluster. of_files: whether health is judged also for a segment or snapshot
+    that is named without its directory, and may be an old one.
+    """
+    ids = list(dict.fromkeys(cluster_id_of(member.examined) for member in judged.members))
+    known = [one for one in ids if one is not None]
+    home = known[0] if len(known) == 1 else None
+    for cluster_id in [one for one in ids if one is not None or home is None]:
+        members = tuple(
+            member
+            for member in judged.members
+            if (cluster_id_of(member.examined) or home) == cluster_id
+        )
+        yield _cluster(judged, cluster_id, members, broker_defaults, of_files=of_files)
+
+
+def _cluster(
+    judged: JudgedGroup,
+    cluster_id: str | None,
+    members: tuple[JudgedDirectory, ...],
+    broker_defaults: Mapping[str, str],
+    *,
+    of_files: bool,
+) -> JudgedCluster:
+    told = next((one for one in judged.states if one.cluster_id == cluster_id), None)
+    judges = told is not None and (told.examined.is_directory or of_files)
+    cluster = cluster_of(told, broker_defaults) if told is not None and judges else None
+    return JudgedCluster(
+        cluster_id,
+        tuple(sorted(members, key=_by_node)),
+        tuple(
+            one for one in judged.findings if any(names_file_of(one, member) for member in members)
+        ),
+        tuple(parting for owner, parting in judged.partings if owner == cluster_id),
+        next((one for one in judged.quorums if one.cluster_id == cluster_id), None),
+        told,
+        cluster,
+        None if cluster is None else tuple(judge_health(cluster)),
+    )
+
+
+def _by_node(member: JudgedDirectory) -> tuple[bool, int, str]:
+    replica = member.examined.replica
+    return replica is None, -1 if replica is None else replica.node_id, member.examined.shown
+
+
+def names_file_of(finding: Finding, member: JudgedDirectory) -> bool:
+    """Whether a finding of the comparison, which names its file as the user does, names one of the
+    directory's."""
+    shown = member.examined.shown
+    outer = os.path.join(os.path.dirname(shown), "")
+    return finding.file == shown or finding.file.startswith((os.path.join(shown, ""), outer))
+
+
+def evidence_of(
+    judged: JudgedCluster, *, files: bool = True, health: bool = True, replay: bool = True
+) -> ClusterEvidence:
+    """The evidence on one cluster. files, health: whether findings of each family count. replay:
+    whether the logs were replayed."""
+    cluster = judged.cluster if health else None
+    quorum = None if judged.cluster is None else judged.cluster.quorum
+    return ClusterEvidence(
+        cluster_id=judged.cluster_id,
+        nodes=sum(member.examined.is_directory for member in judged.members),
+        findings=tuple(_placed(judged)) if files else (),
+        to_lose=tuple(_to_lose(judged.partings)) if files else (),
+        health=judged.health if health else None,
+        partitions=0 if cluster is None else len(cluster.partitions),
+        leaderless=None if cluster is None else _leaderless(judged, cluster),
+        voters=() if judged.quorum is None else _names(judged.quorum.voters),
+        unreliable=() if quorum is None else _names(quorum.unreliable),
+        log_epoch=UNDEFINED_EPOCH if quorum is None else quorum.log_epoch,
+        state=_state(judged),
+        gaps=tuple(_gaps(judged, health=health, replay=replay)),
+    )
+
+
+def _names(voters: Iterable[ReplicaKey]) -> tuple[str, ...]:
+    return tuple(str(key.node_id) for key in sorted(voters))
+
+
+def node_of(member: JudgedDirectory) -> str:
+    """Such as `node 2`; the path where no file says whose directory it is."""
+    replica = member.examined.replica
+    return member.examined.shown if replica is None else f"node {replica.node_id}"
+
+
+def _placed(judged: JudgedCluster) -> Iterator[PlacedFinding]:
+    for member in judged.members:
+        for finding in member.findings:
+            yield PlacedFinding(node_of(member), finding)
+    for finding in judged.findings:
+        holders = [node_of(one) for one in judged.members if names_file_of(finding, one)]
+        yield PlacedFinding(holders[0] if holders else finding.file, finding)
+
+
+def _to_lose(partings: Sequence[LogParting]) -> Iterator[ToLose]:
+    """The partings, those of several logs that lose the same records as one."""
+    alike: dict[ToLose, list[int]] = {}
+    for one in partings:
+        first = one.offset if one.truncates_to is None else one.truncates_to
+        alike.setdefault(ToLose((), first, one.records, one.lost), []).append(one.loser.node_id)
+    for loss, nodes in alike.items():
+        yield ToLose(
+            tuple(str(node) for node in sorted(set(nodes))), loss.first, loss.records, loss.lost
+        )
+
+
+def outages_of(judged: JudgedCluster) -> Sequence[Outage]:
+    """Each time during which partitions had no leader, the oldest first; none where no state is
+    known, or the log is too long."""
+    cluster = judged.cluster
+    if cluster is None:
+        return ()
+    return outages(leaderless_partitions(cluster), _steps(judged, cluster))
+
+
+def _steps(judged: JudgedCluster, cluster: Cluster) -> Sequence[VisibleChange]:
+    """The changes that led to the state, by a second replay of a log that isn't too long."""
+    if judged.told is None:
+        return ()
+    examined = judged.told.examined
+    if cluster.end_offset - examined.directory.log_start_offset > MAX_STEPS:
+        return ()
+    return steps_of(examined, cluster.end_offset)
+
+
+def _leaderless(judged: JudgedCluster, cluster: Cluster) -> Since | None:
+    """Since when partitions have no leader."""
+    keys = leaderless_partitions(cluster)
+    if not keys:
+        return None
+    found = leaderless_since(keys, _steps(judged, cluster))
+    times = [one.at for one in found.values() if one.at is not None]
+    if not times:
+        return None
+    return Since(min(times), max(times), is_exact=len(times) == len(keys))
+
+
+def _state(judged: JudgedCluster) -> KnownState | None:
+    told = judged.told
+    if told is None or told.state is None:
+        return None
+    source = next((node_of(one) for one in judged.members if one.examined is told.examined), "")
+    return KnownState(told.state.end.offset, told.last_timestamp, source)
+
+
+def _gaps(judged: JudgedCluster, *, health: bool, replay: bool) -> Iterator[Gap]:
+    quorum = judged.quorum
+    if quorum is not None and quorum.missing:
+        yield missing_voters(quorum.missing, len(quorum.voters), quorum.nodes)
+    alone = [one for one in judged.members if not one.examined.is_directory]
+    if alone:
+        yield Gap(
+            "the rest of the directory",
+            f"only {named('file', [one.examined.shown for one in alone], limit=2)} was given",
+            "Name the directory that the file is from.",
+        )
+    cut = [node_of(one) for one in judged.members if _is_cut(one)]
+    if cut:
+        yield Gap(f"files of {listed(cut, limit=3)}", "the archive with them breaks off")
+    if not replay:
+        yield Gap("the content of snapshots, and the cluster's health", "--no-replay was given")
+    elif not alone and health and judged.cluster is None and _has_metadata(judged):
+        if all(_is_empty(one) for one in judged.members):
+            yield _NO_LEADER_YET
+        else:
+            yield Gap("the cluster's state", "no log or snapshot here has a record that tells it")
+
+
+def _is_empty(member: JudgedDirectory) -> bool:
+    """Whether nothing was ever written to the log, as far as its files tell."""
+    directory = member.examined.directory
+    return not directory.snapshots and all(one.scan.is_empty for one in directory.segments)
+
+
+def _is_cut(member: JudgedDirectory) -> bool:
+    return member.examined.is_directory and not member.examined.is_complete
+
+
+def _has_metadata(judged: JudgedCluster) -> bool:
+    return any(one.partition.is_metadata or one.role is not None for one in judged.members)
+
+
+def voters_given(judged: JudgedCluster) -> str:
+    """Such as `3 of 3 voters, 2 observers`; only the number of directories where the voters aren't
+    known."""
+    observers = sum(one.role is QuorumRole.OBSERVER for one in judged.members)
+    parts = []
+    if judged.quorum is not None:
+        voters = len(judged.quorum.voters)
+        parts.append(f"{voters - len(judged.quorum.missing)} of {voters} voters")
+    if observers:
+        parts.append(f"{observers} observer{'s' * (observers > 1)}")
+    return listed(parts)

@@ -1,0 +1,178 @@
+"""Facts that users feel: partitions that nobody can read or write, a quorum that accepts no
+change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from replica.doctor.check.catalogue import files, health, log
+from replica.doctor.check.rule import Finding
+from replica.doctor.verdict.evidence import ClusterEvidence, Since
+from replica.doctor.verdict.verdict import Fact, Level
+from replica.model.voters import majority
+from replica.severity import Severity
+from replica.words import counted, listed, ms_text, named, shortened
+
+_LEADERLESS = (health.WITHOUT_LEADER.id, health.NO_ELIGIBLE_LEADER.id)
+_BROKERS = (health.FENCED_BROKER.id, health.UNREGISTERED_BROKER.id, health.LOST_DIRECTORY.id)
+_CERTAINTY = {
+    health.MAJORITY_STOPPED.id: (
+        Level.AT_RISK,
+        "The quorum has probably no leader, and accepts no change",
+    ),
+    log.ENDLESS_ELECTIONS.id: (Level.OUTAGE, "The cluster accepts no change"),
+}
+"""How sure a rule is that the quorum accepts no change. Voters that stopped look like voters that
+were copied before the others."""
+OUTAGE_RULES = (*_LEADERLESS, health.BELOW_MIN_ISR.id, *_CERTAINTY)
+"""The rules whose findings users feel, or may feel."""
+_SHOWN = 5
+
+
+def outage_facts(evidence: ClusterEvidence) -> Iterator[Fact]:
+    """The outages of the newest state: partitions without leader, then partitions that refuse
+    writes, then a quorum that accepts no change."""
+    found = {finding.rule.id: finding for finding in evidence.health or ()}
+    leaderless = [found[rule] for rule in _LEADERLESS if rule in found]
+    if leaderless:
+        causes = [found[rule] for rule in _BROKERS if rule in found]
+        yield Fact(
+            Level.OUTAGE,
+            Severity.ERROR,
+            _without_leader(leaderless, causes, evidence),
+            _next_step(leaderless, causes),
+            tuple(one.rule.id for one in (*leaderless, *causes)),
+        )
+    refused = found.get(health.BELOW_MIN_ISR.id)
+    if refused is not None:
+        yield Fact(
+            Level.OUTAGE,
+            refused.severity,
+            f"{_of_partitions((refused,), evidence)} "
+            f"{'refuses' if len(refused.subjects) == 1 else 'refuse'} writes with acks=all: too "
+            "few replicas are in sync.",
+            refused.rule.next_step,
+            (refused.rule.id,),
+        )
+
+    yield from _of_quorum(evidence)
+    yield from _without_winner(evidence)
+
+
+def _without_winner(evidence: ClusterEvidence) -> Iterator[Fact]:
+    """The fact that nobody wins an election, if a majority of the voters has gone through many. A
+    minority may only be cut off from the others."""
+    rule = files.ELECTIONS_WITHOUT_WINNER
+    found = {
+        node: finding
+        for where, finding in evidence.findings
+        if finding.rule is rule and (node := where.removeprefix("node ")) in evidence.voters
+    }
+    if len(found) >= majority(len(evidence.voters)):
+        first = next(iter(found.values()))
+        yield Fact(
+            Level.OUTAGE,
+            Severity.WARNING,
+            f"The cluster accepts no change: nobody wins an election, by the files of "
+            f"{named('node', list(found), limit=_SHOWN)} ({first.message}).",
+            rule.next_step,
+            (rule.id,),
+        )
+
+
+def _of_quorum(evidence: ClusterEvidence) -> Iterator[Fact]:
+    """Facts about a quorum that accepts no change. Of several nodes with one rule's findings the
+    one with the newest epoch is told."""
+    of_files = [one.finding for one in evidence.findings]
+    for rule in _CERTAINTY:
+        found = [one for one in (*(evidence.health or ()), *of_files) if one.rule.id == rule]
+        if found:
+            newest = max(found, key=lambda one: (one.epoch or 0, one.offset or 0))
+            level, what = _CERTAINTY[rule]
+            text = f"{what}: {newest.message}."
+            yield Fact(level, newest.severity, text, newest.rule.next_step, (rule,))
+
+
+def _without_leader(
+    leaderless: Sequence[Finding], causes: Iterable[Finding], evidence: ClusterEvidence
+) -> str:
+    has = "has" if sum(len(finding.subjects) for finding in leaderless) == 1 else "have"
+    since = evidence.leaderless
+    verb = f"{has} no leader" if since is None else f"{has} had no leader since {since_text(since)}"
+    why = listed([text for finding in causes for text in _cause(finding)])
+    because = f" {why[0].upper()}{why[1:]}." if why else ""
+    return f"{_of_partitions(leaderless, evidence)} {verb}.{because}"
+
+
+def since_text(since: Since) -> str:
+    """Such as `2026-11-21 05:56:22 UTC`, with the last time where it differs by a second or
+    more."""
+    first, last = ms_text(since.first_ms), ms_text(since.last_ms)
+    if not since.is_exact:
+        return f"{first} at the latest"
+    return first if first == last else f"{first} (the last of them since {last})"
+
+
+def _of_partitions(findings: Sequence[Finding], evidence: ClusterEvidence) -> str:
+    """Such as `614 of 690 partitions (12 topics)`. A lake keeps only the first subjects of a
+    finding, while its message has their number: then nobody knows how many topics they are of."""
+    names = {subject.name for finding in findings for subject in finding.subjects}
+    count = max(len(names), sum(map(_count, findings)))
+    total = f"{counted(count, 'partition')}"
+    if evidence.partitions:
+        total = f"{count} of {evidence.partitions} partitions"
+    if count > len(names):
+        return total
+    topics = sorted({name.rpartition("-")[0] for name in names})
+    which = f"topic {shortened(topics[0])}" if len(topics) == 1 else f"{len(topics)} topics"
+    return f"{total} ({which})"
+
+
+def _count(finding: Finding) -> int:
+    """How many partitions a finding is about, by its message: see Cluster.about_partitions."""
+    number = finding.message.partition(" ")[0]
+    return int(number) if number.isascii() and number.isdecimal() else 0
+
+
+def _cause(finding: Finding) -> Iterator[str]:
+    """Clauses such as `broker 11 is down`."""
+    names = _brokers(finding)
+    if not names:
+        return
+    brokers = named("broker", names, limit=_SHOWN)
+    one = len(names) == 1
+    if finding.rule is health.FENCED_BROKER:
+        yield f"{brokers} {'is' if one else 'are'} down"
+    elif finding.rule is health.UNREGISTERED_BROKER:
+        yield f"{brokers} {'is' if one else 'are'} not registered"
+    else:
+        directory = "a log directory" if one else "log directories"
+        yield f"{brokers} {'has' if one else 'have'} {directory} offline"
+
+
+def _brokers(finding: Finding) -> tuple[str, ...]:
+    """The ids of the brokers that a finding names: in the subjects' names, such as `broker 11`, or
+    in what they say, such as `on broker 3, in a directory that was lost`."""
+    found: dict[str, None] = {}
+    for subject in finding.subjects:
+        text = subject.name if subject.name.startswith("broker ") else subject.what
+        words = text.replace(",", " ").split()
+        if "broker" in words[:-1]:
+            found[words[words.index("broker") + 1]] = None
+    return tuple(sorted(found, key=lambda name: (len(name), name)))
+
+
+def _next_step(leaderless: Iterable[Finding], causes: Iterable[Finding]) -> str:
+    """What brings the leaders back: brokers that are down first, then directories."""
+    by_rule: Mapping[str, tuple[str, ...]] = {one.rule.id: _brokers(one) for one in causes}
+    down = [*by_rule.get(health.FENCED_BROKER.id, ()),
+            *by_rule.get(health.UNREGISTERED_BROKER.id, ())]  # fmt: skip
+    lost = by_rule.get(health.LOST_DIRECTORY.id, ())
+    steps = []
+    if down:
+        steps.append(f"Start {named('broker', down, limit=_SHOWN)}.")
+    if lost:
+        steps.append(f"Repair the disk of {named('broker', lost, limit=_SHOWN)}, and restart it.")
+    if not steps:
+        return next(finding.rule.next_step for finding in leaderless)
+    return f"{' '.join(steps)} Run no unclean election before: it may lose data."

@@ -1,0 +1,81 @@
+"""When partitions had no leader: steps back in time, held to the same history played forward."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from replica.doctor.health.cluster import Beginning
+from replica.doctor.health.leaderless import Outage, leaderless_since, outages
+from replica.doctor.health.past import VisibleChange
+from replica.metadata.image.partition import Partition
+from replica.model.keys import NO_NODE
+
+LED, ALONE = (
+    Partition((1,), (1,), (), (), leader, 0, 0, 0, (), (), ()) for leader in (1, NO_NODE)
+)  # fmt: skip
+KEYS = [("topic", number) for number in range(3)]
+CHANGES = st.lists(
+    st.tuples(st.sampled_from(KEYS), st.sampled_from([LED, ALONE, None])), max_size=12
+)
+
+
+def history(
+    changes: list[tuple[tuple[str, int], Partition | None]],
+) -> tuple[dict[tuple[str, int], Partition], list[VisibleChange], list[int]]:
+    """The state after the changes, the steps back to the beginning, newest first, and how many
+    partitions had no leader behind each change. Each change is a second after the one before."""
+    state: dict[tuple[str, int], Partition] = {}
+    steps, counts = [], []
+    for place, (key, after) in enumerate(changes):
+        steps.append(VisibleChange(place, 1000 * place, (("partitions", key, state.get(key)),)))
+        if after is None:
+            state.pop(key, None)
+        else:
+            state[key] = after
+        counts.append(sum(one is ALONE for one in state.values()))
+    return state, steps[::-1], counts
+
+
+@given(changes=CHANGES)
+def test_outages_are_those_of_the_history_played_forward(
+    changes: list[tuple[tuple[str, int], Partition | None]],
+) -> None:
+    state, steps, counts = history(changes)
+    expected, began = [], None
+    for place, count in enumerate(counts):
+        if count and began is None:
+            began = place
+        if began is not None and not count:
+            most = max(counts[began:place])
+            expected.append(Outage(_at(began), _at(place), most))
+            began = None
+    if began is not None:
+        expected.append(Outage(_at(began), None, max(counts[began:])))
+    keys = frozenset(key for key, one in state.items() if one is ALONE)
+    assert list(outages(keys, steps)) == expected
+
+
+@given(changes=CHANGES)
+def test_a_partition_is_without_leader_since_its_last_change_from_a_leader_or_from_nothing(
+    changes: list[tuple[tuple[str, int], Partition | None]],
+) -> None:
+    state, steps, _ = history(changes)
+    keys = frozenset(key for key, one in state.items() if one is ALONE)
+    began: dict[tuple[str, int], int] = {}
+    for place, (key, after) in enumerate(changes):
+        if after is ALONE:
+            began.setdefault(key, place)
+        else:
+            began.pop(key, None)
+    assert leaderless_since(keys, steps) == {key: _at(place) for key, place in began.items()}
+
+
+def test_what_began_before_the_oldest_step_is_left_out() -> None:
+    keys = frozenset(KEYS[:1])
+    assert leaderless_since(keys, []) == {}
+    assert outages(keys, []) == ()
+
+
+def _at(place: int) -> Beginning:
+    return Beginning(place, 1000 * place)

@@ -1,0 +1,191 @@
+"""Stopping brokers and racks: what is safe, and what says that it isn't."""
+
+from __future__ import annotations
+
+from replica.doctor.preflight.answer import ChangeSafety, Preflight
+from replica.doctor.preflight.stopping import stop_brokers, stop_rack
+from replica.doctor.quorum.known_quorum import VoterDoubt
+from tests.replica.doctor.preflight.clusters import broker, cluster, known, partition
+
+
+def told(found: Preflight) -> list[tuple[str, str]]:
+    return [(reason.answer.value, reason.subject) for reason in found.reasons]
+
+
+def test_a_broker_whose_partitions_keep_enough_in_sync_replicas_may_be_stopped() -> None:
+    found = stop_brokers(cluster(partition(0, (1, 2, 3)), min_isr=2), [1])
+    assert (found.answer, found.reasons) == (ChangeSafety.SAFE, ())
+
+
+def test_the_last_in_sync_replica_may_not_be_stopped() -> None:
+    found = stop_brokers(cluster(partition(0, (1, 2), isr=(1,))), [1])
+    assert found.answer is ChangeSafety.UNSAFE
+    (reason,) = found.reasons
+    assert reason.subject == "orders-0"
+    assert "[2] would be an unclean election" in reason.detail
+    assert reason.offset == 5
+
+
+def test_two_brokers_may_be_unsafe_where_each_alone_is_safe() -> None:
+    of = cluster(partition(0, (1, 2)), partition(1, (2, 3)))
+    assert [stop_brokers(of, [one]).answer for one in (1, 2, 3)] == [ChangeSafety.SAFE] * 3
+    assert told(stop_brokers(of, [1, 2])) == [("unsafe", "orders-0")]
+
+
+def test_an_eligible_leader_replica_may_lead() -> None:
+    eligible = partition(0, (1, 2), isr=(1,), eligibleLeaderReplicas=(2,))
+    assert stop_brokers(cluster(eligible), [1]).answer is ChangeSafety.UNSAFE, (
+        "it is below min ISR then"
+    )
+    assert "0 in sync are left" in stop_brokers(cluster(eligible), [1]).reasons[0].detail
+
+
+def test_below_min_insync_replicas_is_unsafe_and_unknown_where_nobody_tells_it() -> None:
+    of_two = partition(0, (1, 2))
+    assert stop_brokers(cluster(of_two, min_isr=2), [1]).answer is ChangeSafety.UNSAFE
+    found = stop_brokers(cluster(of_two, min_isr=None), [1])
+    assert found.answer is ChangeSafety.UNKNOWN
+    assert "--broker-config" in found.reasons[0].detail
+
+
+def test_harm_that_is_there_before_the_stop_is_a_note() -> None:
+    of = cluster(partition(0, (1, 2), isr=()), partition(1, (2, 3), isr=(3,)), min_isr=2)
+    assert told(stop_brokers(of, [2])) == [("safe", "orders-0"), ("safe", "orders-1")]
+
+
+def test_fenced_brokers_do_not_count_as_replicas_that_are_left() -> None:
+    of = cluster(broker(2, fenced=True), partition(0, (1, 2)))
+    assert stop_brokers(of, [1]).answer is ChangeSafety.UNSAFE
+
+
+def test_a_broker_that_is_not_registered_is_told() -> None:
+    assert told(stop_brokers(cluster(), [7])) == [("unsafe", "broker 7")]
+
+
+def test_voters_among_the_brokers_need_a_majority_without_them() -> None:
+    of = cluster(voters=(1, 2, 3))
+    assert stop_brokers(of, [1]).answer is ChangeSafety.SAFE
+    found = stop_brokers(of, [1, 2])
+    assert found.answer is ChangeSafety.UNSAFE
+    assert "1 of 3 voters are left, 2 are needed" in found.reasons[0].detail
+
+
+def test_a_combined_node_whose_broker_is_fenced_is_no_voter_that_is_left() -> None:
+    of = cluster(broker(3, fenced=True), voters=(1, 2, 3))
+    found = stop_brokers(of, [1])
+    assert found.answer is ChangeSafety.UNSAFE
+    (reason,) = found.reasons
+    assert reason.detail == (
+        "1 of 3 voters are left, 2 are needed; down already, by its broker: voter [3]"
+    )
+    assert found.needs == (), "no majority is left of which something could be asked"
+
+
+def test_a_combined_node_that_is_shutting_down_counts_as_down() -> None:
+    change = ("BROKER_REGISTRATION_CHANGE_RECORD", 1, {
+        "brokerId": 2, "brokerEpoch": 2, "fenced": 0, "inControlledShutdown": 1,
+    })  # fmt: skip
+    of = cluster(change, voters=(1, 2, 3))
+    assert stop_brokers(of, [3]).answer is ChangeSafety.UNSAFE
+    assert stop_brokers(of, [2]).answer is ChangeSafety.SAFE, "it is going already"
+
+
+def test_a_majority_of_five_bears_a_fenced_one_and_its_condition_is_told() -> None:
+    brokers = (broker(4), broker(5, fenced=True))
+    found = stop_brokers(cluster(*brokers, voters=(1, 2, 3, 4, 5)), [1])
+    assert found.answer is ChangeSafety.SAFE
+    assert found.needs == ("3 of the voters [2, 3, 4] have to run and be caught up",)
+    both = stop_brokers(cluster(*brokers, voters=(1, 2, 3, 4, 5)), [1, 2])
+    assert both.answer is ChangeSafety.UNSAFE
+
+
+def test_controllers_of_their_own_are_not_in_the_log_so_that_they_run_is_a_condition() -> None:
+    assert stop_brokers(cluster(voters=(101, 102, 103)), [1]).needs == ()
+    combined = stop_brokers(cluster(voters=(1, 102, 103)), [1])
+    assert combined.answer is ChangeSafety.SAFE
+    assert combined.needs == ("2 of the voters [102, 103] have to run and be caught up",)
+
+
+def test_a_voter_whose_disk_may_not_be_counted_leaves_the_majority_unknown() -> None:
+    stale = known(1, 2, 3, doubts={3: VoterDoubt.STALE})
+    found = stop_brokers(cluster(voters=(1, 2, 3), quorum=stale), [1])
+    assert found.answer is ChangeSafety.UNKNOWN
+    assert "not counted, because of its directory: voter [3]" in found.reasons[0].detail
+    away = known(1, 2, 3, doubts={2: VoterDoubt.NOT_GIVEN, 3: VoterDoubt.NOT_GIVEN})
+    assert stop_brokers(cluster(voters=(1, 2, 3), quorum=away), [1]).answer is ChangeSafety.SAFE
+
+
+def test_the_stop_of_a_fenced_broker_for_which_partitions_wait_is_unsafe() -> None:
+    waiting = partition(0, (2, 3), isr=(2,), leader=-1)
+    of = cluster(broker(2, fenced=True), waiting, partition(1, (1, 3)))
+    found = stop_brokers(of, [2])
+    assert told(found) == [("unsafe", "broker 2"), ("unsafe", "orders-0")]
+    assert found.reasons[0].detail == (
+        "is fenced already, and leads nothing; 1 partition without a leader can get one from it"
+    )
+    assert "it waits for [2] to come back" in found.reasons[1].detail
+    assert stop_brokers(of, [3]).answer is ChangeSafety.SAFE, "3 is no replica that may lead"
+
+
+def test_a_replica_in_a_lost_directory_of_a_live_broker_is_not_left() -> None:
+    online, lost = "onlineDirectoryOf2AAAA", "lostDirectoryOf2AAAAAA"
+    change = ("BROKER_REGISTRATION_CHANGE_RECORD", 2, {
+        "brokerId": 2, "brokerEpoch": 2, "logDirs": (online,),
+    })  # fmt: skip
+    directories = {"directories": ("directoryOf1AAAAAAAAAA", lost)}
+    of = cluster(change, partition(0, (1, 2), **directories))
+    assert told(stop_brokers(of, [1])) == [("unsafe", "orders-0")]
+    kept = cluster(change, partition(0, (1, 2), directories=("directoryOf1AAAAAAAAAA", online)))
+    assert stop_brokers(kept, [1]).answer is ChangeSafety.SAFE
+
+
+def test_a_broker_that_is_up_is_not_waited_for_but_its_log_directory() -> None:
+    online, lost = "onlineDirectoryOf2AAAA", "lostDirectoryOf2AAAAAA"
+    change = ("BROKER_REGISTRATION_CHANGE_RECORD", 2, {
+        "brokerId": 2, "brokerEpoch": 2, "logDirs": (online,),
+    })  # fmt: skip
+    of = cluster(change, partition(0, (2,), isr=(2,), directories=(lost,)))
+    (reason,) = stop_brokers(of, [2]).reasons
+    assert reason.detail.endswith("; it waits for a log directory of [2] that is offline")
+
+
+def test_counts_and_the_majority_come_before_the_partitions() -> None:
+    of = cluster(
+        *(partition(number, (1, 2), isr=(1,)) for number in range(3)),
+        partition(3, (1, 2)),
+        partition(4, (2, 3), isr=(3,)),
+        min_isr=2,
+        voters=(1, 2, 3),
+    )
+    found = stop_brokers(of, [1])
+    assert told(found) == [
+        ("unsafe", "partitions"),
+        ("safe", "voters [1]"),
+        *(("unsafe", f"orders-{number}") for number in range(4)),
+    ]
+    assert found.reasons[0].detail == (
+        "3 of 5 without a leader then; 1 of 5 with fewer in sync than min.insync.replicas"
+    )
+
+
+def test_the_last_known_leader_is_waited_for_where_nobody_is_eligible() -> None:
+    last = partition(0, (1, 2), isr=(), lastKnownElr=(2,))
+    assert stop_brokers(cluster(last), [2]).answer is ChangeSafety.UNSAFE
+    assert stop_brokers(cluster(last), [1]).answer is ChangeSafety.SAFE
+
+
+def test_the_stop_of_a_fenced_broker_that_nobody_waits_for_is_a_note() -> None:
+    of = cluster(broker(2, fenced=True), partition(0, (1, 2), isr=(1,)))
+    found = stop_brokers(of, [2])
+    assert (found.answer, told(found)) == (
+        ChangeSafety.SAFE,
+        [("safe", "broker 2"), ("safe", "orders-0")][:1],
+    )
+
+
+def test_a_rack_is_all_of_its_brokers() -> None:
+    racks = (broker(1, rack="a"), broker(2, rack="a"), broker(3, rack="b"))
+    of = cluster(*racks, partition(0, (1, 2)), partition(1, (2, 3)))
+    assert told(stop_rack(of, "a")) == [("unsafe", "orders-0")]
+    assert stop_rack(of, "b").answer is ChangeSafety.SAFE
+    assert told(stop_rack(of, "c")) == [("unsafe", "rack c")]

@@ -1,0 +1,172 @@
+"""Events of brokers' directories and of partitions; which nodes hold an event's record."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from replica.doctor.check.examined import examine
+from replica.doctor.timeline.branch import branches_of
+from replica.doctor.timeline.events import Event, timeline
+from replica.format.discovery import discover
+from tests.replica.doctor.check.editing import append, metadata, segment
+from tests.replica.doctor.health.clusters import directory_of
+from tests.replica.doctor.timeline.test_branch import DYNAMIC, look, the_branch
+from tests.replica.metadata.image.made import TOPIC
+
+DATA = Path(__file__).parents[3] / "data"
+OTHER = directory_of(99)
+
+
+@pytest.fixture
+def node(tmp_path: Path) -> Path:
+    """A recorded node, with a broker 21 that has two directories, and the topic moved."""
+    copy = Path(shutil.copytree(DATA / f"{DYNAMIC}/final/3", tmp_path / "node"))
+    registers(copy, directory_of(21), OTHER)
+    record(copy, "TOPIC_RECORD", name="moved", topicId=TOPIC)
+    return copy
+
+
+def record(node: Path, record_type: str, later_ms: int = 1000, **fields: object) -> None:
+    append(segment(node, 2722), metadata(record_type, **fields), later_ms=later_ms)
+
+
+def registers(node: Path, *directories: str, epoch: int = 5000) -> None:
+    fields = {"brokerId": 21, "brokerEpoch": epoch, "fenced": False, "logDirs": directories}
+    value = metadata_of_version("REGISTER_BROKER_RECORD", 3, fields)
+    append(segment(node, 2722), value, later_ms=1000)
+
+
+def metadata_of_version(record_type: str, version: int, fields: dict[str, object]) -> bytes:
+    from replica.metadata.codec import encode
+    from replica.metadata.record import new_record
+
+    return encode(new_record(record_type, version, fields))  # type: ignore[arg-type]
+
+
+def partition(node: Path, number: int, directory: str, **fields: object) -> None:
+    usual = {"partitionId": number, "topicId": TOPIC, "replicas": (21,), "isr": (21,)}
+    more = {"leader": 21, "directories": (directory,)}
+    value = metadata_of_version("PARTITION_RECORD", 1, {**usual, **more, **fields})
+    append(segment(node, 2722), value)
+
+
+def change(node: Path, number: int, version: int = 1, **fields: object) -> None:
+    key = {"partitionId": number, "topicId": TOPIC}
+    value = metadata_of_version("PARTITION_CHANGE_RECORD", version, {**key, **fields})
+    append(segment(node, 2722), value)
+
+
+def events(node: Path, *kinds: str) -> list[Event]:
+    found = [examine(one) for one in discover([str(node)])]
+    (branch,) = branches_of([found])
+    return [event for event in timeline(branch).events if event.event in kinds]
+
+
+def test_lost_and_cordoned_directories_are_events(node: Path) -> None:
+    of_broker = {"brokerId": 21, "brokerEpoch": 5000}
+    for fields in (
+        {"cordonedLogDirs": (OTHER,)},
+        {"cordonedLogDirs": ()},
+        {"logDirs": (directory_of(21),)},
+    ):
+        value = metadata_of_version("BROKER_REGISTRATION_CHANGE_RECORD", 3, {**of_broker, **fields})
+        append(segment(node, 2722), value, later_ms=1000)
+    told = events(node, "broker_directories_changed", "broker_cordoned_directories_changed")
+    assert [(one.name, one.detail) for one in told] == [
+        ("broker 21", f"cordoned directory {OTHER}"),
+        ("broker 21", f"took back directory {OTHER}"),
+        ("broker 21", f"lost directory {OTHER}"),
+    ]
+
+
+def test_a_broker_that_registers_without_a_directory_says_so(node: Path) -> None:
+    registers(node, directory_of(21), epoch=5001)
+    told = events(node, "broker_registered")[-1]
+    assert told.detail.startswith("again, ")
+    assert f", without directory {OTHER}, broker epoch" in told.detail
+
+
+def test_unclean_elections_of_one_moment_are_one_event(node: Path) -> None:
+    for number in range(4):
+        partition(node, number, directory_of(21), replicas=(21, 22), directories=())
+    for number in range(4):
+        change(node, number, leader=21, leaderRecoveryState=1)
+    record(node, "NO_OP_RECORD")
+    change(node, 1, leaderRecoveryState=0)
+    (told,) = events(node, "unclean_election")
+    assert told.name == "broker 21"
+    assert told.detail == (
+        "elected uncleanly: moved-0, moved-1, moved-2 and 1 more; records that the new leaders "
+        "lacked are lost"
+    )
+
+
+def test_a_leader_that_is_the_only_replica_is_not_said_to_lack_what_another_one_had(
+    node: Path,
+) -> None:
+    partition(node, 0, directory_of(21))
+    change(node, 0, leader=21, leaderRecoveryState=1)
+    (told,) = events(node, "unclean_election")
+    assert "lacked" not in told.detail
+    assert told.detail.endswith(
+        "each has no other replica, so what its broker had not written to its disk is lost"
+    )
+
+
+@pytest.mark.parametrize("is_lost", [True, False])
+def test_a_leader_in_another_directory_is_an_event_where_the_old_one_is_lost(
+    node: Path, is_lost: bool
+) -> None:
+    partition(node, 0, directory_of(21))
+    if is_lost:
+        registers(node, OTHER, epoch=5001)
+    change(node, 0, directories=(OTHER,))
+    told = events(node, "leader_in_new_directory")
+    assert [one.name for one in told] == (["broker 21"] if is_lost else [])
+
+
+def test_each_event_names_the_nodes_whose_logs_hold_its_record() -> None:
+    told = timeline(the_branch(look(f"{DYNAMIC}/split"))).events
+    nodes = {one.offset: one.nodes for one in told if one.event.startswith("broker_")}
+    assert nodes
+    first, last = min(nodes), max(nodes)
+    assert nodes[first] == (1, 2, 3, 11, 12)
+    assert last > 1526  # where nodes 2 and 11 left the branch
+    assert nodes[last] == (1, 3, 12)
+
+
+def test_the_first_word_that_there_is_nothing_is_no_event(node: Path) -> None:
+    record(node, "ZK_MIGRATION_STATE_RECORD", zkMigrationState=0)
+    fields = {"brokerId": 21, "brokerEpoch": 5000, "cordonedLogDirs": ()}
+    value = metadata_of_version("BROKER_REGISTRATION_CHANGE_RECORD", 3, fields)
+    append(segment(node, 2722), value, later_ms=1000)
+    kinds = ("zk_migration_state_changed", "broker_cordoned_directories_changed")
+    assert events(node, *kinds) == []
+
+
+@pytest.mark.parametrize("captures", [("split",), ("live", "split", "final")])
+def test_sentences_name_nodes_and_have_a_verb(captures: tuple[str, ...]) -> None:
+    told = timeline(the_branch(*(look(f"{DYNAMIC}/{one}") for one in captures))).events
+    by_kind = {one.event: one for one in told}
+    parted = by_kind["divergence"]
+    assert parted.name == "nodes 2 and 11"
+    assert parted.detail.startswith("held 22 records from offset 1526 on that the agreed branch")
+    elected = [one.detail for one in told if one.event == "election" and " after " in one.detail]
+    assert any("leads epoch 6 after node 2, by the votes of nodes 1 and 3: " in e for e in elected)
+    if len(captures) > 1:
+        gone = by_kind["truncation"].detail
+        assert gone == "truncated 22 records from offset 1526 on, as a later capture of it shows"
+
+
+def test_a_migration_from_zookeeper_is_told_by_kafka_s_names(node: Path) -> None:
+    for state in (2, 1, 3):
+        record(node, "ZK_MIGRATION_STATE_RECORD", zkMigrationState=state)
+    told = [one.detail for one in events(node, "zk_migration_state_changed")]
+    assert told == [
+        "none -> PRE_MIGRATION",
+        "PRE_MIGRATION -> MIGRATION",
+        "MIGRATION -> POST_MIGRATION",
+    ]

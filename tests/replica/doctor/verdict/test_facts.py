@@ -1,0 +1,230 @@
+"""Findings as facts: what users feel first, harmless things last, and each thing once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from replica.doctor.check.catalogue import RULES, files, groups, health, log, snapshots
+from replica.doctor.check.rule import Finding, Rule, Subject
+from replica.doctor.verdict.evidence import ClusterEvidence, PlacedFinding, Since, ToLose
+from replica.doctor.verdict.facts import verdict_on
+from replica.doctor.verdict.outage import since_text
+from replica.doctor.verdict.verdict import Gap, Level
+from replica.history.commitment import Losses
+from replica.severity import Severity
+
+OUTAGE_AT = 1763704582000
+HARMLESS = ToLose(("3", "11"), 944, 22, Losses(0, 0, 22))
+
+
+def about(rule: Rule, *subjects: Subject) -> Finding:
+    return Finding(rule, "", f"{len(subjects)} found", subjects=subjects)
+
+
+def of_partitions(rule: Rule, *names: str) -> Finding:
+    return about(rule, *(Subject(name, "replicas [11]") for name in names))
+
+
+DOWN = about(health.FENCED_BROKER, Subject("broker 11", "fenced, 500 replicas", 7))
+THREE = ("1", "2", "3")
+WITHOUT_WINNER = files.ELECTIONS_WITHOUT_WINNER
+LEADERLESS = ClusterEvidence(
+    nodes=3,
+    health=(of_partitions(health.WITHOUT_LEADER, "a-0", "a-1", "b.c-0"), DOWN),
+    partitions=690,
+    leaderless=Since(OUTAGE_AT, OUTAGE_AT),
+)
+
+
+def test_an_outage_says_what_since_when_why_and_what_to_do() -> None:
+    verdict = verdict_on(LEADERLESS)
+    assert verdict.level is Level.OUTAGE
+    assert verdict.headline == (
+        "3 of 690 partitions (2 topics) have had no leader since 2025-11-21 05:56:22 UTC. "
+        "Broker 11 is down."
+    )
+    assert verdict.next_steps == (
+        "Start broker 11. Run no unclean election before: it may lose data.",
+    )
+    assert len(verdict.facts) == 1, "the broker that is down is told once"
+
+
+def test_several_brokers_that_are_down_are_told_as_several() -> None:
+    down = about(health.FENCED_BROKER, *(Subject(f"broker {n}", "fenced") for n in (3, 4)))
+    verdict = verdict_on(ClusterEvidence(nodes=3, health=(down,), partitions=690))
+    assert verdict.headline == (
+        "Broker 3 and broker 4 are fenced, or shutting down, and hold replicas."
+    )
+
+
+def test_disks_that_leave_no_majority_put_committed_records_at_risk() -> None:
+    of_two = ClusterEvidence(nodes=2, voters=("1", "2"), unreliable=("2",))
+    verdict = verdict_on(of_two)
+    assert verdict.level is Level.AT_RISK
+    assert verdict.headline == (
+        "The disk of voter 2 can't be relied on, and the other voters are no majority (1 of 2): "
+        "committed records may be lost."
+    )
+    assert "recover --plan" in verdict.next_steps[0]
+    assert verdict_on(replace(of_two, voters=THREE)).level is Level.HEALTHY, "2 of 3 are a majority"
+    of_three = verdict_on(replace(of_two, voters=THREE, unreliable=("1", "2")))
+    assert of_three.headline.startswith("The disks of voters 1 and 2 can't be relied on")
+    assert verdict_on(replace(of_two, unreliable=())).level is Level.HEALTHY
+
+
+def test_a_harmless_divergence_stands_behind_an_outage_and_asks_for_nothing() -> None:
+    verdict = verdict_on(replace(LEADERLESS, to_lose=(HARMLESS,)))
+    assert verdict.level is Level.OUTAGE
+    assert verdict.facts[1].text == (
+        "Nodes 3 and 11 will discard 22 records (from offset 944 on) that were never committed. "
+        "No action needed; keep a copy."
+    )
+    assert len(verdict.next_steps) == 1
+
+
+def test_partitions_of_both_rules_are_one_outage() -> None:
+    both = (*(LEADERLESS.health or ()), of_partitions(health.NO_ELIGIBLE_LEADER, "a-7"))
+    headline = verdict_on(replace(LEADERLESS, health=both)).headline
+    assert headline.startswith("4 of 690 partitions (2 topics)")
+
+
+def test_the_number_of_partitions_is_that_of_the_message_where_subjects_were_left_out() -> None:
+    """A lake keeps the first hundred subjects of a finding."""
+    found = of_partitions(health.WITHOUT_LEADER, "a-0", "a-1")
+    kept = replace(found, message="933 of 1105 partitions")
+    verdict = verdict_on(ClusterEvidence(health=(kept,), partitions=1105))
+    assert verdict.headline == "933 of 1105 partitions have no leader."
+
+
+def test_an_offline_directory_is_the_cause_where_no_broker_is_down() -> None:
+    lost = about(
+        health.LOST_DIRECTORY,
+        Subject("a-0", "on broker 3, in a directory that was lost"),
+        Subject("a-1", "on broker 3, in directory EZ67Kxzf, not online"),
+    )
+    found = (of_partitions(health.WITHOUT_LEADER, "a-0", "a-1"), lost)
+    verdict = verdict_on(ClusterEvidence(health=found, partitions=9))
+    assert verdict.headline == (
+        "2 of 9 partitions (topic a) have no leader. Broker 3 has a log directory offline."
+    )
+    assert verdict.next_steps[0].startswith("Repair the disk of broker 3, and restart it.")
+
+
+def test_brokers_that_are_down_without_an_outage_need_attention() -> None:
+    verdict = verdict_on(ClusterEvidence(health=(DOWN,), partitions=9))
+    assert verdict.level is Level.ATTENTION
+    assert verdict.headline == "Broker 11 is fenced, or shutting down, and holds replicas."
+    assert verdict.next_steps[0].startswith("Broker 11: Start the broker")
+
+
+def test_partitions_that_refuse_writes_are_an_outage() -> None:
+    found = (of_partitions(health.BELOW_MIN_ISR, "a-0"),)
+    verdict = verdict_on(ClusterEvidence(health=found, partitions=9))
+    assert verdict.level is Level.OUTAGE
+    assert verdict.headline.startswith("1 of 9 partitions (topic a) refuses writes with acks=all")
+
+
+@pytest.mark.parametrize(
+    ("since", "told"),
+    [
+        (Since(OUTAGE_AT, OUTAGE_AT + 999), "2025-11-21 05:56:22 UTC"),
+        (
+            Since(OUTAGE_AT, OUTAGE_AT + 1000),
+            "2025-11-21 05:56:22 UTC (the last of them since 2025-11-21 05:56:23 UTC)",
+        ),
+        (Since(OUTAGE_AT, OUTAGE_AT, is_exact=False), "2025-11-21 05:56:22 UTC at the latest"),
+    ],
+)
+def test_since_when_is_no_more_exact_than_what_is_known(since: Since, told: str) -> None:
+    assert since_text(since) == told
+
+
+@pytest.mark.parametrize(
+    ("lost", "level", "told"),
+    [
+        (Losses(2, 0, 3), Level.AT_RISK, "of which 2 were committed"),
+        (Losses(0, 2, 3), Level.ATTENTION, "don't show whether 2 of them were committed"),
+        (None, Level.ATTENTION, "neither side would win an election"),
+    ],
+)
+def test_records_to_lose_are_told_by_their_commitment(
+    lost: Losses | None, level: Level, told: str
+) -> None:
+    loss = ToLose(("2",), 10, None if lost is None else 5, lost)
+    finding = groups.LOG_DIVERGENCE.at("2/00.log", "parts from node 1")
+    placed = (PlacedFinding("node 2", finding),)
+    verdict = verdict_on(ClusterEvidence(findings=placed, to_lose=(loss,)))
+    assert verdict.level is level
+    assert told in verdict.headline
+    assert len(verdict.facts) == 1, "the finding and the records are one thing"
+
+
+def test_findings_of_one_rule_are_one_fact_that_names_the_nodes() -> None:
+    placed = [
+        PlacedFinding(f"node {node}", files.QUORUM_STATE_MISSING.at("", "the log is in epoch 3"))
+        for node in (2, 3, 3)
+    ]
+    placed.append(PlacedFinding("node 1", log.TORN_TAIL.at("00.log", "a running node")))
+    verdict = verdict_on(ClusterEvidence(findings=tuple(placed)))
+    assert verdict.headline == f"Nodes 2 and 3: {files.QUORUM_STATE_MISSING.meaning}"
+    assert verdict.notes == 1
+    assert len(verdict.facts) == 1
+
+
+def test_a_conflict_is_a_risk_whose_step_comes_before_that_of_an_outage() -> None:
+    conflict = PlacedFinding("node 1", groups.CONFLICT.at("1/00.log", "other bytes", offset=26))
+    verdict = verdict_on(replace(LEADERLESS, findings=(conflict,)))
+    assert [one.level for one in verdict.facts] == [Level.OUTAGE, Level.AT_RISK]
+    assert verdict.next_steps[0] == f"Node 1: {groups.CONFLICT.next_step}"
+    assert verdict.facts[1].text.endswith("Found: other bytes.")
+
+
+@pytest.mark.parametrize(("nodes", "level"), [(2, Level.OUTAGE), (1, Level.ATTENTION)])
+def test_elections_that_a_majority_saw_fail_are_an_outage(nodes: int, level: Level) -> None:
+    failing = tuple(
+        PlacedFinding(f"node {one}", WITHOUT_WINNER.at("", "epoch 9, the log's 3", epoch=9))
+        for one in range(1, nodes + 1)
+    )
+    evidence = ClusterEvidence(nodes=3, findings=failing, health=(), voters=THREE, log_epoch=3)
+    verdict = verdict_on(evidence)
+    assert verdict.level is level
+    assert len(verdict.facts) == 1
+    assert ("by the files of nodes 1 and 2" in verdict.headline) == (nodes == 2)
+    observers = replace(evidence, voters=("1", "4", "5"))
+    assert verdict_on(observers).level is Level.ATTENTION, "what observers saw is no majority"
+    led_since = replace(evidence, log_epoch=9)
+    assert verdict_on(led_since).level is Level.HEALTHY, "a log shows a leader since"
+    assert verdict_on(led_since).notes == nodes
+
+
+def test_what_could_not_be_judged_keeps_a_cluster_from_being_called_healthy() -> None:
+    well = ClusterEvidence(nodes=3, health=(), partitions=690)
+    assert verdict_on(well).headline == (
+        "Nothing is wrong: the files of all 3 nodes given are in order, their logs agree and all "
+        "690 partitions have a leader."
+    )
+    gap = Gap("voter 2 of 3", "its directory was not given")
+    assert verdict_on(replace(well, gaps=(gap,))).level is Level.INCOMPLETE
+    unverified = PlacedFinding("node 1", snapshots.SNAPSHOT_UNVERIFIED.at("", "no log"))
+    verdict = verdict_on(replace(well, findings=(unverified,)))
+    assert (verdict.level, verdict.notes) == (Level.INCOMPLETE, 1)
+    assert verdict.not_judged[0].what == "the content of 1 snapshot"
+    known = replace(well, health=(of_partitions(health.MIN_ISR_UNKNOWN, "a-0"),))
+    assert verdict_on(known).level is Level.INCOMPLETE
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
+def test_every_rule_that_warns_is_a_fact_and_every_note_is_none(rule: Rule) -> None:
+    if rule.family == "health":
+        evidence = ClusterEvidence(health=(of_partitions(rule, "a-0"),), partitions=1)
+    else:
+        evidence = ClusterEvidence(findings=(PlacedFinding("node 1", rule.at("f", "told")),))
+    verdict = verdict_on(evidence)
+    if rule.severity is Severity.INFO:
+        assert verdict.level in (Level.HEALTHY, Level.INCOMPLETE)
+        assert verdict.notes == 1
+    else:
+        assert verdict.level not in (Level.HEALTHY, Level.INCOMPLETE)
+        assert rule.id in verdict.facts[0].rules

@@ -1,0 +1,101 @@
+"""The verdicts on simulated quorums that accept no change, or may accept none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from replica.doctor.check.examined import examine
+from replica.doctor.check.group import judge_group
+from replica.doctor.verdict.facts import verdict_on
+from replica.doctor.verdict.of_group import clusters_of, evidence_of
+from replica.doctor.verdict.verdict import Level, Verdict
+from replica.format.discovery import discover
+from replica.simulate.node import Layout
+from replica.simulate.records import topic_config
+from replica.simulate.scenarios.library import SCENARIOS_BY_NAME
+from replica.simulate.scenarios.quorum import ScriptedQuorum
+from replica.simulate.scenarios.writing import write_capture
+
+
+def verdict_of(folder: Path) -> Verdict:
+    group = [examine(found) for found in discover([str(folder)])]
+    (cluster,) = clusters_of(judge_group(group, newest=True), {})
+    return verdict_on(evidence_of(cluster))
+
+
+def verdict_on_quorum(quorum: ScriptedQuorum, folder: Path) -> Verdict:
+    write_capture(quorum.capture(), str(folder))
+    return verdict_of(folder)
+
+
+@pytest.fixture
+def quorum() -> ScriptedQuorum:
+    """Five voters, led by 1."""
+    made = ScriptedQuorum("stopped quorum", Layout(voters=5, observers=1))
+    made.begin("orders")
+    return made
+
+
+def change(quorum: ScriptedQuorum, number: int) -> None:
+    quorum.append(1, topic_config("orders", "retention.ms", str(number)))
+
+
+@pytest.mark.parametrize("gone", [(3, 4, 5), (2, 3, 4, 5)])
+def test_a_majority_that_stopped_may_be_an_outage(
+    quorum: ScriptedQuorum, tmp_path: Path, gone: tuple[int, ...]
+) -> None:
+    quorum.settle()
+    quorum.crash(*gone)
+    change(quorum, 1)
+    quorum.run_ms(600)
+    change(quorum, 2)
+    verdict = verdict_on_quorum(quorum, tmp_path / "capture")
+    assert verdict.level is Level.AT_RISK, "they may have been copied before the others"
+    assert verdict.headline.startswith(
+        "The quorum has probably no leader, and accepts no change: voters "
+    )
+    assert f"and {gone[-1]} stopped before " in verdict.headline
+    assert f"of 5 voters ({', '.join(str(n) for n in range(1, 6) if n not in gone)})" in (
+        verdict.headline
+    )
+    assert verdict.next_steps[0].startswith("Start the voters that stopped.")
+
+
+def test_a_change_that_is_under_way_is_no_outage(quorum: ScriptedQuorum, tmp_path: Path) -> None:
+    quorum.settle()
+    change(quorum, 1)
+    verdict = verdict_on_quorum(quorum, tmp_path / "capture")
+    assert verdict.level is Level.ATTENTION
+    assert verdict.facts[0].rules == ("state-not-committed",)
+
+
+def test_a_lost_minority_is_none_either(quorum: ScriptedQuorum, tmp_path: Path) -> None:
+    quorum.settle()
+    quorum.crash(4, 5)
+    change(quorum, 1)
+    quorum.run_ms(600)
+    change(quorum, 2)
+    quorum.run_ms(600)
+    found = verdict_on_quorum(quorum, tmp_path / "capture")
+    assert found.level is Level.HEALTHY
+
+
+def test_endless_elections_are_an_outage(tmp_path: Path) -> None:
+    scenario = SCENARIOS_BY_NAME["endless-elections"]
+    write_capture(scenario.capture(), str(tmp_path / "capture"))
+    verdict = verdict_of(tmp_path / "capture")
+    assert verdict.level is Level.OUTAGE
+    assert verdict.headline == (
+        "The cluster accepts no change: 24 leaders within 45 s, epochs 2 to 25, and none of them "
+        "changed the metadata."
+    )
+    assert verdict.facts[0].rules == ("endless-elections",)
+
+
+def test_elections_that_make_progress_are_none(tmp_path: Path) -> None:
+    scenario = SCENARIOS_BY_NAME["clean-failover"]
+    write_capture(scenario.capture(), str(tmp_path / "capture"))
+    rules = {rule for fact in verdict_of(tmp_path / "capture").facts for rule in fact.rules}
+    assert rules.isdisjoint({"endless-elections", "majority-stopped"})
