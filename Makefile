@@ -78,7 +78,7 @@ package: setup ## dist/: the code as a zip and its Python packages as an archive
 	@$(BIN)/python packaging/jobs_zip.py $(DIST)/kraftlake-jobs.zip
 	@$(BIN)/python packaging/python_environment.py $(DIST)/kraftlake-environment.tar.gz
 
-demo: setup ## both jobs by Spark on real Kafka metadata logs, then ten questions
+demo: setup ## both jobs by Spark on real Kafka metadata logs, then six questions
 	@$(BIN)/kraftlake demo --engine spark
 
 # Airflow's dependencies and kraftlake's don't go together: it submits to .venv, and imports nothing
