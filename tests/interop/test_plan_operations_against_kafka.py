@@ -158,7 +158,8 @@ def test_all_nodes_restart_in_the_order_of_the_plan(combined: CombinedCluster) -
     for number, (like, topics, down) in enumerate(ROLLS):
         if gone := there - topics.keys():
             drop(combined, gone)
-        combined.create({name: one for name, one in topics.items() if name not in there})
+        if new := {name: one for name, one in topics.items() if name not in there}:
+            combined.create(new)
         there = set(topics)
         for node_id in down:
             combined.nodes[node_id].kill()
