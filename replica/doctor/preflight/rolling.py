@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from replica.doctor.health.cluster import Cluster
 from replica.doctor.health.placement import racks_of
@@ -57,8 +58,8 @@ def _in_sync(cluster: Cluster) -> Cluster:
     partitions = {
         key: _caught_up(cluster, partition) for key, partition in cluster.partitions.items()
     }
-    changed = {"brokers": brokers, "partitions": partitions}
-    tables = {
+    changed: dict[str, dict[Any, Any]] = {"brokers": brokers, "partitions": partitions}
+    tables: dict[str, EntityTable[Any, Any]] = {
         name: EntityTable(changed.get(name, table.values), table.offsets)
         for name, table in cluster.image.tables.items()
     }
