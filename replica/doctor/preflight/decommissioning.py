@@ -18,6 +18,7 @@ from replica.doctor.health.placement import Racks, racks_to_spread_over
 from replica.doctor.preflight.answer import Preflight, Reason, note, preflight, unsafe
 from replica.metadata.image.partition import Partition
 from replica.model.control import KRAFT_VERSION
+from replica.shell_text import line
 from replica.words import counted, named
 
 
@@ -70,8 +71,10 @@ def _is_cordoned(registration: Mapping[str, Any]) -> bool:
 
 
 def _needs(brokers: Collection[int]) -> tuple[str, ...]:
-    tool = "kafka-cluster.sh unregister --bootstrap-server ... --id"
-    return tuple(f"after broker {one} has stopped: {tool} {one}" for one in sorted(brokers))
+    return tuple(
+        f"after broker {one} has stopped: unregister it (kafka-cluster.sh)"
+        for one in sorted(brokers)
+    )
 
 
 def _not_registered(leaving: _Leaving) -> Iterator[Reason]:
@@ -83,14 +86,12 @@ def _not_registered(leaving: _Leaving) -> Iterator[Reason]:
 def _of_voters(leaving: _Leaving) -> Iterator[Reason]:
     for voter in sorted(leaving.brokers & leaving.cluster.voters):
         told = (
-            "controller.quorum.voters of all nodes names it (static voters): kraftlake plan "
-            "--to-dynamic first, or change that line on all nodes and restart them"
+            "controller.quorum.voters of all nodes names it (static voters): make the voters "
+            "dynamic first (--to-dynamic), or change that line on all nodes and restart them"
         )
         if leaving.cluster.level(KRAFT_VERSION) > 0:
-            told = (
-                f"remove it from the voters first: kraftlake plan --remove-voter {voter} says "
-                "whether that is safe"
-            )
+            plan = line("kraftlake", "plan", "--remove-voter", str(voter))
+            told = f"has to leave the voters first: `{plan}` says whether that is safe"
         yield unsafe(f"voter {voter}", told)
 
 

@@ -84,7 +84,7 @@ def _blocking(in_sync: Cluster, node: int) -> Iterator[Reason]:
     first = against[0]
     told = f"can't be stopped, even with all replicas in sync: {first.subject}: {first.detail}"
     if len(against) > 1:
-        told += f"; `kraftlake plan --stop-broker {node}` names each"
+        told += f"; --stop-broker {node} names each"
     yield Reason(found.answer, f"node {node}", told, first.offset)
 
 
@@ -134,8 +134,8 @@ def _down(cluster: Cluster, order: Sequence[int]) -> Iterator[Reason]:
 
 def _needs(cluster: Cluster) -> tuple[str, ...]:
     waiting = (
-        "before each step `kraftlake plan --while 10 --stop-broker N` has to say safe, so the node "
-        "before it is back and in sync"
+        "before each step --stop-broker N has to say safe (--while 10 waits for that), so that the "
+        "node before it is back and in sync"
     )
     if len(cluster.voters) < 2:
         return (waiting,)

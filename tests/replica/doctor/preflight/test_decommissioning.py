@@ -23,9 +23,7 @@ def four(*records: Record) -> tuple[Record, ...]:
 def test_a_broker_without_replicas_may_go() -> None:
     found = decommission(cluster(partition(0, (1, 2))), [3])
     assert (found.answer, found.reasons) == (ChangeSafety.SAFE, ())
-    assert found.needs == (
-        "after broker 3 has stopped: kafka-cluster.sh unregister --bootstrap-server ... --id 3",
-    )
+    assert found.needs == ("after broker 3 has stopped: unregister it (kafka-cluster.sh)",)
 
 
 def test_what_it_holds_has_to_move_first() -> None:
@@ -101,12 +99,12 @@ def test_a_voter_leaves_the_quorum_first() -> None:
     found = decommission(of, [1])
     assert found.answer is ChangeSafety.UNSAFE
     assert details(found, "voter 1") == [
-        "remove it from the voters first: kraftlake plan --remove-voter 1 says whether that is safe"
+        "has to leave the voters first: `kraftlake plan --remove-voter 1` says whether that is safe"
     ]
     static = decommission(cluster(voters=(1, 2, 3)), [1])
     assert details(static, "voter 1") == [
-        "controller.quorum.voters of all nodes names it (static voters): kraftlake plan "
-        "--to-dynamic first, or change that line on all nodes and restart them"
+        "controller.quorum.voters of all nodes names it (static voters): make the voters dynamic "
+        "first (--to-dynamic), or change that line on all nodes and restart them"
     ]
 
 

@@ -24,8 +24,8 @@ def test_brokers_then_voters_and_the_best_log_last() -> None:
     assert found.answer is ChangeSafety.SAFE
     assert found.order == (1, 2, 3, 102, 103, 101)
     assert found.needs == (
-        "before each step `kraftlake plan --while 10 --stop-broker N` has to say safe, so the node "
-        "before it is back and in sync",
+        "before each step --stop-broker N has to say safe (--while 10 waits for that), so that the "
+        "node before it is back and in sync",
         "while a voter restarts, 2 of the others have to run and be caught up",
     )
 
