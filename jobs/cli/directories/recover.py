@@ -18,10 +18,11 @@ from jobs.cli.directories.check_inputs import (
     read_earlier,
 )
 from jobs.cli.directories.cluster_verdicts import judged_clusters
+from jobs.cli.directories.notices import damage_lines, told_at_the_end
 from jobs.cli.directories.offsets_text import pairs
 from jobs.cli.directories.recover_text import describe
 from jobs.cli.directories.verdict_text import write_verdict
-from jobs.cli.output import ProgressLine, complain, write_either
+from jobs.cli.output import ProgressLine, write_either
 from jobs.cli.seeds import MAX_REHEARSED, seeds_in
 from replica.doctor.check.damaged import bundle_damage
 from replica.doctor.check.examined import Examined, by_cluster, replica_log
@@ -47,7 +48,9 @@ def run(options: RecoverOptions) -> int:
     changed."""
     seeds = seeds_in(options.seeds or "0:20", most=MAX_REHEARSED) if options.rehearse else None
     with ExitStack() as stack:
-        given = given_nodes(options.paths, stack, names_in(options.order))
+        notices = stack.enter_context(told_at_the_end())
+        order, all_damages = names_in(options.order), options.json_output
+        given = given_nodes(options.paths, stack, notices, order, all_damages=all_damages)
         verdicts = given.verdicts()
         parts = by_partition(given.usable, partition_of)
         clusters = [members for part in parts for members in by_cluster(part)]
@@ -136,19 +139,31 @@ class GivenNodes:
         return found
 
 
-def given_nodes(paths: Sequence[str], stack: ExitStack, order: Sequence[str] = ()) -> GivenNodes:
-    """The directories of all paths, each read once. Those that no plan can use are named on stderr.
+def given_nodes(
+    paths: Sequence[str],
+    stack: ExitStack,
+    notices: list[str],
+    order: Sequence[str] = (),
+    *,
+    all_damages: bool = False,
+) -> GivenNodes:
+    """The directories of all paths, each read once.
 
-    stack: bundles stay unpacked until it closes. order: see find_newest_inputs.
+    stack: bundles stay unpacked until it closes. notices: is given a line for each directory that
+    no plan can use, and for what is damaged. order: see find_newest_inputs. all_damages: see
+    damage_lines.
     """
     progress = ProgressLine()
-    inputs = _inputs(paths, stack, order)
+    inputs = find_newest_inputs(paths, stack, order)
+    notices += _of_inputs(inputs)
     directories: list[DirectoryPath] = []
     for named in (each for group in inputs.groups for each in group):
         if isinstance(named, DirectoryPath):
             directories.append(named)
         else:
-            complain(f"{named.shown}: left out: a quorum can continue only from a whole directory")
+            notices.append(
+                f"{named.shown}: left out: a quorum can continue only from a whole directory"
+            )
     examined, unread = examine_all(directories, progress.show)
     earlier = read_earlier(inputs, progress.show)
     progress.clear()
@@ -158,15 +173,13 @@ def given_nodes(paths: Sequence[str], stack: ExitStack, order: Sequence[str] = (
     if not found and damages and not examined:
         raise UnreadableFileError(damages[0].file, _what_to_do(damages[0]))
     for damage in damages:
-        complain(f"{damage.file}: {damage.kind}: {_what_to_do(damage)}")
+        notices.append(f"{damage.file}: {damage.kind}: {_what_to_do(damage)}")
     for one, reason in zip(examined, reasons, strict=True):
         if reason is not None:
-            complain(f"{one.shown}: left out: {reason}")
+            notices.append(f"{one.shown}: left out: {reason}")
     if not found:
         raise UsageError(f"{', '.join(paths)}: no node's directory; name those that are left")
-    for one in found:
-        for damage in one.damages:
-            complain(str(damage))
+    notices += damage_lines(found, all_of_them=all_damages)
     findings = (*inputs.unread(), *bundle_damage(unread))
     return GivenNodes(tuple(examined), tuple(found), findings, earlier)
 
@@ -190,19 +203,15 @@ def _why_left_out(examined: Examined) -> str | None:
     return "no meta.properties says whose it is"
 
 
-def _inputs(paths: Sequence[str], stack: ExitStack, order: Sequence[str]) -> CheckInputs:
-    """The inputs. Raises UsageError where they hold two captures of one replica in unknown order,
-    because only the newest counts."""
-    inputs = find_newest_inputs(paths, stack, order)
-    for line in inputs.left_out():
-        complain(line)
+def _of_inputs(inputs: CheckInputs) -> Iterator[str]:
+    """What is left out, and which captures are taken as one."""
+    yield from inputs.left_out()
     directories = [group for group in inputs.groups if isinstance(group[0], DirectoryPath)]
     if len(directories) > 1:
-        complain(
+        yield (
             f"{len(directories)} captures: a plan holds only where every controller was stopped "
             "before the first of them was taken"
         )
-    return inputs
 
 
 def _refuse_copies(members: Sequence[Examined]) -> None:
