@@ -54,12 +54,12 @@ class TimelineOptions:
     """List events by clock time: elections and their probable causes, voters, brokers.
 
     It reads directories, and needs no lake; `kraftlake what-happened` gives the few events that
-    matter. Name the directories of all nodes that you have. Together they show the log that the cluster continued, the records that
-    other nodes hold instead (divergence), and the records that a later capture of a node lacks
-    (truncation, with the time of the last record that is gone). went_back: a later capture of a
-    node shows less than an earlier one, and Raft doesn't explain it, as after a restore from a
-    backup. Several captures of one node need --order, or a capture.json of `kraftlake capture`.
-    Times are those of the nodes' clocks.
+    matter. Name the directories of all nodes that you have. Together they show the log that the
+    cluster continued, the records that other nodes hold instead (divergence), and the records that
+    a later capture of a node lacks (truncation, with the time of the last record that is gone).
+    went_back: a later capture of a node shows less than an earlier one, and Raft doesn't explain
+    it, as after a restore from a backup. Several captures of one node need --order, or a
+    capture.json of `kraftlake capture`. Times are those of the nodes' clocks.
 
     \b
     The probable cause of an election:

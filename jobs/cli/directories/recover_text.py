@@ -69,7 +69,11 @@ def describe(
         yield _headline(rank, standing, by_key[standing.log.key])
         doubts = [voter for voter in plan.doubted if voter.key.matches(standing.log.key)]
         lines = [
-            *(_of_winner(plan, stand_ins) if rank == 1 else _of_another(plan, standing, doubts)),
+            *(
+                _of_winner(plan, stand_ins)
+                if rank == 1
+                else _of_another(plan, standing, doubts, by_key[standing.log.key])
+            ),
             *(voter.why_doubted for voter in doubts),
         ]
         yield from (f"      {line}" for line in lines)
@@ -129,17 +133,17 @@ def _of_winner(plan: RecoveryPlan, stand_ins: int | None) -> Iterator[str]:
 
 
 def _of_another(
-    plan: RecoveryPlan, standing: RankedReplica, doubts: Sequence[KnownVoter]
+    plan: RecoveryPlan, standing: RankedReplica, doubts: Sequence[KnownVoter], examined: Examined
 ) -> Iterator[str]:
     """Sentences about a log that is not chosen: what it loses, and what Kafka does to it. doubts:
-    about its disk."""
+    about its disk. examined: its directory."""
     if not standing.at_risk:
         relation = standing.relation or Relation.IDENTICAL
         told = _RELATIONS.get(relation, "an older branch, wholly behind its snapshot")
-        if any(voter.doubt is VoterDoubt.UNREADABLE for voter in doubts):
-            yield f"{told}, as far as it can be read"
+        if examined.hides_entries:
+            yield f"{told}, as far as it can be read: nobody knows what the rest held"
         elif doubts:
-            yield f"{told}: the first log has all of its records"
+            yield f"{told}: the first log has all records that it holds now"
         else:
             yield told if standing.may_lose else f"{told}: loses nothing"
         yield from _if_another_wins(plan, standing)

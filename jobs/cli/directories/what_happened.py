@@ -59,9 +59,7 @@ def run(options: WhatHappenedOptions) -> int:
         incidents.sort(key=lambda one: one.verdict.level.rank)
         for number, incident in enumerate(incidents):
             lines = describe(incident, clock)
-            write_either(
-                rows_of(incident), ["", *lines] if number else lines, json_output=in_json
-            )
+            write_either(rows_of(incident), ["", *lines] if number else lines, json_output=in_json)
     return 0
 
 

@@ -28,7 +28,8 @@ class CapturedQuorum:
     """All captured nodes of a quorum. nodes: the nodes by their ids. voters: the voters in force at
     the end of the newest log. is_static: whether the configuration names the voters (kraft.version
     0). commitment: which of the logs' records are proven to be committed, and which never were, by
-    a recovery plan. by_logs: the same by the logs alone, without who may win. newest_timestamp: the newest time of a record, in ms. quorum: what the logs and the other files prove."""
+    a recovery plan. by_logs: the same by the logs alone, without who may win. newest_timestamp: the
+    newest time of a record, in ms. quorum: what the logs and the other files prove."""
 
     cluster_id: str
     nodes: Mapping[int, CapturedNode]

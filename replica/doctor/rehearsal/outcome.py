@@ -103,9 +103,7 @@ def _played(captured: CapturedQuorum, scenario: Scenario, seed: int) -> Rehearse
     return quorum
 
 
-def _outcome(
-    quorum: RehearsedQuorum, leader: SimulatedHost | None, scenario: Scenario
-) -> Outcome:
+def _outcome(quorum: RehearsedQuorum, leader: SimulatedHost | None, scenario: Scenario) -> Outcome:
     captured = quorum.captured
     lost = {} if leader is None else dict(_lacking(captured, _log_of(quorum, leader)))
     fates = tuple(
