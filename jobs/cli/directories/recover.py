@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jobs.cli.commands.directories import RecoverOptions
 from jobs.cli.commands.options import names_in
@@ -20,6 +20,7 @@ from jobs.cli.directories.check_inputs import (
 from jobs.cli.directories.cluster_verdicts import judged_clusters
 from jobs.cli.directories.notices import damage_lines, told_at_the_end
 from jobs.cli.directories.offsets_text import pairs
+from jobs.cli.directories.recover_steps import NO_BROKERS
 from jobs.cli.directories.recover_text import describe
 from jobs.cli.directories.verdict_text import write_verdict
 from jobs.cli.output import ProgressLine, write_either
@@ -29,8 +30,10 @@ from replica.doctor.check.examined import Examined, by_cluster, replica_log
 from replica.doctor.check.known_quorum import EarlierRounds, quorum_files, went_back_since
 from replica.doctor.check.partition import by_partition, partition_of
 from replica.doctor.check.rule import Finding
+from replica.doctor.health.hosted import hosted_replicas
 from replica.doctor.quorum.recovery import RecoveryDecision, RecoveryPlan, plan_compared
 from replica.doctor.quorum.went_back import ComparedRound
+from replica.doctor.verdict.of_group import JudgedCluster
 from replica.doctor.verdict.verdict import Verdict
 from replica.errors import UnreadableFileError, UsageError
 from replica.format import meta_properties
@@ -49,48 +52,46 @@ def run(options: RecoverOptions) -> int:
     seeds = seeds_in(options.seeds or "0:20", most=MAX_REHEARSED) if options.rehearse else None
     with ExitStack() as stack:
         notices = stack.enter_context(told_at_the_end())
-        order, all_damages = names_in(options.order), options.json_output
-        given = given_nodes(options.paths, stack, notices, order, all_damages=all_damages)
-        verdicts = given.verdicts()
+        order, in_json = names_in(options.order), options.json_output
+        given = given_nodes(options.paths, stack, notices, order, all_damages=in_json)
+        judged = given.judged()
         parts = by_partition(given.usable, partition_of)
         clusters = [members for part in parts for members in by_cluster(part)]
         codes = []
         for members in clusters:
             # the first plan of a cluster has its verdict above it
             cluster_id = members[0].owner.cluster_id
-            verdict = verdicts.pop(cluster_id, None)
-            others = given.of_other_clusters(cluster_id)
-            codes.append(
-                _plan(
-                    members, given.earlier, verdict, others, seeds, json_output=options.json_output
-                )
-            )
+            plan = _plan(members, given, judged.pop(cluster_id, None), seeds, json_output=in_json)
+            codes.append(plan)
         return max(codes)
 
 
 def _plan(
     members: Sequence[Examined],
-    earlier: EarlierRounds,
-    verdict: Verdict | None,
-    of_other_clusters: Mapping[int, str],
+    given: GivenNodes,
+    judged: Judged | None,
     seeds: range | None,
     *,
     json_output: bool,
 ) -> int:
-    """Print the plan of one cluster. earlier: what its earlier captures show. verdict: is printed
-    above the plan; None where it was printed before. of_other_clusters: see describe. seeds: the
-    seeds of the runs in which the plan's steps are rehearsed; None for no rehearsal."""
+    """Print the plan of one cluster, below the verdict on it. given: all directories. judged: None
+    where the verdict was printed before. seeds: the seeds of the runs in which the plan's steps are
+    rehearsed; None for no rehearsal."""
     _refuse_copies(members)
-    plan, by_key = plan_of(members, earlier)
-    if verdict is not None:
-        write_verdict(verdict, json_output=json_output)
+    plan, by_key = plan_of(members, given.earlier)
+    hosted = NO_BROKERS
+    if judged is not None:
+        write_verdict(judged.verdict, json_output=json_output)
+        if judged.cluster.cluster is not None:
+            hosted = hosted_replicas(judged.cluster.cluster)
     rehearsed = None
     if seeds is not None:
         # This import loads the simulator.
         from jobs.cli.directories.recover_rehearsed import rehearse_plan
 
-        rehearsed = rehearse_plan(plan, by_key, seeds, earlier)
-    lines = chain(describe(plan, by_key, of_other_clusters), rehearsed.lines() if rehearsed else ())
+        rehearsed = rehearse_plan(plan, by_key, seeds, given.earlier)
+    others = given.of_other_clusters(members[0].owner.cluster_id)
+    lines = chain(describe(plan, by_key, others, hosted), rehearsed.lines() if rehearsed else ())
     write_either(_rows(plan, by_key, rehearsed), lines, json_output=json_output)
     is_safe = plan.answer is RecoveryDecision.SAFE and (rehearsed is None or rehearsed.is_safe)
     return 0 if is_safe else 1
@@ -107,6 +108,13 @@ def plan_of(
     back = went_back_since(earlier or {}, members[0].owner.cluster_id, now)
     files = quorum_files(list(zip(by_key.values(), logs, strict=True)), back)
     return plan_compared(now, files), by_key
+
+
+class Judged(NamedTuple):
+    """A cluster as `check` judges it, with the verdict on it."""
+
+    cluster: JudgedCluster
+    verdict: Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,13 +136,13 @@ class GivenNodes:
             if one.owner.cluster_id != cluster_id
         }
 
-    def verdicts(self) -> dict[str | None, Verdict]:
-        """The verdict of `check` on each cluster, by cluster id."""
+    def judged(self) -> dict[str | None, Judged]:
+        """What `check` says of each cluster, by cluster id."""
         progress = ProgressLine()
         judged = judged_clusters(
             self.examined, self.unread, progress.show, earlier=self.earlier or None
         )
-        found = {one.cluster_id: verdict for one, verdict in judged}
+        found = {one.cluster_id: Judged(one, verdict) for one, verdict in judged}
         progress.clear()
         return found
 

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from jobs.cli.directories.offsets_text import losses_text, ranges_text, snapshot_text
-from jobs.cli.directories.recover_steps import refused_files, steps_of
+from jobs.cli.directories.recover_steps import NO_BROKERS, refused_files, steps_of
 from jobs.cli.output import coloured
 from replica.doctor.check.examined import Examined
 from replica.doctor.check.partition import partition_of
+from replica.doctor.health.hosted import HostedReplicas
 from replica.doctor.quorum.known_quorum import KnownVoter, VoterDoubt
 from replica.doctor.quorum.recovery import RankedReplica, RecoveryDecision, RecoveryPlan
 from replica.history.divergence import Relation
@@ -45,9 +46,11 @@ def describe(
     plan: RecoveryPlan,
     by_key: Mapping[ReplicaKey, Examined],
     of_other_clusters: Mapping[int, str] = NO_DIRECTORIES,
+    hosted: HostedReplicas = NO_BROKERS,
 ) -> Iterator[str]:
     """The lines: the answer and its reasons, the ranking, and the steps for a person.
-    of_other_clusters: the directories of other clusters that were given, by node id."""
+    of_other_clusters: the directories of other clusters that were given, by node id. hosted: see
+    steps_of."""
     winner = by_key[plan.winner.key]
     answer = coloured(_answer(plan, by_key), _COLOURS[plan.answer])
     partition = partition_of(winner)
@@ -62,7 +65,7 @@ def describe(
         wins = "wins" if len(winners) == 1 else "may win"
         who = f"{'' if len(winners) == 1 else 'each of '}{named('node', winners)}"
         yield f"  {left}: {who} {wins} the election, and holds all that was committed"
-    steps = tuple(steps_of(plan, by_key))
+    steps = tuple(steps_of(plan, by_key, hosted))
     stand_ins = next((n for n, step in enumerate(steps, 1) if step.makes_stand_ins), None)
     yield ""
     for rank, standing in enumerate(plan.ranking, start=1):

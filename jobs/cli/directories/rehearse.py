@@ -42,7 +42,7 @@ def run(options: RehearseOptions) -> int:
         given = given_nodes(options.paths, stack, notices, order, all_damages=all_damages)
         notices += not_of_metadata(given.usable)
         rehearsed = rehearsed_quorum(given.usable, given.earlier)
-        verdict = given.verdicts()[rehearsed.captured.cluster_id]
+        verdict = given.judged()[rehearsed.captured.cluster_id].verdict
         scenario = Scenario()
         if options.scenario is not None:
             text = text_in("--scenario", options.scenario, MAX_FILE_BYTES)
