@@ -80,11 +80,13 @@ def losses_are_equal_in_plan_and_runs(answers: Answers) -> Iterator[str]:
 
 
 def nothing_is_unknown_in_the_runs_of_a_safe_plan(answers: Answers) -> Iterator[str]:
-    """recover says of such records that they were not committed, whoever wins."""
+    """recover says of such records that they were not committed, whoever wins of the voters that
+    may be relied on."""
     if answers.plan.answer is not RecoveryDecision.SAFE:
         return
+    winners = {key.node_id for key in answers.plan.electable}
     for rehearsal in _rehearsals(answers):
-        for found in rehearsal.found:
+        for found in (one for one in rehearsal.found if one.outcome.leader in winners):
             for fate in found.outcome.fates:
                 if fate.losses.unproven:
                     yield f"node {fate.node_id} loses {fate.losses.unproven} unknown in a run"

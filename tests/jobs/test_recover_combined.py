@@ -73,9 +73,9 @@ def test_an_old_disk_of_a_broker_is_emptied_of_the_metadata_alone(
     combined(folder / "3", 2722, ONE, directory_of(99))
     ended = kraftlake("recover", "--plan", folder)
     assert step_about(ended, "ake node 1 out of the voters").endswith(
-        " Node 1 is a broker, too. Empty its folder __cluster_metadata-0 alone, so that it keeps "
-        "its 2 partition replicas. Beside this folder: 1 partition replica (moved-0). In its other "
-        "log.dirs, and kept: 1 partition replica."
+        " Node 1 is a broker, too. Move away only its folder __cluster_metadata-0, so that it "
+        "keeps its 2 partition replicas. Beside this folder: 1 partition replica (moved-0). In its "
+        "other log.dirs, and kept: 1 partition replica."
     )
 
 
@@ -103,7 +103,7 @@ def test_nothing_is_said_of_brokers_where_the_voter_is_none(
 
 @pytest.mark.parametrize("voter", [ReplicaKey(7, "d"), ReplicaKey(7, ZERO_UUID)])
 def test_a_broker_without_replicas_is_named_too(voter: ReplicaKey) -> None:
-    assert kept_replicas(voter, ()).endswith(" alone: no partition has a replica on it now.")
+    assert kept_replicas(voter, ()).endswith(": no partition has a replica on it now.")
     assert lost_replicas(voter, ()).endswith(" is a broker, too. No partition has a replica on it.")
 
 

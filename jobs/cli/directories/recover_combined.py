@@ -16,7 +16,7 @@ _SHOWN = 3
 def kept_replicas(voter: ReplicaKey, replicas: Sequence[HostedReplica]) -> str:
     """The sentences of a step that empties the metadata log of a node whose disk is there.
     replicas: those of the node."""
-    text = f" Node {voter.node_id} is a broker, too. Empty its folder {METADATA_FOLDER} alone"
+    text = f" Node {voter.node_id} is a broker, too. Move away only its folder {METADATA_FOLDER}"
     if not replicas:
         return f"{text}: no partition has a replica on it now."
     held = counted(len(replicas), "partition replica")

@@ -187,7 +187,7 @@ class _Quorum:
             nodes = named("node", [str(voter.node_id) for voter in sorted(self.plan.missing)])
             text = f"Name a better copy of the disks of {nodes}"
         return RecoverStep(
-            f"{text}, if they still exist or the nodes run, and make the plan again: what a "
+            f"{text}, if a disk still exists or a node runs, and make the plan again: what a "
             "majority of the voters holds is all there.",
             (
                 noted(Shell("DIRECTORY=/mnt/disk"), "of each of these nodes, or a copy of it"),
@@ -359,9 +359,9 @@ class _Quorum:
         stand_ins = StandIns(self.plan, self.winner, self.cluster_id, missing)
         nodes = named("node", [str(voter.node_id) for voter in missing])
         yield RecoverStep(
-            f"Accept that what only they held is lost. Make directories for {nodes} from the log "
-            f"of node {self.plan.winner.key.node_id}, each with a quorum-state without a vote, in "
-            "an epoch that nobody has voted in.",
+            f"Accept that what only {nodes} held is lost. Make directories for {nodes} from the "
+            f"log of node {self.plan.winner.key.node_id}, each with a quorum-state without a vote, "
+            "in an epoch that nobody has voted in.",
             stand_ins.commands(),
             makes_stand_ins=True,
             plays=(stand_ins.played(),),

@@ -17,7 +17,7 @@ from replica.history.divergence import Relation
 from replica.model.epochs import election_order
 from replica.model.keys import ZERO_UUID, ReplicaKey
 from replica.terminal_text import one_line
-from replica.words import named
+from replica.words import counted, named
 
 _COLOURS = {
     RecoveryDecision.SAFE: "green",
@@ -60,7 +60,10 @@ def describe(
         yield f"  {reason}"
     if plan.answer is RecoveryDecision.SAFE:
         count = len(plan.voters or ())
-        left = f"{count - len(plan.missing)} of {count} voters are left, a majority"
+        there = count - len(plan.missing)
+        left = (
+            f"{there} of {counted(count, 'voter')} {'is' if there == 1 else 'are'} left, a majority"
+        )
         winners = [str(key.node_id) for key in plan.electable]
         wins = "wins" if len(winners) == 1 else "may win"
         who = f"{'' if len(winners) == 1 else 'each of '}{named('node', winners)}"

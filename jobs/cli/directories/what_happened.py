@@ -100,14 +100,14 @@ def _incident(
 
 def describe(incident: Incident, clock: ZonedClock) -> Iterator[str]:
     """The verdict, the newest events, the first steps, and what isn't known, as lines."""
-    yield from describe_verdict(incident.verdict, steps=False)
+    yield from describe_verdict(incident.verdict, on_page=True)
     told = sorted([*_events(incident, clock)])
     if told:
         yield ""
         yield "What happened:"
         if len(told) > MAX_EVENTS:
             yield f"  {len(told) - MAX_EVENTS} earlier events are left out; timeline lists all"
-        yield from (f"  {clock.text(at)}  {one_line(text)}" for at, text in told[-MAX_EVENTS:])
+        yield from (f"  {clock.words(at)}  {one_line(text)}" for at, text in told[-MAX_EVENTS:])
     steps = incident.verdict.next_steps[:MAX_STEPS]
     if steps:
         yield ""
@@ -129,7 +129,7 @@ def _events(incident: Incident, clock: ZonedClock) -> Iterator[tuple[int, str]]:
         if outage.began.at is None:
             continue
         ended = None if outage.ended is None else outage.ended.at
-        end = "and some still have none" if ended is None else f"until {clock.text(ended)}"
+        end = "and some still have none" if ended is None else f"until {clock.words(ended)}"
         had = f"up to {counted(outage.most, 'partition')} had no leader"
         yield outage.began.at, f"outage: {had}, {end}"
 
