@@ -18,6 +18,11 @@ def test_a_page_that_people_read_in_a_hurry_stays_short(page: str, most: int) ->
     assert len((ROOT / page).read_text(encoding="utf-8").splitlines()) <= most
 
 
+def test_what_kraftlake_promises_about_security_is_read_in_minutes() -> None:
+    page = ROOT / "docs" / "reference" / "security.md"
+    assert len(page.read_text(encoding="utf-8").split()) < 1800
+
+
 @pytest.mark.parametrize("page", sorted(RUNBOOKS.iterdir()), ids=lambda page: str(page.name))
 def test_a_runbook_is_one_screen_without_what_is_folded_away(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
