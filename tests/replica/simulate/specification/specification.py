@@ -150,6 +150,12 @@ class Specification:
         replica.vote = vote
         self.votes.setdefault(epoch, {})[name] = vote
 
+    def grant(self, name: Name, candidate: Name) -> None:
+        """Tell a candidate that it has the vote, which is on the disk by then."""
+        vote = self.replicas[name].vote
+        given = vote is not None and vote.means(candidate)
+        demand(given, f"{name} tells {candidate} that it has its vote, which {vote} has")
+
     def lead(self, name: Name) -> None:
         """Begin to lead the epoch, with the votes of a majority of the voters in force."""
         replica = self.replicas[name]
@@ -188,6 +194,11 @@ class Specification:
         known = self.written.get((entry.epoch, entry.base))
         demand(known == (entry, before), f"{name} has {entry} behind {before}; written is {known}")
         replica.log.append(entry)
+
+    def go_by(self, name: Name, voters: Voters) -> None:
+        """Go by these voters from now on. In force are those that the log names last."""
+        named = self.replicas[name].voters
+        demand(voters == named, f"{name} goes by {sorted(voters)}; its log names {sorted(named)}")
 
     def truncate(self, name: Name, end: int) -> None:
         """Cut the log, but nothing that is committed. A leader never does."""

@@ -1,14 +1,14 @@
 """What the steps of simulated replicas did, as actions of the specification.
 
 A step is judged by what is on the disk: the quorum-state and the batches that its effects wrote,
-and the end that a flush made durable. Only the role and the high watermark are what the core
-believes. A step may be several actions; then they are judged in the order in which the core could
-take them.
+and the end that a flush made durable. Only the role, the voters in force and the high watermark are
+what the core believes. A step may be several actions; then they are judged in the order in which
+the core could take them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 
 from replica.model.batch import Batch
@@ -18,6 +18,8 @@ from replica.model.keys import NO_NODE, ReplicaKey
 from replica.model.stored import ElectionState
 from replica.model.voters import VoterSet
 from replica.raft.effects import Effects
+from replica.raft.inputs import Request
+from replica.raft.messages import VoteRequest, VoteResponse
 from replica.raft.roles import Leader
 from replica.simulate.broken import BrokenInvariantError
 from replica.simulate.faulty_run import FaultyRun
@@ -113,6 +115,10 @@ def stepped(specification: Specification, host: SimulatedHost, effects: Effects)
         specification.restart_at(name, effects.reset_to.offset)
     for entry in _entries(effects.append):
         _write(specification, replica, entry)
+    if effects.append or effects.truncate_to is not None or effects.reset_to is not None:
+        specification.go_by(name, _voters(host.raft.log.voters))
+    for candidate in _granted(host, effects):
+        specification.grant(name, candidate)
     if host.flushed_end != replica.flushed:
         specification.flush(name, host.flushed_end)
     reached = host.raft.high_watermark
@@ -141,6 +147,15 @@ def _elect(specification: Specification, replica: Replica, state: ElectionState)
         leader = specification.leaders.get(epoch)
         known = leader is not None and leader.node_id == state.leader_id
         demand(known, f"{name} follows {state.leader_id} in {epoch}, which {leader} leads")
+
+
+def _granted(host: SimulatedHost, effects: Effects) -> Iterator[Name]:
+    """The candidates that are told that they have the vote. A pre-vote promises nothing."""
+    asked = host.taken.message if isinstance(host.taken, Request) else None
+    if isinstance(asked, VoteRequest) and not asked.pre_vote:
+        for reply in effects.replies:
+            if isinstance(reply.message, VoteResponse) and reply.message.granted:
+                yield _name(asked.candidate)
 
 
 def _vote(replica: Replica, state: ElectionState) -> Name | None:
