@@ -33,6 +33,7 @@ from replica.storage.segment import (
 )
 from replica.storage.segment_files import SegmentFiles
 from replica.storage.snapshots import SnapshotFiles
+from replica.storage.stored_batches import FileBatches
 
 READ_BYTES = 1024 * 1024
 _NO_LIMIT = 2**63 - 1
@@ -196,6 +197,18 @@ class FileLog:
         for _, (data, _) in self._pieces(start_offset, min(end_offset, self.log_end)):
             for frame in frames(data, start=0, expected_offset=None, check_crc=False):
                 yield batch_in(data, frame)
+
+    def stored(self, start_offset: int, end_offset: int) -> FileBatches:
+        """The batches that `batches` gives, for a reader in another thread, which doesn't go
+        through this log. The caller closes them. `end_offset` may be the log end at most, and what
+        lies below it must not be truncated."""
+        assert self.log_start <= start_offset <= end_offset <= self.log_end
+        files = []
+        while start_offset < end_offset:
+            segment = self._segment_of(start_offset)
+            files.append(segment.part(start_offset, end_offset))
+            start_offset = segment.end_offset
+        return FileBatches(tuple(files))
 
     def advance_log_start(self, offset: int) -> None:
         """Durable: let the log start at `offset`, which is the end offset of a snapshot. Segments

@@ -14,6 +14,7 @@ from replica.errors import DataError
 from replica.format.file_names import INDEX_KINDS, FileKind
 from replica.format.frames import Frame
 from replica.format.runs import Run, run_of
+from replica.format.stored_batches import BatchFile
 from replica.message.primitives import Buffer
 from replica.storage import batch_walk
 from replica.storage.filesystem import File
@@ -76,6 +77,14 @@ class ClosedSegment:
                 max_bytes=max_bytes,
                 end_offset=end_offset,
             )
+
+    def part(self, start_offset: int, end_offset: int) -> BatchFile:
+        """The batches from the one that holds `start_offset` to the one that holds the last offset
+        below `end_offset`."""
+        if self._offsets is None:
+            self._offsets = ascending_prefix(self.files.offset_index())
+        with self.files.open() as log:
+            return _part(self, log, self._offsets, start_offset, end_offset)
 
 
 @dataclass(slots=True)
@@ -154,6 +163,10 @@ class ActiveSegment:
             max_bytes=max_bytes,
             end_offset=end_offset,
         )
+
+    def part(self, start_offset: int, end_offset: int) -> BatchFile:
+        """The batches that ClosedSegment.part gives."""
+        return _part(self, self._log, self.index.offsets, start_offset, end_offset)
 
     def truncate_to(self, end_offset: int) -> None:
         """Remove every batch that holds `end_offset` or a higher offset. After a crash the batches
@@ -256,6 +269,30 @@ class ActiveSegment:
             if written < len(content):
                 self.opened[kind].write(written, bytes(content[written:]))
                 self._written[kind] = len(content)
+
+
+def _part(
+    segment: ClosedSegment | ActiveSegment,
+    log: File,
+    offsets: bytes | bytearray,
+    start_offset: int,
+    end_offset: int,
+) -> BatchFile:
+    """The batches that `part` gives. offsets: the segment's offset index."""
+
+    def holding(offset: int) -> Frame:
+        search_from = position_before(offsets, offset - segment.base_offset)
+        found = batch_walk.frame_holding(log, segment.size, search_from, offset)
+        assert found is not None, "an offset the segment doesn't hold"
+        return found
+
+    size, end = segment.size, segment.end_offset
+    if end_offset < end:
+        last = holding(end_offset - 1)
+        size, end = last.end_position, last.end_offset
+    first, files = holding(start_offset), segment.files
+    source = files.files.reader(files.path(), size)
+    return BatchFile(files.path(), source, first.position, first.base_offset, end)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,57 @@
+"""Batches of a log or of a snapshot for a state machine that is far behind: another thread reads
+them while the log goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from replica.format.byte_source import InMemory, OpenFile, ShrankError
+from replica.format.stored_batches import BatchFile, StoredBatches
+from replica.model.batch import Batch
+from replica.storage.batch_walk import walk
+from replica.storage.batches import batch_in
+
+
+@dataclass(frozen=True, slots=True)
+class FileBatches(StoredBatches):
+    """The batches of files that are open already, so that removing a file doesn't disturb a
+    reader. `close` closes the files."""
+
+    files: tuple[BatchFile, ...]
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(file.size_bytes for file in self.files)
+
+    def __iter__(self) -> Iterator[Batch]:
+        for file in self.files:
+            walked = walk(
+                _Readable(file.path, file.source),
+                expected_offset=file.base_offset,
+                position=file.begin,
+            )
+            for frame, data in walked:
+                yield batch_in(data, frame, frame.position)
+
+    def close(self) -> None:
+        for file in self.files:
+            if isinstance(file.source, OpenFile):
+                file.source.close()
+
+
+@dataclass(frozen=True, slots=True)
+class _Readable:
+    """A source as `walk` reads it."""
+
+    path: str
+    source: InMemory | OpenFile
+
+    def size(self) -> int:
+        return self.source.size
+
+    def read(self, position: int, size: int) -> bytes:
+        try:
+            return bytes(self.source.read(position, max(0, min(size, self.source.size - position))))
+        except ShrankError:
+            return b""
