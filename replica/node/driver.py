@@ -13,7 +13,7 @@ import asyncio
 import contextlib
 import itertools
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -228,7 +228,7 @@ class Driver:
         """Step the replica with one event, at once."""
         self._do(lambda now: self.host.step(event, now))
 
-    def _do(self, work: Callable[[int], Iterable[Effects]]) -> None:
+    def _do(self, work: Callable[[int], list[Effects]]) -> None:
         if self._stopped.done():
             return
         try:
