@@ -19,9 +19,8 @@ from replica.model.batch import Batch
 from replica.model.epochs import OffsetAndEpoch
 from replica.raft.ports import StateMachine
 
-
 ReadRecord: TypeAlias = Callable[[Record, bool], ReplayedRecord | None]
-"""As message_in."""
+"""(record, whether it is a control record) -> the decoded record, as message_in gives it."""
 ReplayStored: TypeAlias = Callable[[Replay, StoredBatches, ReadRecord], None]
 """A function that applies all records of stored batches to a replay, as `commit` does record by
 record. It raises DataError where `commit` does."""
@@ -40,8 +39,9 @@ def use(replay: ReplayStored | None) -> None:
     _replay_stored = replay
 
 
-def message_in(record: Record, is_control: bool) -> ReplayedRecord | None:  # noqa: FBT001 - a port
-    """The decoded record; None where it has no value. Raises DataError."""
+def message_in(record: Record, is_control: bool) -> ReplayedRecord | None:
+    """The decoded record; None where it has no value. Raises DataError, which names the byte in the
+    value."""
     if is_control:
         return decode_control(record.key, record.value)
     return None if record.value is None else decode(record.value)

@@ -1,8 +1,10 @@
 """The one place of a process that steps its replica: it takes events, and sends the messages that
 come of them.
 
-Everything happens in one asyncio loop, and no step waits, so no lock is needed. Only a snapshot is
-written by another thread, from a state that it shares with nobody that changes it. When a flush is
+Everything happens in one asyncio loop, and no step waits, so no lock is needed. Two things take too
+long for the loop, and another thread does them: it writes a snapshot, from a state that it shares
+with nobody that changes it; and it gives many records to a state machine that is far behind, which
+nobody else uses meanwhile. When a flush is
 owed, the driver first handles the events that have already arrived: so records that are appended
 together share one sync.
 """
@@ -19,6 +21,7 @@ from typing import Any
 
 from replica.errors import KraftlakeError, PeerError, UnsupportedByPeerError
 from replica.host.host import BegunSnapshot, Host
+from replica.host.replay import BegunReplay
 from replica.model.kafka_errors import ErrorCode
 from replica.node.heard import Heard
 from replica.raft import inputs
@@ -36,6 +39,7 @@ from replica.raft.raft import Raft
 from replica.raft.roles import Candidate, Leader
 from replica.raft.snapshots import SnapshotPolicy
 from replica.storage.log import FileLog
+from replica.storage.stored_batches import StoppedReadError
 
 CLEAN_EVERY_S = 60.0
 
@@ -102,6 +106,8 @@ class Driver:
         self._policy = policy
         self._snapshot_at = clock()
         self._snapshot: asyncio.Task[None] | None = None
+        self._replay: BegunReplay | None = None
+        self._replaying: asyncio.Task[None] | None = None
         self._ratio = (0, 0.0)  # (new bytes at the last look, ratio found then)
         self._ids = itertools.count()
         self._asked: dict[int, asyncio.Future[PeerResponse]] = {}
@@ -136,8 +142,12 @@ class Driver:
             return await asyncio.shield(self._stopped)
         finally:
             cleaning.cancel()
-            if self._snapshot is not None:  # its thread writes into the folder until it is done
-                await asyncio.wait([self._snapshot])
+            if self._replay is not None:
+                self._replay.stop()
+            # their threads use the folder and the state machine until they are done
+            threads = [each for each in (self._snapshot, self._replaying) if each is not None]
+            if threads:
+                await asyncio.wait(threads)
             self._close()
 
     def shut_down(self, timeout_ms: int) -> None:
@@ -236,6 +246,7 @@ class Driver:
                 self._network(effects)
                 self._count_election()
             self._snapshot_if_due()
+            self._replay_if_behind()
             self._settle_waiting()
             self._tell_news()
             self._schedule()
@@ -280,7 +291,7 @@ class Driver:
 
     def _snapshot_if_due(self) -> None:
         policy, host = self._policy, self.host
-        if policy is None or not host.new_bytes or self._snapshot is not None:
+        if policy is None or not host.new_bytes or self._snapshot is not None or host.is_behind:
             return
         now = self._clock()
         if policy.is_due(host.new_bytes, now - self._snapshot_at, self._changed_ratio(policy)):
@@ -299,6 +310,21 @@ class Driver:
         facts = await asyncio.to_thread(begun.write)
         self._snapshot = None
         self._do(lambda now: self.host.end_snapshot(begun, facts, now))
+
+    def _replay_if_behind(self) -> None:
+        begun = self.host.begin_replay() if self.host.is_behind else None
+        if begun is not None:
+            self._replay = begun
+            self._replaying = asyncio.create_task(self._give_machine(begun))
+            self.watch(self._replaying)
+
+    async def _give_machine(self, begun: BegunReplay) -> None:
+        """Give the state machine many records in another thread: a snapshot of a large cluster, and
+        the log behind it, take seconds."""
+        with contextlib.suppress(StoppedReadError):
+            await asyncio.to_thread(begun.run)
+            self._replay = self._replaying = None
+            self._do(lambda now: self.host.end_replay(begun))
 
     def _changed_ratio(self, policy: SnapshotPolicy) -> float:
         """The share (0 to 1) of the image that has changed since the last snapshot; 1.0 where the

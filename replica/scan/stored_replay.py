@@ -11,13 +11,29 @@ from replica.format.record import Record, records_of
 from replica.format.stored_batches import BatchFile, StoredBatches
 from replica.format.walk import LocatedBatch
 from replica.metadata.image.replay import Replay, ReplayedRecord
+from replica.scan import store
 from replica.scan.bulk_replay import BulkReplay
+from replica.scan.compiled import index_slots, replay_rows, walk_frames
 from replica.scan.regions import Chunk, Regions
 from replica.scan.tables import program_table
 
 ReadRecord = Callable[[Record, bool], ReplayedRecord | None]
 """(record, whether it is a control record) -> the decoded record; None where it says nothing.
 Raises DataError."""
+
+
+_KERNELS = (walk_frames, index_slots, replay_rows)
+
+
+def is_compiled() -> bool:
+    """Whether `load` needs no compiler."""
+    return all(store.find(kernel.name) is not None for kernel in _KERNELS)
+
+
+def load() -> None:
+    """Load the kernels. Raises what Kernel.load raises."""
+    for kernel in _KERNELS:
+        kernel.load()
 
 
 def replay_stored(replay: Replay, stored: StoredBatches, read: ReadRecord) -> None:

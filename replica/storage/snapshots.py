@@ -105,11 +105,16 @@ class SnapshotFiles:
             for frame, data in walk(file, expected_offset=0):
                 yield batch_in(data, frame, frame.position)
 
+    def size(self, snapshot_id: OffsetAndEpoch) -> int:
+        """The size of a complete snapshot in bytes."""
+        return self._facts[snapshot_id].size
+
     def stored(self, snapshot_id: OffsetAndEpoch) -> FileBatches:
         """The batches that `batches` gives, for a reader in another thread. The caller closes
         them."""
-        path, size = self._path(snapshot_id), self._facts[snapshot_id].size
-        return FileBatches((BatchFile(path, self._files.reader(path, size), 0, 0, None),))
+        path = self._path(snapshot_id)
+        source = self._files.reader(path, self.size(snapshot_id))
+        return FileBatches((BatchFile(path, source, 0, 0, None),))
 
     def delete(self, snapshot_ids: Sequence[OffsetAndEpoch]) -> None:
         """Durable: delete complete snapshots. It is no error if a snapshot doesn't exist."""

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from replica.errors import KraftlakeError
 from replica.format.byte_source import InMemory, OpenFile, ShrankError
 from replica.format.stored_batches import BatchFile, StoredBatches
 from replica.model.batch import Batch
@@ -13,12 +14,17 @@ from replica.storage.batch_walk import walk
 from replica.storage.batches import batch_in
 
 
-@dataclass(frozen=True, slots=True)
+class StoppedReadError(KraftlakeError):
+    """The reader was told to stop."""
+
+
+@dataclass(slots=True)
 class FileBatches(StoredBatches):
     """The batches of files that are open already, so that removing a file doesn't disturb a
-    reader. `close` closes the files."""
+    reader. Iteration raises StoppedReadError after `stop`."""
 
     files: tuple[BatchFile, ...]
+    _is_stopped: bool = False
 
     @property
     def size_bytes(self) -> int:
@@ -32,9 +38,16 @@ class FileBatches(StoredBatches):
                 position=file.begin,
             )
             for frame, data in walked:
+                if self._is_stopped:
+                    raise StoppedReadError("the reader was told to stop")
                 yield batch_in(data, frame, frame.position)
 
+    def stop(self) -> None:
+        """End an iteration at its next batch. Any thread may call it."""
+        self._is_stopped = True
+
     def close(self) -> None:
+        """Close the files. Nobody may read then."""
         for file in self.files:
             if isinstance(file.source, OpenFile):
                 file.source.close()

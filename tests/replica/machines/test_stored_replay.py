@@ -101,7 +101,7 @@ def test_committed_batches_give_the_same_state_at_once_in_pieces_and_one_by_one(
     one_by_one, at_once, mixed = MetadataMachine(), MetadataMachine(), MetadataMachine()
     one_by_one.commit(log.batches(0, log.log_end))
     commit(at_once, log, log.log_end, bulk=True)
-    for end in sorted(chance.choices(ends, k=4)) + [log.log_end]:
+    for end in [*sorted(chance.choices(ends, k=4)), log.log_end]:
         if end > mixed.next_offset:
             commit(mixed, log, end, bulk=chance.random() < 0.5)
     assert told(at_once) == told(one_by_one)
