@@ -48,6 +48,8 @@ _REFUSED = (NotLeaderError, RecordBatchTooLargeError, BufferAllocationError)
 before."""
 
 
+_FAILED = "the replica has stopped after an error"
+
 Call = Callable[[Send], Awaitable[PeerResponse]]
 """A function that sends a request to a peer and waits for the answer. It raises PeerError where no
 answer comes."""
@@ -184,7 +186,7 @@ class Driver:
         """Raises StoppedError after an error, because no caller may then be told what is in
         memory."""
         if self.has_failed:
-            raise StoppedError("the replica has stopped after an error")
+            raise StoppedError(_FAILED)
 
     def fail(self, error: BaseException) -> None:
         """Stop the replica with this error, which `run` raises. Only the first error counts."""
@@ -412,7 +414,10 @@ class Driver:
         for task in tuple(self._calls):
             task.cancel()
         for asked in self._asked.values():
-            asked.cancel()
+            if self.has_failed and not asked.done():
+                asked.set_exception(StoppedError(_FAILED))
+            else:
+                asked.cancel()
         for _, future in self._waiting:
             future.cancel()
         self.log.close()

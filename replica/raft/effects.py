@@ -144,5 +144,5 @@ class Effects:
             ("sends", self.sends),
             ("stopped", self.stopped),
         ):
-            if value is not None and value != [] and value != ():
+            if value or value == 0:  # an offset may be 0
                 yield name, value
