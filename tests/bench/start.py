@@ -11,7 +11,6 @@ isn't installed. The lines belong in tests/bench/QUORUM.md.
 from __future__ import annotations
 
 import argparse
-import os
 import shutil
 import sys
 import time
@@ -27,6 +26,7 @@ from replica.node.formatting import format_node
 from replica.node.properties import read_properties
 from replica.node.settings import settings_in
 from replica.storage.filesystem import LocalDisk
+from replica.storage.log import FileLog
 from replica.storage.recovery import open_log
 from tests.bench.memory import resident
 from tests.bench.processes import cpu_seconds
@@ -93,7 +93,7 @@ def fill(path: Path, records: int, partitions: int) -> tuple[int, int]:
     return size, end
 
 
-def append(log, batch: list[bytes]) -> None:
+def append(log: FileLog, batch: list[bytes]) -> None:
     base = log.log_end
     data = value_batch(base, 1, 1000, batch)
     log.append([Batch(base, base + len(batch) - 1, 1, 1000, (), data)])
@@ -101,9 +101,9 @@ def append(log, batch: list[bytes]) -> None:
 
 def measured(folder: Path, path: Path, metrics: int, size: int, end: int, *, plain: bool) -> str:
     """Start the replica, and wait until its machine has the log."""
-    environment = {**os.environ, "KRAFTLAKE_KERNELS": "none"} if plain else None
+    variables = {"NUMBA_CPU_NAME": "none"} if plain else {}  # for which nothing is compiled
     began = time.monotonic()
-    process = started(folder / "output.txt", "replica", "run", "-c", path, env=environment)
+    process = started(folder / "output.txt", "replica", "run", "-c", path, variables=variables)
     led = None
     try:
         while time.monotonic() - began < _WITHIN_S:
