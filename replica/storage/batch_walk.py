@@ -133,7 +133,7 @@ def read_batches(
     comes whole nevertheless. All of them start below `end_offset`. Raises DataError, which names
     file and byte, for a wrong CRC.
     """
-    first = frame_holding(file, size, search_from, start_offset)
+    first = _first_holding(file, size, search_from, start_offset)
     if first is None:
         return BatchBytes(memoryview(b""), ())
     wanted = max(first.size, min(max_bytes, size - first.position))
@@ -146,9 +146,15 @@ def read_batches(
     return BatchBytes(data[: checked[-1].end_position if checked else 0], checked)
 
 
-def frame_holding(file: File, size: int, search_from: int, offset: int) -> Frame | None:
-    """The batch that holds `offset`; None where no batch does. size, search_from: as for
+def frame_holding(file: File, size: int, search_from: int, offset: int) -> Frame:
+    """The batch that holds `offset`, which the file must hold. size, search_from: as for
     read_batches. Its CRC isn't checked."""
+    found = _first_holding(file, size, search_from, offset)
+    assert found is not None, "an offset the file doesn't hold"
+    return found
+
+
+def _first_holding(file: File, size: int, search_from: int, offset: int) -> Frame | None:
     candidates = walk(
         file,
         expected_offset=None,

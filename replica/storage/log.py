@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from replica.errors import CorruptDataError, KraftlakeError
 from replica.format.frames import Frame, frames
+from replica.format.stored_batches import BatchFile
 from replica.model.batch import Batch
 from replica.model.epochs import OffsetAndEpoch, is_newer_than_log, last_epoch_of
 from replica.model.stored import LogFacts
@@ -206,7 +207,7 @@ class FileLog:
         files = []
         while start_offset < end_offset:
             segment = self._segment_of(start_offset)
-            files.append(segment.part(start_offset, end_offset))
+            files.append(self._part(segment, start_offset, end_offset))
             start_offset = segment.end_offset
         return FileBatches(tuple(files))
 
@@ -267,6 +268,18 @@ class FileLog:
             found = segment.read(start_offset, READ_BYTES, end_offset)
             yield segment.base_offset, found
             start_offset = found.runs[-1].end_offset
+
+    def _part(
+        self, segment: ClosedSegment | ActiveSegment, start_offset: int, end_offset: int
+    ) -> BatchFile:
+        """What `stored` gives of one segment."""
+        size, end = segment.size, segment.end_offset
+        if end_offset < end:
+            last = segment.holding(end_offset - 1)
+            size, end = last.end_position, last.end_offset
+        first, path = segment.holding(start_offset), segment.files.path()
+        source = self._place.files.reader(path, size)
+        return BatchFile(path, source, first.position, first.base_offset, end)
 
     def _remove_from(self, end_offset: int) -> None:
         """Remove the segments that begin at or above `end_offset`, the newest first. The oldest

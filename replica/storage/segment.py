@@ -14,7 +14,6 @@ from replica.errors import DataError
 from replica.format.file_names import INDEX_KINDS, FileKind
 from replica.format.frames import Frame
 from replica.format.runs import Run, run_of
-from replica.format.stored_batches import BatchFile
 from replica.message.primitives import Buffer
 from replica.storage import batch_walk
 from replica.storage.filesystem import File
@@ -66,25 +65,26 @@ class ClosedSegment:
 
     def read(self, start_offset: int, max_bytes: int, end_offset: int) -> batch_walk.BatchBytes:
         """The bytes of whole batches, as batch_walk.read_batches gives them."""
-        if self._offsets is None:
-            self._offsets = ascending_prefix(self.files.offset_index())
         with self.files.open() as log:
             return batch_walk.read_batches(
                 log,
                 size=self.size,
-                search_from=position_before(self._offsets, start_offset - self.base_offset),
+                search_from=position_before(self._index(), start_offset - self.base_offset),
                 start_offset=start_offset,
                 max_bytes=max_bytes,
                 end_offset=end_offset,
             )
 
-    def part(self, start_offset: int, end_offset: int) -> BatchFile:
-        """The batches from the one that holds `start_offset` to the one that holds the last offset
-        below `end_offset`."""
+    def holding(self, offset: int) -> Frame:
+        """The batch that holds an offset of the segment. Its CRC isn't checked."""
+        with self.files.open() as log:
+            position = position_before(self._index(), offset - self.base_offset)
+            return batch_walk.frame_holding(log, self.size, position, offset)
+
+    def _index(self) -> bytes:
         if self._offsets is None:
             self._offsets = ascending_prefix(self.files.offset_index())
-        with self.files.open() as log:
-            return _part(self, log, self._offsets, start_offset, end_offset)
+        return self._offsets
 
 
 @dataclass(slots=True)
@@ -164,9 +164,10 @@ class ActiveSegment:
             end_offset=end_offset,
         )
 
-    def part(self, start_offset: int, end_offset: int) -> BatchFile:
-        """The batches that ClosedSegment.part gives."""
-        return _part(self, self._log, self.index.offsets, start_offset, end_offset)
+    def holding(self, offset: int) -> Frame:
+        """The batch that ClosedSegment.holding gives."""
+        position = position_before(self.index.offsets, offset - self.base_offset)
+        return batch_walk.frame_holding(self._log, self.size, position, offset)
 
     def truncate_to(self, end_offset: int) -> None:
         """Remove every batch that holds `end_offset` or a higher offset. After a crash the batches
@@ -269,30 +270,6 @@ class ActiveSegment:
             if written < len(content):
                 self.opened[kind].write(written, bytes(content[written:]))
                 self._written[kind] = len(content)
-
-
-def _part(
-    segment: ClosedSegment | ActiveSegment,
-    log: File,
-    offsets: bytes | bytearray,
-    start_offset: int,
-    end_offset: int,
-) -> BatchFile:
-    """The batches that `part` gives. offsets: the segment's offset index."""
-
-    def holding(offset: int) -> Frame:
-        search_from = position_before(offsets, offset - segment.base_offset)
-        found = batch_walk.frame_holding(log, segment.size, search_from, offset)
-        assert found is not None, "an offset the segment doesn't hold"
-        return found
-
-    size, end = segment.size, segment.end_offset
-    if end_offset < end:
-        last = holding(end_offset - 1)
-        size, end = last.end_position, last.end_offset
-    first, files = holding(start_offset), segment.files
-    source = files.files.reader(files.path(), size)
-    return BatchFile(files.path(), source, first.position, first.base_offset, end)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from jobs.cli.engine.large_logs import LARGE_BYTES, file_bytes, prepare, prepared_once_large
+from jobs.cli.engine.large_logs import (
+    LARGE_BYTES,
+    LARGE_REPLAY_BYTES,
+    file_bytes,
+    prepare,
+    prepared_once_large,
+)
 from replica.format import runs
 from replica.machines import metadata
 from replica.scan import compiled_runs, stored_replay
@@ -41,7 +47,7 @@ def sparse_log(folder: Path, *sizes: int) -> str:
 
 def test_a_large_log_is_read_by_machine_code(tmp_path: Path) -> None:
     log_dir = sparse_log(tmp_path, LARGE_BYTES // 2, LARGE_BYTES // 2)
-    assert file_bytes(log_dir) == LARGE_BYTES
+    assert file_bytes(log_dir, "*/*.log") == LARGE_BYTES
     prepare(log_dir)
     assert runs._find is compiled_runs.compiled_run
     assert metadata._replay_stored is stored_replay.replay_stored
@@ -53,8 +59,10 @@ def test_a_replica_with_a_large_snapshot_and_a_small_log_reads_by_machine_code(
     log_dir = sparse_log(tmp_path, 1000)
     snapshot = tmp_path / "__cluster_metadata-0" / f"{9:020}-{1:010}.checkpoint"
     with snapshot.open("wb") as file:
-        file.truncate(LARGE_BYTES)
+        file.truncate(LARGE_REPLAY_BYTES)
     prepare(log_dir)
+    assert metadata._replay_stored is None, "an observer replays nothing"
+    prepare(log_dir, replays=True)
     assert metadata._replay_stored is stored_replay.replay_stored
 
 

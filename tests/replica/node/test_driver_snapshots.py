@@ -107,7 +107,7 @@ def test_a_replica_that_is_stopped_does_not_wait_until_its_machine_has_caught_up
             quorum.machine, quorum.at_once = Slow, 0
             quorum.start(1)
             leader = await quorum.leader()
-            host, begun = leader.host, leader._replay
+            host, begun = leader.host, leader._threads._replay
             stopping = asyncio.create_task(quorum.stop(1))
             while not begun.batches._is_stopped:
                 await asyncio.sleep(0.001)
