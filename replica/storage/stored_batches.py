@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from replica.errors import KraftlakeError
 from replica.format.byte_source import InMemory, OpenFile, ShrankError
-from replica.format.stored_batches import BatchFile, StoredBatches
+from replica.format.stored_batches import BatchFile
 from replica.model.batch import Batch
 from replica.storage.batch_walk import walk
 from replica.storage.batches import batch_in
@@ -19,9 +19,9 @@ class StoppedReadError(KraftlakeError):
 
 
 @dataclass(slots=True)
-class FileBatches(StoredBatches):
-    """The batches of files that are open already, so that removing a file doesn't disturb a
-    reader. Iteration raises StoppedReadError after `stop`."""
+class FileBatches:
+    """The batches of files that are open already (StoredBatches), so that a removed file disturbs
+    no reader. Iteration raises StoppedReadError after `stop`."""
 
     files: tuple[BatchFile, ...]
     _is_stopped: bool = False
