@@ -1,9 +1,15 @@
 """gold.verdicts: the verdict of replica.doctor.verdict on each cluster, as `kraftlake check` gives
-it, by the newest capture group and the newest state."""
+it, by the newest capture group and the newest state.
+
+What a cluster's own rows show is known where its other tables are made. What directories that were
+captured together say of each other is known only once all clusters are derived, so the rows are
+made last.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from pipelines.cluster.rows import Row
 from pipelines.finding_rows import finding_of
@@ -23,21 +29,47 @@ from replica.history.divergence import Relation
 _US_PER_MS = 1000
 
 
-def verdicts(of: Gold) -> Iterator[Row]:
-    """The row of the cluster; none where no whole capture of it is known."""
-    captures = of.newest_captures
-    if captures:
-        yield verdict_row(captures, verdict_on(_evidence(of, captures)), of.quorum)
+@dataclass(frozen=True)
+class NewestEvidence:
+    """What the newest capture group of a cluster shows by itself. captures: its rows of
+    bronze.captures, with the columns of CAPTURE_COLUMNS. evidence: without what directories say of
+    each other."""
+
+    captures: Sequence[Row]
+    evidence: ClusterEvidence
+    quorum: KnownQuorum
+
+
+CAPTURE_COLUMNS = ("capture_id", "capture_group", "captured_at", "node_id")
+
+
+def newest_evidence(of: Gold) -> Iterator[NewestEvidence]:
+    """The evidence on the cluster; none where no whole capture of it is known."""
+    if of.newest_captures:
+        captures = [{name: row[name] for name in CAPTURE_COLUMNS} for row in of.newest_captures]
+        yield NewestEvidence(captures, _evidence(of, captures), of.quorum)
+
+
+def verdicts(clusters: Iterable[NewestEvidence], between: Iterable[Row]) -> Iterator[Row]:
+    """The row of each cluster. between: rows of membership_findings, also those of earlier builds;
+    a finding counts for the cluster of the directory that it is about."""
+    rows = [*between]
+    for newest in clusters:
+        evidence = newest.evidence
+        files = (*evidence.findings, *_placed(newest.captures, rows))
+        verdict = verdict_on(replace(evidence, findings=files))
+        yield verdict_row(newest.captures, verdict, newest.quorum)
+
+
+def _placed(captures: Sequence[Row], found: Iterable[Row]) -> Iterator[PlacedFinding]:
+    """The findings about files of these captures. found: rows of gold.findings."""
+    nodes = {row["capture_id"]: f"node {row['node_id']}" for row in captures}
+    for row in found:
+        if row["family"] != "health" and row["capture_id"] in nodes and row["rule"] in RULES_BY_ID:
+            yield PlacedFinding(nodes[row["capture_id"]], finding_of(row))
 
 
 def _evidence(of: Gold, captures: Sequence[Row]) -> ClusterEvidence:
-    nodes = {row["capture_id"]: f"node {row['node_id']}" for row in captures}
-    found = [(row, finding_of(row)) for row in of.findings if row["rule"] in RULES_BY_ID]
-    files = (
-        PlacedFinding(nodes[row["capture_id"]], finding)
-        for row, finding in found
-        if row["family"] != "health" and row["capture_id"] in nodes
-    )
     state = of.looks[0] if of.looks else None
     now = next((row for row in of.health(EXPOSURE) if row["kind"] == NOTHING), None)
     health: tuple[Finding, ...] | None = None
@@ -45,15 +77,14 @@ def _evidence(of: Gold, captures: Sequence[Row]) -> ClusterEvidence:
         health = tuple(finding_of(row) for row in of.health(FINDING))
     return ClusterEvidence(
         of.silver.cluster_id,
-        len(nodes),
-        tuple(files),
+        len(captures),
+        tuple(_placed(captures, of.findings)),
         tuple(_to_lose(of, captures)),
         health,
         0 if now is None else now["partitions"],
         None if now is None else _since(now),
         tuple(str(voter.key.node_id) for voter in of.quorum.voters),
         tuple(str(key.node_id) for key in of.quorum.unreliable),
-        of.quorum.log_epoch,
         None if state is None else _known_state(state),
         tuple(_gaps(of.quorum, captures, is_known=state is not None)),
     )

@@ -30,6 +30,7 @@ from pipelines.gold.failure_exposure import (
 from pipelines.gold.health_rules import judged_rows
 from pipelines.gold.inputs import Gold, Records, Silver
 from pipelines.gold.membership import RoundMember, members_of
+from pipelines.gold.verdicts import newest_evidence
 from pipelines.quality.judge import Judgement, LeftOut, judge_layer, judge_stored
 from pipelines.quality.suite_sql import table_name
 from pipelines.replay.plan import PlannedSnapshot
@@ -278,13 +279,14 @@ def _versions(unit: Telling | LookingBack, pins: Pins) -> Dataset:
 
 
 def tell(unit: Telling, pins: Pins) -> UnitResult:
-    """Makes the tables of gold that have no row for each record."""
+    """Makes the tables of gold that have no row for each record. Tells the NewestEvidence on the
+    cluster."""
     out = Output(pins, unit.replaced)
     derived = _derived(unit, pins)
     for contract, node in GOLD_FUNCTIONS.items():
         out.put(contract, node(derived))
     out.carry_others()
-    return out.result()
+    return out.result((*newest_evidence(derived),))
 
 
 def _derived(unit: Telling, pins: Pins) -> Gold:

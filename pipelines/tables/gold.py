@@ -240,8 +240,7 @@ _VOTERS = (
 VERDICTS = Contract(
     name="gold.verdicts",
     description="The verdict of `kraftlake check` on each cluster, by the files of its newest "
-    "capture group and by its newest state, without the findings between clusters; and "
-    "what these files prove about its quorum.",
+    "capture group and by its newest state; and what these files prove about its quorum.",
     columns=columns(f"""
         cluster_id string: id of the cluster
         level string: {listed(LEVELS_OF_NEWEST, last="or")}, the worst first

@@ -9,7 +9,6 @@ from typing import NamedTuple
 from replica.doctor.check.rule import Finding
 from replica.doctor.verdict.verdict import Gap, KnownState
 from replica.history.commitment import Losses
-from replica.model.epochs import UNDEFINED_EPOCH
 
 
 class PlacedFinding(NamedTuple):
@@ -56,7 +55,6 @@ class ClusterEvidence:
     partitions: how many partitions the state has. leaderless: since when partitions have no leader;
     None where none lacks one, or no time is known. voters: the nodes that are voters, such as `2`;
     empty where that isn't known. unreliable: those whose disks were given and can't be relied on.
-    log_epoch: the newest epoch of which a log has an entry; UNDEFINED_EPOCH where none is known.
     gaps: what could not be judged.
     """
 
@@ -69,7 +67,6 @@ class ClusterEvidence:
     leaderless: Since | None = None
     voters: tuple[str, ...] = ()
     unreliable: tuple[str, ...] = ()
-    log_epoch: int = UNDEFINED_EPOCH
     state: KnownState | None = None
     gaps: tuple[Gap, ...] = ()
 

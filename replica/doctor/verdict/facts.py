@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from itertools import groupby
 
 from replica.doctor.check.catalogue import RULES, groups, health, snapshots
 from replica.doctor.check.rule import Finding, Rule
-from replica.doctor.check.state_files import led_since
 from replica.doctor.verdict.evidence import ClusterEvidence, PlacedFinding
 from replica.doctor.verdict.losses import LOSS_RULES, loss_facts
 from replica.doctor.verdict.outage import OUTAGE_RULES, outage_facts
@@ -47,7 +45,6 @@ _DOWN = {
 
 def verdict_on(evidence: ClusterEvidence) -> Verdict:
     """The verdict on one cluster."""
-    evidence = _beside_other_logs(evidence)
     health_found = evidence.health or ()
     everything = [*(one.finding for one in evidence.findings), *health_found]
     notes = sum(one.severity is Severity.INFO for one in everything)
@@ -69,16 +66,6 @@ def verdict_on(evidence: ClusterEvidence) -> Verdict:
         notes=notes,
         state=evidence.state,
     )
-
-
-def _beside_other_logs(evidence: ClusterEvidence) -> ClusterEvidence:
-    """The evidence with what the logs say together of each node's findings. A lake's findings are
-    those of single captures."""
-    beside = (
-        PlacedFinding(where, led_since(finding, evidence.log_epoch))
-        for where, finding in evidence.findings
-    )
-    return replace(evidence, findings=tuple(beside))
 
 
 def _of_majority(evidence: ClusterEvidence) -> Iterator[Fact]:

@@ -22,7 +22,6 @@ from replica.doctor.health.of_directories import cluster_of, steps_of
 from replica.doctor.health.past import VisibleChange
 from replica.doctor.verdict.evidence import ClusterEvidence, PlacedFinding, Since, ToLose
 from replica.doctor.verdict.verdict import Gap, KnownState, missing_voters
-from replica.model.epochs import UNDEFINED_EPOCH
 from replica.model.keys import ReplicaKey
 from replica.words import listed, named
 
@@ -134,7 +133,6 @@ def evidence_of(
         leaderless=None if cluster is None else _leaderless(judged, cluster),
         voters=() if judged.quorum is None else _names(judged.quorum.voters),
         unreliable=() if quorum is None else _names(quorum.unreliable),
-        log_epoch=UNDEFINED_EPOCH if quorum is None else quorum.log_epoch,
         state=_state(judged),
         gaps=tuple(_gaps(judged, health=health, replay=replay)),
     )

@@ -187,16 +187,13 @@ def test_elections_that_a_majority_saw_fail_are_an_outage(nodes: int, level: Lev
         PlacedFinding(f"node {one}", WITHOUT_WINNER.at("", "epoch 9, the log's 3", epoch=9))
         for one in range(1, nodes + 1)
     )
-    evidence = ClusterEvidence(nodes=3, findings=failing, health=(), voters=THREE, log_epoch=3)
+    evidence = ClusterEvidence(nodes=3, findings=failing, health=(), voters=THREE)
     verdict = verdict_on(evidence)
     assert verdict.level is level
     assert len(verdict.facts) == 1
     assert ("by the files of nodes 1 and 2" in verdict.headline) == (nodes == 2)
     observers = replace(evidence, voters=("1", "4", "5"))
     assert verdict_on(observers).level is Level.ATTENTION, "what observers saw is no majority"
-    led_since = replace(evidence, log_epoch=9)
-    assert verdict_on(led_since).level is Level.HEALTHY, "a log shows a leader since"
-    assert verdict_on(led_since).notes == nodes
 
 
 def test_what_could_not_be_judged_keeps_a_cluster_from_being_called_healthy() -> None:
