@@ -148,6 +148,18 @@ def test_what_no_majority_holds_is_told_by_the_lake_too(
     assert (found["message"], found["offset"]) == (expected["message"], expected["offset"])
     row = row_of(lake)
     assert row["possible_end"] == found["offset"] > row["proven_end"] - 1
+    # of 3 voters 2 have stopped: the figures about voters that are left say so, too
+    figures = ("kind", "gone", "voters_left", "has_majority")
+    exposed = [kraftlake("state", "--exposure", "--json", nodes),
+               kraftlake("state", "--exposure", "--json", "--lake", lake)]  # fmt: skip
+    by_files, by_lake = ([[one[name] for name in figures] for one in each.rows] for each in exposed)
+    assert by_files[0] == ["nothing", [], 1, False]
+    assert by_files == by_lake
+    table = rows(lake, f"SELECT {', '.join(figures)} FROM gold.failure_exposure")
+    assert sorted([kind, ",".join(gone), *others] for kind, gone, *others in by_files) == sorted(
+        [*one.values()] for one in table
+    )
+    assert "voters 2 and 3: not counted: their logs end together" in exposed[0].err
 
 
 def test_plan_stands_on_the_same_ground_in_a_lake(
