@@ -74,12 +74,13 @@ def _first_change(history: ClusterHistory, start: int, end: int) -> tuple[int | 
     """The offset and the time (ms since 1970) of the first record from `start` (inclusive) to `end`
     (exclusive) that changed the state, be it undone since or not; None where there is none."""
     mine = history.mine()
-    query = " UNION ALL ".join(
-        f'SELECT {offset} AS "offset", {at} AS at FROM {HISTORY} WHERE {mine} '
-        f"AND {offset} >= {start:d} AND {offset} < {end:d}"
-        for offset, at in (("valid_from_offset", "valid_from"), ("valid_to_offset", "valid_to"))
+    query = (
+        f'SELECT valid_from_offset AS "offset", valid_from AS at FROM {HISTORY} WHERE {mine} '
+        f"AND valid_from_offset >= {start:d} AND valid_from_offset < {end:d} UNION ALL "
+        f"SELECT valid_to_offset, valid_to FROM {HISTORY} WHERE {mine} "
+        f"AND valid_to_offset >= {start:d} AND valid_to_offset < {end:d} ORDER BY 1 LIMIT 1"
     )
-    changes = rows(history.lake, f'{query} ORDER BY "offset" LIMIT 1')
+    changes = rows(history.lake, query)
     offset, at = next(iter(changes), (None, None))
     return offset, None if at is None else ms_of(at)
 
