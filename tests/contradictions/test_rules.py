@@ -283,6 +283,11 @@ MADE: dict[str, tuple[str, Change]] = {
     ),
     "all_name_the_same_voters": (RECORDED, planned_with(voter_sets=(frozenset({STRANGER}),))),
     "all_miss_the_same_voters": (RECORDED, planned_with(voters=(_in_doubt(STRANGER),))),
+    "the_lake_s_verdict_is_that_of_check": (RECORDED, of_table("gold.verdicts", headline="made")),
+    "the_report_is_headed_by_check_s_verdict": (
+        RECORDED,
+        of_table("gold.verdicts", headline="made", facts=[{"rules": []}]),
+    ),
     "the_report_names_the_voters_in_force": (
         RECORDED,
         planned_with(voter_sets=(frozenset({STRANGER}),)),

@@ -94,7 +94,7 @@ def test_the_table_has_the_verdict_of_check(
         write_capture(SCENARIOS_BY_NAME[name].capture(), str(nodes))
     expected = verdict_by_check(nodes)
     row = row_of(lake_of(kraftlake, tmp_path / "lake", nodes))
-    assert row["level"] == expected.level.value
+    assert (row["level"], row["headline"]) == (expected.level.value, expected.headline)
     told = [(one["level"], tuple(one["rules"])) for one in row["facts"]]
     assert told == [(fact.level.value, fact.rules) for fact in expected.facts]
     assert [one["what"] for one in row["not_judged"]] == [gap.what for gap in expected.not_judged]
@@ -248,7 +248,7 @@ def test_the_verdict_counts_what_directories_say_of_each_other(
     assert told.keys() == expected.keys()
     for cluster_id, verdict in expected.items():
         row = told[cluster_id]
-        assert row["level"] == verdict.level.value
+        assert (row["level"], row["headline"]) == (verdict.level.value, verdict.headline)
         assert [tuple(fact["rules"]) for fact in row["facts"]] == [
             fact.rules for fact in verdict.facts
         ]

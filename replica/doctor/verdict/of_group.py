@@ -12,15 +12,17 @@ from replica.doctor.check.newest import ClusterState, QuorumRole, cluster_id_of
 from replica.doctor.check.rule import Finding
 from replica.doctor.health.cluster import Cluster
 from replica.doctor.health.judging import judge_health
-from replica.doctor.health.leaderless import (
-    Outage,
-    leaderless_partitions,
-    leaderless_since,
-    outages,
-)
+from replica.doctor.health.leaderless import Outage, leaderless_partitions, outages
 from replica.doctor.health.of_directories import cluster_of, steps_of
 from replica.doctor.health.past import VisibleChange
-from replica.doctor.verdict.evidence import ClusterEvidence, PlacedFinding, Since, ToLose
+from replica.doctor.verdict.evidence import (
+    MAX_STEPS,
+    ClusterEvidence,
+    PlacedFinding,
+    Since,
+    ToLose,
+    leaderless,
+)
 from replica.doctor.verdict.verdict import Gap, KnownState, missing_voters
 from replica.model.keys import ReplicaKey
 from replica.words import listed, named
@@ -31,9 +33,6 @@ _NO_LEADER_YET = Gap(
     "Look in the controllers' logs for what keeps voters from being elected, such as cluster ids "
     "that differ, or addresses at which no voter answers.",
 )
-MAX_STEPS = 200_000
-"""The most offsets of a log that are replayed a second time to find since when partitions have no
-leader."""
 
 
 @dataclass(frozen=True)
@@ -130,7 +129,7 @@ def evidence_of(
         to_lose=tuple(_to_lose(judged.partings)) if files else (),
         health=judged.health if health else None,
         partitions=0 if cluster is None else len(cluster.partitions),
-        leaderless=None if cluster is None else _leaderless(judged, cluster),
+        leaderless=_leaderless(judged, cluster),
         voters=() if judged.quorum is None else _names(judged.quorum.voters),
         unreliable=() if quorum is None else _names(quorum.unreliable),
         state=_state(judged),
@@ -188,16 +187,8 @@ def _steps(judged: JudgedCluster, cluster: Cluster) -> Sequence[VisibleChange]:
     return steps_of(examined, cluster.end_offset)
 
 
-def _leaderless(judged: JudgedCluster, cluster: Cluster) -> Since | None:
-    """Since when partitions have no leader."""
-    keys = leaderless_partitions(cluster)
-    if not keys:
-        return None
-    found = leaderless_since(keys, _steps(judged, cluster))
-    times = [one.at for one in found.values() if one.at is not None]
-    if not times:
-        return None
-    return Since(min(times), max(times), is_exact=len(times) == len(keys))
+def _leaderless(judged: JudgedCluster, cluster: Cluster | None) -> Since | None:
+    return None if cluster is None else leaderless(cluster, lambda: _steps(judged, cluster))
 
 
 def _state(judged: JudgedCluster) -> KnownState | None:
