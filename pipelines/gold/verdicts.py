@@ -55,11 +55,21 @@ def verdicts(clusters: Iterable[NewestEvidence], between: Iterable[Row]) -> Iter
 
 
 def _placed(captures: Sequence[Row], found: Iterable[Row]) -> Iterator[PlacedFinding]:
-    """The findings about files of these captures. found: rows of gold.findings."""
+    """The findings about files of these captures, by node, in whatever order an engine read them.
+    found: rows of gold.findings."""
     nodes = {row["capture_id"]: f"node {row['node_id']}" for row in captures}
-    for row in found:
-        if row["family"] != "health" and row["capture_id"] in nodes and row["rule"] in RULES_BY_ID:
-            yield PlacedFinding(nodes[row["capture_id"]], finding_of(row))
+    of_captures = (
+        row
+        for row in found
+        if row["family"] != "health" and row["capture_id"] in nodes and row["rule"] in RULES_BY_ID
+    )
+    for row in sorted(of_captures, key=_by_node):
+        yield PlacedFinding(nodes[row["capture_id"]], finding_of(row))
+
+
+def _by_node(row: Row) -> tuple[int, str, str, int, int]:
+    place = (-1 if row[name] is None else row[name] for name in ("position", "offset"))
+    return row["node_id"], row["rule"], row["file"], *place
 
 
 def _evidence(of: Gold, captures: Sequence[Row]) -> ClusterEvidence:

@@ -134,9 +134,10 @@ def the_report_is_headed_by_check_s_verdict(answers: Answers) -> Iterator[str]:
     if report.level.rank > Level(row["level"]).rank and row["facts"]:
         yield f"the report's level is {report.level.value}, the verdict's {row['level']}"
     first = next(iter(row["facts"]), None)
-    if first is not None and not TOLD_BY_LOSSES.intersection(first["rules"]):
-        if not report.sentence.startswith(f"Now: {row['headline']}"):
-            yield f"the report begins with {report.sentence[:80]!r}, the verdict {row['headline']!r}"
+    if first is None or TOLD_BY_LOSSES.intersection(first["rules"]):
+        return
+    if not report.sentence.startswith(f"Now: {row['headline']}"):
+        yield f"the report begins with {report.sentence[:80]!r}, the verdict is {row['headline']!r}"
 
 
 def the_report_names_the_voters_in_force(answers: Answers) -> Iterator[str]:

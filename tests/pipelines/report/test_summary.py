@@ -71,6 +71,10 @@ def test_impact_tells_how_the_cluster_is_now_and_what_one_more_failure_takes(
     finding["subjects"] = json.dumps(
         [{"name": f"orders-{one}", "what": "", "offset": 1} for one in (0, 1)]
     )
+    fact = {
+        "level": "outage", "severity": "error", "next_step": "", "rules": ["no-eligible-leader"],
+        "text": "2 partitions (topic orders) have no leader.",
+    }  # fmt: skip
     exposed: list[dict[str, Any]] = [
         {"kind": "nothing", "leaderless": 4, "has_majority": True},
         {"kind": "pair", "gone": "11,12", "leaderless": 9, "has_majority": False},
@@ -80,6 +84,7 @@ def test_impact_tells_how_the_cluster_is_now_and_what_one_more_failure_takes(
             "bronze.captures": [capture(1, 1)],
             "gold.findings": [finding],
             "gold.failure_exposure": exposed,
+            "gold.verdicts": [{"level": "outage", "facts": [fact]}],
         }
     )
     told = report.clusters[0].summary.impact
