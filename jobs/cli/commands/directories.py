@@ -204,12 +204,12 @@ class CheckOptions:
 class RecoverOptions:
     """Plan which of the remaining replicas a broken quorum should continue from, and what is lost.
 
-    Use it after disks were lost. Stop all controllers, and name every directory that is left, of
-    voters and observers. The plan ranks them by Raft's rule: the newest last epoch first, then the
-    longest log; a longer log of an older epoch may hold records that were truncated elsewhere. Only
-    voters can be elected: with a majority of the voters left, the best voter comes first; without
-    one, the best of all replicas comes first, and new nodes in the place of the lost voters get
-    copies of its log. For each other replica the plan counts the records that the first one lacks,
+    Use it after disks were lost, on the directories of nodes that are stopped, or on copies. Name
+    every directory that is left, of voters and observers. The plan ranks them by Raft's rule: the
+    newest last epoch first, then the longest log. A longer log of an older epoch may hold records
+    that were truncated elsewhere. Only voters can be elected. With a majority of the voters left,
+    the best voter comes first. Without one, the best of all replicas comes first, and new nodes in
+    the place of the lost voters get copies of its log. For each other replica the plan counts the records that the first one lacks,
     as far as the directories prove their fate, and says what happens to the replica. The steps are
     commands to paste, of Kafka 3.7 and newer and of kraftlake. recover changes nothing itself.
 
