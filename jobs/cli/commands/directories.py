@@ -209,9 +209,10 @@ class RecoverOptions:
     newest last epoch first, then the longest log. A longer log of an older epoch may hold records
     that were truncated elsewhere. Only voters can be elected. With a majority of the voters left,
     the best voter comes first. Without one, the best of all replicas comes first, and new nodes in
-    the place of the lost voters get copies of its log. For each other replica the plan counts the records that the first one lacks,
-    as far as the directories prove their fate, and says what happens to the replica. The steps are
-    commands to paste, of Kafka 3.7 and newer and of kraftlake. recover changes nothing itself.
+    the place of the lost voters get copies of its log. For each other replica the plan counts the
+    records that the first one lacks, as far as the directories prove their fate, and says what
+    happens to the replica. The steps are commands to paste, of Kafka 3.7 and newer and of kraftlake.
+    recover changes nothing itself.
 
     \b
     The answer for each cluster, and `answer` in --json:
