@@ -211,8 +211,8 @@ class RecoverOptions:
     the best voter comes first. Without one, the best of all replicas comes first, and new nodes in
     the place of the lost voters get copies of its log. For each other replica the plan counts the
     records that the first one lacks, as far as the directories prove their fate, and says what
-    happens to the replica. The steps are commands to paste, of Kafka 3.7 and newer and of kraftlake.
-    recover changes nothing itself.
+    happens to the replica. The steps are commands of Kafka 3.7 and newer and of kraftlake, to
+    paste. recover changes nothing itself.
 
     \b
     The answer for each cluster, and `answer` in --json:
