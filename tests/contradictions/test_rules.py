@@ -302,6 +302,12 @@ MADE: dict[str, tuple[str, Change]] = {
         RECORDED,
         lambda a: replace(a, restored=a.restored._replace(end_offset=FAR)),
     ),
+    "recover_knows_of_what_no_majority_can_have_held": (
+        RECORDED,
+        lambda a: replace(
+            a, plan=replace(a.plan, on_no_voter_counts=Losses(0, unproven=1, superseded=0))
+        ),
+    ),
     "restore_takes_the_state_that_check_judges": (
         RECORDED,
         lambda a: replace(a, restored=a.restored._replace(image=EMPTY)),
