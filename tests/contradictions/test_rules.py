@@ -291,22 +291,18 @@ MADE: dict[str, tuple[str, Change]] = {
     "all_name_the_same_voters": (RECORDED, planned_with(voter_sets=(frozenset({STRANGER}),))),
     "all_miss_the_same_voters": (RECORDED, planned_with(voters=(_in_doubt(STRANGER),))),
     "the_report_names_the_voters_in_force": (
-        RECORDED,
-        planned_with(voter_sets=(frozenset({STRANGER}),)),
-    ),
+        RECORDED, planned_with(voter_sets=(frozenset({STRANGER}),)),
+    ),  # fmt: skip
     "the_state_in_the_lake_is_that_of_the_directories": (
-        RECORDED,
-        of_table("gold.metadata_history", value="{}"),
-    ),
+        RECORDED, of_table("gold.metadata_history", value="{}"),
+    ),  # fmt: skip
     "restore_takes_the_log_that_recover_goes_on_with": (
         RECORDED,
         lambda a: replace(a, restored=a.restored._replace(end_offset=FAR)),
     ),
     "recover_knows_of_what_no_majority_can_have_held": (
         RECORDED,
-        lambda a: replace(
-            a, plan=replace(a.plan, on_no_voter_counts=Losses(0, unproven=1, superseded=0))
-        ),
+        lambda a: replace(a, plan=replace(a.plan, on_no_voter_counts=Losses(0, 1, 0))),
     ),
     "restore_takes_the_state_that_check_judges": (
         RECORDED,
