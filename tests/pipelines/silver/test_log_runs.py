@@ -191,7 +191,7 @@ def _single(rows: pa.Table) -> pa.Table:
 
 
 def derived(looks: list[Look]) -> dict[Contract, list[str]]:
-    made = whole.tables_from(whole.of_one("c", tables_of(looks)))
+    _, made = whole.derived_from(whole.of_one("c", tables_of(looks)))
     return {
         contract: sorted(map(str, rows.to_pylist()))
         for contract, rows in made.items()
