@@ -7,7 +7,7 @@ rows          copies the values; finds the records that the scalar reader must l
 plain_runs    finds runs of plain batches, for replicas
 replay_rows   the replay of records (its pieces: replay_partitions, replay_brokers)
 version_rows  versions and changes of partitions (version_fields, version_lists, version_changes,
-              version_texts); slots, records and prefetch are pieces of both replays
+              version_texts); slots, records, partitions and prefetch are pieces of both replays
 straight      writes straight-line code for the commonest record versions
 locate        where the fields of a value lie; the interpreter of replica.scan.tables
 checksum, varints, text, memory   what kernels are made of

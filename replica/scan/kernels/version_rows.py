@@ -39,12 +39,7 @@ from replica.scan.kernels.slots import (
 from replica.scan.kernels.straight import renderer
 from replica.scan.kernels.text import copy, put_uuid
 from replica.scan.kernels.version_changes import report_changes
-from replica.scan.kernels.version_fields import (
-    new_lists_size,
-    new_value,
-    read_partition,
-    set_new_value,
-)
+from replica.scan.kernels.version_fields import read_partition, spare_slot
 from replica.scan.kernels.version_lists import count_of
 from replica.scan.kernels.version_texts import (
     ReportBuffers,
@@ -80,14 +75,14 @@ def _stamp(table: Table, rows: Longs, row: int, slot: int) -> None:
 
 
 @inner
-def _write(table: Table, rows: Longs, row: int, places: Longs, slot: int) -> None:
-    """Exchange the columns of a partition with the new values. Afterwards `places` has the former
-    columns."""
+def _write(table: Table, rows: Longs, row: int, new: int, slot: int) -> None:
+    """Exchange the columns of a partition with those of the slot `new`, which then has the former
+    ones."""
     slots = table.slots
     for column in range(t.PART_LEADER, t.PART_LEADER + v.PART_FIELDS):
         before = get(slots, slot, column)
-        put(slots, slot, column, new_value(places, column))
-        set_new_value(places, column, before)
+        put(slots, slot, column, get(slots, new, column))
+        put(slots, new, column, before)
     _stamp(table, rows, row, slot)
     put(slots, slot, v.SINCE_OFFSET, cell(rows, v.ROW_SINCE, row))
     put(slots, slot, v.SINCE_TIME, cell(rows, v.ROW_TIME, row))
@@ -114,21 +109,22 @@ def _partition_row(
     base = slot if action == t.DO_CHANGE else long(NONE)
     if not read_partition(table, record, base):
         return t.STOP_REFUSED
+    new = spare_slot(slots)
     is_silent = item(table.state, v.REPORT_SILENT) == 1
     if not is_silent:
         old_size = lists_size(slots, slot) if is_there else long(0)
-        if not has_room(slots, table.state, topic, old_size, new_lists_size(slots, record.places)):
+        if not has_room(slots, table.state, topic, old_size, lists_size(slots, new)):
             return v.STOP_FULL
         if is_there:
             report_version(buffers, slot, row)
     if not is_there:
         slot = slot_of_pair(table, long(t.PARTITION), topic, number)
         _join(slots, topic, slot)
-    _write(table, rows, row, record.places, slot)
+    _write(table, rows, row, new, slot)
     if is_silent:
         return t.STOP_DONE
     if is_there:
-        report_changes(buffers, record.places, slot, row)
+        report_changes(buffers, new, slot, row)
     else:
         report_creation(buffers, slot, row, long(v.CREATED))
     return t.STOP_DONE
@@ -232,8 +228,8 @@ def write_versions(
     says why.
 
     slots, index, arena: the arrays of PartitionVersions, which makes larger ones after STOP_SLOTS.
-    texts, numbers: arrays that get the versions and changes. places: an array of MAX_WIDTH +
-    PART_FIELDS items of scratch.
+    texts, numbers: arrays that get the versions and changes. places: an array of MAX_WIDTH items of
+    scratch.
     """
     buffers = ReportBuffers(Table(slots, index, arena, state), texts, numbers)
     stop = long(t.STOP_DONE)
