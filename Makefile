@@ -14,7 +14,7 @@ PYTHON :=
 STAMP := $(VENV)/.made-from
 
 .PHONY: help setup jars package wheel zipapp man airflow demo test test-all lint bench kafka-drift format lock audit \
-	fuzz-tool simulator clean
+	docs fuzz-tool simulator clean
 
 # For an environment that is to be made anew. One that a link leads to is somebody's, and is not emptied.
 keep_linked = if test -L $(1) && test -n "$$(ls -A $(1)/ 2>/dev/null)"; then \
@@ -78,7 +78,7 @@ package: setup ## dist/: the code as a zip and its Python packages as an archive
 	@$(BIN)/python packaging/jobs_zip.py $(DIST)/kraftlake-jobs.zip
 	@$(BIN)/python packaging/python_environment.py $(DIST)/kraftlake-environment.tar.gz
 
-demo: setup ## both jobs by Spark on real Kafka metadata logs, then ten questions
+demo: setup ## both jobs by Spark on real Kafka metadata logs, then six questions
 	@$(BIN)/kraftlake demo --engine spark
 
 # Airflow's dependencies and kraftlake's don't go together: it submits to .venv, and imports nothing
@@ -155,7 +155,21 @@ audit: ## ask PyPI for known vulnerabilities of the pinned packages: packaging/a
 	.venv-audit/bin/python packaging/audit/audit.py packaging/audit/OUTCOME.md \
 		requirements.lock airflow/requirements.lock
 
-lock: ## make all six requirements.lock again, with the newest releases
+# mkdocs has an environment of its own, too. NO_MKDOCS_2_WARNING: the version is pinned.
+docs: ## build/site: docs/ as a site with search, its links checked
+	@set -e; \
+	key=$$({ cat packaging/site/requirements.lock; pwd; } | cksum); \
+	if ! test "$$(cat .venv-docs/.made-from 2>/dev/null)" = "$$key"; then \
+		$(call keep_linked,.venv-docs); \
+		$(or $(PYTHON),$(wildcard $(BIN)/python),python3) -m venv --clear .venv-docs; \
+		.venv-docs/bin/python -m pip install --quiet --disable-pip-version-check \
+			--require-hashes -r packaging/site/requirements.lock; \
+		echo "$$key" >.venv-docs/.made-from; \
+	fi; \
+	NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --strict --quiet -f packaging/site/mkdocs.yml; \
+	echo "build/site: read it by python3 -m http.server --bind 127.0.0.1 -d build/site"
+
+lock: ## make all seven requirements.lock again, with the newest releases
 	@test -x .venv-lock/bin/uv || { python3 -m venv .venv-lock && .venv-lock/bin/pip install -q uv; }
 	@.venv-lock/bin/uv pip compile pyproject.toml --extra lake --extra dev --quiet --upgrade \
 		--generate-hashes --universal --python-version 3.11 --no-emit-index-url \
@@ -172,6 +186,9 @@ lock: ## make all six requirements.lock again, with the newest releases
 	@.venv-lock/bin/uv pip compile packaging/installers/requirements.in --quiet --upgrade \
 		--generate-hashes --universal --python-version 3.11 --no-emit-index-url \
 		--custom-compile-command "make lock" --output-file packaging/installers/requirements.lock
+	@.venv-lock/bin/uv pip compile packaging/site/requirements.in --quiet --upgrade \
+		--generate-hashes --universal --python-version 3.11 --no-emit-index-url \
+		--custom-compile-command "make lock" --output-file packaging/site/requirements.lock
 	@.venv-lock/bin/uv pip compile tests/fuzz/guided/requirements.in --quiet --upgrade \
 		--generate-hashes --universal --python-version 3.11 --no-emit-index-url \
 		--custom-compile-command "make lock" --output-file tests/fuzz/guided/requirements.lock
@@ -187,7 +204,7 @@ man: setup ## dist/man: a man page for each command
 	@$(BIN)/python packaging/man_pages.py dist/man
 
 clean: ## remove .venv and everything that tools leave behind
-	@rm -rf $(VENV) .venv-lock .venv-airflow .venv-audit .demo build dist *.egg-info \
+	@rm -rf $(VENV) .venv-lock .venv-airflow .venv-audit .venv-docs .demo build dist *.egg-info \
 		.pytest_cache .mypy_cache .ruff_cache .hypothesis
 	@find replica pipelines jobs kraftlake tests -name __pycache__ -type d -prune -exec rm -rf {} + \
 		2>/dev/null || true

@@ -157,7 +157,9 @@ def _unknown(command: Any, arguments: list[str]) -> str | None:
     return None
 
 
-@pytest.mark.parametrize("page", [*PAGES, ROOT / "CONTRIBUTING.md"], ids=_name)
+@pytest.mark.parametrize(
+    "page", [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"], ids=_name
+)
 def test_every_link_of_a_page_leads_to_a_file_and_a_heading(page: Path) -> None:
     for target in re.findall(r"\]\(([^)\s]+)\)", _text(page)):
         path, _, anchor = target.partition("#")

@@ -16,6 +16,7 @@ MAKEFILE = Path(__file__).parents[2] / "Makefile"
         ("setup", ".venv", "requirements.lock"),
         ("airflow", ".venv-airflow", "airflow/requirements.lock"),
         ("audit", ".venv-audit", "packaging/audit/requirements.lock"),
+        ("docs", ".venv-docs", "packaging/site/requirements.lock"),
     ],
 )
 def test_an_environment_that_a_link_leads_to_is_not_emptied(
