@@ -18,14 +18,13 @@ from deltalake import Transaction
 from pipelines import delta
 from pipelines.bronze import small_tables
 from pipelines.bronze.captured import Captured, known_captures, place_side_by_side
-from pipelines.bronze.changed import changed_since, left_out_damage
 from pipelines.bronze.damage import RawBytes, damage_row, damage_rows, unreadable
 from pipelines.bronze.findings import judge_looks
 from pipelines.bronze.log_ranges import Row
 from pipelines.bronze.new_records import APPLICATION, write_new_records
 from pipelines.bronze.seen_batches import write_seen_batches
 from pipelines.bronze.snapshot_records import new_snapshots, write_snapshot_records, write_snapshots
-from pipelines.capture.in_place import ChangedFileError
+from pipelines.capture.in_place import ChangedFileError, InPlace
 from pipelines.capture.looks import Round
 from pipelines.delta import Lake, ensure_table
 from pipelines.delta.compacting import compact
@@ -37,9 +36,36 @@ from pipelines.runners.stage import Grain, Stage
 from pipelines.tables import bronze
 from pipelines.tables.contract import Contract
 from replica.errors import UsageError
-from replica.format.damage import Damage
+from replica.format.damage import Damage, DamageKind
 from replica.format.known_file import KnownFile
 from replica.metadata.redact import Redactor
+
+
+def changed_since(one: Captured) -> ChangedFileError | None:
+    """Says why a file differs from what the look found; None where no file does. It runs in a
+    task."""
+    files = one.look.copies
+    try:
+        if isinstance(files, InPlace):
+            files.check()
+    except ChangedFileError as error:
+        return error
+    return None
+
+
+def left_out_damage(one: Captured, why: ChangedFileError) -> Damage:
+    """The damage of a look that doesn't count, by the user's name of the file."""
+    shown = one.look.location.shown
+    files = one.look.copies.files if isinstance(one.look.copies, InPlace) else {}
+    for relative, file in files.items():
+        if file.path == why.path:
+            shown = one.look.shown_file(relative)
+    detail = (
+        f"left out, with the captures of its group: {why.reason}; ingest it again, and without "
+        "--shared where somebody writes to it"
+    )
+    return Damage(0, 0, DamageKind.CHANGED, detail, shown)
+
 
 _ROUNDS_TO_COMPACT = 12
 """After each so many rounds, small files are joined: twice in a day of hourly captures."""

@@ -12,8 +12,7 @@ judging         all rules together
 exposure        what a failure of brokers, racks or voters would take away
 past            how long exposures and reassignments have lasted, by reading the log backwards
 leaderless      when partitions had no leader, found by reading backwards too
-sizes           how many entities and records there are; log_content: the records by type, for
-                large files large_log_content
+sizes           how many entities and records there are; log_content: the records by type
 of_directories  a Cluster and a LogContent from what check has examined
 
 All are pure functions of values, as in replica.doctor.check. The rules are values in

@@ -11,7 +11,9 @@ from __future__ import annotations
 from replica.scan import frames
 from replica.scan import replay_tables as t
 from replica.scan import version_tables as v
+from replica.scan.kernels import partitions
 from replica.scan.kernels.compilation import inner
+from replica.scan.kernels.locate import ABSENT
 from replica.scan.kernels.memory import byte_at, item, long, set_item
 from replica.scan.kernels.prefetch import fetch_ahead
 from replica.scan.kernels.records import (
@@ -39,8 +41,7 @@ from replica.scan.kernels.slots import (
 from replica.scan.kernels.straight import renderer
 from replica.scan.kernels.text import copy, put_uuid
 from replica.scan.kernels.version_changes import report_changes
-from replica.scan.kernels.version_fields import read_partition, spare_slot
-from replica.scan.kernels.version_lists import count_of
+from replica.scan.kernels.version_lists import count_of, list_at, no_ints, zero_uuids
 from replica.scan.kernels.version_texts import (
     ReportBuffers,
     has_room,
@@ -49,6 +50,54 @@ from replica.scan.kernels.version_texts import (
     report_version,
 )
 from replica.scan.native import Bytes, Longs
+
+
+@inner
+def spare_slot(slots: Longs) -> int:
+    """The last slot that there is room for, which no row takes: see SLOTS_OF_ROW."""
+    return long(slots.size // t.SLOT_COLUMNS - 1)
+
+
+@inner
+def _read_lists(table: Table, record: Record, slot: int, is_new: bool) -> None:
+    """Set the lists that the record has. The others are empty if the partition is new, and stay as
+    they are if not."""
+    nothing = no_ints(table) if is_new else long(NONE)
+    for column in range(t.PART_REPLICAS, t.PART_LAST_KNOWN_ELR + 1):
+        place = place_of(record, column - t.PART_REPLICAS + t.FIELD_REPLICAS)
+        if place != ABSENT:
+            kind = long(v.UUIDS) if column == t.PART_DIRECTORIES else long(v.INTS)
+            put(table.slots, slot, column, list_at(table, kind, record.source, place))
+        elif is_new:
+            put(table.slots, slot, column, nothing)
+
+
+@inner
+def read_partition(table: Table, record: Record, slot: int) -> bool:
+    """Compute the new columns of a partition by a record, in the spare slot. False where the record
+    can't be applied. slot: the slot of the partition; NONE for a new partition."""
+    slots = table.slots
+    replicas = known = long(0)
+    if slot != NONE:
+        replicas = count_of(slots, get(slots, slot, t.PART_REPLICAS))
+        directories = get(slots, slot, t.PART_DIRECTORIES)
+        if get(slots, directories, v.LIST_IS_ZERO) != 1:
+            known = count_of(slots, directories)
+    replicas, known = partitions.counts_after(record, replicas, known)
+    if replicas == partitions.NOT_APPLICABLE:
+        return False
+    new = spare_slot(slots)
+    if slot == NONE:
+        partitions.register(slots, record, new)
+    else:
+        for column in range(t.PART_LEADER, t.PART_LEADER + v.PART_FIELDS):
+            put(slots, new, column, get(slots, slot, column))
+        partitions.change(slots, record, new)
+    _read_lists(table, record, new, slot == NONE)
+    if known == 0:
+        put(slots, new, t.PART_DIRECTORIES, zero_uuids(table, replicas))
+    return True
+
 
 _find_places = renderer("places")
 
