@@ -1,20 +1,25 @@
 """One replica: the core, the state machine that it drives, and the storage of both.
 
-The host carries out effects as replica.raft.effects says. Opening recovers from every state that a
-crash between two effects leaves. When a flush is owed, the caller may call `flush` at any time.
+The host carries out effects in the order of Effects.in_order. Opening recovers from every state
+that a crash between two effects leaves. When a flush is owed, the caller may call `flush` at any
+time.
+
+Each method that steps the core returns its Effects, newest last. By then all is carried out but
+`replies`, `sends` and `stopped`: the caller does these, or loses messages, as a network may.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from replica.errors import DataError
 from replica.history.epochs import epoch_for_offset
 from replica.model.batch import Batch
 from replica.model.control import ControlRecord, KRaftVersion, KRaftVoters
 from replica.model.epochs import OffsetAndEpoch
-from replica.model.stored import SnapshotFacts
+from replica.model.stored import ElectionState, SnapshotFacts
 from replica.raft import inputs
 from replica.raft.config import Config
 from replica.raft.effects import Effects, LogRead, Reply, SnapshotPart, SnapshotRead
@@ -90,38 +95,45 @@ class Host:
         self.raft = Raft(config, self.log.facts(), self.opened_with, draw, now_ms)
 
     def before_effect(self) -> None:
-        """Called before each effect. The simulator cuts the power here."""
+        """Called before each effect on the disk, and before the messages of a step go out. The
+        simulator cuts the power here."""
 
     def stepped(self, effects: Effects) -> None:
-        """Called when a step's effects are done, except those for the network."""
+        """Called when a step's effects are carried out, before its messages go out."""
 
-    def step(self, event: inputs.Input, now_ms: int) -> Iterator[Effects]:
-        """Step the core with an input, and with the inputs that follow from its effects. The caller
-        has to send the messages of each Effects that this yields; all its other fields are carried
-        out."""
+    def step(self, event: inputs.Input, now_ms: int) -> list[Effects]:
+        """Step the core with an input, and with the inputs that follow from its effects."""
         effects = self.raft.step(event, now_ms)
-        answers = self._carry_out(effects)
+        answers: list[inputs.Input] = []
+        for name, value in effects.in_order():
+            if name in _ON_DISK:
+                self.before_effect()
+                answers += _ON_DISK[name](self, value) or ()
+            elif name in _IN_MEMORY:
+                _IN_MEMORY[name](self, value)
+        self.before_effect()
         self.stepped(effects)
-        yield effects
+        all_effects = [effects]
         for answer in answers:
-            yield from self.step(answer, now_ms)
+            all_effects += self.step(answer, now_ms)
+        return all_effects
 
-    def flush(self, now_ms: int) -> Iterator[Effects]:
+    def flush(self, now_ms: int) -> list[Effects]:
         """Do the flush that is owed."""
         self.owes_flush = False
-        yield from self.step(inputs.Flushed(self.log.flush()), now_ms)
+        return self.step(inputs.Flushed(self.log.flush()), now_ms)
 
-    def snapshot(self, now_ms: int) -> Iterator[Effects]:
+    def snapshot(self, now_ms: int) -> list[Effects]:
         """Take a snapshot of what the state machine has applied, unless that isn't worth it.
 
         A host that may not stop for so long flushes, calls `begin_snapshot` and `end_snapshot`, and
         lets another thread write between the two.
         """
-        if self.owes_flush:
-            yield from self.flush(now_ms)
+        effects = self.flush(now_ms) if self.owes_flush else []
         begun = self.begin_snapshot()
         if begun is not None:
-            yield from self.end_snapshot(begun, begun.write(), now_ms)
+            effects += self.end_snapshot(begun, begun.write(), now_ms)
+        return effects
 
     def begin_snapshot(self) -> BegunSnapshot | None:
         """Begin a snapshot of what the state machine has applied; None where that isn't worth it.
@@ -150,18 +162,20 @@ class Host:
 
     def end_snapshot(
         self, begun: BegunSnapshot, facts: SnapshotFacts, now_ms: int
-    ) -> Iterator[Effects]:
+    ) -> list[Effects]:
         """Count a snapshot that `begun.write` has written. If the log begins above its end by now,
         because the leader sent a newer snapshot meanwhile, it is removed instead."""
         self.log.snapshots.add(facts)
         if begun.snapshot_id.offset < self.raft.log.log_start:
             self.log.snapshots.delete([begun.snapshot_id])
-            return
-        yield from self.step(inputs.SnapshotFrozen(facts), now_ms)
+            return []
+        effects = self.step(inputs.SnapshotFrozen(facts), now_ms)
         self.machine.snapshot_finished(begun.snapshot_id)
+        return effects
 
-    def tick(self, now_ms: int) -> Iterator[Effects]:
-        yield from self.step(inputs.Tick(), now_ms)
+    def tick(self, now_ms: int) -> list[Effects]:
+        """Let the core see the time."""
+        return self.step(inputs.Tick(), now_ms)
 
     def filled(self, reply: Reply) -> PeerResponse:
         """The response, filled with the bytes of the log or of a snapshot that the core left
@@ -182,39 +196,6 @@ class Host:
     def _read(self, read: LogRead) -> memoryview:
         return self.log.read(read.start_offset, read.max_bytes)
 
-    def _carry_out(self, effects: Effects) -> list[inputs.Input]:
-        answers: list[inputs.Input] = []
-        if effects.quorum_state is not None:
-            self.before_effect()
-            self.store.write(effects.quorum_state)
-        answers += self._change_log(effects)
-        for part in effects.snapshot_parts:
-            self.before_effect()
-            answers += self._write(part)
-        if effects.log_start is not None:
-            self.before_effect()
-            self.log.advance_log_start(effects.log_start)
-        if effects.delete_snapshots:
-            self.before_effect()
-            self.log.snapshots.delete(effects.delete_snapshots)
-        self.before_effect()
-        self._tell_machine(effects)
-        return answers
-
-    def _change_log(self, effects: Effects) -> list[inputs.Input]:
-        answers: list[inputs.Input] = []
-        if effects.truncate_to is not None:
-            self.before_effect()
-            answers.append(inputs.Truncated(self.log.truncate_to(effects.truncate_to)))
-        if effects.reset_to is not None and self.log.is_older_than(effects.reset_to):
-            self.before_effect()
-            self.log.reset_to(effects.reset_to)
-        if effects.append:
-            self.before_effect()
-            self.log.append(effects.append)
-            self.owes_flush = True
-        return answers
-
     def to_commit(self, start_offset: int, end_offset: int) -> Iterator[Batch]:
         """Read the committed batches between these offsets (end exclusive), which the state machine
         gets. The simulator overrides this method, to see them."""
@@ -222,20 +203,61 @@ class Host:
             self.new_bytes += len(batch.data)
             yield batch
 
-    def _write(self, part: SnapshotPart) -> list[inputs.Input]:
-        snapshots = self.log.snapshots
-        snapshots.write_part(part.snapshot_id, part.position, part.data)
-        if not part.is_last:
-            return []
-        try:
-            return [inputs.SnapshotFetched(snapshots.freeze(part.snapshot_id))]
-        except DataError:
-            return [inputs.SnapshotRejected(part.snapshot_id)]
+    def _write_quorum_state(self, state: ElectionState) -> None:
+        self.store.write(state)
 
-    def _tell_machine(self, effects: Effects) -> None:
-        machine, loaded = self.machine, effects.load_snapshot
-        if loaded is not None:
-            machine.load_snapshot(loaded, self.log.snapshots.batches(loaded))
-            self.new_bytes = 0
-        if effects.commit is not None and effects.commit > machine.next_offset:
-            machine.commit(self.to_commit(machine.next_offset, effects.commit))
+    def _truncate(self, end_offset: int) -> Sequence[inputs.Input]:
+        return [inputs.Truncated(self.log.truncate_to(end_offset))]
+
+    def _reset(self, snapshot_id: OffsetAndEpoch) -> None:
+        if self.log.is_older_than(snapshot_id):
+            self.log.reset_to(snapshot_id)
+
+    def _append(self, batches: Sequence[Batch]) -> None:
+        self.log.append(batches)
+        self.owes_flush = True
+
+    def _write_parts(self, parts: Sequence[SnapshotPart]) -> Sequence[inputs.Input]:
+        snapshots, answers = self.log.snapshots, list[inputs.Input]()
+        for part in parts:
+            snapshots.write_part(part.snapshot_id, part.position, part.data)
+            if not part.is_last:
+                continue
+            try:
+                answers.append(inputs.SnapshotFetched(snapshots.freeze(part.snapshot_id)))
+            except DataError:
+                answers.append(inputs.SnapshotRejected(part.snapshot_id))
+        return answers
+
+    def _advance_log_start(self, offset: int) -> None:
+        self.log.advance_log_start(offset)
+
+    def _delete_snapshots(self, snapshot_ids: Sequence[OffsetAndEpoch]) -> None:
+        self.log.snapshots.delete(snapshot_ids)
+
+    def _load(self, snapshot_id: OffsetAndEpoch) -> None:
+        self.machine.load_snapshot(snapshot_id, self.log.snapshots.batches(snapshot_id))
+        self.new_bytes = 0
+
+    def _commit(self, end_offset: int) -> None:
+        if end_offset > self.machine.next_offset:
+            self.machine.commit(self.to_commit(self.machine.next_offset, end_offset))
+
+
+_ON_DISK: Mapping[str, Callable[[Host, Any], Sequence[inputs.Input] | None]] = {
+    "quorum_state": Host._write_quorum_state,
+    "truncate_to": Host._truncate,
+    "reset_to": Host._reset,
+    "append": Host._append,
+    "snapshot_parts": Host._write_parts,
+    "log_start": Host._advance_log_start,
+    "delete_snapshots": Host._delete_snapshots,
+}
+"""What carries out each effect on the disk. Some return inputs, which the core has to get before
+any other."""
+
+_IN_MEMORY: Mapping[str, Callable[[Host, Any], None]] = {
+    "load_snapshot": Host._load,
+    "commit": Host._commit,
+}
+"""The same for the state machine. No machine of ours asks who leads (Effects.leader_change)."""

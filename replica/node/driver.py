@@ -13,7 +13,7 @@ import asyncio
 import contextlib
 import itertools
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,6 +43,8 @@ _REFUSED = (NotLeaderError, RecordBatchTooLargeError, BufferAllocationError)
 """The errors of an append that its caller gets. After such an error the replica is as it was
 before."""
 
+
+_FAILED = "the replica has stopped after an error"
 
 Call = Callable[[Send], Awaitable[PeerResponse]]
 """A function that sends a request to a peer and waits for the answer. It raises PeerError where no
@@ -174,7 +176,7 @@ class Driver:
         """Raises StoppedError after an error, because no caller may then be told what is in
         memory."""
         if self.has_failed:
-            raise StoppedError("the replica has stopped after an error")
+            raise StoppedError(_FAILED)
 
     def fail(self, error: BaseException) -> None:
         """Stop the replica with this error, which `run` raises. Only the first error counts."""
@@ -228,7 +230,7 @@ class Driver:
         """Step the replica with one event, at once."""
         self._do(lambda now: self.host.step(event, now))
 
-    def _do(self, work: Callable[[int], Iterable[Effects]]) -> None:
+    def _do(self, work: Callable[[int], list[Effects]]) -> None:
         if self._stopped.done():
             return
         try:
@@ -386,7 +388,10 @@ class Driver:
         for task in tuple(self._calls):
             task.cancel()
         for asked in self._asked.values():
-            asked.cancel()
+            if self.has_failed and not asked.done():
+                asked.set_exception(StoppedError(_FAILED))
+            else:
+                asked.cancel()
         for _, future in self._waiting:
             future.cancel()
         self.log.close()

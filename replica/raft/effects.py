@@ -1,5 +1,5 @@
-"""What a host must do after a step: it carries out the fields of Effects from the top, and finishes
-each one before it begins the next. So a vote is on disk before the reply that grants it.
+"""What a host must do after a step: it carries out what Effects.in_order gives, and finishes each
+effect before it begins the next. So a vote is on disk before the reply that grants it.
 
 Only the flush may be done later. After an append a *flush is owed*: the host flushes when it likes,
 so that several appends share one sync, and then reports Flushed. Meanwhile replies and sends go
@@ -144,5 +144,5 @@ class Effects:
             ("sends", self.sends),
             ("stopped", self.stopped),
         ):
-            if value is not None and value != [] and value != ():
+            if value or value == 0:  # an offset may be 0
                 yield name, value

@@ -66,7 +66,7 @@ class SimulatedHost(Host):
         super().__init__(config, log, store, machine, draw, now_ms)
         self.flushed_end = self.log.log_end
 
-    def step(self, event: Input, now_ms: int) -> Iterator[Effects]:
+    def step(self, event: Input, now_ms: int) -> list[Effects]:
         self.taken, self.taken_at, self.former_role = event, now_ms, type(self.raft.role)
         if isinstance(event, Flushed):
             self.flushed_end = event.end_offset

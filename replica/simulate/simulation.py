@@ -3,7 +3,7 @@ everything: a run reads no clock, and doesn't depend on the order of a set."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from random import Random
 
@@ -219,7 +219,7 @@ class Simulation:
         return node
 
     def _do(
-        self, node: SimulatedMachine, action: Callable[[SimulatedHost, int], Iterator[Effects]]
+        self, node: SimulatedMachine, action: Callable[[SimulatedHost, int], list[Effects]]
     ) -> None:
         host = node.host
         if host is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from random import Random
 
@@ -10,7 +10,6 @@ from replica.host.host import Host
 from replica.machines.metadata import MetadataMachine
 from replica.node.properties import read_properties
 from replica.node.settings import NodeSettings, settings_in
-from replica.raft.effects import Effects
 from replica.raft.inputs import Input, Proposal, Propose
 from replica.raft.roles import Leader
 from replica.storage.directory_lock import DirectoryLock
@@ -44,7 +43,7 @@ class Engine:
     def lead(self) -> None:
         """A lone voter elects itself, if not at once then when its election timeout is over."""
         for _ in range(10):
-            self._run(self.host.tick(self.now_ms))
+            self._do(self.host.tick)
             if isinstance(self.host.raft.role, Leader):
                 return
             self.now_ms += 1000
@@ -56,17 +55,16 @@ class Engine:
             self.step(Propose(self.host.raft.role.epoch, (proposal,)))
 
     def step(self, event: Input) -> None:
-        self._run(self.host.step(event, self.now_ms))
+        self._do(lambda now_ms: self.host.step(event, now_ms))
 
     def snapshot(self) -> None:
-        self._run(self.host.snapshot(self.now_ms))
+        self._do(self.host.snapshot)
 
-    def _run(self, effects: Iterator[Effects]) -> None:
-        for _ in effects:
-            pass
+    def _do(self, work: Callable[[int], object]) -> None:
+        work(self.now_ms)
         self.now_ms += 1
         while self.host.owes_flush:
-            self._run(self.host.flush(self.now_ms))
+            self._do(self.host.flush)
 
 
 @contextmanager

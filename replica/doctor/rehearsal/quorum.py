@@ -360,7 +360,7 @@ class _Run(Simulation):
             self._fail(node, error)
 
     def _do(
-        self, node: SimulatedMachine, action: Callable[[SimulatedHost, int], Iterator[Effects]]
+        self, node: SimulatedMachine, action: Callable[[SimulatedHost, int], list[Effects]]
     ) -> None:
         try:
             super()._do(node, action)

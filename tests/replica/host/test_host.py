@@ -1,6 +1,6 @@
 """The host on a real disk: what was committed is there again after opening, by log and snapshot."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from random import Random
 
 import pytest
@@ -17,9 +17,11 @@ from replica.model.batch import Batch
 from replica.model.control import KRaftVersion, KRaftVoters
 from replica.model.epochs import BOOTSTRAP_SNAPSHOT, OffsetAndEpoch
 from replica.model.keys import ReplicaKey
+from replica.model.stored import ElectionState, LeaderAndEpoch
 from replica.model.voters import Endpoint, Voter, voter_set, without_directories
 from replica.raft.config import Config
-from replica.raft.inputs import Append, Clean, Proposal, Propose, Request, Response
+from replica.raft.effects import Effects, SnapshotPart
+from replica.raft.inputs import Append, Clean, Proposal, Propose, Request, Response, Tick, Truncated
 from replica.raft.messages import BeginQuorumEpochRequest, FetchRequest, FetchResponse
 from replica.raft.roles import Leader
 from replica.simulate.disk import SimulatedDisk
@@ -48,23 +50,27 @@ def opened(folder, machine, **changes):
     return Host(config, log, store, machine, Random(1).randrange, 0)
 
 
-def drive(host, effects, now_ms=1):
-    """All effects of a lone voter, flushes included."""
-    list(effects)
+def step(host, event, now_ms=1):
+    """Step a lone voter, and do the flushes that it owes."""
+    host.step(event, now_ms)
+    flush(host, now_ms)
+
+
+def flush(host, now_ms=1):
     while host.owes_flush:
-        list(host.flush(now_ms))
+        host.flush(now_ms)
 
 
 def leading(folder, machine, **changes):
     host = opened(folder, machine, **changes)
-    drive(host, host.tick(1))
+    step(host, Tick(), 1)
     assert isinstance(host.raft.role, Leader)
     return host
 
 
 def propose(host, value):
     proposal = Proposal(1, value_batch(0, 0, 1, [value]))
-    drive(host, host.step(Propose(host.raft.role.epoch, (proposal,)), 1))
+    step(host, Propose(host.raft.role.epoch, (proposal,)))
 
 
 def test_a_lone_voter_has_all_it_committed_after_opening_again(folder):
@@ -82,15 +88,85 @@ def test_records_appended_within_the_linger_are_one_batch_on_disk(folder):
     host = leading(folder, OpaqueMachine())
     values = (b"a", b"b" * 1000, b"")
     for value in values:
-        drive(host, host.step(Append(host.raft.role.epoch, (value,)), 1))
+        step(host, Append(host.raft.role.epoch, (value,)))
     assert host.machine.state.batches == 0
     later = 1 + host.config.append_linger_ms
-    drive(host, host.tick(later), later)
+    step(host, Tick(), later)
     assert host.machine.state.batches == 1
     (written,) = [b for b in host.log.batches(0, host.log.log_end) if not b.control]
     header = decode_header(written.data)
     assert tuple(record.value for record in records_of(header, written.data)) == values
     assert (header.leader_epoch, header.base_timestamp, header.max_timestamp) == (1, 1, 1)
+
+
+def test_a_step_is_carried_out_though_nobody_looks_at_what_it_returns(folder):
+    host = leading(folder, OpaqueMachine())
+    end = host.log.log_end
+    proposal = Proposal(1, value_batch(0, 0, 1, [b"x"]))
+    host.step(Propose(host.raft.role.epoch, (proposal,)), 1)
+    assert (host.log.log_end, host.owes_flush) == (end + 1, True)
+
+
+def test_a_host_carries_out_every_effect_in_order_and_leaves_the_last_to_the_network(folder):
+    """The core never asks for so much at once, so the test says what it asks for."""
+    host = leading(folder, OpaqueMachine())
+    propose(host, b"x")
+    host.snapshot(1)
+    flush(host)
+    (bootstrap, newest) = host.log.snapshots
+    names = [field.name for field in fields(Effects)]
+    asked = {
+        "quorum_state": ElectionState(9),
+        "truncate_to": newest.offset - 1,
+        "reset_to": newest,
+        "append": [Batch(newest.offset, newest.offset, 9, 0, values=(b"y",))],
+        "snapshot_parts": [SnapshotPart(OffsetAndEpoch(9, 9), 0, b"z", is_last=False)],
+        "log_start": newest.offset,
+        "delete_snapshots": (bootstrap,),
+        "load_snapshot": newest,
+        "commit": newest.offset + 1,
+        "leader_change": LeaderAndEpoch(2, 9),
+    }
+    assert [*asked, "replies", "sends", "stopped"] == names
+    order, running = [], []
+    for watched, called, name in [
+        (host.store, "write", "quorum_state"),
+        (host.log, "truncate_to", "truncate_to"),
+        (host.log, "reset_to", "reset_to"),
+        (host.log, "append", "append"),
+        (host.log.snapshots, "write_part", "snapshot_parts"),
+        (host.log, "advance_log_start", "log_start"),
+        (host.log.snapshots, "delete", "delete_snapshots"),
+        (host.machine, "load_snapshot", "load_snapshot"),
+        (host.machine, "commit", "commit"),
+    ]:
+        note_calls(watched, called, name, order, running)
+    whole, heard = Effects(**asked), []
+
+    def core(event, now_ms):
+        heard.append(event)
+        return whole if isinstance(event, Tick) else Effects()
+
+    host.raft.step = core
+    assert host.tick(1)[0] is whole
+    assert order == [*names[:-4]]
+    assert heard == [Tick(), Truncated(newest.offset - 1)]
+    assert host.machine.next_offset == newest.offset + 1
+
+
+def note_calls(of, method, name, order, running):
+    """Note each call of the method, but for those within another call."""
+    called = getattr(of, method)
+
+    def noted(*arguments):
+        if not running:
+            order.append(name)
+        running.append(name)
+        result = called(*arguments)
+        running.pop()
+        return result
+
+    setattr(of, method, noted)
 
 
 def test_a_leader_answers_a_fetch_with_the_bytes_of_its_log(folder):
@@ -115,13 +191,14 @@ def test_a_snapshot_of_metadata_stands_for_the_log_below_it(folder):
     host = leading(folder, MetadataMachine())
     propose(host, encode(topic("a", TOPIC)))
     propose(host, encode(topic("b", OTHER_TOPIC)))
-    drive(host, host.snapshot(1))
+    host.snapshot(1)
+    flush(host)
     end = host.machine.next_offset
     image = host.machine.image
     host.log.close()
 
     host = opened(folder, MetadataMachine())
-    drive(host, host.tick(0))
+    step(host, Tick(), 0)
     assert host.raft.log.snapshots[-1].snapshot_id.offset == end
     assert host.machine.image == image
     assert set(image.tables["topics"].values) == {TOPIC, OTHER_TOPIC}
@@ -130,17 +207,20 @@ def test_a_snapshot_of_metadata_stands_for_the_log_below_it(folder):
 def test_a_snapshot_of_nothing_new_is_not_written(folder):
     host = leading(folder, OpaqueMachine())
     propose(host, b"x")
-    drive(host, host.snapshot(1))
+    host.snapshot(1)
+    flush(host)
     count = len(host.raft.log.snapshots)
-    drive(host, host.snapshot(1))
+    host.snapshot(1)
+    flush(host)
     assert len(host.raft.log.snapshots) == count
 
 
 def test_a_snapshot_carries_the_append_time_of_the_last_record_it_contains(folder):
     host = leading(folder, OpaqueMachine())
     proposal = Proposal(1, value_batch(0, 0, 77, [b"x"]))
-    drive(host, host.step(Propose(host.raft.role.epoch, (proposal,)), 1))
-    drive(host, host.snapshot(1))
+    step(host, Propose(host.raft.role.epoch, (proposal,)))
+    host.snapshot(1)
+    flush(host)
     assert host.raft.log.snapshots[-1].timestamp == 77
 
 
@@ -195,7 +275,7 @@ def test_a_snapshot_holds_nothing_that_a_crash_could_take_from_the_log():
     """A follower learns with the records that others have committed them."""
     disk = SimulatedDisk(Random(1))
     host, _ = follower_that_owes_a_flush(disk)
-    list(host.snapshot(3))
+    host.snapshot(3)
     assert host.raft.log.latest_snapshot == OffsetAndEpoch(1, 1)
     host = after_power_loss(disk, host)
     assert (host.log.log_start, host.log.log_end) == (0, 1)
@@ -214,10 +294,10 @@ def test_a_snapshot_tells_the_kraft_version_and_the_voters_that_were_committed_a
         batches=(replace(upgrade, data=bytes_of(upgrade)),),
         high_watermark=1,
     )
-    list(host.step(Response(2, effects.sends[0].correlation_id, answer), 4))
+    host.step(Response(2, effects.sends[0].correlation_id, answer), 4)
     assert host.raft.log.kraft_version == 1
 
-    list(host.snapshot(5))
+    host.snapshot(5)
 
     (facts,) = host.log.snapshots.facts()
     assert facts.snapshot_id == OffsetAndEpoch(1, 1)
@@ -231,7 +311,8 @@ def test_a_snapshot_holds_the_state_at_its_end_though_more_was_committed_before_
     propose(host, encode(topic("a", TOPIC)))
     begun = host.begin_snapshot()
     propose(host, encode(topic("b", OTHER_TOPIC)))
-    drive(host, host.end_snapshot(begun, begun.write(), 1))
+    host.end_snapshot(begun, begun.write(), 1)
+    flush(host)
 
     written = MetadataMachine()
     written.load_snapshot(begun.snapshot_id, host.log.snapshots.batches(begun.snapshot_id))
@@ -244,11 +325,13 @@ def test_a_snapshot_that_ends_below_the_log_start_once_it_is_written_is_removed(
     propose(host, encode(topic("a", TOPIC)))
     begun = host.begin_snapshot()
     propose(host, encode(topic("b", OTHER_TOPIC)))
-    drive(host, host.snapshot(1))
-    drive(host, host.step(Clean(host.log.size_bytes), 1))
+    host.snapshot(1)
+    flush(host)
+    step(host, Clean(host.log.size_bytes))
     assert host.log.log_start > begun.snapshot_id.offset
 
-    drive(host, host.end_snapshot(begun, begun.write(), 1))
+    host.end_snapshot(begun, begun.write(), 1)
+    flush(host)
 
     assert begun.snapshot_id not in host.log.snapshots
     known = [each.snapshot_id for each in host.raft.log.snapshots]

@@ -23,9 +23,9 @@ def started(node, now=0, watch=lambda host, effects: None):
 def lead(host, now=0):
     """Let the only voter elect itself, and commit its LeaderChange."""
     for time in range(now, now + 5000, 100):
-        list(host.tick(time))
+        host.tick(time)
         while host.owes_flush:
-            list(host.flush(time))
+            host.flush(time)
     assert isinstance(host.raft.role, Leader)
     return host
 
@@ -53,13 +53,13 @@ def test_a_host_shows_the_batches_that_a_step_committed_and_none_of_those_in_a_s
         seen.extend(batch.base_offset for batch in host.committed)
 
     host = lead(started(node, watch=watch))
-    list(host.snapshot(6000))
+    host.snapshot(6000)
     end = host.machine.next_offset
     assert seen == [0]
     assert not host.committed
     host.log.close()
     host = started(node, now=6000, watch=watch)
-    list(host.tick(6000))
+    host.tick(6000)
     assert seen == [0]
     assert host.machine.next_offset == end
 
@@ -67,7 +67,7 @@ def test_a_host_shows_the_batches_that_a_step_committed_and_none_of_those_in_a_s
 def test_the_flushed_end_is_what_the_log_made_durable():
     host = started(only_node())
     for time in range(0, 5000, 100):
-        list(host.tick(time))
+        host.tick(time)
     assert (host.log.log_end > 0, host.flushed_end) == (True, 0)
-    list(host.flush(5000))
+    host.flush(5000)
     assert host.flushed_end == host.log.log_end
