@@ -41,7 +41,8 @@ class Window:
     whenever `reach` moves the window.
 
     One buffer holds each part of a file in turn: it stays in the CPU's cache, the system needn't
-    give new pages, and memory doesn't grow with the file. It grows for a larger batch, up to the largest one that kernels take.
+    give new pages, and memory doesn't grow with the file. It grows for a larger batch, up to the
+    largest one that kernels take.
     """
 
     def __init__(self, source: InMemory | OpenFile) -> None:
