@@ -1,6 +1,6 @@
 """Bronze: the content of captured directories as rows, each row once.
 
-- `captured`: looks with their place in the lake. `plan`: what an ingest would bring in.
+- `captured`: captures with their place in the lake. `plan`: what an ingest would bring in.
 - `ingest`: one round, without the directories that somebody wrote to meanwhile. `files`: its files
   and their new bytes; `small_tables` and `damage`: the rows that the driver makes; `findings`: each
   directory judged.

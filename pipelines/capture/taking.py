@@ -179,7 +179,7 @@ class _Target:
         directory = read_directory(one.path, read=sending, scan=scan_ends, hashed=False)
         kept = {sending.name_of(file.path) for file in directory.files}
         for path in sorted(sending.copied.keys() - kept):
-            # The file belongs to a look that was repeated, because the node deleted the file
+            # The file belongs to a capture that was repeated, because the node deleted the file
             # meanwhile.
             self.wanted.pop(path)
         return CapturedDirectory(
