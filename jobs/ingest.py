@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from jobs import build
 from jobs.cli.commands.lake import BuildOptions, IngestOptions
 from jobs.cli.commands.options import names_in
-from jobs.cli.interrupts import interruptible, started_spark, told_to_stop
+from jobs.cli.interrupts import interruptible, started_spark, stop_requested
 from jobs.cli.lake.engines import runner_of
 from jobs.cli.lake.hiding import Hiding
 from jobs.cli.lake.progress import CommandProgress, DecodedBytes
@@ -184,7 +184,7 @@ def _followed(
         if arguments.then_build:
             build.bring_up_to_date(spark, BuildOptions(lake, engine=arguments.engine))
 
-    with told_to_stop() as stop:
+    with stop_requested() as stop:
         if spark is not None:
             _stream(spark, arguments, work, stop)
         elif arguments.follow_s is None:
@@ -312,7 +312,7 @@ def _write(
     """Rows added or changed, by table. batch: the last pass's commit has it."""
     from pipelines.bronze.files import new_bytes
     from pipelines.bronze.ingest import Ingest
-    from pipelines.delta.failures import told
+    from pipelines.delta.failures import lake_errors
     from pipelines.lake.versions import note_written
 
     redaction = hiding.redaction(lake, spool)
@@ -324,7 +324,7 @@ def _write(
     ingest = Ingest(runner, lake, redaction, lambda damage: complain(str(damage)))
     counts = Counter(_no_rows())
     now = datetime.now(UTC)
-    with told(lake):
+    with lake_errors(lake):
         ingest.create_tables()
         passes, done = [*captures.passes()], 0
         decoded = DecodedBytes(progress, [new_bytes(chain(*rounds)) for rounds in passes])

@@ -35,37 +35,35 @@ def test_a_batchs_row_without_some_captures_is_that_of_a_lake_without_them(
     every = [_moment(number, *one) for number, one in enumerate(drawn)]
     order = list(range(len(every)))
     random.shuffle(order)
-    captures = [_capture(m, one[1], seq) for m, one, seq in zip(every, drawn, order, strict=True)]
-    row = _row(every, captures)
+    looks = [_look(m, one[1], seq) for m, one, seq in zip(every, drawn, order, strict=True)]
+    row = _row(every, looks)
     if row is None:
         return
     staying = [m for m, (_, stays, _, _) in zip(every, drawn, strict=True) if stays]
-    wanted = (
-        _row(staying, [capture for capture in captures if capture.is_kept]) if staying else None
-    )
-    assert remaining_batch(row, captures) == wanted
+    wanted = _row(staying, [look for look in looks if look.is_kept]) if staying else None
+    assert remaining_batch(row, looks) == wanted
     if wanted is not None:
-        assert remaining_batch(wanted, captures) == wanted, "done again, it changes nothing"
+        assert remaining_batch(wanted, looks) == wanted, "done again, it changes nothing"
 
 
 def test_a_snapshot_is_last_what_the_newest_capture_that_stays_has() -> None:
     name = "00000000000000000519-0000000005.checkpoint"
     files = [{name: "s"}, {name: "s"}, {f"{name}.deleted": "s"}]
-    captures = [_named(number, of, is_kept=number != 2) for number, of in enumerate(files)]
+    looks = [_named(number, of, is_kept=number != 2) for number, of in enumerate(files)]
     row = {
         "end_offset": 519,
         "epoch": 5,
         "content_sha256": "s",
         "file": f"2/{name}.deleted",
         "state": "deleted",
-        "first_seen": captures[0].at,
-        "last_seen": captures[2].at,
+        "first_seen": looks[0].at,
+        "last_seen": looks[2].at,
         "captures": ["0", "1"],
     }
-    found = remaining_snapshot(row, captures)
-    changed = {"file": f"1/{name}", "state": "complete", "last_seen": captures[1].at}
+    found = remaining_snapshot(row, looks)
+    changed = {"file": f"1/{name}", "state": "complete", "last_seen": looks[1].at}
     assert found == {**row, **changed}
-    assert remaining_snapshot({**row, "content_sha256": "t"}, captures) is None
+    assert remaining_snapshot({**row, "content_sha256": "t"}, looks) is None
 
 
 def test_a_group_that_loses_a_capture_has_the_id_of_the_rest() -> None:
@@ -87,7 +85,7 @@ def _moment(number: int, state: int, _: bool, covered_from: int, is_hidden: bool
     return Moment(START + timedelta(hours=number), states, covered_from, hidden)
 
 
-def _capture(moment: Moment, is_kept: bool, seq: int) -> remaining.ReplicaCapture:
+def _look(moment: Moment, is_kept: bool, seq: int) -> remaining.ReplicaCapture:
     state = moment.states[OFFSET]
     name = {DELETED: f"{SEGMENT}.deleted"}.get(state, SEGMENT)
     return remaining.ReplicaCapture(
@@ -102,14 +100,12 @@ def _capture(moment: Moment, is_kept: bool, seq: int) -> remaining.ReplicaCaptur
     )
 
 
-def _row(moments: list[Moment], captures: list[remaining.ReplicaCapture]) -> dict[str, Any] | None:
+def _row(moments: list[Moment], looks: list[remaining.ReplicaCapture]) -> dict[str, Any] | None:
     wanted = expected(moments, OFFSET)
     if wanted is None:
         return None
-    seen = [
-        capture for capture, m in zip(captures, moments, strict=True) if m.states[OFFSET] != ABSENT
-    ]
-    first = min(seen, key=lambda capture: capture.ingest_seq)
+    seen = [look for look, m in zip(looks, moments, strict=True) if m.states[OFFSET] != ABSENT]
+    first = min(seen, key=lambda look: look.ingest_seq)
     spans = {
         name: [{"from": start, "to": end} for start, end in wanted[name]]
         for name in ("in_log", "undamaged", "seen")
