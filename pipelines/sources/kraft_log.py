@@ -16,7 +16,8 @@ Options
                   which called `register`, and for a source that Spark found by itself it is new for
                   each read
     showConfigs   JSON list of the names of configs that Kafka doesn't know and that hold no secret
-    keepCrcs      true leaves CRCs of batches with secrets as they are: docs/reference/security.md
+    keepCrcs      true leaves CRCs of batches with secrets as they are
+                  (docs/reference/security-in-detail.md)
     maxBytesPerTrigger, maxFilesPerTrigger   limits of a micro-batch, for spark.readStream
 
 `kraft_snapshot`: the records of snapshots, with the same options, except `content`.

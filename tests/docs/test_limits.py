@@ -1,4 +1,4 @@
-"""The limits that docs/reference/security.md names are those of the code."""
+"""The limits that the two pages about security name are those of the code."""
 
 from __future__ import annotations
 
@@ -33,13 +33,15 @@ from replica.wire.memory import FREE_BYTES
 from replica.wire.sasl import scram
 from tests.kraftlake_process import REPOSITORY
 
-_PAGE = (REPOSITORY / "docs" / "reference" / "security.md").read_text(encoding="utf-8")
+_REFERENCE = REPOSITORY / "docs" / "reference"
+_PAGES = [_REFERENCE / "security.md", _REFERENCE / "security-in-detail.md"]
+_TEXT = "\n".join(page.read_text(encoding="utf-8") for page in _PAGES)
 _ROW = re.compile(r"^\| `([a-z.]+)`(?:, `[a-z.]+`)? \| (\d+) \|", re.MULTILINE)
 _LISTENER, _NODE = ListenerLimits(), NodeLimits()
 
 
 def test_the_table_has_the_defaults_of_the_code() -> None:
-    section = _PAGE.split("## Limits")[1].split("\n## ")[0]
+    section = _TEXT.split("## Limits")[1].split("\n## ")[0]
     assert {name: int(value) for name, value in _ROW.findall(section)} == {
         "max.connections": _NODE.max_connections,
         "max.connections.per.ip": _NODE.per_address,
@@ -90,4 +92,4 @@ def test_the_table_has_the_defaults_of_the_code() -> None:
     ],
 )
 def test_the_text_has_the_limits_of_the_code(sentence: str) -> None:
-    assert " ".join(sentence.split()) in " ".join(_PAGE.split())
+    assert " ".join(sentence.split()) in " ".join(_TEXT.split())

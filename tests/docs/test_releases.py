@@ -20,7 +20,7 @@ SPANS = re.compile(r"\b3\.\d to (\d+\.\d+)")
         "README.md",
         "docs/README.md",
         "docs/reference/kafka-releases.md",
-        "docs/reference/security.md",
+        "docs/reference/security-in-detail.md",
         "replica/metadata/known_configs.py",
         "replica/metadata/redact.py",
     ],

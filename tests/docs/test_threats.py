@@ -1,4 +1,4 @@
-"""Every threat of docs/reference/security.md names tests that are there."""
+"""Every threat of docs/reference/security-in-detail.md names tests that are there."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from tests.kraftlake_process import REPOSITORY
 
-_PAGE = (REPOSITORY / "docs" / "reference" / "security.md").read_text(encoding="utf-8")
+_PAGE = (REPOSITORY / "docs" / "reference" / "security-in-detail.md").read_text(encoding="utf-8")
 _TEST = re.compile(r"`(?:(?P<folder>tests/[\w/]+)/)?(?P<file>test_\w+\.py)(?:::(?P<name>\w+))?`")
 _UNHELD = "none"
 

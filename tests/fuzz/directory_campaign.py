@@ -55,7 +55,7 @@ _OF_ONE: tuple[tuple[str, ...], ...] = (
     ("state", "--json", "--exposure", "--since"),
     ("state", "--sizes"),
     ("plan", "--stop-broker", "11", "--remove-voter", "2", "--add-voter", "9", "--to-dynamic"),
-    ("plan", "--json", "--stop-rack", "a", "--upgrade", "4.0"),
+    ("plan", "--json", "--stop-rack", "a", "--upgrade", "4.0", "--decommission", "11", "--roll"),
 )
 _OF_ALL: tuple[tuple[str, ...], ...] = (
     ("history",),

@@ -25,6 +25,8 @@ KINDS = (
     "--reassignment",
     "--stop-broker",
     "--stop-rack",
+    "--decommission",
+    "--roll",
     "--remove-voter",
     "--add-voter",
     "--upgrade",

@@ -35,7 +35,7 @@ ASKING = [
     ("state", "--exposure"),
     ("history",),
     ("history", "--csv"),
-    ("plan", "--stop-broker", "10,12"),
+    ("plan", "--stop-broker", "10,12", "--decommission", "10", "--roll"),
     ("plan", "--stop-rack", "\x1b[31m"),
     ("restore", "--release", "4.4", "--dry-run"),
     ("forget", "--cluster", CLUSTER),

@@ -221,3 +221,27 @@ def test_wrong_options_of_plan_are_refused(
     ended = kraftlake("plan", *options, data / FINAL)
     assert ended.code == 2
     assert complaint in ended.error
+
+
+def test_what_a_broker_has_to_hand_over_and_the_order_of_a_rolling_restart(
+    data: Path, kraftlake: Kraftlake
+) -> None:
+    change = ("--decommission", "12", "--roll", "--limit", "2", data / FINAL)
+    ended = kraftlake("plan", *change)
+    assert ended.code == 1
+    assert "broker 12: has replicas of 124 of 624 partitions (9 topics)" in ended.out
+    assert "  order   2, 3, 1\n" in ended.out
+    rows = kraftlake("plan", "--json", *change).answers
+    assert [(row["answer"], row["order"]) for row in rows] == [
+        ("unsafe", []),
+        ("unsafe", [2, 3, 1]),
+    ]
+
+
+@pytest.mark.parametrize("value", ["a", "1,", "-1"])
+def test_a_list_of_ids_that_is_none_names_its_option(
+    data: Path, kraftlake: Kraftlake, value: str
+) -> None:
+    ended = kraftlake("plan", f"--decommission={value}", data / FINAL)
+    assert ended.code == 2
+    assert f"--decommission {value}: expected broker ids with commas between" in ended.err

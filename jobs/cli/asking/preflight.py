@@ -17,9 +17,11 @@ from jobs.cli.outcome import SAFETY_CODES
 from jobs.cli.output import complain, more_line, write_either
 from replica.doctor.health.cluster import Cluster
 from replica.doctor.preflight.answer import ChangeSafety, Preflight, Reason, gravest
+from replica.doctor.preflight.decommissioning import decommission
 from replica.doctor.preflight.ground import grounded
 from replica.doctor.preflight.reassigning import reassign
 from replica.doctor.preflight.reassignment_file import assignments_in
+from replica.doctor.preflight.rolling import roll
 from replica.doctor.preflight.stopping import stop_brokers, stop_rack
 from replica.doctor.preflight.upgrading import downgrade, upgrade
 from replica.doctor.preflight.voters import add_voter, remove_voter, to_dynamic
@@ -49,17 +51,7 @@ def run(options: PlanOptions) -> int:
 def _checks(options: PlanOptions) -> list[Check]:
     """The checks of the changes that were asked about. Raises UsageError for a wrong file or
     list."""
-    found: list[Check] = []
-    if (path := options.reassignment) is not None:
-        assignments = assignments_in(text_in("--reassignment", path, _MAX_FILE_BYTES), path)
-        found.append(lambda cluster: reassign(cluster, assignments))
-    if options.stop_broker is not None:
-        brokers = [broker for text in options.stop_broker for broker in _ids(text)]
-        found.append(lambda cluster: stop_brokers(cluster, brokers))
-    if (rack := options.stop_rack) is not None:
-        if not rack.strip():
-            raise UsageError("--stop-rack: expected the name of a rack, as in broker.rack")
-        found.append(lambda cluster: stop_rack(cluster, rack))
+    found = [*_of_partitions(options), *_of_nodes(options)]
     if (removed := options.remove_voter) is not None:
         found.append(lambda cluster: remove_voter(cluster, removed))
     if (added := options.add_voter) is not None:
@@ -73,6 +65,27 @@ def _checks(options: PlanOptions) -> list[Check]:
     return found
 
 
+def _of_partitions(options: PlanOptions) -> Iterator[Check]:
+    if (path := options.reassignment) is not None:
+        assignments = assignments_in(text_in("--reassignment", path, _MAX_FILE_BYTES), path)
+        yield lambda cluster: reassign(cluster, assignments)
+
+
+def _of_nodes(options: PlanOptions) -> Iterator[Check]:
+    if options.stop_broker is not None:
+        stopped = _ids("--stop-broker", options.stop_broker)
+        yield lambda cluster: stop_brokers(cluster, stopped)
+    if (rack := options.stop_rack) is not None:
+        if not rack.strip():
+            raise UsageError("--stop-rack: expected the name of a rack, as in broker.rack")
+        yield lambda cluster: stop_rack(cluster, rack)
+    if options.decommission is not None:
+        leaving = _ids("--decommission", options.decommission)
+        yield lambda cluster: decommission(cluster, leaving)
+    if options.roll:
+        yield roll
+
+
 def _judge(look: Callable[[], ClusterSource], checks: Sequence[Check], options: PlanOptions) -> int:
     """Judge the changes once, or with --while until all are safe. look: gives the present state,
     of directories, a lake or a running quorum."""
@@ -83,6 +96,8 @@ def _judge(look: Callable[[], ClusterSource], checks: Sequence[Check], options: 
             write_verdict(source.verdict, json_output=options.json_output)
         found = [grounded(check(cluster), cluster) for check in checks]
         _show(found, cluster, options.limit, json_output=options.json_output)
+        for notice in source.notices:
+            complain(notice)
         code = SAFETY_CODES[gravest(one.answer for one in found).value]
         if options.while_s is None or code == 0:
             return code
@@ -105,6 +120,7 @@ def _row(one: Preflight, end_offset: int) -> dict[str, object]:
         "end_offset": end_offset,
         "reasons": [_reason_row(reason) for reason in one.reasons],
         "needs": list(one.needs),
+        "order": list(one.order),
     }
 
 
@@ -124,13 +140,18 @@ def _described(one: Preflight, limit: int) -> Iterator[str]:
         at = "" if reason.offset is None else f" (offset {reason.offset})"
         yield f"  {mark:8}{reason.subject}: {reason.detail}{at}"
     yield from (f"  {line}" for line in more_line(limit, len(one.reasons)))
+    if one.order:
+        yield f"  order   {', '.join(map(str, one.order))}"
     yield from (f"  needs   {need}" for need in one.needs)
 
 
-def _ids(text: str) -> tuple[int, ...]:
+def _ids(option: str, texts: Sequence[str]) -> list[int]:
+    """The ids in the values of an option. Raises UsageError."""
+    return [number for text in texts for number in _ids_of(option, text)]
+
+
+def _ids_of(option: str, text: str) -> tuple[int, ...]:
     parts = [part.strip() for part in text.split(",")]
     if not all(part.isascii() and part.isdigit() and len(part) < 10 for part in parts):
-        raise UsageError(
-            f"--stop-broker {text}: expected broker ids with commas between, such as 1,2"
-        )
+        raise UsageError(f"{option} {text}: expected broker ids with commas between, such as 1,2")
     return tuple(map(int, parts))

@@ -83,7 +83,7 @@ class RunOptions:
       connections.max.idle.ms, socket.request.max.bytes, queued.max.request.bytes,
       connection.failed.authentication.delay.ms, sasl.server.max.receive.size,
       socket.receive.buffer.bytes, socket.send.buffer.bytes,
-      socket.connection.setup.timeout.ms         limits for clients: docs/reference/security.md
+      socket.connection.setup.timeout.ms         limits for clients
 
     \b
     Extra keys:

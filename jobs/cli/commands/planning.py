@@ -29,9 +29,11 @@ class PlanOptions:
       kraftlake plan --upgrade 4.4 --lake lake
       kraftlake plan -b localhost:9093 --remove-voter 3
       kraftlake plan --while 10 --stop-broker 3 node1/ && kafka-server-stop.sh
+      kraftlake plan --roll --decommission 4 node1/
 
-    --json: action, answer, end_offset, reasons (answer, subject, detail, offset), needs, a line for
-    each change. Exit codes: 0 safe, 1 unsafe (or a quorum that can't be read), 3 unknown, 2 usage.
+    --json: action, answer, end_offset, reasons (answer, subject, detail, offset), needs, order, a
+    line for each change. Exit codes: 0 safe, 1 unsafe (or a quorum that can't be read), 3 unknown,
+    2 usage.
     """
 
     paths: cluster_options.PathsOfAState = None
@@ -57,6 +59,17 @@ class PlanOptions:
         default=None,
     )
     stop_rack: Text = option("--stop-rack R", "Stop all brokers of a rack.", default=None)
+    decommission: Texts = option(
+        "--decommission N,...",
+        "Take these brokers out for good: what has to move first, and whether the others can take "
+        "it. Safe once they hold no replica and are no voters.",
+        default=None,
+    )
+    roll: bool = option(
+        "--roll",
+        "Restart all nodes, one at a time: prints the order, and names the nodes that allow none.",
+        default=False,
+    )
     remove_voter: Number = option(
         "--remove-voter N", "Remove controller N from the voters.", default=None, min=0
     )

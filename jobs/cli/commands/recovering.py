@@ -99,8 +99,8 @@ class RestoreOptions:
     The command lists everything that will be different; with --dry-run it writes nothing.
 
     Kafka appends the records of its bootstrap checkpoint when the first leader finds an empty log.
-    Kafka documents only features there; docs/how-to/runbooks.md names the releases with
-    which the other records were tried. Try it on a test cluster first, and keep the old
+    Kafka documents only features there. The runbook "All controllers are gone" names the releases
+    with which the other records were tried. Try it on a test cluster first, and keep the old
     directories.
 
     Of several directories the command takes the one with which `kraftlake recover --plan` would go

@@ -1,7 +1,8 @@
 """Whether a planned change is safe, judged on a cluster's newest state: `kraftlake plan`.
 
 answer          ChangeSafety, Reason, Preflight: the values that come out
-stopping        stopping brokers, or all of a rack
+stopping        stopping brokers, or all of a rack; rolling: an order in which all nodes restart
+decommissioning what has to move before brokers leave for good
 reassigning     a file for kafka-reassign-partitions; reassignment_file reads it
 voters          removing and adding a voter; from static voters to kraft.version 1
 upgrading       raising metadata.version to a release's, or lowering it

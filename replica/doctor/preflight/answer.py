@@ -41,13 +41,17 @@ note = partial(Reason, ChangeSafety.SAFE)
 
 @dataclass(frozen=True, slots=True)
 class Preflight:
-    """The judgement of a planned change. action: the change in words. reasons: those about single
-    partitions behind all others, each part sorted with the gravest first. needs: conditions on
-    which the change relies while it runs, and which the state can't show."""
+    """The judgement of a planned change."""
 
     action: str
+    """The change in words."""
     reasons: tuple[Reason, ...]
+    """The reasons about single partitions stand behind all others; each part is sorted with the
+    gravest first."""
     needs: tuple[str, ...] = ()
+    """Conditions on which the change relies while it runs, and which the state can't show."""
+    order: tuple[int, ...] = ()
+    """The ids of the nodes that the change takes one after another; empty where it takes none."""
 
     @property
     def answer(self) -> ChangeSafety:

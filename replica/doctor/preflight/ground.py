@@ -20,7 +20,8 @@ _MORE = "`kraftlake check` says more"
 def grounded(found: Preflight, cluster: Cluster) -> Preflight:
     """The result of a judgement, with the doubts about the state that it stands on."""
     reasons = [*_doubts(cluster), *found.reasons]
-    return replace(preflight(found.action, reasons), needs=(*found.needs, *_conditions(cluster)))
+    judged = preflight(found.action, reasons, (*found.needs, *_conditions(cluster)))
+    return replace(judged, order=found.order)
 
 
 def _doubts(cluster: Cluster) -> Iterator[Reason]:

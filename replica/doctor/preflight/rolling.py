@@ -1,0 +1,143 @@
+"""Finds an order in which all nodes can be restarted, one at a time, so that no partition loses its
+leader or its guarantees and the quorum keeps its majority; or says which nodes allow none.
+
+A restart is the stop of one node, which `stopping` judges. The first step is judged on the state as
+it is; each later one on the state in which every node is back and every replica in sync, for that
+is what one waits for between two steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from replica.doctor.health.cluster import Cluster
+from replica.doctor.health.placement import racks_of
+from replica.doctor.preflight.answer import (
+    ChangeSafety,
+    Preflight,
+    Reason,
+    note,
+    preflight,
+    unsafe,
+)
+from replica.doctor.preflight.stopping import stop_brokers
+from replica.metadata.image.image import Image
+from replica.metadata.image.partition import Partition
+from replica.metadata.image.state import EntityTable
+from replica.model.voters import majority
+from replica.words import counted
+
+
+def roll(cluster: Cluster) -> Preflight:
+    """The restart of all nodes, one after another: the brokers first, rack by rack, then the
+    voters, and last the voter with the newest log, which leads the quorum or led it.
+    Preflight.order has the nodes that can be restarted; a node that can't has a reason."""
+    nodes = sorted({*cluster.values("brokers"), *cluster.values("controllers"), *cluster.voters})
+    in_sync = _in_sync(cluster)
+    up = [node for node in nodes if node not in cluster.fenced_brokers]
+    blocked = {node: reason for node in up for reason in _blocking(in_sync, node)}
+    order = _order(cluster, [node for node in nodes if node not in blocked])
+    reasons = [
+        *_start(cluster, order),
+        *blocked.values(),
+        *_down(cluster, order),
+    ]
+    found = preflight("restart all nodes, one at a time", reasons, _needs(cluster))
+    return replace(found, order=order)
+
+
+def _in_sync(cluster: Cluster) -> Cluster:
+    """The cluster once all of its brokers are up and all replicas in sync. A replica in a log
+    directory that is offline stays behind."""
+    brokers = {
+        broker: {**fields, "fenced": False, "inControlledShutdown": False}
+        for broker, fields in cluster.values("brokers").items()
+    }
+    partitions = {
+        key: _caught_up(cluster, partition) for key, partition in cluster.partitions.items()
+    }
+    changed: dict[str, dict[Any, Any]] = {"brokers": brokers, "partitions": partitions}
+    tables: dict[str, EntityTable[Any, Any]] = {
+        name: EntityTable(changed.get(name, table.values), table.offsets)
+        for name, table in cluster.image.tables.items()
+    }
+    return replace(cluster, image=Image(tables))
+
+
+def _caught_up(cluster: Cluster, partition: Partition) -> Partition:
+    isr = tuple(
+        broker
+        for broker in partition.replicas
+        if cluster.offline_directory(partition, broker) is None
+    )
+    return partition._replace(isr=isr, elr=(), last_known_elr=())
+
+
+def _blocking(in_sync: Cluster, node: int) -> Iterator[Reason]:
+    """Why the node can't be stopped although everything is in sync: the gravest reason."""
+    found = stop_brokers(in_sync, [node])
+    against = [one for one in found.reasons if one.answer is not ChangeSafety.SAFE]
+    if not against:
+        return
+    first = against[0]
+    told = f"can't be stopped, even with all replicas in sync: {first.subject}: {first.detail}"
+    if len(against) > 1:
+        told += f"; --stop-broker {node} names each"
+    yield Reason(found.answer, f"node {node}", told, first.offset)
+
+
+def _order(cluster: Cluster, nodes: Sequence[int]) -> tuple[int, ...]:
+    """The nodes in the order of their restarts; those that are down come first."""
+    racks: Mapping[int, str] = racks_of(cluster)
+    newest = None if cluster.quorum is None else cluster.quorum.newest
+    last = None if newest is None else newest.node_id
+
+    def place(node: int) -> tuple[bool, bool, bool, bool, str, int]:
+        is_up = node not in cluster.fenced_brokers
+        is_voter = node in cluster.voters
+        return (
+            is_up,
+            node == last,
+            is_voter,
+            not _may_stop(cluster, node),
+            racks.get(node, ""),
+            node,
+        )
+
+    return tuple(sorted(nodes, key=place))
+
+
+def _may_stop(cluster: Cluster, node: int) -> bool:
+    return stop_brokers(cluster, [node]).answer is not ChangeSafety.UNSAFE
+
+
+def _start(cluster: Cluster, order: Sequence[int]) -> Iterator[Reason]:
+    """Why nobody should begin now. A node that is down is started, and takes nothing away."""
+    if not order or order[0] in cluster.fenced_brokers or _may_stop(cluster, order[0]):
+        return
+    behind = sum(set(one.isr) != set(one.replicas) for one in cluster.partitions.values())
+    yield unsafe(
+        "start",
+        f"no node may be stopped now: {counted(behind, 'partition')} with replicas that are not in "
+        "sync. Wait for them (--while), or find out why they lag",
+    )
+
+
+def _down(cluster: Cluster, order: Sequence[int]) -> Iterator[Reason]:
+    for node in order:
+        if node in cluster.fenced_brokers:
+            told = "is down, by its broker: start it first, and wait until it is in sync"
+            yield note(f"node {node}", told, cluster.offsets("brokers")[node])
+
+
+def _needs(cluster: Cluster) -> tuple[str, ...]:
+    waiting = (
+        "before each step --stop-broker N has to say safe (--while 10 waits for that), so that the "
+        "node before it is back and in sync"
+    )
+    if len(cluster.voters) < 2:
+        return (waiting,)
+    needed = majority(len(cluster.voters))
+    return waiting, f"while a voter restarts, {needed} of the others have to run and be caught up"

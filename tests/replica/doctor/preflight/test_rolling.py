@@ -1,0 +1,106 @@
+"""An order in which all nodes can be restarted one at a time, or why there is none."""
+
+from __future__ import annotations
+
+from replica.doctor.preflight.answer import ChangeSafety, Preflight
+from replica.doctor.preflight.rolling import roll
+from replica.doctor.quorum.known_quorum import VoterDoubt
+from replica.model.keys import ReplicaKey
+from tests.replica.doctor.preflight.clusters import broker, cluster, controller, known, partition
+
+
+def reasons(found: Preflight) -> list[tuple[str, str]]:
+    return [(reason.answer.value, reason.subject) for reason in found.reasons]
+
+
+def test_brokers_then_voters_and_the_best_log_last() -> None:
+    quorum = known(101, 102, 103, newest=ReplicaKey(101))
+    controllers = (controller(101), controller(102), controller(103))
+    of = cluster(
+        *controllers, partition(0, (1, 2)), partition(1, (2, 3)),
+        voters=(101, 102, 103), quorum=quorum,
+    )  # fmt: skip
+    found = roll(of)
+    assert found.answer is ChangeSafety.SAFE
+    assert found.order == (1, 2, 3, 102, 103, 101)
+    assert found.needs == (
+        "before each step --stop-broker N has to say safe (--while 10 waits for that), so that the "
+        "node before it is back and in sync",
+        "while a voter restarts, 2 of the others have to run and be caught up",
+    )
+
+
+def test_a_combined_node_is_one_step() -> None:
+    found = roll(cluster(partition(0, (1, 2)), partition(1, (2, 3)), voters=(1, 2, 3)))
+    assert (found.answer, sorted(found.order)) == (ChangeSafety.SAFE, [1, 2, 3])
+
+
+def test_a_partition_with_one_replica_allows_no_order() -> None:
+    of = cluster(partition(0, (1,)), partition(1, (2, 3)))
+    found = roll(of)
+    assert found.answer is ChangeSafety.UNSAFE
+    assert reasons(found) == [("unsafe", "node 1")]
+    assert found.reasons[0].detail == (
+        "can't be stopped, even with all replicas in sync: orders-0: would have no leader: no "
+        "in-sync replica is left of [1]"
+    )
+    assert found.order == (2, 3), "the others can be restarted"
+
+
+def test_min_insync_replicas_of_all_replicas_allows_no_order() -> None:
+    found = roll(cluster(partition(0, (1, 2)), min_isr=2))
+    assert reasons(found) == [("unsafe", "node 1"), ("unsafe", "node 2")]
+    assert "orders-0: 1 in sync are left, min.insync.replicas is 2" in found.reasons[0].detail
+    assert found.order == (3,)
+
+
+def test_two_voters_allow_no_order() -> None:
+    found = roll(cluster(voters=(1, 2)))
+    assert reasons(found) == [("unsafe", "node 1"), ("unsafe", "node 2")]
+    assert "1 of 2 voters are left, 2 are needed" in found.reasons[0].detail
+
+
+def test_a_node_that_is_down_is_started_first() -> None:
+    of = cluster(broker(3, fenced=True), partition(0, (2, 3), isr=(2,)), partition(1, (1, 2)))
+    found = roll(of)
+    assert found.order == (3, 1, 2)
+    assert found.answer is ChangeSafety.SAFE
+    assert ("safe", "node 3") in reasons(found)
+    assert (
+        found.reasons[0].detail
+        == "is down, by its broker: start it first, and wait until it is in sync"
+    )
+
+
+def test_a_lagging_replica_puts_the_last_one_in_sync_behind_the_others() -> None:
+    of = cluster(partition(0, (1, 2), isr=(1,)), partition(1, (2, 3)))
+    found = roll(of)
+    assert (found.answer, found.order) == (ChangeSafety.SAFE, (2, 3, 1))
+
+
+def test_where_no_node_may_be_stopped_now_the_first_step_is_to_wait() -> None:
+    of = cluster(*(partition(number, (1, 2, 3), isr=(number + 1,)) for number in range(3)))
+    found = roll(of)
+    assert found.answer is ChangeSafety.UNSAFE
+    assert reasons(found)[0] == ("unsafe", "start")
+    assert found.reasons[0].detail == (
+        "no node may be stopped now: 3 partitions with replicas that are not in sync. Wait for "
+        "them (--while), or find out why they lag"
+    )
+    assert found.order == (1, 2, 3)
+
+
+def test_a_stale_voter_leaves_the_majority_unknown() -> None:
+    stale = known(1, 2, 3, doubts={3: VoterDoubt.STALE})
+    found = roll(cluster(voters=(1, 2, 3), quorum=stale))
+    assert found.answer is ChangeSafety.UNKNOWN
+
+
+def test_an_unknown_min_isr_is_unknown() -> None:
+    assert roll(cluster(partition(0, (1, 2)), min_isr=None)).answer is ChangeSafety.UNKNOWN
+
+
+def test_racks_stay_together() -> None:
+    racks = (broker(1, rack="b"), broker(2, rack="a"), broker(3, rack="b"), broker(4, rack="a"))
+    found = roll(cluster(*racks, partition(0, (1, 2))))
+    assert found.order == (2, 4, 1, 3)
