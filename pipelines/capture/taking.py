@@ -22,7 +22,7 @@ from pipelines.capture.grouping import replica_at
 from pipelines.object_store import is_uri, shown_uri
 from replica import path_text
 from replica.doctor.redacted.files import RedactedFiles
-from replica.doctor.redacted.records import RecordRedactor
+from replica.doctor.redacted.record_redactor import RecordRedactor
 from replica.errors import CorruptDataError, DataError, UsageError
 from replica.format import capture
 from replica.format.byte_source import Source, blocks, byte_source

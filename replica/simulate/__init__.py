@@ -2,7 +2,8 @@
 run.
 
 - `simulation`: a simulated quorum with its clients. `schedule`: its events in the order of time.
-  `workload`: the records that clients append. `records`: metadata records.
+  `workload`: the records that clients append. `metadata_records`: what controllers
+  write.
 - `node`, `host`: a simulated machine, and the replica on it.
 - `faulty_run`: a run under random faults. `disk`, `network`, `nemesis`: the faults.
 - `invariants`: checks what must hold in spite of the faults; `broken` explains the invariants'

@@ -28,9 +28,9 @@ from replica.raft.roles import Leader
 from replica.raft.transitions import Role
 from replica.simulate.broken import BrokenInvariantError
 from replica.simulate.host import HOME, SimulatedHost
+from replica.simulate.metadata_records import uuid_of
 from replica.simulate.node import MAX_DRIFT, Layout, SimulatedMachine, key_of, new_disk
 from replica.simulate.node_files import Files, files_on, identify, put_files
-from replica.simulate.records import uuid_of
 from replica.simulate.schedule import Start
 from replica.simulate.simulation import Simulation
 from replica.storage.segment import LogConfig

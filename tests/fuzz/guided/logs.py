@@ -12,7 +12,7 @@ from itertools import islice
 from pathlib import Path
 from random import Random
 
-from replica.consumer.records import take
+from replica.consumer.fetched_records import take
 from replica.consumer.values import FetchPosition
 from replica.errors import DataError
 from replica.format.batch import CRC_START, HEADER, LENGTH_PREFIX, MAGIC, computed_crc
