@@ -14,7 +14,7 @@ from pipelines.capture.spool import Spool
 from replica.format.damage import DamageKind
 from replica.format.file_names import METADATA_FOLDER
 from tests.pipelines.capture.bundles import zstd
-from tests.pipelines.capture.test_looks import LOG, STATIC, all_captures, nodes
+from tests.pipelines.capture.test_captures import LOG, STATIC, all_captures, nodes
 
 
 def test_a_bundle_is_looked_into_under_its_own_name(
