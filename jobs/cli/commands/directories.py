@@ -125,13 +125,16 @@ class CheckOptions:
     leader, or refuse writes. AT RISK: a start of the nodes may lose committed data. ATTENTION:
     something else is wrong. INCOMPLETE: nothing wrong was found, but not everything could be
     judged, for example because voters were not given. HEALTHY: everything was judged, and nothing
-    is wrong. Below it: what to do, what else is wrong, what could not be judged and why, and the
-    moment that the verdict is about. Then a table of the nodes, and the findings by rule, with
-    file, byte and offset, their meaning and the next step. Notes, which need no action, are only
-    counted; -v lists them. In the table, voter is by the newest voters record; in a static quorum
-    by the newest LeaderChange record or quorum-state. observer: a broker, or a controller that is
-    no voter. ok: no warning or error, and each snapshot equals the replay of the log. no fault
-    found: the same for a file alone, or where no log was there to compare a snapshot with.
+    is wrong. The lines below it say what to do, what else is wrong, what could not be judged and
+    why, and which moment the verdict is about. A table of the nodes follows, and then each finding
+    with its rule, file, byte and offset, its meaning and the next step. Notes need no action, and
+    are only counted; -v lists them.
+
+    In the table of nodes, a voter is one by the newest voters record; in a static quorum, by the
+    newest LeaderChange record or quorum-state. An observer is a broker, or a controller that is no
+    voter. ok means that nothing warns, and that each snapshot equals the replay of the log. no
+    fault found means the same of a file alone, or where no log was there to compare a snapshot
+    with.
 
     --json: each line has a kind. verdict: cluster_id, level (outage, at-risk, attention,
     incomplete, healthy), headline, facts (level, severity, text, next_step, rules), next_steps,
@@ -218,7 +221,7 @@ class RecoverOptions:
       committed records may be lost  (unproven) no majority is left: records that only lost voters
                                      had are lost
       start no node                  (refused) committed records would be lost, or two logs conflict
-    It is about the logs: partitions may be down whatever the answer is. The verdict above says so.
+    The answer is about the logs. Partitions may be down all the same: the verdict says so.
 
     --json: rank, directory, cluster_id, node_id, directory_id, is_voter, last_epoch,
     log_end_offset, relation, at_risk ([first, end) pairs), committed_lost, unproven_lost,
