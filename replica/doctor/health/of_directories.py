@@ -168,7 +168,7 @@ def content_of(examined: Examined) -> LogContent:
     for segment in examined.directory.segments:
         content = examined.content_of(segment)
         if is_large(content.size):
-            from replica.doctor.health.log_content import count_large  # it needs numpy
+            from replica.doctor.health.large_log_content import count_large  # it needs numpy
 
             count_large(content, segment.file.name.base_offset, found)
             continue
