@@ -50,7 +50,7 @@ def test_help_has_a_heading_for_each_folder_of_commands_and_one_for_the_shell(
     assert headings == [
         "Directories of nodes:",
         "A lake:",
-        "Questions to a lake:",
+        "Questions to a lake, or to directories:",
         "A lake for others:",
         "Replicas:",
         "The shell:",

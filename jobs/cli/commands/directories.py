@@ -82,8 +82,8 @@ class DiffOptions:
     Use it before a restart, when the logs of two nodes of a cluster may differ. A and B are
     metadata directories, or folders above exactly one; they may be two copies of one replica.
     Batches with a wrong CRC are named and left out. Each lost record is counted as committed,
-    superseded (another record is proven committed at its offset) or unproven, as far as the two
-    logs prove it.
+    never committed (another record is proven committed at its offset) or unknown, as far as the two
+    logs prove it; --json calls the last two superseded and unproven.
 
     --json: cluster_id, node_a, directory_a, node_b, directory_b, relation (identical, prefix,
     diverged, conflict, disjoint), divergence_offset, epoch_a, epoch_b, truncating_node,
@@ -204,14 +204,15 @@ class CheckOptions:
 class RecoverOptions:
     """Plan which of the remaining replicas a broken quorum should continue from, and what is lost.
 
-    Use it after disks were lost. Stop all controllers, and name every directory that is left, of
-    voters and observers. The plan ranks them by Raft's rule: the newest last epoch first, then the
-    longest log; a longer log of an older epoch may hold records that were truncated elsewhere. Only
-    voters can be elected: with a majority of the voters left, the best voter comes first; without
-    one, the best of all replicas comes first, and new nodes in the place of the lost voters get
-    copies of its log. For each other replica the plan counts the records that the first one lacks,
-    as far as the directories prove their fate, and says what happens to the replica. The steps are
-    commands to paste, of Kafka 3.7 and newer and of kraftlake. recover changes nothing itself.
+    Use it after disks were lost. Stop nothing that still runs, start nothing, and name every
+    directory that is left, of voters and observers. The plan ranks them by Raft's rule: the newest
+    last epoch first, then the longest log; a longer log of an older epoch may hold records that
+    were truncated elsewhere. Only voters can be elected: with a majority of the voters left, the
+    best voter comes first; without one, the best of all replicas comes first, and new nodes in the
+    place of the lost voters get copies of its log. For each other replica the plan counts the
+    records that the first one lacks, as committed, never committed or unknown (in --json the last
+    two are superseded and unproven), and says what happens to the replica. The steps are commands
+    to paste, of Kafka 3.7 and newer and of kraftlake. recover changes nothing itself.
 
     \b
     The answer for each cluster, and `answer` in --json:
@@ -227,7 +228,8 @@ class RecoverOptions:
     log_end_offset, relation, at_risk ([first, end) pairs), committed_lost, unproven_lost,
     superseded_lost, answer, has_majority, missing, reasons, partition, wins_election,
     truncates_to (this log's end once it follows the first replica), on_no_voter ([first, end)
-    pairs: offsets that the first replica, an observer, has and no voter in these directories).
+    pairs: offsets that the first replica, an observer, has and no voter in these directories),
+    needs (what the answer relies on, and no file shows).
 
     --rehearse also plays the steps in the simulator, on copies, as `kraftlake rehearse` does, and
     compares the plan with the outcomes: who leads, what each node truncates and loses. --json then
