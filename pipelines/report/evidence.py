@@ -110,7 +110,7 @@ class Lost:
 class Evidence:
     """The tables' answers about one cluster. truncated: the decoded records of some truncations, by
     the truncation's place in the list. losses: all losses; `lost` has those with their effect.
-    newest_changes, state_ranges, exposure, verdict, partition_count, voter_sets: None where the
+    newest_changes, state_ranges, exposure, verdict, voter_sets: None where the
     lake lacks the table."""
 
     cluster_id: str
@@ -139,14 +139,7 @@ class Evidence:
     state_ranges: Figure | None = None
     exposure: Figure | None = None
     verdict: Figure | None = None
-    partition_count: Figure | None = None
     voter_sets: Figure | None = None
-
-    @property
-    def partitions(self) -> int:
-        """How many partitions the newest known state has; 0 where the lake doesn't tell it."""
-        rows = () if self.partition_count is None else self.partition_count.rows
-        return sum(int(row["partitions"]) for row in rows)
 
     @property
     def known_ranges(self) -> tuple[Row, ...]:
@@ -194,9 +187,6 @@ def gather(source: ReportSource, summary: Row) -> Evidence:
         state_ranges=ranges,
         exposure=source.figure_if_there(EXPOSURE, exposure(cluster)),
         verdict=source.figure_if_there(VERDICTS, verdict(cluster)),
-        partition_count=source.figure_if_there(
-            change_queries.HISTORY, change_queries.partition_count(cluster)
-        ),
         voter_sets=source.figure_if_there(
             change_queries.HISTORY, change_queries.voter_sets(cluster)
         ),

@@ -114,9 +114,6 @@ class KnownQuorum:
     """The replica whose log an election would prefer; None where there is no log."""
     log_end: int = 0
     """The end (exclusive) of the newest log."""
-    log_epoch: int = UNDEFINED_EPOCH
-    """The epoch of the last entry or snapshot of the newest log; UNDEFINED_EPOCH where it holds
-    nothing."""
     proven_end: int = 0
     """The entries of the newest log below this offset (exclusive) are proven to be committed."""
     possible_end: int = 0
@@ -203,7 +200,6 @@ def known_quorum(
         sets,
         newest.key,
         newest.end_offset,
-        newest.position().epoch,
         proven_end,
         max(proven_end, min(possible, newest.end_offset)),
         tuple(

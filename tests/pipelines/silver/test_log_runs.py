@@ -191,7 +191,7 @@ def _single(rows: pa.Table) -> pa.Table:
 
 
 def derived(captures: list[Capture]) -> dict[Contract, list[str]]:
-    made = whole.tables_from(whole.of_one("c", tables_of(captures)))
+    _, made = whole.derived_from(whole.of_one("c", tables_of(captures)))
     return {
         contract: sorted(map(str, rows.to_pylist()))
         for contract, rows in made.items()
