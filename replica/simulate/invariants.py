@@ -96,6 +96,7 @@ class Invariants:
         shadow.stored = 0 if host.opened_with is None else host.opened_with.epoch
         for entry in shadow.entries:
             self._match(entry)
+        self._check_epochs(host, shadow)
 
     def stepped(self, host: SimulatedHost, effects: Effects) -> None:
         """Check a step whose effects were carried out. No other node has heard of them yet."""
@@ -129,6 +130,17 @@ class Invariants:
             self._check_snapshots(host, shadow)
         if host.raft.illegal_messages:
             broken("legal messages", f"{key} was sent {host.raft.illegal_messages}")
+
+    def _check_epochs(self, host: SimulatedHost, shadow: Shadow) -> None:
+        """Check the leader epochs by which the core compares logs: leader-epoch-checkpoint may be
+        all that tells those of old batches."""
+        known = [(each.epoch, each.start_offset) for each in host.raft.log.epochs]
+        starts: list[tuple[int, int]] = []
+        for entry in shadow.entries:
+            if not starts or starts[-1][0] != entry.epoch:
+                starts.append((entry.epoch, entry.base))
+        if known != starts:
+            broken("log matching", f"{key_of(host)} takes its epochs for {known}, not {starts}")
 
     def ended(self, hosts: list[SimulatedHost]) -> None:
         """Check a run that has recovered: a replay of every disk must give the state of the
