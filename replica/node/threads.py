@@ -20,10 +20,10 @@ from replica.raft.effects import Effects
 from replica.raft.snapshots import SnapshotPolicy
 from replica.storage.stored_batches import StoppedReadError
 
-
 SWITCH_S = 0.0002
-"""How long the event loop waits for a thread of ours after each system call. Python's default of 5 ms
-would add up to seconds: a commit takes dozens of system calls."""
+"""How long the event loop waits for the interpreter's lock after each system call while another
+thread works. With Python's default of 5 ms a commit, which takes dozens of them, would take
+longer than that thread's work may."""
 T = TypeVar("T")
 
 
@@ -88,13 +88,13 @@ class Threads:
             await asyncio.wait(tasks)
 
     async def _write(self, begun: BegunSnapshot) -> None:
-        facts = await _in_thread(begun.write)
+        facts = await in_thread(begun.write)
         self._snapshot = None
         self._do(lambda now: self._host.end_snapshot(begun, facts, now))
 
     async def _give_machine(self, begun: BegunReplay) -> None:
         with contextlib.suppress(StoppedReadError):
-            await _in_thread(begun.run)
+            await in_thread(begun.run)
             self._replay = self._replaying = None
             self._do(lambda now: self._host.end_replay(begun))
 
@@ -124,7 +124,7 @@ class Threads:
         return ratio
 
 
-async def _in_thread(work: Callable[[], T]) -> T:
+async def in_thread(work: Callable[[], T]) -> T:
     """What `work` returns, which another thread does. From then on the interpreter's lock goes from
     thread to thread after SWITCH_S, in the whole process."""
     sys.setswitchinterval(SWITCH_S)
