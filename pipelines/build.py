@@ -14,7 +14,9 @@ from typing import Any
 
 from pipelines import delta
 from pipelines.changed_clusters import DERIVED, ChangedClusters, ClusterSize, check_ingested, packed
+from pipelines.gold.findings import without_repetitions
 from pipelines.gold.membership import Entries, RoundMember, membership_findings, wanted_offsets
+from pipelines.gold.verdicts import verdicts
 from pipelines.lake.lock import between_ingests
 from pipelines.large_clusters import LargeClusters
 from pipelines.last_build import last_build
@@ -117,7 +119,8 @@ def _derive(stages: BuildStages, clusters: ChangedClusters) -> None:
     done = stages.run("derive", Grain.CLUSTER, derive, units, DERIVED)
     done += stages.run("derive what has grown", Grain.CLUSTER, derive_grown, grown, DERIVED)
     for one in done:
-        stages.members += one.told
+        stages.members += one.told.members
+        stages.evidence += one.told.evidence
     if large:
         LargeClusters(stages, large, replaced, clusters.new_rounds).run()
 
@@ -127,7 +130,8 @@ def _may_be_large(size: ClusterSize) -> bool:
 
 
 def _compare_clusters(stages: BuildStages, clusters: ChangedClusters) -> None:
-    """Makes the findings of rounds: what captures that were taken together say of each other."""
+    """Makes the findings of rounds, which are what captures that were taken together say of each
+    other; and gold.verdicts, which needs them."""
     units = [
         rounds.Members(some, offsets)
         for number, offsets in wanted_offsets(stages.members).items()
@@ -140,7 +144,11 @@ def _compare_clusters(stages: BuildStages, clusters: ChangedClusters) -> None:
     out = Output(stages.pins, Replaced(()))
     names = gold.FINDINGS.column_names
     held = stages.pins.columns(gold.FINDINGS, names, BETWEEN_CLUSTERS)
-    out.put_findings(held, rows, keep=clusters.before is not None, gone=clusters.gone)
+    is_continued = clusters.before is not None
+    out.put_findings(held, rows, keep=is_continued, gone=clusters.gone)
+    between = [*rows.to_pylist(), *(held.to_pylist() if is_continued else ())]
+    made = table_of(gold.VERDICTS, verdicts(stages.evidence, without_repetitions(between)))
+    out.put_verdicts(made, [*clusters.changed, *clusters.gone] if is_continued else None)
     stages.results.append(out.result())
 
 

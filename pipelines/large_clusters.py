@@ -72,7 +72,8 @@ class LargeClusters:
         ]
         pasts = self._look_back(units)
         units = [replace(one, past=pasts.get(one.cluster_id)) for one in units]
-        self.stages.run("tell", Grain.CLUSTER, cut.tell, units, gold.GOLD)
+        for result in self.stages.run("tell", Grain.CLUSTER, cut.tell, units, gold.GOLD):
+            self.stages.evidence += result.told
 
     def _look_back(self, units: Sequence[cut.Telling]) -> dict[str, Past]:
         """Since when the newest state of each cluster is as it is, where a state is known.

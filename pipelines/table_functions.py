@@ -21,7 +21,6 @@ from pipelines.gold.inputs import Gold, Silver
 from pipelines.gold.log_growth import log_growth
 from pipelines.gold.retention_forecast import retention_forecast
 from pipelines.gold.snapshot_validity import snapshot_validity
-from pipelines.gold.verdicts import verdicts
 from pipelines.gold.voter_beliefs import voter_beliefs
 from pipelines.gold.votes import votes
 from pipelines.silver.leader_epochs import leader_epochs
@@ -70,7 +69,7 @@ GOLD_FUNCTIONS: Mapping[Contract, Callable[[Gold], Content]] = {
     gold.FAILURE_EXPOSURE: lambda of: of.health(EXPOSURE),
     gold.SNAPSHOT_VALIDITY: lambda of: snapshot_validity(of.judged),
     gold.FINDINGS: lambda of: of.findings,
-    gold.VERDICTS: verdicts,
 }
 """The tables of gold, except gold.metadata_history and gold.metadata_changes, which have rows for
-each record. The rows of gold.findings lack the findings between clusters."""
+each record, and gold.verdicts, whose rows are made last. The rows of gold.findings lack those
+between clusters."""

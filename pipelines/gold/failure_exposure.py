@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -16,9 +17,10 @@ from pipelines.cluster.rows import Row
 from pipelines.gold.health_rules import (
     JUDGED,
     WATCHED_ENTITIES,
+    JudgedState,
     cluster_of,
     exposure_of,
-    judged_rows,
+    judged_state,
     since_of,
     steps_of,
 )
@@ -32,6 +34,7 @@ from replica.doctor.health.past import (
     past_in_range,
     past_of,
 )
+from replica.doctor.verdict.evidence import MAX_STEPS
 
 COLUMNS = (
     "entity", "key", "value", "valid_from_offset", "valid_to_offset",
@@ -88,13 +91,21 @@ class EarlierExposure:
 
 def health(
     versions: Versions, looks: Iterable[Row], earlier: EarlierExposure | None = None
-) -> list[Row]:
-    """The rows of JUDGEMENT. looks: the result of pipelines.gold.looks."""
-    judged: list[Row] = []
+) -> list[JudgedState]:
+    """The judgement of each look's state. looks: the result of pipelines.gold.looks."""
+    judged = []
     for look in looks:
         cluster = newest_state(versions, look)
-        judged += judged_rows(look, cluster, _past(_data_set(versions), look, cluster, earlier))
+        past = _past(_data_set(versions), look, cluster, earlier)
+        judged.append(judged_state(look, cluster, past, partial(newest_steps, versions, look)))
     return judged
+
+
+def newest_steps(versions: Versions, look: Row) -> Iterator[VisibleChange]:
+    """The last MAX_STEPS steps that led to the state, newest first."""
+    steps = all_steps(look)
+    first = max(steps.first, steps.stop - MAX_STEPS)
+    return _steps(_data_set(versions), steps._replace(first=first))
 
 
 def _past(rows: Dataset, look: Row, cluster: Cluster, earlier: EarlierExposure | None) -> Past:

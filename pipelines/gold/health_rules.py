@@ -4,8 +4,8 @@ gold.metadata_history."""
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
@@ -19,6 +19,7 @@ from replica.doctor.health.cluster import Beginning, Cluster
 from replica.doctor.health.exposure import PAIR, Exposure, Failure, Harm, exposures, min_isr_unknown
 from replica.doctor.health.judging import judge_health
 from replica.doctor.health.past import WATCHED, Past, VisibleChange
+from replica.doctor.verdict.evidence import Since, leaderless
 from replica.metadata.image.image import KINDS
 from replica.metadata.image.texts import entity_of, image_of
 
@@ -51,22 +52,35 @@ JUDGEMENT = pa.schema(
         ("has_majority", pa.bool_()),
         ("since_offset", pa.int64()),
         ("since", _TIME),
-        *((name, pa.int64()) for name in ("end_offset", "min_isr_unknown", "partitions")),
+        *((name, pa.int64()) for name in ("end_offset", "min_isr_unknown")),
     ]
 )
-"""A row of gold.findings (what: FINDING), or of gold.failure_exposure (what: EXPOSURE) with the
-number of the state's partitions."""
+"""A row of gold.findings (what: FINDING), or of gold.failure_exposure (what: EXPOSURE)."""
 
 _TABLES = {kind.name: kind.table for kind in KINDS if kind.table in WATCHED}
 WATCHED_ENTITIES = tuple(_TABLES)
 """The kinds of entities that have steps."""
 
 
-def judged_rows(look: Row, cluster: Cluster, past: Past) -> Iterator[Row]:
-    """The rows of JUDGEMENT of one cluster. look: from pipelines.gold.looks."""
-    for finding in judge_health(replace(cluster, starts=past.starts)):
-        yield _finding_row(look, finding)
-    yield from _exposure_rows(cluster, past)
+@dataclass(frozen=True)
+class JudgedState:
+    """The judgement of a cluster's newest state. rows: those of JUDGEMENT. findings: those of
+    health, with all their subjects. partitions: how many the state has. leaderless: since when
+    partitions have no leader; None where none lacks one, or no time is known."""
+
+    rows: Sequence[Row]
+    findings: tuple[Finding, ...]
+    partitions: int
+    leaderless: Since | None
+
+
+def judged_state(
+    look: Row, cluster: Cluster, past: Past, steps: Callable[[], Iterable[VisibleChange]]
+) -> JudgedState:
+    """Judges one cluster. look: from pipelines.gold.looks. steps: see `leaderless`."""
+    found = (*judge_health(replace(cluster, starts=past.starts)),)
+    rows = [*(_finding_row(look, one) for one in found), *_exposure_rows(cluster, past)]
+    return JudgedState(rows, found, len(cluster.partitions), leaderless(cluster, steps))
 
 
 def cluster_of(
@@ -160,7 +174,6 @@ def _exposure_rows(cluster: Cluster, past: Past) -> Iterator[Row]:
             "since": None if since is None or since.at is None else since.at * _US_PER_MS,
             "end_offset": cluster.end_offset,
             "min_isr_unknown": unknown,
-            "partitions": len(cluster.partitions),
         }
 
 

@@ -25,7 +25,7 @@ from pipelines.cluster.held import HeldBatches, ReplicaLogs
 from pipelines.cluster.rows import Row
 from pipelines.gold.failure_exposure import EarlierExposure
 from pipelines.gold.findings import Judged, findings
-from pipelines.gold.health_rules import FINDING
+from pipelines.gold.health_rules import FINDING, JudgedState
 from pipelines.gold.known_epochs import known_epochs
 from pipelines.gold.known_quorums import furthest_captures, newest_captures, quorum_of
 from pipelines.gold.leader_epoch_history import leader_epoch_history
@@ -139,11 +139,11 @@ class Records:
 @dataclass(frozen=True)
 class Gold:
     """The input of gold's tables, and intermediate results that several tables share. judge_health:
-    gives the rows of JUDGEMENT (pipelines.gold.health_rules) for the states of some looks."""
+    judges the states of some looks."""
 
     silver: Silver
     records: Records
-    judge_health: Callable[[Sequence[Row]], Sequence[Row]]
+    judge_health: Callable[[Sequence[Row]], Sequence[JudgedState]]
 
     @property
     def bronze(self) -> BronzeRows:
@@ -227,9 +227,10 @@ class Gold:
         return [{**look, "quorum": self.quorum} for look in looks(self.status, *of)]
 
     @cached_property
-    def _health(self) -> Sequence[Row]:
+    def judged_states(self) -> Sequence[JudgedState]:
+        """The judgement of the cluster's newest state; none where no state is known."""
         return self.judge_health(self.looks)
 
     def health(self, what: str) -> list[Row]:
         """The rows of JUDGEMENT of one kind, FINDING or EXPOSURE."""
-        return [row for row in self._health if row["what"] == what]
+        return [row for one in self.judged_states for row in one.rows if row["what"] == what]

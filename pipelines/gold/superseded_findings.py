@@ -14,22 +14,18 @@ from typing import NamedTuple
 from pipelines.cluster.rows import Row
 from pipelines.finding_rows import finding_of, finding_row
 from replica.doctor.check.catalogue import files, log
-from replica.doctor.check.elections import gone_on
-from replica.doctor.check.rule import Finding
-from replica.doctor.check.state_files import led_since
-from replica.model.epochs import UNDEFINED_EPOCH, OffsetAndEpoch, election_order
+from replica.doctor.check.other_logs import ClusterLogs
+from replica.doctor.check.other_logs import beside_other_logs as beside
+from replica.model.epochs import OffsetAndEpoch, election_order
 
 _OF_ELECTIONS = (files.ELECTIONS_WITHOUT_WINNER.id, log.ENDLESS_ELECTIONS.id)
 
 
 class _GroupLogs(NamedTuple):
-    """The logs of one capture group. ends: where each capture's log ends. going_on: the newest of
-    these ends, if the quorum goes on by that log; None where it ends with leaders that changed
-    nothing."""
+    """The logs of one capture group. ends: where each capture's log ends."""
 
     ends: dict[str, OffsetAndEpoch]
-    newest_epoch: int
-    going_on: OffsetAndEpoch | None
+    together: ClusterLogs
 
 
 def beside_other_logs(found: Iterable[Row], status: Iterable[Row]) -> Iterator[Row]:
@@ -46,7 +42,8 @@ def beside_other_logs(found: Iterable[Row], status: Iterable[Row]) -> Iterator[R
         if logs is None or row["rule"] not in _OF_ELECTIONS:
             yield row
         else:
-            yield {**row, **finding_row(_beside(finding_of(row), row["capture_id"], logs))}
+            end = logs.ends.get(row["capture_id"])
+            yield {**row, **finding_row(beside(finding_of(row), end, logs.together))}
 
 
 def _groups_of_captures(status: Sequence[Row], idle: set[str]) -> dict[str, _GroupLogs]:
@@ -63,14 +60,8 @@ def _groups_of_captures(status: Sequence[Row], idle: set[str]) -> dict[str, _Gro
 
 def _logs(ends: dict[str, OffsetAndEpoch], idle: set[str]) -> _GroupLogs:
     if not ends:
-        return _GroupLogs(ends, UNDEFINED_EPOCH, None)
+        return _GroupLogs(ends, ClusterLogs())
     newest = max(ends, key=lambda capture: election_order(ends[capture]))
     going_on = None if newest in idle else ends[newest]
-    return _GroupLogs(ends, max(end.epoch for end in ends.values()), going_on)
-
-
-def _beside(finding: Finding, capture: str, logs: _GroupLogs) -> Finding:
-    end, newest = logs.ends.get(capture), logs.going_on
-    if end is not None and newest is not None and election_order(end) < election_order(newest):
-        finding = gone_on(finding)
-    return led_since(finding, logs.newest_epoch)
+    newest_epoch = max(end.epoch for end in ends.values())
+    return _GroupLogs(ends, ClusterLogs(newest_epoch, going_on))

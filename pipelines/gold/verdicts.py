@@ -1,61 +1,93 @@
 """gold.verdicts: the verdict of replica.doctor.verdict on each cluster, as `kraftlake check` gives
-it, by the newest capture group and the newest state."""
+it, by the newest capture group and the newest state.
+
+What a cluster's own rows show is known where its other tables are made. What directories that were
+captured together say of each other is known only once all clusters are derived, so the rows are
+made last.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 from pipelines.cluster.rows import Row
 from pipelines.finding_rows import finding_of
-from pipelines.gold.health_rules import EXPOSURE, FINDING
 from pipelines.gold.inputs import Gold
 from pipelines.gold.verdict_rows import verdict_row
 from replica.doctor.check.catalogue import RULES_BY_ID
-from replica.doctor.check.rule import Finding
-from replica.doctor.health.exposure import NOTHING
 from replica.doctor.quorum.known_quorum import KnownQuorum, VoterDoubt
-from replica.doctor.verdict.evidence import ClusterEvidence, PlacedFinding, Since, ToLose
-from replica.doctor.verdict.facts import verdict_on
+from replica.doctor.verdict.evidence import ClusterEvidence, PlacedFinding, ToLose
+from replica.doctor.verdict.facts import VerdictDraft, draft_on
 from replica.doctor.verdict.verdict import Gap, KnownState, missing_voters
 from replica.history.commitment import Losses
 from replica.history.divergence import Relation
 
-_US_PER_MS = 1000
+
+@dataclass(frozen=True)
+class NewestEvidence:
+    """What the newest capture group of a cluster shows by itself. captures: its rows of
+    bronze.captures, with the columns of CAPTURE_COLUMNS. draft: the verdict without what
+    directories say of each other."""
+
+    captures: Sequence[Row]
+    draft: VerdictDraft
+    quorum: KnownQuorum
 
 
-def verdicts(of: Gold) -> Iterator[Row]:
-    """The row of the cluster; none where no whole capture of it is known."""
-    captures = of.newest_captures
-    if captures:
-        yield verdict_row(captures, verdict_on(_evidence(of, captures)), of.quorum)
+CAPTURE_COLUMNS = ("capture_id", "capture_group", "captured_at", "node_id")
+
+
+def newest_evidence(of: Gold) -> Iterator[NewestEvidence]:
+    """The evidence on the cluster; none where no whole capture of it is known."""
+    if of.newest_captures:
+        captures = [{name: row[name] for name in CAPTURE_COLUMNS} for row in of.newest_captures]
+        yield NewestEvidence(captures, draft_on(_evidence(of, captures)), of.quorum)
+
+
+def verdicts(clusters: Iterable[NewestEvidence], between: Iterable[Row]) -> Iterator[Row]:
+    """The row of each cluster. between: rows of membership_findings, also those of earlier builds;
+    a finding counts for the cluster of the directory that it is about."""
+    rows = [*between]
+    for newest in clusters:
+        verdict = newest.draft.verdict(_placed(newest.captures, rows))
+        yield verdict_row(newest.captures, verdict, newest.quorum)
+
+
+def _placed(captures: Sequence[Row], found: Iterable[Row]) -> Iterator[PlacedFinding]:
+    """The findings about files of these captures, by node, in whatever order an engine read them.
+    found: rows of gold.findings."""
+    nodes = {row["capture_id"]: f"node {row['node_id']}" for row in captures}
+    of_captures = (
+        row
+        for row in found
+        if row["family"] != "health" and row["capture_id"] in nodes and row["rule"] in RULES_BY_ID
+    )
+    for row in sorted(of_captures, key=_by_node):
+        yield PlacedFinding(nodes[row["capture_id"]], finding_of(row))
+
+
+def _by_node(row: Row) -> tuple[int, str, str, int, int]:
+    place = (-1 if row[name] is None else row[name] for name in ("position", "offset"))
+    return row["node_id"], row["rule"], row["file"], *place
 
 
 def _evidence(of: Gold, captures: Sequence[Row]) -> ClusterEvidence:
-    nodes = {row["capture_id"]: f"node {row['node_id']}" for row in captures}
-    found = [(row, finding_of(row)) for row in of.findings if row["rule"] in RULES_BY_ID]
-    files = (
-        PlacedFinding(nodes[row["capture_id"]], finding)
-        for row, finding in found
-        if row["family"] != "health" and row["capture_id"] in nodes
-    )
-    state = of.looks[0] if of.looks else None
-    now = next((row for row in of.health(EXPOSURE) if row["kind"] == NOTHING), None)
-    health: tuple[Finding, ...] | None = None
-    if state is not None:
-        health = tuple(finding_of(row) for row in of.health(FINDING))
+    """The evidence without what directories say of each other."""
+    look = of.looks[0] if of.looks else None
+    state = of.judged_states[0] if of.judged_states else None
     return ClusterEvidence(
         of.silver.cluster_id,
-        len(nodes),
-        tuple(files),
+        len(captures),
+        tuple(_placed(captures, of.findings)),
         tuple(_to_lose(of, captures)),
-        health,
-        0 if now is None else now["partitions"],
-        None if now is None else _since(now),
+        None if state is None else state.findings,
+        0 if state is None else state.partitions,
+        None if state is None else state.leaderless,
         tuple(str(voter.key.node_id) for voter in of.quorum.voters),
         tuple(str(key.node_id) for key in of.quorum.unreliable),
-        of.quorum.log_epoch,
-        None if state is None else _known_state(state),
-        tuple(_gaps(of.quorum, captures, is_known=state is not None)),
+        None if look is None else _known_state(look),
+        tuple(_gaps(of.quorum, captures, is_known=look is not None)),
     )
 
 
@@ -77,14 +109,6 @@ def _to_lose(of: Gold, captures: Sequence[Row]) -> Iterator[ToLose]:
         alike.setdefault(ToLose((), first, pair["records_lost"], lost), set()).add(loser)
     for loss, losers in alike.items():
         yield ToLose(tuple(map(str, sorted(losers))), loss.first, loss.records, loss.lost)
-
-
-def _since(now: Row) -> Since | None:
-    """Since when at the latest partitions have no leader. now: the row of the present state."""
-    if not now["leaderless"] or now["since"] is None:
-        return None
-    at = now["since"] // _US_PER_MS
-    return Since(at, at, is_exact=False)
 
 
 def _known_state(look: Row) -> KnownState:

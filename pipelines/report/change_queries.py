@@ -199,12 +199,3 @@ SELECT valid_from_offset, value
 FROM {HISTORY}
 WHERE cluster_id = {DATA_FUSION.cluster(cluster)} AND entity = 'voters'
 ORDER BY valid_from_offset"""
-
-
-def partition_count(cluster: str) -> Sql:
-    """How many partitions the newest known state has."""
-    return f"""\
-SELECT count(*) AS partitions
-FROM {HISTORY}
-WHERE cluster_id = {DATA_FUSION.cluster(cluster)} AND entity = 'partition'
-  AND valid_to_offset IS NULL"""

@@ -8,12 +8,53 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from pipelines.report import change_queries, queries, state_queries
+from pipelines.dialects import DATA_FUSION, Sql
+from pipelines.report import change_queries, queries
 from pipelines.report.losses import MAX_LOSSES_TOLD, LostRecordCount, losses
 from pipelines.report.meaning import effect
 from pipelines.report.partings import Parting, Replica, partings_of, replica_of
+from pipelines.report.queries import ms
 from pipelines.report.source import Figure, ReportSource, Row
 from pipelines.report.words import round_seconds
+
+MAX_EXPOSURES = 20
+
+
+def health(cluster: str) -> Sql:
+    """The rules of health that found something in the newest known state, the worst first."""
+    return f"""\
+SELECT rule, severity, message, subjects, file, capture_id
+FROM gold.findings
+WHERE cluster_id = {DATA_FUSION.cluster(cluster)} AND family = 'health'
+ORDER BY CASE severity WHEN 'error' THEN 0 WHEN 'warning' THEN 1 ELSE 2 END, rule"""
+
+
+VERDICTS = "gold.verdicts"
+
+
+def verdict(cluster: str) -> Sql:
+    """The verdict of `check` on the newest captures."""
+    return f"""\
+SELECT facts, not_judged
+FROM {VERDICTS}
+WHERE cluster_id = {DATA_FUSION.cluster(cluster)}"""
+
+
+EXPOSURE = "gold.failure_exposure"
+
+
+def exposure(cluster: str) -> Sql:
+    """The failures that would harm the newest known state, the worst first."""
+    return f"""\
+SELECT kind, gone, leaderless, needs_unclean, below_min_isr, voters_left, has_majority,
+       since_offset, {ms("since")} AS since_ms, min_isr_unknown, count(*) OVER () AS total
+FROM {EXPOSURE}
+WHERE cluster_id = {DATA_FUSION.cluster(cluster)}
+  AND (leaderless > 0 OR below_min_isr > 0 OR NOT coalesce(has_majority, true))
+ORDER BY CASE kind WHEN 'nothing' THEN 0 ELSE 1 END, coalesce(has_majority, true),
+         leaderless DESC, below_min_isr DESC, kind, gone
+LIMIT {MAX_EXPOSURES}"""
+
 
 MAX_BUCKETS = 60
 MAX_PARTINGS_DECODED = 6
@@ -23,7 +64,7 @@ _QUERIES = (
     queries.rounds, queries.replicas, queries.captures, queries.unbuilt, queries.epochs,
     queries.leaders, queries.relations, queries.partings, queries.truncations,
     queries.truncated_types, queries.snapshot_counts, queries.snapshots, queries.findings,
-    state_queries.health, queries.damage,
+    health, queries.damage,
 )  # fmt: skip
 """The queries about every cluster. Their answers are the fields of Evidence by the same names."""
 
@@ -69,7 +110,7 @@ class Lost:
 class Evidence:
     """The tables' answers about one cluster. truncated: the decoded records of some truncations, by
     the truncation's place in the list. losses: all losses; `lost` has those with their effect.
-    newest_changes, state_ranges, exposure, verdict, partition_count, voter_sets: None where the
+    newest_changes, state_ranges, exposure, verdict, voter_sets: None where the
     lake lacks the table."""
 
     cluster_id: str
@@ -98,14 +139,7 @@ class Evidence:
     state_ranges: Figure | None = None
     exposure: Figure | None = None
     verdict: Figure | None = None
-    partition_count: Figure | None = None
     voter_sets: Figure | None = None
-
-    @property
-    def partitions(self) -> int:
-        """How many partitions the newest known state has; 0 where the lake doesn't tell it."""
-        rows = () if self.partition_count is None else self.partition_count.rows
-        return sum(int(row["partitions"]) for row in rows)
 
     @property
     def known_ranges(self) -> tuple[Row, ...]:
@@ -151,11 +185,8 @@ def gather(source: ReportSource, summary: Row) -> Evidence:
             change_queries.CHANGES, change_queries.newest_changes(cluster)
         ),
         state_ranges=ranges,
-        exposure=source.figure_if_there(state_queries.EXPOSURE, state_queries.exposure(cluster)),
-        verdict=source.figure_if_there(state_queries.VERDICTS, state_queries.verdict(cluster)),
-        partition_count=source.figure_if_there(
-            change_queries.HISTORY, change_queries.partition_count(cluster)
-        ),
+        exposure=source.figure_if_there(EXPOSURE, exposure(cluster)),
+        verdict=source.figure_if_there(VERDICTS, verdict(cluster)),
         voter_sets=source.figure_if_there(
             change_queries.HISTORY, change_queries.voter_sets(cluster)
         ),

@@ -74,8 +74,9 @@ class Clause:
 
 @dataclass(frozen=True)
 class ReportVerdict:
-    """The verdict on a cluster. level: the worst level of the facts and clauses. now: what is wrong
-    with the cluster itself, the worst first. clauses: what the logs and files of its replicas show.
+    """The verdict on a cluster. level: the worst level of the facts and clauses. now: the facts of
+    check's verdict on the newest captures, the worst first. clauses: what the logs and files of its
+    replicas show.
     """
 
     level: Level
@@ -85,19 +86,29 @@ class ReportVerdict:
     @property
     def headline(self) -> str:
         """What users feel or somebody has to look after now, such as `Now: 614 of 690 partitions
-        have no leader.`; empty where the newest known state has nothing of that."""
-        if not self.now:
+        have no leader.`; empty where nothing is wrong but what the clauses tell of logs that
+        part."""
+        others = [fact for fact in self.now if not _is_of_losses(fact)]
+        if not others:
             return ""
-        more = len(self.now) - 1
+        more = len(others) - 1
         also = f" And {counted(more, 'other warning')}." if more else ""
-        return f"Now: {self.now[0].text}{also}"
+        return f"Now: {others[0].text}{also}"
 
     @property
     def sentence(self) -> str:
-        """The headline, and behind it all clauses as one sentence."""
+        """The headline and all clauses as one sentence. The clauses come first where logs that part
+        are the worst fact: they tell it with its times."""
         text = "; ".join(clause.text for clause in self.clauses)
-        told = f"{text[0].upper()}{text[1:]}."
-        return f"{self.headline} {told}" if self.headline else told
+        clauses = f"{text[0].upper()}{text[1:]}."
+        if not self.headline:
+            return clauses
+        is_second = _is_of_losses(self.now[0])
+        return f"{clauses} {self.headline}" if is_second else f"{self.headline} {clauses}"
+
+
+def _is_of_losses(fact: Fact) -> bool:
+    return bool(TOLD_BY_LOSSES.intersection(fact.rules))
 
 
 def verdict(facts: ReportFacts) -> ReportVerdict:

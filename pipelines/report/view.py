@@ -131,7 +131,7 @@ def cluster_view(evidence: Evidence, number: int, trip: Trip | None = None) -> C
         lanes.append(epoch_lanes.lane(row, title, evidence, fills, is_voter=is_voter))
     rules = _rules(evidence.findings)
     facts = _facts(evidence, names, rounds, partings, rules)
-    facts = replace(facts, now=facts_now(evidence, trip))
+    facts = replace(facts, now=facts_now(evidence))
     return ClusterView(
         identity=identity,
         evidence=evidence,

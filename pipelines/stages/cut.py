@@ -25,11 +25,13 @@ from pipelines.gold.failure_exposure import (
     all_steps,
     look_back_rows,
     newest_state,
+    newest_steps,
     ranges_of,
 )
-from pipelines.gold.health_rules import judged_rows
+from pipelines.gold.health_rules import JudgedState, judged_state
 from pipelines.gold.inputs import Gold, Records, Silver
 from pipelines.gold.membership import RoundMember, members_of
+from pipelines.gold.verdicts import newest_evidence
 from pipelines.quality.judge import Judgement, LeftOut, judge_layer, judge_stored
 from pipelines.quality.suite_sql import table_name
 from pipelines.replay.plan import PlannedSnapshot
@@ -278,13 +280,14 @@ def _versions(unit: Telling | LookingBack, pins: Pins) -> Dataset:
 
 
 def tell(unit: Telling, pins: Pins) -> UnitResult:
-    """Makes the tables of gold that have no row for each record."""
+    """Makes the tables of gold that have no row for each record. Tells the NewestEvidence on the
+    cluster."""
     out = Output(pins, unit.replaced)
     derived = _derived(unit, pins)
     for contract, node in GOLD_FUNCTIONS.items():
         out.put(contract, node(derived))
     out.carry_others()
-    return out.result()
+    return out.result((*newest_evidence(derived),))
 
 
 def _derived(unit: Telling, pins: Pins) -> Gold:
@@ -297,10 +300,13 @@ def _derived(unit: Telling, pins: Pins) -> Gold:
     )
 
 
-def _health(looks: Sequence[Row], *, unit: Telling, pins: Pins) -> Sequence[Row]:
+def _health(looks: Sequence[Row], *, unit: Telling, pins: Pins) -> Sequence[JudgedState]:
     """The health of the cluster in its newest state."""
-    rows: list[Row] = []
+    judged_states = []
     for look in looks:
         assert unit.past is not None, "the stages before looked back"
-        rows += judged_rows(look, newest_state(_versions(unit, pins), look), unit.past)
-    return rows
+        versions = _versions(unit, pins)
+        steps = partial(newest_steps, versions, look)
+        state = judged_state(look, newest_state(versions, look), unit.past, steps)
+        judged_states.append(state)
+    return judged_states

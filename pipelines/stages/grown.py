@@ -20,6 +20,7 @@ from pipelines.gold.failure_exposure import EarlierExposure, StepRange
 from pipelines.gold.inputs import Silver
 from pipelines.gold.looks import newest_range, voters_below
 from pipelines.gold.membership import members_of
+from pipelines.gold.verdicts import newest_evidence
 from pipelines.quality.judge import Judgement, judge_layer
 from pipelines.quality.suite_sql import table_name
 from pipelines.quality.suites import SUITES
@@ -29,7 +30,7 @@ from pipelines.stages.cut import FEW, judged
 from pipelines.stages.output import Output, UnitResult
 from pipelines.stages.pins import Pins
 from pipelines.stages.stored import StoredTables
-from pipelines.stages.whole import Clusters, derive, tables_from
+from pipelines.stages.whole import Clusters, DerivedClusters, derive, derived_from
 from pipelines.stayed import Stayed
 from pipelines.tables import bronze, gold, silver
 from pipelines.tables.contract import Contract
@@ -78,11 +79,13 @@ def derive_grown(unit: Grown, pins: Pins) -> UnitResult:
     exposure = _earlier_exposure(pins, cluster_id)
     of = Silver(tables, runs, {row["capture_group"]: row for row in groups}, before, exposure)
     with no_search_for_cycles():
-        for contract, rows in tables_from(of).items():
+        derived, made = derived_from(of)
+        for contract, rows in made.items():
             out.put(contract, rows)
         members = (*members_of(of, unit.cluster.rounds),)
+        evidence = (*newest_evidence(derived),)
     out.carry_others()
-    return out.result(members)
+    return out.result(DerivedClusters(members, evidence))
 
 
 def begin_of_runs(runs: pa.Table, offset: int) -> int:

@@ -21,7 +21,7 @@ from pipelines.quality.judge import Judged, Judgement, LeftOut, judge
 from pipelines.quality.suite_sql import quoted
 from pipelines.stages.pins import Pins
 from pipelines.tables.contract import Contract
-from pipelines.tables.gold import FINDINGS
+from pipelines.tables.gold import FINDINGS, VERDICTS
 from pipelines.tables.of_a_lake import DERIVED
 from replica.doctor.check import membership
 
@@ -33,6 +33,9 @@ BETWEEN_CLUSTERS = (
 )
 """SQL condition for the rows of gold.findings that the stage `rounds` makes."""
 _MADE_APART = {FINDINGS.name: BETWEEN_CLUSTERS}
+OF_UNITS = tuple(contract for contract in DERIVED if contract is not VERDICTS)
+"""The derived tables of which a unit of clusters makes rows. Those of gold.verdicts come last,
+because they need the rows that the stage `rounds` makes."""
 _MOST_COMPARED = 1_000
 """Reading more rows than this takes longer than writing them anew, and one more commit."""
 
@@ -159,6 +162,15 @@ class Output:
             is_new = _keys_in(FINDINGS, before, rows)
             before = before.filter(pc.or_(is_gone, is_new))
         self.put_changes(FINDINGS, before, rows)
+
+    def put_verdicts(self, rows: pa.Table, replaced: Sequence[str] | None) -> None:
+        """Takes new rows of gold.verdicts. replaced: the clusters whose rows go; None: all rows
+        go."""
+        self.note(judge(VERDICTS, rows))
+        before = self.pins.columns(VERDICTS, VERDICTS.column_names, "true")
+        if replaced is not None:
+            before = before.filter(pc.is_in(before["cluster_id"], pa.array(replaced, pa.string())))
+        self.put_changes(VERDICTS, before, rows)
 
     def carry_others(self) -> None:
         """Notes the files that go, and writes the rows of other clusters in them anew."""

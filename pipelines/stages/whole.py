@@ -19,15 +19,24 @@ from pipelines.gold.membership import RoundMember, members_of
 from pipelines.gold.metadata_changes import metadata_changes
 from pipelines.gold.metadata_history import metadata_history
 from pipelines.gold.state_ranges import state_ranges
+from pipelines.gold.verdicts import NewestEvidence, newest_evidence
 from pipelines.quality.judge import judge_layer
 from pipelines.replay.reading import BranchReader, replayed_whole
 from pipelines.silver.log_runs import log_runs
-from pipelines.stages.output import Output, Replaced, UnitResult, table_of
+from pipelines.stages.output import OF_UNITS, Output, Replaced, UnitResult, table_of
 from pipelines.stages.pins import Pins
 from pipelines.table_functions import GOLD_FUNCTIONS, SILVER_FUNCTIONS
 from pipelines.tables import bronze, gold, silver
 from pipelines.tables.contract import Contract
-from pipelines.tables.of_a_lake import DERIVED
+
+
+@dataclass(frozen=True)
+class DerivedClusters:
+    """What a unit tells of its clusters. members: those of the wanted rounds. evidence: that on
+    each cluster of which a whole capture is known."""
+
+    members: tuple[RoundMember, ...]
+    evidence: tuple[NewestEvidence, ...]
 
 
 @dataclass(frozen=True)
@@ -42,7 +51,8 @@ class Clusters:
 
 
 def derive(unit: Clusters, pins: Pins) -> UnitResult:
-    """All tables of silver and gold of the unit's clusters, without the findings between clusters.
+    """All tables of silver and gold of the unit's clusters, without gold.verdicts and the findings
+    between clusters. Tells DerivedClusters.
 
     Where rows break an expectation whose action is STOP, the caller commits nothing. Raises OSError
     and UnwritableFileError for files that can't be written, and what delta-rs raises.
@@ -53,19 +63,22 @@ def derive(unit: Clusters, pins: Pins) -> UnitResult:
     known = pins.rows(silver.CAPTURE_GROUPS, unit.clusters)
     tables: defaultdict[Contract, list[pa.Table]] = defaultdict(list)
     members: list[RoundMember] = []
+    evidence: list[NewestEvidence] = []
     with no_search_for_cycles():
         for cluster_id in unit.clusters:
             one = of_one(cluster_id, admitted, of_cluster(known, cluster_id).to_pylist())
-            for contract, made in tables_from(one).items():
-                tables[contract].append(made)
+            derived, made = derived_from(one)
+            for contract, rows_of_one in made.items():
+                tables[contract].append(rows_of_one)
+            evidence += newest_evidence(derived)
             members += members_of(one, unit.rounds)
-    for contract in DERIVED:
+    for contract in OF_UNITS:
         if contract.change_feed:  # its rows of clusters that are gone are deleted one by one
             tables[contract] = tables[contract] or [contract.arrow_schema.empty_table()]
     for contract, parts in tables.items():
         out.put(contract, pa.concat_tables(parts))
     out.carry_others()
-    return out.result((*members,))
+    return out.result(DerivedClusters((*members,), (*evidence,)))
 
 
 def of_one(
@@ -79,12 +92,14 @@ def of_one(
     return Silver(tables, runs, {row["capture_group"]: row for row in groups})
 
 
-def tables_from(of: Silver) -> dict[Contract, pa.Table]:
-    """All tables of silver and gold of a cluster."""
+def derived_from(of: Silver) -> tuple[Gold, dict[Contract, pa.Table]]:
+    """All tables of silver and gold of a cluster but for gold.verdicts, and the inputs of gold's
+    functions."""
     made = {one: table_of(one, node(of)) for one, node in SILVER_FUNCTIONS.items()}
     derived, of_records = replayed_tables(of)
     made |= {one: table_of(one, rows) for one, rows in of_records.items()}
-    return made | {one: table_of(one, node(derived)) for one, node in GOLD_FUNCTIONS.items()}
+    made |= {one: table_of(one, node(derived)) for one, node in GOLD_FUNCTIONS.items()}
+    return derived, made
 
 
 def replayed_tables(of: Silver) -> tuple[Gold, dict[Contract, pa.Table]]:

@@ -216,8 +216,9 @@ FAILURE_EXPOSURE = Contract(
             that are not in sync
         below_min_isr bigint: number of partitions that would have a leader, but fewer in-sync
             replicas than min.insync.replicas, as far as the log names that config
-        voters_left int null: number of voters that would be left, without those whose node is a
-            broker that is fenced now; NULL if the voters are unknown
+        voters_left int null: number of voters that would be left: without those whose node is a
+            broker that is fenced now, that stopped together before the log's end, or whose disk
+            can't be relied on. That the others run is in no log. NULL if the voters are unknown
         has_majority boolean null: true if the voters that are left are a majority; NULL if the
             voters are unknown
         since_offset bigint null: offset of the record since which the row has these numbers; NULL
@@ -240,8 +241,7 @@ _VOTERS = (
 VERDICTS = Contract(
     name="gold.verdicts",
     description="The verdict of `kraftlake check` on each cluster, by the files of its newest "
-    "capture group and by its newest state, without the findings between clusters; and "
-    "what these files prove about its quorum.",
+    "capture group and by its newest state; and what these files prove about its quorum.",
     columns=columns(f"""
         cluster_id string: id of the cluster
         level string: {listed(LEVELS_OF_NEWEST, last="or")}, the worst first

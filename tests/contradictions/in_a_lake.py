@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from replica.doctor.check.catalogue import snapshots
+from pipelines.report.verdict import TOLD_BY_LOSSES
+from replica.doctor.check.catalogue import groups, snapshots
 from replica.doctor.check.snapshots import Validity
 from replica.doctor.quorum.recovery import RecoveryDecision
+from replica.doctor.verdict.of_group import evidence_of
 from replica.doctor.verdict.verdict import Level
 from replica.history.divergence import diverge
 from replica.severity import Severity
@@ -15,6 +17,7 @@ from tests.contradictions.answers import Answers, Rule
 _BAD = (Severity.ERROR, Severity.WARNING)
 
 
+_OF_OTHER_CLUSTERS = {groups.DISK_OF_ANOTHER_CLUSTER.id, groups.CLUSTER_ID_MISMATCH.id}
 _BY_DIRECTORIES = {snapshots.SNAPSHOT_CONTENT.id: snapshots.SNAPSHOT_UNVERIFIED.id}
 """What a lake finds where directories show less."""
 
@@ -100,6 +103,43 @@ def findings_about_files_are_the_same_in_the_lake(answers: Answers) -> Iterator[
         yield f"check finds {sorted(told - held)}, the lake {sorted(held - told)} besides"
 
 
+def the_lake_s_verdict_is_that_of_check(answers: Answers) -> Iterator[str]:
+    """Airflow's gate and the report read the table, a person at night reads check."""
+    rows = answers.rows("gold.verdicts")
+    if not rows or not answers.is_one_history or answers.checked is None:
+        return
+    expected = answers.verdict_on(evidence_of(answers.checked))
+    (row,) = rows
+    rules = {rule for fact in row["facts"] for rule in fact["rules"]}
+    if rules & {*_OF_OTHER_CLUSTERS, *_BY_DIRECTORIES} or _verified_by_earlier(answers):
+        return  # check was not given the other clusters of the round, or the earlier captures
+    told = {
+        "level": (row["level"], expected.level.value),
+        "headline": (row["headline"], expected.headline),
+        "rules": ([tuple(one["rules"]) for one in row["facts"]],
+                  [one.rules for one in expected.facts]),
+        "end_offset": (row["end_offset"], expected.state and expected.state.end_offset),
+    }  # fmt: skip
+    for name, (in_table, by_check) in told.items():
+        if in_table != by_check:
+            yield f"{name} is {in_table} in the table, {by_check} by check"
+
+
+def the_report_is_headed_by_check_s_verdict(answers: Answers) -> Iterator[str]:
+    """Its first sentence is the worst fact; of logs that part its clauses tell, with times."""
+    if answers.in_lake is None or not answers.rows("gold.verdicts"):
+        return
+    (row,) = answers.rows("gold.verdicts")
+    report = answers.in_lake.report.verdict
+    if report.level.rank > Level(row["level"]).rank and row["facts"]:
+        yield f"the report's level is {report.level.value}, the verdict's {row['level']}"
+    first = next(iter(row["facts"]), None)
+    if first is None or TOLD_BY_LOSSES.intersection(first["rules"]):
+        return
+    if not report.sentence.startswith(f"Now: {row['headline']}"):
+        yield f"the report begins with {report.sentence[:80]!r}, the verdict is {row['headline']!r}"
+
+
 def the_report_names_the_voters_in_force(answers: Answers) -> Iterator[str]:
     """It says of which voters nobody captured the log."""
     if answers.in_lake is None or not answers.is_one_history or answers.plan.voters is None:
@@ -161,6 +201,8 @@ IN_A_LAKE: tuple[Rule, ...] = (
     the_table_of_exposures_is_the_command_s,
     health_is_the_same_in_the_lake,
     findings_about_files_are_the_same_in_the_lake,
+    the_lake_s_verdict_is_that_of_check,
+    the_report_is_headed_by_check_s_verdict,
     the_report_names_the_voters_in_force,
     leaders_of_epochs_are_equal,
     the_report_is_not_better_than_check,

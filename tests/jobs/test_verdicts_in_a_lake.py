@@ -3,7 +3,9 @@ there."""
 
 from __future__ import annotations
 
+import json
 import shutil
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,14 +14,16 @@ import pytest
 
 from jobs.cli.asking.sql_delta_rs import named_rows
 from pipelines.lake import Lake
+from replica.doctor.check import membership
 from replica.doctor.check.examined import examine
 from replica.doctor.check.group import judge_group
 from replica.doctor.verdict.facts import verdict_on
 from replica.doctor.verdict.of_group import clusters_of, evidence_of
 from replica.doctor.verdict.verdict import Verdict
 from replica.format.discovery import discover
+from replica.format.file_names import METADATA_FOLDER
+from replica.simulate.metadata_records import topic_config
 from replica.simulate.node import Layout
-from replica.simulate.records import topic_config
 from replica.simulate.scenarios.library import SCENARIOS_BY_NAME
 from replica.simulate.scenarios.quorum import ScriptedQuorum
 from replica.simulate.scenarios.writing import write_capture
@@ -40,10 +44,16 @@ def rows(lake: Path, query: str) -> list[dict[str, Any]]:
     return [*named_rows(Lake(str(lake)), query)]
 
 
-def verdict_by_check(*nodes: Path) -> Verdict:
+def verdicts_by_check(*nodes: Path) -> list[Verdict]:
     group = [examine(found) for found in discover([*map(str, nodes)])]
-    (cluster,) = clusters_of(judge_group(group, newest=True), {})
-    return verdict_on(evidence_of(cluster))
+    return [
+        verdict_on(evidence_of(one)) for one in clusters_of(judge_group(group, newest=True), {})
+    ]
+
+
+def verdict_by_check(*nodes: Path) -> Verdict:
+    (verdict,) = verdicts_by_check(*nodes)
+    return verdict
 
 
 def row_of(lake: Path) -> dict[str, Any]:
@@ -84,7 +94,7 @@ def test_the_table_has_the_verdict_of_check(
         write_capture(SCENARIOS_BY_NAME[name].capture(), str(nodes))
     expected = verdict_by_check(nodes)
     row = row_of(lake_of(kraftlake, tmp_path / "lake", nodes))
-    assert row["level"] == expected.level.value
+    assert (row["level"], row["headline"]) == (expected.level.value, expected.headline)
     told = [(one["level"], tuple(one["rules"])) for one in row["facts"]]
     assert told == [(fact.level.value, fact.rules) for fact in expected.facts]
     assert [one["what"] for one in row["not_judged"]] == [gap.what for gap in expected.not_judged]
@@ -138,6 +148,18 @@ def test_what_no_majority_holds_is_told_by_the_lake_too(
     assert (found["message"], found["offset"]) == (expected["message"], expected["offset"])
     row = row_of(lake)
     assert row["possible_end"] == found["offset"] > row["proven_end"] - 1
+    # of 3 voters 2 have stopped: the figures about voters that are left say so, too
+    figures = ("kind", "gone", "voters_left", "has_majority")
+    exposed = [kraftlake("state", "--exposure", "--json", nodes),
+               kraftlake("state", "--exposure", "--json", "--lake", lake)]  # fmt: skip
+    by_files, by_lake = ([[one[name] for name in figures] for one in each.rows] for each in exposed)
+    assert by_files[0] == ["nothing", [], 1, False]
+    assert by_files == by_lake
+    table = rows(lake, f"SELECT {', '.join(figures)} FROM gold.failure_exposure")
+    assert sorted([kind, ",".join(gone), *others] for kind, gone, *others in by_files) == sorted(
+        [*one.values()] for one in table
+    )
+    assert "voters 2 and 3: not counted: their logs end together" in exposed[0].err
 
 
 def test_plan_stands_on_the_same_ground_in_a_lake(
@@ -177,9 +199,7 @@ def test_disks_of_two_clusters_are_told_by_the_lake_too(
     data: Path, tmp_path: Path, kraftlake: Kraftlake
 ) -> None:
     nodes = tmp_path / "nodes"
-    for node, source in ((1, "kafka-4.1.1-dynamic"), (2, "kafka-4.1.1-dynamic"),
-                         (3, "kafka-4.4.0-dynamic")):  # fmt: skip
-        shutil.copytree(data / source / f"final/{node}", nodes / str(node))
+    of_two_clusters(data, nodes)
     lake = lake_of(kraftlake, tmp_path / "lake", nodes)
     found = rows(lake, "SELECT * FROM gold.findings WHERE rule = 'disk-of-another-cluster'")
     (expected,) = (
@@ -190,6 +210,69 @@ def test_disks_of_two_clusters_are_told_by_the_lake_too(
     assert [(one["message"], one["file"]) for one in found] == [
         (expected["message"], expected["file"])
     ]
+
+
+def renamed(data: Path, folder: Path) -> None:
+    """A quorum of which a node's meta.properties names another cluster."""
+    shutil.copytree(data / "kafka-4.1.1-dynamic/final", folder)
+    meta = folder / "3/meta.properties"
+    text = meta.read_text()
+    name = next(line for line in text.splitlines() if line.startswith("cluster.id="))
+    meta.write_text(text.replace(name, "cluster.id=SeqmQktRQ9eNfuKic4TCIg"))
+
+
+def of_two_clusters(data: Path, folder: Path) -> None:
+    """Two voters of one cluster, and the disk of another cluster's in place of the third's."""
+    for node, source in ((1, "kafka-4.1.1-dynamic"), (2, "kafka-4.1.1-dynamic"),
+                         (3, "kafka-4.4.0-dynamic")):  # fmt: skip
+        shutil.copytree(data / source / f"final/{node}", folder / str(node))
+
+
+def two_leaders(data: Path, folder: Path) -> None:
+    """A quorum of which two nodes' quorum-state files name two leaders of one epoch."""
+    shutil.copytree(data / "kafka-4.1.1-dynamic/final", folder)
+    path = folder / f"3/{METADATA_FOLDER}/quorum-state"
+    state = json.loads(path.read_text())
+    path.write_text(json.dumps(state | {"leaderId": 3 if state["leaderId"] != 3 else 1}))
+
+
+@pytest.mark.parametrize("nodes_of", [renamed, of_two_clusters, two_leaders])
+def test_the_verdict_counts_what_directories_say_of_each_other(
+    data: Path, tmp_path: Path, kraftlake: Kraftlake, nodes_of: Callable[[Path, Path], None]
+) -> None:
+    nodes = tmp_path / "nodes"
+    nodes_of(data, nodes)
+    lake = lake_of(kraftlake, tmp_path / "lake", nodes)
+    told = {row["cluster_id"]: row for row in rows(lake, "SELECT * FROM gold.verdicts")}
+    expected = {one.cluster_id: one for one in verdicts_by_check(nodes)}
+    assert told.keys() == expected.keys()
+    for cluster_id, verdict in expected.items():
+        row = told[cluster_id]
+        assert (row["level"], row["headline"]) == (verdict.level.value, verdict.headline)
+        assert [tuple(fact["rules"]) for fact in row["facts"]] == [
+            fact.rules for fact in verdict.facts
+        ]
+        assert tuple(row["next_steps"]) == verdict.next_steps
+        assert row["notes"] == verdict.notes
+    between = {rule.id for rule in membership.RULES}
+    assert between & {rule for row in told.values() for fact in row["facts"] for rule in
+                      fact["rules"]}  # fmt: skip
+
+
+def test_a_later_build_keeps_what_directories_said_of_each_other(
+    data: Path, tmp_path: Path, kraftlake: Kraftlake
+) -> None:
+    of_two_clusters(data, tmp_path / "nodes")
+    lake = lake_of(kraftlake, tmp_path / "lake", tmp_path / "nodes")
+    before = rows(lake, "SELECT * FROM gold.verdicts ORDER BY cluster_id")
+    # an older capture of both, so that no round is new that has their newest ones
+    old = ("--captured-at", "2020-01-01T00:00:00Z")
+    earlier = data / "kafka-4.1.1-dynamic/live"
+    assert kraftlake("ingest", "--lake", lake, *old, earlier).code in (0, 1)
+    assert kraftlake("build", "--lake", lake).code == 0
+    after = rows(lake, "SELECT * FROM gold.verdicts ORDER BY cluster_id")
+    assert [one["headline"] for one in after] == [one["headline"] for one in before]
+    assert [len(one["facts"]) for one in after] == [len(one["facts"]) for one in before]
 
 
 def test_a_build_of_more_captures_replaces_the_verdict(

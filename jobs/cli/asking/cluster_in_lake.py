@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -49,16 +48,19 @@ def from_lake(
         "voters": _voters_of_epochs(history, end_offset),
         "now_ms": None,
     }
-    offsets = sorted(offset for _, _, offset in held if offset is not None)
     newest = _newest_verdict(history, end_offset)
     if newest is not None:
         quorum = quorum_in(newest)
+        offset, at_ms = _first_change(history, quorum.possible_end, end_offset)
         look |= {
             "quorum": quorum,
-            "uncommitted_from": _first_from(offsets, quorum.possible_end),
+            "now_ms": None if newest["at"] is None else ms_of(newest["at"]),
+            "uncommitted_from": offset,
+            "uncommitted_at": at_ms,
         }
     cluster = cluster_of(look, held, broker_defaults)
-    cluster = replace(cluster, unproven_from=_first_from(offsets, history.proven_end()))
+    unproven, _ = _first_change(history, history.proven_end(), end_offset)
+    cluster = replace(cluster, unproven_from=unproven)
     return ClusterSource(
         cluster,
         counts,
@@ -68,10 +70,19 @@ def from_lake(
     )
 
 
-def _first_from(offsets: Sequence[int], start: int) -> int | None:
-    """The first of these ascending offsets that is `start` or greater; None where none is."""
-    place = bisect_left(offsets, start)
-    return offsets[place] if place < len(offsets) else None
+def _first_change(history: ClusterHistory, start: int, end: int) -> tuple[int | None, int | None]:
+    """The offset and the time (ms since 1970) of the first record from `start` (inclusive) to `end`
+    (exclusive) that changed the state, be it undone since or not; None where there is none."""
+    mine = history.mine()
+    query = (
+        f'SELECT valid_from_offset AS "offset", valid_from AS at FROM {HISTORY} WHERE {mine} '
+        f"AND valid_from_offset >= {start:d} AND valid_from_offset < {end:d} UNION ALL "
+        f"SELECT valid_to_offset, valid_to FROM {HISTORY} WHERE {mine} "
+        f"AND valid_to_offset >= {start:d} AND valid_to_offset < {end:d} ORDER BY 1 LIMIT 1"
+    )
+    changes = rows(history.lake, query)
+    offset, at = next(iter(changes), (None, None))
+    return offset, None if at is None else ms_of(at)
 
 
 def _newest_verdict(history: ClusterHistory, end_offset: int) -> dict[str, Any] | None:

@@ -137,8 +137,9 @@ def _voters(cluster: Cluster) -> None:
         ("counted as down: the broker of the same node is fenced", cluster.voters_down),
         ("not counted, for a reason that each directory shows (below)", cluster.unreliable_voters),
         (
-            "counted as running, though their logs end together before the newest log does, as if "
-            "they had stopped: `kraftlake check` says more",
+            "not counted: their logs end together before the newest log does, as if they had "
+            "stopped. Directories that were copied earlier look the same: `kraftlake check` says "
+            "more",
             cluster.stopped_together,
         ),
     ):

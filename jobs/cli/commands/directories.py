@@ -206,9 +206,9 @@ class RecoverOptions:
 
     Use it after disks were lost. Stop nothing that still runs, start nothing, and name every
     directory that is left, of voters and observers. The plan ranks them by Raft's rule: the newest
-    last epoch first, then the longest log; a longer log of an older epoch may hold records that
-    were truncated elsewhere. Only voters can be elected: with a majority of the voters left, the
-    best voter comes first; without one, the best of all replicas comes first, and new nodes in the
+    last epoch first, then the longest log. A longer log of an older epoch may hold records that
+    were truncated elsewhere. Only voters can be elected. With a majority of the voters left, the
+    best voter comes first. Without one, the best of all replicas comes first, and new nodes in the
     place of the lost voters get copies of its log. For each other replica the plan counts the
     records that the first one lacks, as committed, never committed or unknown (in --json the last
     two are superseded and unproven), and says what happens to the replica. The steps are commands

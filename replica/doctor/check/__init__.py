@@ -10,7 +10,7 @@ Every rule is a value in `catalogue`. A module here finds the violations of some
                     batches; epochs that follow each other too fast
   elections         leaders that follow one another and change nothing
   clock_steps       times of records that go back
-  records           each record on its own
+  record_findings   each record on its own
   replaying         records that can't be applied, found by the fold of replay_fold;
                     bulk_replaying finds them in large files
   snapshots         rules of catalogue.snapshots, and the verdict on each snapshot;
@@ -22,8 +22,8 @@ Every rule is a value in `catalogue`. A module here finds the violations of some
 
 `rule` defines Rule and Finding; `examined` defines a directory with the bytes of its logs.
 `partition` finds of which partition a directory is, `newest` the newest state among directories,
-`known_quorum` what they prove about their quorum;
-`landmarks` chooses what a second look at a directory need not read.
+`known_quorum` what they prove about their quorum, `other_logs` what they make of one directory's
+elections; `landmarks` chooses what a second look at a directory need not read.
 replica.doctor.health judges the rules of catalogue.health.
 
 Judging reads no file and changes nothing: it takes values and returns findings.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from replica.doctor.check.catalogue import log
 from replica.doctor.check.examined import Examined
@@ -81,14 +81,6 @@ def judge_elections(idle: IdleLeaders) -> Iterator[Finding]:
         offset=batch.header.base_offset,
         epoch=batch.header.leader_epoch,
     )
-
-
-def gone_on(finding: Finding) -> Finding:
-    """The finding as it is where another log of the cluster shows that the quorum went on: leaders
-    that did nothing are then a thing of the past, which is a note."""
-    if finding.rule is not log.ENDLESS_ELECTIONS:
-        return finding
-    return replace(finding, rule=log.EPOCH_CHURN)
 
 
 def _backwards(examined: Examined) -> Iterator[tuple[SegmentFile, LocatedBatch]]:

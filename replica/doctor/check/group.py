@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from replica.doctor.check.damaged import changed_files
 from replica.doctor.check.directory import DirectoryFacts, gather, judge_directory, judge_snapshots
-from replica.doctor.check.elections import gone_on, judge_elections
+from replica.doctor.check.elections import judge_elections
 from replica.doctor.check.examined import Examined, by_cluster
 from replica.doctor.check.known_quorum import (
     ComparedLogs,
@@ -28,18 +28,18 @@ from replica.doctor.check.newest import (
     newest_directories,
     role_of,
 )
+from replica.doctor.check.other_logs import ClusterLogs, beside_other_logs
 from replica.doctor.check.partition import PartitionFolder, by_partition
 from replica.doctor.check.replay_fold import FoldedImages, Watch
 from replica.doctor.check.replaying import replay_log
 from replica.doctor.check.rule import Finding, by_severity
 from replica.doctor.check.same_snapshots import judge_same_snapshots
 from replica.doctor.check.snapshots import SnapshotVerdict
-from replica.doctor.check.state_files import led_since
 from replica.doctor.quorum.known_quorum import KnownQuorum
 from replica.format.snapshot import SnapshotState
 from replica.history.voters import is_voter
 from replica.metadata.image.image import Image
-from replica.model.epochs import UNDEFINED_EPOCH, OffsetAndEpoch, election_order
+from replica.model.epochs import UNDEFINED_EPOCH, OffsetAndEpoch
 from replica.model.voters import VoterKeys
 
 
@@ -68,11 +68,8 @@ class _ClusterLogs:
 
     voters: VoterKeys
     """The voters that the newest log names; empty where it names none."""
-    newest_epoch: int
-    """The newest epoch of which one of the logs has an entry; UNDEFINED_EPOCH where none has."""
-    going_on: OffsetAndEpoch | None
-    """The end of the newest log, if the quorum goes on by it; None where it ends with leaders that
-    changed nothing, or where there is no log."""
+    elections: ClusterLogs
+    """What they make of a single directory's findings about elections."""
     images: Mapping[OffsetAndEpoch, Image]
     """The states by the replays of all these logs. If two logs have a record with the same offset
     and epoch, they have the same records below it (Raft's log matching), so one state stands for
@@ -239,9 +236,8 @@ def _judged(facts: DirectoryFacts, replayed: FoldedImages, logs: _ClusterLogs) -
     ]
     own = voters = stated_voters(facts.examined, facts.changes)
     if facts.partition.is_metadata:
-        findings = [led_since(one, logs.newest_epoch) for one in findings]
-        if _is_behind(end_of(facts.examined), logs.going_on):
-            findings = [gone_on(one) for one in findings]
+        end = end_of(facts.examined)
+        findings = [beside_other_logs(one, end, logs.elections) for one in findings]
         voters = logs.voters or own
     return JudgedDirectory(
         facts.examined,
@@ -277,18 +273,13 @@ def _logs_of(
     images = {end: image for _, replayed in members for end, image in replayed.images.items()}
     newest = next((facts for facts, _ in members if id(facts.examined) in telling), None)
     if newest is None or cluster_id is None:
-        return _ClusterLogs(frozenset(), UNDEFINED_EPOCH, None, images)
+        return _ClusterLogs(frozenset(), ClusterLogs(), images)
     is_idle = any(judge_elections(newest.idle))
     return _ClusterLogs(
         stated_voters(newest.examined, newest.changes),
-        _newest_epoch(members),
-        None if is_idle else end_of(newest.examined),
+        ClusterLogs(_newest_epoch(members), None if is_idle else end_of(newest.examined)),
         images,
     )
-
-
-def _is_behind(end: OffsetAndEpoch | None, newest: OffsetAndEpoch | None) -> bool:
-    return end is not None and newest is not None and election_order(end) < election_order(newest)
 
 
 def _newest_epoch(members: Iterable[tuple[DirectoryFacts, FoldedImages]]) -> int:

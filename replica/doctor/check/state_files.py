@@ -4,7 +4,7 @@ log."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from replica.doctor.check.catalogue import files
 from replica.doctor.check.epochs import EpochRun
@@ -67,17 +67,6 @@ def judge_state_files(examined: Examined, known: Known) -> Iterator[Finding]:
         message = f"the log is in epoch {known.last_epoch}"
         yield files.QUORUM_STATE_MISSING.at("", message, epoch=known.last_epoch)
     yield from _judge_own_voter(examined, known)
-
-
-def led_since(finding: Finding, newest_epoch: int) -> Finding:
-    """The finding as it is beside the other logs of the cluster. A node that was away for long
-    of many epochs without their leaders: where a log shows a later leader, these elections had a
-    winner, and only the node's own log is behind. newest_epoch: the newest epoch of which a log of
-    the cluster has an entry; UNDEFINED_EPOCH where none has."""
-    if finding.rule is not files.ELECTIONS_WITHOUT_WINNER or finding.epoch is None:
-        return finding
-    has_leader = finding.epoch - newest_epoch < MANY_EPOCHS
-    return replace(finding, rule=files.QUORUM_STATE_AHEAD) if has_leader else finding
 
 
 def _judge_meta(examined: Examined) -> Iterator[Finding]:

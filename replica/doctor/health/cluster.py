@@ -171,10 +171,18 @@ class Cluster:
             return frozenset()
         return frozenset(voter.key.node_id for voter in self.quorum.in_doubt(*BAD_DISKS))
 
+    @cached_property
+    def uncounted_voters(self) -> frozenset[int]:
+        """The voters that may be counted for no majority by what their own directories show: their
+        disk can't be relied on, or they stopped together."""
+        return self.unreliable_voters | self.stopped_together
+
     @property
     def voters_up(self) -> frozenset[int]:
-        """The voters that may be counted for a majority. That they run is known of none."""
-        return self.voters - self.voters_down - self.unreliable_voters
+        """The voters that are left: they may be counted for a majority, as nothing shows that they
+        are down, have stopped, or lack a disk that can be relied on. That they run is known of
+        none. Every statement about the voters that are left asks this."""
+        return self.voters - self.voters_down - self.uncounted_voters
 
     @property
     def stopped_together(self) -> frozenset[int]:

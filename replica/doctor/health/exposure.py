@@ -134,8 +134,8 @@ class Exposure(NamedTuple):
     failure: Failure
     harm: Harm
     voters_left: int | None = None
-    """The number of voters that are left, without those that are down now by the log, or whose
-    disks may not be counted; None where the voters aren't known."""
+    """The number of voters that are left (see Cluster.voters_up); None where the voters aren't
+    known."""
     has_majority: bool | None = None
     """Whether the voters that are left may elect a leader."""
 
@@ -181,8 +181,8 @@ class Standing:
     """The ids of the voters: see Cluster.voters."""
     fenced: frozenset[int]
     """The ids of the fenced brokers: see Cluster.fenced_brokers."""
-    unreliable: frozenset[int]
-    """The ids of the voters whose disks can't be relied on: see Cluster.unreliable_voters."""
+    uncounted: frozenset[int]
+    """The ids of the voters that their own directories exclude: see Cluster.uncounted_voters."""
 
     @staticmethod
     def of(cluster: Cluster, *, with_pairs: bool | None = None) -> Standing:
@@ -198,7 +198,7 @@ class Standing:
             racks,
             cluster.voters,
             cluster.fenced_brokers,
-            cluster.unreliable_voters,
+            cluster.uncounted_voters,
         )
         kinds: Counter[LiveReplicas] = Counter()
         for alike, count in alike_partitions(cluster).items():
@@ -223,7 +223,7 @@ class Standing:
     @property
     def voters_up(self) -> frozenset[int]:
         """See Cluster.voters_up."""
-        return self.voters - self.fenced - self.unreliable
+        return self.voters - self.fenced - self.uncounted
 
     def exposure(self, failure: Failure) -> Exposure | None:
         """The exposure to a failure; None where it can't happen now, for example because the broker

@@ -100,7 +100,7 @@ def _down(cluster: Cluster) -> Iterator[Finding]:
     offsets, count = cluster.offsets("brokers"), len(cluster.voters)
     down = sorted(cluster.voters_down)
     subjects = [Subject(f"voter {one}", f"broker {one} is fenced", offsets[one]) for one in down]
-    left = count - len(down)
+    left = len(cluster.voters_up)
     message = f"{len(down)} of {count} voters: {left} are left, {majority(count)} are needed"
     yield from cluster.about(health.VOTER_ON_FENCED_BROKER, message, subjects)
 

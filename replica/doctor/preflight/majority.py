@@ -1,8 +1,8 @@
 """Whether a majority of the voters is left, by the log and by what the directories prove.
 
-A voter whose node the log shows to be down is not left. One whose disk may not be counted leaves
-the answer unknown where the majority depends on it. That the others run is in no log: it is a
-condition.
+A voter whose node the log shows to be down is not left. One whose disk may not be counted, or that
+seems to have stopped, leaves the answer unknown where the majority depends on it. That the others
+run is in no log: it is a condition.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def majority_reason(
     needed = majority(len(voters))
     rest = voters - gone
     down = rest & cluster.fenced_brokers
-    doubted = (rest & cluster.unreliable_voters) - down
+    doubted = (rest & cluster.uncounted_voters) - down
     left = rest - down - doubted
     told = f"{len(left)} of {len(voters)} voters are left, {needed} are needed"
     if down:
@@ -35,7 +35,7 @@ def majority_needs(
     cluster: Cluster, voters: frozenset[int], gone: frozenset[int] = frozenset()
 ) -> tuple[str, ...]:
     """The condition on which the majority rests; none where there is no majority."""
-    left = voters - gone - cluster.fenced_brokers - cluster.unreliable_voters
+    left = voters - gone - cluster.fenced_brokers - cluster.uncounted_voters
     needed = majority(len(voters))
     if len(left) < needed:
         return ()

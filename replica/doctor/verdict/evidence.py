@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from replica.doctor.check.rule import Finding
+from replica.doctor.health.cluster import Cluster
+from replica.doctor.health.leaderless import leaderless_partitions, leaderless_since
+from replica.doctor.health.past import VisibleChange
 from replica.doctor.verdict.verdict import Gap, KnownState
 from replica.history.commitment import Losses
-from replica.model.epochs import UNDEFINED_EPOCH
+
+MAX_STEPS = 200_000
+"""The most offsets of a log that are taken back to find since when partitions have no leader."""
 
 
 class PlacedFinding(NamedTuple):
@@ -27,6 +32,19 @@ class Since(NamedTuple):
     first_ms: int
     last_ms: int
     is_exact: bool = True
+
+
+def leaderless(cluster: Cluster, steps: Callable[[], Iterable[VisibleChange]]) -> Since | None:
+    """Since when partitions have no leader; None where none lacks one, or no time is known. steps:
+    gives the changes that led to the state, newest first; not asked where it isn't needed."""
+    keys = leaderless_partitions(cluster)
+    if not keys:
+        return None
+    began = leaderless_since(keys, steps())
+    times = [one.at for one in began.values() if one.at is not None]
+    if not times:
+        return None
+    return Since(min(times), max(times), is_exact=len(times) == len(keys))
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +74,6 @@ class ClusterEvidence:
     partitions: how many partitions the state has. leaderless: since when partitions have no leader;
     None where none lacks one, or no time is known. voters: the nodes that are voters, such as `2`;
     empty where that isn't known. unreliable: those whose disks were given and can't be relied on.
-    log_epoch: the newest epoch of which a log has an entry; UNDEFINED_EPOCH where none is known.
     gaps: what could not be judged.
     """
 
@@ -69,7 +86,6 @@ class ClusterEvidence:
     leaderless: Since | None = None
     voters: tuple[str, ...] = ()
     unreliable: tuple[str, ...] = ()
-    log_epoch: int = UNDEFINED_EPOCH
     state: KnownState | None = None
     gaps: tuple[Gap, ...] = ()
 

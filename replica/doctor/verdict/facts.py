@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 
 from replica.doctor.check.catalogue import RULES, groups, health, snapshots
 from replica.doctor.check.rule import Finding, Rule
-from replica.doctor.check.state_files import led_since
 from replica.doctor.verdict.evidence import ClusterEvidence, PlacedFinding
 from replica.doctor.verdict.losses import LOSS_RULES, loss_facts
 from replica.doctor.verdict.outage import OUTAGE_RULES, outage_facts
-from replica.doctor.verdict.verdict import Fact, Gap, Level, Verdict, decide
+from replica.doctor.verdict.verdict import Fact, Gap, KnownState, Level, Verdict, decide
 from replica.model.voters import majority
 from replica.severity import Severity
 from replica.words import counted, listed, shortened
@@ -45,40 +44,68 @@ _DOWN = {
 """What is said of one, and of several, where the rule's meaning would only say it of anybody."""
 
 
+@dataclass(frozen=True, slots=True)
+class VerdictDraft:
+    """A verdict to which findings about files may be added, because not all are known yet.
+
+    felt, of_health: facts that no such finding changes; those of `felt` stand before those about
+    files. findings: those about files that are known. mentioned: the ids of the rules that are in
+    other facts already. gaps, notes, state: as in Verdict. well: the headline where nothing is
+    wrong.
+    """
+
+    cluster_id: str | None
+    felt: tuple[Fact, ...]
+    findings: tuple[PlacedFinding, ...]
+    of_health: tuple[Fact, ...]
+    mentioned: frozenset[str]
+    gaps: tuple[Gap, ...]
+    notes: int
+    well: str
+    state: KnownState | None
+
+    def verdict(self, more: Iterable[PlacedFinding] = ()) -> Verdict:
+        """The verdict. more: findings about files, of rules whose findings nobody feels."""
+        added = tuple(more)
+        of_files = _of_files((*self.findings, *added), self.mentioned)
+        return decide(
+            self.cluster_id,
+            [*self.felt, *of_files, *self.of_health],
+            self.gaps,
+            well=self.well,
+            notes=self.notes + _notes(one.finding for one in added),
+            state=self.state,
+        )
+
+
 def verdict_on(evidence: ClusterEvidence) -> Verdict:
     """The verdict on one cluster."""
-    evidence = _beside_other_logs(evidence)
+    return draft_on(evidence).verdict()
+
+
+def draft_on(evidence: ClusterEvidence) -> VerdictDraft:
+    """The verdict on one cluster, before further findings are added to it."""
     health_found = evidence.health or ()
     everything = [*(one.finding for one in evidence.findings), *health_found]
-    notes = sum(one.severity is Severity.INFO for one in everything)
-    felt = [*outage_facts(evidence), *loss_facts(evidence.to_lose)]
-    told = {rule for fact in felt for rule in fact.rules} | set(OUTAGE_RULES)
+    outage = [*outage_facts(evidence), *loss_facts(evidence.to_lose)]
+    mentioned = {rule for fact in outage for rule in fact.rules} | set(OUTAGE_RULES)
     if evidence.to_lose:
-        told |= set(LOSS_RULES)
-    facts = [
-        *felt,
-        *_of_majority(evidence),
-        *_of_files(evidence.findings, told),
-        *_of_health(health_found, told),
-    ]
-    return decide(
+        mentioned |= set(LOSS_RULES)
+    return VerdictDraft(
         evidence.cluster_id,
-        facts,
-        [*evidence.gaps, *_gaps(everything)],
-        well=_well(evidence),
-        notes=notes,
-        state=evidence.state,
+        (*outage, *_of_majority(evidence)),
+        evidence.findings,
+        (*_of_health(health_found, mentioned),),
+        frozenset(mentioned),
+        (*evidence.gaps, *_gaps(everything)),
+        _notes(everything),
+        _well(evidence),
+        evidence.state,
     )
 
 
-def _beside_other_logs(evidence: ClusterEvidence) -> ClusterEvidence:
-    """The evidence with what the logs say together of each node's findings. A lake's findings are
-    those of single captures."""
-    beside = (
-        PlacedFinding(where, led_since(finding, evidence.log_epoch))
-        for where, finding in evidence.findings
-    )
-    return replace(evidence, findings=tuple(beside))
+def _notes(findings: Iterable[Finding]) -> int:
+    return sum(one.severity is Severity.INFO for one in findings)
 
 
 def _of_majority(evidence: ClusterEvidence) -> Iterator[Fact]:
@@ -97,11 +124,11 @@ def _of_majority(evidence: ClusterEvidence) -> Iterator[Fact]:
         )
 
 
-def _of_files(findings: Sequence[PlacedFinding], told: set[str]) -> Iterator[Fact]:
+def _of_files(findings: Sequence[PlacedFinding], mentioned: Collection[str]) -> Iterator[Fact]:
     urgent = [
         one
         for one in findings
-        if one.finding.severity is not Severity.INFO and one.finding.rule.id not in told
+        if one.finding.severity is not Severity.INFO and one.finding.rule.id not in mentioned
     ]
     urgent.sort(key=lambda one: _ORDER.get(one.finding.rule.id, len(_ORDER)))
     for rule, group in groupby(urgent, key=lambda one: one.finding.rule):
@@ -112,9 +139,9 @@ def _of_files(findings: Sequence[PlacedFinding], told: set[str]) -> Iterator[Fac
         yield _of_place(rule, _places(where), evidence)
 
 
-def _of_health(findings: Sequence[Finding], told: set[str]) -> Iterator[Fact]:
+def _of_health(findings: Sequence[Finding], mentioned: Collection[str]) -> Iterator[Fact]:
     for finding in findings:
-        if finding.severity is Severity.INFO or finding.rule.id in told:
+        if finding.severity is Severity.INFO or finding.rule.id in mentioned:
             continue
         if finding.rule.id == health.STATE_NOT_WHOLE.id:
             yield Fact(

@@ -12,17 +12,18 @@ from replica.doctor.check.newest import ClusterState, QuorumRole, cluster_id_of
 from replica.doctor.check.rule import Finding
 from replica.doctor.health.cluster import Cluster
 from replica.doctor.health.judging import judge_health
-from replica.doctor.health.leaderless import (
-    Outage,
-    leaderless_partitions,
-    leaderless_since,
-    outages,
-)
+from replica.doctor.health.leaderless import Outage, leaderless_partitions, outages
 from replica.doctor.health.of_directories import cluster_of, steps_of
 from replica.doctor.health.past import VisibleChange
-from replica.doctor.verdict.evidence import ClusterEvidence, PlacedFinding, Since, ToLose
+from replica.doctor.verdict.evidence import (
+    MAX_STEPS,
+    ClusterEvidence,
+    PlacedFinding,
+    Since,
+    ToLose,
+    leaderless,
+)
 from replica.doctor.verdict.verdict import Gap, KnownState, missing_voters
-from replica.model.epochs import UNDEFINED_EPOCH
 from replica.model.keys import ReplicaKey
 from replica.words import listed, named
 
@@ -38,9 +39,6 @@ _NO_RECORD_HERE = Gap(
     "Add the directories of all voters. If their logs hold no record either, no voter was ever "
     "elected: look in the controllers' logs for what keeps voters from being elected.",
 )
-MAX_STEPS = 200_000
-"""The most offsets of a log that are replayed a second time to find since when partitions have no
-leader."""
 
 
 @dataclass(frozen=True)
@@ -137,10 +135,9 @@ def evidence_of(
         to_lose=tuple(_to_lose(judged.partings)) if files else (),
         health=judged.health if health else None,
         partitions=0 if cluster is None else len(cluster.partitions),
-        leaderless=None if cluster is None else _leaderless(judged, cluster),
+        leaderless=_leaderless(judged, cluster),
         voters=() if judged.quorum is None else _names(judged.quorum.voters),
         unreliable=() if quorum is None else _names(quorum.unreliable),
-        log_epoch=UNDEFINED_EPOCH if quorum is None else quorum.log_epoch,
         state=_state(judged),
         gaps=tuple(_gaps(judged, health=health, replay=replay)),
     )
@@ -196,16 +193,8 @@ def _steps(judged: JudgedCluster, cluster: Cluster) -> Sequence[VisibleChange]:
     return steps_of(examined, cluster.end_offset)
 
 
-def _leaderless(judged: JudgedCluster, cluster: Cluster) -> Since | None:
-    """Since when partitions have no leader."""
-    keys = leaderless_partitions(cluster)
-    if not keys:
-        return None
-    found = leaderless_since(keys, _steps(judged, cluster))
-    times = [one.at for one in found.values() if one.at is not None]
-    if not times:
-        return None
-    return Since(min(times), max(times), is_exact=len(times) == len(keys))
+def _leaderless(judged: JudgedCluster, cluster: Cluster | None) -> Since | None:
+    return None if cluster is None else leaderless(cluster, lambda: _steps(judged, cluster))
 
 
 def _state(judged: JudgedCluster) -> KnownState | None:

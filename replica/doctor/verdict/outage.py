@@ -114,24 +114,14 @@ def since_text(since: Since) -> str:
 
 
 def _of_partitions(findings: Sequence[Finding], evidence: ClusterEvidence) -> str:
-    """Such as `614 of 690 partitions (12 topics)`. A lake keeps only the first subjects of a
-    finding, while its message has their number: then nobody knows how many topics they are of."""
+    """Such as `614 of 690 partitions (12 topics)`."""
     names = {subject.name for finding in findings for subject in finding.subjects}
-    count = max(len(names), sum(map(_count, findings)))
-    total = f"{counted(count, 'partition')}"
+    total = counted(len(names), "partition")
     if evidence.partitions:
-        total = f"{count} of {evidence.partitions} partitions"
-    if count > len(names):
-        return total
+        total = f"{len(names)} of {evidence.partitions} partitions"
     topics = sorted({name.rpartition("-")[0] for name in names})
     which = f"topic {shortened(topics[0])}" if len(topics) == 1 else f"{len(topics)} topics"
     return f"{total} ({which})"
-
-
-def _count(finding: Finding) -> int:
-    """How many partitions a finding is about, by its message: see Cluster.about_partitions."""
-    number = finding.message.partition(" ")[0]
-    return int(number) if number.isascii() and number.isdecimal() else 0
 
 
 def _cause(finding: Finding) -> Iterator[str]:

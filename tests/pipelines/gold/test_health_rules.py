@@ -54,7 +54,7 @@ def told(records: list[Any], *statuses: Row, voters: tuple[int, ...] = ()) -> To
     ranges = state_ranges(written).to_pylist()
     agreed_end = max(one["agreed_end_offset"] for one in looked)
     seen = looks(looked, places, ranges, [{**EPOCH, "voters": named}], agreed_end)
-    found = health(metadata_history(written), seen)
+    found = [row for one in health(metadata_history(written), seen) for row in one.rows]
     return Told(*([row for row in found if row["what"] == one] for one in (FINDING, EXPOSURE)))
 
 

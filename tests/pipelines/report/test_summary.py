@@ -8,10 +8,8 @@ from typing import Any
 import pytest
 
 from pipelines.report.activity import OTHER, group_of
-from pipelines.report.state_now import leaderless_since
 from pipelines.report.summary import HIGH, LIMITED, outages
 from pipelines.report.travel.steps import Followed, Move, ReportSteps
-from replica.doctor.verdict.evidence import Since
 from tests.pipelines.report.incidents import split
 from tests.pipelines.report.journeys import journey
 from tests.pipelines.report.pages import Reported, change
@@ -73,6 +71,10 @@ def test_impact_tells_how_the_cluster_is_now_and_what_one_more_failure_takes(
     finding["subjects"] = json.dumps(
         [{"name": f"orders-{one}", "what": "", "offset": 1} for one in (0, 1)]
     )
+    fact = {
+        "level": "outage", "severity": "error", "next_step": "", "rules": ["no-eligible-leader"],
+        "text": "2 partitions (topic orders) have no leader.",
+    }  # fmt: skip
     exposed: list[dict[str, Any]] = [
         {"kind": "nothing", "leaderless": 4, "has_majority": True},
         {"kind": "pair", "gone": "11,12", "leaderless": 9, "has_majority": False},
@@ -82,6 +84,7 @@ def test_impact_tells_how_the_cluster_is_now_and_what_one_more_failure_takes(
             "bronze.captures": [capture(1, 1)],
             "gold.findings": [finding],
             "gold.failure_exposure": exposed,
+            "gold.verdicts": [{"level": "outage", "facts": [fact]}],
         }
     )
     told = report.clusters[0].summary.impact
@@ -160,7 +163,6 @@ def test_each_time_without_leader_is_an_outage_of_its_own() -> None:
         (2000, 4000, 1, 2), (7000, 9000, 2, 2),
     ]  # fmt: skip
     assert all(one.is_over for one in found)
-    assert leaderless_since(steps) is None
 
 
 def test_an_outage_that_lasts_has_no_end_and_says_since_when() -> None:
@@ -169,7 +171,6 @@ def test_an_outage_that_lasts_has_no_end_and_says_since_when() -> None:
         Move(6, 0, 0, 1), Move(8, 1, 0, 1), count=9,
     )  # fmt: skip
     assert [(one.since_ms, one.until_ms) for one in outages(steps)] == [(2000, 4000), (6000, None)]
-    assert leaderless_since(steps) == Since(6000, 8000)
 
 
 @pytest.mark.parametrize(

@@ -341,6 +341,15 @@ def test_a_report_without_all_voters_is_not_called_healthy() -> None:
     )
 
 
+def test_logs_that_part_lead_where_they_are_worse_than_what_is_wrong_besides() -> None:
+    parts = Fact(Level.AT_RISK, Severity.ERROR, "Logs conflict.", rules=("conflict",))
+    answer = verdict(replace(HEALTHY, now=(parts, WORN)))
+    assert answer.level is Level.AT_RISK
+    assert answer.sentence.endswith(f" Now: {WORN.text}")
+    assert "Logs conflict." not in answer.sentence, "the clauses tell it, with its times"
+    assert verdict(replace(HEALTHY, now=(WORN, parts))).sentence.startswith(f"Now: {WORN.text} ")
+
+
 def test_what_users_feel_now_leads_whatever_the_logs_say() -> None:
     answer = verdict(replace(HEALTHY, now=(DOWN, WORN)))
     assert answer.level is Level.OUTAGE

@@ -18,6 +18,7 @@ from replica.raft.messages import VoterChangeResponse
 from replica.raft.roles import VoteTally
 from replica.simulate import nemesis
 from replica.simulate.broken import INVARIANTS, BrokenInvariantError, demand
+from replica.storage import recovery
 from replica.storage.segment import ActiveSegment
 from replica.storage.snapshots import SnapshotFiles
 from tests.replica.simulate.finding import found
@@ -34,7 +35,7 @@ def test_an_epoch_that_is_not_stored_is_caught(monkeypatch):
     def forgetting(self):
         persist(self)
         if self.role.voted is None:
-            self.effects.quorum_state = None
+            self.outbox.effects.quorum_state = None
 
     monkeypatch.setattr(core.Core, "persist", forgetting)
     assert found("epochs", within_seeds=10)
@@ -85,6 +86,18 @@ def test_a_state_that_depends_on_how_batches_come_is_no_replay(monkeypatch):
     assert found("replay", within_seeds=10)
 
 
+def test_a_checkpoint_of_epochs_that_is_off_by_one_is_caught_at_the_next_start(monkeypatch):
+    rule = recovery.read_checkpoint
+
+    def shifted(files, folder):
+        first, *later = rule(files, folder) or (None,)
+        moved = [replace(entry, start_offset=entry.start_offset + 1) for entry in later]
+        return None if first is None else (first, *moved)
+
+    monkeypatch.setattr(recovery, "read_checkpoint", shifted)
+    assert "takes its epochs for" in found("log matching", within_seeds=5)
+
+
 def test_an_append_that_is_written_twice_breaks_linearizability(monkeypatch):
     append = leading.append
 
@@ -108,10 +121,10 @@ def test_a_leader_whose_watermark_falls_sends_illegal_messages(monkeypatch):
 
     def falling(core, request_id, request, decision):
         answer(core, request_id, request, decision)
-        reply = core.effects.replies[-1]
+        reply = core.outbox.effects.replies[-1]
         if core.draw(20) == 0 and (reply.message.high_watermark or 0) > 1:
             told = replace(reply, message=replace(reply.message, high_watermark=1))
-            core.effects.replies[-1] = told
+            core.outbox.effects.replies[-1] = told
 
     monkeypatch.setattr(replication, "answer", falling)
     assert found("legal messages", within_seeds=10)
@@ -128,7 +141,7 @@ def test_a_replica_that_asks_for_the_same_without_a_pause_is_caught(monkeypatch)
 
     monkeypatch.setattr(replication, "validate_position", confused)
     assert "cuts nothing" in found("legal messages", within_seeds=1)
-    monkeypatch.setattr(fetching, "_truncate", lambda core, diverging: True)
+    monkeypatch.setattr(fetching, "_truncate", lambda core, diverging: None)
     monkeypatch.setattr(PeerConnections, "sendable_at", lambda self, node, _: self.ready_at(node))
     assert "again after" in found("legal messages", within_seeds=5)
 

@@ -82,7 +82,7 @@ def test_a_leader_that_is_announced_before_its_first_commit(monkeypatch):
     def hasty(self, cause, role):
         become(self, cause, role)
         if isinstance(role, roles.Leader):
-            self.effects.leader_change = core.LeaderAndEpoch(role.leader_id, role.epoch)
+            self.outbox.effects.leader_change = core.LeaderAndEpoch(role.leader_id, role.epoch)
 
     monkeypatch.setattr(core.Core, "become", hasty)
     assert found("state machine", within_seeds=1)

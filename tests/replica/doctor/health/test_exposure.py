@@ -110,6 +110,19 @@ def test_a_voter_whose_disk_may_not_be_counted_is_not_left() -> None:
     )
 
 
+def test_voters_that_stopped_together_are_not_left() -> None:
+    """check says of them that they stopped; where the newest log goes on for a moment only, its
+    last records may have been under way."""
+    of = combined(0)
+    quorum = known(1, 2, 3, held={1: 9, 2: 5, 3: 5}, possible_end=5)
+    stopped = replace(of, quorum=quorum, uncommitted_from=5, uncommitted_at=1_000, now=1_500)
+    under_way = replace(stopped, now=1_100)
+    (now,) = (one for one in exposures(stopped) if one.failure.kind == "nothing")
+    assert (now.voters_left, now.has_majority) == (1, False)
+    assert by_gone(under_way)["nothing", ()].voters_left == 3
+    assert ("voter", ("2",)) not in by_gone(stopped), "it can't stop once more"
+
+
 def test_racks_fail_as_a_whole_where_there_are_several() -> None:
     racked = [a_broker(one, rack=rack) for one, rack in ((11, "a"), (12, "a"), (13, "b"))]
     records = [*healthy(), *racked, a_partition(1, (11, 12))]

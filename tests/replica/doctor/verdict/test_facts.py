@@ -9,7 +9,7 @@ import pytest
 from replica.doctor.check.catalogue import RULES, files, groups, health, log, snapshots
 from replica.doctor.check.rule import Finding, Rule, Subject
 from replica.doctor.verdict.evidence import ClusterEvidence, PlacedFinding, Since, ToLose
-from replica.doctor.verdict.facts import verdict_on
+from replica.doctor.verdict.facts import draft_on, verdict_on
 from replica.doctor.verdict.outage import since_text
 from replica.doctor.verdict.verdict import Gap, Level
 from replica.history.commitment import Losses
@@ -90,12 +90,21 @@ def test_partitions_of_both_rules_are_one_outage() -> None:
     assert headline.startswith("4 of 690 partitions (2 topics)")
 
 
-def test_the_number_of_partitions_is_that_of_the_message_where_subjects_were_left_out() -> None:
-    """A lake keeps the first hundred subjects of a finding."""
-    found = of_partitions(health.WITHOUT_LEADER, "a-0", "a-1")
-    kept = replace(found, message="933 of 1105 partitions")
-    verdict = verdict_on(ClusterEvidence(health=(kept,), partitions=1105))
-    assert verdict.headline == "933 of 1105 partitions have no leader."
+def test_a_draft_with_later_findings_is_the_verdict_on_all_of_them() -> None:
+    """A lake knows last what directories say of each other."""
+    first = (
+        PlacedFinding("node 1", log.TORN_TAIL.at("1/00.log", "a running node")),
+        PlacedFinding("node 1", files.QUORUM_STATE_MISSING.at("", "the log is in epoch 3")),
+    )
+    later = (
+        PlacedFinding("node 2", groups.DUPLICATE_IDENTITY.at("2/meta.properties", "node id 1")),
+        PlacedFinding("node 3", groups.NEVER_STARTED.at("3/meta.properties", "node 3")),
+    )
+    evidence = replace(LEADERLESS, findings=first)
+    assert draft_on(evidence).verdict() == verdict_on(evidence)
+    assert draft_on(evidence).verdict(later) == verdict_on(
+        replace(evidence, findings=(*first, *later))
+    )
 
 
 def test_an_offline_directory_is_the_cause_where_no_broker_is_down() -> None:
@@ -187,16 +196,13 @@ def test_elections_that_a_majority_saw_fail_are_an_outage(nodes: int, level: Lev
         PlacedFinding(f"node {one}", WITHOUT_WINNER.at("", "epoch 9, the log's 3", epoch=9))
         for one in range(1, nodes + 1)
     )
-    evidence = ClusterEvidence(nodes=3, findings=failing, health=(), voters=THREE, log_epoch=3)
+    evidence = ClusterEvidence(nodes=3, findings=failing, health=(), voters=THREE)
     verdict = verdict_on(evidence)
     assert verdict.level is level
     assert len(verdict.facts) == 1
     assert ("by the files of nodes 1 and 2" in verdict.headline) == (nodes == 2)
     observers = replace(evidence, voters=("1", "4", "5"))
     assert verdict_on(observers).level is Level.ATTENTION, "what observers saw is no majority"
-    led_since = replace(evidence, log_epoch=9)
-    assert verdict_on(led_since).level is Level.HEALTHY, "a log shows a leader since"
-    assert verdict_on(led_since).notes == nodes
 
 
 def test_what_could_not_be_judged_keeps_a_cluster_from_being_called_healthy() -> None:

@@ -1,0 +1,53 @@
+"""What the other logs of a cluster make of a directory's findings about elections.
+
+A node that was away for long tells of elections without winner, or of leaders that changed nothing,
+where another log of the cluster shows that the quorum went on: such a finding is a note.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+from replica.doctor.check.catalogue import files, log
+from replica.doctor.check.rule import Finding
+from replica.doctor.check.state_files import MANY_EPOCHS
+from replica.model.epochs import UNDEFINED_EPOCH, OffsetAndEpoch, election_order
+
+
+class ClusterLogs(NamedTuple):
+    """What the metadata logs of one cluster show together.
+
+    newest_epoch: the newest epoch of which one of them has an entry; UNDEFINED_EPOCH where none
+    has. going_on: the end (exclusive) of the newest log, if the quorum goes on by it; None where it
+    ends with leaders that changed nothing, or where there is no log.
+    """
+
+    newest_epoch: int = UNDEFINED_EPOCH
+    going_on: OffsetAndEpoch | None = None
+
+
+def beside_other_logs(finding: Finding, end: OffsetAndEpoch | None, logs: ClusterLogs) -> Finding:
+    """The finding of one directory as it is beside the logs of its cluster. This is the only place
+    that takes others into account: `check` and the lake ask it, and a verdict takes the findings as
+    they are. end: where the directory's own log ends; None where it has no record."""
+    newest = logs.going_on
+    if end is not None and newest is not None and election_order(end) < election_order(newest):
+        finding = _gone_on(finding)
+    return _led_since(finding, logs.newest_epoch)
+
+
+def _gone_on(finding: Finding) -> Finding:
+    """Leaders that did nothing are a thing of the past where the quorum went on by another log."""
+    if finding.rule is not log.ENDLESS_ELECTIONS:
+        return finding
+    return replace(finding, rule=log.EPOCH_CHURN)
+
+
+def _led_since(finding: Finding, newest_epoch: int) -> Finding:
+    """Where a log shows a later leader, the elections had a winner, and only the node's own log is
+    behind."""
+    if finding.rule is not files.ELECTIONS_WITHOUT_WINNER or finding.epoch is None:
+        return finding
+    has_leader = finding.epoch - newest_epoch < MANY_EPOCHS
+    return replace(finding, rule=files.QUORUM_STATE_AHEAD) if has_leader else finding
