@@ -74,7 +74,7 @@ def _by_node(row: Row) -> tuple[int, str, str, int, int]:
 
 def _evidence(of: Gold, captures: Sequence[Row]) -> ClusterEvidence:
     """The evidence without what directories say of each other."""
-    look = of.looks[0] if of.looks else None
+    state_row = of.newest_states[0] if of.newest_states else None
     state = of.judged_states[0] if of.judged_states else None
     return ClusterEvidence(
         of.silver.cluster_id,
@@ -86,8 +86,8 @@ def _evidence(of: Gold, captures: Sequence[Row]) -> ClusterEvidence:
         None if state is None else state.leaderless,
         tuple(str(voter.key.node_id) for voter in of.quorum.voters),
         tuple(str(key.node_id) for key in of.quorum.unreliable),
-        None if look is None else _known_state(look),
-        tuple(_gaps(of.quorum, captures, is_known=look is not None)),
+        None if state_row is None else _known_state(state_row),
+        tuple(_gaps(of.quorum, captures, is_known=state_row is not None)),
     )
 
 
@@ -111,8 +111,8 @@ def _to_lose(of: Gold, captures: Sequence[Row]) -> Iterator[ToLose]:
         yield ToLose(tuple(map(str, sorted(losers))), loss.first, loss.records, loss.lost)
 
 
-def _known_state(look: Row) -> KnownState:
-    return KnownState(look["end_offset"], look["now_ms"], f"node {look['node_id']}")
+def _known_state(state_row: Row) -> KnownState:
+    return KnownState(state_row["end_offset"], state_row["now_ms"], f"node {state_row['node_id']}")
 
 
 def _gaps(quorum: KnownQuorum, captures: Sequence[Row], *, is_known: bool) -> Iterator[Gap]:

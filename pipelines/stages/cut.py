@@ -233,22 +233,22 @@ class Telling:
 
 
 class NewestTold(NamedTuple):
-    """What the stage `newest state` tells of a cluster. look: from pipelines.gold.looks. steps: the
-    ranges of its history, newest first."""
+    """What the stage `newest state` tells of a cluster. state_row: from
+    pipelines.gold.newest_states. steps: the ranges of its history, newest first."""
 
-    look: Row
+    state_row: Row
     steps: Sequence[StepRange]
 
 
 def newest(unit: Telling, pins: Pins) -> UnitResult:
     """Tells NewestTold; None where the lake knows no state of the cluster."""
-    looks = _derived(unit, pins).looks
-    if not looks:
+    newest_states = _derived(unit, pins).newest_states
+    if not newest_states:
         return UnitResult(())
-    (look,) = looks
-    steps = all_steps(look)
+    (state_row,) = newest_states
+    steps = all_steps(state_row)
     spans = [*ranges_of(_versions(unit, pins), steps, _STEPS_OF_A_RANGE)] or [steps]
-    return UnitResult((), told=NewestTold(look, spans))
+    return UnitResult((), told=NewestTold(state_row, spans))
 
 
 @dataclass(frozen=True)
@@ -258,7 +258,7 @@ class LookingBack:
 
     cluster_id: str
     history: tuple[str, ...]
-    look: Row
+    state_row: Row
     steps: StepRange
     asked: Waiting | None
 
@@ -271,7 +271,7 @@ class LookingBack:
 def look_back(unit: LookingBack, pins: Pins) -> UnitResult:
     """Tells a PastRange."""
     versions = _versions(unit, pins)
-    return UnitResult((), told=look_back_rows(versions, unit.look, unit.steps, unit.asked))
+    return UnitResult((), told=look_back_rows(versions, unit.state_row, unit.steps, unit.asked))
 
 
 def _versions(unit: Telling | LookingBack, pins: Pins) -> Dataset:
@@ -300,13 +300,13 @@ def _derived(unit: Telling, pins: Pins) -> Gold:
     )
 
 
-def _health(looks: Sequence[Row], *, unit: Telling, pins: Pins) -> Sequence[JudgedState]:
+def _health(newest_states: Sequence[Row], *, unit: Telling, pins: Pins) -> Sequence[JudgedState]:
     """The health of the cluster in its newest state."""
     judged_states = []
-    for look in looks:
+    for state_row in newest_states:
         assert unit.past is not None, "the stages before looked back"
         versions = _versions(unit, pins)
-        steps = partial(newest_steps, versions, look)
-        state = judged_state(look, newest_state(versions, look), unit.past, steps)
+        steps = partial(newest_steps, versions, state_row)
+        state = judged_state(state_row, newest_state(versions, state_row), unit.past, steps)
         judged_states.append(state)
     return judged_states

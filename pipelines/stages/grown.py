@@ -18,8 +18,8 @@ from pipelines.cyclic_garbage import no_search_for_cycles
 from pipelines.dialects import DATA_FUSION
 from pipelines.gold.failure_exposure import EarlierExposure, StepRange
 from pipelines.gold.inputs import Silver
-from pipelines.gold.looks import newest_range, voters_below
 from pipelines.gold.membership import members_of
+from pipelines.gold.newest_states import newest_range, voters_below
 from pipelines.gold.verdicts import newest_evidence
 from pipelines.quality.judge import Judgement, judge_layer
 from pipelines.quality.suite_sql import table_name
