@@ -64,10 +64,11 @@ def uncovered(directory: MetadataDirectory) -> tuple[Uncovered, ...]:
     """The ranges of offsets at which the directory doesn't show that a batch is absent: damage in
     the log's segments may hide it, or a fragment of a log leaves it out.
 
-    A fragment covers no offset at all. Its time is that of the recorder's clock, and the other
+    A log directory without a log tells nothing of what its node once held. A fragment covers no
+    offset at all. Its time is that of the recorder's clock, and the other
     captures of the replica may have their times from another one.
     """
-    if directory.is_fragment:
+    if directory.is_fragment or directory.is_formatted:
         return (Uncovered(0, None),)
     return (*_gaps(directory.segments), *_hidden_segments(directory), *_open_tail(directory))
 

@@ -181,7 +181,13 @@ class LookAt:
             copies, is_whole = self.spool.new_folder(), self.location.is_whole
             reader = Copying(*about, node_folder, copies, follow_links=not is_whole)
         scan = partial(room.scan, compact=True)
-        directory = read_directory(path, read=reader, scan=scan, resume=reader.resume)
+        directory = read_directory(
+            path,
+            read=reader,
+            scan=scan,
+            resume=reader.resume,
+            is_formatted=self.location.is_formatted,
+        )
         directory = self.given.mark(self.location, directory)
         return directory, reader if isinstance(reader, Copying) else reader.files(path)
 

@@ -99,7 +99,7 @@ def look_at(
     """
     damages: list[Damage] = []
     looking = _Looking(options, spool, damages, sharing)
-    looks = _whole_where_several(looking, list(looking.looks(paths)))
+    looks = _whole_where_several(looking, [*_without_other_disks(looking.looks(paths))])
     if looking.left_out and not looks and not damages and not options.goes_on:
         raise UsageError(looking.left_out[0])
     spool.bytes_read.held = sum(
@@ -173,7 +173,9 @@ class _Looking:
             if real in self.seen:
                 continue
             self.seen.add(real)
-            if self._is_shared(given):
+            if found.is_formatted:  # its one file is small, so it is copied wherever it lies
+                yield from self.look(found, given, NOTHING_KNOWN)
+            elif self._is_shared(given):
                 shared.append((found, given))
             elif self._is_metadata(found.shown, partition_at(found.path)):
                 yield from self.look(found, given, self.options.known)
@@ -187,7 +189,7 @@ class _Looking:
             unlisted: list[Damage] = [] if self.options.goes_on else self.damages
             try:
                 for given in inputs([path], self.spool, self.damages, in_place=in_place):
-                    for found in given.find(self.spool, unlisted):
+                    for found in given.find(self.spool, unlisted, with_formatted=True):
                         yield found, given
             except KraftlakeError as error:
                 if not self.options.goes_on:
@@ -283,6 +285,21 @@ def _whole_where_several(
         else:
             found.append((look, given))
     return found
+
+
+def _without_other_disks(looks: Iterable[tuple[Look, Input]]) -> Iterator[tuple[Look, Input]]:
+    """The looks, without those at the other log directories of a node whose metadata log was looked
+    at: a broker has several disks, and a metadata log on one of them."""
+    every = [*looks]
+    started = {
+        (look.replica.cluster_id, look.replica.node_id)
+        for look, _ in every
+        if not look.location.is_formatted
+    }
+    for look, given in every:
+        node = look.replica.cluster_id, look.replica.node_id
+        if not (look.location.is_formatted and node in started):
+            yield look, given
 
 
 def _why_not(file: FilePath) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from replica.errors import DataError, UnreadableFileError
 from replica.format import meta_properties
+from replica.format.discovery import DirectoryPath
 from replica.format.file_names import METADATA_FOLDER
 from replica.format.reading import MAX_STATE_BYTES, read_own_file
 from replica.model.keys import ReplicaId
@@ -27,6 +28,12 @@ class FormattedDirectory:
     """The replica that meta.properties names."""
     is_alone: bool = False
     """Whether nothing else lies below the path that the user named."""
+
+    def as_directory(self) -> DirectoryPath:
+        """The place of the metadata log that its node has not made yet. The name for people has to
+        be that of the directory's own path."""
+        below = os.path.join(self.shown, METADATA_FOLDER)
+        return DirectoryPath(below, below, is_formatted=True)
 
     @property
     def meta_properties(self) -> str:
