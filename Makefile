@@ -97,7 +97,7 @@ airflow: ## make .venv-airflow, which the DAGs in airflow/dags run in (500 MB)
 		--require-hashes -r airflow/requirements.lock; \
 	echo "$$key" >.venv-airflow/.made-from
 
-test: setup ## the tests without the slow ones, property tests with a quarter of their examples
+test: setup ## the tests without the slow ones, property tests with a tenth of their examples
 	@HYPOTHESIS_PROFILE=$${HYPOTHESIS_PROFILE:-quick} $(BIN)/python -m tests.side_by_side "not slow"
 
 test-all: setup ## every test

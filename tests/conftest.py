@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 pytest_plugins = ("tests.scenarios.plugin", "pytester")
 
 # `ci` is the default: the same examples every time, so a red run is about the change, not the
-# dice. `quick`, which `make test` takes, tries a quarter of them. `dev` (HYPOTHESIS_PROFILE=dev)
+# dice. `quick`, which `make test` takes, tries a tenth of them. `dev` (HYPOTHESIS_PROFILE=dev)
 # draws new ones, and more of them. No profile has a deadline: a machine shared with a Spark session
 # has slow moments.
 for profile in ("quick", "ci"):

@@ -12,4 +12,4 @@ PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "ci")
 def examples(most: int, least: int = 5) -> int:
     """The number of examples, or of seeds, of a test that tries `most` of them when there is time,
     and `least` in any case."""
-    return max(least, most // 4) if PROFILE == "quick" else most
+    return max(least, most // 10) if PROFILE == "quick" else most

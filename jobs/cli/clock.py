@@ -39,6 +39,16 @@ class ZonedClock:
             return f"{at}ms"
         return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
+    def words(self, at: int) -> str:
+        """The form of times in sentences (replica.words), to the ms: `2026-11-21 03:20:05.122 UTC`;
+        in another zone with its offset in the place of UTC."""
+        moment = self._moment(at)
+        if moment is None:
+            return f"{at} ms"
+        offset = moment.isoformat()[-6:]
+        zone = "UTC" if offset == "+00:00" else offset
+        return f"{moment.date().isoformat()} {self.time(at)} {zone}"
+
     def _moment(self, at: int) -> datetime | None:
         try:
             return (_EPOCH + timedelta(milliseconds=at)).astimezone(self.zone)

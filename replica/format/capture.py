@@ -103,8 +103,9 @@ def encode(info: CaptureInfo) -> bytes:
 
 
 def parse_time(text: str) -> datetime:
-    """The time of an ISO-8601 text (UTC where it names no zone) or of ms since the epoch. Raises
-    CorruptDataError for other texts."""
+    """The time of an ISO-8601 text (UTC where it names no zone; ` UTC` may stand behind it, as in
+    kraftlake's sentences) or of ms since the epoch. Raises CorruptDataError for other texts."""
+    text = text.removesuffix(" UTC")
     try:
         if text.isdigit():
             return datetime.fromtimestamp(int(text) / 1000, UTC)

@@ -13,7 +13,7 @@ read no later than its quorum-state.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import combinations
 from typing import Any
@@ -32,7 +32,8 @@ class EntryCommitment(Enum):
 
     PROVEN = "proven"
     SUPERSEDED = "superseded"
-    """Another entry at that offset is proven."""
+    """The entry was never committed: another entry at that offset is proven, or a voter lacks it
+    that may lead (see Commitment.with_never_committed)."""
     UNPROVEN = "unproven"
 
 
@@ -112,6 +113,18 @@ class Commitment:
             unproven=count(EntryCommitment.UNPROVEN),
             superseded=count(EntryCommitment.SUPERSEDED),
         )
+
+    def with_never_committed(self, lacking: Mapping[ReplicaKey, Ranges]) -> Commitment:
+        """These verdicts, but of the entries that a replica holds in `lacking` those that are
+        unproven are superseded. lacking: by replica, the offsets of its entries of which the caller
+        knows that no majority ever held them."""
+        verdicts = dict(self.verdicts)
+        for key, ranges in lacking.items():
+            proven = self.ranges(key, EntryCommitment.PROVEN)
+            held = union(*((OffsetRange(r.start, r.end),) for r in self.verdicts[key]))
+            never = union(self.ranges(key, EntryCommitment.SUPERSEDED), intersection(held, ranges))
+            verdicts[key] = _verdicts(held, proven, difference(never, proven))
+        return replace(self, verdicts=verdicts)
 
     def verdict_at(self, key: ReplicaKey, offset: int) -> EntryCommitment | None:
         """The verdict on one entry; None where the replica doesn't hold the offset."""

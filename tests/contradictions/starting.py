@@ -64,16 +64,32 @@ def nobody_leads_in_the_runs_whom_the_plan_lets_not_win(answers: Answers) -> Ite
 
 
 def losses_are_equal_in_plan_and_runs(answers: Answers) -> Iterator[str]:
-    """What a log loses to a leader depends on these two logs alone."""
-    by_node = {one.log.key.node_id: one for one in answers.plan.ranking}
+    """What a log loses to a leader depends on these two logs alone, and whether that was committed
+    on the captured files alone."""
+    by_leader = {
+        key.node_id: {one.log.key.node_id: one for one in standings}
+        for key, standings in answers.plan.led_by.items()
+    } or {answers.plan.winner.key.node_id: {o.log.key.node_id: o for o in answers.plan.ranking}}
     for rehearsal in _rehearsals(answers):
         for found in rehearsal.found:
-            if found.outcome.leader != answers.plan.winner.key.node_id:
-                continue
+            by_node = by_leader.get(found.outcome.leader or -1, {})
             for fate in found.outcome.fates:
                 standing = by_node.get(fate.node_id)
                 if standing is not None and not fate.has_new_disk:
                     yield from _unlike_losses(standing, fate)
+
+
+def nothing_is_unknown_in_the_runs_of_a_safe_plan(answers: Answers) -> Iterator[str]:
+    """recover says of such records that they were not committed, whoever wins of the voters that
+    may be relied on."""
+    if answers.plan.answer is not RecoveryDecision.SAFE:
+        return
+    winners = {key.node_id for key in answers.plan.electable}
+    for rehearsal in _rehearsals(answers):
+        for found in (one for one in rehearsal.found if one.outcome.leader in winners):
+            for fate in found.outcome.fates:
+                if fate.losses.unproven:
+                    yield f"node {fate.node_id} loses {fate.losses.unproven} unknown in a run"
 
 
 def _unlike_losses(standing: RankedReplica, fate: Fate) -> Iterator[str]:
@@ -182,6 +198,7 @@ STARTING: tuple[Rule, ...] = (
     the_runs_of_a_plan_are_not_safer_than_the_plan,
     nobody_leads_in_the_runs_whom_the_plan_lets_not_win,
     losses_are_equal_in_plan_and_runs,
+    nothing_is_unknown_in_the_runs_of_a_safe_plan,
     losses_are_equal_in_plan_and_comparison,
     a_divergence_is_seen_by_all,
     no_node_is_sound_that_cannot_be_relied_on,

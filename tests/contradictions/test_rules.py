@@ -22,7 +22,7 @@ from replica.doctor.verdict.evidence import ClusterEvidence
 from replica.doctor.verdict.facts import verdict_on
 from replica.doctor.verdict.of_group import evidence_of
 from replica.doctor.verdict.verdict import Level, Verdict
-from replica.history.commitment import EntryCommitment, VerdictRange
+from replica.history.commitment import EntryCommitment, Losses, VerdictRange
 from replica.history.log import OffsetRange
 from replica.metadata.image.image import EMPTY, Image
 from replica.metadata.image.state import EntityTable
@@ -120,6 +120,12 @@ def of_outcomes(**changes: Any) -> Change:
 def with_lost_fates(a: Answers) -> Answers:
     fates = a.rehearsed.rehearsal.found[0].outcome.fates
     return of_outcomes(fates=tuple(replace(one, lost=ALL) for one in fates))(a)
+
+
+def with_unknown_fates(a: Answers) -> Answers:
+    fates = a.rehearsed.rehearsal.found[0].outcome.fates
+    unknown = Losses(committed=0, unproven=1, superseded=0)
+    return of_outcomes(fates=tuple(replace(one, losses=unknown) for one in fates))(a)
 
 
 def with_exposures(**changes: Any) -> Change:
@@ -245,6 +251,7 @@ MADE: dict[str, tuple[str, Change]] = {
         of_plan(electable=(STRANGER,)),
     ),
     "losses_are_equal_in_plan_and_runs": (SIMULATED, with_lost_fates),
+    "nothing_is_unknown_in_the_runs_of_a_safe_plan": (SIMULATED, with_unknown_fates),
     "losses_are_equal_in_plan_and_comparison": (
         PARTED,
         lambda a: of_plan(ranking=tuple(replace(one, truncates_to=0) for one in a.plan.ranking))(a),

@@ -4,10 +4,13 @@ directory as a whole, in text and in the summary of --json."""
 from __future__ import annotations
 
 import shutil
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
+from replica.simulate.scenarios.library import SCENARIOS_BY_NAME
+from replica.simulate.scenarios.writing import write_capture
 from tests.jobs.conftest import Kraftlake
 
 DYNAMIC, STATIC = "kafka-4.1.1-dynamic", "kafka-3.7.2-static"
@@ -133,6 +136,51 @@ def test_the_summary_counts_what_is_not_shown_and_names_each_verdict(kraftlake: 
     assert counts == {"checked": 5, "errors": 0, "warnings": 2, "notes": 3}
     ended = kraftlake("check", "--json", f"{DYNAMIC}/final/3", "--no-replay")
     assert ended.summary["directories"][0]["verdict"] == "no-fault-found"
+
+
+SCENARIOS = ("lost-disks", "two-quorums", "wiped-voter", "endless-elections", "ghost-writes")
+
+
+@pytest.mark.parametrize("name", [*SCENARIOS, f"{DYNAMIC}/split", f"{STATIC}/live"])
+def test_the_summary_counts_every_finding_and_agrees_with_verdict_and_exit_code(
+    kraftlake: Kraftlake, data: Path, tmp_path: Path, name: str
+) -> None:
+    folder = data / name if "/" in name else tmp_path
+    if "/" not in name:
+        write_capture(SCENARIOS_BY_NAME[name].capture(), str(folder))
+    ended = kraftlake("check", "--json", folder)
+    found = Counter(one["severity"] for one in ended.findings)
+    told = ended.summary
+    assert (told["errors"], told["warnings"], told["notes"]) == (
+        found["error"], found["warning"], found["info"]
+    )  # fmt: skip
+    warns = bool(found["error"] + found["warning"])
+    assert ended.code == told["exit_code"] == int(warns)
+    assert (told["level"] in ("outage", "at-risk", "attention")) is warns
+    for one in told["directories"]:
+        outer = one["directory"].removesuffix(METADATA)
+        naming = [
+            each
+            for each in ended.findings
+            if each["family"] == "files" and each["file"].startswith(outer)
+        ]
+        assert len(naming) == one["errors"] + one["warnings"] + one["notes"], one["directory"]
+        worst = min((each["severity"] for each in naming), default="info")
+        assert worst == "info" or one["verdict"] == worst, one["directory"]
+
+
+def test_a_directory_with_a_finding_of_the_comparison_is_not_ok(
+    kraftlake: Kraftlake, data: Path, tmp_path: Path
+) -> None:
+    """Node 1 went back to an older copy: only the other logs show it."""
+    shutil.copytree(data / DYNAMIC / "final", tmp_path / "nodes")
+    shutil.rmtree(tmp_path / "nodes/1")
+    shutil.copytree(data / DYNAMIC / "live/1", tmp_path / "nodes/1")
+    ended = kraftlake("check", "--json", tmp_path / "nodes")
+    rules = {one["rule"] for one in ended.findings if "nodes/1" in one["file"]}
+    assert "stale-voter" in rules
+    told = {one["node_id"]: one["verdict"] for one in ended.summary["directories"]}
+    assert told[1] == "warning"
 
 
 def test_the_summary_of_damage_says_how_bad_the_worst_is(kraftlake: Kraftlake, node: Path) -> None:

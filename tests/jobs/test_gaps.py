@@ -203,7 +203,6 @@ def test_a_moment_that_the_log_holds_is_not_behind_its_end(
         ("state", "--sizes"),
         ("history", "--topic", "t-7-0"),
         ("timeline",),
-        ("what-happened",),
     ],
     ids=" ".join,
 )
@@ -216,3 +215,16 @@ def test_voters_that_were_not_given_are_named_in_one_line(
     assert alone[0].startswith(f"{command[0]}: not given: the directory of voters 1 and 2")
     whole = kraftlake(*command, data / DYNAMIC / "final")
     assert not [line for line in whole.complaints if "not given" in line]
+
+
+def test_what_happened_says_what_is_not_known_on_its_page(
+    kraftlake: Kraftlake, node: Path, data: Path
+) -> None:
+    alone = kraftlake("what-happened", node).lines
+    (missing,) = alone[alone.index("What is not known:") + 1 :]
+    assert missing.startswith("  not given: the directory of voters 1 and 2")
+    (gap,) = [
+        row for row in kraftlake("what-happened", "--json", node).rows if row["kind"] == "gap"
+    ]
+    assert gap["detail"] == missing.strip()
+    assert "What is not known:" not in kraftlake("what-happened", data / DYNAMIC / "final").out

@@ -141,6 +141,7 @@ def test_what_reads_directories_takes_nothing_from_the_folder(ran: Ran, tmp_path
     ran("--version")
 
 
+@pytest.mark.slow
 def test_what_starts_processes_takes_nothing_from_the_folder(ran: Ran, tmp_path: Path) -> None:
     seeds = ran("simulate", "--seeds", "0:2", "--events", 50, "--jobs", 2)
     assert "2 seeds, 0 broken" in seeds.stdout

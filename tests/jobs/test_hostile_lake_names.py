@@ -70,6 +70,7 @@ def test_no_name_in_a_lake_moves_a_terminal(
         assert ended.rows
 
 
+@pytest.mark.slow
 def test_no_name_of_a_folder_moves_a_terminal_while_a_lake_is_filled_and_read(
     tmp_path: Path, kraftlake: Kraftlake
 ) -> None:
@@ -135,6 +136,7 @@ MARKUP = (
 """As names of topics, brokers, listeners, hosts, racks, principals, resources and configs."""
 
 
+@pytest.mark.slow
 def test_no_name_becomes_an_element_or_an_attribute_of_a_page(
     tmp_path: Path, kraftlake: Kraftlake
 ) -> None:

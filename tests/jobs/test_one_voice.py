@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -110,3 +111,48 @@ def test_each_cluster_has_its_verdict_above_its_plan(kraftlake: Kraftlake, data:
         first = clusters.index(("verdict", cluster_id))
         assert kind == "verdict" or first < clusters.index((kind, cluster_id))
     assert [kind for kind, _ in clusters].count("verdict") == 2
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda words: words[0])
+def test_the_verdict_stands_above_what_could_not_be_read(
+    kraftlake: Kraftlake,
+    data: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    command: tuple[str, ...],
+) -> None:
+    """On a terminal both streams are one."""
+    shutil.copytree(data / STATIC, tmp_path / "nodes")
+    format_only(tmp_path / "nodes/4", 4, "SeqmQktRQ9eNfuKic4TCIg")
+    log = next((tmp_path / "nodes/2/__cluster_metadata-0").glob("*.log"))
+    log.write_bytes(b"\xff" * 100 + log.read_bytes()[100:])
+    for index in log.parent.glob("*.index"):
+        index.write_bytes(b"\xff" * 5)
+    line = kraftlake("check", "-q", tmp_path / "nodes").out.rstrip("\n")
+    monkeypatch.setattr(sys, "stderr", sys.stdout)
+    lines = kraftlake(*command, tmp_path / "nodes").out.splitlines()
+    assert lines[0] == line
+    assert [text for text in lines if text.startswith(f"{tmp_path}/nodes/4: left out")]
+    damaged = [number for number, text in enumerate(lines) if text.startswith(str(log))]
+    assert damaged or command[0] == "plan", "check alone judges files for plan"
+    assert all(number > lines.index("") for number in damaged)
+
+
+def test_many_damaged_places_are_counted_in_text_and_all_there_in_json(
+    kraftlake: Kraftlake, data: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(data / STATIC, tmp_path / "nodes")
+    folder = tmp_path / "nodes/2/__cluster_metadata-0"
+    for number in range(5):
+        (folder / f"{number + 10**9:020}-0000000001.checkpoint").write_bytes(b"\xff" * 70)
+    for command in (("recover", "--plan"), ("timeline",), ("what-happened",)):
+        told = [one for one in kraftlake(*command, tmp_path / "nodes").complaints if "byte " in one]
+        every = kraftlake(*command, "--json", tmp_path / "nodes").complaints
+        assert len(told) == 3, command
+        assert len([one for one in every if "byte " in one]) == 5, command
+        (counted,) = (
+            one
+            for one in kraftlake(*command, tmp_path / "nodes").complaints
+            if "more damaged place" in one
+        )
+        assert counted == f"{folder}: 2 more damaged places: `kraftlake check --json` lists all"

@@ -122,6 +122,22 @@ def test_an_observer_ahead_of_a_majority_is_told_what_its_log_is_worth(
     )
 
 
+@pytest.mark.parametrize("node", [1, 11, 12])
+def test_nothing_is_said_of_records_that_cannot_be_read(
+    kraftlake: Kraftlake, data: Path, tmp_path: Path, node: int
+) -> None:
+    """A voter, and observers, of which nobody has doubts."""
+    shutil.copytree(data / "kafka-4.1.1-dynamic/final", tmp_path / "nodes")
+    log = min((tmp_path / f"nodes/{node}" / METADATA).glob("*.log"))
+    content = bytearray(log.read_bytes())
+    content[len(content) // 2] ^= 0xFF
+    log.write_bytes(content)
+    ended = kraftlake("recover", "--plan", tmp_path / "nodes")
+    told = of_node(ended, node)[1]
+    assert told.endswith("as far as it can be read: nobody knows what the rest held"), told
+    assert "loses nothing" not in told
+
+
 def test_a_whole_quorum_is_left_running(kraftlake: Kraftlake, data: Path) -> None:
     ended = kraftlake("recover", "--plan", data / "kafka-4.1.1-dynamic/split")
     assert not any("stop" in command for command in commands_in(ended)), "2 follows by itself"

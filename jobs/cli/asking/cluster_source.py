@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 from jobs.cli.directories.check_inputs import examine_all, find_newest_inputs, read_earlier
 from jobs.cli.directories.cluster_verdicts import judged_clusters
-from jobs.cli.output import ProgressLine, complain
+from jobs.cli.directories.notices import told_at_the_end
+from jobs.cli.output import ProgressLine
 from replica.doctor.check.damaged import bundle_damage
 from replica.doctor.check.newest import ClusterState, newest_states
 from replica.doctor.health.cluster import Cluster
@@ -24,13 +25,15 @@ from replica.errors import UsageError
 @dataclass(frozen=True)
 class ClusterSource:
     """A cluster's state. entities: how many there are of each kind. content, past, verdict: None
-    where they were not asked for."""
+    where they were not asked for. notices: a line for each thing that could not be read, or was
+    left out."""
 
     cluster: Cluster
     entities: Mapping[str, int]
     content: LogContent | None = None
     past: Past | None = None
     verdict: Verdict | None = None
+    notices: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,15 +61,14 @@ def from_directories(
     """
     progress = ProgressLine()
     with ExitStack() as stack:
+        notices = stack.enter_context(told_at_the_end())
         inputs = find_newest_inputs(paths, stack, order)
         earlier = read_earlier(inputs, progress.show) if order else None
-        for line in (*map(str, inputs.damages), *inputs.left_out()):
-            complain(line)
+        notices += (*map(str, inputs.damages), *inputs.left_out())
         known: list[_Known] = []
         for group in inputs.groups:
             examined, damages = examine_all(group, progress.show)
-            for damage in damages:
-                complain(f"{damage.file}: {damage.detail}")
+            notices += (f"{damage.file}: {damage.detail}" for damage in damages)
             if wanted.verdict:
                 unread = (*inputs.unread(), *bundle_damage(damages))
                 known += (
@@ -87,7 +89,9 @@ def from_directories(
         past = None
         if wanted.past:
             past = past_of(cluster, steps_of(chosen.examined, cluster.end_offset))
-    return ClusterSource(cluster, entity_counts(cluster.image), held, past, verdict)
+        left = tuple(notices)
+        notices.clear()  # the caller tells them, below the verdict
+    return ClusterSource(cluster, entity_counts(cluster.image), held, past, verdict, left)
 
 
 class _Known(NamedTuple):

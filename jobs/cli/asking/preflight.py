@@ -96,6 +96,8 @@ def _judge(look: Callable[[], ClusterSource], checks: Sequence[Check], options: 
             write_verdict(source.verdict, json_output=options.json_output)
         found = [grounded(check(cluster), cluster) for check in checks]
         _show(found, cluster, options.limit, json_output=options.json_output)
+        for notice in source.notices:
+            complain(notice)
         code = SAFETY_CODES[gravest(one.answer for one in found).value]
         if options.while_s is None or code == 0:
             return code

@@ -72,6 +72,8 @@ def run(asked: AskedCluster, options: StateOptions) -> int:
     """Print the sizes or the exposure. Returns 0. Raises KraftlakeError."""
     wanted = Wanted(content=options.sizes, past=options.since)
     source = source_of(asked, defaults_in(options.broker_config), wanted)
+    for notice in source.notices:
+        complain(notice)
     show = show_sizes if options.sizes else show_exposure
     return show(source, limit=options.limit, json_output=options.json_output)
 

@@ -36,8 +36,8 @@ class WhatHappenedOptions:
 
     --json: each line has a kind. verdict: as of `kraftlake check --json`. event: as of `kraftlake
     timeline --json`. outage: cluster_id, began and ended (ms; ended is null where partitions still
-    have no leader), most (partitions without leader at one time). Exit codes: 0, 2 usage (also
-    directories without a metadata log).
+    have no leader), most (partitions without leader at one time). gap: cluster_id, detail (what the
+    directories don't tell). Exit codes: 0, 2 usage (also directories without a metadata log).
     """
 
     paths: options.Paths
@@ -53,13 +53,13 @@ class WhatHappenedOptions:
 class TimelineOptions:
     """List events by clock time: elections and their probable causes, voters, brokers.
 
-    Start an incident with it: it reads directories, and needs no lake. Name the directories of all
-    nodes that you have. Together they show the log that the cluster continued, the records that
-    other nodes hold instead (divergence), and the records that a later capture of a node lacks
-    (truncation, with the time of the last record that is gone). went_back: a later capture of a
-    node shows less than an earlier one, and Raft doesn't explain it, as after a restore from a
-    backup. Several captures of one node need --order, or a capture.json of `kraftlake capture`.
-    Times are those of the nodes' clocks.
+    It reads directories, and needs no lake; `kraftlake what-happened` gives the few events that
+    matter. Name the directories of all nodes that you have. Together they show the log that the
+    cluster continued, the records that other nodes hold instead (divergence), and the records that
+    a later capture of a node lacks (truncation, with the time of the last record that is gone).
+    went_back: a later capture of a node shows less than an earlier one, and Raft doesn't explain
+    it, as after a restore from a backup. Several captures of one node need --order, or a
+    capture.json of `kraftlake capture`. Times are those of the nodes' clocks.
 
     \b
     The probable cause of an election:

@@ -7,10 +7,11 @@
   an answer of their own. explain: `explain`.
 - diff: `diff`. what-happened: `what_happened`. timeline: `timeline`; `looks` serves `kraftlake
   history`, too.
-- recover: `recover`, `recover_steps`, `recover_fixed_steps`, `recover_stand_ins`, `recover_text`,
-  `recover_rehearsed`.
+- recover: `recover`, `recover_steps`, `recover_fixed_steps`, `recover_combined` (nodes that are
+  brokers, too), `recover_stand_ins`, `recover_names` (hosts and paths in commands),
+  `recover_text`, `recover_rehearsed`.
   rehearse: `rehearse`, `rehearsed`, `rehearse_text`. restore: `restore`.
 - capture and redact: `capture`. prune: `prune`.
-- `discovering` finds what the user's paths name; `offsets_text` has the
-  words for offsets that several commands share.
+- `discovering` finds what the user's paths name; `notices` says below an answer what could not be
+  read; `offsets_text` has the words for offsets that several commands share.
 """

@@ -167,7 +167,7 @@ class _Checking:
                 cluster.told.examined.is_directory or families.health_of_files
             ):
                 self.health.append(health_summary(cluster))
-        self.members += map(member_summary, cluster.members)
+        self.members += (member_summary(cluster, one) for one in cluster.members)
         if cluster.quorum is not None:
             self.quorums.append(quorum_summary(cluster.quorum))
         return self._answer(evidence, located, cluster, capture)

@@ -32,9 +32,10 @@ class CheckVerdict(StrEnum):
     OK = "ok"
 
 
-def directory_verdict(member: JudgedDirectory) -> CheckVerdict:
-    """The verdict on one directory or file."""
-    found = {finding.severity for finding in member.findings}
+def directory_verdict(member: JudgedDirectory, compared: Iterable[Finding] = ()) -> CheckVerdict:
+    """The verdict on one directory or file. compared: the findings of the comparison with others
+    that name it."""
+    found = {finding.severity for finding in (*member.findings, *compared)}
     for verdict in (CheckVerdict.ERROR, CheckVerdict.WARNING):
         if Severity(verdict) in found:
             return verdict
@@ -76,9 +77,9 @@ def health_row(judged: JudgedCluster, finding: Finding) -> dict[str, Any]:
     }
 
 
-def member_summary(member: JudgedDirectory) -> dict[str, Any]:
+def member_summary(cluster: JudgedCluster, member: JudgedDirectory) -> dict[str, Any]:
     """A directory or file in the summary of --json. A field is None where its value is unknown."""
-    examined = member.examined
+    examined, findings = member.examined, tuple(cluster.findings_of(member))
     replica, directory = examined.replica, examined.directory
     epoch = last_epoch(examined)
     return {
@@ -89,8 +90,8 @@ def member_summary(member: JudgedDirectory) -> dict[str, Any]:
         "role": None if member.role is None else str(member.role),
         "role_by_own_log": None if member.role_by_own_log is None else str(member.role_by_own_log),
         "partition": member.partition.shown,
-        "verdict": str(directory_verdict(member)),
-        **_severity_counts(counted_by(member.findings)),
+        "verdict": str(directory_verdict(member, findings)),
+        **_severity_counts(counted_by(findings)),
         "log_start_offset": None if epoch is None else directory.log_start_offset,
         "log_end_offset": None if epoch is None else directory.log_end_offset,
         "epoch": epoch,

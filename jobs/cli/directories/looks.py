@@ -7,7 +7,8 @@ from contextlib import ExitStack, contextmanager
 from typing import NamedTuple
 
 from jobs.cli.directories.check_inputs import examine_all, find_inputs
-from jobs.cli.output import ProgressLine, complain
+from jobs.cli.directories.notices import damage_lines, told_at_the_end
+from jobs.cli.output import ProgressLine
 from replica.doctor.check.damaged import bundle_damage
 from replica.doctor.check.examined import Examined
 from replica.doctor.check.rule import Finding
@@ -28,33 +29,45 @@ class GivenRounds(NamedTuple):
 
 @contextmanager
 def rounds_in(
-    paths: Sequence[str], order: Sequence[str], progress: ProgressLine
+    paths: Sequence[str],
+    order: Sequence[str],
+    progress: ProgressLine,
+    *,
+    all_damages: bool = False,
 ) -> Iterator[GivenRounds]:
     """The directories below the paths.
 
-    Their files can be read until the context ends; then `progress` is cleared. What can't be read
-    is named on stderr. order: see find_inputs, whose errors this raises.
+    Their files can be read until the context ends; then `progress` is cleared, and what can't be
+    read is named on stderr, below what was printed in the context. order: see find_inputs, whose
+    errors this raises. all_damages: see damage_lines.
     """
     with ExitStack() as stack:
+        notices = stack.enter_context(told_at_the_end())
         stack.callback(progress.clear)
         inputs = find_inputs(paths, order, stack)
         rounds, damages = [], list[Damage]()
         for group in inputs.groups:
             examined, damages = _look(group, progress)
             rounds.append(examined)
+            notices += map(str, damages)
+            notices += damage_lines(examined, all_of_them=all_damages)
         progress.clear()
-        for line in (*map(str, inputs.damages), *inputs.left_out()):
-            complain(line)
+        notices += (*map(str, inputs.damages), *inputs.left_out())
         yield GivenRounds(rounds, (*inputs.unread(), *bundle_damage(damages)))
 
 
 @contextmanager
 def branches_in(
-    paths: Sequence[str], order: Sequence[str], cluster: str | None, progress: ProgressLine
+    paths: Sequence[str],
+    order: Sequence[str],
+    cluster: str | None,
+    progress: ProgressLine,
+    *,
+    all_damages: bool = False,
 ) -> Iterator[list[Branch]]:
     """The branch of each cluster in the directories, or of the named one, as long as rounds_in
     says. Raises UsageError where no directory holds a metadata record."""
-    with rounds_in(paths, order, progress) as given:
+    with rounds_in(paths, order, progress, all_damages=all_damages) as given:
         found = branches_of(given.rounds)
         if not found:
             raise UsageError(
@@ -82,6 +95,4 @@ def _look(
         if not any(one.changed for one in examined):
             break
     progress.clear()
-    for damage in (*damages, *(damage for one in examined for damage in one.damages)):
-        complain(str(damage))
     return examined, damages

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jobs.cli.commands.directories import RecoverOptions
 from jobs.cli.commands.options import names_in
@@ -18,18 +18,22 @@ from jobs.cli.directories.check_inputs import (
     read_earlier,
 )
 from jobs.cli.directories.cluster_verdicts import judged_clusters
+from jobs.cli.directories.notices import damage_lines, told_at_the_end
 from jobs.cli.directories.offsets_text import pairs
+from jobs.cli.directories.recover_steps import NO_BROKERS
 from jobs.cli.directories.recover_text import describe
 from jobs.cli.directories.verdict_text import write_verdict
-from jobs.cli.output import ProgressLine, complain, write_either
+from jobs.cli.output import ProgressLine, write_either
 from jobs.cli.seeds import MAX_REHEARSED, seeds_in
 from replica.doctor.check.damaged import bundle_damage
 from replica.doctor.check.examined import Examined, by_cluster, replica_log
 from replica.doctor.check.known_quorum import EarlierRounds, quorum_files, went_back_since
 from replica.doctor.check.partition import by_partition, partition_of
 from replica.doctor.check.rule import Finding
+from replica.doctor.health.hosted import hosted_replicas
 from replica.doctor.quorum.recovery import RecoveryDecision, RecoveryPlan, plan_compared
 from replica.doctor.quorum.went_back import ComparedRound
+from replica.doctor.verdict.of_group import JudgedCluster
 from replica.doctor.verdict.verdict import Verdict
 from replica.errors import UnreadableFileError, UsageError
 from replica.format import meta_properties
@@ -47,47 +51,47 @@ def run(options: RecoverOptions) -> int:
     changed."""
     seeds = seeds_in(options.seeds or "0:20", most=MAX_REHEARSED) if options.rehearse else None
     with ExitStack() as stack:
-        given = given_nodes(options.paths, stack, names_in(options.order))
-        verdicts = given.verdicts()
+        notices = stack.enter_context(told_at_the_end())
+        order, in_json = names_in(options.order), options.json_output
+        given = given_nodes(options.paths, stack, notices, order, all_damages=in_json)
+        judged = given.judged()
         parts = by_partition(given.usable, partition_of)
         clusters = [members for part in parts for members in by_cluster(part)]
         codes = []
         for members in clusters:
             # the first plan of a cluster has its verdict above it
             cluster_id = members[0].owner.cluster_id
-            verdict = verdicts.pop(cluster_id, None)
-            others = given.of_other_clusters(cluster_id)
-            codes.append(
-                _plan(
-                    members, given.earlier, verdict, others, seeds, json_output=options.json_output
-                )
-            )
+            plan = _plan(members, given, judged.pop(cluster_id, None), seeds, json_output=in_json)
+            codes.append(plan)
         return max(codes)
 
 
 def _plan(
     members: Sequence[Examined],
-    earlier: EarlierRounds,
-    verdict: Verdict | None,
-    of_other_clusters: Mapping[int, str],
+    given: GivenNodes,
+    judged: Judged | None,
     seeds: range | None,
     *,
     json_output: bool,
 ) -> int:
-    """Print the plan of one cluster. earlier: what its earlier captures show. verdict: is printed
-    above the plan; None where it was printed before. of_other_clusters: see describe. seeds: the
-    seeds of the runs in which the plan's steps are rehearsed; None for no rehearsal."""
+    """Print the plan of one cluster, below the verdict on it. given: all directories. judged: None
+    where the verdict was printed before. seeds: the seeds of the runs in which the plan's steps are
+    rehearsed; None for no rehearsal."""
     _refuse_copies(members)
-    plan, by_key = plan_of(members, earlier)
-    if verdict is not None:
-        write_verdict(verdict, json_output=json_output)
+    plan, by_key = plan_of(members, given.earlier)
+    hosted = NO_BROKERS
+    if judged is not None:
+        write_verdict(judged.verdict, json_output=json_output)
+        if judged.cluster.cluster is not None:
+            hosted = hosted_replicas(judged.cluster.cluster)
     rehearsed = None
     if seeds is not None:
         # This import loads the simulator.
         from jobs.cli.directories.recover_rehearsed import rehearse_plan
 
-        rehearsed = rehearse_plan(plan, by_key, seeds, earlier)
-    lines = chain(describe(plan, by_key, of_other_clusters), rehearsed.lines() if rehearsed else ())
+        rehearsed = rehearse_plan(plan, by_key, seeds, given.earlier)
+    others = given.of_other_clusters(members[0].owner.cluster_id)
+    lines = chain(describe(plan, by_key, others, hosted), rehearsed.lines() if rehearsed else ())
     write_either(_rows(plan, by_key, rehearsed), lines, json_output=json_output)
     is_safe = plan.answer is RecoveryDecision.SAFE and (rehearsed is None or rehearsed.is_safe)
     return 0 if is_safe else 1
@@ -104,6 +108,13 @@ def plan_of(
     back = went_back_since(earlier or {}, members[0].owner.cluster_id, now)
     files = quorum_files(list(zip(by_key.values(), logs, strict=True)), back)
     return plan_compared(now, files), by_key
+
+
+class Judged(NamedTuple):
+    """A cluster as `check` judges it, with the verdict on it."""
+
+    cluster: JudgedCluster
+    verdict: Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,30 +136,42 @@ class GivenNodes:
             if one.owner.cluster_id != cluster_id
         }
 
-    def verdicts(self) -> dict[str | None, Verdict]:
-        """The verdict of `check` on each cluster, by cluster id."""
+    def judged(self) -> dict[str | None, Judged]:
+        """What `check` says of each cluster, by cluster id."""
         progress = ProgressLine()
         judged = judged_clusters(
             self.examined, self.unread, progress.show, earlier=self.earlier or None
         )
-        found = {one.cluster_id: verdict for one, verdict in judged}
+        found = {one.cluster_id: Judged(one, verdict) for one, verdict in judged}
         progress.clear()
         return found
 
 
-def given_nodes(paths: Sequence[str], stack: ExitStack, order: Sequence[str] = ()) -> GivenNodes:
-    """The directories of all paths, each read once. Those that no plan can use are named on stderr.
+def given_nodes(
+    paths: Sequence[str],
+    stack: ExitStack,
+    notices: list[str],
+    order: Sequence[str] = (),
+    *,
+    all_damages: bool = False,
+) -> GivenNodes:
+    """The directories of all paths, each read once.
 
-    stack: bundles stay unpacked until it closes. order: see find_newest_inputs.
+    stack: bundles stay unpacked until it closes. notices: is given a line for each directory that
+    no plan can use, and for what is damaged. order: see find_newest_inputs. all_damages: see
+    damage_lines.
     """
     progress = ProgressLine()
-    inputs = _inputs(paths, stack, order)
+    inputs = find_newest_inputs(paths, stack, order)
+    notices += _of_inputs(inputs)
     directories: list[DirectoryPath] = []
     for named in (each for group in inputs.groups for each in group):
         if isinstance(named, DirectoryPath):
             directories.append(named)
         else:
-            complain(f"{named.shown}: left out: a quorum can continue only from a whole directory")
+            notices.append(
+                f"{named.shown}: left out: a quorum can continue only from a whole directory"
+            )
     examined, unread = examine_all(directories, progress.show)
     earlier = read_earlier(inputs, progress.show)
     progress.clear()
@@ -158,15 +181,13 @@ def given_nodes(paths: Sequence[str], stack: ExitStack, order: Sequence[str] = (
     if not found and damages and not examined:
         raise UnreadableFileError(damages[0].file, _what_to_do(damages[0]))
     for damage in damages:
-        complain(f"{damage.file}: {damage.kind}: {_what_to_do(damage)}")
+        notices.append(f"{damage.file}: {damage.kind}: {_what_to_do(damage)}")
     for one, reason in zip(examined, reasons, strict=True):
         if reason is not None:
-            complain(f"{one.shown}: left out: {reason}")
+            notices.append(f"{one.shown}: left out: {reason}")
     if not found:
         raise UsageError(f"{', '.join(paths)}: no node's directory; name those that are left")
-    for one in found:
-        for damage in one.damages:
-            complain(str(damage))
+    notices += damage_lines(found, all_of_them=all_damages)
     findings = (*inputs.unread(), *bundle_damage(unread))
     return GivenNodes(tuple(examined), tuple(found), findings, earlier)
 
@@ -190,19 +211,15 @@ def _why_left_out(examined: Examined) -> str | None:
     return "no meta.properties says whose it is"
 
 
-def _inputs(paths: Sequence[str], stack: ExitStack, order: Sequence[str]) -> CheckInputs:
-    """The inputs. Raises UsageError where they hold two captures of one replica in unknown order,
-    because only the newest counts."""
-    inputs = find_newest_inputs(paths, stack, order)
-    for line in inputs.left_out():
-        complain(line)
+def _of_inputs(inputs: CheckInputs) -> Iterator[str]:
+    """What is left out, and which captures are taken as one."""
+    yield from inputs.left_out()
     directories = [group for group in inputs.groups if isinstance(group[0], DirectoryPath)]
     if len(directories) > 1:
-        complain(
+        yield (
             f"{len(directories)} captures: a plan holds only where every controller was stopped "
             "before the first of them was taken"
         )
-    return inputs
 
 
 def _refuse_copies(members: Sequence[Examined]) -> None:

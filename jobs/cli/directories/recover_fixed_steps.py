@@ -10,6 +10,8 @@ from replica.shell_text import Shell, line, noted
 CONTROLLER_FILE = "config/controller.properties"
 """The path in Kafka's own archive. A comment in each command says where to put a node's own
 file."""
+COMBINED_FILE = "config/server.properties"
+"""The same of a node that is a broker, too."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from types import MappingProxyType
 
+from jobs.cli.directories.recover_combined import kept_replicas, lost_replicas
 from jobs.cli.directories.recover_fixed_steps import (
+    COMBINED_FILE,
     CONTROLLER_FILE,
     FIND_OUT_WHY_NOBODY_LEADS,
     RESTART_BROKERS,
     RecoverStep,
 )
+from jobs.cli.directories.recover_names import bundle_of, endpoints_of, shown_paths
 from jobs.cli.directories.recover_stand_ins import StandIns
-from replica.doctor.check.examined import Examined, newest_voters
+from replica.doctor.check.examined import Examined
 from replica.doctor.check.partition import PartitionFolder, partition_of
+from replica.doctor.health.hosted import HostedReplicas
 from replica.doctor.quorum.known_quorum import VoterDoubt
 from replica.doctor.quorum.recovery import RecoveryDecision, RecoveryPlan
 from replica.doctor.rehearsal import step as rehearsal
 from replica.format.damage import DamageKind
 from replica.model.keys import ReplicaKey
-from replica.shell_text import Shell, identifier, is_host, line, noted, paths, word
+from replica.shell_text import Shell, identifier, line, noted, paths, word
 from replica.words import listed, named, sentence
 
-_START = ("bin/kafka-server-start.sh", "-daemon", CONTROLLER_FILE)
+_START = ("bin/kafka-server-start.sh", "-daemon")
 _RUN = ("kraftlake", "replica", "run", "-c", "server.properties")
 _OF_VOTERS = ("--type", "KRAFT_VOTERS", "--type", "LEADER_CHANGE")
 _STATIC_VOTERS = Shell(
@@ -33,9 +37,17 @@ _STATIC_VOTERS = Shell(
 """Stands for host:port of each voter of a static quorum, whose logs don't hold these."""
 
 
-def steps_of(plan: RecoveryPlan, by_key: Mapping[ReplicaKey, Examined]) -> Iterator[RecoverStep]:
-    """The steps, in the order in which a person takes them. kraftlake itself takes none."""
-    quorum = _Quorum(plan, by_key)
+NO_BROKERS: HostedReplicas = MappingProxyType({})
+
+
+def steps_of(
+    plan: RecoveryPlan,
+    by_key: Mapping[ReplicaKey, Examined],
+    hosted: HostedReplicas = NO_BROKERS,
+) -> Iterator[RecoverStep]:
+    """The steps, in the order in which a person takes them. kraftlake itself takes none. hosted:
+    the partition replicas of voters that are brokers, too."""
+    quorum = _Quorum(plan, by_key, hosted)
     refused = refused_files(by_key.values())
     if quorum.bundles:
         yield quorum.unpack()
@@ -104,8 +116,14 @@ class _Quorum:
     """The quorum of a recovery plan, and the names that the commands of its steps use: its cluster,
     its voters with their addresses, and the directories that are left."""
 
-    def __init__(self, plan: RecoveryPlan, by_key: Mapping[ReplicaKey, Examined]) -> None:
+    def __init__(
+        self,
+        plan: RecoveryPlan,
+        by_key: Mapping[ReplicaKey, Examined],
+        hosted: HostedReplicas,
+    ) -> None:
         self.plan = plan
+        self.hosted = hosted
         self.winner = by_key[plan.winner.key]
         self.cluster_id = identifier(
             self.winner.owner.cluster_id, f"{self.winner.shown}: meta.properties: cluster.id"
@@ -113,8 +131,8 @@ class _Quorum:
         self.partition: PartitionFolder = partition_of(self.winner)
         ranked = [by_key[standing.log.key] for standing in plan.ranking]
         self.shown = [examined.shown for examined in ranked]
-        self.bundles = sorted({b for path in self.shown if (b := _bundle_of(path)) is not None})
-        self.hosts = _endpoints(ranked)
+        self.bundles = sorted({b for path in self.shown if (b := bundle_of(path)) is not None})
+        self.hosts = endpoints_of(ranked)
         self.voters = sorted(plan.voters or ())
         self.doubted = [voter.key for voter in plan.doubted]
         self.not_given = [v.key for v in plan.quorum.in_doubt(VoterDoubt.NOT_GIVEN)]
@@ -138,13 +156,13 @@ class _Quorum:
 
     def unpack(self) -> RecoverStep:
         """The step that unpacks a bundle, because commands can't name files in it."""
-        folders = [shown for shown in self.shown if _bundle_of(shown) is None]
+        folders = [shown for shown in self.shown if bundle_of(shown) is None]
         return RecoverStep(
             "Unpack the bundles, and make the plan again for the folders: its commands name what "
             "they hold.",
             (
                 line("kraftlake", "capture", *paths(self.bundles), "-o", "unpacked"),
-                line("kraftlake", "recover", "--plan", "unpacked", *_shown(folders)),
+                line("kraftlake", "recover", "--plan", "unpacked", *shown_paths(folders)),
             ),
         )
 
@@ -154,7 +172,7 @@ class _Quorum:
         return RecoverStep(
             f"Read {listed(files, limit=3)} as a user who may, or from a copy, and make the plan "
             "again. Start and format nothing before.",
-            (line("kraftlake", "recover", "--plan", *_shown(self.shown)),),
+            (line("kraftlake", "recover", "--plan", *shown_paths(self.shown)),),
         )
 
     def name_others(self) -> RecoverStep:
@@ -169,11 +187,17 @@ class _Quorum:
             nodes = named("node", [str(voter.node_id) for voter in sorted(self.plan.missing)])
             text = f"Name a better copy of the disks of {nodes}"
         return RecoverStep(
-            f"{text}, if they still exist or the nodes run, and make the plan again: what a "
+            f"{text}, if a disk still exists or a node runs, and make the plan again: what a "
             "majority of the voters holds is all there.",
             (
                 noted(Shell("DIRECTORY=/mnt/disk"), "of each of these nodes, or a copy of it"),
-                line("kraftlake", "recover", "--plan", *_shown(self.shown), Shell('"$DIRECTORY"')),
+                line(
+                    "kraftlake",
+                    "recover",
+                    "--plan",
+                    *shown_paths(self.shown),
+                    Shell('"$DIRECTORY"'),
+                ),
             ),
         )
 
@@ -191,12 +215,15 @@ class _Quorum:
             f"If node {voter.node_id} still has its own disk, start it with that disk, and leave "
             "out the next step. If the disk was restored from a backup, name its directory here "
             "before, and make the plan again.",
-            (self._on(voter.node_id, *self._start),),
+            (self._on(voter.node_id, *self._start(voter.node_id)),),
         )
 
-    @property
-    def _start(self) -> tuple[str, ...]:
-        return _START if self.partition.is_metadata else _RUN
+    def _start(self, node_id: int) -> tuple[str, ...]:
+        return (*_START, self._file(node_id)) if self.partition.is_metadata else _RUN
+
+    def _file(self, node_id: int) -> str:
+        """The path of a node's properties in Kafka's own archive."""
+        return COMBINED_FILE if node_id in self.hosted else CONTROLLER_FILE
 
     def leave_stopped(self) -> RecoverStep:
         """The step that keeps voters from voting whose disks may have forgotten votes."""
@@ -219,7 +246,7 @@ class _Quorum:
         folder = f"kept-{self.cluster_id}"
         return RecoverStep(
             "Keep a copy of each directory named above.",
-            (line("kraftlake", "capture", *_shown(self.shown), "-o", folder),),
+            (line("kraftlake", "capture", *shown_paths(self.shown), "-o", folder),),
         )
 
     def look(self) -> RecoverStep:
@@ -228,14 +255,14 @@ class _Quorum:
             "Start none of them before it is known which history is right: `check` says what is "
             "damaged, `diff` shows both branches.",
             (
-                line("kraftlake", "check", *_shown(self.shown)),
-                *(line("kraftlake", "diff", *_shown((winner, other))) for other in others),
+                line("kraftlake", "check", *shown_paths(self.shown)),
+                *(line("kraftlake", "diff", *shown_paths((winner, other))) for other in others),
             ),
         )
 
     def start(self, text: str, voters: Iterable[ReplicaKey]) -> RecoverStep:
         started = [voter.node_id for voter in voters]
-        lines = tuple(self._on(node_id, *self._start) for node_id in started)
+        lines = tuple(self._on(node_id, *self._start(node_id)) for node_id in started)
         nodes = tuple(sorted({*started, *self.observers}))
         return RecoverStep(text, lines, plays=(rehearsal.ScenarioStep(start=nodes),))
 
@@ -267,15 +294,16 @@ class _Quorum:
                     on(*_RUN),
                 ),
             )
-        cluster = ("--cluster-id", self.cluster_id)
-        form = ("bin/kafka-storage.sh", "format", *cluster, "--config", CONTROLLER_FILE)
+        form, brokers = self._format(voter), self._replicas_of(voter)
+        own = self._file(voter.node_id)
         if not self.plan.is_dynamic:
             return RecoverStep(
                 sentence(
                     f"{first}format node {voter.node_id} anew, on an empty disk; not before the "
                     "others have a leader, for an empty voter votes for anybody"
-                ),
-                (on(*form), on(*_START)),
+                )
+                + brokers,
+                (on(*form), on(*self._start(voter.node_id))),
                 plays=(rehearsal.ScenarioStep(empty=(voter.node_id,)),),
             )
         tool, *bootstrap = self._tool
@@ -285,12 +313,13 @@ class _Quorum:
             sentence(
                 f"{first}take node {voter.node_id} out of the voters, format an empty disk for "
                 "it, and add it again once it has caught up (`describe` above shows it)"
-            ),
+            )
+            + brokers,
             (
                 line(tool, *bootstrap, *removed, directory),
                 on(*form, "--no-initial-controllers"),
-                on(*_START),
-                on(tool, "--command-config", CONTROLLER_FILE, *bootstrap, "add-controller"),
+                on(*self._start(voter.node_id)),
+                on(tool, "--command-config", own, *bootstrap, "add-controller"),
             ),
             plays=(
                 rehearsal.ScenarioStep(remove_voter=voter.node_id),
@@ -303,14 +332,13 @@ class _Quorum:
         """The step that gives an empty disk to a node that the newest log no longer names as a
         voter."""
         on = partial(self._on, voter.node_id)
-        cluster = ("--cluster-id", self.cluster_id, "--config", CONTROLLER_FILE)
         return RecoverStep(
             f"Format an empty disk for node {voter.node_id}, and start it. The newest log names it "
             "a voter no more; where Kafka still lists it as one (see the step before), take it out "
-            "of the voters first.",
+            f"of the voters first.{self._replicas_of(voter)}",
             (
-                on("bin/kafka-storage.sh", "format", *cluster, "--no-initial-controllers"),
-                on(*_START),
+                on(*self._format(voter), "--no-initial-controllers"),
+                on(*self._start(voter.node_id)),
             ),
             plays=(rehearsal.ScenarioStep(empty=(voter.node_id,)),),
         )
@@ -322,7 +350,7 @@ class _Quorum:
             yield RecoverStep(
                 "Find out who the voters are.",
                 (
-                    line("kraftlake", "dump", *_OF_VOTERS, *_shown(self.shown)),
+                    line("kraftlake", "dump", *_OF_VOTERS, *shown_paths(self.shown)),
                     noted(line("grep", "controller.quorum", CONTROLLER_FILE), "on each controller"),
                 ),
             )
@@ -331,16 +359,16 @@ class _Quorum:
         stand_ins = StandIns(self.plan, self.winner, self.cluster_id, missing)
         nodes = named("node", [str(voter.node_id) for voter in missing])
         yield RecoverStep(
-            f"Accept that what only they held is lost. Make directories for {nodes} from the log "
-            f"of node {self.plan.winner.key.node_id}, each with a quorum-state without a vote, in "
-            "an epoch that nobody has voted in.",
+            f"Accept that what only {nodes} held is lost. Make directories for {nodes} from the "
+            f"log of node {self.plan.winner.key.node_id}, each with a quorum-state without a vote, "
+            "in an epoch that nobody has voted in.",
             stand_ins.commands(),
             makes_stand_ins=True,
             plays=(stand_ins.played(),),
         )
         yield RecoverStep(
             "Copy each of them into the empty log directory of its node: metadata.log.dir, or the "
-            "first of log.dirs.",
+            f"first of log.dirs.{''.join(map(self._replicas_of, missing))}",
             (
                 noted(Shell("LOG_DIR=/var/lib/kafka/metadata"), "of each of these nodes"),
                 *(line("scp", "-rp", f"stand-in-{v.node_id}/.", self._place(v)) for v in missing),
@@ -351,33 +379,22 @@ class _Quorum:
         if self.partition.is_metadata:
             yield RESTART_BROKERS
 
+    def _format(self, voter: ReplicaKey) -> tuple[str, ...]:
+        """Kafka's command that formats a voter's disk. Of a combined node other log.dirs may be
+        formatted already."""
+        cluster = ("--cluster-id", self.cluster_id, "--config", self._file(voter.node_id))
+        kept = ("--ignore-formatted",) if voter.node_id in self.hosted else ()
+        return ("bin/kafka-storage.sh", "format", *cluster, *kept)
+
+    def _replicas_of(self, voter: ReplicaKey) -> str:
+        """What becomes of the partition replicas on a voter's node; "" where it is no broker."""
+        replicas = self.hosted.get(voter.node_id)
+        if replicas is None:
+            return ""
+        say = lost_replicas if voter in self.not_given else kept_replicas
+        return say(voter, replicas)
+
     def _place(self, voter: ReplicaKey) -> Shell:
         """The host and the log directory of a voter, in the form host:path that scp takes."""
         host = self.hosts.get(voter.node_id)
         return word(f"node{voter.node_id}" if host is None else host[0], Shell(':"$LOG_DIR"/'))
-
-
-def _endpoints(ranked: Sequence[Examined]) -> dict[int, tuple[str, int]]:
-    """The host and port of each voter, by the voters record of the newest log, else by
-    quorum.properties. A name that can't be a host is left out. ranked: as for newest_voters."""
-    found = {
-        voter.voter_id: (voter.host, voter.port)
-        for examined in ranked
-        for voter in examined.directory.configured_voters or ()
-    }
-    newest = newest_voters(ranked)
-    for voter in () if newest is None else newest.voters:
-        if voter.endpoints:
-            found[voter.key.node_id] = (voter.endpoints[0].host, voter.endpoints[0].port)
-    return {node_id: place for node_id, place in found.items() if is_host(place[0])}
-
-
-def _bundle_of(path: str) -> str | None:
-    """The bundle that holds a directory. None where the directory lies on a disk."""
-    while path and not os.path.lexists(path) and os.path.dirname(path) != path:
-        path = os.path.dirname(path)
-    return path if os.path.isfile(path) else None
-
-
-def _shown(names: Iterable[str]) -> list[str]:
-    return paths(map(os.path.normpath, names))

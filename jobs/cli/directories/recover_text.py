@@ -6,17 +6,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from jobs.cli.directories.offsets_text import losses_text, ranges_text, snapshot_text
-from jobs.cli.directories.recover_steps import refused_files, steps_of
+from jobs.cli.directories.recover_steps import NO_BROKERS, refused_files, steps_of
 from jobs.cli.output import coloured
 from replica.doctor.check.examined import Examined
 from replica.doctor.check.partition import partition_of
+from replica.doctor.health.hosted import HostedReplicas
 from replica.doctor.quorum.known_quorum import KnownVoter, VoterDoubt
 from replica.doctor.quorum.recovery import RankedReplica, RecoveryDecision, RecoveryPlan
 from replica.history.divergence import Relation
 from replica.model.epochs import election_order
 from replica.model.keys import ZERO_UUID, ReplicaKey
 from replica.terminal_text import one_line
-from replica.words import named
+from replica.words import counted, named
 
 _COLOURS = {
     RecoveryDecision.SAFE: "green",
@@ -45,9 +46,11 @@ def describe(
     plan: RecoveryPlan,
     by_key: Mapping[ReplicaKey, Examined],
     of_other_clusters: Mapping[int, str] = NO_DIRECTORIES,
+    hosted: HostedReplicas = NO_BROKERS,
 ) -> Iterator[str]:
     """The lines: the answer and its reasons, the ranking, and the steps for a person.
-    of_other_clusters: the directories of other clusters that were given, by node id."""
+    of_other_clusters: the directories of other clusters that were given, by node id. hosted: see
+    steps_of."""
     winner = by_key[plan.winner.key]
     answer = coloured(_answer(plan, by_key), _COLOURS[plan.answer])
     partition = partition_of(winner)
@@ -57,19 +60,26 @@ def describe(
         yield f"  {reason}"
     if plan.answer is RecoveryDecision.SAFE:
         count = len(plan.voters or ())
-        left = f"{count - len(plan.missing)} of {count} voters are left, a majority"
+        there = count - len(plan.missing)
+        left = (
+            f"{there} of {counted(count, 'voter')} {'is' if there == 1 else 'are'} left, a majority"
+        )
         winners = [str(key.node_id) for key in plan.electable]
         wins = "wins" if len(winners) == 1 else "may win"
         who = f"{'' if len(winners) == 1 else 'each of '}{named('node', winners)}"
         yield f"  {left}: {who} {wins} the election, and holds all that was committed"
-    steps = tuple(steps_of(plan, by_key))
+    steps = tuple(steps_of(plan, by_key, hosted))
     stand_ins = next((n for n, step in enumerate(steps, 1) if step.makes_stand_ins), None)
     yield ""
     for rank, standing in enumerate(plan.ranking, start=1):
         yield _headline(rank, standing, by_key[standing.log.key])
         doubts = [voter for voter in plan.doubted if voter.key.matches(standing.log.key)]
         lines = [
-            *(_of_winner(plan, stand_ins) if rank == 1 else _of_another(plan, standing, doubts)),
+            *(
+                _of_winner(plan, stand_ins)
+                if rank == 1
+                else _of_another(plan, standing, doubts, by_key[standing.log.key])
+            ),
             *(voter.why_doubted for voter in doubts),
         ]
         yield from (f"      {line}" for line in lines)
@@ -129,17 +139,17 @@ def _of_winner(plan: RecoveryPlan, stand_ins: int | None) -> Iterator[str]:
 
 
 def _of_another(
-    plan: RecoveryPlan, standing: RankedReplica, doubts: Sequence[KnownVoter]
+    plan: RecoveryPlan, standing: RankedReplica, doubts: Sequence[KnownVoter], examined: Examined
 ) -> Iterator[str]:
     """Sentences about a log that is not chosen: what it loses, and what Kafka does to it. doubts:
-    about its disk."""
+    about its disk. examined: its directory."""
     if not standing.at_risk:
         relation = standing.relation or Relation.IDENTICAL
         told = _RELATIONS.get(relation, "an older branch, wholly behind its snapshot")
-        if any(voter.doubt is VoterDoubt.UNREADABLE for voter in doubts):
-            yield f"{told}, as far as it can be read"
+        if examined.hides_entries:
+            yield f"{told}, as far as it can be read: nobody knows what the rest held"
         elif doubts:
-            yield f"{told}: the first log has all of its records"
+            yield f"{told}: the first log has all records that it holds now"
         else:
             yield told if standing.may_lose else f"{told}: loses nothing"
         yield from _if_another_wins(plan, standing)

@@ -6,9 +6,10 @@ from contextlib import ExitStack
 
 from jobs.cli.commands.options import names_in
 from jobs.cli.commands.recovering import RehearseOptions
+from jobs.cli.directories.notices import told_at_the_end
 from jobs.cli.directories.recover import given_nodes
 from jobs.cli.directories.rehearse_text import describe, rows
-from jobs.cli.directories.rehearsed import rehearsed_quorum
+from jobs.cli.directories.rehearsed import not_of_metadata, rehearsed_quorum
 from jobs.cli.directories.verdict_text import write_verdict
 from jobs.cli.option_files import text_in
 from jobs.cli.outcome import SAFETY_CODES
@@ -36,14 +37,16 @@ def run(options: RehearseOptions) -> int:
     if options.output is not None:
         refuse_filled(options.output)
     with ExitStack() as stack:
-        given = given_nodes(options.paths, stack, names_in(options.order))
+        notices = stack.enter_context(told_at_the_end())
+        order, all_damages = names_in(options.order), options.json_output
+        given = given_nodes(options.paths, stack, notices, order, all_damages=all_damages)
+        notices += not_of_metadata(given.usable)
         rehearsed = rehearsed_quorum(given.usable, given.earlier)
-        verdict = given.verdicts()[rehearsed.captured.cluster_id]
-    scenario = Scenario()
-    if options.scenario is not None:
-        text = text_in("--scenario", options.scenario, MAX_FILE_BYTES)
-        scenario = scenario_in(text, options.scenario, rehearsed.captured)
-    with ExitStack() as stack:
+        verdict = given.judged()[rehearsed.captured.cluster_id].verdict
+        scenario = Scenario()
+        if options.scenario is not None:
+            text = text_in("--scenario", options.scenario, MAX_FILE_BYTES)
+            scenario = scenario_in(text, options.scenario, rehearsed.captured)
         place = None
         if options.output is not None:
             place = stack.enter_context(destination_at(options.output))

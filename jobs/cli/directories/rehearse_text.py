@@ -168,7 +168,7 @@ def _fate(fate: Fate) -> str:
         return f"gets the leader's snapshot {snapshot} in the place of its log{lost}"
     if fate.has_new_disk:
         return f"has a new disk{lost}"
-    if fate.truncated is None and fate.lost:
+    if fate.truncated is None and fate.lost and not fate.other:
         return (
             f"has not followed the leader yet; it is to lose offsets {ranges_text(fate.lost)}: "
             f"{losses_text(fate.losses)}"

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from jobs.cli.output import ProgressLine, complain
+from jobs.cli.output import ProgressLine
 from replica.doctor.check.examined import (
     Examined,
     by_cluster,
@@ -54,13 +54,13 @@ class Rehearsed:
 
 
 def rehearsed_quorum(found: Sequence[Examined], earlier: EarlierRounds | None = None) -> Rehearsed:
-    """The one cluster of these directories. What belongs to another partition is named and left
-    out. earlier: earlier looks at the same replicas.
+    """The one cluster of these directories, without those that not_of_metadata names. earlier:
+    earlier looks at the same replicas.
 
     Raises UsageError where there are several clusters, two disks of one node, no known voters, or
     more than MAX_BYTES.
     """
-    members = _of_metadata(found)
+    members = _one_cluster([one for one in found if partition_of(one).is_metadata])
     by_node = _by_node(members)
     logs = {node_id: replica_log(one, "") for node_id, one in by_node.items()}
     now = ComparedRound.of(compare_group(list(logs.values())))
@@ -86,6 +86,7 @@ def rehearsed_quorum(found: Sequence[Examined], earlier: EarlierRounds | None = 
         nodes,
         voters,
         is_static,
+        plan.commitment,
         now.commitment,
         max(newest, 0),
         plan.quorum,
@@ -94,14 +95,15 @@ def rehearsed_quorum(found: Sequence[Examined], earlier: EarlierRounds | None = 
     return Rehearsed(captured, doubts, tuple(_refusals(plan.quorum)))
 
 
-def _of_metadata(found: Sequence[Examined]) -> list[Examined]:
-    members = []
+def not_of_metadata(found: Sequence[Examined]) -> Iterator[str]:
+    """A line for each directory of another partition than the metadata."""
     for one in found:
         partition = partition_of(one)
-        if partition.is_metadata:
-            members.append(one)
-        else:
-            complain(f"{one.shown}: left out: {partition.what}")
+        if not partition.is_metadata:
+            yield f"{one.shown}: left out: {partition.what}"
+
+
+def _one_cluster(members: Sequence[Examined]) -> Sequence[Examined]:
     clusters = by_cluster(members)
     if len(clusters) != 1:
         ids = ", ".join(sorted({one.replica.cluster_id for one in members if one.replica}))

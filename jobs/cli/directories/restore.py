@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from jobs.cli.commands.options import lake_unless
 from jobs.cli.commands.recovering import RestoreOptions
+from jobs.cli.directories.notices import told_at_the_end
 from jobs.cli.directories.recover import given_nodes, plan_of
 from jobs.cli.moments import Moment, asked_moment
 from jobs.cli.output import ProgressLine, complain, write_either, write_line
@@ -176,7 +177,8 @@ def of_directories(paths: Sequence[str], at_offset: int | None) -> RestoreSource
     there isn't known to the last record.
     """
     with ExitStack() as stack:
-        found = given_nodes(paths, stack).usable
+        notices = stack.enter_context(told_at_the_end())
+        found = given_nodes(paths, stack, notices).usable
     clusters = by_cluster(found)
     if len(clusters) > 1:
         raise UsageError(f"{', '.join(paths)}: {len(clusters)} clusters: name one's directories")

@@ -27,26 +27,29 @@ def run(options: TimelineOptions) -> int:
     clock = clock_of(options.zone)
     is_wanted = _wanted(options.events or (), period_of(options.from_time, options.to_time))
     progress, order = ProgressLine(), names_in(options.order)
-    with branches_in(options.paths, order, options.cluster, progress) as branches:
+    directories = branches_in(
+        options.paths, order, options.cluster, progress, all_damages=form != "text"
+    )
+    with directories as branches:
         told = [(one, timeline(one, progress.show)) for one in branches]
         progress.clear()
+        chosen = [(branch, list(filter(is_wanted, found.events))) for branch, found in told]
+        if form == "text":
+            for branch, events in chosen:
+                _write(branch, events, clock)
+        else:
+            from jobs.cli.asking.query_result import write_timed  # Text needs no csv.
+
+            rows = (event for _, events in chosen for event in events)
+            write_timed(Event._fields, rows, form, clock)
         for branch, found in told:
             for gap in gaps_of(branch, found.unknown):
                 complain(f"timeline: {gap}")
-    chosen = [(branch, list(filter(is_wanted, found.events))) for branch, found in told]
-    for branch, events in chosen:
-        if not events:
-            log = branch.log
-            offsets = f"offsets {log.first_offset} to {log.end_offset - 1}"
-            complain(f"timeline: nothing of what was asked for happened in {offsets}")
-    if form == "text":
         for branch, events in chosen:
-            _write(branch, events, clock)
-    else:
-        from jobs.cli.asking.query_result import write_timed  # Text needs no csv.
-
-        rows = (event for _, events in chosen for event in events)
-        write_timed(Event._fields, rows, form, clock)
+            if not events:
+                log = branch.log
+                offsets = f"offsets {log.first_offset} to {log.end_offset - 1}"
+                complain(f"timeline: nothing of what was asked for happened in {offsets}")
     return 0
 
 

@@ -28,10 +28,13 @@ def verdict_line(verdict: Verdict) -> str:
     return coloured(f"{verdict.level.shown:<{_WIDTH}}", colour) + one_line(verdict.headline)
 
 
-def describe_verdict(verdict: Verdict, *, steps: bool = True, capture: str = "") -> Iterator[str]:
+def describe_verdict(
+    verdict: Verdict, *, on_page: bool = False, capture: str = ""
+) -> Iterator[str]:
     """At most ten lines: what is wrong and what to do, what else is wrong, what could not be
-    judged, and of which moment that is. steps: whether to say what to do. capture: which of several
-    captures this is."""
+    judged, and of which moment that is. on_page: whether the steps stand below, on a page that
+    lists no findings. capture: which of several captures this is."""
+    steps = not on_page
     yield verdict_line(verdict)
     first, others = verdict.facts[:1], verdict.facts[1:]
     if first and first[0].level is not Level.AT_RISK:
@@ -46,12 +49,14 @@ def describe_verdict(verdict: Verdict, *, steps: bool = True, capture: str = "")
         yield _line("also", fact.text)
         yield from _step(fact) if steps else ()
     if len(others) > MAX_ALSO:
-        yield _line("", f"and {len(others) - MAX_ALSO} more, listed below")
+        where = "`kraftlake check` lists them" if on_page else "listed below"
+        yield _line("", f"and {len(others) - MAX_ALSO} more, {where}")
     if verdict.not_judged:
         yield _line("not judged", " ".join(map(_gap, verdict.not_judged)))
     if verdict.state is not None:
         yield _line("as of", verdict.state.text)
-    identity = ", ".join((*_identity(verdict), *filter(None, [capture])))
+    how = "`kraftlake check -v`" if on_page else "-v"
+    identity = ", ".join((*_identity(verdict, how), *filter(None, [capture])))
     if identity:
         yield _line("cluster", identity)
 
@@ -77,12 +82,13 @@ def _step(fact: Fact) -> Iterator[str]:
         yield _line("  next", fact.next_step)
 
 
-def _identity(verdict: Verdict) -> Iterator[str]:
+def _identity(verdict: Verdict, how: str) -> Iterator[str]:
+    """how: what lists the notes."""
     if verdict.cluster_id is not None:
         yield verdict.cluster_id
     if verdict.notes:
         needs = "note that needs" if verdict.notes == 1 else "notes that need"
-        yield f"{verdict.notes} {needs} no action (-v lists them)"
+        yield f"{verdict.notes} {needs} no action ({how} lists them)"
 
 
 def _gap(gap: Gap) -> str:

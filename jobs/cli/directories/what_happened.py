@@ -13,7 +13,7 @@ from jobs.cli.commands.options import names_in
 from jobs.cli.directories.cluster_verdicts import judged_clusters
 from jobs.cli.directories.looks import GivenRounds, check_cluster, rounds_in
 from jobs.cli.directories.verdict_text import describe_verdict, verdict_row
-from jobs.cli.output import ProgressLine, complain, write_either
+from jobs.cli.output import ProgressLine, write_either
 from pipelines.cyclic_garbage import no_search_for_cycles
 from replica.doctor.check.examined import Examined
 from replica.doctor.check.known_quorum import earlier_rounds
@@ -48,20 +48,18 @@ def run(options: WhatHappenedOptions) -> int:
     """Print the page of each cluster, the worst first. Returns 0. Raises KraftlakeError."""
     clock = clock_of(options.zone)
     progress, order = ProgressLine(), names_in(options.order)
-    with no_search_for_cycles(), rounds_in(options.paths, order, progress) as given:
+    in_json = options.json_output
+    directories = rounds_in(options.paths, order, progress, all_damages=in_json)
+    with no_search_for_cycles(), directories as given:
         newest = newest_rounds(given.rounds)
         check_cluster(options.cluster, newest)
         wanted = {one: newest[one] for one in newest if options.cluster in (None, one)}
         incidents = [*incidents_of(given, wanted, progress)]
         progress.clear()
-    incidents.sort(key=lambda one: one.verdict.level.rank)
-    for number, incident in enumerate(incidents):
-        for gap in incident.gaps:
-            complain(f"what-happened: {gap}")
-        lines = describe(incident, clock)
-        write_either(
-            rows_of(incident), ["", *lines] if number else lines, json_output=options.json_output
-        )
+        incidents.sort(key=lambda one: one.verdict.level.rank)
+        for number, incident in enumerate(incidents):
+            lines = describe(incident, clock)
+            write_either(rows_of(incident), ["", *lines] if number else lines, json_output=in_json)
     return 0
 
 
@@ -101,21 +99,25 @@ def _incident(
 
 
 def describe(incident: Incident, clock: ZonedClock) -> Iterator[str]:
-    """The verdict, the newest events and the first steps, as lines."""
-    yield from describe_verdict(incident.verdict, steps=False)
+    """The verdict, the newest events, the first steps, and what isn't known, as lines."""
+    yield from describe_verdict(incident.verdict, on_page=True)
     told = sorted([*_events(incident, clock)])
     if told:
         yield ""
         yield "What happened:"
         if len(told) > MAX_EVENTS:
             yield f"  {len(told) - MAX_EVENTS} earlier events are left out; timeline lists all"
-        yield from (f"  {clock.text(at)}  {one_line(text)}" for at, text in told[-MAX_EVENTS:])
+        yield from (f"  {clock.words(at)}  {one_line(text)}" for at, text in told[-MAX_EVENTS:])
     steps = incident.verdict.next_steps[:MAX_STEPS]
     if steps:
         yield ""
         yield "What to do:"
         for number, step in enumerate(steps, start=1):
             yield f"  {number}. {one_line(step)}"
+    if incident.gaps:
+        yield ""
+        yield "What is not known:"
+        yield from (f"  {one_line(gap)}" for gap in incident.gaps)
 
 
 def _events(incident: Incident, clock: ZonedClock) -> Iterator[tuple[int, str]]:
@@ -127,7 +129,7 @@ def _events(incident: Incident, clock: ZonedClock) -> Iterator[tuple[int, str]]:
         if outage.began.at is None:
             continue
         ended = None if outage.ended is None else outage.ended.at
-        end = "and some still have none" if ended is None else f"until {clock.text(ended)}"
+        end = "and some still have none" if ended is None else f"until {clock.words(ended)}"
         had = f"up to {counted(outage.most, 'partition')} had no leader"
         yield outage.began.at, f"outage: {had}, {end}"
 
@@ -145,3 +147,5 @@ def rows_of(incident: Incident) -> Iterator[dict[str, Any]]:
             "ended": None if outage.ended is None else outage.ended.at,
             "most": outage.most,
         }
+    for gap in incident.gaps:
+        yield {"kind": "gap", "cluster_id": incident.verdict.cluster_id, "detail": gap}

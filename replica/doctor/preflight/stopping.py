@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
-from replica.doctor.health.cluster import Cluster, PartitionKey, listed
+from replica.doctor.health.cluster import Cluster, PartitionKey, and_more, listed
 from replica.doctor.health.exposure import Alike
 from replica.doctor.health.placement import racks_of
 from replica.doctor.preflight.answer import (
@@ -77,14 +77,18 @@ def stop_rack(cluster: Cluster, rack: str) -> Preflight:
     brokers = [broker for broker, its_rack in racks_of(cluster).items() if its_rack == rack]
     action = f"stop rack {rack}, brokers {listed(sorted(brokers))}"
     if not brokers:
-        return preflight(action, [unsafe(f"rack {rack}", "no registered broker is in it")])
+        racks = and_more(sorted(set(racks_of(cluster).values()))) or "none"
+        told = f"no registered broker is in it; the brokers' racks are: {racks}"
+        return preflight(action, [unsafe(f"rack {rack}", told)])
     return stop_brokers(cluster, brokers, action)
 
 
 def _not_registered(cluster: Cluster, gone: frozenset[int]) -> Iterator[Reason]:
     for broker in sorted(gone - set(cluster.values("brokers"))):
         if broker not in cluster.voters:
-            yield unsafe(f"broker {broker}", "no broker with this id is registered")
+            known = and_more([str(one) for one in sorted(cluster.values("brokers"))]) or "none"
+            told = f"no broker with this id is registered; registered are: {known}"
+            yield unsafe(f"broker {broker}", told)
 
 
 def _down_already(cluster: Cluster, gone: frozenset[int]) -> Iterator[Reason]:

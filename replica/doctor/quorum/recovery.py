@@ -21,7 +21,7 @@ all, which may be an observer's, should be given to the nodes that replace the l
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from itertools import islice
 
@@ -98,6 +98,9 @@ class RecoveryPlan:
     of a voter that may win the election or, where none may, the newest log of all."""
     quorum: KnownQuorum
     """What the replicas prove about their quorum."""
+    commitment: Commitment = field(compare=False)  # its proofs are in the order of the logs
+    """The verdicts on all entries. Of a SAFE plan no entry is unproven that a voter lacks which may
+    win: it was never committed."""
     electable: tuple[ReplicaKey, ...]
     """The voters that may win an election among the voters that are left, in the order of the
     ranking; empty where none may."""
@@ -189,19 +192,23 @@ def plan_compared(compared: ComparedRound, files: QuorumFiles = NO_FILES) -> Rec
     if electable:
         ranked = [electable[0], *(log for log in ranked if log is not electable[0])]
 
-    def standings(winner: ReplicaLog) -> tuple[RankedReplica, ...]:
-        return tuple(_standing(group, commitment, winner, log, voters) for log in ranked)
+    def standings(winner: ReplicaLog, known: Commitment) -> tuple[RankedReplica, ...]:
+        return tuple(_standing(group, known, winner, log, voters) for log in ranked)
 
-    led_by = {winner.key: standings(winner) for winner in electable}
-    ranking = led_by[electable[0].key] if electable else standings(ranked[0])
-    ranking = tuple(
-        replace(standing, may_lose=_may_lose(standing, place, led_by))
-        for place, standing in enumerate(ranking)
-    )
+    led_by = {winner.key: standings(winner, commitment) for winner in electable}
+    ranking = led_by[electable[0].key] if electable else standings(ranked[0], commitment)
     reasons = [
         *_refusals(ranking, commitment, unreliable, bool(electable)),
         *winners_that_lose(led_by),
     ]
+    if electable and not reasons:
+        commitment = commitment.with_never_committed(_lacked(led_by))
+        led_by = {winner.key: standings(winner, commitment) for winner in electable}
+        ranking = led_by[electable[0].key]
+    ranking = tuple(
+        replace(standing, may_lose=_may_lose(standing, place, led_by))
+        for place, standing in enumerate(ranking)
+    )
     answer = RecoveryDecision.REFUSED if reasons else RecoveryDecision.SAFE
     if not electable:
         reasons.append(_nobody_wins(quorum))
@@ -209,7 +216,9 @@ def plan_compared(compared: ComparedRound, files: QuorumFiles = NO_FILES) -> Rec
     alone = _on_no_voter(group, ranking)
     counts = commitment.counted(ranked[0].key, alone)
     keys = tuple(log.key for log in electable)
-    return RecoveryPlan(answer, ranking, quorum, keys, led_by, alone, counts, tuple(reasons))
+    return RecoveryPlan(
+        answer, ranking, quorum, commitment, keys, led_by, alone, counts, tuple(reasons)
+    )
 
 
 def _electable(ranked: Sequence[ReplicaLog], quorum: KnownQuorum) -> list[ReplicaLog]:
@@ -238,6 +247,13 @@ def _named_by(log: ReplicaLog, otherwise: VoterKeys) -> VoterKeys:
     no such record."""
     named = log.voter_sets or log.leader_changes
     return max(named, key=lambda each: each.offset).voters if named else otherwise
+
+
+def _lacked(led_by: Mapping[ReplicaKey, Sequence[RankedReplica]]) -> dict[ReplicaKey, Ranges]:
+    """The entries of each replica that a voter lacks which may win, and that was never committed
+    where each of these voters holds all that was."""
+    of_each = zip(*led_by.values(), strict=True)
+    return {one[0].log.key: union(*(standing.at_risk for standing in one)) for one in of_each}
 
 
 def _may_lose(

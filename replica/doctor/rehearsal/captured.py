@@ -27,7 +27,8 @@ class CapturedNode:
 class CapturedQuorum:
     """All captured nodes of a quorum. nodes: the nodes by their ids. voters: the voters in force at
     the end of the newest log. is_static: whether the configuration names the voters (kraft.version
-    0). commitment: which of the logs' records are proven to be committed. newest_timestamp: the
+    0). commitment: which of the logs' records are proven to be committed, and which never were, by
+    a recovery plan. by_logs: the same by the logs alone, without who may win. newest_timestamp: the
     newest time of a record, in ms. quorum: what the logs and the other files prove."""
 
     cluster_id: str
@@ -35,6 +36,7 @@ class CapturedQuorum:
     voters: VoterSet
     is_static: bool
     commitment: Commitment
+    by_logs: Commitment
     newest_timestamp: int
     quorum: KnownQuorum = field(default_factory=KnownQuorum)
 

@@ -9,7 +9,7 @@ from replica.doctor.rehearsal.captured import CapturedNode, CapturedQuorum
 from replica.doctor.rehearsal.quorum import RehearsedQuorum
 from replica.doctor.rehearsal.step import Scenario
 from replica.format.batch import decode_header
-from replica.history.commitment import EntryCommitment, Losses
+from replica.history.commitment import Commitment, EntryCommitment, Losses
 from replica.history.divergence import compare
 from replica.history.log import LogBatch, OffsetRange, ReplicaLog, contiguous_runs
 from replica.history.ranges import Ranges, below, difference, intersection, union
@@ -51,7 +51,8 @@ class Outcome:
     its epoch; None where there is no such node.
 
     committed_lost: the offsets of records that the capture proves to be committed, and that the
-    leader's log lacks. unproven_lost: the offsets of lost records that may have been committed.
+    leader's log lacks. unproven_lost: the offsets of lost records that may have been committed,
+    before the capture, or in a step before another that replaced a disk.
     failed: (node id, reason) for each node that could not go on, or that was not added to or
     removed from the voters as asked.
     """
@@ -84,7 +85,7 @@ def rehearse(captured: CapturedQuorum, scenario: Scenario, seed: int) -> Rehears
     quorum = _played(captured, scenario, seed)
     leader = quorum.leader()
     epoch = None if leader is None else leader.raft.role.epoch
-    return RehearsedRun(seed, _outcome(quorum, leader), epoch)
+    return RehearsedRun(seed, _outcome(quorum, leader, scenario), epoch)
 
 
 def disks_after(captured: CapturedQuorum, scenario: Scenario, seed: int) -> Capture:
@@ -102,7 +103,7 @@ def _played(captured: CapturedQuorum, scenario: Scenario, seed: int) -> Rehearse
     return quorum
 
 
-def _outcome(quorum: RehearsedQuorum, leader: SimulatedHost | None) -> Outcome:
+def _outcome(quorum: RehearsedQuorum, leader: SimulatedHost | None, scenario: Scenario) -> Outcome:
     captured = quorum.captured
     lost = {} if leader is None else dict(_lacking(captured, _log_of(quorum, leader)))
     fates = tuple(
@@ -111,17 +112,18 @@ def _outcome(quorum: RehearsedQuorum, leader: SimulatedHost | None) -> Outcome:
         if quorum.simulation.nodes[node_id].host is not None
     )
 
-    def lost_by(verdict: EntryCommitment) -> Ranges:
-        verdicts = captured.commitment.ranges
-        return union(
-            *(intersection(lost[i], verdicts(captured.nodes[i].key, verdict)) for i in lost)
-        )
+    def lost_by(commitment: Commitment, verdict: EntryCommitment) -> Ranges:
+        ranges = {i: commitment.ranges(captured.nodes[i].key, verdict) for i in lost}
+        return union(*(intersection(lost[i], ranges[i]) for i in lost))
+
+    # what no majority held may be committed by a step, and lost by another that replaces a disk
+    known = captured.by_logs if scenario.replaces_late else captured.commitment
 
     return Outcome(
         None if leader is None else key_of(leader).node_id,
         fates,
-        lost_by(EntryCommitment.PROVEN),
-        lost_by(EntryCommitment.UNPROVEN),
+        lost_by(captured.commitment, EntryCommitment.PROVEN),
+        lost_by(known, EntryCommitment.UNPROVEN),
         tuple(sorted({**quorum.refused, **quorum.failed}.items())),
     )
 

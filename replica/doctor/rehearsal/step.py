@@ -64,6 +64,11 @@ class Scenario:
         lost."""
         return frozenset(node_id for step in self.steps for node_id in step.replaced)
 
+    @property
+    def replaces_late(self) -> bool:
+        """Whether a step replaces a disk after another step, in which records may be committed."""
+        return any(step.replaced for step in self.steps[1:])
+
     def says(self, node_id: int) -> bool:
         """Whether the steps say what becomes of a node. They have to say it for a node whose disk
         wasn't captured, because no run can find it out."""

@@ -74,10 +74,11 @@ class Branch:
         """All directories, of all rounds."""
         return (examined for one in self.rounds for examined in one)
 
-    def holds(self, offset: int, epoch: int) -> bool:
-        """Whether the entry of this offset and epoch is on the branch."""
+    def holds(self, offset: int, epoch: int, digest: object) -> bool:
+        """Whether the entry of this offset and epoch, in a batch with this digest, is on the
+        branch."""
         batch = self.log.batch_at(offset)
-        return batch is not None and batch.epoch == epoch
+        return batch is not None and (batch.epoch, batch.digest) == (epoch, digest)
 
     def commitment(self, offset: int, *, is_tail: bool = False) -> str:
         """The commitment of an entry, in the words of the tables."""

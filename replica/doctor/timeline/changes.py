@@ -44,6 +44,8 @@ class LoggedChange(NamedTuple):
     """`proven`, `unproven` or `superseded`, as in gold.metadata_changes."""
     named: NamedChange
     """The change, with the name of its entity."""
+    tail: BranchTail | None = None
+    """The tail that holds the record; None for a record of the branch."""
 
     @property
     def offset(self) -> int:
@@ -156,7 +158,7 @@ class ChangeWalk:
             try:
                 for record, message in records:
                     if record.offset >= tail.start:
-                        yield from self._made(replay, namer, record, message, epoch, is_tail=True)
+                        yield from self._made(replay, namer, record, message, epoch, tail)
             except DataError:
                 return
 
@@ -167,20 +169,19 @@ class ChangeWalk:
         record: Record,
         message: ReplayedRecord,
         epoch: int,
-        *,
-        is_tail: bool = False,
+        tail: BranchTail | None = None,
     ) -> Iterator[LoggedChange]:
         """Apply a record to the replay. Yields the changes that this makes, named by the namer.
 
-        message: the record's value for the replay. epoch: the leader epoch of its batch. is_tail:
-        whether the record is in a tail beside the branch.
+        message: the record's value for the replay. epoch: the leader epoch of its batch. tail: the
+        tail that holds it; None for the branch.
         """
         writes = replay.apply(record.offset, message)
         if writes:
-            commitment = self._branch.commitment(record.offset, is_tail=is_tail)
+            commitment = self._branch.commitment(record.offset, is_tail=tail is not None)
             names = topic_names_around(writes, replay.state.topics.values)
             for told in namer.named(writes, names):
-                yield LoggedChange(record.timestamp, epoch, commitment, told)
+                yield LoggedChange(record.timestamp, epoch, commitment, told, tail)
 
     def _image(self, examined: Examined, snapshot: SnapshotFile) -> Image | None:
         return snapshot_image(examined, snapshot, self._read)

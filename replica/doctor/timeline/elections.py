@@ -70,6 +70,8 @@ class Registration(NamedTuple):
     node_id: int
     is_new_process: bool
     """Whether the incarnation id differs from that of the registration before."""
+    tail: BranchTail | None = None
+    """The tail that holds the record; None for a record of the branch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +89,12 @@ class Won:
     """The node ids of the voters that voted for the leader."""
     previous_at: int | None
     """The time of the batch before the record; None where there is no such batch."""
+    digest: tuple[int, int] | None = None
+    """CRC and size (bytes) of its batch, which tell records of two quorums apart."""
+
+    def is_same(self, other: Won) -> bool:
+        """Whether both are one record, which two logs hold."""
+        return (self.epoch, self.offset, self.digest) == (other.epoch, other.offset, other.digest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,26 +127,72 @@ class LostWrites:
 
 def elections_of(branch: Branch, registered: Sequence[Registration]) -> tuple[Election, ...]:
     """The elections in the order of their epochs. registered: the registrations in the log."""
-    holders: dict[tuple[int, int], set[int]] = {}
-    records: dict[tuple[int, int], Won] = {}
-    for examined in branch.members:
-        for won in _won(examined):
-            place = won.epoch, won.offset
-            known = records.get(place)
+    newest = branch.pieces[-1].examined
+    found: list[Election] = []
+    members = sorted(branch.members, key=lambda one: one is not newest)
+    for logs in _quorums([(one, tuple(_won(one))) for one in members]):
+        held = {id(one) for one, _ in logs}
+        tails = [one for one in branch.tails if id(one.examined) in held]
+        own = [
+            one
+            for one in registered
+            if id(newest if one.tail is None else one.tail.examined) in held
+        ]
+        found += _of_quorum(branch, logs, tails, own)
+    return tuple(sorted(found, key=lambda one: (one.won.epoch, one.won.offset, one.won.at)))
+
+
+Elected = tuple[Examined, Sequence[Won]]
+"""A directory, and the LeaderChange records of its log."""
+
+
+def _quorums(logs: Iterable[Elected]) -> list[list[Elected]]:
+    """The logs by quorum. An epoch has one leader, which writes one such record: logs with two are
+    of two quorums, though they have one cluster id."""
+    quorums: list[tuple[dict[int, Won], list[Elected]]] = []
+    for log in logs:
+        own = {won.epoch: won for won in log[1]}
+        agreeing = [
+            one
+            for one in quorums
+            if all(one[0].get(epoch, won).is_same(won) for epoch, won in own.items())
+        ]
+        if not agreeing:
+            agreeing = [({}, [])]
+            quorums += agreeing
+        known, members = max(agreeing, key=lambda one: len(one[0].keys() & own.keys()))
+        known.update(own)
+        members.append(log)
+    return [members for _, members in quorums]
+
+
+def _of_quorum(
+    branch: Branch,
+    logs: Sequence[Elected],
+    tails: Sequence[BranchTail],
+    registered: Sequence[Registration],
+) -> Iterator[Election]:
+    """The elections of one quorum. tails, registered: those of its logs."""
+    holders: dict[int, set[int]] = {}
+    records: dict[int, Won] = {}
+    for examined, elected in logs:
+        for won in elected:
+            known = records.get(won.epoch)
             if known is None or known.previous_at is None:
-                records[place] = won
+                records[won.epoch] = won
             replica = examined.replica
-            holders.setdefault(place, set()).update(() if replica is None else (replica.node_id,))
-    lost = _lost_writes(branch.tails)
-    ordered = [records[place] for place in sorted(records)]
-    return tuple(
+            nodes = holders.setdefault(won.epoch, set())
+            nodes.update(() if replica is None else (replica.node_id,))
+    lost = _lost_writes(tails)
+    ordered = [records[epoch] for epoch in sorted(records)]
+    return (
         Election(
             won,
             None if former is None else former.leader,
             *cause_of(former, won, lost, registered),
             0 if former is None else max(0, won.epoch - former.epoch - 1),
-            tuple(sorted(holders[won.epoch, won.offset])),
-            branch.holds(won.offset, won.epoch),
+            tuple(sorted(holders[won.epoch])),
+            branch.holds(won.offset, won.epoch, won.digest),
         )
         for former, won in pairwise((None, *ordered))
         if won is not None
@@ -161,6 +215,7 @@ def _won(examined: Examined) -> Iterator[Won]:
                 tuple(sorted(one.voter_id for one in change.message.voters)),
                 tuple(sorted(one.voter_id for one in change.message.granting_voters)),
                 previous_at if end == header.base_offset else None,
+                (header.crc, header.size_bytes),
             )
         end, previous_at = header.next_offset, header.max_timestamp
 

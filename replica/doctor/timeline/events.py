@@ -49,7 +49,6 @@ OF_PARTITIONS = (UNCLEAN, NEW_DIRECTORY)
 """The events of partitions, one for all partitions to which it happened at one time."""
 EVENTS = (ELECTION, SNAPSHOT, DIVERGENCE, TRUNCATION, WENT_BACK, *OF_CHANGES, *OF_PARTITIONS)
 _SHOWN_PARTITIONS = 3
-_BESIDE_LOG = (SNAPSHOT, DIVERGENCE, TRUNCATION, WENT_BACK)
 _OF_DIRECTORIES = ("broker_directories_changed", "broker_cordoned_directories_changed")
 _AGAIN = ("controller_registered", "broker_registered")
 
@@ -97,16 +96,26 @@ def timeline(branch: Branch, watch: Watch | None = None) -> Timeline:
         if change.named.change.change in OF_CHANGES and not _is_first_of_nothing(change):
             changes.append(change)
         of_partitions.take(change)
-    holders = Holders.of(branch)
-    events = [
-        *(_of_change(branch.cluster_id, change, holders) for change in changes),
-        *(_of_partitions(branch.cluster_id, one, holders) for one in of_partitions.events()),
-        *(_of_election(branch, one) for one in elections_of(branch, _registrations(changes))),
+    holders, cluster_id = Holders.of(branch), branch.cluster_id
+    placed = [
+        *((_of_change(cluster_id, one, holders), one.tail is None) for one in changes),
+        *(
+            (_of_partitions(cluster_id, one, holders), one.tail is None)
+            for one in of_partitions.events()
+        ),
+        *(
+            (_of_election(branch, one), one.on_branch)
+            for one in elections_of(branch, _registrations(changes))
+        ),
+    ]
+    beside = [
+        *(event for event, on_branch in placed if not on_branch),
         *_snapshots(branch),
         *(event for tail in branch.tails for event in _of_tail(branch, tail)),
         *_went_back(branch),
     ]
-    return Timeline(_ordered(branch, events), tuple(walk.unknown))
+    logged = [event for event, on_branch in placed if on_branch]
+    return Timeline(_ordered(logged, beside), tuple(walk.unknown))
 
 
 def _is_first_of_nothing(change: LoggedChange) -> bool:
@@ -118,29 +127,29 @@ def _is_first_of_nothing(change: LoggedChange) -> bool:
     return what in _OF_DIRECTORIES and not any(one and json.loads(one) for one in (old, new))
 
 
-def _ordered(branch: Branch, events: Sequence[Event]) -> tuple[Event, ...]:
+def _ordered(logged: Sequence[Event], beside: Sequence[Event]) -> tuple[Event, ...]:
     """The events by clock time. An event whose record follows in the log on one with a later time,
-    as where a clock was set back, comes behind that one: the log's order is that of its offsets."""
-    logged = sorted(
-        (event.offset, event.at)
-        for event in events
-        if event.event not in _BESIDE_LOG and branch.holds(event.offset, event.leader_epoch)
-    )
-    offsets = [offset for offset, _ in logged]
-    newest = list(accumulate((at for _, at in logged), max))
+    as where a clock was set back, comes behind that one: the log's order is that of its offsets.
+    logged: the events of the branch's records. beside: all others, which have their own times
+    where their records are of another quorum."""
+    times = sorted((event.offset, event.at) for event in logged)
+    offsets = [offset for offset, _ in times]
+    newest = list(accumulate((at for _, at in times), max))
 
     def place(event: Event) -> tuple[int, int, int]:
         before = bisect_left(offsets, event.offset)
         at = max(event.at, newest[before - 1]) if before else event.at
         return at, event.offset, event.leader_epoch
 
-    return tuple(sorted(events, key=place))
+    return tuple(sorted((*logged, *beside), key=place))
 
 
 def _registrations(changes: Iterable[LoggedChange]) -> list[Registration]:
     """The registrations of controllers that were registered already."""
     return [
-        Registration(one.at, one.named.write.key, _is_new_process(*map(json.loads, (old, new))))
+        Registration(
+            one.at, one.named.write.key, _is_new_process(*map(json.loads, (old, new))), one.tail
+        )
         for one in changes
         if one.named.change.change == "controller_registered"
         and (old := one.named.change.old) is not None
@@ -157,7 +166,7 @@ def _is_new_process(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
 def _of_change(cluster_id: str | None, change: LoggedChange, holders: Holders) -> Event:
     _, name, (what, old, new) = change.named
     values = [None if text is None else json.loads(text) for text in (old, new)]
-    nodes = holders.nodes(change.offset, change.leader_epoch)
+    nodes = holders.nodes(change.offset, change.leader_epoch, change.tail)
     return Event(
         cluster_id, change.at, what, name, _detail(what, *values), None,
         change.offset, change.leader_epoch, nodes, change.commitment,
@@ -176,8 +185,8 @@ def _of_partitions(cluster_id: str | None, found: PartitionEvent, holders: Holde
     names = listed(found.partitions, limit=_SHOWN_PARTITIONS)
     return Event(
         cluster_id, found.at, found.event, leaders, f"{what}: {names}; {rest}", None,
-        found.offset, found.leader_epoch, holders.nodes(found.offset, found.leader_epoch),
-        found.commitment,
+        found.offset, found.leader_epoch,
+        holders.nodes(found.offset, found.leader_epoch, found.tail), found.commitment,
     )  # fmt: skip
 
 
@@ -296,6 +305,8 @@ def _of_tail(branch: Branch, tail: BranchTail) -> Iterator[Event]:
     commitment = branch.commitment(tail.start, is_tail=True)
     kept = branch.log.batch_at(tail.start)
     instead = "" if kept is None else f"; the branch has epoch {kept.epoch} there"
+    if kept is not None and kept.epoch == first.leader_epoch:
+        instead = f"; the branch has other records of epoch {kept.epoch} there, of another quorum"
     place = tail.start, first.leader_epoch
     detail = f"held {records} from offset {tail.start} on that the agreed branch lacks{instead}"
     names = _nodes_text(nodes) if nodes else "unknown node"

@@ -1,13 +1,13 @@
-"""Finds which nodes' logs hold a record of the branch."""
+"""Finds which nodes' logs hold a record of the branch, or of a tail beside it."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from replica.doctor.check.examined import Examined
-from replica.doctor.timeline.branch import Branch
+from replica.doctor.timeline.branch import Branch, BranchTail
 from replica.format.segment import numbers_of
 
 Stretch = tuple[int, int, int]
@@ -15,31 +15,46 @@ Stretch = tuple[int, int, int]
 other."""
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class HeldLog:
+    """The log in one directory. stretches: ascending. tail: what it holds beside the branch; None
+    where it holds nothing else."""
+
+    node_id: int
+    stretches: Sequence[Stretch]
+    tail: BranchTail | None
+
+    def holds(self, offset: int, epoch: int, tail: BranchTail | None) -> bool:
+        """Whether the log holds the record of this offset and epoch in the tail; None stands for
+        the branch. Offset and epoch alone don't name a record: two quorums may have one cluster
+        id."""
+        is_there = self.tail is tail
+        if tail is None and self.tail is not None:
+            is_there = offset < self.tail.start
+        return is_there and _holds(self.stretches, offset, epoch)
+
+
 @dataclass(frozen=True)
 class Holders:
-    """The stretches that each node's log holds, in ascending order, by node id. A node of which
-    there are several captures has a list for each."""
+    """The logs in all directories of a branch whose node is known."""
 
-    stretches: Mapping[int, Sequence[Sequence[Stretch]]]
+    logs: Sequence[HeldLog]
 
     @staticmethod
     def of(branch: Branch) -> Holders:
-        """Those of all directories of the branch whose node is known."""
-        found: dict[int, list[Sequence[Stretch]]] = {}
-        for examined in branch.members:
-            if examined.replica is not None:
-                found.setdefault(examined.replica.node_id, []).append(_stretches(examined))
-        return Holders(found)
-
-    def nodes(self, offset: int, epoch: int) -> tuple[int, ...]:
-        """The ids of the nodes that hold the record of this offset and epoch, ascending."""
-        return tuple(
-            sorted(
-                node
-                for node, logs in self.stretches.items()
-                if any(_holds(log, offset, epoch) for log in logs)
-            )
+        tails = {id(one): tail for tail in branch.tails for one in tail.holders}
+        return Holders(
+            [
+                HeldLog(one.replica.node_id, _stretches(one), tails.get(id(one)))
+                for one in branch.members
+                if one.replica is not None
+            ]
         )
+
+    def nodes(self, offset: int, epoch: int, tail: BranchTail | None) -> tuple[int, ...]:
+        """The ids of the nodes that hold the record, ascending. tail: see HeldLog.holds."""
+        held = {log.node_id for log in self.logs if log.holds(offset, epoch, tail)}
+        return tuple(sorted(held))
 
 
 def _stretches(examined: Examined) -> list[Stretch]:

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from replica.doctor.timeline.branch import BranchTail
 from replica.doctor.timeline.changes import LoggedChange
 from replica.metadata.image.partition import Partition
 from replica.model.keys import ZERO_UUID
@@ -33,6 +34,8 @@ class PartitionEvent(NamedTuple):
     """The offset of the first record."""
     leader_epoch: int
     commitment: str
+    tail: BranchTail | None
+    """The tail that holds the records; None for records of the branch."""
     leaders: frozenset[int]
     """The ids of the new leaders."""
     partitions: tuple[str, ...]
@@ -46,7 +49,9 @@ class PartitionEvent(NamedTuple):
 class PartitionEvents:
     """Takes the changes of a log one by one, and finds the events."""
 
-    _found: dict[tuple[str, int, int, str, bool], PartitionEvent] = field(default_factory=dict)
+    _found: dict[tuple[str, int, int, BranchTail | None, bool], PartitionEvent] = field(
+        default_factory=dict
+    )
     _directories: dict[int, frozenset[str]] = field(default_factory=dict)
     """The online directories of each broker."""
 
@@ -85,11 +90,13 @@ class PartitionEvents:
 
     def _add(self, event: str, change: LoggedChange, now: Partition) -> None:
         leader, is_only = now.leader, now.replicas == (now.leader,)
-        key = event, change.at, change.leader_epoch, change.commitment, is_only
+        key = event, change.at, change.leader_epoch, change.tail, is_only
         known = self._found.get(key)
         name = change.named.name
         if known is None:
-            place = change.at, change.offset, change.leader_epoch, change.commitment
+            place = (
+                change.at, change.offset, change.leader_epoch, change.commitment, change.tail
+            )  # fmt: skip
             self._found[key] = PartitionEvent(event, *place, frozenset({leader}), (name,), is_only)
         elif name not in known.partitions[-1:]:
             partitions = (*known.partitions, name)

@@ -33,6 +33,12 @@ _NO_LEADER_YET = Gap(
     "Look in the controllers' logs for what keeps voters from being elected, such as cluster ids "
     "that differ, or addresses at which no voter answers.",
 )
+_NO_RECORD_HERE = Gap(
+    "the cluster's state",
+    "no log that was given holds a record: its node never followed a leader",
+    "Add the directories of all voters. If their logs hold no record either, no voter was ever "
+    "elected: look in the controllers' logs for what keeps voters from being elected.",
+)
 
 
 @dataclass(frozen=True)
@@ -217,7 +223,8 @@ def _gaps(judged: JudgedCluster, *, health: bool, replay: bool) -> Iterator[Gap]
         yield Gap("the content of snapshots, and the cluster's health", "--no-replay was given")
     elif not alone and health and judged.cluster is None and _has_metadata(judged):
         if all(_is_empty(one) for one in judged.members):
-            yield _NO_LEADER_YET
+            all_given = quorum is not None and not quorum.missing
+            yield _NO_LEADER_YET if all_given else _NO_RECORD_HERE
         else:
             yield Gap("the cluster's state", "no log or snapshot here has a record that tells it")
 

@@ -102,7 +102,7 @@ def _reassignment(data: bytes) -> None:
 def _captured() -> CapturedQuorum:
     keys = [ReplicaKey(number, "AAAAAAAAAAAAAAAAAAAAA" + "ABC"[number - 1]) for number in (1, 2, 3)]
     voters = voter_set(Voter(key, endpoints_of(key)) for key in keys)
-    return CapturedQuorum("cluster", {}, voters, False, classify(()), 0)
+    return CapturedQuorum("cluster", {}, voters, False, classify(()), classify(()), 0)
 
 
 def _scenario(data: bytes) -> None:

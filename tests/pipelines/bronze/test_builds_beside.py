@@ -19,6 +19,7 @@ from tests.pipelines.lake_rows import rows, rows_of
 WAITS_S = 60
 
 
+@pytest.mark.slow
 def test_a_build_sees_no_round_of_which_only_some_tables_are_written(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

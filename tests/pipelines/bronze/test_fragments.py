@@ -96,6 +96,7 @@ def test_no_rule_about_whole_directories_judges_a_fragment(lake: Path) -> None:
     assert rows(lake, f"SELECT rule FROM bronze.findings WHERE {fragment}") == []
 
 
+@pytest.mark.slow
 def test_the_derived_tables_tell_the_truncation_and_no_state_of_the_fragment(
     recording: Recording, tmp_path: Path
 ) -> None:

@@ -73,6 +73,7 @@ def test_an_ingest_of_many_replicas_asks_as_many_queries_as_one_of_a_single_repl
     assert _terms(asked[1]) == _terms(asked[MANY]), "no term for each replica"
 
 
+@pytest.mark.slow
 def test_the_offsets_of_all_long_logs_are_asked_for_at_once(
     tmp_path: Path, queries: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

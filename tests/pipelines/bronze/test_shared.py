@@ -33,7 +33,9 @@ AT = "2026-11-21T01:00Z"
 Start = Callable[[], AbstractContextManager[Any]]
 
 
-@pytest.fixture(params=["local", pytest.param("spark", marks=pytest.mark.spark)])
+@pytest.fixture(
+    params=["local", pytest.param("spark", marks=[pytest.mark.spark, pytest.mark.slow])]
+)
 def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Each engine: tasks are threads of this process, or processes of Spark's."""
     if request.param == "spark":
@@ -59,7 +61,7 @@ def _ingested(lake: Path, *paths: object, at: str | None = AT, **options: Any) -
     return ingest.run(about)
 
 
-@pytest.mark.parametrize("form", ["paths", "URIs"])
+@pytest.mark.parametrize("form", ["paths", pytest.param("URIs", marks=pytest.mark.slow)])
 def test_tables_are_those_of_copies_also_of_damaged_and_late_captures(
     form: str, captures: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -117,6 +117,7 @@ def parquet_files(lake: Lake) -> set[Path]:
     return set(Path(lake.path_of(RECORDS)).glob("*.parquet"))
 
 
+@pytest.mark.slow
 def test_a_direct_write_makes_the_same_table_as_append(
     spark: SparkSession, lake: Lake, tmp_path: Path, rows: Callable[..., pa.RecordBatch]
 ) -> None:

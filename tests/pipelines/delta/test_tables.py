@@ -178,6 +178,7 @@ def test_merge_without_insert_only_updates(spark: SparkSession, lake: Lake) -> N
     assert contents(spark, lake) == {0: ({"offset": 0}, 8)}
 
 
+@pytest.mark.slow
 def test_register_makes_names_resolve_per_lake(spark: SparkSession, tmp_path: Path) -> None:
     here, there = Lake(tmp_path / "it's here"), Lake(tmp_path / "there")
     delta.ensure_table(here, RECORDS)

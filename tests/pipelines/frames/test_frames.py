@@ -74,6 +74,7 @@ def told(made: Callable[[], object]) -> str:
     return text
 
 
+@pytest.mark.slow
 def test_two_captures_of_one_replica_are_refused(spark: SparkSession, split: Path) -> None:
     sources = Sources.of(spark, split.parent)
     text = told(kraftlake.divergence_points(sources.logs).collect)
@@ -117,6 +118,7 @@ def test_snapshots_and_logs_of_different_keys_are_refused(
         kraftlake.snapshot_validity(sources.snapshots, shown)
 
 
+@pytest.mark.slow
 def test_the_formats_are_known_to_a_session_that_nobody_registered_them_with(
     spark: SparkSession, split: Path
 ) -> None:
@@ -142,6 +144,7 @@ def test_frames_of_one_node_and_of_all_agree_on_that_node(sources: Sources) -> N
     assert sorted(alone.collect()) == sorted(of_all.collect())
 
 
+@pytest.mark.slow
 def test_by_uri_the_frames_say_the_same_as_by_path(
     spark: SparkSession, split: Path, sources: Sources
 ) -> None:

@@ -28,6 +28,7 @@ _SPLIT = {
 }
 
 
+@pytest.mark.slow
 def test_the_frames_of_a_recorded_cluster_are_the_lake_s_tables(
     spark: SparkSession, data: Path, tmp_path: Path
 ) -> None:

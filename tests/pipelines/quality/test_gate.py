@@ -60,6 +60,7 @@ def lake(dynamic: Path, tmp_path: Path) -> Lake:
     return Lake(shutil.copytree(dynamic, tmp_path / "lake"))
 
 
+@pytest.mark.slow
 def test_bad_rows_are_left_out_kept_and_told_also_when_another_cluster_is_built(
     lake: Lake, data: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -199,6 +199,7 @@ def derived(looks: list[Look]) -> dict[Contract, list[str]]:
     }
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(60))
 @given(quorums())
 def test_all_tables_are_those_of_single_batches(looks: list[Look]) -> None:

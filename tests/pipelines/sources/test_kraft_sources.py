@@ -126,6 +126,7 @@ def test_secrets_are_fingerprints_that_agree_across_ranges_and_reads(
     assert KEY.hex() not in shown
 
 
+@pytest.mark.slow
 def test_without_a_key_reads_agree_where_register_was_called_and_each_with_itself_otherwise(
     source: Callable[..., DataFrame], spark: SparkSession, data: Path, tmp_path: Path
 ) -> None:
@@ -159,6 +160,7 @@ def test_without_a_key_reads_agree_where_register_was_called_and_each_with_itsel
     assert redaction(shown) == "none"
 
 
+@pytest.mark.slow
 def test_rows_say_whose_they_are_and_how_long_their_batch_is(
     source: Callable[..., DataFrame], data: Path
 ) -> None:

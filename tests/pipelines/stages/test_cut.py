@@ -44,12 +44,14 @@ def staged(lake: Path, folder: Path) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_recorded_clusters_in_pieces_are_those_as_a_whole(
     built_lake: Path, recorded_lake: Path, tmp_path: Path
 ) -> None:
     assert_same(staged(recorded_lake, tmp_path / "cut"), built_lake)
 
 
+@pytest.mark.slow
 def test_a_cluster_that_grows_is_derived_again_in_pieces_and_told_once(
     data: Path, tmp_path: Path
 ) -> None:

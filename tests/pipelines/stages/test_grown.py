@@ -140,6 +140,7 @@ def check(seed: int, count: int, tmp_path: Path) -> int:
     return grown
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("any_size")
 def test_captures_built_one_by_one_give_the_tables_of_one_build_of_all(tmp_path: Path) -> None:
     assert check(3, 4, tmp_path)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from replica.doctor.quorum.known_quorum import QuorumFiles
 from replica.doctor.quorum.recovery import RecoveryDecision, plan_recovery
 from replica.errors import UsageError
-from replica.history.commitment import Losses
+from replica.history.commitment import EntryCommitment, Losses
 from replica.history.divergence import Relation
 from replica.history.log import LogBatch, OffsetRange, ReplicaLog
 from replica.model.epochs import UNDEFINED_EPOCH, OffsetAndEpoch
@@ -281,6 +281,20 @@ def test_every_voter_whose_log_a_majority_accepts_may_win_and_the_tail_may_be_lo
     assert by_one[THREE].truncates_to == 2
 
 
+def test_what_a_voter_lacks_that_may_win_was_never_committed():
+    plan = plan_recovery([log(ONE, 1, 1, 1, 1), log(TWO, 1, 1, 1), log(THREE, 1, 1)])
+    assert plan.answer is RecoveryDecision.SAFE
+    two_leads = {one.log.key: one.lost for one in plan.led_by[TWO]}
+    assert two_leads[ONE] == Losses(committed=0, unproven=0, superseded=1)
+    assert plan.commitment.ranges(ONE, EntryCommitment.SUPERSEDED) == (OffsetRange(3, 4),)
+
+
+def test_without_a_majority_nobody_knows_what_was_committed():
+    plan = plan_recovery([log(ONE, 1, 1, 2), log(ReplicaKey(11, "observer"), 1, 1, 1)])
+    assert plan.answer is RecoveryDecision.UNPROVEN
+    assert plan.ranking[1].lost == Losses(committed=0, unproven=1, superseded=0)
+
+
 def test_a_log_that_no_majority_accepts_does_not_win():
     plan = plan_recovery([log(ONE, 1, 1, 1), log(TWO, 1, 1, 1), log(THREE, 1, 1)])
     assert plan.electable == (ONE, TWO)
@@ -348,3 +362,23 @@ def test_whoever_may_win_keeps_what_any_node_knew_to_be_committed(seed, chosen):
         kept = model.nodes[key].log
         for node in model.nodes.values():
             assert kept[: node.committed] == node.log[: node.committed]
+
+
+@QUICK
+@given(SEEDS, st.integers(0, 2**16))
+def test_what_a_safe_plan_calls_never_committed_no_node_knew_to_be_committed(seed, chosen):
+    model = model_of(seed)
+    drawn = random.Random(chosen)
+    keys = sorted(model.nodes)
+    left = drawn.sample(keys, drawn.randint(1, len(keys)))
+    plan = plan_recovery([model.capture(model.nodes[key]) for key in left])
+    if plan.answer is not RecoveryDecision.SAFE:
+        return
+    assert not any(one.lost.unproven for each in plan.led_by.values() for one in each)
+    committed = {
+        entry.batch for node in model.nodes.values() for entry in node.log[: node.committed]
+    }
+    for key in left:
+        for entry in model.nodes[key].log:
+            verdict = plan.commitment.verdict_at(key, entry.batch.base_offset)
+            assert verdict is not EntryCommitment.SUPERSEDED or entry.batch not in committed

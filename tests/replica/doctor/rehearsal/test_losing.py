@@ -49,9 +49,8 @@ def captured(
         for node in quorum.nodes.values()
     )
     ended = quorum.capture().captured_at_ms
-    return CapturedQuorum(
-        quorum.cluster_id, nodes, voters, is_static, classify(list(logs.values())), ended
-    )
+    known = classify(list(logs.values()))
+    return CapturedQuorum(quorum.cluster_id, nodes, voters, is_static, known, known, ended)
 
 
 def log_of(quorum: ScriptedQuorum, node_id: int, *, is_static: bool) -> ReplicaLog:

@@ -22,6 +22,7 @@ QUORUM = CapturedQuorum(
     voters=voter_set(Voter(KEYS[node_id]) for node_id in (1, 2, 3)),
     is_static=False,
     commitment=classify(list(LOGS.values())),
+    by_logs=classify(list(LOGS.values())),
     newest_timestamp=0,
 )
 

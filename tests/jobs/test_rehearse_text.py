@@ -1,0 +1,57 @@
+"""What `rehearse` says of a node's log never says at once that it is kept and lost."""
+
+from __future__ import annotations
+
+import pytest
+
+from jobs.cli.directories.rehearse_text import describe
+from replica.doctor.rehearsal.captured import CapturedQuorum
+from replica.doctor.rehearsal.outcome import Fate, Outcome
+from replica.doctor.rehearsal.runs import Found, Rehearsal, ScenarioSafety
+from replica.doctor.rehearsal.step import Scenario
+from replica.history.commitment import Losses, classify
+from replica.history.log import OffsetRange
+from replica.history.ranges import Ranges
+from replica.model.voters import VoterSet
+
+NOTHING, ONE = Losses(0, 0, 0), Losses(0, 1, 0)
+LAST: Ranges = (OffsetRange(973, 974),)
+
+
+def told(fate: Fate) -> list[str]:
+    """The lines about the outcome in which the node has this fate."""
+    outcome = Outcome(5, (fate,), (), (), ())
+    captured = CapturedQuorum("cluster", {}, VoterSet(), True, classify(()), classify(()), 0)
+    found = Found(outcome, (0,), (4, 4))
+    rehearsal = Rehearsal(captured, Scenario(), range(1), (found,))
+    lines = list(describe(rehearsal, ScenarioSafety.SAFE, (), None, ("nodes",)))
+    return [line.strip() for line in lines[lines.index("") :] if line.startswith("  node 12")]
+
+
+@pytest.mark.parametrize(
+    ("fate", "expected"),
+    [
+        (
+            Fate(12, None, (), None, LAST, ONE, is_behind=True, has_new_disk=False),
+            "node 12 has not followed the leader yet; it is to lose offsets 973 to 973 (1 record): "
+            "0 committed, 0 never committed, 1 unknown",
+        ),
+        (
+            Fate(12, OffsetRange(973, 974), (3,), None, LAST, ONE, False, False),
+            "node 12 truncates its log to offset 973 (epoch 3); it loses offsets 973 to 973 "
+            "(1 record): 0 committed, 0 never committed, 1 unknown",
+        ),
+        (
+            Fate(12, None, (), None, LAST, ONE, False, False, other=LAST),
+            "node 12 keeps its log; it keeps offsets 973 to 973 (1 record), at which the leader "
+            "has other records; of both 0 committed, 0 never committed, 1 unknown",
+        ),
+    ],
+    ids=["not followed yet", "truncated", "kept beside the leader's"],
+)
+def test_a_log_is_kept_or_lost(fate: Fate, expected: str) -> None:
+    assert told(fate)[0] == expected
+
+
+def test_of_a_node_that_loses_nothing_nothing_is_said() -> None:
+    assert told(Fate(12, None, (), None, (), NOTHING, False, False)) == []
