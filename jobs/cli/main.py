@@ -73,18 +73,20 @@ def _kraftlake(
 ) -> None:
     """The flight recorder and lakehouse of Kafka's metadata log (KRaft).
 
-    dump shows what a directory holds, diff compares two, and check judges all directories of a
-    cluster. ingest and build bring directories, of any number of nodes and moments, into Delta
-    tables, and sql asks these. No command changes or locks what it examines, so a running node's
-    directory is fine.
+    In an incident begin with what-happened. Name the metadata directories of all nodes that you
+    have. No command changes or locks what it examines, so a running node's directory is fine.
+    ingest and build bring directories, of any number of nodes and moments, into Delta tables, and
+    sql asks these.
 
     \b
     First steps:
-      kraftlake demo                           try ingest, build and sql on recorded logs
-      kraftlake dump /var/kafka/metadata       print the records of the log
       kraftlake what-happened node1/ node2/    what happened, and what to do?
-      kraftlake check node1/ node2/ node3/     is anything wrong?
+      kraftlake check node1/ node2/ node3/     what exactly is wrong, and where?
+      kraftlake recover --plan node1/ node2/   controllers are lost: how does the quorum go on?
+      kraftlake plan --stop-broker 2 node1/    is this change safe?
       kraftlake diff node1/ node2/             do these two logs agree?
+      kraftlake dump /var/kafka/metadata       print the records of the log
+      kraftlake demo                           try ingest, build and sql on recorded logs
       kraftlake ingest --lake lake captures/   copy the logs into a lake
       kraftlake build --lake lake              derive the lake's tables
       kraftlake sql --lake lake --tables       list the tables
@@ -98,14 +100,14 @@ def _kraftlake(
 _GROUPS = {
     "Directories of nodes": (
         happening.WhatHappenedOptions,
-        directories.DumpOptions,
-        directories.DiffOptions,
         directories.CheckOptions,
-        happening.TimelineOptions,
         directories.ExplainOptions,
+        happening.TimelineOptions,
         directories.RecoverOptions,
         recovering.RehearseOptions,
         recovering.RestoreOptions,
+        directories.DiffOptions,
+        directories.DumpOptions,
         directories.CaptureOptions,
         directories.PruneOptions,
         directories.RedactOptions,
@@ -119,7 +121,7 @@ _GROUPS = {
         lake.MaintainOptions,
         lake.ForgetOptions,
     ),
-    "Questions to a lake": (
+    "Questions to a lake, or to directories": (
         asking.SqlOptions,
         planning.PlanOptions,
         happening.HistoryOptions,

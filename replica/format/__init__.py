@@ -7,7 +7,8 @@ To read it in order
   batches at once.
 - Batches in a file that may be damaged anywhere: `walk`, which `resync` leads past damage, and
   `base_offsets`, which judges what no CRC covers. `segment` scans the whole file so. `content`
-  reads its bytes again; `known_file` and `content_hash` let a grown file be read from its new bytes
+  reads its bytes again, and `stored_batches` names whole batches in files for a reader in another
+  thread; `known_file` and `content_hash` let a grown file be read from its new bytes
   on.
 - Beside a log: `index`, `snapshot` (names), `snapshot_content` (header and footer),
   `producer_snapshot`, `leader_epoch_checkpoint`, `partition_metadata`, `quorum_state`,

@@ -74,6 +74,10 @@ class OpenFile:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file. A second call does nothing."""
         self._handle.close()
 
     def close_between_reads(self) -> None:

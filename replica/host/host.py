@@ -16,6 +16,7 @@ from typing import Any
 
 from replica.errors import DataError
 from replica.history.epochs import epoch_for_offset
+from replica.host.replay import BegunReplay
 from replica.model.batch import Batch
 from replica.model.control import ControlRecord, KRaftVersion, KRaftVoters
 from replica.model.epochs import OffsetAndEpoch
@@ -35,6 +36,9 @@ from replica.storage.batches import batches_of
 from replica.storage.log import FileLog
 from replica.storage.quorum_state_file import QuorumStateFile
 from replica.storage.snapshot_writer import FileSnapshotWriter
+
+_RECORD_BYTES = 64
+"""About the size of a record in a snapshot."""
 
 
 def as_received(response: PeerResponse) -> PeerResponse:
@@ -69,10 +73,15 @@ class Host:
     """One replica with its storage. The constructor raises what QuorumStateFile.read and Raft
     raise.
 
-    log: the log that open_log has recovered. store: the file quorum-state in the log's folder.
-    machine: a new state machine, which gets everything from the newest snapshot on. draw: a
-    function that gives random numbers (see core.Draw). owes_flush: whether a flush is owed.
+    log: the log that open_log has recovered.
+    store: the file quorum-state in the log's folder.
+    machine: a new state machine, which gets everything from the newest snapshot on.
+    draw: a function that gives random numbers (see core.Draw).
+    at_once: the most records that the machine is given within a step; None for any number. More
+        records, and what follows them, are put off: the caller has to `begin_replay`.
+    owes_flush: whether a flush is owed.
     new_bytes: the size of the batches that the machine was given since its newest snapshot.
+    commit_end: the end (exclusive) of the committed records. The machine may lack the last ones.
     opened_with: the election state that was on the disk at the start.
     """
 
@@ -84,6 +93,7 @@ class Host:
         machine: StateMachine,
         draw: Callable[[int], int],
         now_ms: int,
+        at_once: int | None = None,
     ) -> None:
         self.config = config
         self.machine = machine
@@ -91,6 +101,10 @@ class Host:
         self.store = store
         self.owes_flush = False
         self.new_bytes = 0
+        self._at_once = at_once
+        self.commit_end = 0
+        self._put_off: Effects | None = None
+        self._is_replaying = False
         self.opened_with = self.store.read()
         self.raft = Raft(config, self.log.facts(), self.opened_with, draw, now_ms)
 
@@ -103,14 +117,8 @@ class Host:
 
     def step(self, event: inputs.Input, now_ms: int) -> list[Effects]:
         """Step the core with an input, and with the inputs that follow from its effects."""
-        effects = self.raft.step(event, now_ms)
-        answers: list[inputs.Input] = []
-        for name, value in effects.in_order():
-            if name in _ON_DISK:
-                self.before_effect()
-                answers += _ON_DISK[name](self, value) or ()
-            elif name in _IN_MEMORY:
-                _IN_MEMORY[name](self, value)
+        effects = self._without_put_off(self.raft.step(event, now_ms))
+        answers = self._carry_out(effects)
         self.before_effect()
         self.stepped(effects)
         all_effects = [effects]
@@ -142,6 +150,8 @@ class Host:
         synced: a crash could remove them from the log, but not the records behind them.
         """
         assert not self.owes_flush, "flush first"
+        if self.is_behind:
+            return None
         offset, log = self.machine.next_offset, self.raft.log
         if offset <= log.log_start or offset > (self.raft.high_watermark or 0):
             return None
@@ -173,6 +183,58 @@ class Host:
         self.machine.snapshot_finished(begun.snapshot_id)
         return effects
 
+    @property
+    def is_behind(self) -> bool:
+        """Whether the state machine still has to be given what was put off."""
+        return self._put_off is not None
+
+    def begin_replay(self) -> BegunReplay | None:
+        """Begin to give the state machine what was put off; None where nothing was, and where a
+        replay is under way. The caller runs it, in any thread, and then calls `end_replay`.
+
+        Meanwhile the host goes on, but the machine's state is of no moment, and no snapshot is
+        taken of it.
+        """
+        put_off, machine = self._put_off, self.machine
+        if put_off is None or self._is_replaying:
+            return None
+        loads = put_off.load_snapshot
+        if loads is not None:
+            begun = BegunReplay(machine, loads, loads.offset, self.log.snapshots.stored(loads))
+        else:
+            assert put_off.commit is not None, "a snapshot or records were put off"
+            batches = self.log.stored(machine.next_offset, put_off.commit)
+            begun = BegunReplay(machine, None, put_off.commit, batches)
+        self._is_replaying = True
+        return begun
+
+    def end_replay(self, begun: BegunReplay) -> list[Effects]:
+        """Count what `begun.run` has given the machine. Returns the effects that were put off and
+        are now carried out."""
+        self._is_replaying = False
+        put_off = self._put_off
+        assert put_off is not None, "it is kept until the machine has it"
+        self.before_effect()
+        if begun.loads is None:
+            self.new_bytes += begun.batches.size_bytes
+            done = Effects(commit=begun.end_offset)
+        else:
+            self.new_bytes = 0
+            done = Effects(load_snapshot=begun.loads)
+        if put_off.load_snapshot == begun.loads:
+            put_off = replace(put_off, load_snapshot=None)
+        self._put_off = None
+        if put_off.load_snapshot is None and (put_off.commit or 0) <= self.machine.next_offset:
+            done.leader_change = put_off.leader_change
+            put_off = Effects()
+        self.stepped(done)
+        rest = self._without_put_off(put_off)
+        if rest == Effects():
+            return [done]
+        self._carry_out(rest)
+        self.stepped(rest)
+        return [done, rest]
+
     def tick(self, now_ms: int) -> list[Effects]:
         """Let the core see the time."""
         return self.step(inputs.Tick(), now_ms)
@@ -192,6 +254,43 @@ class Host:
                 return replace(message, data=found)
             case _:
                 raise AssertionError("no other message has room for bytes")
+
+    def _carry_out(self, effects: Effects) -> list[inputs.Input]:
+        answers: list[inputs.Input] = []
+        for name, value in effects.in_order():
+            if name in _ON_DISK:
+                self.before_effect()
+                answers += _ON_DISK[name](self, value) or ()
+            elif name in _IN_MEMORY:
+                _IN_MEMORY[name](self, value)
+        return answers
+
+    def _without_put_off(self, effects: Effects) -> Effects:
+        """Put off what concerns the state machine, where that would take long or comes behind what
+        was put off. Returns the other effects."""
+        if effects.commit is not None:
+            self.commit_end = effects.commit
+        before = self._put_off
+        if before is None and not self._takes_long(effects):
+            return effects
+        before = before or Effects()
+        self._put_off = Effects(
+            load_snapshot=effects.load_snapshot or before.load_snapshot,
+            commit=before.commit if effects.commit is None else effects.commit,
+            leader_change=effects.leader_change or before.leader_change,
+        )
+        return replace(effects, load_snapshot=None, commit=None, leader_change=None)
+
+    def _takes_long(self, effects: Effects) -> bool:
+        """Whether these effects give the state machine more than it gets within a step."""
+        if self._at_once is None:
+            return False
+        loads, start = effects.load_snapshot, self.machine.next_offset
+        if loads is not None:
+            if self.log.snapshots.size(loads) > self._at_once * _RECORD_BYTES:
+                return True
+            start = loads.offset
+        return effects.commit is not None and effects.commit - start > self._at_once
 
     def _read(self, read: LogRead) -> memoryview:
         return self.log.read(read.start_offset, read.max_bytes)

@@ -45,6 +45,9 @@ from replica.wire.pool import Address
 from replica.wire.server import ANONYMOUS, Client, Server, Service, Shared
 from replica.wire.versions import Features, Identity
 
+AT_ONCE = 1000
+"""The most records that a state machine is given in the event loop. They take some 40 ms."""
+
 
 def opened(
     settings: NodeSettings, report: Report, client: ClientConfig | None = None
@@ -87,7 +90,8 @@ def _assembled(
     folder = settings.partition_folder
     log = open_log(files, folder, settings.log, settings.topic.id, archive)
     store = QuorumStateFile(files, folder)
-    host = Host(config, log, store, machine, SystemRandom().randrange, clock())
+    draw = SystemRandom().randrange
+    host = Host(config, log, store, machine, draw, clock(), AT_ONCE)
     for repair in host.log.repairs:
         report(Notice("repair", repair))
     topic, listener = settings.topic, settings.controller_listener

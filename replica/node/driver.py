@@ -1,10 +1,9 @@
 """The one place of a process that steps its replica: it takes events, and sends the messages that
 come of them.
 
-Everything happens in one asyncio loop, and no step waits, so no lock is needed. Only a snapshot is
-written by another thread, from a state that it shares with nobody that changes it. When a flush is
-owed, the driver first handles the events that have already arrived: so records that are appended
-together share one sync.
+Everything happens in one asyncio loop, and no step waits, so no lock is needed (`threads` has what
+takes too long for a loop). When a flush is owed, the driver first handles the events that have
+already arrived: so records that are appended together share one sync.
 """
 
 from __future__ import annotations
@@ -18,9 +17,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from replica.errors import KraftlakeError, PeerError, UnsupportedByPeerError
-from replica.host.host import BegunSnapshot, Host
+from replica.host.host import Host
 from replica.model.kafka_errors import ErrorCode
 from replica.node.heard import Heard
+from replica.node.threads import Threads
 from replica.raft import inputs
 from replica.raft.config import FOREVER, Config
 from replica.raft.effects import Effects, Send, Stopped
@@ -101,10 +101,7 @@ class Driver:
         self.heard = Heard()
         self.on_commit: Callable[[float], None] = lambda seconds: None
         self._clock = clock
-        self._policy = policy
-        self._snapshot_at = clock()
-        self._snapshot: asyncio.Task[None] | None = None
-        self._ratio = (0, 0.0)  # (new bytes at the last look, ratio found then)
+        self._threads = Threads(host, clock, policy, self._do, self.watch)
         self._ids = itertools.count()
         self._asked: dict[int, asyncio.Future[PeerResponse]] = {}
         self._waiting: list[tuple[CommittedAppend, asyncio.Future[CommittedAppend]]] = []
@@ -138,8 +135,7 @@ class Driver:
             return await asyncio.shield(self._stopped)
         finally:
             cleaning.cancel()
-            if self._snapshot is not None:  # its thread writes into the folder until it is done
-                await asyncio.wait([self._snapshot])
+            await self._threads.finish()
             self._close()
 
     def shut_down(self, timeout_ms: int) -> None:
@@ -170,7 +166,7 @@ class Driver:
     @property
     def is_writing_snapshot(self) -> bool:
         """Whether a thread writes a snapshot now."""
-        return self._snapshot is not None
+        return self._threads.is_writing_snapshot
 
     def check(self) -> None:
         """Raises StoppedError after an error, because no caller may then be told what is in
@@ -237,7 +233,8 @@ class Driver:
             for effects in work(self._clock()):
                 self._network(effects)
                 self._count_election()
-            self._snapshot_if_due()
+            for effects in self._threads.begin():
+                self._network(effects)
             self._settle_waiting()
             self._tell_news()
             self._schedule()
@@ -279,46 +276,6 @@ class Driver:
             if is_fine and isinstance(asked, FetchRequest | FetchSnapshotRequest):
                 self.heard.answered(asked.epoch, time.monotonic())
             self.take(inputs.Response(send.node_id, send.correlation_id, message))
-
-    def _snapshot_if_due(self) -> None:
-        policy, host = self._policy, self.host
-        if policy is None or not host.new_bytes or self._snapshot is not None:
-            return
-        now = self._clock()
-        if policy.is_due(host.new_bytes, now - self._snapshot_at, self._changed_ratio(policy)):
-            self._snapshot_at, self._ratio = now, (0, 0.0)
-            if host.owes_flush:
-                for effects in host.flush(now):
-                    self._network(effects)
-            begun = host.begin_snapshot()
-            if begun is not None:
-                self._snapshot = asyncio.create_task(self._write_snapshot(begun))
-                self.watch(self._snapshot)
-
-    async def _write_snapshot(self, begun: BegunSnapshot) -> None:
-        """Write a snapshot in another thread: that of a large cluster takes seconds, in which no
-        fetch would be answered, so that the leader would lose its leadership."""
-        facts = await asyncio.to_thread(begun.write)
-        self._snapshot = None
-        self._do(lambda now: self.host.end_snapshot(begun, facts, now))
-
-    def _changed_ratio(self, policy: SnapshotPolicy) -> float:
-        """The share (0 to 1) of the image that has changed since the last snapshot; 1.0 where the
-        policy doesn't ask for it.
-
-        To find the share, whole images are compared. This method therefore finds it only where the
-        share decides whether a snapshot is due, and then only after each further eighth of the
-        policy's bytes.
-        """
-        if policy.min_changed_ratio is None:
-            return 1.0
-        new_bytes, (looked_at, ratio) = self.host.new_bytes, self._ratio
-        if new_bytes < policy.max_new_bytes:
-            return 0.0
-        if not looked_at <= new_bytes < looked_at + max(1, policy.max_new_bytes // 8):
-            ratio = self.host.machine.changed_ratio()
-            self._ratio = (new_bytes, ratio)
-        return ratio
 
     def _facts(self) -> tuple[object, ...]:
         raft = self.raft

@@ -166,6 +166,8 @@ def _log(driver: Driver) -> Iterator[Metric]:
     snapshot = 0 if log.latest_snapshot is None else log.latest_snapshot.offset
     yield gauge("raft_high_watermark", "End of what is committed (exclusive), -1", watermark)
     yield gauge("raft_log_end_offset", "End of the log (exclusive)", log.log_end)
+    applied = min(driver.host.machine.next_offset, driver.host.commit_end)
+    yield gauge("applied_end_offset", "End of what its state machine has (exclusive)", applied)
     yield gauge("raft_log_end_epoch", "Epoch of its last record", log.last_epoch)
     yield gauge("raft_log_start_offset", "First offset in the log", log.log_start)
     yield gauge("raft_latest_snapshot_end_offset", "Of the newest snapshot, 0 for none", snapshot)

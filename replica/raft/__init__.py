@@ -11,7 +11,8 @@ What a host imports
 - `Effects`: what a step asks the host to do. `Send`, `Reply`: two of its parts, for the network.
 - `messages`: the module of the requests and answers in them.
 - `StateMachine`: what a host drives with the committed records.
-- `Offence`: what no correct peer sends, and Raft counts. `HostError`: what no correct host does.
+- `Offence`: a message that no correct peer sends, with its sender; Raft counts it. `HostError`:
+  what no correct host does.
 docs/explanation/a-host-in-sixty-lines.md has a whole host.
 
 To read it in order
@@ -20,14 +21,17 @@ To read it in order
 - `roles`: one frozen value for each role in an epoch. `progress`: how far a replica's log is, as
   its leader knows. `transitions`: the table of all changes of role. `log_state`: the view of the
   log.
-- `core`: the one mutable value that all handlers work on. `raft`: how a replica starts, takes a
-  step, and says when the next step is due. `dispatch`: which handler takes a message.
-- `request_checks` and `epoch_bounds`: checks of what peers send. `mistakes`: what they find.
+- `core`: the one mutable value that all handlers work on. Its parts are `view` (the facts),
+  `epoch_bounds` (what peers say about epochs), `leader.work` (what a leader keeps) and `outbox`
+  (what the host has to do).
+- `raft`: how a replica starts, takes a step, and says when the next step is due. `dispatch`: which
+  handler takes a message.
+- `request_checks`: checks of what peers send. `mistakes`: what is wrong with illegal messages.
 - `election`: votes and pre-votes. `quorum_epochs`: how a leader announces its epoch and resigns.
 - `leader`: `leading` (begin, appends, resignation), `replication` (answers to fetches, the high
-  watermark), `observers` (how far their logs are), `parked` (fetches that wait), `accumulator`
-  (appends within the linger), `voter_changes`, `describing`, and `draft`: fetches of KIP-595's
-  draft.
+  watermark), `work` with `observers` (how far their logs are), `parked` (fetches that wait) and
+  `accumulator` (appends within the linger), `voter_changes`, `describing`, and `draft`: fetches of
+  KIP-595's draft.
 - `follower`: `fetching` (what a follower does with a leader's answers), `fetch_requests`,
   `voter_updates`.
 - `snapshots` and `log_start` serve leaders and followers alike. `ports`: the state machine.

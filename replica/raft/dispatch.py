@@ -52,7 +52,7 @@ from replica.raft.messages import (
     VoteRequest,
     VoteResponse,
 )
-from replica.raft.mistakes import Offence
+from replica.raft.mistakes import Mistake
 from replica.raft.quorum_epochs import handle_begin, handle_end, handle_end_response
 from replica.raft.request_checks import is_of_other_cluster
 from replica.raft.roles import Unattached
@@ -156,11 +156,12 @@ def _learn_and_take(core: Core, node_id: int, message: PeerResponse) -> bool:
         return False
     epoch, leader_id = message.epoch, message.leader_id
     is_first = core.role.epoch == 0 and epoch <= MAX_EPOCH
-    if not is_first and not core.explains(epoch):
+    if not is_first and not core.is_plausible_epoch(epoch):
+        core.blame(Mistake.UNEXPLAINED_EPOCH, node_id, type(message))
         return False
     is_consistent = core.has_consistent_leader(epoch, leader_id)
     if not is_consistent and not core.may_be_former_self(epoch, leader_id):
-        core.illegal[Offence.SECOND_LEADER] += 1
+        core.blame(Mistake.SECOND_LEADER, node_id, type(message))
         return False
     known = core.role
     refused = message.error in (ErrorCode.FENCED_LEADER_EPOCH, ErrorCode.NOT_LEADER_OR_FOLLOWER)
@@ -194,9 +195,9 @@ def _take_answer(core: Core, node_id: int, message: PeerResponse) -> bool:
         case EndQuorumEpochResponse():
             return handle_end_response(core, node_id)
         case FetchResponse():
-            return handle_fetch_response(core, message)
+            return handle_fetch_response(core, node_id, message)
         case FetchSnapshotResponse():
-            return handle_fetch_snapshot_response(core, message)
+            return handle_fetch_snapshot_response(core, node_id, message)
         case VoterChangeResponse():
             return handle_update_voter_response(core, message)
         case ApiVersionsResponse() | DescribeQuorumResponse() | FetchQuorumRecordsResponse():

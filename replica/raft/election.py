@@ -18,8 +18,8 @@ from replica.raft.epoch_bounds import MAX_EPOCH
 from replica.raft.follower.fetch_requests import awaits_flush, fetch_from_any
 from replica.raft.leader.leading import lead
 from replica.raft.messages import VoteRequest, VoteResponse
-from replica.raft.mistakes import Offence
-from replica.raft.request_checks import is_for_other_voter, refused_as_stranger
+from replica.raft.mistakes import Mistake
+from replica.raft.request_checks import is_for_other_voter, is_non_voter, refuse_non_voter
 from replica.raft.roles import (
     Candidate,
     Follower,
@@ -38,9 +38,9 @@ def handle_vote_request(core: Core, request_id: Hashable, request: VoteRequest) 
     if _stands_again(core, request):
         _refuse_again(core, request_id, request)
         return
-    offence = _offence_of(core, request)
-    if offence is not None:
-        core.refuse_illegal(request_id, request, offence)
+    mistake = _mistake_in(core, request)
+    if mistake is not None:
+        core.refuse_illegal(request_id, request, mistake)
         return
     if request.epoch < core.role.epoch:
         core.refuse(request_id, request, ErrorCode.FENCED_LEADER_EPOCH)
@@ -48,10 +48,11 @@ def handle_vote_request(core: Core, request_id: Hashable, request: VoteRequest) 
     position = election_order(OffsetAndEpoch(request.end_offset, request.last_epoch))
     local = election_order(core.log.position)
     sender = request.candidate.node_id
-    if refused_as_stranger(core, request_id, request, sender, has_newer_log=position > local):
+    if is_non_voter(core, sender, has_newer_log=position > local):
+        refuse_non_voter(core, request_id, request)
         return
-    if not core.explains(request.epoch):
-        core.refuse(request_id, request, ErrorCode.INVALID_REQUEST)
+    if not core.is_plausible_epoch(request.epoch):
+        core.refuse_illegal(request_id, request, Mistake.UNEXPLAINED_EPOCH)
         return
     if request.epoch > core.role.epoch:
         core.detach(request.epoch)
@@ -116,9 +117,9 @@ def handle_vote_response(core: Core, node_id: int, response: VoteResponse) -> bo
         try:
             _count(core, role, node_id, granted=response.granted)
         except IllegalVoteError:
-            if core.older_leader is not None and core.older_leader.node_id == node_id:
+            if core.epochs.older_leader is not None and core.epochs.older_leader.node_id == node_id:
                 return False
-            core.illegal[Offence.VOTE_ANSWER] += 1
+            core.blame(Mistake.VOTE_ANSWER, node_id, VoteResponse)
             return False
     return True
 
@@ -267,7 +268,7 @@ def _ask(core: Core, role: Candidate | Prospective) -> int:
 
 def _ask_older_leader(core: Core, role: Prospective) -> int:
     """Ask a leader of an older epoch that is none of the voters. Returns when (ms) to ask again."""
-    leader = core.older_leader
+    leader = core.epochs.older_leader
     if leader is None or role.tally.voters.voter(leader.node_id) is not None or awaits_flush(core):
         return FOREVER
     return core.send(leader.node_id, leader.endpoints, _vote_request(core, role))
@@ -324,13 +325,13 @@ def _refuse_again(core: Core, request_id: Hashable, request: VoteRequest) -> Non
         core.refuse(request_id, request, ErrorCode.INVALID_REQUEST)
 
 
-def _offence_of(core: Core, request: VoteRequest) -> Offence | None:
+def _mistake_in(core: Core, request: VoteRequest) -> Mistake | None:
     """Why no correct candidate sends this request; None for a legal one."""
     highest = request.epoch if request.pre_vote else request.epoch - 1
     if request.epoch < 0 or request.end_offset < 0 or not 0 <= request.last_epoch <= highest:
-        return Offence.VOTE_NUMBERS
+        return Mistake.VOTE_NUMBERS
     if request.candidate.node_id < 0:
-        return Offence.VOTE_WITHOUT_CANDIDATE
+        return Mistake.VOTE_WITHOUT_CANDIDATE
     if request.candidate.node_id == core.local_id:
-        return Offence.VOTE_OF_OWN_ID
+        return Mistake.VOTE_OF_OWN_ID
     return None

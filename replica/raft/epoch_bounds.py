@@ -8,6 +8,8 @@ elect no leader any more.
 
 from __future__ import annotations
 
+from replica.raft.roles import OlderLeader
+
 MAX_EPOCH = 2**31 - 1
 MOST_AT_ONCE = 2**20
 """The number of epochs that a replica may have missed while it was away: one election each second
@@ -22,3 +24,32 @@ def is_explained(epoch: int, known: int, raised: int, running_ms: int) -> bool:
     replica started."""
     allowed = MOST_AT_ONCE + running_ms // MS_EACH - raised
     return epoch <= min(known + max(allowed, 0), MAX_EPOCH)
+
+
+class PeerEpochs:
+    """What peers have said about epochs since this replica started at `began` (ms).
+
+    older_leader: the newest older leader that answers have named since this replica entered its
+        epoch; None for no leader.
+    """
+
+    def __init__(self, began: int) -> None:
+        self._began = began
+        self._raised = 0
+        self.older_leader: OlderLeader | None = None
+
+    def is_plausible(self, epoch: int, known: int, now_ms: int) -> bool:
+        """Whether elections can explain an epoch that a peer names. known: the newest epoch that
+        this replica knows."""
+        return is_explained(epoch, known, self._raised, now_ms - self._began)
+
+    def raised(self, known: int, epoch: int) -> None:
+        """Note that a peer's message has brought this replica from the epoch `known` to `epoch`. A
+        replica that knew no epoch yet may come to a high one."""
+        if known > 0:
+            self._raised += epoch - known
+
+    def named(self, leader: OlderLeader) -> None:
+        """Note a leader of an older epoch that an answer names."""
+        if self.older_leader is None or self.older_leader.epoch <= leader.epoch:
+            self.older_leader = leader

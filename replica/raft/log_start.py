@@ -88,17 +88,10 @@ def _live_ends(core: Core) -> list[int]:
     """The log ends (exclusive) of this leader, and of the replicas that fetched within the fetch
     timeout."""
     since = core.now - core.config.fetch_timeout_ms
-    known = chain(core.leader.progress.values(), core.observers.view.values())
+    known = chain(core.leader.progress.values(), core.work.observers.view.values())
     return [core.log.log_end, *(each.log_end for each in known if each.last_fetch >= since)]
 
 
 def _move(core: Core, start: int | None) -> None:
-    """Move the log start, and remove the snapshots below it, the bootstrap snapshot too."""
-    limit = core.committed or 0
-    if start is None or not core.log.log_start < start <= limit:
-        return
-    before = {s.snapshot_id for s in core.log.snapshots}
-    core.log = core.log.started_at(start)
-    gone = before - {s.snapshot_id for s in core.log.snapshots}
-    core.effects.log_start = start
-    core.effects.delete_snapshots = tuple(sorted(gone))
+    if start is not None and core.log.log_start < start <= (core.committed or 0):
+        core.start_log_at(start)

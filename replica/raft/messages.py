@@ -322,3 +322,18 @@ RESPONSE_OF: dict[type[PeerRequest], type[PeerResponse]] = {
     DescribeQuorumRequest: DescribeQuorumResponse,
     FetchQuorumRecordsRequest: FetchQuorumRecordsResponse,
 }
+
+
+def sender_of(request: PeerRequest) -> int:
+    """The node id that a request names as its sender; NO_NODE where it names none."""
+    match request:
+        case VoteRequest():
+            return request.candidate.node_id
+        case BeginQuorumEpochRequest() | EndQuorumEpochRequest():
+            return request.leader_id
+        case FetchRequest() | FetchSnapshotRequest() | FetchQuorumRecordsRequest():
+            return request.replica.node_id
+        case UpdateVoterRequest():
+            return request.voter.key.node_id
+        case _:
+            return NO_NODE

@@ -6,14 +6,23 @@ an AssertionError.
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from types import MappingProxyType
 
 from replica.errors import KraftlakeError
+from replica.model.keys import NO_NODE
+
+MOST_OFFENCES = 1000
+"""The number of different offences that are counted with their senders. A message names its sender
+itself, so a stranger could name ever new ones."""
 
 
-class Offence(StrEnum):
-    """What no correct peer sends. Such a message changes nothing; Raft.illegal_messages counts it.
-    Each value is the text that a user reads."""
+class Mistake(StrEnum):
+    """What is wrong with a message that no correct peer sends. Each value is the text that a user
+    reads."""
 
     FETCH_NUMBERS = "fetch with impossible numbers"
     FETCH_OF_OWN_ID = "fetch from the leader's own id"
@@ -33,6 +42,39 @@ class Offence(StrEnum):
     SNAPSHOT_NOT_NEEDED = "a snapshot that needs no fetch"
     SNAPSHOT_SLICE = "snapshot slice that was not asked for"
     SNAPSHOT_BYTES = "a snapshot that is none"
+
+
+@dataclass(frozen=True, slots=True)
+class Offence:
+    """A message that no correct peer sends. It changes nothing; Raft.illegal_messages counts it.
+
+    mistake: what is wrong with it.
+    sender: the node id that a request names as its sender, or the peer that gave an answer; NO_NODE
+        for a request that names none.
+    message: the name of its class in `messages`.
+    """
+
+    mistake: Mistake
+    sender: int
+    message: str
+
+
+class Offences:
+    """How often each offence was found. Beyond MOST_OFFENCES different ones, further offences count
+    without their senders."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[Offence] = Counter()
+
+    @property
+    def counts(self) -> Mapping[Offence, int]:
+        """The counts. Callers only read them."""
+        return MappingProxyType(self._counts)
+
+    def count(self, offence: Offence) -> None:
+        if offence not in self._counts and len(self._counts) >= MOST_OFFENCES:
+            offence = replace(offence, sender=NO_NODE)
+        self._counts[offence] += 1
 
 
 class HostError(KraftlakeError):

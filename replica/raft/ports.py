@@ -17,6 +17,9 @@ from replica.model.epochs import OffsetAndEpoch
 class StateMachine(Protocol):
     """What applies the committed records, in the order of the log (Kafka: RaftClient.Listener).
 
+    A host may call `commit` and `load_snapshot` in another thread. Until the call has returned, it
+    calls no other method, and whoever reads the state may see a part of what was given.
+
     next_offset: all records below it are applied. can_snapshot: whether a snapshot of the state can
     be written now; Kafka's metadata has none within a transaction (KIP-868).
     """

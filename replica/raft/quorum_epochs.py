@@ -20,8 +20,8 @@ from replica.raft.messages import (
     EndQuorumEpochRequest,
     EndQuorumEpochResponse,
 )
-from replica.raft.mistakes import Offence
-from replica.raft.request_checks import is_for_other_voter, refused_as_stranger
+from replica.raft.mistakes import Mistake
+from replica.raft.request_checks import is_for_other_voter, is_non_voter, refuse_non_voter
 from replica.raft.roles import Follower, Resigned, Unattached
 from replica.raft.transitions import TransitionCause
 
@@ -107,17 +107,15 @@ def _adopt(
     """Learn epoch and leader from a request. Returns False where the request was refused
     instead."""
     if request.leader_id < 0 or request.epoch < 0:
-        core.refuse_illegal(request_id, request, Offence.EPOCH_WITHOUT_LEADER)
+        core.refuse_illegal(request_id, request, Mistake.EPOCH_WITHOUT_LEADER)
     elif request.epoch < core.role.epoch:
         core.refuse(request_id, request, ErrorCode.FENCED_LEADER_EPOCH)
     elif not core.has_consistent_leader(request.epoch, request.leader_id):
-        core.refuse_illegal(request_id, request, Offence.SECOND_LEADER)
-    elif _is_doubtful(core, request) and refused_as_stranger(
-        core, request_id, request, request.leader_id
-    ):
-        pass
-    elif not core.explains(request.epoch):
-        core.refuse(request_id, request, ErrorCode.INVALID_REQUEST)
+        core.refuse_illegal(request_id, request, Mistake.SECOND_LEADER)
+    elif _needs_voter_check(core, request) and is_non_voter(core, request.leader_id):
+        refuse_non_voter(core, request_id, request)
+    elif not core.is_plausible_epoch(request.epoch):
+        core.refuse_illegal(request_id, request, Mistake.UNEXPLAINED_EPOCH)
     else:
         heard = isinstance(request, BeginQuorumEpochRequest)
         core.learn(request.epoch, request.leader_id, request.leader_endpoints, heard=heard)
@@ -125,10 +123,12 @@ def _adopt(
     return False
 
 
-def _is_doubtful(core: Core, request: BeginQuorumEpochRequest | EndQuorumEpochRequest) -> bool:
+def _needs_voter_check(
+    core: Core, request: BeginQuorumEpochRequest | EndQuorumEpochRequest
+) -> bool:
     """Whether this replica neither knows this leader nor has voted for it in this epoch. It then
     believes the request only if the sender is a voter by its log, or while its log names no voters
-    (see refused_as_stranger). It may still hear of the same leader when it asks other voters."""
+    (see is_non_voter). It may still hear of the same leader when it asks other voters."""
     if (request.epoch, request.leader_id) == (core.role.epoch, core.role.leader_id):
         return False
     voted = core.role.voted if request.epoch == core.role.epoch else None

@@ -57,19 +57,14 @@ class Raft:
         now_ms: int,
     ) -> None:
         view = opened(log, config.static_voters)
-        self._core = Core(config, Unattached(0), view, draw)
-        self._core.now = self._core.began = now_ms
-        self._core.persisted = state
+        core = self._core = Core(config, Unattached(0), view, draw, now_ms, state)
         newest = view.snapshots[-1] if view.snapshots else None
         if newest is not None and view.is_older_than(newest.snapshot_id):
-            snapshots.restart_at(self._core, newest)
+            core.restart_at(newest)
         elif newest is not None and newest.snapshot_id != BOOTSTRAP_SNAPSHOT:
             # a snapshot holds committed records only; a leader will tell which others are committed
-            self._core.effects.load_snapshot = newest.snapshot_id
-            self._core.commit_to(newest.snapshot_id.offset)
-        self._core.role = _initial_role(self._core, state)
-        self._core.persist()
-        self._core.announce()
+            core.load(newest.snapshot_id)
+        core.start(_initial_role(core, state))
         self._deadline = now_ms
 
     def step(self, event: inputs.Input, now_ms: int) -> Effects:
@@ -83,11 +78,10 @@ class Raft:
         """
         core = self._core
         _check_host(core, event, now_ms)
-        core.now, core.transitions = now_ms, ()
+        core.begin_step(now_ms)
         _handle(core, event)
         self._deadline = _poll(core)
-        effects, core.effects = core.effects, Effects()
-        return effects
+        return core.outbox.take()
 
     def next_deadline(self) -> int:
         """The latest time (ms) at which the next step has to happen; FOREVER where no step is
@@ -115,7 +109,7 @@ class Raft:
     def observers(self) -> Mapping[ReplicaKey, ReplicaProgress]:
         """How far the logs of this leader's observers are; empty where this replica doesn't
         lead."""
-        return self._core.observers.view
+        return self._core.work.observers.view
 
     @property
     def is_voter(self) -> bool:
@@ -147,8 +141,9 @@ class Raft:
 
     @property
     def illegal_messages(self) -> Mapping[Offence, int]:
-        """How many illegal messages peers have sent, for each kind of mistake."""
-        return dict(self._core.illegal)
+        """How often peers have sent each illegal message, with its sender. The value changes with
+        the steps; callers only read it."""
+        return self._core.offences.counts
 
 
 def _check_host(core: Core, event: inputs.Input, now_ms: int) -> None:
@@ -203,7 +198,7 @@ def _poll(core: Core) -> int:
             return FOREVER
         deadline = _poll_role(core, core.role)
         if deadline > core.now:
-            return min(deadline, core.parked.deadline)
+            return min(deadline, core.work.parked.deadline)
     raise AssertionError(f"{type(core.role).__name__} never comes to rest")
 
 
@@ -215,11 +210,9 @@ def _complete_shutdown(core: Core) -> None:
     role = core.role
     has_other_leader = role.leader_id not in (NO_NODE, core.local_id)
     if not core.is_voter or core.is_only_voter or has_other_leader:
-        core.stopped = True
-        core.effects.stopped = Stopped.GRACEFULLY
+        core.stop(Stopped.GRACEFULLY)
     elif core.shutdown_deadline <= core.now:
-        core.stopped = True
-        core.effects.stopped = Stopped.BY_TIMEOUT
+        core.stop(Stopped.BY_TIMEOUT)
 
 
 def _handle(core: Core, event: inputs.Input) -> None:
@@ -247,21 +240,19 @@ def _handle(core: Core, event: inputs.Input) -> None:
 def _handle_report(core: Core, event: inputs.HostReport) -> None:
     match event:
         case inputs.Flushed():
-            core.log = core.log.flushed(event.end_offset)
+            core.flushed(event.end_offset)
             if isinstance(core.role, Leader):
                 update_high_watermark(core)
         case inputs.Truncated():
-            core.log = core.log.truncated(event.end_offset)
-            core.truncating = False
+            core.truncated(event.end_offset)
         case inputs.SnapshotFrozen():
-            core.log = core.log.with_snapshot(event.facts)
+            core.add_snapshot(event.facts)
         case inputs.SnapshotFetched():
             snapshots.handle_fetched(core, event.facts)
         case inputs.SnapshotRejected():
             snapshots.handle_rejected(core, event.snapshot_id)
         case inputs.Shutdown():
-            if core.shutdown_deadline is None:
-                core.shutdown_deadline = core.now + event.timeout_ms
+            core.begin_shutdown(event.timeout_ms)
         case _:
             assert_never(event)
 

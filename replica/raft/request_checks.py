@@ -8,8 +8,8 @@ from replica.history.fetch import validate_leader_epoch
 from replica.model.kafka_errors import ErrorCode
 from replica.model.keys import ReplicaKey
 from replica.raft.core import Core
-from replica.raft.messages import PeerRequest, VoteRequest, VoteResponse
-from replica.raft.mistakes import Offence
+from replica.raft.messages import PeerRequest, VoteRequest, VoteResponse, sender_of
+from replica.raft.mistakes import Mistake
 from replica.raft.roles import Leader
 
 
@@ -25,61 +25,57 @@ def is_for_other_voter(core: Core, voter: ReplicaKey | None) -> bool:
     return voter is not None and not core.is_local(voter)
 
 
-def refused_as_stranger(
-    core: Core,
-    request_id: Hashable,
-    request: PeerRequest,
-    node_id: int,
-    *,
-    has_newer_log: bool = False,
-) -> bool:
-    """Refuse a request that would change epoch or leader, if its sender can't be a voter. Returns
-    whether it was refused.
+def is_non_voter(core: Core, node_id: int, *, has_newer_log: bool = False) -> bool:
+    """Whether the sender of a request that would change epoch or leader can't be a voter, so that
+    refuse_non_voter has to answer it.
 
-    While no voters are known, nothing is refused. Where the log names the voters (KIP-853), a node
-    with a newer log may know a voter set that this log lacks, and may need this replica's vote. So
-    its request isn't refused. A node with an older log may not know that it was removed. So its
-    request is refused, but not counted as illegal. At kraft.version 0 the voters never change, so
-    the request of every other node is refused and counted.
-
-    A refused candidate gets no vote, and its newer epoch is not adopted, with one exception: a node
-    that stood in an election before it was removed may have a newer epoch than the quorum. Such a
-    node can't follow a leader of an older epoch, so it would never learn from the log that it was
-    removed. A voter therefore adopts its epoch, as Kafka's voters do. This costs one election: no
-    voter grants that node a pre-vote, so its epoch rises no more, and it follows the next leader.
-    An observer never adopts it: an observer asks for no votes, so it couldn't tell the voters of
-    that epoch. It names the leader in its answer, which the node then asks (roles.OlderLeader).
-
-    A refused leader is told to ask again, because this log may not name it as a voter yet. Neither
-    gets INVALID_REQUEST: in an answer of its own epoch this error would end a controller of Kafka
-    (KafkaRaftClient.maybeHandleCommonResponse).
+    While no voters are known, every node may be one. Where the log names the voters (KIP-853), a
+    node with a newer log may know a voter set that this log lacks, and may need this replica's
+    vote. A node with an older log may not know that it was removed. At kraft.version 0 the voters
+    never change.
     """
     log = core.log
     since = log.voters_since((core.committed or 0) - 1)
     if not log.voters or any(node_id in voters.ids for voters in since):
         return False
-    if log.kraft_version == 0:
-        core.illegal[Offence.NO_VOTER] += 1
-    elif has_newer_log:
-        return False
+    return log.kraft_version == 0 or not has_newer_log
+
+
+def refuse_non_voter(core: Core, request_id: Hashable, request: PeerRequest) -> None:
+    """Refuse a request of a node that is no voter. It counts as illegal at kraft.version 0 alone:
+    at version 1 the node may have been a voter before.
+
+    A candidate gets no vote, and its epoch is adopted only as _adopt_epoch says. A leader is told
+    to ask again, because this log may not name it as a voter yet. Neither gets INVALID_REQUEST: in
+    an answer of its own epoch this error would end a controller of Kafka
+    (KafkaRaftClient.maybeHandleCommonResponse).
+    """
+    if core.log.kraft_version == 0:
+        core.blame(Mistake.NO_VOTER, sender_of(request), type(request))
     if isinstance(request, VoteRequest):
-        if _may_raise_epoch(core, request):
-            core.detach(request.epoch)
+        _adopt_epoch(core, request)
         core.reply(request_id, core.signed(VoteResponse(granted=False)))
     else:
         core.refuse(request_id, request, ErrorCode.BROKER_NOT_AVAILABLE)
-    return True
 
 
-def _may_raise_epoch(core: Core, request: VoteRequest) -> bool:
-    """Whether this replica is a voter that adopts the newer epoch of a candidate that its log
-    doesn't name as a voter."""
-    return (
-        core.log.kraft_version > 0
-        and core.is_voter
-        and request.epoch > core.role.epoch
-        and core.explains(request.epoch)
-    )
+def _adopt_epoch(core: Core, request: VoteRequest) -> None:
+    """Adopt the newer epoch of a candidate that the log doesn't name as a voter, if this replica is
+    a voter and the voters may change.
+
+    A node that stood in an election before it was removed may have a newer epoch than the quorum.
+    It can't follow a leader of an older epoch, so it would never learn from the log that it was
+    removed. A voter therefore adopts its epoch, as Kafka's voters do. This costs one election: no
+    voter grants that node a pre-vote, so its epoch rises no more, and it follows the next leader.
+    An observer never adopts it: an observer asks for no votes, so it couldn't tell the voters of
+    that epoch. It names the leader in its answer, which the node then asks (roles.OlderLeader).
+    """
+    if core.log.kraft_version == 0 or not core.is_voter or request.epoch <= core.role.epoch:
+        return
+    if core.is_plausible_epoch(request.epoch):
+        core.detach(request.epoch)
+    else:
+        core.blame(Mistake.UNEXPLAINED_EPOCH, sender_of(request), VoteRequest)
 
 
 def leader_only_error(core: Core, epoch: int) -> ErrorCode | None:

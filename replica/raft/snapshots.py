@@ -12,7 +12,8 @@ from replica.history.fetch import ValidPosition, validate_position
 from replica.model.epochs import BOOTSTRAP_SNAPSHOT, OffsetAndEpoch
 from replica.model.stored import SnapshotFacts
 from replica.raft.core import Core
-from replica.raft.mistakes import Offence
+from replica.raft.messages import FetchSnapshotResponse
+from replica.raft.mistakes import Mistake
 from replica.raft.roles import Follower, Leader
 
 
@@ -67,23 +68,15 @@ def handle_fetched(core: Core, facts: SnapshotFacts) -> None:
     the fetch: a snapshot holds committed records only, so it is right in every later epoch."""
     _end_fetch(core, facts.snapshot_id)
     if isinstance(core.role, Leader) or not core.log.is_older_than(facts.snapshot_id):
-        core.log = core.log.with_snapshot(facts)
-        return
-    restart_at(core, facts)
+        core.add_snapshot(facts)
+    else:
+        core.restart_at(facts)
 
 
 def handle_rejected(core: Core, snapshot_id: OffsetAndEpoch) -> None:
     """Go back to a plain fetch, because the bytes that the leader sent are no snapshot."""
-    core.illegal[Offence.SNAPSHOT_BYTES] += 1
+    core.blame(Mistake.SNAPSHOT_BYTES, core.role.leader_id, FetchSnapshotResponse)
     _end_fetch(core, snapshot_id)
-
-
-def restart_at(core: Core, facts: SnapshotFacts) -> None:
-    """Drop the log, which is older than this snapshot, and let it go on at the snapshot's end
-    offset."""
-    core.log = core.log.reset_to(facts)
-    core.effects.reset_to = core.effects.load_snapshot = facts.snapshot_id
-    core.commit_to(facts.snapshot_id.offset)
 
 
 def _end_fetch(core: Core, snapshot_id: OffsetAndEpoch) -> None:

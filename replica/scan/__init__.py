@@ -9,6 +9,7 @@ lines        LineScan: records as lines of JSON, without Arrow
 segments     whole files for replica.format.directory, by the reader that is faster; the records of
              a file that the scalar reader must look at
 bulk_replay  BulkReplay: replays the records of chunks, as replica.metadata.image.Replay does
+stored_replay    BulkReplay for a state machine, over the stored batches of a log or snapshot
 replay_tables    what its kernel keeps. replay_slots makes arrays of it; replay_state writes it back
 log_bytes    the bytes of the log at which BulkReplay's references point
 partition_versions  PartitionVersions: versions and changes of partitions, as columns

@@ -54,11 +54,24 @@ class BulkReplay:
     Each method raises MovedError where those bytes have changed meanwhile."""
 
     def __init__(self, image: Image = EMPTY) -> None:
-        self._replay = Replay(image)
+        self._begin(Replay(image))
+
+    @classmethod
+    def going_on(cls, replay: Replay) -> BulkReplay:
+        """Go on with a replay, into whose tables the rows are written by `state` at the latest.
+        Nobody else may apply records to it meanwhile."""
+        bulk = cls.__new__(cls)
+        bulk._begin(replay)
+        return bulk
+
+    def _begin(self, replay: Replay) -> None:
+        self._replay = replay
         self._log = LogBytes()
         self._places: Longs = np.zeros(tables.MAX_WIDTH, np.int64)
         # Records are replayed one by one while this is None.
-        self._slots: ReplaySlots | None = ReplaySlots(self._replay.state)
+        self._slots: ReplaySlots | None = None
+        if not replay.in_transaction:
+            self._slots = ReplaySlots(replay.state)
         self._one_by_one = 0
 
     @property

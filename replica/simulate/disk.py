@@ -15,6 +15,7 @@ from random import Random
 from typing import TypeVar
 
 from replica.errors import UnreadableFileError, UnwritableFileError
+from replica.format.byte_source import InMemory
 from replica.storage.filesystem import File, FileSystem
 
 Content = bytearray
@@ -200,6 +201,10 @@ class SimulatedDisk(FileSystem):
     def open(self, path: str) -> File:
         self._call(path, self.faults.read_error_rate, UnreadableFileError)
         return _SimulatedFile(self, path, self._inode(path, UnreadableFileError))
+
+    def reader(self, path: str, size: int) -> InMemory:
+        with self.open(path) as file:
+            return InMemory(file.read(0, size))
 
     def create(self, path: str) -> File:
         folder, name = _parts(path)

@@ -103,6 +103,9 @@ class FaultyRun(Simulation):
         self.coverage = Coverage()
         self.faults: tuple[Fault, ...] = ()
         self._draw_faults(seed)
+        self._delays = Random(f"replays of {seed}")  # noqa: S311
+        for node in self.nodes.values():
+            node.at_once = self._delays.choice((None, None, 0, 3))
         self.schedule.at(500, Strike())
 
     def go_on_by(self, seed: int) -> None:
@@ -146,6 +149,9 @@ class FaultyRun(Simulation):
         self.faults = drawn(Random(f"faults of {seed}"), rates)  # noqa: S311
         self.network.loss, self.network.duplication = rates.loss, rates.duplication
         self.network.straggling = rates.straggling
+
+    def _replay_takes(self) -> int:
+        return self._delays.choice((0, 5, 50, 400)) if self.is_faulty else 1
 
     def _come_back(self, node: SimulatedMachine) -> None:
         down_ms = self.random.randrange(1, 3000) if self.is_faulty else 1

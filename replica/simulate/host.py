@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 
 from replica.format.file_names import METADATA_FOLDER
 from replica.host.host import Host, as_received
+from replica.host.replay import BegunReplay
 from replica.model.batch import Batch
 from replica.model.kafka_errors import ErrorCode
 from replica.model.stored import LeaderAndEpoch
@@ -52,6 +53,7 @@ class SimulatedHost(Host):
         now_ms: int,
         watch: Stepped,
         log_config: LogConfig = LOG_CONFIG,
+        at_once: int | None = None,
     ) -> None:
         self.disk = disk
         self.effects_left: int | None = None
@@ -63,7 +65,7 @@ class SimulatedHost(Host):
         self.leader: LeaderAndEpoch | None = None
         self._watch = watch
         log, store = open_log(disk, FOLDER, log_config), QuorumStateFile(disk, FOLDER)
-        super().__init__(config, log, store, machine, draw, now_ms)
+        super().__init__(config, log, store, machine, draw, now_ms, at_once)
         self.flushed_end = self.log.log_end
 
     def step(self, event: Input, now_ms: int) -> list[Effects]:
@@ -94,6 +96,11 @@ class SimulatedHost(Host):
         self._watch(self, effects)
         self.committed = []
         self.leader = effects.leader_change or self.leader
+
+    def end_replay(self, begun: BegunReplay) -> list[Effects]:
+        if begun.loads is None:
+            self.committed = list(begun.batches)
+        return super().end_replay(begun)
 
     def to_commit(self, start_offset: int, end_offset: int) -> Iterator[Batch]:
         self.committed = list(super().to_commit(start_offset, end_offset))

@@ -221,15 +221,29 @@ class Invariants:
     def _check_committed(
         self, host: SimulatedHost, shadow: Shadow, loaded: OffsetAndEpoch | None
     ) -> None:
-        """Check that a state machine was given exactly the committed batches, and has the state
-        that they add up to. loaded: the snapshot that it has loaded in this step."""
-        end, ledger, key = host.machine.next_offset, self.ledger, key_of(host)
+        """Check that exactly the ledger's batches were committed, and that the state machine has
+        the state that those add up to which it was given. loaded: the snapshot that it has loaded
+        in this step."""
+        end, ledger, key = host.commit_end, self.ledger, key_of(host)
         if loaded is not None:
             leads = host.leader is not None and host.leader.leader_id == key.node_id
             which = f"{key} loaded {loaded.offset}-{loaded.epoch} while it led"
             demand(not leads, "state machine", which)
-        if end == shadow.committed:
+        if end != shadow.committed:
+            self._check_commit(host, shadow, end)
+        applied = host.machine.next_offset
+        if applied == shadow.applied:
             return
+        self.judged["replay"] += 1
+        demand(shadow.applied < applied <= end, "replay", f"{key} went to {applied} of {end}")
+        same = self._workload.state(host.machine) == ledger.states[applied]
+        demand(same, "replay", f"{key} at {applied} has another state than the log gives")
+        shadow.applied = applied
+
+    def _check_commit(self, host: SimulatedHost, shadow: Shadow, end: int) -> None:
+        """Check that the batches up to `end` are those that other replicas have committed, or may
+        be committed now."""
+        ledger, key = self.ledger, key_of(host)
         demand(end > shadow.committed, "high watermark", f"{key} fell to {end}")
         entry = shadow.at(max(shadow.committed, min(ledger.end, end)))
         if end > ledger.end:
@@ -238,9 +252,6 @@ class Invariants:
             self._commit(entry)
             entry = shadow.at(entry.last + 1)
         demand(end in ledger.states, "committed", f"{key} committed to {end}, no batch's end")
-        self.judged["replay"] += 1
-        same = self._workload.state(host.machine) == ledger.states[end]
-        demand(same, "replay", f"{key} at {end} has another state than the log gives")
         shadow.committed = end
 
     def _commit(self, entry: LedgerBatch) -> None:

@@ -45,11 +45,16 @@ class LedgerBatch(NamedTuple):
 class Shadow:
     """One replica's log as it was written. A replica whose disk was wiped has a new shadow.
 
-    sets, versions: the voter sets and kraft.versions that the log names. flushed, committed: the
-    ends (exclusive) of what is flushed and of what is committed. promised: the newest epoch in
-    which the replica sent something. stored: the epoch in its quorum-state. watermark: the epoch
-    and the high watermark of the time when it last led. known_sets, known_versions,
-    known_snapshots: the core's own values when they were last compared with those here.
+    sets, versions: the voter sets and kraft.versions that the log names.
+    snapshots: the ids of its snapshots.
+    known_sets, known_versions, known_snapshots: the core's own values when they were last compared
+        with those here.
+    flushed: the end (exclusive) of what is flushed.
+    committed: the end (exclusive) of what is committed.
+    applied: the end (exclusive) of what the state machine was given.
+    promised: the newest epoch in which the replica sent something.
+    stored: the epoch in its quorum-state.
+    watermark: the epoch and the high watermark of the time when it last led.
     """
 
     static_voters: VoterSet = VoterSet()  # noqa: RUF009 (frozen)
@@ -62,6 +67,7 @@ class Shadow:
     known_snapshots: object = None
     flushed: int = 0
     committed: int = 0
+    applied: int = 0
     promised: int = 0
     stored: int = 0
     watermark: tuple[int, int] = (0, -1)

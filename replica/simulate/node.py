@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from random import Random
 
+from replica.host.replay import BegunReplay
 from replica.model.control import KRaftVersion, KRaftVoters
 from replica.model.epochs import BOOTSTRAP_SNAPSHOT
 from replica.model.keys import ReplicaKey
@@ -54,7 +55,8 @@ class SimulatedMachine:
     host: the replica; None while the machine is down. boots: how often the machine was started.
     wake_at: when its next tick is due; -1 for no tick. busy_until: when its slow disk is done.
     is_slow: whether its flushes wait long. wiped, moved: how often its disk was wiped and its
-    endpoint changed. log_config: the settings of its segments.
+    endpoint changed. at_once: see Host. replay: the replay that is under way. replay_due: whether
+    an event of it is scheduled. log_config: the settings of its segments.
     """
 
     node_id: int
@@ -71,6 +73,9 @@ class SimulatedMachine:
     flush_due: bool = False
     wiped: int = 0
     moved: int = 0
+    at_once: int | None = None
+    replay: BegunReplay | None = None
+    replay_due: bool = False
     log_config: LogConfig = LOG_CONFIG
 
     @property
@@ -103,8 +108,11 @@ class SimulatedMachine:
         self.disk.restart()
         self.boots += 1
         self.wake_at, self.flush_due, self.busy_until = -1, False, 0
+        self.replay, self.replay_due = None, False
         machine, now = self.workload.machine(), self.clock(now_ms)
-        return SimulatedHost(self.config, self.disk, machine, draw, now, watch, self.log_config)
+        return SimulatedHost(
+            self.config, self.disk, machine, draw, now, watch, self.log_config, self.at_once
+        )
 
     def wait_for_disk(self, now_ms: int) -> None:
         """Keep the node busy for as long as its calls to the disk took."""

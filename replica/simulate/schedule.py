@@ -35,6 +35,15 @@ class Flush:
 
 
 @dataclass(frozen=True, slots=True)
+class Replay:
+    """The next half of a replay that a replica owes its state machine: its beginning, or its end.
+    It has no effect if the node has restarted since."""
+
+    node_id: int
+    boot: int
+
+
+@dataclass(frozen=True, slots=True)
 class Deliver:
     """A message reaches a node. boot: the number of the node's start for which the message is
     meant; 0 for any start."""
@@ -54,7 +63,7 @@ class Strike:
     """The nemesis acts."""
 
 
-Event: TypeAlias = Start | Wake | Flush | Deliver | Propose | Strike
+Event: TypeAlias = Start | Wake | Flush | Replay | Deliver | Propose | Strike
 
 
 class Schedule:

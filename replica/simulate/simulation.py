@@ -26,6 +26,7 @@ from replica.simulate.schedule import (
     Event,
     Flush,
     Propose,
+    Replay,
     Schedule,
     Start,
     Strike,
@@ -147,7 +148,9 @@ class Simulation:
     def _happened(self, event: Event, node: SimulatedMachine | None) -> None:
         """Called when an event is carried out. node: the node at which it happened, if any."""
 
-    def _is_due(self, node: SimulatedMachine, event: Start | Wake | Flush | Deliver) -> bool:
+    def _is_due(
+        self, node: SimulatedMachine, event: Start | Wake | Flush | Replay | Deliver
+    ) -> bool:
         """Whether an event happens now. Some events have no effect any more, and a node that waits
         for its disk takes its events later."""
         if isinstance(event, Start):
@@ -170,6 +173,10 @@ class Simulation:
                 if boot == node.boots:
                     node.flush_due = False
                     self._do(node, lambda host, now: host.flush(now))
+            case Replay(boot=boot):
+                if boot == node.boots:
+                    node.replay_due = False
+                    self._do(node, lambda host, now: _replay(node, host))
             case Deliver(boot=boot, message=message):
                 if boot in (0, node.boots):
                     self._refuse(node, message) if node.host is None else self.step(node, message)
@@ -243,10 +250,17 @@ class Simulation:
             node.flush_due = True
             delay = self.random.randrange(200 if node.is_slow else 3)
             self.schedule.after(delay, Flush(node.node_id, node.boots))
+        if host.is_behind and not node.replay_due:
+            node.replay_due = True
+            self.schedule.after(self._replay_takes(), Replay(node.node_id, node.boots))
         at = max(self.now, node.due(host.raft.next_deadline()))
         if at != node.wake_at and at < 2**60:
             node.wake_at = at
             self.schedule.at(at, Wake(node.node_id, at))
+
+    def _replay_takes(self) -> int:
+        """How long (ms) until a replay begins, and from then on until it ends."""
+        return 0
 
     def _send(self, node: SimulatedMachine, effects: Effects) -> None:
         for send in effects.sends:
@@ -279,3 +293,13 @@ class Simulation:
         joining = [i for i, n in self.nodes.items() if n.host and n.host.raft.is_joining]
         waiting = f", {joining} still join" if joining else ""
         return f"{self.invariants.ledger.end} committed, replicas are at {ends}{waiting}"
+
+
+def _replay(node: SimulatedMachine, host: SimulatedHost) -> list[Effects]:
+    """Begin a replay, or end the one that has begun. Between both, anything may happen."""
+    if node.replay is None:
+        node.replay = host.begin_replay()
+        return []
+    begun, node.replay = node.replay, None
+    begun.run()
+    return host.end_replay(begun)

@@ -6,6 +6,7 @@
 - `recovery`: opens a log, and repairs what a crash left there; `batch_walk` reads the newest
   segment, `closed_segments` checks the others.
 - `snapshots`, `snapshot_writer`: checkpoint files, from .part to .deleted.
+- `stored_batches`: batches of a log or a snapshot for a reader in another thread.
 - `archive`: keeps what a recorder's log would lose.
 - `quorum_state_file`, `identity`: the file with the vote, and the file that says whose directory it
   is.

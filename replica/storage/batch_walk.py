@@ -11,7 +11,7 @@ from replica.format.batch import HEADER, LENGTH_PREFIX
 from replica.format.frames import Frame, frames
 from replica.format.runs import Run, runs
 from replica.message.primitives import Buffer
-from replica.storage.filesystem import File
+from replica.storage.filesystem import File, ReadableFile
 
 PIECE_BYTES = 1024 * 1024
 SEARCH_BYTES = 8 * 1024
@@ -23,7 +23,7 @@ Found = TypeVar("Found", Frame, Run)
 
 
 def walk(
-    file: File,
+    file: ReadableFile,
     *,
     expected_offset: int | None,
     position: int = 0,
@@ -77,7 +77,7 @@ def walk_runs(
 
 
 def _walk(
-    file: File,
+    file: ReadableFile,
     found: Callable[..., Iterator[Found]],
     expected_offset: int | None,
     position: int,
@@ -133,7 +133,7 @@ def read_batches(
     comes whole nevertheless. All of them start below `end_offset`. Raises DataError, which names
     file and byte, for a wrong CRC.
     """
-    first = _first_at(file, size, search_from, start_offset)
+    first = _first_holding(file, size, search_from, start_offset)
     if first is None:
         return BatchBytes(memoryview(b""), ())
     wanted = max(first.size, min(max_bytes, size - first.position))
@@ -146,7 +146,15 @@ def read_batches(
     return BatchBytes(data[: checked[-1].end_position if checked else 0], checked)
 
 
-def _first_at(file: File, size: int, search_from: int, start_offset: int) -> Frame | None:
+def frame_holding(file: File, size: int, search_from: int, offset: int) -> Frame:
+    """The batch that holds `offset`, which the file must hold. size, search_from: as for
+    read_batches. Its CRC isn't checked."""
+    found = _first_holding(file, size, search_from, offset)
+    assert found is not None, "an offset the file doesn't hold"
+    return found
+
+
+def _first_holding(file: File, size: int, search_from: int, offset: int) -> Frame | None:
     candidates = walk(
         file,
         expected_offset=None,
@@ -155,4 +163,4 @@ def _first_at(file: File, size: int, search_from: int, start_offset: int) -> Fra
         check_crc=False,
         piece_bytes=SEARCH_BYTES,
     )
-    return next((frame for frame, _ in candidates if frame.last_offset >= start_offset), None)
+    return next((frame for frame, _ in candidates if frame.last_offset >= offset), None)

@@ -13,6 +13,7 @@ import os
 from typing import Protocol
 
 from replica.errors import UnreadableFileError, reading, writing
+from replica.format.byte_source import InMemory, OpenFile
 from replica.storage.spare_files import SpareFiles
 
 TEMPORARY_SUFFIX = ".tmp"
@@ -20,8 +21,8 @@ _FILE_MODE, _FOLDER_MODE = 0o600, 0o700
 """A metadata log holds secrets, so only the owner may read new files and folders."""
 
 
-class File(Protocol):
-    """An open file, read and written at byte positions. Raises as FileSystem does."""
+class ReadableFile(Protocol):
+    """An open file, read at byte positions. Raises as FileSystem does."""
 
     @property
     def path(self) -> str: ...
@@ -31,6 +32,10 @@ class File(Protocol):
 
     def read(self, position: int, size: int) -> bytes:
         """Up to `size` bytes from byte `position` on; fewer only at the end of the file."""
+
+
+class File(ReadableFile, Protocol):
+    """An open file, read and written at byte positions. Raises as FileSystem does."""
 
     def write(self, position: int, data: bytes) -> None:
         """Write all of `data` at byte `position`. If the file ended below `position`, the gap reads
@@ -57,6 +62,10 @@ class FileSystem(Protocol):
 
     def open(self, path: str) -> File:
         """An existing file, for reading and writing."""
+
+    def reader(self, path: str, size: int) -> InMemory | OpenFile:
+        """The first `size` bytes of an existing file, for a reader in another thread. They stay
+        readable when the file is removed."""
 
     def create(self, path: str) -> File:
         """A new file, or an existing one that is emptied. It never follows a link."""
@@ -90,6 +99,10 @@ class LocalDisk(FileSystem):
     def open(self, path: str) -> File:
         with reading(path):
             return _LocalFile(path, self._opened(path, os.O_RDWR | os.O_CLOEXEC))
+
+    def reader(self, path: str, size: int) -> OpenFile:
+        with reading(path):
+            return OpenFile(path, self._opened(path, os.O_RDONLY | os.O_CLOEXEC), size)
 
     def create(self, path: str) -> File:
         flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from replica.errors import CorruptDataError, KraftlakeError
 from replica.format.frames import Frame, frames
+from replica.format.stored_batches import BatchFile
 from replica.model.batch import Batch
 from replica.model.epochs import OffsetAndEpoch, is_newer_than_log, last_epoch_of
 from replica.model.stored import LogFacts
@@ -33,6 +34,7 @@ from replica.storage.segment import (
 )
 from replica.storage.segment_files import SegmentFiles
 from replica.storage.snapshots import SnapshotFiles
+from replica.storage.stored_batches import FileBatches
 
 READ_BYTES = 1024 * 1024
 _NO_LIMIT = 2**63 - 1
@@ -197,6 +199,18 @@ class FileLog:
             for frame in frames(data, start=0, expected_offset=None, check_crc=False):
                 yield batch_in(data, frame)
 
+    def stored(self, start_offset: int, end_offset: int) -> FileBatches:
+        """The batches that `batches` gives, for a reader in another thread, which doesn't go
+        through this log. The caller closes them. `end_offset` may be the log end at most, and what
+        lies below it must not be truncated."""
+        assert self.log_start <= start_offset <= end_offset <= self.log_end
+        files = []
+        while start_offset < end_offset:
+            segment = self._segment_of(start_offset)
+            files.append(self._part(segment, start_offset, end_offset))
+            start_offset = segment.end_offset
+        return FileBatches(tuple(files))
+
     def advance_log_start(self, offset: int) -> None:
         """Durable: let the log start at `offset`, which is the end offset of a snapshot. Segments
         below it are removed."""
@@ -254,6 +268,18 @@ class FileLog:
             found = segment.read(start_offset, READ_BYTES, end_offset)
             yield segment.base_offset, found
             start_offset = found.runs[-1].end_offset
+
+    def _part(
+        self, segment: ClosedSegment | ActiveSegment, start_offset: int, end_offset: int
+    ) -> BatchFile:
+        """What `stored` gives of one segment."""
+        size, end = segment.size, segment.end_offset
+        if end_offset < end:
+            last = segment.holding(end_offset - 1)
+            size, end = last.end_position, last.end_offset
+        first, path = segment.holding(start_offset), segment.files.path()
+        source = self._place.files.reader(path, size)
+        return BatchFile(path, source, first.position, first.base_offset, end)
 
     def _remove_from(self, end_offset: int) -> None:
         """Remove the segments that begin at or above `end_offset`, the newest first. The oldest

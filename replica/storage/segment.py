@@ -65,17 +65,26 @@ class ClosedSegment:
 
     def read(self, start_offset: int, max_bytes: int, end_offset: int) -> batch_walk.BatchBytes:
         """The bytes of whole batches, as batch_walk.read_batches gives them."""
-        if self._offsets is None:
-            self._offsets = ascending_prefix(self.files.offset_index())
         with self.files.open() as log:
             return batch_walk.read_batches(
                 log,
                 size=self.size,
-                search_from=position_before(self._offsets, start_offset - self.base_offset),
+                search_from=position_before(self._index(), start_offset - self.base_offset),
                 start_offset=start_offset,
                 max_bytes=max_bytes,
                 end_offset=end_offset,
             )
+
+    def holding(self, offset: int) -> Frame:
+        """The batch that holds an offset of the segment. Its CRC isn't checked."""
+        with self.files.open() as log:
+            position = position_before(self._index(), offset - self.base_offset)
+            return batch_walk.frame_holding(log, self.size, position, offset)
+
+    def _index(self) -> bytes:
+        if self._offsets is None:
+            self._offsets = ascending_prefix(self.files.offset_index())
+        return self._offsets
 
 
 @dataclass(slots=True)
@@ -154,6 +163,11 @@ class ActiveSegment:
             max_bytes=max_bytes,
             end_offset=end_offset,
         )
+
+    def holding(self, offset: int) -> Frame:
+        """The batch that ClosedSegment.holding gives."""
+        position = position_before(self.index.offsets, offset - self.base_offset)
+        return batch_walk.frame_holding(self._log, self.size, position, offset)
 
     def truncate_to(self, end_offset: int) -> None:
         """Remove every batch that holds `end_offset` or a higher offset. After a crash the batches

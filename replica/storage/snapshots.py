@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from replica.errors import CorruptDataError, DataError
 from replica.format import control
 from replica.format.snapshot import SnapshotName, SnapshotState, format_name, parse_name
+from replica.format.stored_batches import BatchFile
 from replica.format.whole_batch import messages_in
 from replica.message.primitives import Buffer
 from replica.model.batch import Batch
@@ -22,6 +23,7 @@ from replica.storage.batch_walk import walk
 from replica.storage.batches import batch_in, record_of
 from replica.storage.filesystem import File, FileSystem
 from replica.storage.snapshot_writer import FileSnapshotWriter
+from replica.storage.stored_batches import FileBatches
 
 _FETCHED, _WRITTEN = "-1", "-2"
 """The suffixes of the .part files: one for a snapshot that is fetched from the leader, one for a
@@ -102,6 +104,17 @@ class SnapshotFiles:
         with self._files.open(self._path(snapshot_id)) as file:
             for frame, data in walk(file, expected_offset=0):
                 yield batch_in(data, frame, frame.position)
+
+    def size(self, snapshot_id: OffsetAndEpoch) -> int:
+        """The size of a complete snapshot in bytes."""
+        return self._facts[snapshot_id].size
+
+    def stored(self, snapshot_id: OffsetAndEpoch) -> FileBatches:
+        """The batches that `batches` gives, for a reader in another thread. The caller closes
+        them."""
+        path = self._path(snapshot_id)
+        source = self._files.reader(path, self.size(snapshot_id))
+        return FileBatches((BatchFile(path, source, 0, 0, None),))
 
     def delete(self, snapshot_ids: Sequence[OffsetAndEpoch]) -> None:
         """Durable: delete complete snapshots. It is no error if a snapshot doesn't exist."""

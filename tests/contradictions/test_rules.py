@@ -39,6 +39,7 @@ BACK = "seed-2-back"
 FAR = 10**6
 ALL = (OffsetRange(0, FAR),)
 STRANGER = ReplicaKey(99, "A" * 22)
+_MADE = groups.TWO_LEADERS.at("", "made")
 Change = Callable[[Answers], Answers]
 
 
@@ -267,10 +268,7 @@ MADE: dict[str, tuple[str, Change]] = {
         RECORDED,
         of_health(health=(health.NO_ELIGIBLE_LEADER.at("", "made"),)),
     ),
-    "findings_about_files_are_the_same_in_the_lake": (
-        RECORDED,
-        of_member(findings=(groups.TWO_LEADERS.at("", "made"),)),
-    ),
+    "findings_about_files_are_the_same_in_the_lake": (RECORDED, of_member(findings=(_MADE,))),
     "a_safe_stop_does_no_harm_by_the_exposure": (
         RECORDED,
         both(with_stops(_SAFE), with_exposures(has_majority=False)),
@@ -363,10 +361,7 @@ MADE: dict[str, tuple[str, Change]] = {
     "no_run_that_is_safe_loses_what_was_committed": (SIMULATED, with_lost_fates),
     "nothing_committed_is_called_lost": (SIMULATED, between(groups.COMMITTED_DATA_AT_RISK)),
     "no_table_says_that_committed_records_were_lost": (SIMULATED, with_truncations),
-    "files_of_a_quorum_that_works_are_not_called_broken": (
-        SIMULATED,
-        of_member(findings=(groups.TWO_LEADERS.at("", "made"),)),
-    ),
+    "files_of_a_quorum_that_works_are_not_called_broken": (SIMULATED, of_member(findings=(_MADE,))),
     "who_led_an_epoch_led_it": (SIMULATED, with_elections),
     "no_cause_of_an_election_is_untrue": (
         SIMULATED,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -50,7 +51,7 @@ def test_help_has_a_heading_for_each_folder_of_commands_and_one_for_the_shell(
     assert headings == [
         "Directories of nodes:",
         "A lake:",
-        "Questions to a lake:",
+        "Questions to a lake, or to directories:",
         "A lake for others:",
         "Replicas:",
         "The shell:",
@@ -98,6 +99,15 @@ def test_help_names_each_argument_as_it_is_typed(
     page = kraftlake(*words, "--help").out
     assert page.splitlines()[0] == usage
     assert f"\nArguments:\n  {argument}" in page
+
+
+@pytest.mark.parametrize("options", COMMANDS, ids=lambda options: options.__name__)
+def test_help_says_what_an_option_does_in_a_sentence(options: type) -> None:
+    """`--follow builds again`, and not `--follow: builds again`. Only the fields of JSON are a
+    list."""
+    text = " ".join((options.__doc__ or "").split())
+    labels = re.findall(r"(?:^|[.:] )(--[a-z-]+)(?: [A-Z]+)*: ", text)
+    assert set(labels) <= {"--json"}
 
 
 def test_the_version_is_shown(kraftlake: Kraftlake) -> None:

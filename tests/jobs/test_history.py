@@ -146,3 +146,22 @@ def test_directories_and_a_lake_of_them_tell_the_same(
     by_directories = kraftlake("history", "--json", *key, *about, *scenarios)
     assert by_directories.rows == by_lake.rows
     assert by_lake.rows
+
+
+@pytest.mark.usefixtures("recorded")
+@pytest.mark.parametrize(
+    ("paths", "words"),
+    [
+        (("kafka-4.1.1-dynamic/split",), {"superseded"}),
+        (("kafka-4.4.0-dynamic/live/1",), {"unproven"}),
+        (("kafka-4.1.1-dynamic/final",), set()),
+    ],
+)
+def test_words_that_are_not_proven_have_a_legend(
+    kraftlake: Kraftlake, paths: tuple[str, ...], words: set[str]
+) -> None:
+    rows = kraftlake("history", "--json", *paths)
+    assert not [line for line in rows.complaints if "committed" in line]
+    assert {row["commitment"] for row in rows.rows} - {"proven"} == words
+    told = kraftlake("history", *paths).complaints
+    assert {line.split(": ")[1] for line in told if "committed" in line} == words

@@ -10,9 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from jobs.cli.engine.large_logs import LARGE_BYTES, log_bytes, prepare, prepared_once_large
+from jobs.cli.engine.large_logs import (
+    LARGE_BYTES,
+    LARGE_REPLAY_BYTES,
+    file_bytes,
+    prepare,
+    prepared_once_large,
+)
 from replica.format import runs
-from replica.scan import compiled_runs
+from replica.machines import metadata
+from replica.scan import compiled_runs, stored_replay
 from tests.kraftlake_process import kraftlake, started
 from tests.replica.node.running import free_port
 
@@ -22,8 +29,10 @@ CLUSTER_ID = "Lr3UIdBxT-GFPYE5uprmrg"
 @pytest.fixture(autouse=True)
 def plain_before_and_afterwards() -> Iterator[None]:
     compiled_runs.find_run.load()  # Compiles it where it isn't stored.
+    stored_replay.load()
     yield
     runs.use(runs.plain_run)
+    metadata.use(None)
 
 
 def sparse_log(folder: Path, *sizes: int) -> str:
@@ -38,14 +47,29 @@ def sparse_log(folder: Path, *sizes: int) -> str:
 
 def test_a_large_log_is_read_by_machine_code(tmp_path: Path) -> None:
     log_dir = sparse_log(tmp_path, LARGE_BYTES // 2, LARGE_BYTES // 2)
-    assert log_bytes(log_dir) == LARGE_BYTES
+    assert file_bytes(log_dir, "*/*.log") == LARGE_BYTES
     prepare(log_dir)
     assert runs._find is compiled_runs.compiled_run
+    assert metadata._replay_stored is stored_replay.replay_stored
+
+
+def test_a_replica_with_a_large_snapshot_and_a_small_log_reads_by_machine_code(
+    tmp_path: Path,
+) -> None:
+    log_dir = sparse_log(tmp_path, 1000)
+    snapshot = tmp_path / "__cluster_metadata-0" / f"{9:020}-{1:010}.checkpoint"
+    with snapshot.open("wb") as file:
+        file.truncate(LARGE_REPLAY_BYTES)
+    prepare(log_dir)
+    assert metadata._replay_stored is None, "an observer replays nothing"
+    prepare(log_dir, replays=True)
+    assert metadata._replay_stored is stored_replay.replay_stored
 
 
 def test_a_small_log_is_read_by_plain_python(tmp_path: Path) -> None:
     prepare(sparse_log(tmp_path, LARGE_BYTES - 1))
     assert runs._find is runs.plain_run
+    assert metadata._replay_stored is None
 
 
 def test_a_replica_without_a_folder_starts_with_plain_python(tmp_path: Path) -> None:

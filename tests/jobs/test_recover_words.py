@@ -112,7 +112,7 @@ def test_an_observer_ahead_of_a_majority_is_told_what_its_log_is_worth(
         shutil.copytree(data / "kafka-4.1.1-dynamic" / capture / node, tmp_path / node)
     ended = kraftlake("recover", "--plan", tmp_path)
     assert ended.code == 0, ended.out
-    assert re.search("may win the election, and so may node [13]", ended.answer_lines[4])
+    assert re.search("may win the election, and so may node [13]", ended.answer_lines[5])
     _, stands, *fate = of_node(ended, 11)
     assert stands == "is newer, but stands for no election: only voters do"
     assert fate[0].startswith("loses offsets 1524 to 1547 (24 records)")
@@ -165,6 +165,34 @@ def test_a_working_majority_is_left_running_and_a_stale_voter_is_kept_from_votin
     assert unproven.code == 1
     assert "only 1 of 3 voters can be relied on" in unproven.out
     assert "no quorum-state that can be read, so it may vote twice in one epoch" in unproven.out
+
+
+@pytest.mark.usefixtures("recorded")
+@pytest.mark.parametrize(
+    "paths",
+    [(SPLIT,), (f"{SPLIT}/1", f"{SPLIT}/3"), (f"{SPLIT}/2",)],
+    ids=["all voters", "a majority", "no majority"],
+)
+def test_what_a_plan_relies_on_is_told(kraftlake: Kraftlake, paths: tuple[str, ...]) -> None:
+    need = "every node was stopped before the first directory was copied"
+    assert f"  needs: {need}" in kraftlake("recover", "--plan", *paths).lines
+    rows = kraftlake("recover", "--plan", "--json", *paths).answers
+    assert all(row["needs"] == [need] for row in rows)
+
+
+def test_what_is_refused_is_refused_whatever_ran(
+    kraftlake: Kraftlake, data: Path, tmp_path: Path
+) -> None:
+    """Two logs with other records of one epoch."""
+    for node in ("1", "2", "3"):
+        shutil.copytree(data / "kafka-4.1.1-dynamic/final" / node, tmp_path / node)
+    for node in ("1", "3"):
+        append(
+            segment(tmp_path / node, 2722), metadata("TOPIC_RECORD", name=node, topicId="A" * 22)
+        )
+    ended = kraftlake("recover", "--plan", tmp_path)
+    assert ended.answer_lines[0].endswith(ANSWERS[RecoveryDecision.REFUSED]), ended.out
+    assert "needs: " not in ended.out
 
 
 def test_what_the_best_log_may_lose_is_told(

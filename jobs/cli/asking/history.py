@@ -49,6 +49,12 @@ Wanted = Callable[[int | None, str, str], bool]
 """Whether a change is asked for, by its time, the kind of its entity and the entity's name."""
 
 
+_MEANINGS = {
+    "unproven": "these logs don't show whether the change was committed",
+    "superseded": "never committed: the cluster has another record at that offset",
+}
+
+
 def run(options: HistoryOptions) -> int:
     """Print the changes. Returns 0. Raises KraftlakeError."""
     form = form_of(options.json_output, options.csv, options.plain_csv)
@@ -61,11 +67,22 @@ def run(options: HistoryOptions) -> int:
         return period.holds(at) and about.holds(entity, name)
 
     if lake is None:
-        found: Iterable[Row] = _of_directories(options, about, is_wanted)
+        found = _of_directories(options, about, is_wanted)
     else:
         found = _of_lake(lake, options.cluster, about, is_wanted)
     write_timed(Row._fields, found, form, clock)
+    if form == "text":
+        for line in _legend(found):
+            complain(line)
     return 0
+
+
+def _legend(found: Iterable[Row]) -> Iterator[str]:
+    """What the words in the column commitment mean, where they are not all `proven`."""
+    used = {row.commitment for row in found}
+    for word, meaning in _MEANINGS.items():
+        if word in used:
+            yield f"history: {word}: {meaning}"
 
 
 def _of_directories(options: HistoryOptions, about: About, is_wanted: Wanted) -> list[Row]:
@@ -118,7 +135,7 @@ def _rows(
     return (row for _, row in sorted(found, key=lambda one: one[0]))
 
 
-def _of_lake(lake: Lake, cluster: str | None, about: About, is_wanted: Wanted) -> Iterator[Row]:
+def _of_lake(lake: Lake, cluster: str | None, about: About, is_wanted: Wanted) -> list[Row]:
     """The changes that a lake has. What it doesn't know is said on stderr. Raises UsageError where
     the lake is not built, or lacks the cluster, and for a name of which it knows nothing."""
     # Directories need no delta-rs.
@@ -135,7 +152,7 @@ def _of_lake(lake: Lake, cluster: str | None, about: About, is_wanted: Wanted) -
     about.refuse_unknown(known)
     if not found:
         complain("history: nothing of what was asked for changed in what the lake knows")
-    return iter(found)
+    return found
 
 
 def _rows_of_lake(

@@ -83,16 +83,18 @@ class StateOptions:
 
     The command reads a lake, or replays the logs of directories; name those of all nodes that you
     have. It replays the records that the replicas agree on, to the end of the log;
-    --committed-only stops at the first record that is not proven committed. --at-offset N: records
-    below N, without an open transaction. --at-time: records up to and including that time. A moment
-    later than the log's end or the newest capture is an error. --diff A B, for a lake: the changes
-    from A to B, offsets or times (ms from 10^12 on). Secrets show as *** and a fingerprint.
+    --committed-only stops at the first record that is not proven committed. --at-offset N replays
+    the records below N, without an open transaction. --at-time replays the records up to and
+    including that time. A moment later than the log's end or the newest capture is an error. --diff
+    A B shows the changes of a lake from A to B, which are offsets or times (ms from 10^12 on).
+    Secrets show as *** and a fingerprint.
 
     With several of --entity, --topic and --name, an entity must match all of them. From
-    directories, --sizes and --exposure show the end of the newest log. --exposure: for each
-    failure, the partitions that would have no leader, need an unclean election, or fall below
-    min.insync.replicas; and whether the voters keep a majority. --since reads the log, or the
-    lake's history, backward, and adds the record since which a failure has had these figures.
+    directories, --sizes and --exposure show the end of the newest log. --exposure
+    counts, for each failure, the partitions that would have no leader, need an unclean election, or
+    fall below min.insync.replicas, and says whether the voters keep a majority. --since reads the
+    log, or the lake's history, backward, and adds the record since which a failure has had these
+    figures.
 
     \b
     Examples:

@@ -82,8 +82,8 @@ class DiffOptions:
     Use it before a restart, when the logs of two nodes of a cluster may differ. A and B are
     metadata directories, or folders above exactly one; they may be two copies of one replica.
     Batches with a wrong CRC are named and left out. Each lost record is counted as committed,
-    superseded (another record is proven committed at its offset) or unproven, as far as the two
-    logs prove it.
+    never committed (another record is proven committed at its offset) or unknown, as far as the two
+    logs prove it; --json calls the last two superseded and unproven.
 
     --json: cluster_id, node_a, directory_a, node_b, directory_b, relation (identical, prefix,
     diverged, conflict, disjoint), divergence_offset, epoch_a, epoch_b, truncating_node,
@@ -125,13 +125,16 @@ class CheckOptions:
     leader, or refuse writes. AT RISK: a start of the nodes may lose committed data. ATTENTION:
     something else is wrong. INCOMPLETE: nothing wrong was found, but not everything could be
     judged, for example because voters were not given. HEALTHY: everything was judged, and nothing
-    is wrong. Below it: what to do, what else is wrong, what could not be judged and why, and the
-    moment that the verdict is about. Then a table of the nodes, and the findings by rule, with
-    file, byte and offset, their meaning and the next step. Notes, which need no action, are only
-    counted; -v lists them. In the table, voter is by the newest voters record; in a static quorum
-    by the newest LeaderChange record or quorum-state. observer: a broker, or a controller that is
-    no voter. ok: no warning or error, and each snapshot equals the replay of the log. no fault
-    found: the same for a file alone, or where no log was there to compare a snapshot with.
+    is wrong. The lines below it say what to do, what else is wrong, what could not be judged and
+    why, and which moment the verdict is about. A table of the nodes follows, and then each finding
+    with its rule, file, byte and offset, its meaning and the next step. Notes need no action, and
+    are only counted; -v lists them.
+
+    In the table of nodes, a voter is one by the newest voters record; in a static quorum, by the
+    newest LeaderChange record or quorum-state. An observer is a broker, or a controller that is no
+    voter. ok means that nothing warns, and that each snapshot equals the replay of the log. no
+    fault found means the same of a file alone, or where no log was there to compare a snapshot
+    with.
 
     --json: each line has a kind. verdict: cluster_id, level (outage, at-risk, attention,
     incomplete, healthy), headline, facts (level, severity, text, next_step, rules), next_steps,
@@ -201,14 +204,15 @@ class CheckOptions:
 class RecoverOptions:
     """Plan which of the remaining replicas a broken quorum should continue from, and what is lost.
 
-    Use it after disks were lost. Stop all controllers, and name every directory that is left, of
-    voters and observers. The plan ranks them by Raft's rule: the newest last epoch first, then the
-    longest log; a longer log of an older epoch may hold records that were truncated elsewhere. Only
-    voters can be elected: with a majority of the voters left, the best voter comes first; without
-    one, the best of all replicas comes first, and new nodes in the place of the lost voters get
-    copies of its log. For each other replica the plan counts the records that the first one lacks,
-    as far as the directories prove their fate, and says what happens to the replica. The steps are
-    commands to paste, of Kafka 3.7 and newer and of kraftlake. recover changes nothing itself.
+    Use it after disks were lost. Stop nothing that still runs, start nothing, and name every
+    directory that is left, of voters and observers. The plan ranks them by Raft's rule: the newest
+    last epoch first, then the longest log. A longer log of an older epoch may hold records that
+    were truncated elsewhere. Only voters can be elected. With a majority of the voters left, the
+    best voter comes first. Without one, the best of all replicas comes first, and new nodes in the
+    place of the lost voters get copies of its log. For each other replica the plan counts the
+    records that the first one lacks, as committed, never committed or unknown (in --json the last
+    two are superseded and unproven), and says what happens to the replica. The steps are commands
+    to paste, of Kafka 3.7 and newer and of kraftlake. recover changes nothing itself.
 
     \b
     The answer for each cluster, and `answer` in --json:
@@ -218,13 +222,14 @@ class RecoverOptions:
       committed records may be lost  (unproven) no majority is left: records that only lost voters
                                      had are lost
       start no node                  (refused) committed records would be lost, or two logs conflict
-    It is about the logs: partitions may be down whatever the answer is. The verdict above says so.
+    The answer is about the logs. Partitions may be down all the same: the verdict says so.
 
     --json: rank, directory, cluster_id, node_id, directory_id, is_voter, last_epoch,
     log_end_offset, relation, at_risk ([first, end) pairs), committed_lost, unproven_lost,
     superseded_lost, answer, has_majority, missing, reasons, partition, wins_election,
     truncates_to (this log's end once it follows the first replica), on_no_voter ([first, end)
-    pairs: offsets that the first replica, an observer, has and no voter in these directories).
+    pairs: offsets that the first replica, an observer, has and no voter in these directories),
+    needs (what the answer relies on, and no file shows).
 
     --rehearse also plays the steps in the simulator, on copies, as `kraftlake rehearse` does, and
     compares the plan with the outcomes: who leads, what each node truncates and loses. --json then

@@ -190,9 +190,9 @@ class AppendOptions:
     only metadata records: give them by --records, with the value in base64. Kafka's controllers
     accept no records from this command.
 
-    --records: objects with key, value, headers ([[name, value], ...]); each value is text, null or
-    {"base64": "..."}, as `kraftlake consume --json` prints them. Lines that are read together
-    become one batch.
+    With --records each line is an object with key, value, headers ([[name, value], ...]). Each
+    value is text, null or {"base64": "..."}, as `kraftlake consume --json` prints it. Lines that
+    are read together become one batch.
 
     A batch that may be in the log already is not sent again. Where nobody can know whether the
     leader wrote a batch (the connection broke before its answer), the command ends and names the

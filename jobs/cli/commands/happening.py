@@ -57,9 +57,9 @@ class TimelineOptions:
     matter. Name the directories of all nodes that you have. Together they show the log that the
     cluster continued, the records that other nodes hold instead (divergence), and the records that
     a later capture of a node lacks (truncation, with the time of the last record that is gone).
-    went_back: a later capture of a node shows less than an earlier one, and Raft doesn't explain
-    it, as after a restore from a backup. Several captures of one node need --order, or a
-    capture.json of `kraftlake capture`. Times are those of the nodes' clocks.
+    The event went_back says that a later capture of a node shows less than an earlier one, and Raft
+    doesn't explain it, as after a restore from a backup. Several captures of one node need --order,
+    or a capture.json of `kraftlake capture`. Times are those of the nodes' clocks.
 
     \b
     The probable cause of an election:
@@ -110,11 +110,11 @@ class HistoryOptions:
     all nodes that you have. A change that only a truncated branch has is shown as superseded. Where
     a log doesn't begin at offset 0, the content of its oldest snapshot is not shown as changes.
 
-    --topic: the topic, its partitions, its configs, and ACLs on exactly its name. --broker: the
-    broker's registration and configs. --principal: ACLs, SCRAM credentials, quotas and delegation
-    tokens of User:NAME, or of TYPE:NAME. --config: one config of all resources. With several of
-    these options, a change must match all of them. Secrets show as *** and a fingerprint, whose key
-    is made for this run unless --redact-key names one.
+    --topic shows the topic, its partitions, its configs, and ACLs on exactly its name. --broker
+    shows the broker's registration and configs. --principal shows ACLs, SCRAM credentials, quotas
+    and delegation tokens of User:NAME, or of TYPE:NAME. --config shows one config of all resources.
+    With several of these options, a change must match all of them. Secrets show as *** and a
+    fingerprint, whose key is made for this run unless --redact-key names one.
 
     \b
     Examples:

@@ -10,17 +10,18 @@ from replica.errors import UsageError
 class PlanOptions:
     """Judge whether a planned change of a cluster is safe: safe, unsafe or unknown.
 
-    unsafe: Kafka refuses the change, or the change can never finish, or partitions lose their
-    leader or fall below min.insync.replicas, or the quorum loses its majority. Each reason names
-    the partition or node, and the offset of the record that shows it. unknown: the answer names
-    what the log doesn't hold, such as min.insync.replicas of the brokers without --broker-config.
-    A line `needs` names what the change relies on but no log can show: that enough voters run, or
-    that records are committed of which too few voters' directories are named. No change is safe
-    where logs conflict, or by records that no majority of the voters holds.
+    unsafe means that Kafka refuses the change, or the change can never finish, or partitions lose
+    their leader or fall below min.insync.replicas, or the quorum loses its majority. Each reason
+    names the partition or node, and the offset of the record that shows it. unknown means that the
+    log doesn't hold what the answer names, such as the brokers' min.insync.replicas without
+    --broker-config. A line `needs` names what the change relies on but no log can show: that enough
+    voters run, or that records are committed of which too few voters' directories are named. No
+    change is safe where logs conflict, or where no majority of the voters holds the records.
 
-    The command judges the newest state in the directories, the state in a lake, or with -b the
-    state of a running quorum: the command fetches its log up to the high watermark into a temporary
-    folder, and the leader doesn't list it. Each change is judged on the same state; none is made.
+    The command judges the newest state in the directories, or the state in a lake. With -b it
+    judges the state of a running quorum: it fetches the log up to the high watermark into a
+    temporary folder, as an observer that the leader doesn't list. It judges each change on the same
+    state, and makes none.
 
     \b
     Examples:

@@ -195,27 +195,31 @@ class RegisterOptions:
 class PublishOptions:
     """Publish the changes of a table: to a Kafka topic, to files, or new errors to a webhook.
 
-    The first run publishes all rows of the table, or with --from latest none; each later run, and
-    --follow, what `kraftlake build` has changed since. After 30 days Delta deletes changes: after a
-    longer pause, begin again with --restart.
+    The first run publishes all rows of the table, or with --from latest none. Each later run, and
+    --follow, publishes what `kraftlake build` has changed since. Delta deletes changes after 30
+    days: after a longer pause, begin again with --restart.
 
     \b
     A message is a line of JSON, described by --schema:
       op               insert, update, delete; read for a row of the first run
       before, after    the row before and after the change, times in ms; null where there is none
       version, ordinal the Delta commit and the place in it; both only increase
-    --topic: exactly once for consumers with isolation.level=read_committed, also after kill -9:
-    the same transaction writes the messages and, to a compacted topic, the progress. Keys are JSON:
-    cluster_id, entity and key of a change, so an entity's changes stay in order. A deleted row is a
-    message with op delete, not a tombstone. Missing topics are made with the cluster's defaults.
-    Needs WRITE and DESCRIBE on the topics and the transactional id kraftlake-publish.TABLE.TOPIC,
-    READ on the progress topic. --to: DIR/VERSION.jsonl for each version with changes, complete.
 
-    --webhook: each new finding of severity error (--table gold.findings), at least once. A finding
-    that a later capture shows again is not new. A message sent twice has the same Idempotency-Key.
-    No answer, 408, 429 and 5xx are tried again, six times in three minutes, or with --follow
-    without end. Any other answer than 2xx ends the run. All formats but json also report that a
-    finding is resolved. --json: table, version, is_snapshot, changes, a line for each version.
+    --topic sends each change exactly once to consumers with isolation.level=read_committed, also
+    after kill -9: one transaction writes the messages and, to a compacted topic, the progress. Keys
+    are JSON: cluster_id, entity and key of a change, so an entity's changes stay in order. A
+    deleted row is a message with op delete, not a tombstone. publish makes missing topics with the
+    cluster's defaults. The principal needs WRITE and DESCRIBE on the topics and on the
+    transactional id kraftlake-publish.TABLE.TOPIC, and READ on the progress topic.
+
+    --to writes a whole file DIR/VERSION.jsonl for each version with changes.
+
+    --webhook sends each new finding of severity error (--table gold.findings) at least once. A
+    finding that a later capture shows again is not new. A message that is sent twice has the same
+    Idempotency-Key. publish sends again after no answer, 408, 429 and 5xx: six times in three
+    minutes, or with --follow without end. Any other answer than 2xx ends the run. All formats but
+    json also report that a finding is resolved. --json: table, version, is_snapshot, changes, a
+    line for each version.
 
     \b
     Examples:

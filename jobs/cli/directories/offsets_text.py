@@ -8,6 +8,9 @@ from replica.history.ranges import Ranges
 from replica.model.epochs import OffsetAndEpoch
 from replica.words import counted
 
+NEED = "every node was stopped before the first directory was copied"
+"""What an answer about the start of directories relies on, and no file shows."""
+
 
 def log_range(start: int, first: int | None, end: int) -> str:
     """The offsets of a log, such as `log 1913 to 1925 (older batches from 519 on still there)`.

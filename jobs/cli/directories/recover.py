@@ -21,7 +21,7 @@ from jobs.cli.directories.cluster_verdicts import judged_clusters
 from jobs.cli.directories.notices import damage_lines, told_at_the_end
 from jobs.cli.directories.offsets_text import pairs
 from jobs.cli.directories.recover_steps import NO_BROKERS
-from jobs.cli.directories.recover_text import describe
+from jobs.cli.directories.recover_text import describe, needs_of
 from jobs.cli.directories.verdict_text import write_verdict
 from jobs.cli.output import ProgressLine, write_either
 from jobs.cli.seeds import MAX_REHEARSED, seeds_in
@@ -271,6 +271,7 @@ def _rows(
             "may_win": log.key in plan.electable,
             "may_lose": pairs(standing.may_lose),
             "doubt": doubts.get(log.key),
+            "needs": list(needs_of(plan)),
         }
         if rehearsed is not None:
             row["rehearsed"] = rehearsed.row(log.key)

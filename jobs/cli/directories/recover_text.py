@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
-from jobs.cli.directories.offsets_text import losses_text, ranges_text, snapshot_text
+from jobs.cli.directories.offsets_text import NEED, losses_text, ranges_text, snapshot_text
 from jobs.cli.directories.recover_steps import NO_BROKERS, refused_files, steps_of
 from jobs.cli.output import coloured
 from replica.doctor.check.examined import Examined
@@ -68,6 +68,7 @@ def describe(
         wins = "wins" if len(winners) == 1 else "may win"
         who = f"{'' if len(winners) == 1 else 'each of '}{named('node', winners)}"
         yield f"  {left}: {who} {wins} the election, and holds all that was committed"
+    yield from (f"  needs: {need}" for need in needs_of(plan))
     steps = tuple(steps_of(plan, by_key, hosted))
     stand_ins = next((n for n, step in enumerate(steps, 1) if step.makes_stand_ins), None)
     yield ""
@@ -94,6 +95,12 @@ def describe(
     for number, step in enumerate(steps, start=1):
         yield f"  {number}. {step.text}"
         yield from (f"       {one_line(command)}" for command in step.commands)
+
+
+def needs_of(plan: RecoveryPlan) -> Sequence[str]:
+    """What the answer relies on, and no file shows."""
+    is_certain = plan.answer is RecoveryDecision.REFUSED or plan.holds_nothing
+    return () if is_certain else (NEED,)
 
 
 def _answer(plan: RecoveryPlan, by_key: Mapping[ReplicaKey, Examined]) -> str:

@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from jobs.cli.directories.offsets_text import losses_text, pairs, ranges_text, snapshot_text
+from jobs.cli.directories.offsets_text import (
+    NEED,
+    losses_text,
+    pairs,
+    ranges_text,
+    snapshot_text,
+)
 from jobs.cli.output import coloured
 from replica import shell_text
 from replica.doctor.rehearsal.losing import LosingRun, Search
@@ -22,7 +28,6 @@ _COLOURS = {
     ScenarioSafety.UNSAFE: "red",
     ScenarioSafety.UNKNOWN: "yellow",
 }
-NEED = "every node was stopped before the first directory was copied"
 
 
 def describe(

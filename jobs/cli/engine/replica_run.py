@@ -38,7 +38,7 @@ def run(options: RunOptions) -> int:
         text = f"{config}: ignored, because they have no meaning here: {names}"
         report(Notice("unknown-keys", text, {"keys": names}))
     raise_limit()
-    large_logs.prepare(settings.log_dir)
+    large_logs.prepare(settings.log_dir, replays=settings.topic.is_metadata)
     stopped = asyncio.run(_run(settings, load, report))
     return code_of(stopped, report)
 
@@ -58,7 +58,8 @@ async def _run(settings: NodeSettings, load: AppendLoad | None, report: Report) 
         }
         text = f"node {replica.node_id} of cluster {replica.cluster_id}, {settings.log_dir}"
         report(Notice("started", text, facts))
-        async with large_logs.prepared_once_large(settings.log_dir):
+        replays = settings.topic.is_metadata
+        async with large_logs.prepared_once_large(settings.log_dir, replays=replays):
             return await node.run(load)
 
 

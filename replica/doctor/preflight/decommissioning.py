@@ -16,6 +16,7 @@ from typing import Any
 from replica.doctor.health.cluster import Cluster, PartitionKey, listed
 from replica.doctor.health.placement import Racks, racks_to_spread_over
 from replica.doctor.preflight.answer import Preflight, Reason, note, preflight, unsafe
+from replica.doctor.preflight.stopping import not_registered
 from replica.metadata.image.partition import Partition
 from replica.model.control import KRAFT_VERSION
 from replica.shell_text import line
@@ -44,7 +45,7 @@ def decommission(cluster: Cluster, brokers: Collection[int]) -> Preflight:
     leaving = _leaving(cluster, frozenset(brokers))
     stuck = dict(_stuck(leaving))
     reasons = [
-        *_not_registered(leaving),
+        *not_registered(leaving.cluster, leaving.brokers),
         *_of_voters(leaving),
         *_of_brokers(leaving, frozenset(stuck)),
         *_of_racks(leaving),
@@ -75,12 +76,6 @@ def _needs(brokers: Collection[int]) -> tuple[str, ...]:
         f"after broker {one} has stopped: unregister it (kafka-cluster.sh)"
         for one in sorted(brokers)
     )
-
-
-def _not_registered(leaving: _Leaving) -> Iterator[Reason]:
-    known = {*leaving.cluster.values("brokers"), *leaving.cluster.voters}
-    for broker in sorted(leaving.brokers - known):
-        yield unsafe(f"broker {broker}", "no broker with this id is registered")
 
 
 def _of_voters(leaving: _Leaving) -> Iterator[Reason]:

@@ -42,7 +42,7 @@ def stop_brokers(cluster: Cluster, brokers: Collection[int], action: str = "") -
         for harm in _of_partition(cluster, key, partition, gone)
     ]
     reasons = [
-        *_not_registered(cluster, gone),
+        *not_registered(cluster, gone),
         *_down_already(cluster, gone),
         *_majority(cluster, gone),
         *_counted(of_partitions, len(cluster.partitions)),
@@ -83,12 +83,14 @@ def stop_rack(cluster: Cluster, rack: str) -> Preflight:
     return stop_brokers(cluster, brokers, action)
 
 
-def _not_registered(cluster: Cluster, gone: frozenset[int]) -> Iterator[Reason]:
-    for broker in sorted(gone - set(cluster.values("brokers"))):
-        if broker not in cluster.voters:
-            known = and_more([str(one) for one in sorted(cluster.values("brokers"))]) or "none"
-            told = f"no broker with this id is registered; registered are: {known}"
-            yield unsafe(f"broker {broker}", told)
+def not_registered(cluster: Cluster, gone: Collection[int]) -> Iterator[Reason]:
+    """A reason for each id that is neither a broker's nor a voter's, with the brokers that are
+    registered."""
+    brokers = sorted(cluster.values("brokers"))
+    known = and_more([str(one) for one in brokers]) or "none"
+    for broker in sorted(set(gone) - {*brokers, *cluster.voters}):
+        told = f"no broker with this id is registered; registered are: {known}"
+        yield unsafe(f"broker {broker}", told)
 
 
 def _down_already(cluster: Cluster, gone: frozenset[int]) -> Iterator[Reason]:

@@ -101,6 +101,14 @@ class Replay:
         visible = self.state if self._before is None else self._before
         return Image(visible.tables())
 
+    def renumber(self, offset: int) -> None:
+        """Let every entity count as changed, removed and registered by the record at this offset,
+        as those of a snapshot do."""
+        for state in (self.state, self._before):
+            if state is not None:
+                state.renumber(offset)
+        self._boundary = (offset,) if self._boundary else ()
+
     def apply(self, offset: int, record: ReplayedRecord) -> Refusal | None:
         """Apply the record at this offset. Returns a Refusal where it can't be applied.
 

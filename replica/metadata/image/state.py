@@ -44,6 +44,10 @@ class EntityTable(Generic[K, V]):
         if self.values.pop(key, None) is not None:
             del self.offsets[key]
 
+    def renumber(self, offset: int) -> None:
+        """Let every entity count as changed by the record at this offset."""
+        self.offsets = dict.fromkeys(self.offsets, offset)
+
     def copy(self) -> EntityTable[K, V]:
         return EntityTable(self.values.copy(), self.offsets.copy())
 
@@ -98,6 +102,14 @@ class State:
         was not removed."""
         offset = self.removals.get((table, key))
         return () if offset is None else (offset,)
+
+    def renumber(self, offset: int) -> None:
+        """Let every entity count as changed, removed and registered by the record at this
+        offset."""
+        for name in TABLES:
+            getattr(self, name).renumber(offset)
+        self.removals = dict.fromkeys(self.removals, offset)
+        self.registrations = dict.fromkeys(self.registrations, offset)
 
     def copy(self) -> State:
         return State(

@@ -75,6 +75,9 @@ def _leading(partition: ServedPartition) -> MetadataMachine:
     if raft.high_watermark is None:
         why = f"nothing is committed in epoch {raft.role.epoch} yet"
         raise RefusedRequestError(ErrorCode.NOT_CONTROLLER, why)
+    if partition.driver.host.is_behind:
+        why = "this replica still replays its log: ask again"
+        raise RefusedRequestError(ErrorCode.REQUEST_TIMED_OUT, why)
     if not machine.can_snapshot:
         why = "a transaction of the metadata log is open: ask again"
         raise RefusedRequestError(ErrorCode.REQUEST_TIMED_OUT, why)

@@ -26,7 +26,7 @@ from replica.raft.follower.fetch_requests import fetch_from_any, fetch_from_lead
 from replica.raft.follower.voter_updates import change_to_join, may_join, next_update, update
 from replica.raft.log_start import follow_log_start
 from replica.raft.messages import FetchResponse, FetchSnapshotResponse, PeerRequest
-from replica.raft.mistakes import Offence
+from replica.raft.mistakes import Mistake
 from replica.raft.roles import Follower, SnapshotFetch
 
 
@@ -59,7 +59,7 @@ def poll_follower(core: Core, role: Follower) -> int:
     return min(again, role.fetch_deadline, role.update_voter_deadline)
 
 
-def handle_fetch_response(core: Core, response: FetchResponse) -> bool:
+def handle_fetch_response(core: Core, node_id: int, response: FetchResponse) -> bool:
     """Truncate, begin to fetch a snapshot, or append. Returns False for an answer after which the
     leader gets a pause (see PeerConnections.pause).
 
@@ -73,20 +73,23 @@ def handle_fetch_response(core: Core, response: FetchResponse) -> bool:
         return False
     named = response.diverging or response.snapshot_id
     if named is not None and (named.offset < 0 or not 0 <= named.epoch <= role.epoch):
-        core.illegal[Offence.ANSWER_NUMBERS] += 1
-        return False
-    if response.diverging is not None:
-        is_good = _truncate(core, response.diverging)
+        mistake: Mistake | None = Mistake.ANSWER_NUMBERS
+    elif response.diverging is not None:
+        mistake = _truncate(core, response.diverging)
     elif response.snapshot_id is not None:
-        is_good = _begin_snapshot(core, role, response.snapshot_id)
+        mistake = _begin_snapshot(core, role, response.snapshot_id)
     else:
-        is_good = _append(core, role, response)
-    if is_good:
-        _trust(core)
-    return is_good
+        mistake = _append(core, role, response)
+    if mistake is not None:
+        core.blame(mistake, node_id, FetchResponse)
+        return False
+    _trust(core)
+    return True
 
 
-def handle_fetch_snapshot_response(core: Core, response: FetchSnapshotResponse) -> bool:
+def handle_fetch_snapshot_response(
+    core: Core, node_id: int, response: FetchSnapshotResponse
+) -> bool:
     """Have the host write a slice of the snapshot. After the last slice the host validates the
     snapshot (SnapshotFetched). Returns the same as handle_fetch_response."""
     role = core.role
@@ -111,11 +114,11 @@ def handle_fetch_snapshot_response(core: Core, response: FetchSnapshotResponse) 
         or end > response.size
         or not response.data
     ):
-        core.illegal[Offence.SNAPSHOT_SLICE] += 1
+        core.blame(Mistake.SNAPSHOT_SLICE, node_id, FetchSnapshotResponse)
         return False
     is_last = end == response.size
     part = SnapshotPart(snapshot_id, response.position, response.data, is_last)
-    core.effects.snapshot_parts.append(part)
+    core.write_part(part)
     core.keep(replace(role, fetching=SnapshotFetch(snapshot_id, end, is_last)))
     _trust(core)
     return True
@@ -174,42 +177,36 @@ def _fetch_as_observer(core: Core, role: Follower) -> int:
     return fetch_from_leader(core, role)
 
 
-def _truncate(core: Core, diverging: OffsetAndEpoch) -> bool:
-    """Cut the log where it differs from the leader's. Returns False where nothing is left to cut:
-    no correct leader says that such a log differs (see replica.history.truncation)."""
+def _truncate(core: Core, diverging: OffsetAndEpoch) -> Mistake | None:
+    """Cut the log where it differs from the leader's. No correct leader says that a log differs of
+    which nothing is left to cut (see replica.history.truncation)."""
     decision = Diverging(diverging.epoch, diverging.offset)
     end = checked_truncation_offset(core.log.view, decision, core.committed)
     if end >= core.log.log_end:
-        core.illegal[Offence.DIVERGING_CUTS_NOTHING] += 1
-        return False
-    core.log = core.log.truncated(end)
-    core.truncating = True
-    core.effects.truncate_to = end
-    return True
+        return Mistake.DIVERGING_CUTS_NOTHING
+    core.truncate(end)
+    return None
 
 
-def _begin_snapshot(core: Core, role: Follower, snapshot_id: OffsetAndEpoch) -> bool:
-    """Begin to fetch a snapshot. Returns False for one that this replica has, and for the bootstrap
-    snapshot, which each replica writes for itself: no correct leader names these."""
+def _begin_snapshot(core: Core, role: Follower, snapshot_id: OffsetAndEpoch) -> Mistake | None:
+    """Begin to fetch a snapshot. No correct leader names one that this replica has, or the
+    bootstrap snapshot, which each replica writes for itself."""
     if snapshot_id == BOOTSTRAP_SNAPSHOT or core.log.snapshot(snapshot_id) is not None:
-        core.illegal[Offence.SNAPSHOT_NOT_NEEDED] += 1
-        return False
+        return Mistake.SNAPSHOT_NOT_NEEDED
     core.keep(replace(role, fetching=SnapshotFetch(snapshot_id)))
-    return True
+    return None
 
 
-def _append(core: Core, role: Follower, response: FetchResponse) -> bool:
+def _append(core: Core, role: Follower, response: FetchResponse) -> Mistake | None:
     """Append the batches that this log lacks, and follow the leader's high watermark and log start.
-    Returns False for an illegal answer."""
+    Returns what is wrong with the answer."""
     batches = [batch for batch in response.batches if batch.end_offset > core.log.log_end]
     if not _fits(core, batches):
-        core.illegal[Offence.RECORDS_APART] += 1
-        return False
+        return Mistake.RECORDS_APART
     try:
         named = checked_leader_watermark(role.leader_watermark, response.high_watermark)
     except HighWatermarkRegressionError:
-        core.illegal[Offence.WATERMARK_FELL] += 1
-        return False
+        return Mistake.WATERMARK_FELL
     if batches:
         core.append(batches)
     core.keep(replace(role, leader_watermark=named))
@@ -217,7 +214,7 @@ def _append(core: Core, role: Follower, response: FetchResponse) -> bool:
     if reached is not None:
         core.commit_to(reached)
     follow_log_start(core, response.log_start)
-    return True
+    return None
 
 
 def _fits(core: Core, batches: Sequence[Batch]) -> bool:

@@ -103,7 +103,8 @@ def remember_joining(core: Core) -> None:
         isinstance(role, Follower) and is_caught_up(core, role)
     )
     written_at = core.log.voters_offset
-    core.has_joined = is_current and (written_at is None or written_at < (core.committed or 0))
+    if is_current and (written_at is None or written_at < (core.committed or 0)):
+        core.remember_joining()
 
 
 def next_update(core: Core) -> int:

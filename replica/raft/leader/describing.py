@@ -23,8 +23,8 @@ def handle_describe_quorum(
         core.refuse(request_id, request, ErrorCode.NOT_LEADER_OR_FOLLOWER)
         return
     voters = core.log.voters
-    core.observers.forget_idle(core.now)
-    observers = sorted(core.observers.view)
+    core.work.observers.forget_idle(core.now)
+    observers = sorted(core.work.observers.view)
     if not core.is_voter:
         observers = sorted({*observers, role.local})
     response = DescribeQuorumResponse(

@@ -18,7 +18,7 @@ from replica.raft.core import Core
 from replica.raft.effects import LogRead
 from replica.raft.leader.replication import count_fetch, progress_of
 from replica.raft.messages import FetchQuorumRecordsRequest, FetchQuorumRecordsResponse
-from replica.raft.mistakes import Offence
+from replica.raft.mistakes import Mistake
 from replica.raft.progress import ReplicaProgress
 from replica.raft.roles import Leader
 
@@ -31,7 +31,7 @@ def handle_fetch_quorum_records(
     if min(request.fetch_offset, request.fetch_epoch) < 0 or (
         NO_NODE != request.replica.node_id == core.local_id
     ):
-        core.refuse_illegal(request_id, request, Offence.DRAFT_FETCH_NUMBERS)
+        core.refuse_illegal(request_id, request, Mistake.DRAFT_FETCH_NUMBERS)
         return
     if request.epoch != role.epoch:
         core.refuse(request_id, request, ErrorCode.MISMATCH_EPOCH)

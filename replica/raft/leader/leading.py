@@ -74,7 +74,7 @@ def handle_append(core: Core, request: Append) -> None:
     BufferAllocationError."""
     _check_leads(core, request.epoch)
     _check_size(core, batch_size(request.values))
-    core.accumulator.append(request.values, core.now)
+    core.work.accumulator.append(request.values, core.now)
 
 
 def handle_resign(core: Core, resign: Resign) -> None:
@@ -105,13 +105,13 @@ def poll_leader(core: Core, role: Leader) -> int:
         finish_change(core, ErrorCode.REQUEST_TIMED_OUT, "the change was not committed in time")
     if role.begin_deadline <= core.now:
         _send_begin(core)
-    if core.accumulator.deadline <= core.now:
+    if core.work.accumulator.deadline <= core.now:
         append(core)
     append_if_idle(core)
     role = core.leader
     check = FOREVER if core.is_only_voter else role.check_quorum_deadline
     expiry = FOREVER if role.change is None else role.change.deadline
-    return min(check, role.begin_deadline, expiry, core.accumulator.deadline)
+    return min(check, role.begin_deadline, expiry, core.work.accumulator.deadline)
 
 
 def _check_leads(core: Core, epoch: int) -> None:

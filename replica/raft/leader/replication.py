@@ -33,7 +33,7 @@ from replica.raft.messages import (
     FetchSnapshotRequest,
     FetchSnapshotResponse,
 )
-from replica.raft.mistakes import Offence
+from replica.raft.mistakes import Mistake
 from replica.raft.progress import ReplicaProgress
 from replica.raft.request_checks import leader_only_error
 
@@ -76,9 +76,9 @@ def _change_voters(core: Core) -> None:
         if key in voters.keys or (had_no_directory and key.node_id in named):
             progress[named[key.node_id]] = known
         else:
-            core.observers.put(key, known)
+            core.work.observers.put(key, known)
     for voter in voters:
-        joined = core.observers.remove(voter.key)
+        joined = core.work.observers.remove(voter.key)
         if joined is not None:
             progress[voter.key] = joined
     core.keep(replace(role, progress=progress))
@@ -91,7 +91,7 @@ def append_if_idle(core: Core) -> None:
     """
     role = core.leader
     is_idle = role.high_watermark == core.log.log_end and not role.resign_requested
-    if core.config.append_when_idle and is_idle and core.accumulator.record_count:
+    if core.config.append_when_idle and is_idle and core.work.accumulator.record_count:
         append(core)
 
 
@@ -99,7 +99,7 @@ def _drained(core: Core) -> Iterator[Batch]:
     """Take the records that wait out of the accumulator, as batches with offsets from the log end
     on."""
     base = core.log.log_end
-    for waited in core.accumulator.drain():
+    for waited in core.work.accumulator.drain():
         last = base + len(waited.values) - 1
         values = tuple(waited.values)
         yield Batch(base, last, core.role.epoch, waited.timestamp, values=values)
@@ -113,21 +113,21 @@ def handle_fetch_request(core: Core, request_id: Hashable, request: FetchRequest
         min(request.fetch_offset, request.last_fetched_epoch, request.max_wait_ms) < 0
         or request.last_fetched_epoch > request.epoch
     ):
-        core.refuse_illegal(request_id, request, Offence.FETCH_NUMBERS)
+        core.refuse_illegal(request_id, request, Mistake.FETCH_NUMBERS)
         return
     error = leader_only_error(core, request.epoch)
     if error is not None:
         core.refuse(request_id, request, error)
         return
     if request.replica.node_id == core.local_id:
-        core.refuse_illegal(request_id, request, Offence.FETCH_OF_OWN_ID)
+        core.refuse_illegal(request_id, request, Mistake.FETCH_OF_OWN_ID)
         return
     decision = validate_position(core.log.view, request.fetch_offset, request.last_fetched_epoch)
     if isinstance(decision, ValidPosition):
         count_fetch(core, request.replica, request.fetch_offset)
-        if not has_news(core, request) and request.max_wait_ms > 0:
+        if not can_answer_now(core, request) and request.max_wait_ms > 0:
             deadline = core.now + request.max_wait_ms
-            core.parked.park(ParkedFetch(request_id, request, deadline))
+            core.work.parked.park(ParkedFetch(request_id, request, deadline))
             return
     answer(core, request_id, request, decision)
 
@@ -175,7 +175,7 @@ def answer(
     core.reply(request_id, core.signed(response), read)
 
 
-def has_news(core: Core, request: FetchRequest) -> bool:
+def can_answer_now(core: Core, request: FetchRequest) -> bool:
     """Whether there are records for the sender, or a newer high watermark (KIP-1166)."""
     if request.fetch_offset < core.log.log_end:
         return True
@@ -185,13 +185,13 @@ def has_news(core: Core, request: FetchRequest) -> bool:
 
 def serve_parked(core: Core) -> None:
     """Answer the parked fetches for which there are records or a newer high watermark now."""
-    for fetch in core.parked.take_due(core.log.log_end, core.high_watermark):
+    for fetch in core.work.parked.take_due(core.log.log_end, core.high_watermark):
         answer(core, fetch.request_id, fetch.request, ValidPosition())
 
 
 def expire_parked(core: Core) -> None:
     """Answer the parked fetches whose maximum wait is over, with no records and no error."""
-    for fetch in core.parked.take_expired(core.now):
+    for fetch in core.work.parked.take_expired(core.now):
         answer(core, fetch.request_id, fetch.request, ValidPosition())
 
 
@@ -202,8 +202,8 @@ def count_fetch(core: Core, replica: ReplicaKey, fetch_offset: int) -> None:
         return
     voter, log_end = core.log.voters.voter_of(replica), core.log.log_end
     if voter is None:
-        known = core.observers.get(replica) or ReplicaProgress()
-        core.observers.put(replica, known.fetched(fetch_offset, log_end, core.now))
+        known = core.work.observers.get(replica) or ReplicaProgress()
+        core.work.observers.put(replica, known.fetched(fetch_offset, log_end, core.now))
         return
     core.keep(core.leader.fetched(voter.key, fetch_offset, log_end, core.now))
     count_for_check_quorum(core, replica)
@@ -214,7 +214,7 @@ def progress_of(core: Core, replica: ReplicaKey) -> ReplicaProgress | None:
     """How far the log of a voter or observer is; None where this leader doesn't know it."""
     voter = core.log.voters.voter_of(replica)
     if voter is None:
-        return core.observers.get(replica)
+        return core.work.observers.get(replica)
     return core.leader.progress.get(voter.key)
 
 

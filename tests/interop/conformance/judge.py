@@ -151,18 +151,17 @@ def _answer_in(
     """The core's answer in a state, None where it takes the request and answers later; and whether
     it counts the request as illegal."""
     config = Config(trace.cluster_id, local, trace.static_voters)
-    core = Core(config, state.role, state.log, lambda bound: 0)
-    core.now = 1
+    core = Core(config, state.role, state.log, lambda bound: 0, now_ms=1)
     core.committed = state.committed
     if isinstance(state.role, Leader):
         for key, progress in state.role.progress.items():
             if not state.log.voters.is_voter(key):
-                core.observers.put(key, progress)
+                core.work.observers.put(key, progress)
     if isinstance(request, FetchRequest):
         request = replace(request, max_wait_ms=min(request.max_wait_ms, 0))
     handle_request(core, Request("asked", request))
-    replies = [each for each in core.effects.replies if each.request_id == "asked"]
-    return (replies[0] if replies else None), bool(core.illegal)
+    replies = [each for each in core.outbox.effects.replies if each.request_id == "asked"]
+    return (replies[0] if replies else None), bool(core.offences.counts)
 
 
 def _ours(trace: Trace, case: Case, state: State, kafka: Facts) -> Facts:

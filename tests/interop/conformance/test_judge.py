@@ -46,9 +46,9 @@ def test_a_leader_that_commits_what_nobody_has_fetched_is_told_apart(
 
     def early(core, request_id, request, decision):  # type: ignore[no-untyped-def]
         answer(core, request_id, request, decision)
-        reply = core.effects.replies[-1]
+        reply = core.outbox.effects.replies[-1]
         told = replace(reply.message, high_watermark=core.log.log_end)
-        core.effects.replies[-1] = replace(reply, message=told)
+        core.outbox.effects.replies[-1] = replace(reply, message=told)
 
     assert "FetchRequest" in _found(_with(monkeypatch, replication, "answer", early))
 

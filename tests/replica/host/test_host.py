@@ -44,10 +44,10 @@ def folder(tmp_path):
     return folder
 
 
-def opened(folder, machine, **changes):
+def opened(folder, machine, at_once=None, **changes):
     config = Config("cluster", LOCAL, append_when_idle=False, **changes)
     log, store = open_log(LocalDisk(), folder), QuorumStateFile(LocalDisk(), folder)
-    return Host(config, log, store, machine, Random(1).randrange, 0)
+    return Host(config, log, store, machine, Random(1).randrange, 0, at_once)
 
 
 def step(host, event, now_ms=1):

@@ -30,10 +30,11 @@ class Quorum:
     """Voters 1 to `size`, then observers; those in `cut` are reached by nobody and reach
     nobody, and no request of a type in `lost` arrives."""
 
-    def __init__(self, folder, size, observers=0, machine=OpaqueMachine, policy=None):
+    def __init__(self, folder, size, observers=0, machine=OpaqueMachine, policy=None, at_once=None):
         self.folder = folder
         self.machine = machine
         self.policy = policy
+        self.at_once = at_once
         self.voters = without_directories(voter_set(voter(n) for n in range(1, size + 1)))
         self.drivers = {}
         self.running = {}
@@ -47,7 +48,8 @@ class Quorum:
         servers = tuple(-1 - voter_id for voter_id in self.voters.ids)
         config = Config("cluster", voter(node_id), self.voters, servers, **TIMES)
         log, store, clock = open_log(disk, path), QuorumStateFile(disk, path), Clock()
-        host = Host(config, log, store, self.machine(), Random(node_id).randrange, clock())
+        draw, at_once = Random(node_id).randrange, self.at_once
+        host = Host(config, log, store, self.machine(), draw, clock(), at_once)
 
         async def call(send):
             peer = send.node_id if send.node_id > 0 else -1 - send.node_id

@@ -5,6 +5,7 @@ import threading
 
 import pytest
 
+from replica.format.stored_batches import StoredBatches
 from replica.machines.metadata import MetadataMachine
 from replica.metadata.codec import encode
 from replica.raft.snapshots import SnapshotPolicy
@@ -33,6 +34,88 @@ def image_of_snapshot(log: FileLog):
     machine = MetadataMachine()
     machine.load_snapshot(newest, log.snapshots.batches(newest))
     return machine.image
+
+
+@pytest.mark.parametrize("at_once", [0, 3])
+def test_machines_that_are_given_their_records_in_threads_have_what_the_log_says(tmp_path, at_once):
+    """Every commit and every load goes through a thread, also those of a voter that was away."""
+
+    async def story():
+        policy = SnapshotPolicy(max_new_bytes=300)
+        quorum = Quorum(tmp_path, 3, machine=MetadataMachine, policy=policy, at_once=at_once)
+        async with asyncio.timeout(120):
+            await quorum.commit(encode(topic("first", f"{'first':-<21}A")))
+            leads = (await quorum.leader()).config.local.key.node_id
+            away = 1 if leads != 1 else 2
+            await quorum.stop(away)
+            await write_topics(quorum)
+            quorum.start(away)
+            leader = await quorum.leader()
+            hosts = [each.host for each in quorum.drivers.values()]
+            while any(h.is_behind or h.commit_end < leader.log.log_end for h in hosts):
+                await asyncio.sleep(0.01)
+            (image, *others) = [host.machine.image for host in hosts]
+            assert others == [image, image]
+            assert len(image.tables["topics"].values) == TOPICS + 1
+            for node_id in sorted(quorum.drivers, key=lambda n: quorum.drivers[n] is leader):
+                await quorum.stop(node_id)
+
+    asyncio.run(story())
+
+
+class Slow(MetadataMachine):
+    """A machine that is given no records before the test says so, except one by one."""
+
+    may_go_on = threading.Event()
+
+    def commit(self, batches):
+        if isinstance(batches, StoredBatches):
+            assert Slow.may_go_on.wait(60), "the loop stands still while a machine catches up"
+        super().commit(batches)
+
+
+def test_a_leader_commits_and_answers_while_its_machine_catches_up(tmp_path):
+    """The machines get nothing before the voters have committed more, for which they have to answer
+    each other."""
+
+    async def story():
+        Slow.may_go_on.clear()
+        quorum = Quorum(tmp_path, 3, machine=Slow, at_once=0)
+        async with asyncio.timeout(120):
+            await write_topics(quorum)
+            drivers = list(quorum.drivers.values())
+            assert all(each.host.machine.next_offset == 0 for each in drivers)
+            leader = await quorum.leader()
+            Slow.may_go_on.set()
+            while any(each.host.machine.next_offset < leader.log.log_end for each in drivers):
+                await asyncio.sleep(0.01)
+            for node_id in sorted(quorum.drivers, key=lambda n: quorum.drivers[n] is leader):
+                await quorum.stop(node_id)
+
+    asyncio.run(story())
+    for log in logs_of(tmp_path, range(1, 4)):
+        log.close()
+
+
+def test_a_replica_that_is_stopped_does_not_wait_until_its_machine_has_caught_up(tmp_path):
+    async def story():
+        quorum = Quorum(tmp_path, 1, machine=MetadataMachine)
+        async with asyncio.timeout(60):
+            await write_topics(quorum)
+            await quorum.stop(1)
+            Slow.may_go_on.clear()
+            quorum.machine, quorum.at_once = Slow, 0
+            quorum.start(1)
+            leader = await quorum.leader()
+            host, begun = leader.host, leader._threads._replay
+            stopping = asyncio.create_task(quorum.stop(1))
+            while not begun.batches._is_stopped:
+                await asyncio.sleep(0.001)
+            Slow.may_go_on.set()
+            await stopping
+            assert host.machine.next_offset < host.commit_end
+
+    asyncio.run(story())
 
 
 def image_of_log(log: FileLog, end_offset):

@@ -51,6 +51,7 @@ def test_a_leader_tells_its_role_its_log_and_how_long_its_commits_took(tmp_path)
     assert found["kraftlake_raft_current_epoch"] == log.last_epoch
     assert found["kraftlake_raft_elections_total"] == 1
     assert found["kraftlake_raft_append_latency_seconds_count"] == 2
+    assert found["kraftlake_applied_end_offset"] == node.driver.host.machine.next_offset > 0
     assert found["kraftlake_raft_log_size_bytes"] == node.driver.host.log.size_bytes > 0
     assert found["kraftlake_requests_total", "ListOffsets"] == 1
     assert found["kraftlake_connections", "CONTROLLER"] == 1

@@ -152,8 +152,8 @@ class Host:
     def step(self, event):
         """Step the core, then with the results of its effects. Returns the first step's effects."""
         effects = self.raft.step(event, self.now)
-        raft = self.raft
-        told = Step(self.now, event, effects, raft.role, raft.log.voters, raft.illegal_messages)
+        raft, illegal = self.raft, dict(self.raft.illegal_messages)
+        told = Step(self.now, event, effects, raft.role, raft.log.voters, illegal)
         self.steps.append(told)
         if any(each.cause is not TransitionCause.VOTED for each in raft.transitions):
             # the core ignores answers to what it asked in the former role

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from replica.model.voters import VoterSet
 from replica.raft.effects import Effects
 from replica.raft.inputs import Input
+from replica.raft.mistakes import Offence
 from replica.raft.transitions import Role
 
 
@@ -21,4 +22,4 @@ class Step:
     effects: Effects
     role: Role
     voters: VoterSet
-    illegal: Mapping[str, int]
+    illegal: Mapping[Offence, int]

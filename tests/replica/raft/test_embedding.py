@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 import replica.raft
-from replica.raft import Effects, HostError, Offence, inputs
+from replica.raft import Effects, HostError, inputs
+from replica.raft.mistakes import Mistake
 from replica.raft.transitions import ROLES, TRANSITIONS
 from tests.replica.raft.host import Host, config, elect
 
@@ -70,9 +71,9 @@ def test_effects_come_in_the_order_of_their_fields_without_those_that_ask_for_no
     assert list(Effects(commit=0, sends=["x"]).in_order()) == [("commit", 0), ("sends", ["x"])]
 
 
-def test_every_offence_is_counted_somewhere():
+def test_every_mistake_is_found_somewhere():
     code = "".join(each.read_text() for each in (ROOT / "replica" / "raft").rglob("*.py"))
-    assert [each for each in Offence if f"Offence.{each.name}" not in code] == []
+    assert [each for each in Mistake if f"Mistake.{each.name}" not in code] == []
 
 
 def leader():

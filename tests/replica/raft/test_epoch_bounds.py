@@ -17,6 +17,7 @@ from replica.raft.messages import (
     VoteRequest,
     VoteResponse,
 )
+from replica.raft.mistakes import Mistake
 from replica.raft.roles import Follower, Leader, Unattached
 from tests.replica.raft.host import (
     Disk,
@@ -71,6 +72,20 @@ def ask_end(host, sender, epoch):
 
 
 REQUESTS = pytest.mark.parametrize("ask", [ask_vote, ask_pre_vote, ask_begin, ask_end])
+MESSAGE_OF = {
+    ask_vote: "VoteRequest",
+    ask_pre_vote: "VoteRequest",
+    ask_begin: "BeginQuorumEpochRequest",
+    ask_end: "EndQuorumEpochRequest",
+}
+
+
+def offences(host):
+    """The illegal messages, each of which has come once: mistake, sender and message."""
+    assert set(host.raft.illegal_messages.values()) <= {1}
+    return [(each.mistake, each.sender, each.message) for each in host.raft.illegal_messages]
+
+
 VOTERS = pytest.mark.parametrize("made", [static_voter, dynamic_voter])
 
 
@@ -84,7 +99,7 @@ def test_an_epoch_that_no_election_explains_is_refused(made, ask, epoch):
     assert host.raft.role.epoch == 1
     assert isinstance(host.raft.role, Leader)
     assert host.disk.state.epoch == 1
-    assert host.raft.illegal_messages == {"an epoch that no election explains": 1}
+    assert offences(host) == [(Mistake.UNEXPLAINED_EPOCH, 2, MESSAGE_OF[ask])]
 
 
 @VOTERS
@@ -114,7 +129,7 @@ def test_a_non_voters_request_changes_neither_epoch_nor_leader_of_a_static_quoru
     assert answer.error is (ErrorCode.NONE if is_vote else ErrorCode.BROKER_NOT_AVAILABLE)
     assert not getattr(answer, "granted", False)
     assert host.raft.role == before
-    assert host.raft.illegal_messages == {"a request of a node that is no voter": 1}
+    assert offences(host) == [(Mistake.NO_VOTER, 77, MESSAGE_OF[ask])]
 
 
 @pytest.mark.parametrize("ask", [ask_begin, ask_end])
@@ -171,8 +186,8 @@ def test_a_removed_voter_of_no_newer_epoch_ends_no_leadership(epoch):
 def test_a_removed_voter_raises_the_epoch_to_none_that_no_election_explains():
     host = dynamic_leader()
     assert not ask_vote(host, 77, 2 * MOST_AT_ONCE).granted
+    assert offences(host) == [(Mistake.UNEXPLAINED_EPOCH, 77, "VoteRequest")]
     assert isinstance(host.raft.role, Leader)
-    assert host.raft.illegal_messages == {"an epoch that no election explains": 1}
 
 
 def test_an_observer_does_not_take_over_the_epoch_of_a_removed_voter():
@@ -204,8 +219,8 @@ def test_an_answer_with_an_epoch_that_no_election_explains_is_not_believed(epoch
     host.after(1000)
     (send, *_) = host.take(VoteRequest)
     host.answer(send, VoteResponse(epoch=epoch, leader_id=2, leader_endpoints=ENDPOINTS))
+    assert offences(host) == [(Mistake.UNEXPLAINED_EPOCH, send.node_id, "VoteResponse")]
     assert host.raft.role.epoch == 1
-    assert host.raft.illegal_messages == {"an epoch that no election explains": 1}
 
 
 def test_a_replica_that_knows_no_epoch_learns_that_of_an_old_quorum():
@@ -224,7 +239,7 @@ def test_a_diverging_or_snapshot_epoch_above_the_leader_s_own_is_illegal(field):
     (send,) = host.take(FetchRequest)
     named = {field: OffsetAndEpoch(5, 2**31 - 1)}
     host.answer(send, FetchResponse(epoch=3, leader_id=2, **named))
-    assert host.raft.illegal_messages == {"fetch answered with impossible numbers": 1}
+    assert offences(host) == [(Mistake.ANSWER_NUMBERS, 2, "FetchResponse")]
 
 
 def last_epoch(voted):

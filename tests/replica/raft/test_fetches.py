@@ -10,6 +10,7 @@ from replica.model.kafka_errors import ErrorCode
 from replica.raft.dispatch import ClusterAuthorizationError
 from replica.raft.inputs import Flushed, Request, Resign, Response
 from replica.raft.messages import FetchRequest, FetchResponse, VoteRequest, VoteResponse
+from replica.raft.mistakes import Offence
 from replica.raft.roles import Candidate, Follower, Leader, Prospective, Unattached
 from tests.replica.raft.host import Host, batch, begin, config, elect, fetch, key, voter
 from tests.replica.raft.test_high_watermark import deliver, follower, leader
@@ -141,22 +142,23 @@ def fetches_in_a_millisecond(host, **answer):
 
 
 @pytest.mark.parametrize(
-    ("answer", "illegal"),
+    ("answer", "mistakes"),
     [
-        ({"high_watermark": 3}, {}),
-        ({"diverging": OffsetAndEpoch(3, 1)}, {"a diverging epoch that cuts nothing": 1}),
-        ({"snapshot_id": OffsetAndEpoch(3, 1)}, {"a snapshot that needs no fetch": 1}),
-        ({"snapshot_id": BOOTSTRAP_SNAPSHOT}, {"a snapshot that needs no fetch": 1}),
+        ({"high_watermark": 3}, []),
+        ({"diverging": OffsetAndEpoch(3, 1)}, ["a diverging epoch that cuts nothing"]),
+        ({"snapshot_id": OffsetAndEpoch(3, 1)}, ["a snapshot that needs no fetch"]),
+        ({"snapshot_id": BOOTSTRAP_SNAPSHOT}, ["a snapshot that needs no fetch"]),
     ],
     ids=lambda answer: next(iter(answer), "nothing"),
 )
-def test_a_leader_whose_answer_brings_nothing_is_asked_again_only_after_a_pause(answer, illegal):
+def test_a_leader_whose_answer_brings_nothing_is_asked_again_only_after_a_pause(answer, mistakes):
     host = follower(end=3)
     deliver(host, high_watermark=3)
     assert host.snapshot() == OffsetAndEpoch(3, 1)
     host.after(10)
     trusted_until = host.raft.role.fetch_deadline
     assert fetches_in_a_millisecond(host, **answer) == 1
+    illegal = {Offence(mistake, 2, "FetchResponse"): 1 for mistake in mistakes}
     assert host.raft.illegal_messages == illegal
     is_renewed = host.raft.role.fetch_deadline > trusted_until
     assert is_renewed == (not illegal), "only a correct leader's answer renews the fetch timeout"

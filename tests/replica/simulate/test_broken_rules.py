@@ -29,9 +29,9 @@ def test_a_vote_that_is_not_on_disk_before_the_reply(monkeypatch):
 
     def forgetting(self):
         persist(self)
-        state = self.effects.quorum_state
+        state = self.outbox.effects.quorum_state
         if state is not None:
-            self.effects.quorum_state = replace(state, voted=None)
+            self.outbox.effects.quorum_state = replace(state, voted=None)
 
     monkeypatch.setattr(core.Core, "persist", forgetting)
     assert found("votes", within_seeds=5)

@@ -34,7 +34,7 @@ def test_an_epoch_that_is_not_stored_is_caught(monkeypatch):
     def forgetting(self):
         persist(self)
         if self.role.voted is None:
-            self.effects.quorum_state = None
+            self.outbox.effects.quorum_state = None
 
     monkeypatch.setattr(core.Core, "persist", forgetting)
     assert found("epochs", within_seeds=10)
@@ -108,10 +108,10 @@ def test_a_leader_whose_watermark_falls_sends_illegal_messages(monkeypatch):
 
     def falling(core, request_id, request, decision):
         answer(core, request_id, request, decision)
-        reply = core.effects.replies[-1]
+        reply = core.outbox.effects.replies[-1]
         if core.draw(20) == 0 and (reply.message.high_watermark or 0) > 1:
             told = replace(reply, message=replace(reply.message, high_watermark=1))
-            core.effects.replies[-1] = told
+            core.outbox.effects.replies[-1] = told
 
     monkeypatch.setattr(replication, "answer", falling)
     assert found("legal messages", within_seeds=10)
@@ -128,7 +128,7 @@ def test_a_replica_that_asks_for_the_same_without_a_pause_is_caught(monkeypatch)
 
     monkeypatch.setattr(replication, "validate_position", confused)
     assert "cuts nothing" in found("legal messages", within_seeds=1)
-    monkeypatch.setattr(fetching, "_truncate", lambda core, diverging: True)
+    monkeypatch.setattr(fetching, "_truncate", lambda core, diverging: None)
     monkeypatch.setattr(PeerConnections, "sendable_at", lambda self, node, _: self.ready_at(node))
     assert "again after" in found("legal messages", within_seeds=5)
 

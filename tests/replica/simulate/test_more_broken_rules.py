@@ -4,6 +4,7 @@ invariant that each of them breaks, within a few seeds."""
 from dataclasses import replace
 
 from replica.history import watermark
+from replica.host.host import Host
 from replica.model.voters import VoterSet
 from replica.raft import core, election, raft, roles
 from replica.raft.config import FOREVER
@@ -81,7 +82,7 @@ def test_a_leader_that_is_announced_before_its_first_commit(monkeypatch):
     def hasty(self, cause, role):
         become(self, cause, role)
         if isinstance(role, roles.Leader):
-            self.effects.leader_change = core.LeaderAndEpoch(role.leader_id, role.epoch)
+            self.outbox.effects.leader_change = core.LeaderAndEpoch(role.leader_id, role.epoch)
 
     monkeypatch.setattr(core.Core, "become", hasty)
     assert found("state machine", within_seeds=1)
@@ -165,3 +166,38 @@ def test_a_wiped_replica_that_takes_its_former_self_for_a_lie(monkeypatch):
     monkeypatch.setattr(core.Core, "may_be_former_self", lambda self, epoch, leader_id: False)
     monkeypatch.setattr(nemesis, "_ACTIONS", WIPES)
     assert found("legal messages", within_seeds=5)
+
+
+def test_a_leader_that_is_named_before_its_machine_has_the_records_put_off(monkeypatch):
+    put_off = Host._without_put_off
+
+    def all_but_leader(self, effects):
+        leader = effects.leader_change
+        return replace(put_off(self, effects), leader_change=leader)
+
+    monkeypatch.setattr(Host, "_without_put_off", all_but_leader)
+    assert found("state machine", within_seeds=10)
+
+
+def test_a_snapshot_that_is_forgotten_when_more_is_put_off(monkeypatch):
+    begin = Host.begin_replay
+
+    def records_alone(self):
+        if self._put_off is not None and self._put_off.load_snapshot is not None:
+            self._put_off = replace(self._put_off, load_snapshot=None)
+        return begin(self)
+
+    monkeypatch.setattr(Host, "begin_replay", records_alone)
+    assert found("core", within_seeds=10)
+
+
+def test_records_that_a_machine_is_given_though_others_were_put_off(monkeypatch):
+    def anew(self, effects):
+        """What was put off is forgotten as soon as something small comes."""
+        if not self._takes_long(effects):
+            self._put_off = None
+        return put_off(self, effects)
+
+    put_off = Host._without_put_off
+    monkeypatch.setattr(Host, "_without_put_off", anew)
+    assert found("core", within_seeds=10)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from replica.doctor.preflight.answer import ChangeSafety, Preflight
+from replica.doctor.preflight.decommissioning import decommission
 from replica.doctor.preflight.stopping import stop_brokers, stop_rack
 from replica.doctor.quorum.known_quorum import VoterDoubt
 from tests.replica.doctor.preflight.clusters import broker, cluster, known, partition
@@ -58,8 +59,16 @@ def test_fenced_brokers_do_not_count_as_replicas_that_are_left() -> None:
     assert stop_brokers(of, [1]).answer is ChangeSafety.UNSAFE
 
 
-def test_a_broker_that_is_not_registered_is_told() -> None:
-    assert told(stop_brokers(cluster(), [7])) == [("unsafe", "broker 7")]
+def test_a_broker_or_rack_that_is_not_there_is_told_beside_those_that_are() -> None:
+    of = cluster(broker(1, rack="a"), broker(2, rack="b"), broker(3, rack="b"))
+    for found, subject, there in (
+        (stop_brokers(of, [7]), "broker 7", "registered are: 1, 2, 3"),
+        (decommission(of, [7]), "broker 7", "registered are: 1, 2, 3"),
+        (stop_rack(of, "c"), "rack c", "the brokers' racks are: a, b"),
+        (stop_rack(cluster(broker(1)), "c"), "rack c", "the brokers' racks are: none"),
+    ):
+        assert told(found)[0] == ("unsafe", subject)
+        assert found.reasons[0].detail.endswith(there)
 
 
 def test_voters_among_the_brokers_need_a_majority_without_them() -> None:

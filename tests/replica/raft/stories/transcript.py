@@ -40,7 +40,8 @@ def told(node_id: int, before: Step | None, step: Step) -> list[str]:
     if before is not None and step.voters != before.voters:
         lines.append(f"    voters {text(step.voters)}")
     known = {} if before is None else before.illegal
-    lines += [f"    illegal: {why}" for why in step.illegal if step.illegal[why] != known.get(why)]
+    offences = [each for each in step.illegal if step.illegal[each] != known.get(each)]
+    lines += [f"    illegal: {offence.mistake}" for offence in offences]
     for field in fields(Effects):
         lines += _effect(field.name, getattr(step.effects, field.name))
         if field.name == "append" and step.effects.append:

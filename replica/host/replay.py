@@ -1,0 +1,41 @@
+"""What a state machine that is far behind is given in another thread."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from replica.model.epochs import OffsetAndEpoch
+from replica.raft.ports import StateMachine
+from replica.storage.stored_batches import FileBatches
+
+
+@dataclass(frozen=True, slots=True)
+class BegunReplay:
+    """A replay that Host.begin_replay has begun.
+
+    machine: the state machine. Nobody else changes it before Host.end_replay.
+    loads: the snapshot whose batches these are; None for committed batches of the log.
+    end_offset: the end (exclusive) of what the machine has then been given.
+    batches: the batches, whose files are open.
+    """
+
+    machine: StateMachine
+    loads: OffsetAndEpoch | None
+    end_offset: int
+    batches: FileBatches
+
+    def run(self) -> None:
+        """Give the machine the batches, and close their files. It uses nothing that the host
+        changes, so any thread may call it. Raises DataError for bytes that the machine can't read,
+        and StoppedReadError after `stop`."""
+        try:
+            if self.loads is not None:
+                self.machine.load_snapshot(self.loads, self.batches)
+            else:
+                self.machine.commit(self.batches)
+        finally:
+            self.batches.close()
+
+    def stop(self) -> None:
+        """Let `run` end soon, without an outcome: the replica stops."""
+        self.batches.stop()

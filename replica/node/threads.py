@@ -1,0 +1,117 @@
+"""What a replica does in other threads, because its event loop may not stand still for so long: it
+writes snapshots, and gives a state machine that is far behind its records.
+
+A snapshot of a large cluster, and the log behind it, take seconds. In these no fetch would be
+answered, so that a leader would lose its leadership. A thread works on values that nobody else
+changes meanwhile; the outcome is counted in the loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from typing import Any
+
+from replica.host.host import BegunSnapshot, Host
+from replica.host.replay import BegunReplay
+from replica.raft.effects import Effects
+from replica.raft.snapshots import SnapshotPolicy
+from replica.storage.stored_batches import StoppedReadError
+
+
+class Threads:
+    """The other threads of one replica.
+
+    clock: the time in ms.
+    policy: when a snapshot is due; None for no snapshots.
+    do: lets the host do something that gives effects (Driver).
+    watch: watches a task, whose error stops the replica.
+    """
+
+    def __init__(
+        self,
+        host: Host,
+        clock: Callable[[], int],
+        policy: SnapshotPolicy | None,
+        do: Callable[[Callable[[int], list[Effects]]], None],
+        watch: Callable[[asyncio.Task[Any]], None],
+    ) -> None:
+        self._host = host
+        self._clock = clock
+        self._policy = policy
+        self._do = do
+        self._watch = watch
+        self._snapshot_at = clock()
+        self._ratio = (0, 0.0)  # (new bytes when it was computed, changed ratio)
+        self._snapshot: asyncio.Task[None] | None = None
+        self._replay: BegunReplay | None = None
+        self._replaying: asyncio.Task[None] | None = None
+
+    @property
+    def is_writing_snapshot(self) -> bool:
+        """Whether a thread writes a snapshot now."""
+        return self._snapshot is not None
+
+    def begin(self) -> list[Effects]:
+        """Begin what is due. Returns the effects of the flush that a snapshot needs first."""
+        host = self._host
+        replay = host.begin_replay() if host.is_behind else None
+        if replay is not None:
+            self._replay = replay
+            self._replaying = asyncio.create_task(self._give_machine(replay))
+            self._watch(self._replaying)
+        if not self._is_snapshot_due():
+            return []
+        self._snapshot_at, self._ratio = self._clock(), (0, 0.0)
+        effects = host.flush(self._clock()) if host.owes_flush else []
+        snapshot = host.begin_snapshot()
+        if snapshot is not None:
+            self._snapshot = asyncio.create_task(self._write(snapshot))
+            self._watch(self._snapshot)
+        return effects
+
+    async def finish(self) -> None:
+        """Wait until no thread uses the folder and the state machine any more. A replay is broken
+        off."""
+        if self._replay is not None:
+            self._replay.stop()
+        tasks = [task for task in (self._snapshot, self._replaying) if task is not None]
+        if tasks:
+            await asyncio.wait(tasks)
+
+    async def _write(self, begun: BegunSnapshot) -> None:
+        facts = await asyncio.to_thread(begun.write)
+        self._snapshot = None
+        self._do(lambda now: self._host.end_snapshot(begun, facts, now))
+
+    async def _give_machine(self, begun: BegunReplay) -> None:
+        with contextlib.suppress(StoppedReadError):
+            await asyncio.to_thread(begun.run)
+            self._replay = self._replaying = None
+            self._do(lambda now: self._host.end_replay(begun))
+
+    def _is_snapshot_due(self) -> bool:
+        policy, host = self._policy, self._host
+        if policy is None or not host.new_bytes or self.is_writing_snapshot or host.is_behind:
+            return False
+        age_ms = self._clock() - self._snapshot_at
+        return policy.is_due(host.new_bytes, age_ms, self._changed_ratio(policy))
+
+    def _changed_ratio(self, policy: SnapshotPolicy) -> float:
+        """The share (0 to 1) of the image that has changed since the last snapshot; 1.0 where the
+        policy doesn't ask for it.
+
+        To find the share, whole images are compared. This method therefore finds it only where the
+        share decides whether a snapshot is due, and then only after each further eighth of the
+        policy's bytes.
+        """
+        if policy.min_changed_ratio is None:
+            return 1.0
+        new_bytes, (computed_at, ratio) = self._host.new_bytes, self._ratio
+        if new_bytes < policy.max_new_bytes:
+            return 0.0
+        if not computed_at <= new_bytes < computed_at + max(1, policy.max_new_bytes // 8):
+            ratio = self._host.machine.changed_ratio()
+            self._ratio = (new_bytes, ratio)
+        return ratio
