@@ -60,15 +60,21 @@ def covered_from(log_start_offset: int, first_offset: int | None) -> int:
     return log_start_offset if first_offset is None else min(log_start_offset, first_offset)
 
 
+def uncovered_by(look: Look) -> tuple[Uncovered, ...]:
+    """The ranges of offsets at which a look doesn't show that a batch is absent. A log directory
+    without a metadata log tells nothing of what its node once held."""
+    is_formatted = look.location.is_formatted
+    return (Uncovered(0, None),) if is_formatted else uncovered(look.directory)
+
+
 def uncovered(directory: MetadataDirectory) -> tuple[Uncovered, ...]:
     """The ranges of offsets at which the directory doesn't show that a batch is absent: damage in
     the log's segments may hide it, or a fragment of a log leaves it out.
 
-    A log directory without a log tells nothing of what its node once held. A fragment covers no
-    offset at all. Its time is that of the recorder's clock, and the other
+    A fragment covers no offset at all. Its time is that of the recorder's clock, and the other
     captures of the replica may have their times from another one.
     """
-    if directory.is_fragment or directory.is_formatted:
+    if directory.is_fragment:
         return (Uncovered(0, None),)
     return (*_gaps(directory.segments), *_hidden_segments(directory), *_open_tail(directory))
 

@@ -32,7 +32,7 @@ from replica.format.damage import Damage
 from replica.format.directory import MetadataDirectory, read_directory
 from replica.format.discovery import DirectoryPath, DiscoveredPath, FilePath, discover
 from replica.format.file_names import METADATA_FOLDER, classify, is_metadata_folder
-from replica.format.formatted import FormattedDirectory, formatted_below
+from replica.format.formatted import FormattedDirectory, formatted_below, read_formatted
 from replica.format.reading import own_source
 from replica.model.keys import ReplicaId
 from replica.scan.segments import scan_ends
@@ -198,9 +198,10 @@ class _Target:
     def copy(self, folder: str, one: DirectoryPath) -> CapturedDirectory:
         node_folder = os.path.dirname(os.path.abspath(one.path))
         sending = _Sending(self, folder, node_folder, *_log_folder(one))
-        directory = read_directory(
-            one.path, read=sending, scan=scan_ends, hashed=False, is_formatted=one.is_formatted
-        )
+        if one.is_formatted:
+            directory = read_formatted(one.path, sending)
+        else:
+            directory = read_directory(one.path, read=sending, scan=scan_ends, hashed=False)
         kept = {sending.name_of(file.path) for file in directory.files}
         for path in sorted(sending.copied.keys() - kept):
             # The file belongs to a look that was repeated, because the node deleted the file

@@ -20,14 +20,7 @@ from replica.format.content_hash import HashChain, content_hash, hash_chain
 from replica.format.damage import Damage, DamageKind
 from replica.format.file_names import FileKind, FileName, classify
 from replica.format.known_file import Resumed
-from replica.format.listing import (
-    INDEX_DECODERS,
-    STATE_DECODERS,
-    beside,
-    check_folder,
-    listing,
-    size_limit,
-)
+from replica.format.listing import INDEX_DECODERS, STATE_DECODERS, check_folder, listing, size_limit
 from replica.format.meta_properties import MetaProperties
 from replica.format.quorum_properties import ConfiguredVoter
 from replica.format.quorum_state import QuorumState
@@ -143,8 +136,6 @@ class MetadataDirectory:
     damages: tuple[Damage, ...] = ()
     is_fragment: bool = False
     """See CaptureInfo."""
-    is_formatted: bool = False
-    """Whether its node never started with it, so that there is no partition folder."""
 
     @property
     def replica(self) -> ReplicaId | None:
@@ -197,32 +188,29 @@ def read_directory(
     scan: ScanLog = segment.scan,
     resume: Resume = read_whole,
     hashed: bool = True,
-    is_formatted: bool = False,
 ) -> MetadataDirectory:
     """Read the partition folder at `path`, and the node's own files in the folder above it.
 
     read, scan: how files are read, and how segments and snapshots are walked. resume: knows the
     files that need not be read whole. `read` and `resume` open files as open_own_file does. hashed:
     whether to compute the files' hashes, which take longer than the walk of a large file.
-    is_formatted: whether the partition folder isn't there, so that the node's own files are all.
 
     Raises UsageError where `path` is no folder, UnreadableFileError where it can't be listed. Any
     other error becomes a Damage, and the rest is still read.
     """
-    if not is_formatted:
-        check_folder(path)
+    check_folder(path)
     parent = os.path.dirname(os.path.abspath(path))
     for _ in range(MAX_READS):
-        reading = _Reading(path, parent, read, scan, hashed, resume, is_formatted)
+        reading = _Reading(path, parent, read, scan, hashed, resume)
         if reading.read_files():
             break
     return reading.result()
 
 
 def read_single_file(path: str, name: FileName, read: ReadFile, scan: ScanLog) -> MetadataDirectory:
-    """A directory that holds only the file at `path`, of the kind that `name` says, without its
-    hash. Raises UnreadableFileError where the file can't be read."""
-    reading = _Reading(path, "", read, scan, hashed=False, resume=read_whole)
+    """A directory that holds only the file at `path`, of the kind that `name` says. A log has
+    no hash then. Raises UnreadableFileError where the file can't be read."""
+    reading = _Reading(path, "", read, scan, size_limit(name) == MAX_STATE_BYTES, read_whole)
     relative = os.path.basename(path)
     if name.kind is FileKind.OTHER:
         detail = "no segment, snapshot or other file of a metadata directory"
@@ -245,7 +233,6 @@ class _Reading:
     scan: ScanLog
     hashed: bool
     resume: Resume
-    is_formatted: bool = False
     damages: list[Damage] = field(default_factory=list)
     files: dict[str, DirectoryFile] = field(default_factory=dict)
     segments: list[SegmentFile] = field(default_factory=list)
@@ -260,10 +247,7 @@ class _Reading:
         writes leader-epoch-checkpoint, so that file is read before and after the log.
         """
         before, after, vanished = self._epochs_now(), None, False
-        files = (
-            beside(self.path, self.parent) if self.is_formatted else listing(self.path, self.parent)
-        )
-        for relative, absolute in files:
+        for relative, absolute in listing(self.path, self.parent):
             try:
                 name = classify(os.path.basename(relative))
                 resumed = self.resume(relative, absolute, name)
@@ -307,7 +291,6 @@ class _Reading:
         bootstrap = [s for s in by_path if s.file.name.kind is FileKind.BOOTSTRAP]
         return MetadataDirectory(
             path=self.path,
-            is_formatted=self.is_formatted,
             meta=self.singles.get(FileKind.META_PROPERTIES),
             quorum_state=self.singles.get(FileKind.QUORUM_STATE),
             leader_epochs=self.singles.get(FileKind.LEADER_EPOCH_CHECKPOINT),

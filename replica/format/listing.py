@@ -64,15 +64,10 @@ def _listed(path: str, parent: str) -> Iterator[tuple[str, str]]:
         for name in _names(draft):
             if classify(name).kind is FileKind.SNAPSHOT:
                 yield f"{folder}/{snapshot.DRAFT_FOLDER}/{name}", os.path.join(draft, name)
-    yield from beside(path, parent)
-
-
-def beside(path: str, parent: str) -> Iterator[tuple[str, str]]:
-    """Of the files that `listing` gives those of the node itself, which aren't in `path`."""
     for name in _BESIDE:
-        own = os.path.join(parent, name)
-        if os.path.lexists(own) and not os.path.lexists(os.path.join(path, name)):
-            yield name, own
+        beside = os.path.join(parent, name)
+        if os.path.lexists(beside) and not os.path.lexists(os.path.join(path, name)):
+            yield name, beside
 
 
 def _names(path: str) -> list[str]:
