@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from jobs.cli.commands.lake import BuildOptions
-from jobs.cli.interrupts import interruptible, told_to_stop
+from jobs.cli.interrupts import interruptible, stop_requested
 from jobs.cli.lake.engines import runner_of
 from jobs.cli.lake.progress import CommandProgress
 from jobs.cli.lake.waiting import check_whole, waiting
@@ -62,7 +62,7 @@ def build_tables(
     KraftlakeError.
     """
     from pipelines.build import build
-    from pipelines.delta.failures import told
+    from pipelines.delta.failures import lake_errors
     from pipelines.lake.lock import locked_in_store
     from pipelines.last_build import last_build
     from pipelines.lineage.job_events import job_events
@@ -83,7 +83,11 @@ def build_tables(
                 complain("build: nothing has changed since the last build")
                 return dict(last.rows)
             start_great_expectations()
-            with runner_of("build", lake, engine, spark) as runner, shown.shown(), told(lake):
+            with (
+                runner_of("build", lake, engine, spark) as runner,
+                shown.shown(),
+                lake_errors(lake),
+            ):
                 say = partial(_say, shown)
                 return build(lake, runner, say, run_id, shown.share)
 
@@ -103,7 +107,7 @@ def _again(lake: Lake) -> str:
 
 
 def _follow(spark: SparkSession | None, arguments: BuildOptions, every_s: float) -> int:
-    with told_to_stop() as stop:
+    with stop_requested() as stop:
         while not stop.is_set():
             if _has_changed(arguments.lake):
                 _build_if_free(spark, arguments)

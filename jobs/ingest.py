@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from jobs import build
 from jobs.cli.commands.lake import BuildOptions, IngestOptions
 from jobs.cli.commands.options import names_in
-from jobs.cli.interrupts import interruptible, started_spark, told_to_stop
+from jobs.cli.interrupts import interruptible, started_spark, stop_requested
 from jobs.cli.lake.engines import runner_of
 from jobs.cli.lake.hiding import Hiding
 from jobs.cli.lake.progress import CommandProgress, DecodedBytes
@@ -29,10 +29,10 @@ from jobs.cli.lake.waiting import check_whole, waiting
 from jobs.cli.moments import capture_moment_of
 from jobs.cli.option_files import check_there
 from jobs.cli.output import complain, write_counts
+from pipelines.capture.capture import CaptureOptions
+from pipelines.capture.captures import Captures, capture_paths
 from pipelines.capture.grouping import parse_replica
 from pipelines.capture.known import NOTHING_KNOWN, KnownCaptures
-from pipelines.capture.look import CaptureOptions
-from pipelines.capture.looks import Looks, look_at
 from pipelines.capture.spool import Spool
 from pipelines.lake import Lake
 from pipelines.lake.folder import check_writable, refuse_foreign
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from deltalake import Transaction
     from pyspark.sql import SparkSession
 
-    from pipelines.capture.looks import Round
+    from pipelines.capture.captures import Round
     from pipelines.capture.shared import Sharing
     from pipelines.runners.runner import Runner
 
@@ -69,14 +69,14 @@ def main(spark: SparkSession | None, arguments: IngestOptions) -> int:
     """
     lake, json_output = arguments.lake, arguments.json_output
     hiding = Hiding.of(arguments)
-    captures = _captures(arguments)
+    options = _capture_options(arguments)
     refuse_foreign(lake)
     check_there(arguments.paths)
     if arguments.dry_run:
-        return _dry_run(spark, arguments, captures, hiding)
+        return _dry_run(spark, arguments, options, hiding)
     check_writable(lake, ("bronze",))
     progress = CommandProgress("ingest", is_shown=not json_output)
-    bring_in = partial(_bring_in, spark, arguments, captures, hiding, progress)
+    bring_in = partial(_bring_in, spark, arguments, options, hiding, progress)
     with interruptible("ingest", lambda: _AGAIN):
         counts = _followed(spark, arguments, bring_in) if arguments.is_stream else bring_in(None)
     is_damaged = counts["bronze.damage"] > 0 and not arguments.accept_damage
@@ -106,11 +106,11 @@ def fill(paths: Sequence[str], lake: Lake, order: str | None = None) -> None:
     check_writable(lake, ("bronze",))
     progress = CommandProgress("ingest", is_shown=False)
     with interruptible("ingest", lambda: _AGAIN):
-        _bring_in(None, arguments, _captures(arguments), Hiding(), progress, None)
+        _bring_in(None, arguments, _capture_options(arguments), Hiding(), progress, None)
     build.bring_up_to_date(None, BuildOptions(lake))
 
 
-def _captures(arguments: IngestOptions) -> CaptureOptions:
+def _capture_options(arguments: IngestOptions) -> CaptureOptions:
     """The options that say when the captures were made, in which order, and of which replica.
     Raises UsageError."""
     return CaptureOptions(
@@ -124,7 +124,7 @@ def _captures(arguments: IngestOptions) -> CaptureOptions:
 def _bring_in(
     spark: SparkSession | None,
     arguments: IngestOptions,
-    captures: CaptureOptions,
+    options: CaptureOptions,
     hiding: Hiding,
     progress: CommandProgress,
     batch: Transaction | None,
@@ -142,19 +142,19 @@ def _bring_in(
         with Spool.below(lake) as spool, ExitStack() as stack:
             # The runner comes before any row: where Spark can't start, the lake stays as it was.
             runner_in = partial(_runner, stack, spark, arguments)
-            looker = runner_in() if arguments.shared else None
-            looks = _look(arguments, captures, of_lake, looker, spool)
+            runner_in_place = runner_in() if arguments.shared else None
+            captures = _captures_below(arguments, options, of_lake, runner_in_place, spool)
             with job_events("ingest", lake, complain, paths=paths, run_id=arguments.run_id):
-                if looks.is_empty or holds_all(lake, looks):
+                if captures.is_empty or holds_all(lake, captures):
                     complain("ingest: nothing new: the lake has all of it")
                     counts = _no_rows()
                 else:
                     if arguments.then_build:
                         start_great_expectations()
-                    runner = looker or runner_in()
+                    runner = runner_in_place or runner_in()
                     with progress.shown():
                         about = lake, of_lake, spool.root, runner, progress, batch
-                        counts = _write(looks, *about)
+                        counts = _write(captures, *about)
             read = spool.bytes_read
             complain(f"ingest: read {_shown(read.read)} of {_shown(read.held)}")
     return counts
@@ -184,7 +184,7 @@ def _followed(
         if arguments.then_build:
             build.bring_up_to_date(spark, BuildOptions(lake, engine=arguments.engine))
 
-    with told_to_stop() as stop:
+    with stop_requested() as stop:
         if spark is not None:
             _stream(spark, arguments, work, stop)
         elif arguments.follow_s is None:
@@ -231,7 +231,7 @@ def _holds(lake: Lake, batch: Transaction) -> bool:
 def _dry_run(
     spark: SparkSession | None,
     arguments: IngestOptions,
-    captures: CaptureOptions,
+    options: CaptureOptions,
     hiding: Hiding,
 ) -> int:
     """Prints what an ingest would bring in. Gives the exit code: 1 where there is known damage."""
@@ -241,10 +241,10 @@ def _dry_run(
     check_whole(lake)
     of_lake = hiding.of_lake(lake)
     with ExitStack() as stack:
-        looker = _runner(stack, spark, arguments) if arguments.shared else None
+        runner_in_place = _runner(stack, spark, arguments) if arguments.shared else None
         plan = planned(
             lake,
-            partial(_look, arguments, captures, of_lake, looker),
+            partial(_captures_below, arguments, options, of_lake, runner_in_place),
             of_lake.redactor(),
             json_output=arguments.json_output,
         )
@@ -252,30 +252,30 @@ def _dry_run(
     return int(is_damaged and not arguments.accept_damage)
 
 
-def _look(
+def _captures_below(
     arguments: IngestOptions,
-    captures: CaptureOptions,
+    options: CaptureOptions,
     hiding: Hiding,
-    looker: Runner | None,
+    runner_in_place: Runner | None,
     spool: Spool,
-) -> Looks:
-    """What lies below the paths. A line on stderr names each thing that can't be read. looker:
-    looks at directories in their place; None where they are copied."""
+) -> Captures:
+    """What lies below the paths. A line on stderr names each thing that can't be read.
+    runner_in_place: reads directories in their place; None where they are copied."""
     known = NOTHING_KNOWN if arguments.verify else KnownCaptures(arguments.lake, hiding.seal)
-    asked = replace(captures, known=known, seal=hiding.seal)
-    looks = look_at(arguments.paths, asked, spool, _sharing(looker))
-    for left_out in looks.left_out:
+    asked = replace(options, known=known, seal=hiding.seal)
+    captures = capture_paths(arguments.paths, asked, spool, _sharing(runner_in_place))
+    for left_out in captures.left_out:
         complain(f"ingest: left out: {left_out}")
-    for damage in _all_damages(looks):
+    for damage in _all_damages(captures):
         complain(str(damage))
-    return looks
+    return captures
 
 
-def _sharing(looker: Runner | None) -> Sharing | None:
-    from pipelines.bronze.findings import judge_look
+def _sharing(runner_in_place: Runner | None) -> Sharing | None:
+    from pipelines.bronze.findings import judge_capture
     from pipelines.capture.shared import Sharing
 
-    return None if looker is None else Sharing(looker, judge_look)
+    return None if runner_in_place is None else Sharing(runner_in_place, judge_capture)
 
 
 def _no_rows() -> dict[str, int]:
@@ -289,19 +289,19 @@ def _shown(size: int) -> str:
     return f"{size / 1e6:.1f} MB"
 
 
-def _all_damages(looks: Looks) -> list[Damage]:
+def _all_damages(captures: Captures) -> list[Damage]:
     of_replicas = [
-        damage.in_file(look.shown_file(damage.file))
-        for groups in looks.rounds
+        damage.in_file(capture.shown_file(damage.file))
+        for groups in captures.rounds
         for group in groups
-        for look in group.looks
-        for damage in look.directory.damages
+        for capture in group.captures
+        for damage in capture.directory.damages
     ]
-    return [*looks.damages, *of_replicas]
+    return [*captures.damages, *of_replicas]
 
 
 def _write(
-    looks: Looks,
+    captures: Captures,
     lake: Lake,
     hiding: Hiding,
     spool: Path,
@@ -312,7 +312,7 @@ def _write(
     """Rows added or changed, by table. batch: the last pass's commit has it."""
     from pipelines.bronze.files import new_bytes
     from pipelines.bronze.ingest import Ingest
-    from pipelines.delta.failures import told
+    from pipelines.delta.failures import lake_errors
     from pipelines.lake.versions import note_written
 
     redaction = hiding.redaction(lake, spool)
@@ -324,17 +324,17 @@ def _write(
     ingest = Ingest(runner, lake, redaction, lambda damage: complain(str(damage)))
     counts = Counter(_no_rows())
     now = datetime.now(UTC)
-    with told(lake):
+    with lake_errors(lake):
         ingest.create_tables()
-        passes, done = [*looks.passes()], 0
+        passes, done = [*captures.passes()], 0
         decoded = DecodedBytes(progress, [new_bytes(chain(*rounds)) for rounds in passes])
         for rounds in passes:
-            tell = _teller(progress, done, rounds, len(looks.rounds))
+            tell = _teller(progress, done, rounds, len(captures.rounds))
             done += len(rounds)
-            ends = batch if done == len(looks.rounds) else None
+            ends = batch if done == len(captures.rounds) else None
             counts.update(ingest.run_pass(rounds, now, tell, decoded.more, ends))
             decoded.end_pass()
-        counts.update(ingest.add_damage(looks.damages))
+        counts.update(ingest.add_damage(captures.damages))
     return counts
 
 
@@ -345,7 +345,7 @@ def _teller(
     first, last = done + 1, done + len(rounds)
     which = f"round {first}" if first == last else f"rounds {first} to {last}"
     head = "ingest" if of == 1 else f"ingest: {which} of {of}"
-    names = [groups[0].looks[0].round_name for groups in rounds]
+    names = [groups[0].captures[0].round_name for groups in rounds]
     named = ", ".join(name for name in names if name is not None)
     if named:
         head = f"{head} ({named})" if of > 1 else f"{head}: {named}"

@@ -51,13 +51,13 @@ run = partial(main, None)
 
 
 def _maintain(spark: SparkSession | None, names: Sequence[str], arguments: MaintainOptions) -> None:
-    from pipelines.delta.failures import told
+    from pipelines.delta.failures import lake_errors
     from pipelines.delta.upkeep import upkeep
     from pipelines.tables.of_a_lake import named
 
     lake, rows = arguments.lake, []
     session = spark or started_spark("maintain", lake)
-    with told(lake):
+    with lake_errors(lake):
         for name in names:
             complain(f"maintain: {name}")
             days, is_dry = arguments.retain_days, arguments.dry_run

@@ -46,7 +46,7 @@ def main(spark: SparkSession | None, arguments: PublishOptions) -> int:
     this process. The messages leave from this process, in order. Returns 0 when everything was
     published, or --follow was interrupted. Raises KraftlakeError.
     """
-    from pipelines.delta.failures import told
+    from pipelines.delta.failures import lake_errors
 
     table, lake = arguments.table, arguments.lake
     known = _feed(table)
@@ -67,7 +67,7 @@ def main(spark: SparkSession | None, arguments: PublishOptions) -> int:
     writes, run_id = _written(arguments), arguments.run_id
     try:
         with (
-            told(lake),
+            lake_errors(lake),
             _target(feed, arguments) as target,
             job_events("publish", lake, complain, tables=table, writes=writes, run_id=run_id),
         ):

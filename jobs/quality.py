@@ -32,7 +32,7 @@ def main(spark: SparkSession | None, arguments: QualityOptions) -> int:
     spark: the session whose executors judge the rows. Where it is None, the job starts the engine
     that --engine names. Returns 0, or 1 where an expectation is broken. Raises KraftlakeError.
     """
-    from pipelines.delta.failures import told
+    from pipelines.delta.failures import lake_errors
     from pipelines.judge_lake import judge_lake
     from pipelines.lake.lock import locked_in_store
     from pipelines.lineage.job_events import job_events
@@ -42,7 +42,7 @@ def main(spark: SparkSession | None, arguments: QualityOptions) -> int:
         check_lake(lake)
         check_whole(lake)
         check_writable(lake, ("gold",))
-        with told(lake), locked_in_store(lake, waiting("quality", lake)):
+        with lake_errors(lake), locked_in_store(lake, waiting("quality", lake)):
             check_whole(lake)
             with (
                 job_events("quality", lake, complain, run_id=arguments.run_id) as run_id,

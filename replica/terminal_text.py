@@ -53,12 +53,12 @@ def one_line_bytes(raw: bytes) -> bytes:
     return one_line(raw.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
 
 
-def tell(text: str) -> None:
+def to_stderr(text: str) -> None:
     """Print one line on stderr."""
     sys.stderr.write(one_line(text) + "\n")
 
 
-def answer(text: str) -> None:
+def to_stdout(text: str) -> None:
     """Print one line on stdout."""
     sys.stdout.write(one_line(text) + "\n")
 

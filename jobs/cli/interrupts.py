@@ -50,7 +50,7 @@ def interruptible(job: str, then: Callable[[], str]) -> Iterator[None]:
 
 
 @contextmanager
-def told_to_stop() -> Iterator[threading.Event]:
+def stop_requested() -> Iterator[threading.Event]:
     """An event that SIGTERM and SIGINT set, so that running work is finished."""
     stop = threading.Event()
     numbers = (signal.SIGTERM, signal.SIGINT)
@@ -71,7 +71,7 @@ def started_spark(
     `_interrupt_spark` handles SIGINT, unless the command has its own handler. Raises
     UnwritableFileError where the disk of Spark's scratch files is full.
     """
-    from pipelines.delta.failures import scratch_told
+    from pipelines.delta.failures import scratch_errors
     from pipelines.spark.session import is_running, spark_session
 
     if not is_running():
@@ -79,7 +79,7 @@ def started_spark(
         _handle_sigint_by(_interrupt_spark)
         if not os.environ.get(DEBUG_VARIABLE):
             _silence_py4j()
-    with scratch_told(tempfile.gettempdir()):
+    with scratch_errors(tempfile.gettempdir()):
         return spark_session(f"kraftlake {job}", lake=lake.place, extra_conf=extra_conf)
 
 

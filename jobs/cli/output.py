@@ -22,7 +22,7 @@ from decimal import Decimal
 from typing import Any, TextIO
 
 from jobs.cli.table_text import row_lines, widths_of, wrapped
-from replica.terminal_text import one_line, safe_json, safe_json_bytes, tell
+from replica.terminal_text import one_line, safe_json, safe_json_bytes, to_stderr
 
 MEASURED_ROWS = 500
 """How many rows are read before a table's column widths are fixed. Further rows are printed as they
@@ -298,7 +298,7 @@ def complain(text: str) -> None:
     sys.stdout.flush()
     for progress in list(_SHOWN):
         progress.clear()
-    tell(text)
+    to_stderr(text)
 
 
 def error_line(text: str) -> None:

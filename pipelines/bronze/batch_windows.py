@@ -109,10 +109,10 @@ def windows(
 ) -> list[FoldWindow]:
     """All windows of a round that have a row or a batch.
 
-    version: the version of bronze.log_batches that is read. captured: one look at each replica.
+    version: the version of bronze.log_batches that is read. captured: one capture of each replica.
     parts: all new bytes of their segments. Raises UsageError where the lake has no such table.
     """
-    touched = {one.look.replica: touched_by(one) for one in captured}
+    touched = {one.capture.replica: touched_by(one) for one in captured}
     counts = _known_counts(lake, version, touched)
     batches = _batches(captured, parts)
     many = {
@@ -152,14 +152,14 @@ def _batches(captured: Sequence[Captured], parts: Sequence[LogRange]) -> dict[Re
         new = segment.scan.new_batches
         offsets, positions = column_of(new, "base_offset"), column_of(new, "position")
         placed = []
-        for part in of_file.get(one.look.copy_of(segment.file), ()):
+        for part in of_file.get(one.capture.copy_of(segment.file), ()):
             begin, end = np.searchsorted(positions, (part.range.start, part.range.end))
             if begin < end:
                 of_part = offsets[begin:end]
                 placed.append((part, int(of_part.min()), int(of_part.max())))
-        before = found.get(one.look.replica, _NO_BATCHES)
+        before = found.get(one.capture.replica, _NO_BATCHES)
         all_offsets = np.concatenate([before.offsets, offsets])
-        found[one.look.replica] = _Batches(all_offsets, (*before.parts, *placed))
+        found[one.capture.replica] = _Batches(all_offsets, (*before.parts, *placed))
     return found
 
 
@@ -283,7 +283,7 @@ def touched_by(one: Captured) -> Touched:
         return Touched()
     new = [
         int(column_of(segment.scan.new_batches, "base_offset").min())
-        for segment in one.look.directory.segments
+        for segment in one.capture.directory.segments
         if segment.scan.new_batches
     ]
     return Touched(_without(held), min(new, default=_MOST))
@@ -303,14 +303,14 @@ def _without(held: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
 def held_by(one: Captured) -> list[tuple[int, int]]:
     """The ranges of offsets in known bytes of the log, end exclusive; empty where no bytes were
     known."""
-    known = [segment for segment in one.look.directory.segments if segment.scan.sparse_until]
-    return [] if one.look.base is None else _neighbours(known)
+    known = [segment for segment in one.capture.directory.segments if segment.scan.sparse_until]
+    return [] if one.capture.base is None else _neighbours(known)
 
 
 def has_deleted(one: Captured) -> bool:
     """Whether the capture, or the newest one before it, has .log.deleted files."""
-    base = one.look.base
-    return bool(one.look.directory.deleted_segments) or (base is not None and base.has_deleted)
+    base = one.capture.base
+    return bool(one.capture.directory.deleted_segments) or (base is not None and base.has_deleted)
 
 
 def _neighbours(segments: Sequence[SegmentFile]) -> list[tuple[int, int]]:

@@ -1,5 +1,5 @@
-"""Looks at directories with their place in the lake: a group, a time and a number; and the offsets
-at which a look doesn't prove that a missing batch is really gone.
+"""Captures of directories with their place in the lake: a group, a time and a number; and the
+offsets at which a capture doesn't prove that a missing batch is really gone.
 
 A round writes bronze.captures last, so a group in that table is in all others: `holds_all` tells
 without Spark whether a lake has all that an ingest has looked at.
@@ -17,8 +17,8 @@ import numpy as np
 from deltalake import DeltaTable
 
 from pipelines import delta
-from pipelines.capture.look import Look
-from pipelines.capture.looks import CaptureGroup, Looks, Round, next_free
+from pipelines.capture.capture import Capture
+from pipelines.capture.captures import CaptureGroup, Captures, Round, next_free
 from pipelines.delta.small import joined_to
 from pipelines.dialects import DATA_FUSION
 from pipelines.lake import Lake
@@ -60,11 +60,11 @@ def covered_from(log_start_offset: int, first_offset: int | None) -> int:
     return log_start_offset if first_offset is None else min(log_start_offset, first_offset)
 
 
-def uncovered_by(look: Look) -> tuple[Uncovered, ...]:
-    """The ranges of offsets at which a look doesn't show that a batch is absent. A log directory
+def uncovered_by(capture: Capture) -> tuple[Uncovered, ...]:
+    """The ranges of offsets at which a capture doesn't show that a batch is absent. A log directory
     without a metadata log tells nothing of what its node once held."""
-    is_formatted = look.location.is_formatted
-    return (Uncovered(0, None),) if is_formatted else uncovered(look.directory)
+    is_formatted = capture.location.is_formatted
+    return (Uncovered(0, None),) if is_formatted else uncovered(capture.directory)
 
 
 def uncovered(directory: MetadataDirectory) -> tuple[Uncovered, ...]:
@@ -142,15 +142,15 @@ class KnownCapture:
 
 @dataclass(frozen=True, slots=True)
 class Captured:
-    """A look with its place. at: captured_at, unique among the replica's captures. ingest_seq: the
-    number of its round.
+    """A capture with its place. at: captured_at, unique among the replica's captures. ingest_seq:
+    the number of its round.
 
     previous_at: captured_at of the replica's capture just before; None where this one is the first.
     now: the clock's time at the ingest. later: the replica's captures with later times, in the
     order of these.
     """
 
-    look: Look
+    capture: Capture
     group_id: str
     at: datetime
     ingest_seq: int
@@ -161,14 +161,15 @@ class Captured:
     @property
     def clock_is_behind(self) -> bool:
         """Whether the clock's time is before a capture that was ingested earlier."""
-        return self.look.captured_at is None and self.at - self.now > _CLOCK_STEP
+        return self.capture.captured_at is None and self.at - self.now > _CLOCK_STEP
 
 
 @dataclass(frozen=True)
 class PlacedCaptures:
-    """The captures of a lake beside which looks are placed. captures: by replica, ascending by
-    time; of those before the earliest look at a replica only the newest. groups: the looks' groups
-    that the lake has. ingest_seq: the number of the lake's newest round; 0 where it has none."""
+    """The captures of a lake beside which new ones are placed. captures: by replica, ascending by
+    time; of those before the earliest new one of a replica only the newest. groups: the captures'
+    groups that the lake has. ingest_seq: the number of the lake's newest round; 0 where it has
+    none."""
 
     captures: Mapping[ReplicaId, Sequence[KnownCapture]] = field(default_factory=dict)
     groups: frozenset[str] = frozenset()
@@ -198,13 +199,13 @@ _NEWEST_SEQ = "SELECT max(ingest_seq) AS newest FROM t"
 def known_captures(
     lake: delta.Lake, groups: Iterable[CaptureGroup], now: datetime
 ) -> PlacedCaptures:
-    """The captures of the lake that matter for the place of the groups' looks. now: as in
+    """The captures of the lake that matter for the place of the groups' captures. now: as in
     `place`."""
     groups = list(groups)
     earliest: dict[ReplicaId, datetime] = {}
-    for look in (look for group in groups for look in group.looks):
-        at = min(now, look.captured_at or now)
-        earliest[look.replica] = min(at, earliest.get(look.replica, at))
+    for capture in (capture for group in groups for capture in group.captures):
+        at = min(now, capture.captured_at or now)
+        earliest[capture.replica] = min(at, earliest.get(capture.replica, at))
     if not earliest:
         return PlacedCaptures()
     join = joined_to([*earliest], {"begin": [_micros(at) for at in earliest.values()]})
@@ -242,31 +243,31 @@ def _known_capture(row: Mapping[str, Any]) -> KnownCapture:
 def place(
     groups: Iterable[CaptureGroup], known: PlacedCaptures, now: datetime
 ) -> tuple[Captured, ...]:
-    """The looks of groups that the lake doesn't have yet, each with its time.
+    """The captures of groups that the lake doesn't have yet, each with its time.
 
-    A look without a time of its own gets `now`. Where the clock is behind the newest capture of a
-    replica of its group, it gets the first free time after that capture: a directory that is read
-    now is newer than an earlier capture of it. All such looks of a group get one time. Raises
-    UsageError where a look was made against a capture that is not the newest any more.
+    A capture without a time of its own gets `now`. Where the clock is behind the newest capture of
+    a replica of its group, it gets the first free time after that capture: a directory that is read
+    now is newer than an earlier capture of it. All such captures of a group get one time. Raises
+    UsageError where a capture was made against a capture that is not the newest any more.
     """
     placed: list[Captured] = []
     for group in groups:
         if group.group_id in known.groups:
             continue
         together = _moment_of(group, known, now)
-        for look in group.looks:
-            others = known.of(look.replica)
+        for capture in group.captures:
+            others = known.of(capture.replica)
             newest = others[-1].at if others else now
-            at = next_free(look.captured_at or together, {row.at for row in others})
-            if look.base is not None and (look.base.at != newest or at < newest):
+            at = next_free(capture.captured_at or together, {row.at for row in others})
+            if capture.base is not None and (capture.base.at != newest or at < newest):
                 raise UsageError(
-                    f"{look.location.shown}: another ingest of it has ended meanwhile: "
+                    f"{capture.location.shown}: another ingest of it has ended meanwhile: "
                     "run this one again"
                 )
             before = bisect_left(others, at, key=_at)
             placed.append(
                 Captured(
-                    look,
+                    capture,
                     group.group_id,
                     at,
                     known.ingest_seq + 1,
@@ -281,7 +282,7 @@ def place(
 def place_side_by_side(
     rounds: Iterable[Round], known: PlacedCaptures, now: datetime
 ) -> tuple[Captured, ...]:
-    """The looks of the rounds of one pass, placed as if each round came after the one before.
+    """The captures of the rounds of one pass, placed as if each round came after the one before.
     known, now: as in `place`. Raises as that does."""
     placed: list[Captured] = []
     for groups in rounds:
@@ -297,19 +298,20 @@ def _at(capture: KnownCapture) -> datetime:
 
 
 def _moment_of(group: CaptureGroup, known: PlacedCaptures, now: datetime) -> datetime:
-    """The time of the looks without a time of their own: after all captures of their replicas."""
-    looks = [look for look in group.looks if look.captured_at is None]
-    taken = {row.at for look in looks for row in known.of(look.replica)}
+    """The time of the captures without a time of their own: after all captures of their
+    replicas."""
+    captures = [capture for capture in group.captures if capture.captured_at is None]
+    taken = {row.at for capture in captures for row in known.of(capture.replica)}
     return next_free(max([now, *taken]), taken)
 
 
 _DAMAGES = "SELECT file, position, kind FROM t WHERE capture_id IS NULL"
 
 
-def holds_all(lake: Lake, looks: Looks) -> bool:
+def holds_all(lake: Lake, given: Captures) -> bool:
     """Whether every capture group and every damage is in the lake. False also where a table of
     bronze is absent or can't be read: the ingest itself reports the reason."""
-    groups = {group.group_id for groups in looks.rounds for group in groups}
+    groups = {group.group_id for groups in given.rounds for group in groups}
     try:
         tables = {contract: open_if_there(lake, contract.name) for contract in BRONZE}
         captures, damage = tables[CAPTURES], tables[DAMAGE]
@@ -318,7 +320,7 @@ def holds_all(lake: Lake, looks: Looks) -> bool:
         ids = DATA_FUSION.literals(groups) or "NULL"
         query = f"SELECT DISTINCT capture_group FROM t WHERE capture_group IN ({ids})"
         known = {row["capture_group"] for row in rows_of(captures, query)}
-        new = _not_told(damage, looks.damages)
+        new = _not_told(damage, given.damages)
     except Exception:  # noqa: BLE001 - delta-rs raises just that where a data file is gone
         return False
     return groups <= known and not new

@@ -7,7 +7,7 @@ from typing import Any
 
 from pipelines.bronze.captured import Captured
 from pipelines.bronze.files import source_of
-from pipelines.capture.look import Look
+from pipelines.capture.capture import Capture
 from pipelines.sources.ranges import RangePartition, end_of, range_source
 from pipelines.tables.keys import replica_of
 from replica.errors import DataError
@@ -28,17 +28,17 @@ HideRaw = Callable[[str, bytes], bytes]
 
 def damage_rows(captured: Captured, hide: HideRaw) -> Iterator[Row]:
     """The rows of bronze.damage for the damage that reading the directory found."""
-    look = captured.look
-    files = {file.path: file for file in look.directory.files}
-    for damage in look.directory.damages:
+    capture = captured.capture
+    files = {file.path: file for file in capture.directory.files}
+    for damage in capture.directory.damages:
         raw = None
         if damage.length and damage.file in files:
-            raw = hide(damage.file, _bytes_of(look, files[damage.file], damage))
-        yield damage_row(look.capture_id, damage.in_file(look.shown_file(damage.file)), raw)
+            raw = hide(damage.file, _bytes_of(capture, files[damage.file], damage))
+        yield damage_row(capture.capture_id, damage.in_file(capture.shown_file(damage.file)), raw)
 
 
-def _bytes_of(look: Look, file: DirectoryFile, damage: Damage) -> bytes:
-    source = source_of(look, file)
+def _bytes_of(capture: Capture, file: DirectoryFile, damage: Damage) -> bytes:
+    source = source_of(capture, file)
     end = min(damage.position + min(damage.length, MAX_RAW_BYTES), end_of(source))
     part = RangePartition(source.path, source.shown, damage.position, end, None, stamp=source.stamp)
     with range_source(part) as data:

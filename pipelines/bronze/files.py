@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from pipelines.bronze.captured import Captured
-from pipelines.capture.look import Look
-from pipelines.capture.looks import CaptureGroup
+from pipelines.capture.capture import Capture
+from pipelines.capture.captures import CaptureGroup
 from pipelines.sources.files import SourceFile
 from replica.format.directory import DirectoryFile, SegmentFile, SnapshotFile
 
@@ -15,22 +15,25 @@ from replica.format.directory import DirectoryFile, SegmentFile, SnapshotFile
 def new_segments(captured: Sequence[Captured]) -> Iterator[tuple[Captured, SegmentFile]]:
     """The .log and .log.deleted files with a batch that the lake doesn't know."""
     for one in captured:
-        directory = one.look.directory
+        directory = one.capture.directory
         for segment in (*directory.segments, *directory.deleted_segments):
             if segment.scan.new_batches:
                 yield one, segment
 
 
-def source_of(look: Look, file: DirectoryFile) -> SourceFile:
-    """The bytes of a file that the look has seen: in its copy, or in its place."""
+def source_of(capture: Capture, file: DirectoryFile) -> SourceFile:
+    """The bytes of a file that the capture has seen: in its copy, or in its place."""
     return SourceFile(
-        look.copy_of(file), look.shown_file(file), end=file.size_bytes, stamp=look.stamp_of(file)
+        capture.copy_of(file),
+        capture.shown_file(file),
+        end=file.size_bytes,
+        stamp=capture.stamp_of(file),
     )
 
 
 def source_file(one: Captured, segment: SegmentFile) -> SourceFile:
     """The new bytes of a segment."""
-    whole, start = source_of(one.look, segment.file), segment.scan.sparse_until
+    whole, start = source_of(one.capture, segment.file), segment.scan.sparse_until
     if not start:
         return whole
     return replace(whole, start=start, next_offset=segment.scan.next_offset_of_known)
@@ -42,8 +45,8 @@ def new_bytes(groups: Iterable[CaptureGroup]) -> int:
     scans = (
         segment.scan
         for group in groups
-        for look in group.looks
-        for segment in (*look.directory.segments, *look.directory.deleted_segments)
+        for capture in group.captures
+        for segment in (*capture.directory.segments, *capture.directory.deleted_segments)
     )
     return sum(max(0, scan.end_position - scan.sparse_until) for scan in scans)
 
@@ -51,5 +54,5 @@ def new_bytes(groups: Iterable[CaptureGroup]) -> int:
 def snapshots(captured: Sequence[Captured]) -> Iterator[tuple[Captured, SnapshotFile]]:
     """Every snapshot in any state, except bootstrap.checkpoint, which belongs to no log."""
     for one in captured:
-        for snapshot in one.look.directory.snapshots:
+        for snapshot in one.capture.directory.snapshots:
             yield one, snapshot

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from pipelines.capture.look import JudgedLook, Look
+from pipelines.capture.capture import Capture, JudgedCapture
 from pipelines.finding_rows import finding_row
 from pipelines.runners.runner import Runner
 from pipelines.runners.stage import Grain, Stage
@@ -34,60 +34,62 @@ from replica.scan.segments import scan
 Row = dict[str, Any]
 
 
-def judge_looks(runner: Runner, looks: Sequence[Look]) -> list[JudgedLook]:
-    """One unit for each look."""
-    stage: Stage[_Unit, JudgedLook] = Stage(
+def judge_captures(runner: Runner, captures: Sequence[Capture]) -> list[JudgedCapture]:
+    """One unit for each capture."""
+    stage: Stage[_Unit, JudgedCapture] = Stage(
         "judge directories",
         Grain.DIRECTORY,
         _judge,
         writes=(FINDINGS.name,),
         in_threads=True,
     )
-    return runner.run(stage, [*map(_Unit, looks)])
+    return runner.run(stage, [*map(_Unit, captures)])
 
 
 @dataclass
 class _Unit:
-    """A look. Another process gets it without the batches of large segments, which would be most of
-    the bytes that it is sent: it finds these batches in the copies."""
+    """A capture. Another process gets it without the batches of large segments, which would be most
+    of the bytes that it is sent: it finds these batches in the copies."""
 
-    look: Look
+    capture: Capture
     is_handed_over: bool = False
 
-    def __reduce__(self) -> tuple[type[_Unit], tuple[Look, bool]]:
-        return _Unit, (_handed_over(self.look), True)
+    def __reduce__(self) -> tuple[type[_Unit], tuple[Capture, bool]]:
+        return _Unit, (_handed_over(self.capture), True)
 
 
-def _judge(unit: _Unit) -> JudgedLook:
-    look = unit.look
-    return judge_look(replace(look, directory=_found_again(look)) if unit.is_handed_over else look)
+def _judge(unit: _Unit) -> JudgedCapture:
+    capture = unit.capture
+    return judge_capture(
+        replace(capture, directory=_found_again(capture)) if unit.is_handed_over else capture
+    )
 
 
-def judge_look(look: Look) -> JudgedLook:
-    """Judges a look by the copies of its logs in the spool. Of a log directory that was formatted
-    only the rules about all directories of the round can say more."""
-    if look.location.is_formatted:
-        return JudgedLook(look.capture_id, (_never_started(look),), {})
+def judge_capture(capture: Capture) -> JudgedCapture:
+    """Judges a capture by the copies of its logs in the spool. Of a log directory that was
+    formatted only the rules about all directories of the round can say more."""
+    if capture.location.is_formatted:
+        return JudgedCapture(capture.capture_id, (_never_started(capture),), {})
     contents = {
-        file.path: FileContent(open_file(look.copy_of(file), MAX_LOG_BYTES))
-        for file in look.directory.files
+        file.path: FileContent(open_file(capture.copy_of(file), MAX_LOG_BYTES))
+        for file in capture.directory.files
         if file.name.kind in LOG_KINDS
     }
-    examined = Examined(look.location, look.directory, contents)
+    examined = Examined(capture.location, capture.directory, contents)
     facts = gather(examined)
     found = [*judged(facts)]
-    known = known_files(facts, [finding for finding, _ in found], look.known())
-    keys = {"capture_id": look.capture_id, **asdict(look.replica)}
+    known = known_files(facts, [finding for finding, _ in found], capture.known())
+    keys = {"capture_id": capture.capture_id, **asdict(capture.replica)}
     rows = tuple(keys | row for row in rows_of(examined, found))
-    return JudgedLook(look.capture_id, rows, known)
+    return JudgedCapture(capture.capture_id, rows, known)
 
 
-def _never_started(look: Look) -> Row:
-    directory = FormattedDirectory(look.location.shown_node, look.replica)
+def _never_started(capture: Capture) -> Row:
+    directory = FormattedDirectory(capture.location.shown_node, capture.replica)
     (found,) = judge_formatted([directory], [])
     return {
-        "capture_id": look.capture_id,
-        **asdict(look.replica),
+        "capture_id": capture.capture_id,
+        **asdict(capture.replica),
         **finding_row(found),
         "snapshot_end_offset": None,
         "snapshot_epoch": None,
@@ -120,24 +122,24 @@ def rows_of(examined: Examined, found: Iterable[Judged]) -> Iterator[Row]:
             }
 
 
-def _handed_over(look: Look) -> Look:
-    """The look without the batches of large segments."""
+def _handed_over(capture: Capture) -> Capture:
+    """The capture without the batches of large segments."""
 
     def without(segment: SegmentFile) -> SegmentFile:
         return replace(segment, scan=replace(segment.scan, batches=CompactBatches()))
 
-    return replace(look, directory=_with_large(look.directory, without))
+    return replace(capture, directory=_with_large(capture.directory, without))
 
 
-def _found_again(look: Look) -> MetadataDirectory:
-    """The look's directory, with the batches that `_handed_over` left out."""
+def _found_again(capture: Capture) -> MetadataDirectory:
+    """The capture's directory, with the batches that `_handed_over` left out."""
 
     def found(segment: SegmentFile) -> SegmentFile:
-        with open_file(look.copy_of(segment.file), MAX_LOG_BYTES) as copy:
+        with open_file(capture.copy_of(segment.file), MAX_LOG_BYTES) as copy:
             found_again = scan(copy, expected_offset=segment.file.name.base_offset, compact=True)
             return replace(segment, scan=found_again)
 
-    return _with_large(look.directory, found)
+    return _with_large(capture.directory, found)
 
 
 def _with_large(

@@ -18,15 +18,14 @@ from deltalake import Transaction
 from pipelines import delta
 from pipelines.bronze import small_tables
 from pipelines.bronze.captured import Captured, known_captures, place_side_by_side
-from pipelines.bronze.changed import changed_since, left_out_damage
 from pipelines.bronze.damage import RawBytes, damage_row, damage_rows, unreadable
-from pipelines.bronze.findings import judge_looks
+from pipelines.bronze.findings import judge_captures
 from pipelines.bronze.log_ranges import Row
 from pipelines.bronze.new_records import APPLICATION, write_new_records
 from pipelines.bronze.seen_batches import write_seen_batches
 from pipelines.bronze.snapshot_records import new_snapshots, write_snapshot_records, write_snapshots
-from pipelines.capture.in_place import ChangedFileError
-from pipelines.capture.looks import Round
+from pipelines.capture.captures import Round
+from pipelines.capture.in_place import ChangedFileError, InPlace
 from pipelines.delta import Lake, ensure_table
 from pipelines.delta.compacting import compact
 from pipelines.dialects import DATA_FUSION
@@ -37,9 +36,36 @@ from pipelines.runners.stage import Grain, Stage
 from pipelines.tables import bronze
 from pipelines.tables.contract import Contract
 from replica.errors import UsageError
-from replica.format.damage import Damage
+from replica.format.damage import Damage, DamageKind
 from replica.format.known_file import KnownFile
 from replica.metadata.redact import Redactor
+
+
+def changed_since(one: Captured) -> ChangedFileError | None:
+    """Says why a file differs from what the capture found; None where no file does. It runs in a
+    task."""
+    files = one.capture.copies
+    try:
+        if isinstance(files, InPlace):
+            files.check()
+    except ChangedFileError as error:
+        return error
+    return None
+
+
+def left_out_damage(one: Captured, why: ChangedFileError) -> Damage:
+    """The damage of a capture that doesn't count, by the user's name of the file."""
+    shown = one.capture.location.shown
+    files = one.capture.copies.files if isinstance(one.capture.copies, InPlace) else {}
+    for relative, file in files.items():
+        if file.path == why.path:
+            shown = one.capture.shown_file(relative)
+    detail = (
+        f"left out, with the captures of its group: {why.reason}; ingest it again, and without "
+        "--shared where somebody writes to it"
+    )
+    return Damage(0, 0, DamageKind.CHANGED, detail, shown)
+
 
 _ROUNDS_TO_COMPACT = 12
 """After each so many rounds, small files are joined: twice in a day of hourly captures."""
@@ -50,7 +76,7 @@ Counts = Counter[str]
 @dataclass(frozen=True)
 class Ingest:
     """An ingest into a lake. runner: runs its stages. redaction: None keeps secrets. tell: is told
-    of each damage that is found after the looks, with the user's names."""
+    of each damage that is found after the captures, with the user's names."""
 
     runner: Runner
     lake: Lake
@@ -82,9 +108,9 @@ class Ingest:
     ) -> Counts:
         """Ingest the rounds of one pass, without the groups that the lake has already.
 
-        rounds: no two of them have a cluster in common. now: captured_at of looks without a time of
-        their own. progress: is called with a line of text before each step. decoded: is
-        called with the number of bytes of logs that were decoded since the last call. batch: the
+        rounds: no two of them have a cluster in common. now: captured_at of captures without a time
+        of their own. progress: is called with a line of text before each step. decoded: is called
+        with the number of bytes of logs that were decoded since the last call. batch: the
         micro-batch of a stream that this pass ends; the commit to bronze.captures has it as an app
         transaction.
         """
@@ -92,7 +118,7 @@ class Ingest:
         captured = place_side_by_side(rounds, known, now)
         for one in captured:
             if one.clock_is_behind:
-                shown, at = one.look.location.shown, one.at.isoformat(timespec="seconds")
+                shown, at = one.capture.location.shown, one.at.isoformat(timespec="seconds")
                 progress(f"{shown}: the clock is behind its newest capture: placed at {at}")
         redactor = redactor_of(self.redaction)
         left_out: Counts = Counter()
@@ -112,14 +138,14 @@ class Ingest:
     def _changed(
         self, captured: tuple[Captured, ...], error: ChangedFileError
     ) -> tuple[set[str], list[Damage]]:
-        """The groups in which a file was changed since its look, and a damage for each replica with
-        such a file. The pass begins again without these groups: all that it has written stays, and
-        is not written twice. The next ingest looks at them anew.
+        """The groups in which a file was changed since its capture, and a damage for each replica
+        with such a file. The pass begins again without these groups: all that it has written stays,
+        and is not written twice. The next ingest looks at them anew.
 
-        Raises the error where no file of a look was changed.
+        Raises the error where no file of a capture was changed.
         """
         stage: Stage[Captured, ChangedFileError | None] = Stage(
-            "compare with the look", Grain.DIRECTORY, changed_since, in_threads=True
+            "compare with the capture", Grain.DIRECTORY, changed_since, in_threads=True
         )
         found = zip(captured, self.runner.run(stage, captured), strict=True)
         changed = [(one, why) for one, why in found if why is not None]
@@ -140,10 +166,9 @@ class Ingest:
 class _Pass:
     """The steps of one pass.
 
-    captured: the looks of its rounds, of each replica one. redactor: None keeps secrets. runner: as
-    in Ingest. decoded, batch: as in Ingest.run_pass.
-    counts: the rows that the steps have written so far. known: the known files of its captures, by
-    capture and path.
+    captured: the captures of its rounds, of each replica one. redactor: None keeps secrets. runner:
+    as in Ingest. decoded, batch: as in Ingest.run_pass. counts: the rows that the steps have
+    written so far. known: the known files of its captures, by capture and path.
     """
 
     lake: Lake
@@ -178,7 +203,7 @@ class _Pass:
         self.counts.update(add_missing(self.lake, contract, rows))
 
     def _damage(self) -> None:
-        """Writes the damage that the looks found: places from which no record can be read."""
+        """Writes the damage that the captures found: places from which no record can be read."""
         raw = RawBytes(self.redactor)
         rows = [row for one in self.captured for row in damage_rows(one, raw.hide)]
         self._add(bronze.DAMAGE, rows)
@@ -204,7 +229,7 @@ class _Pass:
 
     def _keep_unreadable(self, records: Sequence[Row]) -> None:
         """Adds rows of bronze.damage for records that could not be decoded."""
-        captures = {one.look.replica: one.look.capture_id for one in self.captured}
+        captures = {one.capture.replica: one.capture.capture_id for one in self.captured}
         self._add(bronze.DAMAGE, unreadable(records, captures))
 
     def _snapshots(self) -> None:
@@ -218,26 +243,29 @@ class _Pass:
     def _findings(self) -> None:
         """Writes the findings of new captures. An unchanged directory in a new group was judged
         before."""
-        looks = {one.look.capture_id: one.look for one in self.captured}
-        ids = DATA_FUSION.literals(looks)
+        captures = {one.capture.capture_id: one.capture for one in self.captured}
+        ids = DATA_FUSION.literals(captures)
         seen = delta.values(self.lake, bronze.CAPTURES, ("capture_id",), f"capture_id IN ({ids})")
         known = {row["capture_id"] for row in seen}
-        new = [look for capture_id, look in looks.items() if capture_id not in known]
-        judged = [look.judged for look in new if look.judged is not None]
-        judged += judge_looks(self.runner, [look for look in new if look.judged is None])
+        new = [capture for capture_id, capture in captures.items() if capture_id not in known]
+        judged = [capture.judged for capture in new if capture.judged is not None]
+        judged += judge_captures(
+            self.runner, [capture for capture in new if capture.judged is None]
+        )
         self.known.update({one.capture_id: one.known for one in judged})
-        for look in looks.values():
-            self.known.setdefault(look.capture_id, look.known())
+        for capture in captures.values():
+            self.known.setdefault(capture.capture_id, capture.known())
         self._add(bronze.FINDINGS, [row for one in judged for row in one.rows])
 
     def _state(self) -> None:
-        by_capture = {one.look.capture_id: one for one in self.captured}
+        by_capture = {one.capture.capture_id: one for one in self.captured}
         states = [small_tables.replica_state_row(one) for one in by_capture.values()]
         self._add(bronze.REPLICA_STATE, states)
 
     def _captures(self) -> None:
         rows = [
-            small_tables.capture_row(one, self.known[one.look.capture_id]) for one in self.captured
+            small_tables.capture_row(one, self.known[one.capture.capture_id])
+            for one in self.captured
         ]
         # one application for each round, so that of two writers of a round one fails
         firsts = {one.ingest_seq: one.group_id for one in reversed(self.captured)}

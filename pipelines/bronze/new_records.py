@@ -117,7 +117,7 @@ def decoded_into(part: Part, *, target: WriteTarget, decode: Decode[Part]) -> De
 def ranges_of(segments: Iterable[tuple[Captured, SegmentFile]], at_once: int) -> list[LogRange]:
     """The bytes of these segments that were not known, as ranges. at_once: as in log_ranges."""
     some = list(segments)
-    files = [(source_file(one, segment), one.look.replica) for one, segment in some]
+    files = [(source_file(one, segment), one.capture.replica) for one, segment in some]
     batches = [segment.scan.new_batches for _, segment in some]
     return log_ranges(files, batches, at_once=at_once)
 
@@ -128,7 +128,7 @@ def _new_ranges(
     """The bytes to read, so that the table gets each record that it lacks, and none twice."""
     known = known_batches(append.lake, captured, append.version)
     wanted = wanted_segments(captured, known, redactor)
-    positions = {each.one.look.copy_of(each.segment.file): each.known for each in wanted}
+    positions = {each.one.capture.copy_of(each.segment.file): each.known for each in wanted}
     ranges = ranges_of(((each.one, each.segment) for each in wanted), at_once)
     return [replace(part, known=_within(part, positions[part.range.path])) for part in ranges]
 
@@ -174,7 +174,7 @@ class _Piece:
 
 class KnownKeys:
     """The keys of batches of one replica, as columns of base offset, leader epoch and CRC. Keys
-    that a segment's look holds anyway are not held a second time."""
+    that a segment's capture holds anyway are not held a second time."""
 
     def __init__(self, table: Longs | None = None) -> None:
         """table: the keys that bronze.log_records has."""
@@ -233,7 +233,7 @@ def wanted_segments(
     """
     wanted = []
     for one, segment in new_segments(captured):
-        seen = known.setdefault(one.look.replica, KnownKeys())
+        seen = known.setdefault(one.capture.replica, KnownKeys())
         batches = segment.scan.new_batches
         keys = _keys_of(batches)
         near = seen.among(keys[0])
@@ -305,7 +305,7 @@ def _lowest_offsets(captured: Sequence[Captured]) -> Mapping[ReplicaId, int]:
     """For each replica the lowest base offset of new batches in the segments."""
     lowest: dict[ReplicaId, int] = {}
     for one, segment in new_segments(captured):
-        replica = one.look.replica
+        replica = one.capture.replica
         first = int(column_of(segment.scan.new_batches, "base_offset").min())
         lowest[replica] = min(first, lowest.get(replica, first))
     return lowest

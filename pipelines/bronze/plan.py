@@ -30,7 +30,7 @@ from pipelines.bronze.new_records import (
     wanted_segments,
 )
 from pipelines.bronze.snapshot_records import new_snapshots
-from pipelines.capture.looks import Looks
+from pipelines.capture.captures import Captures
 from pipelines.delta import Lake
 from pipelines.lake.delta_rs import open_if_there
 from pipelines.tables.bronze import BRONZE, LOG_RECORDS
@@ -65,7 +65,7 @@ class NewSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class NewCapture:
-    """A look at a replica that the lake lacks: one row of bronze.captures.
+    """A capture of a replica that the lake lacks: one row of bronze.captures.
 
     round: its number, from 1, in the order of ingestion. round_name: its name in --order.
     directory: the directory as the user named it. follows: captured_at of the replica's capture
@@ -99,15 +99,15 @@ class IngestPlan:
         return sum(one.end - one.start for one in ranges) + sum(one.size_bytes for one in found)
 
 
-def plan_of(lake: Lake, looks: Looks, now: datetime, redactor: Redactor | None) -> IngestPlan:
-    """The plan. now: captured_at of looks without a time of their own. redactor: the lake's; None
-    where it keeps secrets. Raises UsageError where a table of bronze can't be read."""
+def plan_of(lake: Lake, given: Captures, now: datetime, redactor: Redactor | None) -> IngestPlan:
+    """The plan. now: captured_at of captures without a time of their own. redactor: the lake's;
+    None where it keeps secrets. Raises UsageError where a table of bronze can't be read."""
     is_new = any(open_if_there(lake, contract.name) is None for contract in BRONZE)
-    everything = [group for groups in looks.rounds for group in groups]
+    everything = [group for groups in given.rounds for group in groups]
     known = PlacedCaptures() if is_new else known_captures(lake, everything, now)
     batches: Keys = {}
     captures: list[NewCapture] = []
-    for number, groups in enumerate(looks.rounds, start=1):
+    for number, groups in enumerate(given.rounds, start=1):
         captured = place(groups, known, now)
         if not captured:
             continue
@@ -117,7 +117,7 @@ def plan_of(lake: Lake, looks: Looks, now: datetime, redactor: Redactor | None) 
         wanted = wanted_segments(captured, batches, redactor)
         found = new_snapshots(None if is_new else lake, captured)
         captures += [_capture(number, one, wanted, found) for one in captured]
-    damages = looks.damages if is_new else new_damages(lake, looks.damages)
+    damages = given.damages if is_new else new_damages(lake, given.damages)
     return IngestPlan(tuple(captures), len(damages))
 
 
@@ -129,7 +129,7 @@ def _capture(
 ) -> NewCapture:
     snapshots = [
         NewSnapshot(
-            one.look.shown_file(snapshot.file),
+            one.capture.shown_file(snapshot.file),
             snapshot.file.size_bytes,
             snapshot.id.offset,
             snapshot.id.epoch,
@@ -139,14 +139,14 @@ def _capture(
     ]
     return NewCapture(
         round=number,
-        round_name=one.look.round_name,
-        replica=one.look.replica,
-        directory=one.look.location.shown,
+        round_name=one.capture.round_name,
+        replica=one.capture.replica,
+        directory=one.capture.location.shown,
         captured_at=one.at,
         follows=one.previous_at,
         segments=tuple(_range(each) for each in wanted if each.one is one),
         snapshots=tuple(snapshots),
-        damages=len(one.look.directory.damages),
+        damages=len(one.capture.directory.damages),
     )
 
 
@@ -160,7 +160,7 @@ def _range(wanted: WantedSegment) -> NewRange:
     segment = wanted.segment
     new = segment.scan.new_batches
     return NewRange(
-        wanted.one.look.shown_file(segment.file),
+        wanted.one.capture.shown_file(segment.file),
         segment.scan.sparse_until,
         segment.file.size_bytes,
         int(column_of(new, "base_offset").min()),
@@ -171,12 +171,12 @@ def _range(wanted: WantedSegment) -> NewRange:
 
 def _known(one: Captured) -> KnownCapture:
     """The capture as the next round will find it in the lake."""
-    directory = one.look.directory
+    directory = one.capture.directory
     return KnownCapture(
         one.group_id,
-        one.look.replica,
+        one.capture.replica,
         one.at,
         one.ingest_seq,
         covered_from(directory.log_start_offset, directory.first_offset),
-        uncovered_by(one.look),
+        uncovered_by(one.capture),
     )

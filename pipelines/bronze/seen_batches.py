@@ -42,7 +42,7 @@ _READ = LOG_BATCHES.arrow_columns([*REPLICA_KEYS, *BATCH_COLUMNS])
 def write_seen_batches(
     lake: delta.Lake, captured: Sequence[Captured], redactor: Redactor | None, runner: Runner
 ) -> int:
-    """Updates the table. Gives the number of added rows. captured: the looks of a round.
+    """Updates the table. Gives the number of added rows. captured: the captures of a round.
 
     Tasks write files for windows that change no row, and one commit adds the files. The rows of
     other windows are merged, a few windows in one commit. Commits of a killed ingest change nothing
@@ -52,7 +52,7 @@ def write_seen_batches(
     append = PendingAppend.begun(lake, LOG_BATCHES)
     parts = ranges_of(new_segments(captured), runner.at_once)
     own = own_crcs(lake, captured, parts, redactor, runner)
-    moments = {one.look.replica: _moment(one) for one in captured}
+    moments = {one.capture.replica: _moment(one) for one in captured}
     found = [
         _Unit.of(window, moments, own) for window in windows(lake, append.version, captured, parts)
     ]
@@ -144,12 +144,12 @@ def _read(part: LogRange, redactor: Redactor | None, own: OwnCrcs) -> Iterator[p
 
 
 def _moment(one: Captured) -> FoldedCapture:
-    directory = one.look.directory
+    directory = one.capture.directory
     return FoldedCapture(
         at=one.at,
         previous_at=one.previous_at,
         covered_from=covered_from(directory.log_start_offset, directory.first_offset),
-        uncovered=uncovered_by(one.look),
+        uncovered=uncovered_by(one.capture),
         later=one.later,
         # rows of batches in known bytes of the log are not among those that were read
         kept=tuple(held_by(one)) if has_deleted(one) else (),
@@ -222,5 +222,5 @@ def _damaged(captured: Sequence[Captured]) -> Iterator[_Key]:
         batches = segment.scan.new_batches
         for number in np.flatnonzero(column_of(batches, "crc_valid") == 0).tolist():
             header = batches[number].header
-            cluster = one.look.replica.cluster_id
+            cluster = one.capture.replica.cluster_id
             yield cluster, header.base_offset, header.leader_epoch, header.crc

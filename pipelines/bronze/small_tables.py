@@ -29,42 +29,46 @@ Row = dict[str, Any]
 def capture_row(captured: Captured, known: Mapping[str, KnownFile]) -> Row:
     """The row of bronze.captures. known: the files that the next ingest need not read again, by
     path."""
-    directory = captured.look.directory
+    directory = captured.capture.directory
     files = [
         {
             "path": canonical(file.path),
             "size_bytes": file.size_bytes,
-            "sha256": captured.look.shown_hash(file),
-            "known": known_column(known[file.path], captured.look.seal)
+            "sha256": captured.capture.shown_hash(file),
+            "known": known_column(known[file.path], captured.capture.seal)
             if file.path in known
             else None,
         }
         for file in directory.files
     ]
     return {
-        "capture_id": captured.look.capture_id,
+        "capture_id": captured.capture.capture_id,
         "capture_group": captured.group_id,
-        **asdict(captured.look.replica),
+        **asdict(captured.capture.replica),
         "captured_at": captured.at,
         "ingest_seq": captured.ingest_seq,
-        "round_name": captured.look.round_name,
-        "has_own_time": captured.look.captured_at is not None,
+        "round_name": captured.capture.round_name,
+        "has_own_time": captured.capture.captured_at is not None,
         "is_fragment": directory.is_fragment,
-        "source": captured.look.location.shown,
+        "source": captured.capture.location.shown,
         "log_start_offset": directory.log_start_offset,
         "log_end_offset": directory.log_end_offset,
         "first_offset": directory.first_offset,
-        "uncovered": [{"start": gap.start, "end": gap.end} for gap in uncovered_by(captured.look)],
+        "uncovered": [
+            {"start": gap.start, "end": gap.end} for gap in uncovered_by(captured.capture)
+        ],
         "files": files,
     }
 
 
 def replica_state_row(captured: Captured) -> Row:
     """The row of bronze.replica_state."""
-    look = captured.look
+    capture = captured.capture
     return {
-        "capture_id": look.capture_id, **asdict(look.replica), **state_values(look.directory)
-    }  # fmt: skip
+        "capture_id": capture.capture_id,
+        **asdict(capture.replica),
+        **state_values(capture.directory),
+    }
 
 
 def state_values(directory: MetadataDirectory) -> Row:
@@ -129,13 +133,13 @@ def snapshot_row(captured: Captured, snapshot: SnapshotFile) -> Row:
     """A row of bronze.snapshots as this capture alone would have it."""
     is_complete = snapshot.state is SnapshotState.COMPLETE
     return {
-        **asdict(captured.look.replica),
+        **asdict(captured.capture.replica),
         **snapshot_values(snapshot),
-        "content_sha256": captured.look.shown_hash(snapshot.file),
-        "file": captured.look.shown_file(snapshot.file),
+        "content_sha256": captured.capture.shown_hash(snapshot.file),
+        "file": captured.capture.shown_file(snapshot.file),
         "first_seen": captured.at,
         "last_seen": captured.at,
-        "captures": [captured.look.capture_id] if is_complete else [],
+        "captures": [captured.capture.capture_id] if is_complete else [],
     }
 
 

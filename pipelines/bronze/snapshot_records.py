@@ -113,9 +113,9 @@ def _first_ones(indexes: np.ndarray, seen: np.ndarray) -> np.ndarray:
 
 def _part(one: Captured, snapshot: SnapshotFile) -> SnapshotCopy:
     assert snapshot.id is not None, "bootstrap.checkpoint has no id and is no row"
-    look = one.look
-    file = source_of(look, snapshot.file)
-    return SnapshotCopy(file, look.replica, snapshot.id, look.shown_hash(snapshot.file))
+    capture = one.capture
+    file = source_of(capture, snapshot.file)
+    return SnapshotCopy(file, capture.replica, snapshot.id, capture.shown_hash(snapshot.file))
 
 
 def _lacking(append: PendingAppend, parts: Sequence[SnapshotCopy]) -> list[SnapshotCopy]:

@@ -1,8 +1,8 @@
 """Captures on their way into the lake: bundles, object stores, and a copy that can't change.
 
 - In: `inputs` makes local folders of paths, `remote` of URIs, `bundle` with `archive` of bundles.
-- `looks`: the replicas that one call looks at; `look`: one of them, with `manifest` (capture.json),
-  `grouping` (which were taken together) and `known` (what the lake has already).
+- `captures`: those that one call makes, of replicas; `capture`: one of them, with `manifest`
+  (capture.json), `grouping` (which were taken together) and `known` (what the lake has already).
 - `spool` copies what is read. `shared`: tasks look at directories that all of them reach, and read
   the files `in_place`.
 - `kraftlake capture`: `taking`, `destination`; `pruning` removes old captures.

@@ -1,8 +1,8 @@
-"""Tasks read these files where the files lie. Nobody may write to a file between the look at it and
-the last task that reads it.
+"""Tasks read these files where the files lie. Nobody may write to a file between the capture of it
+and the last task that reads it.
 
 A stamp shows afterwards whether somebody did. It is taken before a file is looked at, and compared
-once its bytes have been read, so what was read in between is the file of the look.
+once its bytes have been read, so what was read in between is the file of the capture.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class PlacedFile:
 
 @dataclass(frozen=True, slots=True)
 class InPlace:
-    """The files of a look, by their paths below the node's log directory."""
+    """The files of a capture, by their paths below the node's log directory."""
 
     files: Mapping[str, PlacedFile]
 
@@ -87,7 +87,7 @@ class InPlace:
         return self.files[relative].path
 
     def stamp_of(self, relative: str) -> FileStamp | None:
-        """The file's stamp from the time of the look."""
+        """The file's stamp from the time of the capture."""
         return self.files[relative].stamp
 
     def check(self) -> None:

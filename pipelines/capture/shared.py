@@ -1,4 +1,4 @@
-"""Directories that every task can reach: tasks look at them, and read them in their place.
+"""Directories that every task can reach: tasks read them in their place.
 
 A task finds whose a directory is, reads and hashes its files, and asks the rules. Of a directory in
 an object store it has a copy meanwhile, in a temporary folder of its machine. What comes back names
@@ -16,11 +16,18 @@ from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from pipelines.capture.capture import (
+    Capture,
+    CaptureOf,
+    CaptureOptions,
+    CaptureOutcome,
+    JudgedCapture,
+    base_of,
+)
 from pipelines.capture.grouping import replica_at
 from pipelines.capture.in_place import ChangedFileError, FileStamp, InPlace, PlacedFile
 from pipelines.capture.inputs import Input
 from pipelines.capture.known import NOTHING_KNOWN, Base, KnownCaptures
-from pipelines.capture.look import CaptureOptions, JudgedLook, Look, LookAt, Looked, base_of
 from pipelines.capture.manifest import Manifest
 from pipelines.capture.private import make_folder
 from pipelines.capture.remote import RemoteFile, copy_files, read_remote
@@ -42,16 +49,16 @@ from replica.scan.compact import CompactBatches
 @dataclass(frozen=True)
 class Sharing:
     """How directories that every task can reach are looked at. runner: runs the tasks. judge: says
-    what the rules find in a look."""
+    what the rules find in a capture."""
 
     runner: Runner
-    judge: Callable[[Look], JudgedLook]
+    judge: Callable[[Capture], JudgedCapture]
 
 
 @dataclass(frozen=True)
 class SharedDirectory:
     """A directory to look at. given: the input that it was found below. remote: its files and those
-    beside it in an object store; none for a local directory. base: as in LookAt."""
+    beside it in an object store; none for a local directory. base: as in CaptureOf."""
 
     location: DirectoryPath
     given: Input
@@ -77,26 +84,26 @@ def _belongs(file: RemoteFile, below: str) -> bool:
 
 
 @dataclass(frozen=True)
-class SharedLook:
+class SharedCapture:
     """What a task found. left_out: why a lake has no tables for the directory; None where it has.
     bytes_read: of its files."""
 
-    looked: Looked
+    looked: CaptureOutcome
     left_out: str | None = None
     bytes_read: int = 0
 
 
-def looks_in_place(
+def captures_in_place(
     directories: Sequence[SharedDirectory],
     options: CaptureOptions,
     sharing: Sharing,
     known: KnownCaptures,
-) -> list[SharedLook]:
-    """The look at each directory. Raises UsageError where one lies in no folder of --order."""
+) -> list[SharedCapture]:
+    """The capture of each directory. Raises UsageError where one lies in no folder of --order."""
     with_bases = _with_bases(directories, options, sharing, known)
-    function = partial(_look, options=replace(options, known=NOTHING_KNOWN), judge=sharing.judge)
-    stage: Stage[SharedDirectory, SharedLook] = Stage(
-        "look", Grain.DIRECTORY, function, in_threads=True
+    function = partial(_capture, options=replace(options, known=NOTHING_KNOWN), judge=sharing.judge)
+    stage: Stage[SharedDirectory, SharedCapture] = Stage(
+        "capture", Grain.DIRECTORY, function, in_threads=True
     )
     return sharing.runner.run(stage, with_bases)
 
@@ -146,38 +153,40 @@ def left_out_because(shown: str, partition: PartitionFolder) -> str | None:
     )
 
 
-def _look(
-    one: SharedDirectory, *, options: CaptureOptions, judge: Callable[[Look], JudgedLook]
-) -> SharedLook:
+def _capture(
+    one: SharedDirectory, *, options: CaptureOptions, judge: Callable[[Capture], JudgedCapture]
+) -> SharedCapture:
     """Runs in a task."""
     shown, count = one.location.shown, BytesRead()
     try:
         with _local(one) as (here, files):
             left_out = left_out_because(shown, partition_at(here.location.path))
             if left_out is not None:
-                return SharedLook(Looked(Manifest()), left_out)
-            at = LookAt(here.location, here.given, options, one.base, count)
-            looked = at.look()
-            if looked.look is not None:
-                look = _judged(looked.look, judge)
-                looked = replace(looked, look=_moved(look, here, one, files))
+                return SharedCapture(CaptureOutcome(Manifest()), left_out)
+            at = CaptureOf(here.location, here.given, options, one.base, count)
+            looked = at.capture()
+            if looked.capture is not None:
+                capture = _judged(looked.capture, judge)
+                looked = replace(looked, capture=_moved(capture, here, one, files))
     except ChangedFileError as error:
         return _nothing(
             DamageKind.CHANGED, f"{os.path.basename(error.path)}: {error.reason}", shown
         )
     except UnreadableFileError as error:
         return _nothing(DamageKind.UNREADABLE, error.reason, shown)
-    return SharedLook(looked, bytes_read=count.read)
+    return SharedCapture(looked, bytes_read=count.read)
 
 
-def _nothing(kind: DamageKind, why: str, shown: str) -> SharedLook:
-    return SharedLook(Looked(Manifest(), None, (Damage(0, 0, kind, f"left out: {why}", shown),)))
+def _nothing(kind: DamageKind, why: str, shown: str) -> SharedCapture:
+    return SharedCapture(
+        CaptureOutcome(Manifest(), None, (Damage(0, 0, kind, f"left out: {why}", shown),))
+    )
 
 
-def _judged(look: Look, judge: Callable[[Look], JudgedLook]) -> Look:
-    """The look with what the rules say. A capture that the lake has was judged before."""
-    is_known = look.base is not None and look.base.capture_id == look.capture_id
-    return look if is_known else replace(look, judged=judge(look))
+def _judged(capture: Capture, judge: Callable[[Capture], JudgedCapture]) -> Capture:
+    """The capture with what the rules say. A capture that the lake has was judged before."""
+    is_known = capture.base is not None and capture.base.capture_id == capture.capture_id
+    return capture if is_known else replace(capture, judged=judge(capture))
 
 
 @contextmanager
@@ -207,18 +216,20 @@ def _local(one: SharedDirectory) -> Iterator[tuple[SharedDirectory, dict[str, Pl
 
 
 def _moved(
-    look: Look, here: SharedDirectory, one: SharedDirectory, files: dict[str, PlacedFile]
-) -> Look:
-    """The look as any process can use it: of files where they lie, and without what only the task
-    needs."""
-    assert isinstance(look.copies, InPlace), "nothing was copied into the spool"
-    placed = {relative: files.get(file.path, file) for relative, file in look.copies.files.items()}
+    capture: Capture, here: SharedDirectory, one: SharedDirectory, files: dict[str, PlacedFile]
+) -> Capture:
+    """The capture as any process can use it: of files where they lie, and without what only the
+    task needs."""
+    assert isinstance(capture.copies, InPlace), "nothing was copied into the spool"
+    placed = {
+        relative: files.get(file.path, file) for relative, file in capture.copies.files.items()
+    }
     return replace(
-        look,
+        capture,
         location=one.location,
         copies=InPlace(placed),
-        batch=look.batch.replace(here.given.path, one.given.path) if files else look.batch,
-        directory=_small(replace(look.directory, path=one.location.path)),
+        batch=capture.batch.replace(here.given.path, one.given.path) if files else capture.batch,
+        directory=_small(replace(capture.directory, path=one.location.path)),
     )
 
 

@@ -224,7 +224,7 @@ class Copying(FileReader):
         count = 0
         try:
             private.make_folder(target.parent)
-            # An existing copy is of an earlier look, during which the directory changed.
+            # An existing copy is of an earlier capture, during which the directory changed.
             target.unlink(missing_ok=True)
             with private.new_file(target) as out:
                 for position, size in wanted:

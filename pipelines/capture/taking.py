@@ -22,7 +22,7 @@ from pipelines.capture.grouping import replica_at
 from pipelines.object_store import is_uri, shown_uri
 from replica import path_text
 from replica.doctor.redacted.files import RedactedFiles
-from replica.doctor.redacted.records import RecordRedactor
+from replica.doctor.redacted.record_redactor import RecordRedactor
 from replica.errors import CorruptDataError, DataError, UsageError
 from replica.format import capture
 from replica.format.byte_source import Source, blocks, byte_source
@@ -204,7 +204,7 @@ class _Target:
             directory = read_directory(one.path, read=sending, scan=scan_ends, hashed=False)
         kept = {sending.name_of(file.path) for file in directory.files}
         for path in sorted(sending.copied.keys() - kept):
-            # The file belongs to a look that was repeated, because the node deleted the file
+            # The file belongs to a capture that was repeated, because the node deleted the file
             # meanwhile.
             self.wanted.pop(path)
         return CapturedDirectory(

@@ -50,7 +50,7 @@ class Batches:
 
     replicas: the replicas in the order of their keys. replica: the index of each batch's replica in
     `replicas`. max_timestamp: microseconds since the epoch, or NO_TIME. is_sound: whether any
-    capture held the batch undamaged. told: the other columns of COLUMNS; and, where the batches are
+    capture held the batch undamaged. other_columns: those of COLUMNS; and, where the batches are
     runs of batches (pipelines.silver.log_runs), `batches`: how many are in a run.
     """
 
@@ -64,7 +64,7 @@ class Batches:
     size_bytes: Longs
     max_timestamp: Longs
     is_sound: npt.NDArray[np.bool_]
-    told: pa.Table
+    other_columns: pa.Table
 
     @staticmethod
     def of(rows: pa.Table) -> Batches:
@@ -80,7 +80,9 @@ class Batches:
             **{name: column[order] for name, column in numbers.items()},
             max_timestamp=times_of(rows["max_timestamp"])[order],
             is_sound=rows["crc_valid"].to_numpy().astype(bool)[order],
-            told=rows.select([n for n in _TOLD if n in rows.column_names]).take(pa.array(order)),
+            other_columns=rows.select([n for n in _OTHER_COLUMNS if n in rows.column_names]).take(
+                pa.array(order)
+            ),
         )
 
     def __len__(self) -> int:
@@ -94,13 +96,13 @@ class Batches:
         return np.minimum(self.last_offset + 1, self.base_offset + records)
 
     def at(self, places: Places) -> Batches:
-        """The batches at these places, in their order, without `told`."""
+        """The batches at these places, in their order, without `other_columns`."""
         columns = {
             one.name: getattr(self, one.name)[places]
             for one in fields(self)
-            if one.name not in ("replicas", "told")
+            if one.name not in ("replicas", "other_columns")
         }
-        return Batches(self.replicas, **columns, told=self.told.slice(0, 0))
+        return Batches(self.replicas, **columns, other_columns=self.other_columns.slice(0, 0))
 
     def of_replica(self, replica: ReplicaId) -> slice:
         """The range of a replica's batches."""
@@ -145,9 +147,9 @@ class Batches:
 
     def is_one(self, place: int) -> bool:
         """Whether the index stands for one batch, and not for a run of several."""
-        if "batches" not in self.told.column_names:
+        if "batches" not in self.other_columns.column_names:
             return True
-        return bool(self.told["batches"][place].as_py() == 1)
+        return bool(self.other_columns["batches"][place].as_py() == 1)
 
     def held_at(self, replica: ReplicaId, moment: datetime) -> Places:
         """The batches that the replica's log held undamaged at a moment, sorted by offset."""
@@ -161,7 +163,7 @@ class Batches:
 
     @cached_property
     def _spans(self) -> _Spans:
-        spans = self.told["in_log"].combine_chunks()
+        spans = self.other_columns["in_log"].combine_chunks()
         place = pc.list_parent_indices(spans).to_numpy().astype(np.int64)
         flat = spans.flatten()
         last = times_of(flat.field("to"))
@@ -198,7 +200,7 @@ def _replicas(rows: pa.Table) -> tuple[tuple[ReplicaId, ...], Longs]:
     return replicas, ranks[of_row.reshape(-1)]
 
 
-_TOLD = ("last_seen", "truncated_at", "in_log", "batches")
+_OTHER_COLUMNS = ("last_seen", "truncated_at", "in_log", "batches")
 
 
 def digests(crc: Longs, size_bytes: Longs) -> Longs:

@@ -184,7 +184,7 @@ def tails_of(held: HeldBatches, committed: AgreedBranch) -> Iterator[LostTail]:
     is_off = ~committed.has(batches.base_offset, batches.leader_epoch, batches.crc)
     is_forked = is_off & (committed.places(batches.base_offset) >= 0)
     tails: dict[tuple[Any, ...], str] = {}
-    for capture_id in held.looks:
+    for capture_id in held.captures:
         places = held.places(capture_id)
         forked = places[is_forked[places]]
         if len(forked):
@@ -201,7 +201,7 @@ def tails_of(held: HeldBatches, committed: AgreedBranch) -> Iterator[LostTail]:
             capture_id,
             "superseded" if committed.is_proven[fork] else "unproven",
             batches.replicas[int(batches.replica[mine[0]])],
-            held.looks[capture_id]["captured_at"],
+            held.captures[capture_id]["captured_at"],
             tuple(zip(*(one.tolist() for one in columns), strict=True)),
             int(batches.last_offset[mine].max()),
         )

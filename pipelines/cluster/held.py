@@ -55,19 +55,21 @@ class HeldBatches:
 
     def __init__(self, bronze: BronzeRows, control: Mapping[BatchKey, ControlRecords]) -> None:
         self.batches = bronze.batches
-        self.looks = {row["capture_id"]: row for row in one_row_per_capture(bronze.captures)}
+        self.captures = {row["capture_id"]: row for row in one_row_per_capture(bronze.captures)}
         self._control = control
         self._places: dict[str, Places] = {}
 
     def places(self, capture_id: str) -> Places:
         """Indexes of `batches`, by offset. Empty for an unknown capture."""
         if capture_id not in self._places:
-            if capture_id not in self.looks:
+            if capture_id not in self.captures:
                 return np.zeros(0, np.int64)
             while self._places and sum(map(len, self._places.values())) > _MOST_PLACES:
                 del self._places[next(iter(self._places))]
-            look = self.looks[capture_id]
-            self._places[capture_id] = self.batches.held_at(replica_of(look), look["captured_at"])
+            capture = self.captures[capture_id]
+            self._places[capture_id] = self.batches.held_at(
+                replica_of(capture), capture["captured_at"]
+            )
         return self._places[capture_id]
 
     def control(self, capture_id: str) -> list[ControlRecords]:
@@ -100,8 +102,8 @@ class ReplicaLogs:
 
     def key(self, capture_id: str) -> ReplicaKey:
         """The replica that the capture's log belongs to."""
-        look = self._held.looks[capture_id]
-        return ReplicaKey(look["node_id"], look["directory_id"])
+        capture = self._held.captures[capture_id]
+        return ReplicaKey(capture["node_id"], capture["directory_id"])
 
     def of_group(self, captures: Sequence[str]) -> list[ReplicaLog]:
         """The log of each capture of one group. Its batches are replaced by the runs of
@@ -131,7 +133,7 @@ class ReplicaLogs:
         quorum_epoch = self._epochs.get(capture_id)
         return ReplicaLog(
             key=self.key(capture_id),
-            log_start=held.looks[capture_id]["log_start_offset"],
+            log_start=held.captures[capture_id]["log_start_offset"],
             batches=runs,
             snapshots=tuple(
                 sorted({OffsetAndEpoch(row["end_offset"], row["epoch"]) for row in snapshots})

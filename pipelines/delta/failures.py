@@ -39,7 +39,7 @@ _CONFLICT = re.compile(
 
 
 @contextmanager
-def scratch_told(folder: str) -> Iterator[None]:
+def scratch_errors(folder: str) -> Iterator[None]:
     """Raises UnwritableFileError where the disk of Spark's scratch files, in this folder, is full
     when Spark starts."""
     try:
@@ -53,7 +53,7 @@ def scratch_told(folder: str) -> Iterator[None]:
 
 
 @contextmanager
-def told(lake: Lake) -> Iterator[None]:
+def lake_errors(lake: Lake) -> Iterator[None]:
     """Raises KraftlakeErrors instead of Spark's exceptions where the lake itself is the cause."""
     try:
         yield

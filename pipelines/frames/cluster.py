@@ -1,4 +1,4 @@
-"""Bronze's rows of one cluster, made of rows of the sources: one look at each directory, and all
+"""Bronze's rows of one cluster, made of rows of the sources: one capture of each directory, and all
 looks in one capture group."""
 
 from __future__ import annotations

@@ -63,11 +63,11 @@ def _known_and_seen(
 
 def _seen_epochs(captures: Iterable[Row], state: Iterable[Row]) -> dict[int, datetime]:
     """The epochs of quorum-states, each with the time of the first capture that shows it."""
-    looks = grouped(captures, itemgetter("capture_id"))
+    of_capture = grouped(captures, itemgetter("capture_id"))
     seen: dict[int, datetime] = {}
     for row in (row for row in state if (row["leader_epoch"] or 0) > 0):
-        for look in looks.get(row["capture_id"], ()):
-            epoch, at = row["leader_epoch"], look["captured_at"]
+        for capture in of_capture.get(row["capture_id"], ()):
+            epoch, at = row["leader_epoch"], capture["captured_at"]
             seen[epoch] = min(at, seen.get(epoch, at))
     return seen
 

@@ -92,12 +92,12 @@ def _of_contents(judged: Iterable[Row]) -> Iterator[Row]:
 
 def _located(worded: Iterable[Row], captures: Iterable[Row]) -> Iterator[Row]:
     """Each finding once for each capture that it may be about, with that capture's place."""
-    looks = one_row_per_capture(captures)
+    rows = one_row_per_capture(captures)
     names = ("node_id", "directory_id", "capture_id", "captured_at", "source")
     for found in worded:
-        for look in looks:
-            if found["capture_id"] in (None, look["capture_id"]):
-                yield {**found, **{name: look[name] for name in names}}
+        for capture in rows:
+            if found["capture_id"] in (None, capture["capture_id"]):
+                yield {**found, **{name: capture[name] for name in names}}
 
 
 def _at_batches(located: Iterable[Row], tables: ClusterTables) -> Iterator[Row]:

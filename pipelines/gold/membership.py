@@ -91,7 +91,7 @@ def members_of(silver: Silver, rounds: Collection[int]) -> Iterator[RoundMember]
     stated = stated_voters(captures, held, of.snapshots, silver.snapshot_sets, of.state)
     for row in captures:
         capture_id = row["capture_id"]
-        source = held.looks[capture_id]["source"]
+        source = held.captures[capture_id]["source"]
         first_voters = initial.get(replica_of(row), frozenset())
         in_force = stated[capture_id]["in_force"]
         voters = () if in_force is None else (one["voter_id"] for one in in_force["voters"])
@@ -99,7 +99,7 @@ def members_of(silver: Silver, rounds: Collection[int]) -> Iterator[RoundMember]
         member = _member(row, source, state_row, first_voters, frozenset(voters))
         firsts = held.batches.base_offset[held.places(capture_id)]
         first = int(firsts.min()) if len(firsts) else None
-        at = held.looks[capture_id]["captured_at"]
+        at = held.captures[capture_id]["captured_at"]
         yield RoundMember(row["ingest_seq"], capture_id, at, member, first)
 
 

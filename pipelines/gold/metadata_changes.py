@@ -20,7 +20,7 @@ _PROVEN, _SUPERSEDED = "proven", "superseded"
 
 def metadata_changes(written: pa.Table) -> pa.Table:
     """The changes of the agreed branch, and those of branches that lost, each once."""
-    rows = changes_told(written)
+    rows = reported_changes(written)
     keys = list(_CHANGE_KEYS)
     times = rows.select(keys).group_by(keys).aggregate([([], "count_all")])
     repeated = times.filter(pc.greater(times["count_all"], 1)).select(keys)
@@ -33,7 +33,7 @@ def metadata_changes(written: pa.Table) -> pa.Table:
     return pa.concat_tables([rows.filter(pc.invert(is_repeated)), few])
 
 
-def changes_told(written: pa.Table) -> pa.Table:
+def reported_changes(written: pa.Table) -> pa.Table:
     """All changes, also equal ones of several branches. written: rows of WRITTEN."""
     return rows_of_kind(written, CHANGE, OF_CHANGE, {"record_offset": "offset", "valid_from": "at"})
 

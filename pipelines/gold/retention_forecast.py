@@ -60,10 +60,10 @@ def retention_forecast(
     kept = {one: _kept(rows) for one, rows in by_capture(snapshots).items()}
     growth = _log_growth(newest_ms, recent)
     by_snapshots = _snapshot_growth(cadence)
-    for replica, looks in grouped(captures, replica_of).items():
-        newest = max(looks, key=itemgetter("captured_at", "ingest_seq", "capture_id"))
+    for replica, own in grouped(captures, replica_of).items():
+        newest = max(own, key=itemgetter("captured_at", "ingest_seq", "capture_id"))
         yield {
-            **{name: looks[0][name] for name in REPLICA_KEYS},
+            **{name: own[0][name] for name in REPLICA_KEYS},
             "capture_id": newest["capture_id"],
             **_forecast(
                 _log_bytes(newest),

@@ -62,9 +62,9 @@ _Between = tuple[ReplicaId, datetime, datetime | None]
 
 def _gone(batches: Batches) -> dict[_Between, list[_Gone]]:
     """The batches that a capture shows to be gone."""
-    is_gone = batches.told["truncated_at"].is_valid().to_numpy() & batches.is_sound
+    is_gone = batches.other_columns["truncated_at"].is_valid().to_numpy() & batches.is_sound
     places = np.flatnonzero(is_gone & (batches.base_offset < batches.entries_end))
-    told = batches.told.take(pa.array(places))
+    told = batches.other_columns.take(pa.array(places))
     times = zip(told["truncated_at"].to_pylist(), told["last_seen"].to_pylist(), strict=True)
     found: dict[_Between, list[_Gone]] = defaultdict(list)
     for place, (truncated_at, last_seen) in zip(places.tolist(), times, strict=True):

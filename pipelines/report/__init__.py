@@ -1,8 +1,7 @@
 """The incident report: one HTML page about a lake, with the SQL behind each figure.
 
 - `source`: the port to the lake, and a query with its rows.
-- `queries`, `change_queries`, `state_queries`: the SQL; `evidence`: the answers to all queries for
-  one cluster.
+- `queries`, `change_queries`: the SQL; `evidence`: the answers to all queries for one cluster.
 - `partings`, `losses`: where logs diverge, and what replicas lost or would lose.
 - `verdict`: the answer in a sentence, by rules, which begins with `state_now`: what is wrong with
   the cluster itself. `summary`: the first page.

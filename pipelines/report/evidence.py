@@ -8,12 +8,53 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from pipelines.report import change_queries, queries, state_queries
+from pipelines.dialects import DATA_FUSION, Sql
+from pipelines.report import change_queries, queries
 from pipelines.report.losses import MAX_LOSSES_TOLD, LostRecordCount, losses
 from pipelines.report.meaning import effect
 from pipelines.report.partings import Parting, Replica, partings_of, replica_of
+from pipelines.report.queries import ms
 from pipelines.report.source import Figure, ReportSource, Row
 from pipelines.report.words import round_seconds
+
+MAX_EXPOSURES = 20
+
+
+def health(cluster: str) -> Sql:
+    """The rules of health that found something in the newest known state, the worst first."""
+    return f"""\
+SELECT rule, severity, message, subjects, file, capture_id
+FROM gold.findings
+WHERE cluster_id = {DATA_FUSION.cluster(cluster)} AND family = 'health'
+ORDER BY CASE severity WHEN 'error' THEN 0 WHEN 'warning' THEN 1 ELSE 2 END, rule"""
+
+
+VERDICTS = "gold.verdicts"
+
+
+def verdict(cluster: str) -> Sql:
+    """The verdict of `check` on the newest captures."""
+    return f"""\
+SELECT facts, not_judged
+FROM {VERDICTS}
+WHERE cluster_id = {DATA_FUSION.cluster(cluster)}"""
+
+
+EXPOSURE = "gold.failure_exposure"
+
+
+def exposure(cluster: str) -> Sql:
+    """The failures that would harm the newest known state, the worst first."""
+    return f"""\
+SELECT kind, gone, leaderless, needs_unclean, below_min_isr, voters_left, has_majority,
+       since_offset, {ms("since")} AS since_ms, min_isr_unknown, count(*) OVER () AS total
+FROM {EXPOSURE}
+WHERE cluster_id = {DATA_FUSION.cluster(cluster)}
+  AND (leaderless > 0 OR below_min_isr > 0 OR NOT coalesce(has_majority, true))
+ORDER BY CASE kind WHEN 'nothing' THEN 0 ELSE 1 END, coalesce(has_majority, true),
+         leaderless DESC, below_min_isr DESC, kind, gone
+LIMIT {MAX_EXPOSURES}"""
+
 
 MAX_BUCKETS = 60
 MAX_PARTINGS_DECODED = 6
@@ -24,7 +65,7 @@ _QUERIES = (
     queries.epochs,
     queries.leaders, queries.relations, queries.partings, queries.truncations,
     queries.truncated_types, queries.snapshot_counts, queries.snapshots, queries.findings,
-    state_queries.health, queries.damage,
+    health, queries.damage,
 )  # fmt: skip
 """The queries about every cluster. Their answers are the fields of Evidence by the same names."""
 
@@ -146,8 +187,8 @@ def gather(source: ReportSource, summary: Row) -> Evidence:
             change_queries.CHANGES, change_queries.newest_changes(cluster)
         ),
         state_ranges=ranges,
-        exposure=source.figure_if_there(state_queries.EXPOSURE, state_queries.exposure(cluster)),
-        verdict=source.figure_if_there(state_queries.VERDICTS, state_queries.verdict(cluster)),
+        exposure=source.figure_if_there(EXPOSURE, exposure(cluster)),
+        verdict=source.figure_if_there(VERDICTS, verdict(cluster)),
         voter_sets=source.figure_if_there(
             change_queries.HISTORY, change_queries.voter_sets(cluster)
         ),

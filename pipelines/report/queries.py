@@ -21,7 +21,7 @@ MAX_DAMAGE = 50
 MAX_SUBJECTS = 5
 """The most partitions, nodes and so on of one rule of health."""
 MAX_CAPTURES = 100
-MAX_TOLD_IN_PRINT = 2
+MAX_SHOWN_IN_PRINT = 2
 """With more clusters than this, the first printed pages have only the verdict of each."""
 MAX_EPOCHS, MAX_PAIRS, MAX_TYPES = 100, 50, 50
 """Rows of tables whose queries have no LIMIT, or a larger one."""

@@ -17,7 +17,7 @@ from pipelines.report.words import duration_text
 from replica.doctor.health.exposure import NOTHING, PAIR
 from replica.words import counted, listed, ms_range_text, ms_text, time_text
 
-MAX_TOLD = 3
+MAX_SHOWN = 3
 """How many losses are named one by one."""
 MAX_OUTAGES = 3
 """How many outages that are over are named one by one."""
@@ -92,7 +92,7 @@ def _outage(steps: ReportSteps, counts: Sequence[int], first: int, last: int) ->
 
 
 def _when_lost(facts: ReportFacts) -> Iterator[str]:
-    for loss in facts.losses[:MAX_TOLD]:
+    for loss in facts.losses[:MAX_SHOWN]:
         written = None if loss.effect is None else loss.effect.written_ms
         who = facts.names.nodes(loss.replicas, limit=5)
         if written is not None:

@@ -21,8 +21,8 @@ _OF_CHANGE = ("leader_id", "voters", "granting_voters", "started_at")
 def leader_epochs(bronze: BronzeRows, held: HeldBatches) -> Iterator[Row]:
     """Rows of silver.leader_epochs."""
     checkpoints = {row["capture_id"]: row["leader_epochs"] for row in bronze.state}
-    for capture_id, look in held.looks.items():
-        yield from _of_capture(look, _in_log(held, capture_id), checkpoints.get(capture_id))
+    for capture_id, capture in held.captures.items():
+        yield from _of_capture(capture, _in_log(held, capture_id), checkpoints.get(capture_id))
 
 
 class _InLog(NamedTuple):
@@ -49,7 +49,7 @@ def _in_log(held: HeldBatches, capture_id: str) -> dict[int, _InLog]:
 
 
 def _of_capture(
-    look: Row, in_log: Mapping[int, _InLog], checkpoint: Sequence[Row] | None
+    capture: Row, in_log: Mapping[int, _InLog], checkpoint: Sequence[Row] | None
 ) -> Iterator[Row]:
     entries: dict[int, int] = {}
     for entry in checkpoint or ():
@@ -64,7 +64,7 @@ def _of_capture(
         is_within = True
         if known is not None:
             start = known.start
-            end = look["log_end_offset"] if next_start is None else next_start
+            end = capture["log_end_offset"] if next_start is None else next_start
             is_within = known.last < end
         row = {
             "start_offset": start,
@@ -75,18 +75,18 @@ def _of_capture(
         agrees = (
             is_within
             and _leader_change_agrees(row, first_offset)
-            and (checkpoint is None or _checkpoint_agrees(row, look, is_newest=is_newest))
+            and (checkpoint is None or _checkpoint_agrees(row, capture, is_newest=is_newest))
         )
-        yield _epoch_row(look, epoch, row, agrees=agrees)
+        yield _epoch_row(capture, epoch, row, agrees=agrees)
         is_newest = False
         if start is not None:
             next_start = start if next_start is None else min(next_start, start)
 
 
-def _epoch_row(look: Row, epoch: int, found: Row, *, agrees: bool) -> Row:
+def _epoch_row(capture: Row, epoch: int, found: Row, *, agrees: bool) -> Row:
     change = found["leader_change"] or dict.fromkeys(_OF_CHANGE)
     return {
-        **{name: look[name] for name in (*REPLICA_KEYS, "capture_id")},
+        **{name: capture[name] for name in (*REPLICA_KEYS, "capture_id")},
         "epoch": epoch,
         "start_offset": found["start_offset"],
         "end_offset": found["end_offset"],
@@ -109,7 +109,7 @@ def _leader_change_agrees(found: Row, first_offset: int | None) -> bool:
     return bool(change["offset"] == start)
 
 
-def _checkpoint_agrees(found: Row, look: Row, *, is_newest: bool) -> bool:
+def _checkpoint_agrees(found: Row, capture: Row, *, is_newest: bool) -> bool:
     """Whether the checkpoint has the epoch where it must. The checkpoint starts at the log start
     (LeaderEpochFileCache.truncateFromStart).
 
@@ -118,9 +118,9 @@ def _checkpoint_agrees(found: Row, look: Row, *, is_newest: bool) -> bool:
     leader enters it before it writes (KafkaMetadataLog.initializeLeaderEpoch).
     """
     start, entry = found["start_offset"], found["checkpoint_start"]
-    log_start = look["log_start_offset"]
+    log_start = capture["log_start_offset"]
     if start is None:
-        return bool(is_newest and entry == look["log_end_offset"])
+        return bool(is_newest and entry == capture["log_end_offset"])
     is_below_start = found["end_offset"] <= log_start
     if entry is None:
         return bool(is_below_start)

@@ -36,7 +36,7 @@ from pipelines.spark.java import find_java
 from pipelines.spark.s3a_jars import S3A
 from replica.errors import KraftlakeError, UsageError
 from replica.installation import line_that_adds
-from replica.terminal_text import answer, tell
+from replica.terminal_text import to_stderr, to_stdout
 
 DELTA_VERSION = "4.4.0"  # the jars' and the delta-spark package's: a test holds them together
 
@@ -112,7 +112,7 @@ def _fetch(wanted: JarSet) -> None:
         cache.mkdir(parents=True, exist_ok=True)
         # On the cache's own file system, or the rename would be a copy.
         with tempfile.TemporaryDirectory(prefix=".fetch-", dir=cache.parent) as work:
-            tell(
+            to_stderr(
                 f"kraftlake: fetching {wanted.name} {len(wanted.jars)} jars ({wanted.size} MB, "
                 f"once) to {cache}"
             )
@@ -236,9 +236,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.s3:
             paths += jar_paths(S3A, options.jars_dir)
     except KraftlakeError as error:
-        tell(f"kraftlake: {error}")
+        to_stderr(f"kraftlake: {error}")
         return 2
-    answer(",".join(map(str, paths)))
+    to_stdout(",".join(map(str, paths)))
     return 0
 
 

@@ -24,7 +24,7 @@ from pipelines.spark.jar_sets import cache_dir
 from replica.errors import KraftlakeError, UsageError
 from replica.installation import line_that_adds
 from replica.shell_text import word
-from replica.terminal_text import answer, tell
+from replica.terminal_text import to_stderr, to_stdout
 
 MIN_JAVA = 17  # Spark 4's own minimum
 
@@ -150,9 +150,9 @@ def _probe(origin: str, executable: Path) -> Java | None:
 def main() -> int:
     """`python -P -m pipelines.spark.java`: prints the JAVA_HOME; exit 0, or 2."""
     try:
-        answer(str(find_java().home))
+        to_stdout(str(find_java().home))
     except KraftlakeError as error:
-        tell(f"kraftlake: {error}")
+        to_stderr(f"kraftlake: {error}")
         return 2
     return 0
 

@@ -16,7 +16,7 @@ from pyspark.java_gateway import launch_gateway
 
 from pipelines.lake.library_text import own_stderr
 from replica.errors import UsageError
-from replica.terminal_text import one_line_bytes, tell
+from replica.terminal_text import one_line_bytes, to_stderr
 
 # What the JVM prints before any logging is set up, and nobody can act on.
 _JVM_NOISE = (
@@ -108,7 +108,7 @@ def say_java(jvm: Any) -> None:
     """With KRAFTLAKE_DEBUG, says which Java Spark runs on."""
     if os.environ.get("KRAFTLAKE_DEBUG"):
         version, home = map(jvm.java.lang.System.getProperty, ("java.version", "java.home"))
-        tell(f"kraftlake: Spark runs on Java {version} ({home})")
+        to_stderr(f"kraftlake: Spark runs on Java {version} ({home})")
 
 
 def mute() -> None:

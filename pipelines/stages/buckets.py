@@ -16,7 +16,7 @@ from pipelines.cluster.branch import BranchPiece, LostTail
 from pipelines.cluster.rows import Row
 from pipelines.cyclic_garbage import no_search_for_cycles
 from pipelines.data_files import data_set
-from pipelines.gold.metadata_changes import changes_told, metadata_changes
+from pipelines.gold.metadata_changes import metadata_changes, reported_changes
 from pipelines.gold.metadata_history import metadata_history
 from pipelines.gold.state_ranges import state_ranges
 from pipelines.quality.judge import judge_files
@@ -123,7 +123,7 @@ def replay_part(part: Part, tails: Sequence[LostTail], pins: Pins) -> UnitResult
     """Walks over the records of one part of a replay, and writes what they change."""
     out = Output(pins, _NOTHING)
     versions = _Files(out, gold.METADATA_HISTORY, metadata_history)
-    agreed = _Files(out, gold.METADATA_CHANGES, changes_told)
+    agreed = _Files(out, gold.METADATA_CHANGES, reported_changes)
     contested = _Files(out, gold.METADATA_CHANGES, metadata_changes, size=None)
     told = BucketTold([], [])
     with no_search_for_cycles():

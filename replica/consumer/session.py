@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 from dataclasses import dataclass
 
-from replica.consumer import records, values
+from replica.consumer import fetched_records, values
 from replica.consumer.replicas import KnownLeader, Replicas
 from replica.consumer.selector import ReplicaSelector
 from replica.errors import DataError, KraftlakeError
@@ -259,7 +259,7 @@ class Session:
         self.high_watermark = fetched.high_watermark
         self._prefer(ask, fetched.preferred, now_ms)
         try:
-            taken = records.take(fetched.data, ask.position, self._epochs)
+            taken = fetched_records.take(fetched.data, ask.position, self._epochs)
         except DataError:
             self._replicas.failed(ask.node_id, now_ms)
             self._back_off(now_ms)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 
-from replica.message.schema import Field, Kind, RecordSchema, Value
+from replica.message.schema import Field, Kind, RecordSchema, Value, fields_at
 
 NO_TAG = -1
 
@@ -91,7 +91,7 @@ def _lay_out(
     fields: tuple[Field, ...], version: int, steps: list[FieldStep | None]
 ) -> tuple[int, int, int]:
     """Append the steps of a structure. Returns (first, end) of its range, and its least size."""
-    present = [f for f in fields if f.since <= version]
+    present = fields_at(fields, version)
     first = len(steps)
     end = first + len(present)
     steps.extend([None] * len(present))
@@ -101,9 +101,9 @@ def _lay_out(
         least = _SIZES.get(f.kind, 1)
         if f.kind is Kind.STRUCT:
             inner_first, inner_end, least = _lay_out(f.fields, version, steps)
-        tag = NO_TAG if f.tag is None else f.tag
+        nullable, tag = f.is_nullable(version), NO_TAG if f.tag is None else f.tag
         steps[first + index] = FieldStep(
-            f.name, f.kind, f.is_array, f.nullable, tag, f.default, inner_first, inner_end, least
+            f.name, f.kind, f.is_array, nullable, tag, f.default, inner_first, inner_end, least
         )
         if f.tag is None:
             struct_size += 1 if f.is_array else least

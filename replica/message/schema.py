@@ -1,15 +1,15 @@
-"""How Kafka's records are declared: those of the controller in replica.metadata.records, those of
-the Raft layer in replica.format.control_records.
+"""How Kafka's messages are declared: the controller's records in replica.metadata.records, those of
+the Raft layer in replica.format.control_records, requests and responses in replica.wire.apis.
 
-A record is a structure in KIP-482's flexible encoding: first its version's untagged fields in
-declared order, then the tagged ones by rising tag.
+A message consists of the fields of its version: the untagged ones in declared order and then, in
+KIP-482's flexible encoding, the tagged ones by rising tag. Records are always flexible.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 Scalar: TypeAlias = int | float | str | bytes | bool | None
 Value: TypeAlias = "Scalar | tuple[Value, ...] | dict[str, Value]"
@@ -28,6 +28,10 @@ structure of that array."""
 UnknownTags: TypeAlias = tuple[tuple[Path, TaggedFields], ...]
 """The tagged fields of a record that the record's schema doesn't know, for each structure that has
 such fields."""
+
+
+FOREVER = 2**15 - 1
+"""The last version there can be: versions are int16 on the wire."""
 
 
 class Kind(Enum):
@@ -49,23 +53,26 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One field of a structure."""
+    """One field of a structure, which the versions from `since` to `until` have, both inclusive."""
 
     name: str
     """The name of the field in Kafka's JSON."""
     kind: Kind
     is_array: bool
     since: int
-    """The first version that has the field."""
-    nullable: bool
-    """Whether the field may be null, in any version."""
+    until: int
+    nullable_since: int | None
+    """The first version that allows null; None where no version does."""
     tag: int | None
     """The tag of the field; None for a field that is always written. A tagged field that holds its
     default is left out of bytes and JSON."""
-    default: Value
-    """The value of an absent tagged field, and of a new record's field without a value."""
+    default: Any
+    """The value of an absent tagged field, and of a new message's field without a value."""
     fields: tuple[Field, ...]
     """The fields of a structure; empty for any other kind."""
+
+    def is_nullable(self, version: int) -> bool:
+        return self.nullable_since is not None and self.nullable_since <= version
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +93,12 @@ class RecordSchema:
 
     def fields_at(self, version: int) -> tuple[Field, ...]:
         """The fields of one version, in declared order."""
-        return tuple(f for f in self.fields if f.since <= version)
+        return fields_at(self.fields, version)
+
+
+def fields_at(fields: tuple[Field, ...], version: int) -> tuple[Field, ...]:
+    """The fields of a structure in one version, in declared order."""
+    return tuple(f for f in fields if f.since <= version <= f.until)
 
 
 def record(name: str, *fields: Field, api_key: int, newest: int = 0) -> RecordSchema:
@@ -94,7 +106,7 @@ def record(name: str, *fields: Field, api_key: int, newest: int = 0) -> RecordSc
     return RecordSchema(name, api_key, newest, fields)
 
 
-EMPTY_OF_KIND: dict[Kind, Scalar] = {
+_EMPTY_OF_KIND: dict[Kind, Scalar] = {
     Kind.BOOL: False,
     Kind.FLOAT64: 0.0,
     Kind.UUID: "AAAAAAAAAAAAAAAAAAAAAA",
@@ -110,22 +122,24 @@ def declare(
     type_name: str,
     *fields: Field,
     since: int = 0,
+    until: int = FOREVER,
     nullable: bool = False,
+    nullable_since: int | None = None,
     tag: int | None = None,
-    default: object = _UNSET,
+    default: Any = _UNSET,
 ) -> Field:
-    """A field of a table. type_name: the value of a Kind, with [] in front for an array."""
+    """A field of a table. type_name: the value of a Kind, with [] in front for an array. nullable:
+    whether every version that has the field allows null."""
     is_array = type_name.startswith("[]")
     kind = Kind(type_name.removeprefix("[]"))
     if bool(fields) != (kind is Kind.STRUCT):
         raise ValueError(f"{name}: a structure needs fields, and other types have none")
-    value: Value
-    if default is not _UNSET:
-        value = default  # type: ignore[assignment]
-    elif is_array:
-        value = ()
-    elif kind is Kind.STRUCT:
-        value = {inner.name: inner.default for inner in fields}
-    else:
-        value = EMPTY_OF_KIND.get(kind, 0)
-    return Field(name, kind, is_array, since, nullable, tag, value, fields)
+    if default is _UNSET and is_array:
+        default = ()
+    elif default is _UNSET and kind is Kind.STRUCT:
+        default = {inner.name: inner.default for inner in fields}
+    elif default is _UNSET:
+        default = _EMPTY_OF_KIND.get(kind, 0)
+    if nullable:
+        nullable_since = since
+    return Field(name, kind, is_array, since, until, nullable_since, tag, default, fields)

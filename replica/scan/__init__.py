@@ -14,11 +14,11 @@ replay_tables    what its kernel keeps. replay_slots makes arrays of it; replay_
 log_bytes    the bytes of the log at which BulkReplay's references point
 partition_versions  PartitionVersions: versions and changes of partitions, as columns
 version_tables   what its kernel keeps and reports. version_input makes the kernel's input
-run_tables, compiled_runs    runs of batches, for replicas with large logs
+compiled_runs    runs of batches, for replicas with large logs
 compact      the batches of a large file as columns; secret_batches: those that may hold a secret
 variant_texts    columns of VARIANT -> JSON text
 regions      drives the kernels and hands what they refuse to the scalar reader
-window       the part of a file that is in memory; file_room: how large it may be
+file_room    how large the part of a file that is in memory may be
 rows         a chunk of records -> Arrow; columns: schemas and columns
 scalar_rows  rows by the scalar reader, for what the kernels refuse
 frames       the tables of a chunk, which the first kernel fills

@@ -5,7 +5,7 @@
         ...
     reader.damages               # what could not be read, as replica.format.segment.scan reports it
 
-Memory doesn't grow with the data: only a window of the file (replica.scan.window) and the columns,
+Memory doesn't grow with the data: only a window of the file (replica.scan.regions) and the columns,
 payloads and values of one chunk are in memory at a time, besides one small object for each damaged
 place. The module `frames` and this one have the limits.
 """

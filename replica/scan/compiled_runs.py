@@ -12,7 +12,7 @@ import numpy as np
 
 from replica.format.batch import HEADER, decode_header
 from replica.format.runs import Due, Place, Run, plain_run, use
-from replica.scan import run_tables as t
+from replica.scan import frames as t
 from replica.scan import store
 from replica.scan.compiled import find_run
 

@@ -1,5 +1,5 @@
-"""The limits of a chunk, and its two tables, which replica.scan.kernels.frames.walk_frames
-fills."""
+"""The limits of a chunk, and its two tables, which replica.scan.kernels.frames.walk_frames fills.
+At the end, those of runs of batches."""
 
 from __future__ import annotations
 
@@ -68,3 +68,15 @@ ENVELOPE_BYTES = 3
 KEYS = 128
 VERSIONS = 16
 """The table `program_of` has VERSIONS numbers for each of the KEYS api keys."""
+
+# The tables of replica.scan.kernels.plain_runs.find_run.
+DUES = 512
+"""The most batches of one run that get an entry in the index."""
+DUE_COLUMNS = 4
+"""The fields of replica.format.runs.Due, in their order."""
+
+RUN_POSITION, RUN_EXPECTED, RUN_LATEST, RUN_OFFSET_OF_LATEST = range(4)
+RUN_ITEMS = 4
+"""The results of the kernel. POSITION, EXPECTED: the position and the base offset of the batch
+behind the run. LATEST: the largest timestamp (ms) in the run. OFFSET_OF_LATEST: the last offset of
+the first batch that has this timestamp."""

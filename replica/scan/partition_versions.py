@@ -110,7 +110,7 @@ class PartitionVersions(SlotArrays):
         self.state[v.TEXT_END : v.TEXT_END + v.TEXTS] = ends - SLACK
         self._texts: Bytes = np.empty(int(ends[-1]), np.uint8)
         self._numbers: Longs = np.empty(v.NUMBER_COLUMNS * v.MAX_REPORTED, np.int64)
-        self._places: Longs = np.zeros(MAX_WIDTH + v.PART_FIELDS, np.int64)
+        self._places: Longs = np.zeros(MAX_WIDTH, np.int64)
         self._topics: dict[str, int] = {}
         self._lists: dict[int, tuple[int, ...] | tuple[str, ...]] = {}
         self._topics_known = 0

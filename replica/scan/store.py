@@ -32,7 +32,7 @@ SOURCES = (
     "metadata/programs.py", "metadata/record.py", "metadata/records.py",
     "metadata/known_configs.py", "metadata/redact.py",
     "scan/compiled.py", "scan/frames.py", "scan/native.py", "scan/tables.py",
-    "scan/replay_tables.py", "scan/run_tables.py", "scan/version_tables.py",
+    "scan/replay_tables.py", "scan/version_tables.py",
 )  # fmt: skip
 """The sources of the kernels besides the modules of replica.scan.kernels, as paths below the
 package `replica`: all modules that the kernels import, except those that only find the machine

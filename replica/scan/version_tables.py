@@ -129,7 +129,8 @@ STOP_FULL, STOP_SLOTS = 4, 5
 the row. SLOTS: there is no room for the slots that the row makes, or for their bytes in the
 arena."""
 
-SLOTS_OF_ROW = 10
+SLOTS_OF_ROW = 11
 ARENA_OF_ROW, ARENA_PER_BYTE, ARENA_PER_REPLICA = 256, 16, 48
-"""What a row may need: slots; and bytes in the arena, more of them for each byte of the row's
-value, and for each replica that its partition had before."""
+"""What a row may need: slots, the last of which is version_fields' spare slot; and bytes in the
+arena, more of them for each byte of the row's value, and for each replica that its partition had
+before."""

@@ -2,16 +2,15 @@
 run.
 
 - `simulation`: a simulated quorum with its clients. `schedule`: its events in the order of time.
-  `workload`: the records that clients append. `records`: metadata records.
+  `workload`: the records that clients append. `metadata_records`: what controllers
+  write.
 - `node`, `host`: a simulated machine, and the replica on it.
 - `faulty_run`: a run under random faults. `disk`, `network`, `nemesis`: the faults.
 - `invariants`: checks what must hold in spite of the faults; `broken` explains the invariants'
   names. `elections`, `appends` and `ledger`: what `invariants` remembers of votes, of clients and
-  of logs. `check_quorum`: checks leaders without a quorum. `repeats`: checks that nobody asks the
-  same again without a pause.
+  of logs. `check_quorum`: checks leaders without a quorum.
 - `node_files`: makes a node's disk from bytes, and reads the bytes of a disk.
-- `coverage`: notes the situations that a run has reached. `counts`: counts them over a campaign.
+- `coverage`: notes the situations that a run has reached, and counts them over a campaign.
   `guided`: a campaign whose runs go on from situations that earlier runs reached.
-- `rehearsal`: runs a quorum on from its captured directories.
 - `scenarios`: plays scripts in which nothing happens by chance, and writes their log directories.
 """

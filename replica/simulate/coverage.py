@@ -4,12 +4,15 @@ with an outcome, after a fault."""
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 
 from replica.model.kafka_errors import ErrorCode
 from replica.raft.effects import Effects
 from replica.raft.inputs import Request, Response
-from replica.raft.transitions import Transition
+from replica.raft.transitions import TRANSITIONS, Transition
+from replica.simulate.broken import INVARIANTS
 from replica.simulate.host import SimulatedHost
+from replica.simulate.nemesis import FAULTS
 
 NO_OUTCOME = "-"
 
@@ -55,3 +58,19 @@ class Coverage:
                 if reply.message.error is not ErrorCode.NONE
             ]
             self.reached.add((role, name, refused[0] if refused else NO_OUTCOME, fault))
+
+
+ALL_TRANSITIONS = tuple(
+    Transition(of, cause, to) for (of, cause), roles in TRANSITIONS.items() for to in roles
+)
+COUNTED: tuple[Transition | str, ...] = (*ALL_TRANSITIONS, *FAULTS, *INVARIANTS)
+"""The names of the numbers in `counts`, in their order. Faults and invariants share no name."""
+
+
+def counts(coverage: Coverage, judged: Mapping[str, int]) -> tuple[int, ...]:
+    """A number for each of COUNTED. judged: see Invariants."""
+    return (
+        *(coverage.transitions[transition] for transition in ALL_TRANSITIONS),
+        *(coverage.faults[fault] for fault in FAULTS),
+        *(judged.get(name, 0) for name in INVARIANTS),
+    )

@@ -11,8 +11,7 @@ from replica.errors import KraftlakeError
 from replica.raft.effects import Effects
 from replica.shell_text import line
 from replica.simulate.broken import BrokenInvariantError
-from replica.simulate.counts import counts
-from replica.simulate.coverage import Coverage
+from replica.simulate.coverage import Coverage, counts
 from replica.simulate.host import SimulatedHost
 from replica.simulate.nemesis import Fault, drawn, name_of
 from replica.simulate.network import Network
@@ -40,7 +39,7 @@ class Result:
     of all events in order, which is equal for equal seeds. committed: the end (exclusive) of the
     committed log. acknowledged: the number of batches that were acknowledged to clients. broken:
     the invariant that broke, and how; None where all held. number: the run's place in its campaign.
-    reached: see Coverage.texts. counts: see replica.simulate.counts.
+    reached: see Coverage.texts. counts: see replica.simulate.coverage.
     """
 
     seed: int

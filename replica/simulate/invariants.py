@@ -17,7 +17,9 @@ from replica.model.voters import VoterSet, without_directories
 from replica.raft.effects import Effects
 from replica.raft.inputs import Truncated
 from replica.raft.log_state import HistoryEntry
+from replica.raft.messages import PeerRequest
 from replica.raft.roles import Leader, Resigned
+from replica.raft.transitions import TransitionCause
 from replica.simulate.appends import Appends
 from replica.simulate.broken import broken, demand
 from replica.simulate.check_quorum import CheckQuorum
@@ -25,8 +27,37 @@ from replica.simulate.elections import Elections
 from replica.simulate.host import SimulatedHost, is_change_done
 from replica.simulate.ledger import Ledger, LedgerBatch, Shadow, read_back, shadows_holding
 from replica.simulate.node import key_of
-from replica.simulate.repeats import Repeats
 from replica.simulate.workload import Workload
+
+
+class Repeats:
+    """Checks the requests of all replicas. Within `retry_backoff_ms`, a replica sends a peer no
+    request that is equal to the newest one of its kind, as long as the replica keeps its role. An
+    answer in between makes no difference: after an answer that brings something, the next request
+    is another one."""
+
+    def __init__(self) -> None:
+        self._newest: dict[ReplicaKey, dict[tuple[int, type], tuple[PeerRequest, int]]] = {}
+
+    def opened(self, host: SimulatedHost) -> None:
+        """Forget what a replica sent before it restarted."""
+        self._newest.pop(key_of(host), None)
+
+    def stepped(self, host: SimulatedHost, effects: Effects) -> None:
+        """Check a step. A change of role forgets the requests before it; a vote is no change of
+        role."""
+        key, now = key_of(host), host.taken_at
+        if any(each.cause is not TransitionCause.VOTED for each in host.raft.transitions):
+            self._newest.pop(key, None)
+        if not effects.sends:
+            return
+        newest = self._newest.setdefault(key, {})
+        for send in effects.sends:
+            kind = send.node_id, type(send.message)
+            before, at = newest.get(kind, (None, 0))
+            if before == send.message and now < at + host.config.retry_backoff_ms:
+                broken("legal messages", f"{key} asks {send.node_id} again after {now - at} ms")
+            newest[kind] = send.message, now
 
 
 class Invariants:
@@ -65,6 +96,7 @@ class Invariants:
         shadow.stored = 0 if host.opened_with is None else host.opened_with.epoch
         for entry in shadow.entries:
             self._match(entry)
+        self._check_epochs(host, shadow)
 
     def stepped(self, host: SimulatedHost, effects: Effects) -> None:
         """Check a step whose effects were carried out. No other node has heard of them yet."""
@@ -98,6 +130,17 @@ class Invariants:
             self._check_snapshots(host, shadow)
         if host.raft.illegal_messages:
             broken("legal messages", f"{key} was sent {host.raft.illegal_messages}")
+
+    def _check_epochs(self, host: SimulatedHost, shadow: Shadow) -> None:
+        """Check the leader epochs by which the core compares logs: leader-epoch-checkpoint may be
+        all that tells those of old batches."""
+        known = [(each.epoch, each.start_offset) for each in host.raft.log.epochs]
+        starts: list[tuple[int, int]] = []
+        for entry in shadow.entries:
+            if not starts or starts[-1][0] != entry.epoch:
+                starts.append((entry.epoch, entry.base))
+        if known != starts:
+            broken("log matching", f"{key_of(host)} takes its epochs for {known}, not {starts}")
 
     def ended(self, hosts: list[SimulatedHost]) -> None:
         """Check a run that has recovered: a replay of every disk must give the state of the

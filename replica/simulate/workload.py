@@ -16,7 +16,7 @@ from replica.metadata.image.replay import ReplayedRecord
 from replica.metadata.record import MetadataRecord
 from replica.model.batch import Batch
 from replica.raft.ports import StateMachine
-from replica.simulate.records import BROKER, TOPIC, begin, config, end, record
+from replica.simulate.metadata_records import BROKER, TOPIC, begin, config, end, record
 
 Values = tuple[bytes, ...]
 """The values of one batch's records."""

@@ -22,8 +22,8 @@ from replica.message.primitives import (
     write_unsigned_varint,
 )
 from replica.message.program import FIXED_LAYOUTS
-from replica.message.schema import Kind
-from replica.wire.schema import Field, Message, Structure, fields_at
+from replica.message.schema import Field, Kind, fields_at
+from replica.wire.schema import Message, Structure
 
 MAX_ELEMENTS = 100_000
 """The most elements of arrays and tagged fields that one message may have."""
@@ -145,7 +145,7 @@ def _structure_writer(structure: Structure, version: int) -> _Writer:
 
 
 def _struct_reader(fields: tuple[Field, ...], version: int, flexible: bool) -> _Reader:
-    present = list(fields_at(fields, version))
+    present = fields_at(fields, version)
     plain = [(f.name, _field_reader(f, version, flexible)) for f in present if f.tag is None]
     tagged = {
         f.tag: (f.name, _field_reader(f, version, flexible)) for f in present if f.tag is not None
@@ -277,7 +277,7 @@ def _least_size(field: Field, version: int, flexible: bool) -> int:
 
 
 def _struct_writer(fields: tuple[Field, ...], version: int, flexible: bool) -> _Writer:
-    present = list(fields_at(fields, version))
+    present = fields_at(fields, version)
     names = frozenset(f.name for f in fields)
     plain = [
         (f.name, f.default, _field_writer(f, version, flexible)) for f in present if f.tag is None

@@ -15,11 +15,12 @@ from dataclasses import dataclass
 
 from replica.errors import DataError, TruncatedDataError, UnsupportedDataError
 from replica.message.primitives import Buffer
+from replica.message.schema import FOREVER
 from replica.model.kafka_errors import ErrorCode
 from replica.wire.apis import APIS
 from replica.wire.apis.cluster import API_VERSIONS
 from replica.wire.codec import EncodedPieces, decode, decode_prefix, encode, encode_to
-from replica.wire.schema import FOREVER, Api, Message, Structure, field
+from replica.wire.schema import Api, Message, Structure, field
 
 MAX_REQUEST_ELEMENTS = 1_000
 """The most elements of arrays and tagged fields in one request, all arrays together. More would

@@ -48,14 +48,14 @@ class Ingest:
 
 @contextmanager
 def _measured(found: dict[int, tuple[str, float]]) -> Iterator[None]:
-    """The CPU seconds of each process below this one, by the last look at it."""
+    """The CPU seconds of each process below this one, by the last capture of it."""
 
-    def look() -> None:
+    def capture() -> None:
         for pid in descendants(os.getpid()):
             with suppress(OSError):  # it has ended
                 found[pid] = resident(pid)[1], cpu_seconds(pid)
 
-    with sampled(look, _INTERVAL_S):
+    with sampled(capture, _INTERVAL_S):
         yield
 
 

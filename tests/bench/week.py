@@ -21,9 +21,9 @@ from functools import partial
 from pathlib import Path
 from statistics import median
 
+from replica.simulate.metadata_records import change_leader, create_topic, no_op
 from replica.simulate.node import Layout
 from replica.simulate.node_files import Files
-from replica.simulate.records import change_leader, create_topic, no_op
 from replica.simulate.scenarios.quorum import Capture, ScriptedQuorum
 from replica.simulate.scenarios.writing import write_capture
 from tests.bench.processes import Cost, cost

@@ -54,7 +54,7 @@ class Used:
     cpu_s: dict[int, float] = field(default_factory=dict)
     peak_bytes: int = 0
 
-    def look(self, roots: Sequence[int]) -> None:
+    def capture(self, roots: Sequence[int]) -> None:
         for pid in [one for root in roots for one in descendants(root)]:
             size, name = resident(pid)
             if not name.startswith(("python", "spark-submit")):
@@ -87,11 +87,11 @@ def _watched(driver: int, workers: Sequence[int]) -> Iterator[tuple[Used, Used]]
     """What Python uses below the processes while the block runs."""
     found = Used(), Used()
 
-    def look() -> None:
-        found[0].look([driver])
-        found[1].look(workers)
+    def capture() -> None:
+        found[0].capture([driver])
+        found[1].capture(workers)
 
-    with sampled(look, _INTERVAL_S):
+    with sampled(capture, _INTERVAL_S):
         yield found
 
 

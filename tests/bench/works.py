@@ -11,9 +11,8 @@ from replica.format.reading import MAX_LOG_BYTES, open_file
 from replica.format.segment import scan
 from replica.scan.arrow import RecordScan
 from replica.scan.lines import LineScan
-from replica.scan.regions import Chunk, Regions
+from replica.scan.regions import WINDOW_BYTES, Chunk, Regions
 from replica.scan.tables import program_table
-from replica.scan.window import WINDOW_BYTES
 
 SCALAR_SHARE = 20
 """The scalar reader gets this part of the segment, and its time is multiplied: it is that slow."""

@@ -179,15 +179,11 @@ def answers_of(given: Given, folder: Path, in_lake: InLake | None = None) -> Ans
         () if cluster is None else tuple(exposures(cluster)),
         in_lake,
         tuple({one.owner.key: replica_log(one, "") for one in look} for look in looks[:-1]),
-        _or_refused(refused, "restore", lambda: of_directories(_paths(given, folder), None)),
+        _or_refused(
+            refused, "restore", lambda: of_directories([str(folder)], None, [*given.looks])
+        ),
         {} if in_lake is None or branch is None else _state(branch),
     )
-
-
-def _paths(given: Given, folder: Path) -> list[str]:
-    """The directories of the newest look."""
-    newest = list(given.looks)[-1]
-    return [str(folder / newest / str(node_id)) for node_id in given.newest]
 
 
 def _state(branch: Branch) -> dict[tuple[str, str], str]:

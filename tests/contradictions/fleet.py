@@ -16,8 +16,7 @@ from replica.metadata.image.image import Image
 from replica.metadata.image.partition import Partition
 from replica.metadata.record import MetadataRecord
 from replica.model.keys import NO_NODE
-from replica.simulate.node import SimulatedMachine
-from replica.simulate.records import (
+from replica.simulate.metadata_records import (
     BROKER,
     TOPIC,
     begin,
@@ -32,6 +31,7 @@ from replica.simulate.records import (
     remove_topic,
     unfence_broker,
 )
+from replica.simulate.node import SimulatedMachine
 from replica.simulate.workload import MetadataWorkload, Values, encoded
 
 _MOST_TOPICS = 8

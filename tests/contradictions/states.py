@@ -41,6 +41,19 @@ def restore_takes_the_log_that_recover_goes_on_with(answers: Answers) -> Iterato
         )
 
 
+def recover_knows_of_what_no_majority_can_have_held(answers: Answers) -> Iterator[str]:
+    """plan and restore say of these records that they were not committed."""
+    plan, end = answers.plan, answers.plan.quorum.possible_end
+    if plan.quorum.newest != plan.winner.key:
+        return
+    below = sum(min(one.end, end) - one.start for one in plan.on_no_voter if one.start < end)
+    if plan.on_no_voter_counts.unproven > below:
+        yield (
+            f"{plan.on_no_voter_counts.unproven} of the records at {plan.on_no_voter} are unknown, "
+            f"and those from {end} on are on no majority"
+        )
+
+
 def restore_takes_the_state_that_check_judges(answers: Answers) -> Iterator[str]:
     """What is called healthy is what a new cluster gets."""
     cluster, restored = answers.cluster, answers.restored
@@ -56,6 +69,7 @@ def restore_takes_the_state_that_check_judges(answers: Answers) -> Iterator[str]
 STATES: tuple[Rule, ...] = (
     the_state_in_the_lake_is_that_of_the_directories,
     restore_takes_the_log_that_recover_goes_on_with,
+    recover_knows_of_what_no_majority_can_have_held,
     restore_takes_the_state_that_check_judges,
 )
 

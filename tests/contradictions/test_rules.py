@@ -33,9 +33,8 @@ from tests.contradictions.test_contradictions import JUDGES, RULES, TRUTH_RULES,
 from tests.contradictions.truth import Entry
 
 RECORDED, SIMULATED, PARTED = "kafka-4.1.1-dynamic/final", "seed-1", "ghost-writes"
-"""A recorded cluster in a lake, a seed, and a scenario whose logs part."""
 BACK = "seed-2-back"
-"""A seed with a disk that went back, and the looks before."""
+"""A recorded cluster in a lake, a seed, a scenario whose logs part, a seed whose disk went back."""
 FAR = 10**6
 ALL = (OffsetRange(0, FAR),)
 STRANGER = ReplicaKey(99, "A" * 22)
@@ -52,6 +51,9 @@ def between(*rules: Any) -> Change:
 def planned_with(**changes: Any) -> Change:
     """What recover's plan says of its quorum."""
     return lambda a: of_plan(quorum=replace(a.plan.quorum, **changes))(a)
+
+
+OTHER_VOTERS = planned_with(voter_sets=(frozenset({STRANGER}),))
 
 
 def _in_doubt(key: ReplicaKey) -> KnownVoter:
@@ -125,8 +127,7 @@ def with_lost_fates(a: Answers) -> Answers:
 
 def with_unknown_fates(a: Answers) -> Answers:
     fates = a.rehearsed.rehearsal.found[0].outcome.fates
-    unknown = Losses(committed=0, unproven=1, superseded=0)
-    return of_outcomes(fates=tuple(replace(one, losses=unknown) for one in fates))(a)
+    return of_outcomes(fates=tuple(replace(one, losses=Losses(0, 1, 0)) for one in fates))(a)
 
 
 def with_exposures(**changes: Any) -> Change:
@@ -286,17 +287,14 @@ MADE: dict[str, tuple[str, Change]] = {
         RECORDED,
         lambda a: of_outcomes(failed=((a.plan.winner.key.node_id, "made"),))(a),
     ),
-    "all_name_the_same_voters": (RECORDED, planned_with(voter_sets=(frozenset({STRANGER}),))),
+    "all_name_the_same_voters": (RECORDED, OTHER_VOTERS),
     "all_miss_the_same_voters": (RECORDED, planned_with(voters=(_in_doubt(STRANGER),))),
     "the_lake_s_verdict_is_that_of_check": (RECORDED, of_table("gold.verdicts", headline="made")),
     "the_report_is_headed_by_check_s_verdict": (
         RECORDED,
         of_table("gold.verdicts", headline="made", facts=[{"rules": []}]),
     ),
-    "the_report_names_the_voters_in_force": (
-        RECORDED,
-        planned_with(voter_sets=(frozenset({STRANGER}),)),
-    ),
+    "the_report_names_the_voters_in_force": (RECORDED, OTHER_VOTERS),
     "the_state_in_the_lake_is_that_of_the_directories": (
         RECORDED,
         of_table("gold.metadata_history", value="{}"),
@@ -304,6 +302,10 @@ MADE: dict[str, tuple[str, Change]] = {
     "restore_takes_the_log_that_recover_goes_on_with": (
         RECORDED,
         lambda a: replace(a, restored=a.restored._replace(end_offset=FAR)),
+    ),
+    "recover_knows_of_what_no_majority_can_have_held": (
+        RECORDED,
+        lambda a: replace(a, plan=replace(a.plan, on_no_voter_counts=Losses(0, 1, 0))),
     ),
     "restore_takes_the_state_that_check_judges": (
         RECORDED,

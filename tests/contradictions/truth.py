@@ -24,9 +24,9 @@ from replica.raft.roles import Leader, Resigned
 from replica.simulate.faulty_run import FaultyRun
 from replica.simulate.host import SimulatedHost
 from replica.simulate.ledger import LedgerBatch
+from replica.simulate.metadata_records import uuid_of
 from replica.simulate.node import Layout, SimulatedMachine, key_of
 from replica.simulate.node_files import files_on
-from replica.simulate.records import uuid_of
 from replica.simulate.scenarios.quorum import START_MS, Capture
 from tests.contradictions.fleet import Fleet
 

@@ -69,4 +69,5 @@ def test_the_site_is_built_without_a_warning_and_asks_the_network_for_nothing() 
         assert re.findall(r'src="https?:[^"]*"|<link[^>]*stylesheet[^>]*"https?:', text) == [], page
     index = json.loads((site / "search" / "search_index.json").read_text(encoding="utf-8"))
     found = {entry["location"].partition("#")[0] for entry in index["docs"]}
-    assert {page.removesuffix(".md") + ".html" for page in _PAGES if page != "README.md"} <= found
+    made = {re.sub(r"(^|/)README$", r"\1index", page.removesuffix(".md")) for page in _PAGES}
+    assert {f"{page}.html" for page in made} - {"index.html"} <= found

@@ -10,10 +10,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from replica.message.schema import Field as RecordField
-from replica.message.schema import RecordSchema
-from replica.wire.schema import Field as WireField
-from replica.wire.schema import Structure, fields_at
+from replica.message.schema import Field, RecordSchema, fields_at
+from replica.wire.schema import Structure
 
 _OUR_NAMES = {"boolean": "bool", "records": "bytes"}
 
@@ -81,7 +79,7 @@ def of_record(schema: RecordSchema) -> Described:
     """A metadata record of our table."""
     return Described(
         schema.versions,
-        lambda version: dict(_record_rows(schema.fields_at(version), version)),
+        lambda version: dict(_our_rows(schema.fields, version)),
         lambda version: True,
     )
 
@@ -90,7 +88,7 @@ def of_structure(structure: Structure) -> Described:
     """A request or a response of our tables."""
     return Described(
         structure.versions,
-        lambda version: dict(_wire_rows(structure.fields, version)),
+        lambda version: dict(_our_rows(structure.fields, version)),
         structure.is_flexible,
     )
 
@@ -109,20 +107,12 @@ def _kafka_rows(fields: Iterable[Mapping[str, Any]], above: str = "") -> _Rows:
             yield from _kafka_rows(field["structure"]["fields"], f"{above}{field['name']}.")
 
 
-def _record_rows(fields: Iterable[RecordField], version: int, above: str = "") -> _Rows:
-    for field in fields:
-        name = ("[]" if field.is_array else "") + field.kind.value
-        yield above + field.name, Shape(name, field.nullable, field.tag, _plain(field.default))
-        below = (each for each in field.fields if each.since <= version)
-        yield from _record_rows(below, version, f"{above}{field.name}.")
-
-
-def _wire_rows(fields: tuple[WireField, ...], version: int, above: str = "") -> _Rows:
+def _our_rows(fields: tuple[Field, ...], version: int, above: str = "") -> _Rows:
     for field in fields_at(fields, version):
         name = ("[]" if field.is_array else "") + field.kind.value
         default = {} if name == "struct" else _plain(field.default)
         yield above + field.name, Shape(name, field.is_nullable(version), field.tag, default)
-        yield from _wire_rows(field.fields, version, f"{above}{field.name}.")
+        yield from _our_rows(field.fields, version, f"{above}{field.name}.")
 
 
 def _plain(default: Any) -> Any:

@@ -289,7 +289,7 @@ def broker(**changes: Any) -> Tables:
 
 CHANGED = {
     "a default": (broker(default=()), "null allowed, tag 1, default null in Kafka, []uuid, null"),
-    "nullability": (broker(nullable=False, default=None), "in Kafka, []uuid, tag 1, default null"),
+    "nullability": (broker(nullable_since=None), "in Kafka, []uuid, tag 1, default null"),
     "a tag": (broker(tag=5), "null allowed, tag 5, default null in our table"),
     "the first version of a field": (
         broker(since=2),

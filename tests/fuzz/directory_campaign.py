@@ -131,7 +131,7 @@ def make_input(folder: Path, seed: int, number: int) -> list[tuple[str, ...]]:
     return chance.sample(commands, COMMANDS_OF_EACH)
 
 
-def look(command: tuple[str, ...]) -> int:
+def capture(command: tuple[str, ...]) -> int:
     """The command's exit code. FoundError."""
     streams = [io.TextIOWrapper(io.BytesIO(), "utf-8") for _ in range(2)]
     with contextlib.redirect_stdout(streams[0]), contextlib.redirect_stderr(streams[1]):
@@ -160,7 +160,7 @@ def main() -> int:
         for number in numbers:
             for command in make_input(Path(folder) / "input", options.seed, number):
                 try:
-                    codes[command[0], look(command)] += 1
+                    codes[command[0], capture(command)] += 1
                 except FoundError as error:
                     sys.stdout.write(f"input {number}: {error}\n")
                     return 1

@@ -9,7 +9,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from replica.message.schema import Kind
+from replica.message.schema import Field, Kind, fields_at
 from replica.model.keys import ZERO_UUID
 from replica.model.topic import METADATA_TOPIC, METADATA_TOPIC_ID
 from replica.node.rpcs import RPCS
@@ -18,7 +18,7 @@ from replica.wire.apis.cluster import API_VERSIONS
 from replica.wire.apis.fetching import FETCH
 from replica.wire.apis.writing import PRODUCE
 from replica.wire.header import WireRequest, decode_request
-from replica.wire.schema import Field, Message, fields_at
+from replica.wire.schema import Message
 from tests.fuzz.hostile_batches import records
 
 _GOLDEN = Path(__file__).parents[1] / "golden" / "wire.jsonl"

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from replica.format.reading import MAX_LOG_BYTES, open_file
 from replica.format.segment import scan
-from replica.scan import window
+from replica.scan import regions
 from tests.replica.scan.agreement import REDACTOR, hold_equal
 from tests.replica.scan.agreement_on_meaning import hold_meaning_equal
 from tests.replica.scan.damaging import Pool, damaged
@@ -38,7 +38,7 @@ def one_input(pool: Pool, seed: int, number: int) -> tuple[bytes, dict[str, obje
     chance = random.Random(f"{seed} {number}")
     segment, first = pool.segment(chance)
     data = damaged(segment, chance)
-    window.WINDOW_BYTES = chance.choice(_WINDOWS)
+    regions.WINDOW_BYTES = chance.choice(_WINDOWS)
     return data, {
         "start": chance.choice((0, 1_000_000)),
         "expected": chance.choice((first, first, None)),

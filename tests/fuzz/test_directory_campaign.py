@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.fuzz.directory_campaign import look, make_input
+from tests.fuzz.directory_campaign import capture, make_input
 
 
 @pytest.mark.parametrize("number", range(3))
@@ -14,4 +14,4 @@ def test_no_damaged_directory_breaks_a_command_or_moves_a_terminal(
     tmp_path: Path, number: int
 ) -> None:
     for command in make_input(tmp_path / "input", 7, number):
-        look(command)
+        capture(command)

@@ -17,7 +17,7 @@ _SLOW = {"segments": 4, "bundles": 60, "replay": 60}
 
 @pytest.mark.parametrize("name", TARGETS)
 def test_inputs_near_sound_ones_do_no_harm(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("replica.scan.window.WINDOW_BYTES", 300)  # the inputs change it
+    monkeypatch.setattr("replica.scan.regions.WINDOW_BYTES", 300)  # the inputs change it
     target = TARGETS[name]
     few = _SLOW.get(name)
     for number, data in enumerate(mutated(target, 1, few or examples(400))):

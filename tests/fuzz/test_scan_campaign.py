@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from replica.scan import window
+from replica.scan import regions
 from tests.fuzz.scan_campaign import hold_equal_as_file, hold_meaning, one_input
 from tests.replica.scan.damaging import Pool
 
@@ -15,7 +15,9 @@ from tests.replica.scan.damaging import Pool
 def test_both_readers_say_the_same_of_damaged_segments(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(window, "WINDOW_BYTES", window.WINDOW_BYTES)  # each input sets another one
+    monkeypatch.setattr(
+        regions, "WINDOW_BYTES", regions.WINDOW_BYTES
+    )  # each input sets another one
     pool = Pool(data, random.Random(7))
     for number in range(40):
         segment, arguments = one_input(pool, 7, number)

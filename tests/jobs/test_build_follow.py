@@ -35,10 +35,10 @@ def looked(monkeypatch: pytest.MonkeyPatch, *changes: Callable[[], object]) -> N
             return True
 
     @contextmanager
-    def told_to_stop() -> Iterator[threading.Event]:
+    def stop_requested() -> Iterator[threading.Event]:
         yield Waiting()
 
-    monkeypatch.setattr(build, "told_to_stop", told_to_stop)
+    monkeypatch.setattr(build, "stop_requested", stop_requested)
 
 
 @pytest.mark.slow

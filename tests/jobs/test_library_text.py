@@ -21,7 +21,7 @@ BEFORE = """
 import os, subprocess, sys
 from jobs.cli import output
 from pipelines.lake.library_text import escape_library_text, of_a_command
-from replica.terminal_text import tell
+from replica.terminal_text import to_stderr
 """
 PANICKING = """
 import sys
@@ -55,7 +55,7 @@ def run(code: str, *words: object, **variables: str) -> subprocess.CompletedProc
     ],
 )
 def test_what_is_written_to_file_2_is_escaped(write: str) -> None:
-    done = run(f"{BEFORE}with of_a_command():\n escape_library_text(); {write}; tell('ours')")
+    done = run(f"{BEFORE}with of_a_command():\n escape_library_text(); {write}; to_stderr('ours')")
     assert done.returncode == 0, done.stderr
     assert sorted(done.stderr.splitlines()) == [ESCAPED, "ours"]
 
@@ -66,7 +66,7 @@ def test_a_library_that_keeps_the_interpreter_s_lock_is_not_kept_waiting() -> No
         f"{BEFORE}import ctypes\n"
         "with of_a_command():\n"
         " escape_library_text(); ctypes.PyDLL(None).write(2, b'x' * (1 << 20), 1 << 20)\n"
-        " tell('ours')"
+        " to_stderr('ours')"
     )
     assert done.returncode == 0
     assert "ours\n" in done.stderr

@@ -145,14 +145,17 @@ def test_many_damaged_places_are_counted_in_text_and_all_there_in_json(
     folder = tmp_path / "nodes/2/__cluster_metadata-0"
     for number in range(5):
         (folder / f"{number + 10**9:020}-0000000001.checkpoint").write_bytes(b"\xff" * 70)
-    for command in (("recover", "--plan"), ("timeline",), ("what-happened",)):
-        told = [one for one in kraftlake(*command, tmp_path / "nodes").complaints if "byte " in one]
-        every = kraftlake(*command, "--json", tmp_path / "nodes").complaints
+    nodes = tmp_path / "nodes"
+    for command in (
+        ("recover", "--plan", nodes),
+        ("timeline", nodes),
+        ("what-happened", nodes),
+        ("diff", nodes / "1", nodes / "2"),
+    ):
+        text = kraftlake(*command).complaints
+        told = [one for one in text if "byte " in one]
+        every = kraftlake(*command, "--json").complaints
         assert len(told) == 3, command
         assert len([one for one in every if "byte " in one]) == 5, command
-        (counted,) = (
-            one
-            for one in kraftlake(*command, tmp_path / "nodes").complaints
-            if "more damaged place" in one
-        )
+        (counted,) = (one for one in text if "more damaged place" in one)
         assert counted == f"{folder}: 2 more damaged places: `kraftlake check --json` lists all"

@@ -22,8 +22,8 @@ from replica.doctor.verdict.of_group import clusters_of, evidence_of
 from replica.doctor.verdict.verdict import Verdict
 from replica.format.discovery import discover
 from replica.format.file_names import METADATA_FOLDER
+from replica.simulate.metadata_records import topic_config
 from replica.simulate.node import Layout
-from replica.simulate.records import topic_config
 from replica.simulate.scenarios.library import SCENARIOS_BY_NAME
 from replica.simulate.scenarios.quorum import ScriptedQuorum
 from replica.simulate.scenarios.writing import write_capture

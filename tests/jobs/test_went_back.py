@@ -101,6 +101,9 @@ def test_a_voter_that_went_back_is_counted_for_no_majority(
     stopped = kraftlake("plan", "--stop-broker", "11", "--order", "before,after", folder)
     assert why in stopped.out
     assert stopped.code != 0
+    made = kraftlake("restore", "--dry-run", "--release", "4.4", "--order", "before,after", folder)
+    assert made.code == 0
+    assert "restore: not all of this state is proven to be committed: only 1 of 3" in made.err
     rehearsed = kraftlake("rehearse", "--seeds", "0:2", "--order", "before,after", folder)
     assert rehearsed.code == 3
     assert why in rehearsed.out

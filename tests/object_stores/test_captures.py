@@ -15,9 +15,9 @@ import pytest
 from jobs import ingest
 from jobs.cli.commands.lake import IngestOptions
 from pipelines.capture import spool
+from pipelines.capture.capture import CaptureOptions
+from pipelines.capture.captures import Captures, capture_paths
 from pipelines.capture.in_place import ChangedFileError, FileStamp
-from pipelines.capture.look import CaptureOptions
-from pipelines.capture.looks import Looks, look_at
 from pipelines.capture.remote import read_remote, size_of
 from pipelines.capture.spool import Spool
 from pipelines.lake import Lake
@@ -38,9 +38,9 @@ def files_below(folder: Path) -> dict[str, bytes]:
     return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
 
 
-def looks_at(uri: str, tmp_path: Path) -> Looks:
+def looks_at(uri: str, tmp_path: Path) -> Captures:
     with Spool(tmp_path / "spool") as spool:
-        return look_at([uri], CaptureOptions(), spool)
+        return capture_paths([uri], CaptureOptions(), spool)
 
 
 @pytest.fixture
@@ -64,9 +64,9 @@ def test_a_capture_in_a_store_is_the_directories_byte_by_byte(
     assert stored == {f"node-{path}": content for path, content in files_below(data / LIVE).items()}
     ((group,),) = looks_at(uri, tmp_path).rounds
     with Spool(tmp_path / "other") as spool:
-        ((same,),) = look_at([str(data / LIVE)], CaptureOptions(), spool).rounds
+        ((same,),) = capture_paths([str(data / LIVE)], CaptureOptions(), spool).rounds
     assert group.group_id == same.group_id
-    assert not [damage for look in group.looks for damage in look.directory.damages]
+    assert not [damage for capture in group.captures for damage in capture.directory.damages]
     again = kraftlake("capture", data / LIVE, "-o", uri)
     assert again.returncode == 2
     assert again.stderr.strip().endswith(f"{uri}: holds a finished capture; name another folder")
@@ -115,7 +115,7 @@ def test_an_object_missing_from_a_capture_is_damage(
     (bucket / "lost" / "node-1" / METADATA_FOLDER / LOG).unlink()
     ((group,),) = looks_at(uri, tmp_path).rounds
     (damage,) = (
-        d for look in group.looks for d in look.directory.damages if "captured" in d.detail
+        d for capture in group.captures for d in capture.directory.damages if "captured" in d.detail
     )
     assert damage.file.endswith(LOG)
     assert "not in this copy" in damage.detail
@@ -126,7 +126,7 @@ def test_a_bundle_in_a_store_is_read_as_the_directory_is(
 ) -> None:
     shutil.make_archive(str(bucket / "incident"), "gztar", data / LIVE)
     ((group,),) = looks_at(f"s3://{bucket.name}/incident.tar.gz", tmp_path).rounds
-    assert {look.replica.node_id for look in group.looks} == {1, 2, 3, 11}
+    assert {capture.replica.node_id for capture in group.captures} == {1, 2, 3, 11}
 
 
 def test_ranges_of_a_segment_are_read_where_it_lies(bucket: Path, data: Path) -> None:

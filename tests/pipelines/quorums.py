@@ -1,4 +1,4 @@
-"""Bronze tables of made-up quorums, for the layers above: say what each look saw, get the rows.
+"""Bronze tables of made-up quorums, for the layers above: say what each capture saw, get the rows.
 
 Every cluster is a scenario; all scenarios go through Spark together, and a test asks for the rows
 of its cluster.
@@ -41,7 +41,7 @@ class Batch:
 
 
 @dataclass(frozen=True)
-class Look:
+class Capture:
     """What a replica's directory held at `minute`; log_start: the first batch's unless given."""
 
     cluster: str
@@ -88,17 +88,21 @@ def epoch(number: int, leader: int, start: int, end: int) -> tuple[Batch, Batch]
     return Batch(start, start, number, leader=leader), Batch(start + 1, end - 1, number)
 
 
-def bronze_values(looks: Iterable[Look]) -> dict[Contract, list[dict[str, Any]]]:
+def bronze_values(captures: Iterable[Capture]) -> dict[Contract, list[dict[str, Any]]]:
     """The rows of the same tables, without the columns that nobody set; payloads are plain."""
-    seen = list(looks)
-    groups = list(dict.fromkeys(look.capture_group for look in seen))
+    seen = list(captures)
+    groups = list(dict.fromkeys(capture.capture_group for capture in seen))
     return {
-        bronze.CAPTURES: [_capture(groups.index(look.capture_group) + 1, look) for look in seen],
+        bronze.CAPTURES: [
+            _capture(groups.index(capture.capture_group) + 1, capture) for capture in seen
+        ],
         bronze.LOG_BATCHES: [_batch(seen, *key) for key in _batches(seen)],
         bronze.LOG_RECORDS: [row for key in _batches(seen) for row in _records(*key)],
         bronze.SNAPSHOTS: [_snapshot(seen, *key) for key in _snapshots(seen)],
         bronze.SNAPSHOT_RECORDS: [row for key in _snapshots(seen) for row in _voters_of(*key)],
-        bronze.REPLICA_STATE: list({look.capture_id: _state(look) for look in seen}.values()),
+        bronze.REPLICA_STATE: list(
+            {capture.capture_id: _state(capture) for capture in seen}.values()
+        ),
     }
 
 
@@ -122,45 +126,47 @@ def frame(spark: SparkSession, contract: Contract, rows: Sequence[dict[str, Any]
     return contract.select(made.withColumns({name: F.parse_json(name) for name in variants}))
 
 
-def _capture(number: int, look: Look) -> dict[str, Any]:
-    first = look.batches[0].base if look.batches else None
-    start = look.log_start if look.log_start is not None else (first or 0)
-    end = look.batches[-1].last + 1 if look.batches else start
+def _capture(number: int, capture: Capture) -> dict[str, Any]:
+    first = capture.batches[0].base if capture.batches else None
+    start = capture.log_start if capture.log_start is not None else (first or 0)
+    end = capture.batches[-1].last + 1 if capture.batches else start
     return {
-        **look.replica,
-        "capture_id": look.capture_id,
-        "capture_group": look.capture_group,
-        "captured_at": look.at,
+        **capture.replica,
+        "capture_id": capture.capture_id,
+        "capture_group": capture.capture_group,
+        "captured_at": capture.at,
         "ingest_seq": number,
         "source": "made up",
         "log_start_offset": start,
         "log_end_offset": end,
         "first_offset": first,
-        "files": [{"path": f"__cluster_metadata-0/{start:020d}.log", "size_bytes": look.log_bytes}],
+        "files": [
+            {"path": f"__cluster_metadata-0/{start:020d}.log", "size_bytes": capture.log_bytes}
+        ],
     }
 
 
-def _looks_of(seen: Sequence[Look], replica: _Replica) -> list[Look]:
-    mine = [look for look in seen if look.key == replica]
-    return sorted(mine, key=lambda look: look.at)
+def _captures_of(seen: Sequence[Capture], replica: _Replica) -> list[Capture]:
+    mine = [capture for capture in seen if capture.key == replica]
+    return sorted(mine, key=lambda capture: capture.at)
 
 
-def _batches(seen: Sequence[Look]) -> list[tuple[_Replica, Batch]]:
-    return list({(look.key, b): None for look in seen for b in look.batches})
+def _batches(seen: Sequence[Capture]) -> list[tuple[_Replica, Batch]]:
+    return list({(capture.key, b): None for capture in seen for b in capture.batches})
 
 
-def _batch(seen: Sequence[Look], replica: _Replica, batch: Batch) -> dict[str, Any]:
+def _batch(seen: Sequence[Capture], replica: _Replica, batch: Batch) -> dict[str, Any]:
     spans: list[dict[str, datetime]] = []
     was_held = False
     truncated_at: datetime | None = None
-    for look in _looks_of(seen, replica):
-        is_held = batch in look.batches
+    for capture in _captures_of(seen, replica):
+        is_held = batch in capture.batches
         if is_held and was_held:
-            spans[-1]["to"] = look.at
+            spans[-1]["to"] = capture.at
         elif is_held:
-            spans.append({"from": look.at, "to": look.at})
-        elif spans and truncated_at is None and batch.base >= (look.log_start or 0):
-            truncated_at = look.at
+            spans.append({"from": capture.at, "to": capture.at})
+        elif spans and truncated_at is None and batch.base >= (capture.log_start or 0):
+            truncated_at = capture.at
         was_held = is_held
     return {
         **_key(replica, batch),
@@ -232,12 +238,14 @@ def _voters_json(voters: Sequence[Voter]) -> dict[str, Any]:
     }
 
 
-def _snapshots(seen: Sequence[Look]) -> list[tuple[_Replica, tuple[int, int], tuple[Voter, ...]]]:
+def _snapshots(
+    seen: Sequence[Capture],
+) -> list[tuple[_Replica, tuple[int, int], tuple[Voter, ...]]]:
     return list(
         {
-            (look.key, snapshot, look.snapshot_voters): None
-            for look in seen
-            for snapshot in look.snapshots
+            (capture.key, snapshot, capture.snapshot_voters): None
+            for capture in seen
+            for snapshot in capture.snapshots
         }
     )
 
@@ -252,12 +260,12 @@ def _snapshot_key(replica: _Replica, snapshot: tuple[int, int]) -> dict[str, Any
 
 
 def _snapshot(
-    seen: Sequence[Look],
+    seen: Sequence[Capture],
     replica: _Replica,
     snapshot: tuple[int, int],
     voters: tuple[Voter, ...],
 ) -> dict[str, Any]:
-    holders = [look for look in _looks_of(seen, replica) if snapshot in look.snapshots]
+    holders = [capture for capture in _captures_of(seen, replica) if snapshot in capture.snapshots]
     return {
         **_snapshot_key(replica, snapshot),
         "file": "a.checkpoint",
@@ -268,7 +276,7 @@ def _snapshot(
         "last_contained_log_timestamp": START + timedelta(seconds=snapshot[0] - 1),
         "first_seen": holders[0].at,
         "last_seen": holders[-1].at,
-        "captures": sorted({look.capture_id for look in holders}),
+        "captures": sorted({capture.capture_id for capture in holders}),
     }
 
 
@@ -290,19 +298,19 @@ def _voters_of(
     ]
 
 
-def _state(look: Look) -> dict[str, Any]:
-    entries = look.checkpoint
+def _state(capture: Capture) -> dict[str, Any]:
+    entries = capture.checkpoint
     return {
-        "capture_id": look.capture_id,
-        **look.replica,
-        "quorum_version": None if look.quorum_epoch is None else 0,
-        "leader_id": look.leader,
-        "leader_epoch": look.quorum_epoch,
-        "voted_id": look.voted,
-        "current_voters": None if look.static_voters is None else list(look.static_voters),
+        "capture_id": capture.capture_id,
+        **capture.replica,
+        "quorum_version": None if capture.quorum_epoch is None else 0,
+        "leader_id": capture.leader,
+        "leader_epoch": capture.quorum_epoch,
+        "voted_id": capture.voted,
+        "current_voters": None if capture.static_voters is None else list(capture.static_voters),
         "configured_voters": [
             {"voter_id": voter, "host": f"c{voter}", "port": 9093}
-            for voter in look.configured_voters
+            for voter in capture.configured_voters
         ],
         "leader_epochs": None
         if entries is None

@@ -15,7 +15,7 @@ from jobs.cli.clock import clock_of
 from jobs.cli.commands.combinations import form_of
 from jobs.cli.commands.happening import HistoryOptions
 from jobs.cli.commands.options import lake_unless, names_in
-from jobs.cli.directories.looks import branches_in
+from jobs.cli.directories.given_rounds import branches_in
 from jobs.cli.moments import period_of
 from jobs.cli.output import ProgressLine, complain, ms_of
 from jobs.cli.redacting import make_redactor

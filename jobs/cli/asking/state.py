@@ -15,7 +15,7 @@ from jobs.cli.choices import check_patterns, fits
 from jobs.cli.commands.asking import StateOptions
 from jobs.cli.commands.combinations import form_of
 from jobs.cli.commands.options import names_in
-from jobs.cli.directories.looks import branches_in
+from jobs.cli.directories.given_rounds import branches_in
 from jobs.cli.moments import Moment, either_of
 from jobs.cli.output import (
     ProgressLine,

@@ -127,6 +127,7 @@ class RestoreOptions:
         "Directories of the old cluster's controllers; or else name a lake.",
         default=None,
     )
+    order: options.Order = None
     lake: options.LakeOrPaths = None
     cluster: options.Cluster = None
     at_offset: options.AtOffset = None
@@ -151,3 +152,4 @@ class RestoreOptions:
             raise UsageError("restore: give either -o FOLDER or --dry-run")
         of_a_lake = given(self, "cluster", "at_time", "committed_only")
         needs("--lake", not self.paths, of_a_lake)
+        needs("LOGDIR", self.paths, given(self, "order"))

@@ -5,8 +5,8 @@
 - check: `check`, `check_inputs`, `check_families`, `check_text`, `check_rows`, `broker_defaults`;
   `verdict_text` serves all commands that give a verdict, `cluster_verdicts` those that go on with
   an answer of their own. explain: `explain`.
-- diff: `diff`. what-happened: `what_happened`. timeline: `timeline`; `looks` serves `kraftlake
-  history`, too.
+- diff: `diff`. what-happened: `what_happened`. timeline: `timeline`; `given_rounds` serves
+  `kraftlake history`, too.
 - recover: `recover`, `recover_steps`, `recover_fixed_steps`, `recover_combined` (nodes that are
   brokers, too), `recover_stand_ins`, `recover_names` (hosts and paths in commands),
   `recover_text`, `recover_rehearsed`.

@@ -15,7 +15,7 @@ from pipelines.capture.bundle import is_bundle
 from pipelines.capture.manifest import manifest_of
 from pipelines.capture.taking import CapturedDirectory, directories, take, whole
 from pipelines.object_store import shown_uri
-from replica.doctor.redacted.records import RecordRedactor
+from replica.doctor.redacted.record_redactor import RecordRedactor
 from replica.errors import UnreadableFileError, UsageError
 from replica.format.damage import Damage
 from replica.format.discovery import DirectoryPath, DiscoveredPath

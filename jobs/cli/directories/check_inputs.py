@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from jobs.cli.directories.discovering import discovered, unreadable
 from pipelines.capture.grouping import (
@@ -33,15 +34,17 @@ from replica.scan.file_room import FileRoom
 
 @dataclass(frozen=True)
 class CheckInputs:
-    """What is to be checked. groups: what was looked at together; a single file is a group of its
-    own. damages: those of bundles, and of folders that can't be listed; they name files as the user
-    does. formatted: log directories without a metadata log. earlier: groups of earlier captures,
-    the oldest first, for a command that asks of the newest one alone."""
+    """What is to be checked."""
 
     groups: tuple[tuple[DiscoveredPath, ...], ...]
+    """The directories that were captured together. A single file is a group of its own."""
     damages: tuple[Damage, ...]
+    """Those of bundles, and of folders that can't be listed. They name files as the user does."""
     formatted: tuple[FormattedDirectory, ...] = ()
+    """Log directories without a metadata log."""
     earlier: tuple[tuple[DiscoveredPath, ...], ...] = ()
+    """The groups of earlier captures, the oldest first, for a command that asks of the newest one
+    alone."""
 
     def owners(self) -> list[tuple[ReplicaId, str]]:
         """The replica that owns each directory, and the name of its meta.properties; without
@@ -57,14 +60,19 @@ class CheckInputs:
         """How many of the groups are directories, the oldest capture first; files come after."""
         return sum(isinstance(group[0], DirectoryPath) for group in self.groups)
 
+    @cached_property
+    def never_started(self) -> tuple[Finding, ...]:
+        """Findings about nodes that were formatted and never started."""
+        return tuple(judge_formatted(self.formatted, self.owners()))
+
     def unread(self) -> tuple[Finding, ...]:
         """Findings about bundles and folders that could not be read, and about nodes that were
         formatted and never started."""
-        return (*bundle_damage(self.damages), *judge_formatted(self.formatted, self.owners()))
+        return (*bundle_damage(self.damages), *self.never_started)
 
     def left_out(self) -> Iterator[str]:
         """A sentence for each log directory with which no node ever started."""
-        never = {finding.file for finding in judge_formatted(self.formatted, self.owners())}
+        never = {finding.file for finding in self.never_started}
         for one in self.formatted:
             if one.is_alone or one.meta_properties in never:
                 node_id = one.replica.node_id

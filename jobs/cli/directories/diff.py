@@ -9,8 +9,9 @@ from itertools import islice
 from typing import Any
 
 from jobs.cli.commands.directories import DiffOptions
+from jobs.cli.directories.notices import damage_lines, told_at_the_end
 from jobs.cli.directories.offsets_text import log_range, snapshot_text
-from jobs.cli.output import complain, ms_text, write_either
+from jobs.cli.output import ms_text, write_either
 from jobs.cli.record_lines import opaque_text
 from jobs.cli.redacting import make_redactor
 from replica.doctor.check.examined import Examined, examine, leader_changes, replica_log
@@ -130,11 +131,11 @@ def run(options: DiffOptions) -> int:
         difference = compare_directories(examine_one(options.a), examine_one(options.b))
         if not (difference.a.changed or difference.b.changed):
             break
-    for examined in (difference.a, difference.b):
-        for damage in examined.damages:
-            complain(str(damage))
-    lines = describe(difference, LogRecordReader(redactor))
-    write_either([as_row(difference)], lines, json_output=options.json_output)
+    with told_at_the_end() as notices:
+        both = difference.a, difference.b
+        notices += damage_lines(both, all_of_them=options.json_output)
+        lines = describe(difference, LogRecordReader(redactor))
+        write_either([as_row(difference)], lines, json_output=options.json_output)
     hidden = difference.a.hides_entries or difference.b.hides_entries
     return 0 if difference.divergence.relation in _AGREEING and not hidden else 1
 

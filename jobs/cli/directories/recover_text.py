@@ -134,10 +134,9 @@ def _of_winner(plan: RecoveryPlan, stand_ins: int | None) -> Iterator[str]:
     yield f"is the newest log, {_NO_CANDIDATE}"
     if plan.on_no_voter:
         yield f"offsets {ranges_text(plan.on_no_voter)} are on no voter here"
-        yield (
-            f"of these {losses_text(plan.on_no_voter_counts)}: voters that are gone may have "
-            "committed them"
-        )
+        counts = plan.on_no_voter_counts
+        perhaps = ": voters that are gone may have committed the unknown ones"
+        yield f"of these {losses_text(counts)}{perhaps if counts.unproven else ''}"
     if stand_ins is not None:
         yield (
             f"step {stand_ins} gives its log to those who stand in for lost voters, and so to the "

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from jobs.cli.commands.options import lake_unless
+from jobs.cli.commands.options import names_in as names_of
 from jobs.cli.commands.recovering import RestoreOptions
 from jobs.cli.directories.notices import told_at_the_end
 from jobs.cli.directories.recover import given_nodes, plan_of
@@ -25,6 +26,7 @@ from pipelines.lake import Lake
 from pipelines.object_store import is_uri, shown_uri
 from pipelines.own_folder import names_in, refuse_foreign_names, refuse_in_log_directory
 from replica.doctor.check.examined import Examined, by_cluster
+from replica.doctor.check.known_quorum import EarlierRounds
 from replica.doctor.check.replaying import replay_log, snapshot_image
 from replica.doctor.health.of_directories import first_change
 from replica.doctor.health.sizes import entity_counts
@@ -98,7 +100,8 @@ def _is_id(text: str) -> bool:
 def _source(options: RestoreOptions) -> RestoreSource:
     lake = lake_unless(options.paths, options.lake, "restore")
     if lake is None:
-        return of_directories(options.paths or (), options.at_offset)
+        order = names_of(options.order)
+        return of_directories(options.paths or (), options.at_offset, order)
     moment = asked_moment(options.at_offset, options.at_time)
     return of_lake(lake, options.cluster, moment, committed_only=options.committed_only)
 
@@ -170,20 +173,22 @@ class RestoreSource(NamedTuple):
     redacted: Counter[str]
 
 
-def of_directories(paths: Sequence[str], at_offset: int | None) -> RestoreSource:
+def of_directories(
+    paths: Sequence[str], at_offset: int | None, order: Sequence[str] = ()
+) -> RestoreSource:
     """The state of the directory with which a quorum would continue (`kraftlake recover`).
 
-    at_offset: the end of a batch; None for the end of its log. Raises UsageError where the state
-    there isn't known to the last record.
+    at_offset: the end of a batch; None for the end of its log. order: see find_newest_inputs.
+    Raises UsageError where the state there isn't known to the last record.
     """
     with ExitStack() as stack:
         notices = stack.enter_context(told_at_the_end())
-        found = given_nodes(paths, stack, notices).usable
-    clusters = by_cluster(found)
+        given = given_nodes(paths, stack, notices, order)
+    clusters = by_cluster(given.usable)
     if len(clusters) > 1:
         raise UsageError(f"{', '.join(paths)}: {len(clusters)} clusters: name one's directories")
     (members,) = clusters
-    examined, quorum = _best(members)
+    examined, quorum = _best(members, given.earlier)
     end = _end(examined, at_offset)
     _tell_uncommitted(examined, quorum, end.offset)
     image = _image(examined, end)
@@ -195,8 +200,8 @@ def of_directories(paths: Sequence[str], at_offset: int | None) -> RestoreSource
     return RestoreSource(image, examined.shown, end.offset, Counter())
 
 
-def _best(members: Sequence[Examined]) -> tuple[Examined, KnownQuorum]:
-    plan, by_key = plan_of(members)
+def _best(members: Sequence[Examined], earlier: EarlierRounds) -> tuple[Examined, KnownQuorum]:
+    plan, by_key = plan_of(members, earlier)
     if plan.answer is not RecoveryDecision.SAFE:
         reasons = "; ".join(plan.reasons)
         complain(f"restore: not all of this state is proven to be committed: {reasons}")

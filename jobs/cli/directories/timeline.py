@@ -9,7 +9,7 @@ from jobs.cli.clock import ZonedClock, clock_of
 from jobs.cli.commands.combinations import form_of
 from jobs.cli.commands.happening import TimelineOptions
 from jobs.cli.commands.options import names_in
-from jobs.cli.directories.looks import branches_in
+from jobs.cli.directories.given_rounds import branches_in
 from jobs.cli.moments import Period, period_of
 from jobs.cli.output import ProgressLine, coloured, complain, write_line, write_wrapped
 from replica.doctor.timeline.branch import Branch

@@ -11,7 +11,7 @@ from jobs.cli.clock import ZonedClock, clock_of
 from jobs.cli.commands.happening import WhatHappenedOptions
 from jobs.cli.commands.options import names_in
 from jobs.cli.directories.cluster_verdicts import judged_clusters
-from jobs.cli.directories.looks import GivenRounds, check_cluster, rounds_in
+from jobs.cli.directories.given_rounds import GivenRounds, check_cluster, rounds_in
 from jobs.cli.directories.verdict_text import describe_verdict, verdict_row
 from jobs.cli.output import ProgressLine, write_either
 from pipelines.cyclic_garbage import no_search_for_cycles

@@ -89,11 +89,11 @@ def _show(chosen: Sequence[dict[str, Any]], json_output: bool) -> int:
 def _forget(lake: Lake, targets: Targets) -> dict[str, int]:
     """The number of removed rows, by table. Spark starts here."""
     from pipelines.bronze.forget import forget
-    from pipelines.delta.failures import told
+    from pipelines.delta.failures import lake_errors
 
     forgetting.begin(lake, targets)
     spark = started_spark("forget", lake)
-    with told(lake):
+    with lake_errors(lake):
         counts = forget(spark, lake, targets, lambda table: complain(f"forget: {table}"))
     forgetting.end(lake)
     return counts

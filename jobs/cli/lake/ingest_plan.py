@@ -14,7 +14,7 @@ from pathlib import Path
 
 from jobs.cli.output import complain, time_text, write_json, write_table
 from pipelines.bronze.plan import IngestPlan, NewCapture, NewRange, plan_of
-from pipelines.capture.looks import Looks
+from pipelines.capture.captures import Captures
 from pipelines.capture.spool import Spool
 from pipelines.lake import Lake
 from replica.metadata.redact import Redactor
@@ -24,14 +24,18 @@ _COLUMNS = ("node", "captured_at", "file", "bytes", "offsets", "batches")
 
 
 def planned(
-    lake: Lake, look: Callable[[Spool], Looks], redactor: Redactor | None, *, json_output: bool
+    lake: Lake,
+    take: Callable[[Spool], Captures],
+    redactor: Redactor | None,
+    *,
+    json_output: bool,
 ) -> IngestPlan:
-    """Print the plan, and return it. look: reads the paths, with copies in the spool, which lies
+    """Print the plan, and return it. take: reads the paths, with copies in the spool, which lies
     among the system's temporary files. Raises KraftlakeError."""
     with tempfile.TemporaryDirectory(prefix="kraftlake-") as folder:
         own = None if lake.is_remote else lake.folder
         with Spool(Path(folder, "spool"), own) as spool:
-            plan = plan_of(lake, look(spool), datetime.now(UTC), redactor)
+            plan = plan_of(lake, take(spool), datetime.now(UTC), redactor)
     if json_output:
         for capture in plan.captures:
             write_json(_json(capture))

@@ -10,7 +10,7 @@ Every rule is a value in `catalogue`. A module here finds the violations of some
                     batches; epochs that follow each other too fast
   elections         leaders that follow one another and change nothing
   clock_steps       times of records that go back
-  records           each record on its own
+  record_findings   each record on its own
   replaying         records that can't be applied, found by the fold of replay_fold;
                     bulk_replaying finds them in large files
   snapshots         rules of catalogue.snapshots, and the verdict on each snapshot;

@@ -15,7 +15,7 @@ from replica.doctor.check.epochs import EpochRun, epoch_runs, judge_churn, judge
 from replica.doctor.check.examined import Examined, LeaderChangeBatch, leader_changes
 from replica.doctor.check.indexes import judge_indexes, judge_leftovers
 from replica.doctor.check.partition import PartitionFolder, PartitionKind, partition_of
-from replica.doctor.check.records import NotedRecords, judge_transactions, note_records
+from replica.doctor.check.record_findings import NotedRecords, judge_transactions, note_records
 from replica.doctor.check.replay_fold import FoldedImages
 from replica.doctor.check.rule import Finding
 from replica.doctor.check.snapshots import SnapshotVerdict, judge_log_start, snapshot_verdicts

@@ -10,7 +10,7 @@ from replica.doctor.check.catalogue import snapshots
 from replica.doctor.check.catalogue.log import NOT_KNOWN
 from replica.doctor.check.damaged import snapshot_damage
 from replica.doctor.check.examined import Examined
-from replica.doctor.check.records import Transaction
+from replica.doctor.check.record_findings import Transaction
 from replica.doctor.check.replaying import snapshot_image
 from replica.doctor.check.rule import Finding
 from replica.doctor.check.snapshot_time import judge_snapshot_time

@@ -82,7 +82,7 @@ def _blocking(in_sync: Cluster, node: int) -> Iterator[Reason]:
     if not against:
         return
     first = against[0]
-    told = f"can't be stopped, even with all replicas in sync: {first.subject}: {first.detail}"
+    told = f"can't be stopped, even with all replicas in sync ({first.subject}: {first.detail})"
     if len(against) > 1:
         told += f"; --stop-broker {node} names each"
     yield Reason(found.answer, f"node {node}", told, first.offset)

@@ -14,8 +14,8 @@ from enum import StrEnum
 
 from replica.doctor.quorum.went_back import WentBack
 from replica.history.commitment import Commitment, EntryCommitment, GroupComparison
-from replica.history.log import ReplicaLog
-from replica.history.ranges import Ranges
+from replica.history.log import OffsetRange, ReplicaLog
+from replica.history.ranges import Ranges, intersection
 from replica.history.voters import is_majority, is_voter
 from replica.model.epochs import UNDEFINED_EPOCH, election_order
 from replica.model.keys import ReplicaKey
@@ -340,6 +340,20 @@ def _possible_end(newest: ReplicaLog, sets: Sequence[Sequence[KnownVoter]]) -> i
         for voters in sets
     ]
     return max(ends, default=newest.end_offset)
+
+
+def on_no_majority(group: GroupComparison, quorum: KnownQuorum) -> dict[ReplicaKey, Ranges]:
+    """The entries of each replica that are those of the newest log from possible_end on."""
+    newest = quorum.newest
+    if newest is None:
+        return {}
+    behind = (OffsetRange(quorum.possible_end, max(quorum.possible_end, quorum.log_end)),)
+    found: dict[ReplicaKey, Ranges] = {newest: behind}
+    for log in group.logs:
+        if log.key != newest:
+            same = group.between(newest, log.key).ranges(same=True)
+            found[log.key] = intersection(same, behind)
+    return found
 
 
 def _common_end(group: GroupComparison, newest: ReplicaLog, log: ReplicaLog) -> int:

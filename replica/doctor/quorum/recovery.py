@@ -32,6 +32,7 @@ from replica.doctor.quorum.known_quorum import (
     KnownVoter,
     QuorumFiles,
     known_quorum,
+    on_no_majority,
 )
 from replica.doctor.quorum.went_back import ComparedRound
 from replica.errors import UsageError
@@ -184,6 +185,7 @@ def plan_compared(compared: ComparedRound, files: QuorumFiles = NO_FILES) -> Rec
     if not logs:
         raise UsageError("no replica to go on with")
     quorum = known_quorum(group, commitment, files)
+    commitment = commitment.with_never_committed(on_no_majority(group, quorum))
     unreliable = files.unreadable
     sets = quorum.voter_sets
     voters = sets[0] if sets else None

@@ -1,7 +1,7 @@
 """Writes logs and snapshots anew without their secrets, for readers who may not see these.
 
 names       topic, principal and other names of users in records, and what stands in their place
-records     one record's bytes without secrets
+record_redactor    one record's bytes without secrets
 log_file    the bytes of a segment or a snapshot: the same offsets, epochs and batches
 files       all files of a metadata directory, as a capture copies them
 

@@ -10,7 +10,7 @@ from io import BytesIO
 from typing import BinaryIO
 
 from replica.doctor.redacted.log_file import Moved, redact_log
-from replica.doctor.redacted.records import RecordRedactor
+from replica.doctor.redacted.record_redactor import RecordRedactor
 from replica.errors import DataError, UnreadableFileError, UnwritableFileError
 from replica.format import (
     index,

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import BinaryIO
 
-from replica.doctor.redacted.records import FILL, RecordRedactor
+from replica.doctor.redacted.record_redactor import FILL, RecordRedactor
 from replica.errors import DataError, UnsupportedDataError
 from replica.format import batch
 from replica.format.byte_source import BLOCK_BYTES, ByteSource, ShrankError, Source, byte_source

@@ -2,9 +2,8 @@
 
 - `captured`: the directories as values. `step`: the steps that are done to them; `scenario_file`:
   reads and writes the steps as TOML.
-- `quorum`: one run. The seed decides when nodes start and how long messages take. `position`: the
-  state machine; `watch`: how much of each captured log is left; `former_self`: where Kafka's
-  process would end.
+- `quorum`: one run. The seed decides when nodes start and how long messages take. `watch`: how
+  much of each captured log is left.
 - `outcome`: the outcome of one run. `runs`: the outcomes of many runs, where equal ones count as
   one.
 - `losing`: the smallest set of failures that loses committed records.

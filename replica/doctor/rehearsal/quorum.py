@@ -11,28 +11,59 @@ from dataclasses import replace
 from random import Random
 
 from replica.doctor.rehearsal.captured import CapturedQuorum, endpoints_of
-from replica.doctor.rehearsal.former_self import ends_kafka, reason_down
-from replica.doctor.rehearsal.position import NoClients
 from replica.doctor.rehearsal.step import ScenarioStep, StandIn
-from replica.doctor.rehearsal.watch import RehearsalWatch
+from replica.doctor.rehearsal.watch import NoClients, RehearsalWatch
 from replica.errors import KraftlakeError
 from replica.format.file_names import METADATA_FOLDER
 from replica.format.meta_properties import FILE_NAME as META_PROPERTIES
 from replica.format.quorum_state import FILE_NAME as QUORUM_STATE
-from replica.model.keys import ReplicaKey
+from replica.model.kafka_errors import ErrorCode
+from replica.model.keys import NO_NODE, ReplicaKey
 from replica.model.voters import Voter
 from replica.raft.config import Config
 from replica.raft.effects import Effects
 from replica.raft.inputs import Input, Response
-from replica.raft.messages import AddVoterRequest, PeerRequest, RemoveVoterRequest
+from replica.raft.messages import AddVoterRequest, PeerRequest, PeerResponse, RemoveVoterRequest
+from replica.raft.roles import Leader
+from replica.raft.transitions import Role
 from replica.simulate.broken import BrokenInvariantError
 from replica.simulate.host import HOME, SimulatedHost
+from replica.simulate.metadata_records import uuid_of
 from replica.simulate.node import MAX_DRIFT, Layout, SimulatedMachine, key_of, new_disk
 from replica.simulate.node_files import Files, files_on, identify, put_files
-from replica.simulate.records import uuid_of
 from replica.simulate.schedule import Start
 from replica.simulate.simulation import Simulation
 from replica.storage.segment import LogConfig
+
+_OF_THIS_EPOCH = (ErrorCode.FENCED_LEADER_EPOCH, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+"""The errors with which Kafka reads the leader from an answer, even if the answer's epoch isn't
+newer than its own."""
+
+
+def ends_kafka(role: Role, local_id: int, answer: PeerResponse) -> bool:
+    """Whether Kafka's process of node `local_id` ends by this answer, while the engine goes on.
+
+    Answers name leaders by node id alone. So a node whose disk was emptied, or restored from an
+    older copy, may be told that it leads an epoch which its disk doesn't know. Kafka takes that for
+    a bug of its own (KafkaRaftClient.maybeTransition, seen in 4.4.0: "Received request or response
+    with leader ... which is inconsistent with current leader").
+    """
+    if answer.leader_id != local_id or isinstance(role, Leader):
+        return False
+    if answer.epoch < role.epoch or answer.error is ErrorCode.UNKNOWN_LEADER_EPOCH:
+        return False
+    is_adopted = answer.epoch > role.epoch or answer.error in _OF_THIS_EPOCH
+    return is_adopted or role.leader_id == NO_NODE
+
+
+def reason_down(node_id: int, epoch: int) -> str:
+    """The reason why the node doesn't run, as a sentence without a full stop."""
+    return (
+        f"Kafka ends its process, as another node names node {node_id} as the leader of epoch "
+        f"{epoch}, of which the disk of node {node_id} knows nothing: start it again once the "
+        "others have a newer epoch"
+    )
+
 
 PATIENCE_MS = 30_000
 """The simulated time after which a step ends although the quorum has not settled. It is enough for

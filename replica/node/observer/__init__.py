@@ -3,7 +3,7 @@
 - `discovery`: asks the nodes at a few addresses for the cluster's id, its voters, and where these
   listen.
 - `guard`: keeps the observer from fetching under another node's id.
-- `directory`: finds which replica's recording a directory holds, and makes new directories.
 - `progress`: what the operator is told during the recording.
-- `recorder`: a node with all of these.
+- `recorder`: a node with all of these. It finds which replica's recording a directory holds, and
+  makes new directories.
 """

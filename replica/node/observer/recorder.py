@@ -4,24 +4,22 @@ runs a node that only fetches."""
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from dataclasses import dataclass, replace
+from random import SystemRandom
 from typing import Any
 
 from replica.errors import KraftlakeError, NoLeaderError, UsageError
 from replica.format.file_names import ARCHIVE_FOLDER
+from replica.format.meta_properties import FILE_NAME
 from replica.history.truncation import TruncationBelowHighWatermarkError
 from replica.model.keys import ReplicaId
 from replica.node.assembly import opened
 from replica.node.authorizer import EVERYBODY, Authorizer, PrincipalRole
+from replica.node.formatting import check_id, new_uuid
 from replica.node.node import Node
 from replica.node.notice import Fields, Notice, Report
-from replica.node.observer.directory import (
-    check_cluster,
-    make_recording,
-    new_replica,
-    recorded_replica,
-)
 from replica.node.observer.discovery import QuorumView, discover_quorum
 from replica.node.observer.guard import DENIED, Guard, conflict, may_be_alive
 from replica.node.observer.progress import RecordingProgress, RecordingState, state_of
@@ -29,9 +27,58 @@ from replica.node.properties import Properties
 from replica.node.settings import NodeSettings, Recording, settings_in
 from replica.raft.effects import Stopped
 from replica.storage.directory_lock import DirectoryLock
-from replica.storage.filesystem import LocalDisk
+from replica.storage.filesystem import FileSystem, LocalDisk
+from replica.storage.identity import read_identity, write_identity
 from replica.wire.client import ClientConfig, address_text
 from replica.wire.pool import Address
+
+LOWEST_ID, IDS = 1_000_000_000, 1_000_000_000
+"""An observer to which the user gives no node id draws one of this many ids. They begin far above
+the ids that people give their nodes."""
+
+
+def recorded_replica(files: FileSystem, folder: str, node_id: int | None) -> ReplicaId | None:
+    """The replica whose recording `folder` holds. None where the folder is missing or empty.
+
+    Raises UsageError for a directory that no recorder made, or for one of another node id.
+    """
+    if not os.path.isdir(folder) or not os.listdir(folder):
+        return None
+    found = read_identity(files, folder)
+    # After a crash in make_recording, the directory holds nothing but the archive.
+    if found is None and set(os.listdir(folder)) <= {ARCHIVE_FOLDER}:
+        return None
+    if found is None or not os.path.isdir(f"{folder}/{ARCHIVE_FOLDER}"):
+        raise UsageError(f"{folder}: holds files, but no recording; name a new directory by -o")
+    if node_id not in (None, found.node_id):
+        raise UsageError(
+            f"{folder}: recorded as node {found.node_id}: leave --node-id out, or record node "
+            f"{node_id} into another directory"
+        )
+    return found
+
+
+def new_replica(cluster_id: str, node_id: int | None) -> ReplicaId:
+    """The replica of a new recording. Raises UsageError for a malformed cluster id."""
+    check_id("cluster id", cluster_id)
+    drawn = LOWEST_ID + SystemRandom().randrange(IDS)
+    return ReplicaId(cluster_id, drawn if node_id is None else node_id, new_uuid())
+
+
+def make_recording(files: FileSystem, folder: str, replica: ReplicaId) -> None:
+    """Make the archive, then write meta.properties. Both are durable."""
+    files.make_directory(f"{folder}/{ARCHIVE_FOLDER}")
+    write_identity(files, folder, replica)
+
+
+def check_cluster(folder: str, recorded: ReplicaId, cluster_id: str | None) -> None:
+    """Raises UsageError where the directory holds a recording of another cluster."""
+    if cluster_id not in (None, recorded.cluster_id):
+        raise UsageError(
+            f"{folder}/{FILE_NAME}: recorded cluster {recorded.cluster_id}, these nodes belong to "
+            f"{cluster_id}: name another directory by -o"
+        )
+
 
 RETRY_S = 1.0
 WAIT_FOR_FORMER_SELF_S = 10.0

@@ -6,11 +6,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from replica.errors import CorruptDataError, KraftlakeError
+from replica.message.schema import Field
 from replica.model.kafka_errors import ErrorCode
 from replica.model.keys import NO_NODE
 from replica.model.voters import Endpoint, Endpoints, VoterSet
 from replica.raft.messages import PeerResponse
-from replica.wire.schema import Field, Message, Structure
+from replica.wire.schema import Message, Structure
 
 _TOP_LEVEL = (
     ErrorCode.INCONSISTENT_CLUSTER_ID, ErrorCode.BROKER_NOT_AVAILABLE,

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from replica.message.schema import fields_at
 from replica.model.kafka_errors import ErrorCode, error_of
 from replica.model.keys import ReplicaKey
 from replica.node.translate.partition import (
@@ -23,7 +24,7 @@ from replica.node.translate.partition import (
     topics_field,
 )
 from replica.raft.messages import RESPONSE_OF, PeerRequest, PeerResponse
-from replica.wire.schema import Api, Message, Structure, fields_at
+from replica.wire.schema import Api, Message, Structure
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +96,7 @@ class _Form:
             self._of_partition = frozenset(field.name for field in entry)
             self._index = entry[0].name
             self._name_at = {
-                version: next(fields_at(topics.fields, version)).name
-                for version in structure.versions
+                version: fields_at(topics.fields, version)[0].name for version in structure.versions
             }
 
     def _written(self, partition: ReplicatedPartition, fields: Message, version: int) -> Message:

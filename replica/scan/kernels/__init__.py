@@ -5,9 +5,9 @@ json_lines    records -> lines of Kafka's JSON (its pieces: json_values)
 variant_rows  values of records -> Spark's VARIANT (variant_values); variant_texts: VARIANT -> JSON
 rows          copies the values; finds the records that the scalar reader must look at
 plain_runs    finds runs of plain batches, for replicas
-replay_rows   the replay of records (its pieces: replay_partitions, replay_brokers)
-version_rows  versions and changes of partitions (version_fields, version_lists, version_changes,
-              version_texts); slots, records and prefetch are pieces of both replays
+replay_rows   the replay of records (its piece: replay_brokers)
+version_rows  versions and changes of partitions (version_lists, version_changes, version_texts);
+              slots, records, partitions and prefetch are pieces of both replays
 straight      writes straight-line code for the commonest record versions
 locate        where the fields of a value lie; the interpreter of replica.scan.tables
 checksum, varints, text, memory   what kernels are made of

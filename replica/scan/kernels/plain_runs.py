@@ -9,7 +9,7 @@ from replica.format.batch import (
     MAGIC,
     MIN_BATCH_LENGTH,
 )
-from replica.scan import run_tables as t
+from replica.scan import frames as t
 from replica.scan.frames import HEADER_BYTES
 from replica.scan.kernels.checksum import crc32c
 from replica.scan.kernels.memory import byte_at, load_i16, load_i32, load_i64, long, set_item
@@ -35,7 +35,7 @@ def find_run(
 
     expected: the base offset of the first batch, 0 or more. limit: a batch that begins behind this
     byte gets an entry. due: an array with DUE_COLUMNS numbers for each of DUES batches. state: an
-    array that gets the numbers of replica.scan.run_tables. The other parameters are those of
+    array that gets the numbers of replica.scan.frames. The other parameters are those of
     plain_run.
     """
     end = source.size

@@ -9,10 +9,8 @@ from replica.scan import version_tables as v
 from replica.scan.kernels.compilation import inner
 from replica.scan.kernels.memory import item, long
 from replica.scan.kernels.slots import Table, get
-from replica.scan.kernels.version_fields import new_value
 from replica.scan.kernels.version_lists import count_of, has_int, int_at
 from replica.scan.kernels.version_texts import ReportBuffers, report_moves, report_part
-from replica.scan.native import Longs
 
 _COLUMNS_AND_CHANGES = (
     t.PART_REPLICAS, v.REPLICAS, t.PART_ISR, v.ISR, t.PART_ELR, v.ELR,
@@ -45,29 +43,30 @@ def _reassignment(table: Table, slot: int, adding: int, removing: int) -> int:
 
 @inner
 def _report_column(
-    buffers: ReportBuffers, places: Longs, slot: int, row: int, column: int, change: int
+    buffers: ReportBuffers, former: int, slot: int, row: int, column: int, change: int
 ) -> None:
     """Report the change of a column, if the column has changed."""
-    old, new = new_value(places, column), get(buffers.table.slots, slot, column)
+    slots = buffers.table.slots
+    old, new = get(slots, former, column), get(slots, slot, column)
     if old != new:
         report_part(buffers, slot, row, change, column, old, new)
 
 
 @inner
-def report_changes(buffers: ReportBuffers, places: Longs, slot: int, row: int) -> None:
+def report_changes(buffers: ReportBuffers, former: int, slot: int, row: int) -> None:
     """Report the changes of a partition in the order of replica.metadata.changes.partitions.
-    places: an array with the former values of its columns."""
+    former: a slot with the former values of its columns."""
     slots, state = buffers.table.slots, buffers.table.state
     before = item(state, v.REPORT_CHANGES)
-    with_leader = new_value(places, long(t.PART_LEADER)) != get(slots, slot, t.PART_LEADER)
+    with_leader = get(slots, former, t.PART_LEADER) != get(slots, slot, t.PART_LEADER)
     column = long(t.PART_LEADER) if with_leader else long(t.PART_LEADER_EPOCH)
     change = long(v.LEADER) if with_leader else long(v.LEADER_EPOCH)
-    _report_column(buffers, places, slot, row, column, change)
+    _report_column(buffers, former, slot, row, column, change)
     for k in range(_COLUMN_COUNT):
-        _report_column(buffers, places, slot, row, item(_COLUMNS, 2 * k), item(_COLUMNS, 2 * k + 1))
-    moves = new_value(places, long(t.PART_ADDING)), new_value(places, long(t.PART_REMOVING))
+        _report_column(buffers, former, slot, row, item(_COLUMNS, 2 * k), item(_COLUMNS, 2 * k + 1))
+    moves = get(slots, former, t.PART_ADDING), get(slots, former, t.PART_REMOVING)
     if moves[0] != get(slots, slot, t.PART_ADDING) or moves[1] != get(slots, slot, t.PART_REMOVING):
         change = _reassignment(buffers.table, slot, moves[0], moves[1])
         report_moves(buffers, slot, row, change, moves[0], moves[1])
     if item(state, v.REPORT_CHANGES) == before:
-        _report_column(buffers, places, slot, row, long(t.PART_EPOCH), long(v.EPOCH))
+        _report_column(buffers, former, slot, row, long(t.PART_EPOCH), long(v.EPOCH))

@@ -11,7 +11,9 @@ from __future__ import annotations
 from replica.scan import frames
 from replica.scan import replay_tables as t
 from replica.scan import version_tables as v
+from replica.scan.kernels import partitions
 from replica.scan.kernels.compilation import inner
+from replica.scan.kernels.locate import ABSENT
 from replica.scan.kernels.memory import byte_at, item, long, set_item
 from replica.scan.kernels.prefetch import fetch_ahead
 from replica.scan.kernels.records import (
@@ -39,13 +41,7 @@ from replica.scan.kernels.slots import (
 from replica.scan.kernels.straight import renderer
 from replica.scan.kernels.text import copy, put_uuid
 from replica.scan.kernels.version_changes import report_changes
-from replica.scan.kernels.version_fields import (
-    new_lists_size,
-    new_value,
-    read_partition,
-    set_new_value,
-)
-from replica.scan.kernels.version_lists import count_of
+from replica.scan.kernels.version_lists import count_of, list_at, no_ints, zero_uuids
 from replica.scan.kernels.version_texts import (
     ReportBuffers,
     has_room,
@@ -54,6 +50,54 @@ from replica.scan.kernels.version_texts import (
     report_version,
 )
 from replica.scan.native import Bytes, Longs
+
+
+@inner
+def spare_slot(slots: Longs) -> int:
+    """The last slot that there is room for, which no row takes: see SLOTS_OF_ROW."""
+    return long(slots.size // t.SLOT_COLUMNS - 1)
+
+
+@inner
+def _read_lists(table: Table, record: Record, slot: int, is_new: bool) -> None:
+    """Set the lists that the record has. The others are empty if the partition is new, and stay as
+    they are if not."""
+    nothing = no_ints(table) if is_new else long(NONE)
+    for column in range(t.PART_REPLICAS, t.PART_LAST_KNOWN_ELR + 1):
+        place = place_of(record, column - t.PART_REPLICAS + t.FIELD_REPLICAS)
+        if place != ABSENT:
+            kind = long(v.UUIDS) if column == t.PART_DIRECTORIES else long(v.INTS)
+            put(table.slots, slot, column, list_at(table, kind, record.source, place))
+        elif is_new:
+            put(table.slots, slot, column, nothing)
+
+
+@inner
+def read_partition(table: Table, record: Record, slot: int) -> bool:
+    """Compute the new columns of a partition by a record, in the spare slot. False where the record
+    can't be applied. slot: the slot of the partition; NONE for a new partition."""
+    slots = table.slots
+    replicas = known = long(0)
+    if slot != NONE:
+        replicas = count_of(slots, get(slots, slot, t.PART_REPLICAS))
+        directories = get(slots, slot, t.PART_DIRECTORIES)
+        if get(slots, directories, v.LIST_IS_ZERO) != 1:
+            known = count_of(slots, directories)
+    replicas, known = partitions.counts_after(record, replicas, known)
+    if replicas == partitions.NOT_APPLICABLE:
+        return False
+    new = spare_slot(slots)
+    if slot == NONE:
+        partitions.register(slots, record, new)
+    else:
+        for column in range(t.PART_LEADER, t.PART_LEADER + v.PART_FIELDS):
+            put(slots, new, column, get(slots, slot, column))
+        partitions.change(slots, record, new)
+    _read_lists(table, record, new, slot == NONE)
+    if known == 0:
+        put(slots, new, t.PART_DIRECTORIES, zero_uuids(table, replicas))
+    return True
+
 
 _find_places = renderer("places")
 
@@ -80,14 +124,14 @@ def _stamp(table: Table, rows: Longs, row: int, slot: int) -> None:
 
 
 @inner
-def _write(table: Table, rows: Longs, row: int, places: Longs, slot: int) -> None:
-    """Exchange the columns of a partition with the new values. Afterwards `places` has the former
-    columns."""
+def _write(table: Table, rows: Longs, row: int, new: int, slot: int) -> None:
+    """Exchange the columns of a partition with those of the slot `new`, which then has the former
+    ones."""
     slots = table.slots
     for column in range(t.PART_LEADER, t.PART_LEADER + v.PART_FIELDS):
         before = get(slots, slot, column)
-        put(slots, slot, column, new_value(places, column))
-        set_new_value(places, column, before)
+        put(slots, slot, column, get(slots, new, column))
+        put(slots, new, column, before)
     _stamp(table, rows, row, slot)
     put(slots, slot, v.SINCE_OFFSET, cell(rows, v.ROW_SINCE, row))
     put(slots, slot, v.SINCE_TIME, cell(rows, v.ROW_TIME, row))
@@ -114,21 +158,22 @@ def _partition_row(
     base = slot if action == t.DO_CHANGE else long(NONE)
     if not read_partition(table, record, base):
         return t.STOP_REFUSED
+    new = spare_slot(slots)
     is_silent = item(table.state, v.REPORT_SILENT) == 1
     if not is_silent:
         old_size = lists_size(slots, slot) if is_there else long(0)
-        if not has_room(slots, table.state, topic, old_size, new_lists_size(slots, record.places)):
+        if not has_room(slots, table.state, topic, old_size, lists_size(slots, new)):
             return v.STOP_FULL
         if is_there:
             report_version(buffers, slot, row)
     if not is_there:
         slot = slot_of_pair(table, long(t.PARTITION), topic, number)
         _join(slots, topic, slot)
-    _write(table, rows, row, record.places, slot)
+    _write(table, rows, row, new, slot)
     if is_silent:
         return t.STOP_DONE
     if is_there:
-        report_changes(buffers, record.places, slot, row)
+        report_changes(buffers, new, slot, row)
     else:
         report_creation(buffers, slot, row, long(v.CREATED))
     return t.STOP_DONE
@@ -232,8 +277,8 @@ def write_versions(
     says why.
 
     slots, index, arena: the arrays of PartitionVersions, which makes larger ones after STOP_SLOTS.
-    texts, numbers: arrays that get the versions and changes. places: an array of MAX_WIDTH +
-    PART_FIELDS items of scratch.
+    texts, numbers: arrays that get the versions and changes. places: an array of MAX_WIDTH items of
+    scratch.
     """
     buffers = ReportBuffers(Table(slots, index, arena, state), texts, numbers)
     stop = long(t.STOP_DONE)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from replica.simulate.records import create_topic, no_op, topic_config
+from replica.simulate.metadata_records import create_topic, no_op, topic_config
 from replica.simulate.scenarios.quorum import ScriptedQuorum
 from replica.simulate.scenarios.scenario import NamedScenario, Tampering
 from replica.simulate.scenarios.tampering import (

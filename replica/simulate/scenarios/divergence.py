@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from replica.simulate.node import Layout
-from replica.simulate.records import (
+from replica.simulate.metadata_records import (
     NEWEST_METADATA_VERSION,
     change_leader,
     create_topic,
     feature,
     topic_config,
 )
+from replica.simulate.node import Layout
 from replica.simulate.scenarios.quorum import ScriptedQuorum
 from replica.simulate.scenarios.scenario import NamedScenario
 

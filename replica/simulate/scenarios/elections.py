@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from replica.raft.leader.leading import RecordBatchTooLargeError
-from replica.simulate.records import (
+from replica.simulate.metadata_records import (
     change_leader,
     create_topic,
     no_op,

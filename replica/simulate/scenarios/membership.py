@@ -4,8 +4,8 @@ configurations."""
 from __future__ import annotations
 
 from replica.model.voters import VoterSet
+from replica.simulate.metadata_records import create_topic, no_op, topic_config
 from replica.simulate.node import Layout
-from replica.simulate.records import create_topic, no_op, topic_config
 from replica.simulate.scenarios.quorum import ScriptedQuorum
 from replica.simulate.scenarios.scenario import NamedScenario
 

@@ -16,13 +16,13 @@ from replica.raft.effects import Effects
 from replica.raft.messages import AddVoterRequest, RemoveVoterRequest
 from replica.raft.ports import StateMachine
 from replica.raft.roles import Leader
-from replica.simulate import records
+from replica.simulate import metadata_records
 from replica.simulate.disk import SimulatedDisk
 from replica.simulate.host import SimulatedHost
 from replica.simulate.invariants import Invariants
+from replica.simulate.metadata_records import Records, uuid_of
 from replica.simulate.node import QUORUM_CHARACTERS, Layout, SimulatedMachine
 from replica.simulate.node_files import Files, files_on, identify
-from replica.simulate.records import Records, uuid_of
 from replica.simulate.simulation import Simulation
 from replica.simulate.workload import MetadataWorkload, Values
 
@@ -129,13 +129,15 @@ class ScriptedQuorum:
 
     def populate(self, node_id: int, *topics: str) -> None:
         """Have the leader of a new cluster write features, registrations and topics."""
-        self.commit(node_id, records.bootstrap(), records.controllers(self.voters))
+        self.commit(
+            node_id, metadata_records.bootstrap(), metadata_records.controllers(self.voters)
+        )
         for broker_id in self.brokers:
             epoch = self.log_end(node_id)
-            self.commit(node_id, records.register_broker(broker_id, epoch))
-            self.commit(node_id, records.unfence_broker(broker_id, epoch))
+            self.commit(node_id, metadata_records.register_broker(broker_id, epoch))
+            self.commit(node_id, metadata_records.unfence_broker(broker_id, epoch))
         for topic in topics:
-            self.commit(node_id, records.create_topic(topic, self.brokers))
+            self.commit(node_id, metadata_records.create_topic(topic, self.brokers))
 
     def begin(self, *topics: str) -> None:
         """Elect node 1, populate the new cluster, and wait until all nodes have its records."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from replica.simulate.records import (
+from replica.simulate.metadata_records import (
     begin,
     change_leader,
     create_topic,

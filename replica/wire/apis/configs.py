@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from replica.message.schema import Field
 from replica.wire.apis.parts import ERROR_MESSAGE
-from replica.wire.schema import Field, api, field, structs
+from replica.wire.schema import api, field, structs
 
 _RESOURCE = (field("resourceType", "int8"), field("resourceName", "string"))
 _VALUE = field("value", "string", nullable=True, default=None)

@@ -5,8 +5,9 @@ replica.model.kafka_errors."""
 from __future__ import annotations
 
 from replica.errors import UsageError
+from replica.message.schema import FOREVER
 from replica.wire.apis import APIS
-from replica.wire.schema import FOREVER, Api, api, field
+from replica.wire.schema import Api, api, field
 
 _MAX_KEY = 2**15 - 1
 

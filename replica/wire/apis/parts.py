@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from replica.wire.schema import Field, field, structs
+from replica.message.schema import Field
+from replica.wire.schema import field, structs
 
 LISTENERS = (field("name", "string"), field("host", "string"), field("port", "uint16"))
 ERROR_MESSAGE = field("errorMessage", "string", nullable=True, default=None)

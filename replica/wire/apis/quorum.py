@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from replica.message.schema import Field
 from replica.wire.apis.parts import CLUSTER_ID, LISTENERS, QUORUM_ENDPOINTS, topics
-from replica.wire.schema import Field, api, field, structs
+from replica.wire.schema import api, field, structs
 
 _LEADER_ENDPOINTS = structs("leaderEndpoints", *LISTENERS, since=1)
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from replica.message.schema import FOREVER
 from replica.wire.apis.parts import ERROR_MESSAGE
-from replica.wire.schema import FOREVER, api, field
+from replica.wire.schema import api, field
 
 SASL_HANDSHAKE = api(
     "SaslHandshake",

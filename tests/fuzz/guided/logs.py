@@ -12,7 +12,7 @@ from itertools import islice
 from pathlib import Path
 from random import Random
 
-from replica.consumer.records import take
+from replica.consumer.fetched_records import take
 from replica.consumer.values import FetchPosition
 from replica.errors import DataError
 from replica.format.batch import CRC_START, HEADER, LENGTH_PREFIX, MAGIC, computed_crc
@@ -27,7 +27,7 @@ from replica.format.reading import MAX_LOG_BYTES, open_file
 from replica.format.segment import scan
 from replica.format.snapshot_content import inspect
 from replica.model.epochs import OffsetAndEpoch
-from replica.scan import window
+from replica.scan import regions
 from replica.simulate.disk import SimulatedDisk
 from replica.storage.batches import batches_of, bytes_of
 from replica.storage.recovery import open_log
@@ -74,7 +74,7 @@ def _path() -> Path:
 
 def _segment(data: bytes) -> None:
     bits, segment = _input(data)
-    window.WINDOW_BYTES = _WINDOWS[bits >> 4 & 3]
+    regions.WINDOW_BYTES = _WINDOWS[bits >> 4 & 3]
     expected = None if bits & _ANY_OFFSET else 0
     redactor = REDACTOR if bits & _REDACTS else None
     if bits & _IS_FILE:

@@ -209,7 +209,7 @@ REASONS: Mapping[str, Reason] = {
         "leader of the epoch is known)",
         "BROKER_NOT_AVAILABLE, and stays in its epoch",
         "a node that the log doesn't name must not depose a leader; a real new leader asks again "
-        "(request_checks.refused_as_stranger)",
+        "(request_checks.refuse_non_voter)",
     ),
     "a candidate that is no voter": Reason(
         _stranger_raises,
@@ -217,14 +217,14 @@ REASONS: Mapping[str, Reason] = {
         "refuses the vote, and stays in its epoch, unless it is a voter and the log names the "
         "voters",
         "at kraft.version 0 no other node can become a voter, and an observer couldn't tell the "
-        "voters of the newer epoch (request_checks.refused_as_stranger)",
+        "voters of the newer epoch (request_checks.refuse_non_voter)",
     ),
     "a pre-vote for no voter": Reason(
         _stranger_pre_votes,
         "grants it, also at kraft.version 0 (UnattachedState.canGrantVote asks only for the log)",
         "refuses it at kraft.version 0, where the configuration names all voters",
         "no majority can elect the sender, so its epochs would only disturb "
-        "(request_checks.refused_as_stranger)",
+        "(request_checks.refuse_non_voter)",
     ),
     "a leader that begins to end": Reason(
         _begins_to_end,

@@ -10,8 +10,8 @@ import pytest
 
 from pipelines.bronze.captured import KnownCapture, PlacedCaptures, place
 from pipelines.bronze.small_tables import capture_row
-from pipelines.capture.look import CaptureOptions
-from pipelines.capture.looks import CaptureGroup, look_at
+from pipelines.capture.capture import CaptureOptions
+from pipelines.capture.captures import CaptureGroup, capture_paths
 from pipelines.capture.spool import Spool
 from pipelines.lake import Lake
 
@@ -22,11 +22,11 @@ HOUR = timedelta(hours=1)
 def groups(data: Path, tmp_path: Path, captured_at: datetime | None) -> tuple[CaptureGroup, ...]:
     with Spool.below(Lake(tmp_path / "lake")) as spool:
         node = str(data / "kafka-3.7.2-static/live/1")
-        return look_at([node], CaptureOptions(captured_at=captured_at), spool).rounds[0]
+        return capture_paths([node], CaptureOptions(captured_at=captured_at), spool).rounds[0]
 
 
 def known(group: CaptureGroup, at: datetime) -> PlacedCaptures:
-    replica = group.looks[0].replica
+    replica = group.captures[0].replica
     return PlacedCaptures().with_round([KnownCapture("another", replica, at, 1, 0, ())])
 
 
@@ -61,10 +61,10 @@ def test_a_capture_of_order_is_known_by_its_round_and_has_no_time_of_its_own(
     order = ("live", "split")
     folders = [str(data / "kafka-3.7.2-static" / name / "1") for name in order]
     with Spool.below(Lake(tmp_path / "lake")) as spool:
-        looks = look_at(folders, CaptureOptions(order=order), spool)
+        captures = capture_paths(folders, CaptureOptions(order=order), spool)
         rows = [
             capture_row(one, {})
-            for round_ in looks.rounds
+            for round_ in captures.rounds
             for one in place(round_, PlacedCaptures(), NOON)
         ]
     assert [(row["round_name"], row["has_own_time"]) for row in rows] == [
@@ -90,7 +90,7 @@ def test_a_round_of_order_with_a_capture_json_has_both_its_name_and_its_time(
     shutil.copytree(data / "kafka-3.7.2-static/split/1", nodes / "1")
     (nodes / "capture.json").write_text('{"version": 1, "captured_at": "2026-11-20T00:00:00Z"}')
     with Spool.below(Lake(tmp_path / "lake")) as spool:
-        (round_,) = look_at([str(nodes)], CaptureOptions(order=("split",)), spool).rounds
+        (round_,) = capture_paths([str(nodes)], CaptureOptions(order=("split",)), spool).rounds
         (one,) = place(round_, PlacedCaptures(), NOON)
         row = capture_row(one, {})
     assert (row["round_name"], row["has_own_time"]) == ("split", True)

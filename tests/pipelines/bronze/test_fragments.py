@@ -23,7 +23,8 @@ from tests.pipelines.lake_rows import rows, rows_of
 PARTITION = "__cluster_metadata-0"
 BEFORE, CUT, AFTER = (datetime(2026, 11, 21, hour, tzinfo=UTC) for hour in (1, 2, 3))
 SEEN_END, START, END = 1500, 1526, 1548
-"""Where the log ended at the first look; the first offset that was truncated; the log end then."""
+"""Where the log ended at the first capture; the first offset that was truncated; the log end
+then."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ def took(lake: Path, *paths: Path, at: datetime, of: str | None = None) -> None:
     assert ingest.run(options) == 0
 
 
-@pytest.fixture(params=["with the next look", "in one ingest", "late", "in between"])
+@pytest.fixture(params=["with the next capture", "in one ingest", "late", "in between"])
 def lake(request: pytest.FixtureRequest, recording: Recording, tmp_path: Path) -> Path:
     """A lake into which the recording and its archive were ingested, in each of four orders."""
     lake = tmp_path / "lake"

@@ -151,22 +151,22 @@ def test_two_captures_of_one_replica_without_an_order_are_refused(node: Path, la
         run(IngestOptions([str(node)], Lake(lake)))
 
 
-@pytest.mark.parametrize("looks", [("split", "final"), ("final", "split")])
+@pytest.mark.parametrize("captures", [("split", "final"), ("final", "split")])
 def test_records_that_others_replaced_below_the_log_start_are_truncated(
-    looks: tuple[str, str], data: Path, tmp_path: Path
+    captures: tuple[str, str], data: Path, tmp_path: Path
 ) -> None:
     """A snapshot has moved the log start above them. Until the segments below it are deleted, the
     log shows what it holds there."""
     recorded, lake = data / "kafka-4.1.1-dynamic", Lake(tmp_path / "lake")
     log = f"final/2/{SEGMENT.partition('/')[0]}"
-    for look in looks:
-        shutil.copytree(recorded / look / "2", tmp_path / look / "2")
+    for capture in captures:
+        shutil.copytree(recorded / capture / "2", tmp_path / capture / "2")
     snapshot = f"{2571:020d}-{6:010d}.checkpoint"
     shutil.copy(recorded / log.replace("2/", "3/") / snapshot, tmp_path / log)
     (tmp_path / log / "leader-epoch-checkpoint").write_text("0\n1\n6 2571\n")
-    for look in looks:
-        at = {"split": SPLIT, "final": FINAL}[look]
-        assert run(IngestOptions([str(tmp_path / look / "2")], lake, captured_at=at)) == 0
+    for capture in captures:
+        at = {"split": SPLIT, "final": FINAL}[capture]
+        assert run(IngestOptions([str(tmp_path / capture / "2")], lake, captured_at=at)) == 0
     (final,) = _rows(tmp_path / "lake", bronze.CAPTURES, "log_start_offset > 0")
     assert (final["log_start_offset"], final["first_offset"]) == (2571, 0)
     gone = _rows(tmp_path / "lake", bronze.LOG_BATCHES, "last_seen IS NOT NULL")

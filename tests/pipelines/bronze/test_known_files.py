@@ -1,4 +1,4 @@
-"""A look that leaves known bytes out tells what a look at all bytes tells."""
+"""A capture that leaves known bytes out tells what a capture of all bytes tells."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from pipelines.bronze.captured import uncovered
-from pipelines.bronze.findings import JudgedLook, judge_look
+from pipelines.bronze.findings import JudgedCapture, judge_capture
 from pipelines.bronze.small_tables import index_sanity
+from pipelines.capture.capture import Capture, CaptureOptions
+from pipelines.capture.captures import capture_paths
 from pipelines.capture.known import Base, KnownCaptures
-from pipelines.capture.look import CaptureOptions, Look
-from pipelines.capture.looks import look_at
 from pipelines.capture.spool import Spool
 from pipelines.lake import Lake
 from replica.format.capture import canonical
@@ -30,13 +30,13 @@ FOLDER = "__cluster_metadata-0"
 
 
 class Known(KnownCaptures):
-    """What one judged look leaves behind, as the lake would tell it."""
+    """What one judged capture leaves behind, as the lake would tell it."""
 
-    def __init__(self, look: Look, judged: JudgedLook) -> None:
+    def __init__(self, capture: Capture, judged: JudgedCapture) -> None:
         super().__init__(None)
         files = {canonical(path): known for path, known in judged.known.items()}
-        has_deleted = bool(look.directory.deleted_segments)
-        self.__dict__["base"] = Base(look.replica, look.capture_id, THEN, files, has_deleted)
+        has_deleted = bool(capture.directory.deleted_segments)
+        self.__dict__["base"] = Base(capture.replica, capture.capture_id, THEN, files, has_deleted)
 
     def of(self, replica: ReplicaId) -> Base | None:
         base: Base = self.__dict__["base"]
@@ -49,10 +49,10 @@ def spool(tmp_path: Path) -> Iterator[Spool]:
         yield spool
 
 
-def look(node: Path, spool: Spool, known: KnownCaptures | None = None) -> Look:
+def capture(node: Path, spool: Spool, known: KnownCaptures | None = None) -> Capture:
     options = CaptureOptions() if known is None else CaptureOptions(known=known)
-    ((group,),) = look_at([str(node)], options, spool).rounds
-    return group.looks[0]
+    ((group,),) = capture_paths([str(node)], options, spool).rounds
+    return group.captures[0]
 
 
 def cut(source: Path, target: Path, share: float) -> Path:
@@ -75,12 +75,12 @@ def cut(source: Path, target: Path, share: float) -> Path:
     return target
 
 
-def told(look: Look) -> tuple[object, ...]:
-    """What the tables have of a look, but for its batches and records."""
-    judged = judge_look(look)
-    directory = look.directory
+def told(capture: Capture) -> tuple[object, ...]:
+    """What the tables have of a capture, but for its batches and records."""
+    judged = judge_capture(capture)
+    directory = capture.directory
     return (
-        look.capture_id,
+        capture.capture_id,
         sorted(repr(row) for row in judged.rows),
         uncovered(directory),
         index_sanity(directory),
@@ -103,22 +103,22 @@ def told(look: Look) -> tuple[object, ...]:
 def test_known_bytes_left_out_change_nothing_that_is_told(
     name: str, share: float, data: Path, tmp_path: Path, spool: Spool
 ) -> None:
-    earlier = look(cut(data / name, tmp_path / "earlier", share), spool)
-    known = Known(earlier, judge_look(earlier))
-    again = look(data / name, spool, known)
+    earlier = capture(cut(data / name, tmp_path / "earlier", share), spool)
+    known = Known(earlier, judge_capture(earlier))
+    again = capture(data / name, spool, known)
     assert any(segment.scan.sparse_until for segment in again.directory.segments)
-    assert told(again) == told(look(data / name, spool))
+    assert told(again) == told(capture(data / name, spool))
 
 
 def test_only_new_bytes_of_a_grown_segment_are_read(
     data: Path, tmp_path: Path, spool: Spool
 ) -> None:
     node = large_node(data, tmp_path / "1", 3_000_000)
-    earlier = look(node, spool)
-    known = Known(earlier, judge_look(earlier))
+    earlier = capture(node, spool)
+    known = Known(earlier, judge_capture(earlier))
     grow(node, 100_000)
     before = spool.bytes_read.read
-    again = look(node, spool, known)
+    again = capture(node, spool, known)
     read = spool.bytes_read.read - before
     assert 100_000 < read < 300_000
     assert spool.bytes_read.held > 3_000_000
@@ -129,10 +129,10 @@ def test_only_new_bytes_of_a_grown_segment_are_read(
 
 def test_an_unchanged_directory_is_hardly_read(data: Path, tmp_path: Path, spool: Spool) -> None:
     node = large_node(data, tmp_path / "1", 3_000_000)
-    earlier = look(node, spool)
-    known = Known(earlier, judge_look(earlier))
+    earlier = capture(node, spool)
+    known = Known(earlier, judge_capture(earlier))
     before = spool.bytes_read.read
-    again = look(node, spool, known)
+    again = capture(node, spool, known)
     assert again.capture_id == earlier.capture_id
     assert spool.bytes_read.read - before < 200_000
 
@@ -141,13 +141,13 @@ def test_a_replaced_file_under_the_same_name_is_read_whole(
     data: Path, tmp_path: Path, spool: Spool
 ) -> None:
     node = cut(data / "kafka-3.7.2-static/final/1", tmp_path / "1", 0.5)
-    earlier = look(node, spool)
-    known = Known(earlier, judge_look(earlier))
+    earlier = capture(node, spool)
+    known = Known(earlier, judge_capture(earlier))
     other = last_segment(data / "kafka-4.1.1-dynamic/final/1")
     last_segment(node).write_bytes(other.read_bytes())
-    again = look(node, spool, known)
+    again = capture(node, spool, known)
     assert [segment.scan.sparse_until for segment in again.directory.segments] == [0]
-    assert told(again) == told(look(node, spool))
+    assert told(again) == told(capture(node, spool))
 
 
 def test_a_truncated_and_rewritten_tail_is_read_whole(
@@ -155,42 +155,42 @@ def test_a_truncated_and_rewritten_tail_is_read_whole(
 ) -> None:
     """Node 2 loses its ghost records: what it holds from there on are other batches."""
     node = Path(shutil.copytree(data / "kafka-3.7.2-static/split/2", tmp_path / "2"))
-    earlier = look(node, spool)
-    known = Known(earlier, judge_look(earlier))
+    earlier = capture(node, spool)
+    known = Known(earlier, judge_capture(earlier))
     shutil.rmtree(node)
     shutil.copytree(data / "kafka-3.7.2-static/final/2", node)
-    again = look(node, spool, known)
+    again = capture(node, spool, known)
     assert [segment.scan.sparse_until for segment in again.directory.segments] == [0]
-    assert told(again) == told(look(node, spool))
+    assert told(again) == told(capture(node, spool))
 
 
 def test_damage_in_new_bytes_is_found_and_damaged_bytes_are_read_again(
     data: Path, tmp_path: Path, spool: Spool
 ) -> None:
     source = data / "kafka-3.7.2-static/final/1"
-    earlier = look(cut(source, tmp_path / "earlier", 0.5), spool)
-    known = Known(earlier, judge_look(earlier))
+    earlier = capture(cut(source, tmp_path / "earlier", 0.5), spool)
+    known = Known(earlier, judge_capture(earlier))
     node = Path(shutil.copytree(source, tmp_path / "1"))
     damaged = bytearray(last_segment(node).read_bytes())
     damaged[-200] ^= 1
     last_segment(node).write_bytes(bytes(damaged))
-    again = look(node, spool, known)
+    again = capture(node, spool, known)
     assert again.directory.segments[-1].scan.sparse_until
     assert again.directory.damages
-    assert told(again) == told(look(node, spool))
-    assert canonical(again.directory.segments[-1].file.path) not in judge_look(again).known
+    assert told(again) == told(capture(node, spool))
+    assert canonical(again.directory.segments[-1].file.path) not in judge_capture(again).known
 
 
 def test_a_base_with_other_landmarks_is_not_believed(
     data: Path, tmp_path: Path, spool: Spool
 ) -> None:
     node = data / "kafka-3.7.2-static/final/1"
-    earlier = look(node, spool)
-    judged = judge_look(earlier)
+    earlier = capture(node, spool)
+    judged = judge_capture(earlier)
     wrong: dict[str, KnownFile] = {
         path: replace(known, headers_hash="00" * 32) for path, known in judged.known.items()
     }
-    again = look(node, spool, Known(earlier, replace(judged, known=wrong)))
+    again = capture(node, spool, Known(earlier, replace(judged, known=wrong)))
     assert not any(segment.scan.sparse_until for segment in again.directory.segments)
 
 
@@ -198,10 +198,10 @@ def test_a_known_segment_that_has_become_a_link_to_a_file_elsewhere_is_not_read(
     data: Path, tmp_path: Path, spool: Spool
 ) -> None:
     node = Path(shutil.copytree(data / "kafka-4.1.1-dynamic/final/1", tmp_path / "node"))
-    earlier = look(node, spool)
-    known = Known(earlier, judge_look(earlier))
+    earlier = capture(node, spool)
+    known = Known(earlier, judge_capture(earlier))
     log = max((node / FOLDER).glob("*.log"))
     log.symlink_to(shutil.move(log, tmp_path / "elsewhere.log"))
-    (damage,) = look(node, spool, known).directory.damages
+    (damage,) = capture(node, spool, known).directory.damages
     assert damage.file == f"{FOLDER}/{log.name}"
     assert "it is not followed" in damage.detail

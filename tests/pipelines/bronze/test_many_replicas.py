@@ -21,8 +21,8 @@ from pipelines.bronze import batch_windows, log_batches, seen_batches
 from pipelines.bronze.batch_spans import FoldedCapture
 from pipelines.bronze.batch_windows import FoldWindow, LogStretch, Touched
 from pipelines.bronze.captured import KnownCapture, PlacedCaptures, known_captures, place
-from pipelines.capture.look import CaptureOptions, Look
-from pipelines.capture.looks import CaptureGroup, look_at
+from pipelines.capture.capture import Capture, CaptureOptions
+from pipelines.capture.captures import CaptureGroup, capture_paths
 from pipelines.capture.spool import Spool
 from pipelines.lake import Lake
 from pipelines.tables.bronze import CAPTURES, LOG_BATCHES
@@ -49,7 +49,8 @@ def queries(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def _grown_twice(folder: Path, clusters: int, *, verify: bool = False) -> Lake:
-    """A lake with two captures of each cluster. verify: whether the second look read all bytes."""
+    """A lake with two captures of each cluster. verify: whether the second capture read all
+    bytes."""
     lake = Lake(folder / "lake")
     for hour, size in enumerate((20_000, 40_000)):
         nodes = write_fleet(folder / str(size), clusters, size)
@@ -109,18 +110,18 @@ def test_only_the_captures_from_a_look_on_and_the_one_before_are_read_to_place_i
     lake, node = Lake(tmp_path / "lake"), tmp_path / "node"
     write_node(node, 1, 5_000)
     (group,) = _groups(node, tmp_path)
-    (look,) = group.looks
+    (capture,) = group.captures
     for hour in range(6):
         at = (NOON + timedelta(hours=hour)).isoformat()
-        (node / "meta.properties").open("a").write(f"# look {hour}\n")
+        (node / "meta.properties").open("a").write(f"# capture {hour}\n")
         assert ingest.run(IngestOptions([str(node)], lake, captured_at=at, engine="local")) == 0
     found = known_captures(lake, [group], NOON + timedelta(hours=3, minutes=30))
-    assert [one.at - NOON for one in found.of(look.replica)] == [
+    assert [one.at - NOON for one in found.of(capture.replica)] == [
         timedelta(hours=hour) for hour in (3, 4, 5)
     ]
     assert (found.ingest_seq, found.groups) == (6, frozenset())
     (held,) = delta.values(lake, CAPTURES, ("capture_group",), "ingest_seq = 2")
-    again = CaptureGroup(group.cluster_id, held["capture_group"], group.looks)
+    again = CaptureGroup(group.cluster_id, held["capture_group"], group.captures)
     assert place([again], known_captures(lake, [again], NOON), NOON) == ()
 
 
@@ -149,7 +150,7 @@ class _Untouchable(KnownCapture):
 
 def _groups(node: Path, tmp_path: Path) -> tuple[CaptureGroup, ...]:
     with Spool.below(Lake(tmp_path / "none")) as spool:
-        return look_at([str(node)], CaptureOptions(), spool).rounds[0]
+        return capture_paths([str(node)], CaptureOptions(), spool).rounds[0]
 
 
 def test_each_row_of_the_fold_is_looked_at_once_however_many_replicas_there_are(
@@ -190,7 +191,9 @@ def test_damages_of_a_manifest_beside_many_directories_are_told_once(tmp_path: P
     nodes = write_fleet(tmp_path / "fleet", 5, 2_000)
     (tmp_path / "fleet" / "capture.json").write_text("{}")
     with Spool.below(Lake(tmp_path / "lake")) as spool:
-        found = look_at([*map(str, nodes)], CaptureOptions(), spool)
+        found = capture_paths([*map(str, nodes)], CaptureOptions(), spool)
     assert len(found.damages) == 1
-    looks: list[Look] = [look for groups in found.rounds for one in groups for look in one.looks]
-    assert len(looks) == 5
+    captures: list[Capture] = [
+        capture for groups in found.rounds for one in groups for capture in one.captures
+    ]
+    assert len(captures) == 5

@@ -15,9 +15,9 @@ import pytest
 from jobs import ingest
 from jobs.cli.commands.lake import IngestOptions
 from pipelines.bronze import ingest as passes
+from pipelines.capture.capture import CaptureOptions
+from pipelines.capture.captures import capture_paths
 from pipelines.capture.in_place import ChangedFileError
-from pipelines.capture.look import CaptureOptions
-from pipelines.capture.looks import look_at
 from pipelines.capture.spool import Spool
 from pipelines.lake import Lake
 from pipelines.runners.local import LocalRunner
@@ -134,8 +134,8 @@ def test_a_file_that_was_changed_leaves_out_its_own_round_alone(
 def test_a_pass_has_neighbouring_rounds_of_different_clusters(data: Path, tmp_path: Path) -> None:
     paths = captured(data, tmp_path / "captures")
     with Spool.below(Lake(tmp_path / "lake")) as spool:
-        looks = look_at(paths, CaptureOptions(), spool)
-        late = look_at([paths[0], *paths[2:5:2], paths[5]], CaptureOptions(), spool)
-    assert [len(rounds) for rounds in looks.passes()] == [2, 2, 2]
-    assert [one for rounds in looks.passes() for one in rounds] == [*looks.rounds]
+        captures = capture_paths(paths, CaptureOptions(), spool)
+        late = capture_paths([paths[0], *paths[2:5:2], paths[5]], CaptureOptions(), spool)
+    assert [len(rounds) for rounds in captures.passes()] == [2, 2, 2]
+    assert [one for rounds in captures.passes() for one in rounds] == [*captures.rounds]
     assert [len(rounds) for rounds in late.passes()] == [1, 1, 2]

@@ -14,7 +14,8 @@ from pyspark.sql import SparkSession
 
 from jobs import ingest
 from jobs.cli.commands.lake import IngestOptions
-from pipelines.capture import in_place, looks, spool
+from pipelines.capture import captures as captures_module
+from pipelines.capture import in_place, spool
 from pipelines.capture.in_place import ChangedFileError, FileStamp
 from pipelines.lake import Lake
 from pipelines.runners.local import LocalRunner
@@ -229,8 +230,8 @@ def test_a_directory_that_is_gone_when_a_task_looks_is_left_out(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     node, other = _two_clusters(data, tmp_path)
-    gone = _after(looks.looks_in_place, lambda: shutil.rmtree(node))
-    monkeypatch.setattr(looks, "looks_in_place", gone)
+    gone = _after(captures_module.captures_in_place, lambda: shutil.rmtree(node))
+    monkeypatch.setattr(captures_module, "captures_in_place", gone)
     assert _ingested(tmp_path / "lake", node, other, shared=True) == 1
     shown = str(node / METADATA_FOLDER)
     (line,) = [line for line in capsys.readouterr().err.splitlines() if shown in line]

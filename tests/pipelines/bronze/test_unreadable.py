@@ -8,7 +8,7 @@ import pytest
 
 from jobs import ingest
 from jobs.cli.commands.lake import IngestOptions
-from pipelines.capture.look import Look
+from pipelines.capture.capture import Capture
 from pipelines.lake import Lake
 from pipelines.tables import bronze
 from tests.pipelines.lake_rows import rows
@@ -39,7 +39,9 @@ def test_replicas_whose_files_have_one_name_keep_their_own_damage(
             max_timestamp=node,
         )
         (folder / name).write_bytes(content)
-    monkeypatch.setattr(Look, "shown_file", lambda _, file: Path(getattr(file, "path", file)).name)
+    monkeypatch.setattr(
+        Capture, "shown_file", lambda _, file: Path(getattr(file, "path", file)).name
+    )
     lake = tmp_path / "lake"
     paths = [str(tmp_path / str(node)) for node in NODES]
     assert ingest.run(IngestOptions(paths, Lake(lake), accept_damage=True)) == 0

@@ -40,7 +40,7 @@ def _captured(files: list[list[tuple[tuple[int, int, int], bool]]]) -> Any:
             )
         )
     directory = SimpleNamespace(segments=tuple(segments), deleted_segments=())
-    return [SimpleNamespace(look=SimpleNamespace(directory=directory, replica=REPLICA))]
+    return [SimpleNamespace(capture=SimpleNamespace(directory=directory, replica=REPLICA))]
 
 
 def _header(base_offset: int, epoch: int, crc: int) -> BatchHeader:

@@ -1,4 +1,4 @@
-"""A lake holds metadata logs: a look leaves other partitions out, and says so."""
+"""A lake holds metadata logs: a capture leaves other partitions out, and says so."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.capture.look import CaptureOptions
-from pipelines.capture.looks import look_at
+from pipelines.capture.capture import CaptureOptions
+from pipelines.capture.captures import capture_paths
 from pipelines.capture.spool import Spool
 from pipelines.lake import Lake
 from replica.errors import UsageError
@@ -26,12 +26,14 @@ def test_a_partition_that_is_no_metadata_log_is_left_out_and_told(
     segment = min(other.glob("*.log"))
     as_replica = CaptureOptions(replica=ReplicaId("c", 1))
     with Spool.below(Lake(tmp_path / "lake")) as spool:
-        looks = look_at([str(node)], CaptureOptions(), spool)
-        ((group,),) = looks.rounds
-        assert [look.location.shown for look in group.looks] == [f"{node}/__cluster_metadata-0"]
-        (left_out,) = looks.left_out
+        captures = capture_paths([str(node)], CaptureOptions(), spool)
+        ((group,),) = captures.rounds
+        assert [capture.location.shown for capture in group.captures] == [
+            f"{node}/__cluster_metadata-0"
+        ]
+        (left_out,) = captures.left_out
         assert left_out.startswith(f"{other}: partition orders-0 is no metadata log; a lake holds ")
         with pytest.raises(UsageError, match="partition orders-0 is no metadata log"):
-            look_at([str(other)], CaptureOptions(), spool)
+            capture_paths([str(other)], CaptureOptions(), spool)
         with pytest.raises(UsageError, match="partition orders-0 is no metadata log"):
-            look_at([str(segment)], as_replica, spool)
+            capture_paths([str(segment)], as_replica, spool)

@@ -18,8 +18,8 @@ import pytest
 from jobs.cli.directories.check_inputs import find_inputs
 from jobs.cli.directories.dump_files import WantedFiles, find_files
 from pipelines.capture import spool as spools
-from pipelines.capture.look import CaptureOptions
-from pipelines.capture.looks import look_at
+from pipelines.capture.capture import CaptureOptions
+from pipelines.capture.captures import capture_paths
 from pipelines.capture.private import make_folder
 from pipelines.capture.spool import PLACE_VARIABLE, Spool
 from pipelines.lake import Lake
@@ -95,8 +95,10 @@ def test_a_spool_is_its_owners_only_whatever_it_copies(data: Path, tmp_path: Pat
     remote = Path(shutil.copytree(data / LIVE / "3", tmp_path / "remote" / "3")).parent.as_uri()
     (tmp_path / "lake" / "_spool").mkdir(parents=True)  # as a release before this one made it
     with Spool.below(Lake(tmp_path / "lake")) as spool:
-        looks = look_at([str(data / LIVE / "1"), str(bundle), remote], CaptureOptions(), spool)
-        assert len(looks.rounds[0][0].looks) == 3
+        captures = capture_paths(
+            [str(data / LIVE / "1"), str(bundle), remote], CaptureOptions(), spool
+        )
+        assert len(captures.rounds[0][0].captures) == 3
         assert modes(tmp_path / "lake" / "_spool") == PRIVATE
 
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from pyarrow import fs
 
-from pipelines.capture.look import CaptureOptions
-from pipelines.capture.looks import look_at
+from pipelines.capture.capture import CaptureOptions
+from pipelines.capture.captures import capture_paths
 from pipelines.capture.remote import (
     download,
     read_remote,
@@ -70,12 +70,14 @@ def test_a_named_remote_folder_is_read_as_a_local_one(data: Path, tmp_path: Path
 def test_a_uri_is_ingested_under_its_own_name(data: Path, tmp_path: Path) -> None:
     uri = (data / LIVE).as_uri()
     with Spool.below(Lake(tmp_path)) as spool:
-        looks = look_at([uri], CaptureOptions(), spool)
-        local = look_at([str(data / LIVE)], CaptureOptions(), spool)
-        look = looks.rounds[0][0].looks[0]
-        assert look.shown_file("meta.properties") == f"{uri}/1/meta.properties"
-        assert look.shown_file(look.directory.segments[0].file).startswith(f"{uri}/1/__cluster")
-        assert looks.rounds[0][0].group_id == local.rounds[0][0].group_id
+        captures = capture_paths([uri], CaptureOptions(), spool)
+        local = capture_paths([str(data / LIVE)], CaptureOptions(), spool)
+        capture = captures.rounds[0][0].captures[0]
+        assert capture.shown_file("meta.properties") == f"{uri}/1/meta.properties"
+        assert capture.shown_file(capture.directory.segments[0].file).startswith(
+            f"{uri}/1/__cluster"
+        )
+        assert captures.rounds[0][0].group_id == local.rounds[0][0].group_id
 
 
 def test_a_bundle_and_a_single_file_may_be_named_by_uri(data: Path, tmp_path: Path) -> None:
@@ -84,10 +86,10 @@ def test_a_bundle_and_a_single_file_may_be_named_by_uri(data: Path, tmp_path: Pa
         tar.add(data / LIVE / "1", "1")
     segment = data / LIVE / "1" / METADATA_FOLDER / LOG
     with Spool.below(Lake(tmp_path)) as spool:
-        (group,) = look_at([bundle.as_uri()], CaptureOptions(), spool).rounds[0]
-        assert group.looks[0].location.shown == f"{bundle.as_uri()}/1/{METADATA_FOLDER}"
+        (group,) = capture_paths([bundle.as_uri()], CaptureOptions(), spool).rounds[0]
+        assert group.captures[0].location.shown == f"{bundle.as_uri()}/1/{METADATA_FOLDER}"
         with pytest.raises(UsageError, match="--as"):
-            look_at([segment.as_uri()], CaptureOptions(), spool)
+            capture_paths([segment.as_uri()], CaptureOptions(), spool)
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from pipelines.capture import taking
+from pipelines.capture.capture import CaptureOptions
+from pipelines.capture.captures import Captures, capture_paths
 from pipelines.capture.destination import _Folder
-from pipelines.capture.look import CaptureOptions
-from pipelines.capture.looks import Looks, look_at
 from pipelines.capture.spool import Spool
 from pipelines.capture.taking import CapturedDirectory, directories, take
 from replica.errors import UnwritableFileError, UsageError
@@ -30,9 +30,9 @@ def capture(source: Path, destination: Path | str) -> tuple[CapturedDirectory, .
     return take(directories([str(source)]), str(destination))
 
 
-def looks_at(*paths: Path | str) -> Looks:
+def looks_at(*paths: Path | str) -> Captures:
     with Spool(Path(f"{paths[0]}-spool")) as spool:
-        return look_at([str(path) for path in paths], CaptureOptions(), spool)
+        return capture_paths([str(path) for path in paths], CaptureOptions(), spool)
 
 
 def files_below(folder: Path) -> dict[str, bytes]:
@@ -56,7 +56,7 @@ def test_a_capture_holds_every_file_of_every_node_and_is_the_same_captures(
     assert copied == {f"node-{path}": content for path, content in files_below(nodes).items()}
     ((group,),), ((other,),) = looks_at(nodes).rounds, looks_at(tmp_path / "capture").rounds
     assert group.group_id == other.group_id
-    assert all(look.captured_at is not None for look in other.looks)
+    assert all(capture.captured_at is not None for capture in other.captures)
 
 
 def test_a_capture_to_a_uri_has_the_same_files_as_one_to_a_path(
@@ -157,9 +157,9 @@ def test_bytes_missing_from_a_copy_are_damage_and_no_truncation(
     state.write_bytes(state.read_bytes().replace(b"1", b"2"))
     ((group,),) = looks_at(tmp_path / "capture").rounds
     lost = {
-        (look.replica.node_id, damage.file.rpartition("/")[2], damage.kind): damage.detail
-        for look in group.looks
-        for damage in look.directory.damages
+        (capture.replica.node_id, damage.file.rpartition("/")[2], damage.kind): damage.detail
+        for capture in group.captures
+        for damage in capture.directory.damages
         if "captured" in damage.detail
     }
     assert set(lost) == {

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.delta.failures import meaning_of, told
+from pipelines.delta.failures import lake_errors, meaning_of
 from pipelines.lake import Lake
 from replica.errors import BusyError, UnwritableFileError, UsageError
 
@@ -104,21 +104,21 @@ def test_a_conflict_says_to_run_it_again() -> None:
 def test_a_full_disk_is_no_internal_error(reason: str) -> None:
     with (
         pytest.raises(UnwritableFileError, match=f"^/lake: {reason}; make room"),
-        told(Lake("/lake")),
+        lake_errors(Lake("/lake")),
     ):
         raise RuntimeError(f"java.io.IOException: {reason}")
 
 
 def test_other_errors_are_left_as_they_are() -> None:
     error = ValueError("a bug")
-    with pytest.raises(ValueError, match="a bug") as raised, told(Lake("/lake")):
+    with pytest.raises(ValueError, match="a bug") as raised, lake_errors(Lake("/lake")):
         raise error
     assert raised.value is error
 
 
 def test_an_error_of_ours_that_names_a_cause_is_kept() -> None:
     ours = UsageError("No space left on device")
-    with pytest.raises(UsageError) as raised, told(Lake("/lake")):
+    with pytest.raises(UsageError) as raised, lake_errors(Lake("/lake")):
         raise ours
     assert raised.value is ours
 

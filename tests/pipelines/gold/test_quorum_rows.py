@@ -1,4 +1,4 @@
-"""The tables about the quorum from single rows, where the quorums of LOOKS have no such case."""
+"""The tables about the quorum from single rows, where the quorums of CAPTURES have no such case."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from pipelines.tables.bronze import LOG_RECORDS
 from pipelines.tables.quorum import QUORUM
 from replica.model.keys import ZERO_UUID
 from tests.pipelines.cluster.batch_rows import batches
-from tests.pipelines.cluster.looks import gold_of, tables_of
+from tests.pipelines.cluster.captures import gold_of, tables_of
 from tests.pipelines.cluster.record_rows import log_records
-from tests.pipelines.quorums import START, Batch, Look, epoch
+from tests.pipelines.quorums import START, Batch, Capture, epoch
 
 HERE = "aGVyZS1kaXJlY3RvcnktMQ"
 REPLICA = {"cluster_id": "c", "node_id": 1, "directory_id": HERE}
@@ -85,12 +85,12 @@ def _cadence(snapshots: list[Row], branch: list[Row]) -> list[Row]:
     return [*snapshot_cadence(snapshots, _facts(branch, asked=asked).below)]
 
 
-def _tables(*looks: Look) -> dict[str, list[Row]]:
-    return _made(_gold(*looks))
+def _tables(*captures: Capture) -> dict[str, list[Row]]:
+    return _made(_gold(*captures))
 
 
-def _gold(*looks: Look) -> Gold:
-    return gold_of(tables_of(looks), "c")
+def _gold(*captures: Capture) -> Gold:
+    return gold_of(tables_of(captures), "c")
 
 
 def _made(of: Gold) -> dict[str, list[Row]]:
@@ -271,8 +271,11 @@ def test_the_newest_group_is_told_by_time_then_by_ingest_then_by_name() -> None:
 
 
 def test_a_voters_record_that_nobody_could_decode_leaves_open_who_agrees() -> None:
-    looks = (Look("c", 1, 0, FIRST, quorum_epoch=1), Look("c", 2, 0, FIRST, quorum_epoch=1))
-    of = tables_of(looks)
+    captures = (
+        Capture("c", 1, 0, FIRST, quorum_epoch=1),
+        Capture("c", 2, 0, FIRST, quorum_epoch=1),
+    )
+    of = tables_of(captures)
     unreadable = {"record_type": "KRAFT_VOTERS", "value": None, "payload": None}
     records = of[LOG_RECORDS].to_pylist()
     records = [row | unreadable if row["node_id"] == 1 else row for row in records]
@@ -285,7 +288,7 @@ def test_a_voters_record_that_nobody_could_decode_leaves_open_who_agrees() -> No
 
 
 def test_a_replica_that_no_group_compares_is_not_behind() -> None:
-    gold = _gold(Look("c", 1, 0, FIRST, quorum_epoch=1))
+    gold = _gold(Capture("c", 1, 0, FIRST, quorum_epoch=1))
     of, held = gold.bronze, gold.silver.held
     (row,) = replica_status(of.captures, held, of.snapshots, of.state, gold.stated, [])
     assert (row["is_latest"], row["lag_records"], row["lag_ms"]) == (False, 0, None)
@@ -293,21 +296,21 @@ def test_a_replica_that_no_group_compares_is_not_behind() -> None:
 
 
 def test_without_a_quorum_state_there_is_no_role() -> None:
-    (row,) = _tables(Look("c", 1, 0, FIRST, leader=1))["gold.replica_status"]
+    (row,) = _tables(Capture("c", 1, 0, FIRST, leader=1))["gold.replica_status"]
     assert (row["role"], row["leader_id"], row["voted_id"]) == (None, 1, None)
 
 
 def test_an_unchanged_replica_has_a_status_in_each_group_that_saw_it() -> None:
-    looks = [Look("c", 1, minute, FIRST, quorum_epoch=1) for minute in (0, 1)]
-    rows = _tables(*looks)["gold.replica_status"]
+    captures = [Capture("c", 1, minute, FIRST, quorum_epoch=1) for minute in (0, 1)]
+    rows = _tables(*captures)["gold.replica_status"]
     assert len({row["capture_id"] for row in rows}) == 1
     assert [row["is_latest"] for row in rows] == [False, True]
     assert [row["agreed_end_offset"] for row in rows] == [10, 10]
 
 
 def test_a_replica_that_holds_a_snapshot_alone_lags_by_the_time_of_its_last_record() -> None:
-    fresh = Look("c", 2, 0, log_start=5, quorum_epoch=1, snapshots=((5, 1),))
-    rows = _tables(Look("c", 1, 0, (*FIRST, Batch(10, 29, 1)), quorum_epoch=1), fresh)
+    fresh = Capture("c", 2, 0, log_start=5, quorum_epoch=1, snapshots=((5, 1),))
+    rows = _tables(Capture("c", 1, 0, (*FIRST, Batch(10, 29, 1)), quorum_epoch=1), fresh)
     status = {row["node_id"]: row for row in rows["gold.replica_status"]}
     assert (status[2]["snapshot_end_offset"], status[2]["last_append_time"]) == (5, None)
     assert (status[1]["lag_ms"], status[2]["lag_ms"]) == (0, 25_000)

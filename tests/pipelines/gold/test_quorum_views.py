@@ -8,8 +8,8 @@ import pytest
 from pyspark.sql import Row
 
 from pipelines.tables.quorum import QUORUM
-from tests.pipelines.cluster.looks import golds_of, rows_of
-from tests.pipelines.quorums import START, VOTERS, Batch, Look, epoch
+from tests.pipelines.cluster.captures import golds_of, rows_of
+from tests.pipelines.quorums import START, VOTERS, Batch, Capture, epoch
 
 FIRST = epoch(1, 1, 0, 10)
 GHOSTS = (*FIRST, Batch(10, 14, 1))
@@ -22,22 +22,22 @@ NAMED = (*FIRST, Batch(10, 10, 1, voters=THREE))
 REPLACED = (*NAMED, Batch(11, 11, 1, voters=((1, NEW), *THREE[1:])))
 
 _SPLIT = {"static_voters": VOTERS}
-LOOKS = (
-    Look("split", 1, 0, ELECTED, quorum_epoch=2, leader=3, configured_voters=(1, 2), **_SPLIT),
-    Look("split", 2, 0, GHOSTS, quorum_epoch=1, leader=2, **_SPLIT),
-    Look("split", 3, 0, ELECTED, quorum_epoch=2, leader=3, **_SPLIT),
-    Look("split", 11, 0, FIRST, quorum_epoch=2, leader=3, static_voters=(1, 2, 3, 4)),
+CAPTURES = (
+    Capture("split", 1, 0, ELECTED, quorum_epoch=2, leader=3, configured_voters=(1, 2), **_SPLIT),
+    Capture("split", 2, 0, GHOSTS, quorum_epoch=1, leader=2, **_SPLIT),
+    Capture("split", 3, 0, ELECTED, quorum_epoch=2, leader=3, **_SPLIT),
+    Capture("split", 11, 0, FIRST, quorum_epoch=2, leader=3, static_voters=(1, 2, 3, 4)),
     # nothing is known of node 2, and node 1 stands for election without end
-    Look("churn", 1, 70, FIRST, quorum_epoch=7, voted=1),
-    Look("churn", 2, 70),
+    Capture("churn", 1, 70, FIRST, quorum_epoch=7, voted=1),
+    Capture("churn", 2, 70),
     # the record says that node 2 voted for node 1
-    Look("double", 2, 0, FIRST, quorum_epoch=1, voted=3),
-    Look("gap", 1, 0, LATER, quorum_epoch=4, leader=3),
-    Look("headless", 1, 0, TRIMMED, quorum_epoch=2, leader=3),
+    Capture("double", 2, 0, FIRST, quorum_epoch=1, voted=3),
+    Capture("gap", 1, 0, LATER, quorum_epoch=4, leader=3),
+    Capture("headless", 1, 0, TRIMMED, quorum_epoch=2, leader=3),
     # node 1 was given a new disk; node 3 hasn't heard of that, and has an older snapshot still
-    Look("dynamic", 1, 0, REPLACED, quorum_epoch=1, leader=2, directory=NEW),
-    Look("dynamic", 2, 0, REPLACED, quorum_epoch=1, leader=2, directory=OLD),
-    Look(
+    Capture("dynamic", 1, 0, REPLACED, quorum_epoch=1, leader=2, directory=NEW),
+    Capture("dynamic", 2, 0, REPLACED, quorum_epoch=1, leader=2, directory=OLD),
+    Capture(
         "dynamic",
         3,
         0,
@@ -48,7 +48,7 @@ LOOKS = (
         snapshots=((5, 1),),
         snapshot_voters=(1, 2),
     ),
-    Look(
+    Capture(
         "cadence",
         1,
         0,
@@ -58,7 +58,7 @@ LOOKS = (
         log_bytes=90_000_000,
     ),
     # offsets 3 and 4 are gone
-    Look("cut", 1, 0, TRIMMED, snapshots=((3, 1), (10, 1), (30, 2)), log_bytes=1000),
+    Capture("cut", 1, 0, TRIMMED, snapshots=((3, 1), (10, 1), (30, 2)), log_bytes=1000),
 )
 
 
@@ -68,7 +68,7 @@ Views = dict[str, dict[str, list[Row]]]
 
 @pytest.fixture(scope="module")
 def views() -> Views:
-    derived = golds_of(LOOKS)
+    derived = golds_of(CAPTURES)
     return {
         contract.table_name: {cluster: rows_of(one, contract) for cluster, one in derived.items()}
         for contract in QUORUM

@@ -6,26 +6,26 @@ import pytest
 
 from pipelines.gold.superseded_findings import beside_other_logs
 from pipelines.tables.bronze import FINDINGS
-from tests.pipelines.cluster.looks import gold_of, tables_of
+from tests.pipelines.cluster.captures import gold_of, tables_of
 from tests.pipelines.cluster.tables import bronze_tables
-from tests.pipelines.quorums import Look, epoch
+from tests.pipelines.quorums import Capture, epoch
 
-BEHIND = Look("c", 1, 0, epoch(1, 1, 0, 10), quorum_epoch=9)
+BEHIND = Capture("c", 1, 0, epoch(1, 1, 0, 10), quorum_epoch=9)
 
 
 def _rules(rule: str, at_epoch: int, other_end: int, other_epoch: int, *, idle: bool) -> set[str]:
     """The rules of gold.findings about node 1, where another log ends at other_end."""
     first = epoch(1, 1, 0, 10)
     log = (*first, *epoch(other_epoch, 2, 10, other_end)) if other_end > 10 else first
-    other = Look("c", 2, 0, log, quorum_epoch=9)
+    other = Capture("c", 2, 0, log, quorum_epoch=9)
     captures = (BEHIND, other) if idle else (BEHIND,)
     found = [
         {
-            **look.replica, "capture_id": look.capture_id, "rule": rule, "epoch": at_epoch,
+            **capture.replica, "capture_id": capture.capture_id, "rule": rule, "epoch": at_epoch,
             "file": "node/__cluster_metadata-0/quorum-state", "severity": "warning",
             "message": "made",
         }
-        for look in captures
+        for capture in captures
     ]  # fmt: skip
     tables = {**tables_of((BEHIND, other)), FINDINGS: bronze_tables({FINDINGS: found})[FINDINGS]}
     rows = gold_of(tables, "c").findings

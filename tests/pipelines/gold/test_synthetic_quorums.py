@@ -10,8 +10,8 @@ from pyspark.sql import Row
 
 from pipelines.gold.inputs import Gold
 from pipelines.tables import gold
-from tests.pipelines.cluster.looks import golds_of, rows_of
-from tests.pipelines.quorums import Batch, Look, epoch
+from tests.pipelines.cluster.captures import golds_of, rows_of
+from tests.pipelines.quorums import Batch, Capture, epoch
 
 FIRST = epoch(1, 1, 0, 10)
 GHOSTS = (*FIRST, Batch(10, 14, 1))
@@ -24,51 +24,54 @@ OF_ANOTHER = (Batch(0, 0, 1, crc=8, leader=2), Batch(1, 19, 1, crc=8))
 HEADLESS = (Batch(5, 9, 2),)
 TRIMMED = (Batch(5, 9, 1), *epoch(2, 3, 10, 30))
 
-LOOKS = (
+CAPTURES = (
     # voters 1 and 3 went on, 2 keeps what it wrote alone; in the end it has caught up
-    Look("split", 1, 0, ELECTED, quorum_epoch=2),
-    Look("split", 2, 0, GHOSTS, quorum_epoch=1),
-    Look("split", 3, 0, ELECTED, quorum_epoch=2),
-    *(Look("split", node, 1, ELECTED, quorum_epoch=2, group="healed") for node in (1, 2, 3)),
-    Look("one voter away", 1, 0, ELECTED, quorum_epoch=2),
-    Look("one voter away", 2, 0, GHOSTS, quorum_epoch=1),
-    Look("conflict", 1, 0, FIRST, quorum_epoch=1),
-    Look("conflict", 2, 0, (FIRST[0], Batch(1, 9, 1, crc=8)), quorum_epoch=1),
+    Capture("split", 1, 0, ELECTED, quorum_epoch=2),
+    Capture("split", 2, 0, GHOSTS, quorum_epoch=1),
+    Capture("split", 3, 0, ELECTED, quorum_epoch=2),
+    *(Capture("split", node, 1, ELECTED, quorum_epoch=2, group="healed") for node in (1, 2, 3)),
+    Capture("one voter away", 1, 0, ELECTED, quorum_epoch=2),
+    Capture("one voter away", 2, 0, GHOSTS, quorum_epoch=1),
+    Capture("conflict", 1, 0, FIRST, quorum_epoch=1),
+    Capture("conflict", 2, 0, (FIRST[0], Batch(1, 9, 1, crc=8)), quorum_epoch=1),
     # a quorum of one was scaled to three by configuration alone: each had a leader in epoch 1
-    Look("two quorums", 1, 0, FIRST, quorum_epoch=1),
-    *(Look("two quorums", node, 0, OF_ANOTHER, quorum_epoch=1) for node in (2, 3)),
-    Look("disjoint", 1, 0, FIRST, quorum_epoch=1),
-    Look("disjoint", 2, 0, epoch(2, 2, 50, 60), quorum_epoch=2),
-    Look("fresh", 1, 0, FIRST, quorum_epoch=1),
-    Look("fresh", 2, 0),
-    Look("alone", 1, 0, FIRST, quorum_epoch=1),
+    Capture("two quorums", 1, 0, FIRST, quorum_epoch=1),
+    *(Capture("two quorums", node, 0, OF_ANOTHER, quorum_epoch=1) for node in (2, 3)),
+    Capture("disjoint", 1, 0, FIRST, quorum_epoch=1),
+    Capture("disjoint", 2, 0, epoch(2, 2, 50, 60), quorum_epoch=2),
+    Capture("fresh", 1, 0, FIRST, quorum_epoch=1),
+    Capture("fresh", 2, 0),
+    Capture("alone", 1, 0, FIRST, quorum_epoch=1),
     # the leader of epoch 2 won, wrote three records, and nobody took them
-    Look("lost epoch", 1, 0, LATER, quorum_epoch=3),
-    Look("lost epoch", 2, 0, LOST_ELECTION, quorum_epoch=2),
-    Look("lost epoch", 3, 0, LATER, quorum_epoch=3),
-    *(Look("trimmed", node, 0, TRIMMED, quorum_epoch=2) for node in (1, 2, 3)),
+    Capture("lost epoch", 1, 0, LATER, quorum_epoch=3),
+    Capture("lost epoch", 2, 0, LOST_ELECTION, quorum_epoch=2),
+    Capture("lost epoch", 3, 0, LATER, quorum_epoch=3),
+    *(Capture("trimmed", node, 0, TRIMMED, quorum_epoch=2) for node in (1, 2, 3)),
     # retention has deleted where the epoch began: quorum-state alone names its leader
-    *(Look("headless", n, 0, HEADLESS, quorum_epoch=2, leader=at) for n, at in ((1, 3), (2, -1))),
-    *(Look("two claims", n, 0, HEADLESS, quorum_epoch=2, leader=n) for n in (1, 3)),
+    *(
+        Capture("headless", n, 0, HEADLESS, quorum_epoch=2, leader=at)
+        for n, at in ((1, 3), (2, -1))
+    ),
+    *(Capture("two claims", n, 0, HEADLESS, quorum_epoch=2, leader=n) for n in (1, 3)),
     # an early look shows the heads, a late one only of a lagging observer
-    *(Look("lagging", node, 0, ELECTED, quorum_epoch=2) for node in (1, 2, 3)),
-    Look("lagging", 11, 1, (Batch(5, 9, 1),), quorum_epoch=1),
+    *(Capture("lagging", node, 0, ELECTED, quorum_epoch=2) for node in (1, 2, 3)),
+    Capture("lagging", 11, 1, (Batch(5, 9, 1),), quorum_epoch=1),
     # nothing proves epoch 2, and later its offsets are seen with epoch 3
-    Look("replaced", 2, 0, LOST_ELECTION, quorum_epoch=2),
-    Look("replaced", 2, 1, LATER, quorum_epoch=3),
+    Capture("replaced", 2, 0, LOST_ELECTION, quorum_epoch=2),
+    Capture("replaced", 2, 1, LATER, quorum_epoch=3),
     # all that was agreed on, and then one voter alone without it
-    *(Look("lost data", node, 0, ELECTED, quorum_epoch=2) for node in (1, 2, 3)),
-    Look("lost data", 2, 1, FIRST, quorum_epoch=2),
+    *(Capture("lost data", node, 0, ELECTED, quorum_epoch=2) for node in (1, 2, 3)),
+    Capture("lost data", 2, 1, FIRST, quorum_epoch=2),
     # voter 2 forgets what it has committed with 1, and commits something else with 3
-    *(Look("forgetful", node, 0, FORGOTTEN, quorum_epoch=1) for node in (1, 2)),
-    *(Look("forgetful", node, 1, ANEW, quorum_epoch=2) for node in (2, 3)),
+    *(Capture("forgetful", node, 0, FORGOTTEN, quorum_epoch=1) for node in (1, 2)),
+    *(Capture("forgetful", node, 1, ANEW, quorum_epoch=2) for node in (2, 3)),
 )
 
 
 @pytest.fixture(scope="module")
 def derived() -> dict[str, Gold]:
     """By cluster."""
-    return golds_of(LOOKS)
+    return golds_of(CAPTURES)
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ import pytest
 
 from jobs.cli.sharing.report import source
 from pipelines.lake import Lake
-from pipelines.report import queries, state_queries
+from pipelines.report import evidence, queries
 from pipelines.report.page import render
 from replica.doctor.verdict.verdict import Level
 from replica.errors import UsageError
@@ -210,13 +210,13 @@ def test_exposure_shows_what_would_do_harm_the_worst_first_and_since_when(
 ) -> None:
     rows = [
         {"kind": "broker", "gone": str(n), "leaderless": n, "voters_left": 3, "has_majority": True}
-        for n in range(state_queries.MAX_EXPOSURES + 4)
+        for n in range(evidence.MAX_EXPOSURES + 4)
     ]
     rows.append({"kind": "voter", "gone": "1", "voters_left": 1, "has_majority": False})
     rows[-2] |= {"since_offset": 1526, "since": small_lake.START}
     _, page = reported({"bronze.captures": [capture(1, 1)], "gold.failure_exposure": rows})
     assert "voter 1 0 0 0 1, no majority before what the lake knows" in page.text
-    worst = state_queries.MAX_EXPOSURES + 3
+    worst = evidence.MAX_EXPOSURES + 3
     assert f"broker {worst} {worst} 0 0 3 offset 1526, 2026-01-02 03:04:05" in page.text
     assert "broker 0" not in page.text
     assert "and 4 more failures" in page.text

@@ -6,45 +6,45 @@ import pytest
 from pyspark.sql import Row
 
 from pipelines.tables import silver
-from tests.pipelines.cluster.looks import golds_of, rows_of
-from tests.pipelines.quorums import Batch, Look, epoch
+from tests.pipelines.cluster.captures import golds_of, rows_of
+from tests.pipelines.quorums import Batch, Capture, epoch
 
 TWO_EPOCHS = (*epoch(1, 1, 0, 10), *epoch(2, 2, 10, 20))
-LOOKS = (
-    Look("plain", 1, 0, TWO_EPOCHS, checkpoint=((1, 0), (2, 10))),
-    Look("no checkpoint", 1, 0, TWO_EPOCHS),
-    Look("empty log", 1, 0),
-    Look("absent in the middle", 1, 0, TWO_EPOCHS, quorum_epoch=2),
-    Look("absent in the middle", 1, 1, TWO_EPOCHS[:2], quorum_epoch=3),
-    Look("absent in the middle", 1, 2, TWO_EPOCHS, quorum_epoch=4),
-    Look("truncated branch", 1, 0, TWO_EPOCHS),
-    Look("truncated branch", 1, 1, (*TWO_EPOCHS[:2], *epoch(3, 3, 10, 30))),
-    Look("looked at twice", 1, 0, TWO_EPOCHS),
-    Look("looked at twice", 1, 1, TWO_EPOCHS),
-    Look("head cut", 1, 0, (Batch(5, 9, 1), *epoch(2, 2, 10, 20)), checkpoint=((1, 5), (2, 10))),
-    Look("head missing", 1, 0, (Batch(0, 9, 1), Batch(10, 19, 2))),
-    Look("leftovers", 1, 0, TWO_EPOCHS, log_start=15, checkpoint=((2, 15),)),
-    Look("start at an epoch's end", 1, 0, TWO_EPOCHS, log_start=10, checkpoint=((2, 10),)),
-    Look("start at the log end", 1, 0, TWO_EPOCHS, log_start=20, checkpoint=((2, 20),)),
-    Look("stale leftovers", 1, 0, TWO_EPOCHS, log_start=15, checkpoint=((1, 0), (2, 15))),
-    Look("wrong entry", 1, 0, TWO_EPOCHS, checkpoint=((1, 0), (2, 11))),
-    Look("missing entry", 1, 0, TWO_EPOCHS, checkpoint=((1, 0),)),
-    Look("about to lead", 1, 0, TWO_EPOCHS, checkpoint=((1, 0), (2, 10), (3, 20))),
-    Look("entry without batches", 1, 0, TWO_EPOCHS, checkpoint=((1, 0), (2, 10), (3, 12))),
-    Look("epochs out of order", 1, 0, (*epoch(2, 2, 0, 10), *epoch(1, 1, 10, 20))),
+CAPTURES = (
+    Capture("plain", 1, 0, TWO_EPOCHS, checkpoint=((1, 0), (2, 10))),
+    Capture("no checkpoint", 1, 0, TWO_EPOCHS),
+    Capture("empty log", 1, 0),
+    Capture("absent in the middle", 1, 0, TWO_EPOCHS, quorum_epoch=2),
+    Capture("absent in the middle", 1, 1, TWO_EPOCHS[:2], quorum_epoch=3),
+    Capture("absent in the middle", 1, 2, TWO_EPOCHS, quorum_epoch=4),
+    Capture("truncated branch", 1, 0, TWO_EPOCHS),
+    Capture("truncated branch", 1, 1, (*TWO_EPOCHS[:2], *epoch(3, 3, 10, 30))),
+    Capture("looked at twice", 1, 0, TWO_EPOCHS),
+    Capture("looked at twice", 1, 1, TWO_EPOCHS),
+    Capture("head cut", 1, 0, (Batch(5, 9, 1), *epoch(2, 2, 10, 20)), checkpoint=((1, 5), (2, 10))),
+    Capture("head missing", 1, 0, (Batch(0, 9, 1), Batch(10, 19, 2))),
+    Capture("leftovers", 1, 0, TWO_EPOCHS, log_start=15, checkpoint=((2, 15),)),
+    Capture("start at an epoch's end", 1, 0, TWO_EPOCHS, log_start=10, checkpoint=((2, 10),)),
+    Capture("start at the log end", 1, 0, TWO_EPOCHS, log_start=20, checkpoint=((2, 20),)),
+    Capture("stale leftovers", 1, 0, TWO_EPOCHS, log_start=15, checkpoint=((1, 0), (2, 15))),
+    Capture("wrong entry", 1, 0, TWO_EPOCHS, checkpoint=((1, 0), (2, 11))),
+    Capture("missing entry", 1, 0, TWO_EPOCHS, checkpoint=((1, 0),)),
+    Capture("about to lead", 1, 0, TWO_EPOCHS, checkpoint=((1, 0), (2, 10), (3, 20))),
+    Capture("entry without batches", 1, 0, TWO_EPOCHS, checkpoint=((1, 0), (2, 10), (3, 12))),
+    Capture("epochs out of order", 1, 0, (*epoch(2, 2, 0, 10), *epoch(1, 1, 10, 20))),
 )
 
 
 @pytest.fixture(scope="module")
 def rows() -> dict[str, list[Row]]:
     """Rows by cluster, in order of capture and epoch."""
-    minutes = {look.capture_id: look.minute for look in LOOKS}
+    minutes = {capture.capture_id: capture.minute for capture in CAPTURES}
     return {
         cluster: sorted(
             rows_of(one, silver.LEADER_EPOCHS),
             key=lambda row: (minutes[row.capture_id], row.epoch),
         )
-        for cluster, one in golds_of(LOOKS).items()
+        for cluster, one in golds_of(CAPTURES).items()
     }
 
 

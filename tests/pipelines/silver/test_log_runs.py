@@ -18,8 +18,8 @@ from pipelines.tables.contract import Contract
 from pipelines.tables.silver import COMMITTED_LOG, LOG_RUNS
 from tests.examples import examples
 from tests.pipelines.cluster.batch_rows import log_batches
-from tests.pipelines.cluster.looks import tables_of
-from tests.pipelines.quorums import START, Batch, Look
+from tests.pipelines.cluster.captures import tables_of
+from tests.pipelines.quorums import START, Batch, Capture
 
 Row = dict[str, Any]
 SPANS = (
@@ -150,9 +150,9 @@ def test_no_run_goes_beyond_an_edge_of_another_one(rows: list[Row]) -> None:
 
 
 @st.composite
-def quorums(draw: st.DrawFn) -> list[Look]:
-    """Looks at three replicas over some minutes. Their logs grow, are truncated and diverge."""
-    looks: list[Look] = []
+def quorums(draw: st.DrawFn) -> list[Capture]:
+    """Captures of three replicas over some minutes. Their logs grow, are truncated and diverge."""
+    captures: list[Capture] = []
     logs: dict[int, list[Batch]] = {1: [], 2: [], 3: []}
     for epoch in range(1, 1 + draw(st.integers(1, 4))):
         leader = draw(st.integers(1, 3))
@@ -172,10 +172,10 @@ def quorums(draw: st.DrawFn) -> list[Look]:
         for node, held in logs.items():
             end = held[-1].last + 1 if held else 0
             snapshots = ((end, held[-1].epoch),) if held and draw(st.booleans()) else ()
-            looks.append(
-                Look("c", node, epoch, tuple(held), quorum_epoch=epoch, snapshots=snapshots)
+            captures.append(
+                Capture("c", node, epoch, tuple(held), quorum_epoch=epoch, snapshots=snapshots)
             )
-    return looks
+    return captures
 
 
 def _single(rows: pa.Table) -> pa.Table:
@@ -190,8 +190,8 @@ def _single(rows: pa.Table) -> pa.Table:
     return pa.concat_tables([empty, *parts])
 
 
-def derived(looks: list[Look]) -> dict[Contract, list[str]]:
-    _, made = whole.derived_from(whole.of_one("c", tables_of(looks)))
+def derived(captures: list[Capture]) -> dict[Contract, list[str]]:
+    _, made = whole.derived_from(whole.of_one("c", tables_of(captures)))
     return {
         contract: sorted(map(str, rows.to_pylist()))
         for contract, rows in made.items()
@@ -202,11 +202,11 @@ def derived(looks: list[Look]) -> dict[Contract, list[str]]:
 @pytest.mark.slow
 @settings(max_examples=examples(60))
 @given(quorums())
-def test_all_tables_are_those_of_single_batches(looks: list[Look]) -> None:
-    found = derived(looks)
+def test_all_tables_are_those_of_single_batches(captures: list[Capture]) -> None:
+    found = derived(captures)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(whole, "log_runs", _single)
-        wanted = derived(looks)
+        wanted = derived(captures)
     assert found[COMMITTED_LOG]
     for contract, rows in wanted.items():
         assert found[contract] == rows, contract.name

@@ -10,7 +10,7 @@ from pyspark.sql import Row
 
 from pipelines.delta import Lake, values
 from pipelines.tables import bronze, silver
-from tests.pipelines.cluster.looks import as_spark
+from tests.pipelines.cluster.captures import as_spark
 
 DYNAMIC, STATIC = "Lr3UIdBxT-GFPYE5uprmrg", "gT_wj4dEReaNt2vnLWy9Aw"
 OLD_DIRECTORY, NEW_DIRECTORY = "qufyMfPsTZ27gBxKC_Me3w", "w1rJ2UULXXXZu6RS0Vk1kg"

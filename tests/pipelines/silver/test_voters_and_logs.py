@@ -10,23 +10,23 @@ from pipelines.gold.inputs import Gold
 from pipelines.tables import silver
 from replica.history.log import ReplicaLog
 from replica.model.epochs import UNDEFINED_EPOCH
-from tests.pipelines.cluster.looks import golds_of, rows_of
-from tests.pipelines.quorums import Batch, Look, epoch
+from tests.pipelines.cluster.captures import golds_of, rows_of
+from tests.pipelines.quorums import Batch, Capture, epoch
 
 KEPT = epoch(1, 1, 0, 10)
 TRUNCATED = Batch(10, 10, 1, voters=(1, 2))
-LOOKS = (
-    Look("dynamic", 1, 0, (*KEPT, TRUNCATED), snapshots=((5, 1),), snapshot_voters=(1, 2, 3)),
-    Look("dynamic", 1, 1, (*KEPT, *epoch(2, 2, 10, 12)), quorum_epoch=2),
-    Look("static", 1, 0, KEPT, quorum_epoch=1, static_voters=(3, 1, 2)),
-    Look("static", 1, 1, KEPT, quorum_epoch=1, static_voters=(3, 1, 2)),
-    Look("static", 2, 1),
+CAPTURES = (
+    Capture("dynamic", 1, 0, (*KEPT, TRUNCATED), snapshots=((5, 1),), snapshot_voters=(1, 2, 3)),
+    Capture("dynamic", 1, 1, (*KEPT, *epoch(2, 2, 10, 12)), quorum_epoch=2),
+    Capture("static", 1, 0, KEPT, quorum_epoch=1, static_voters=(3, 1, 2)),
+    Capture("static", 1, 1, KEPT, quorum_epoch=1, static_voters=(3, 1, 2)),
+    Capture("static", 2, 1),
 )
 
 
 @pytest.fixture(scope="module")
 def derived() -> dict[str, Gold]:
-    return golds_of(LOOKS)
+    return golds_of(CAPTURES)
 
 
 @pytest.fixture(scope="module")
@@ -43,8 +43,10 @@ def logs(derived: dict[str, Gold]) -> dict[tuple[str, int, int], ReplicaLog]:
         for cluster, one in derived.items()
     }
     return {
-        (look.cluster, look.node, look.minute): made[look.cluster].of_group([look.capture_id])[0]
-        for look in LOOKS
+        (capture.cluster, capture.node, capture.minute): made[capture.cluster].of_group(
+            [capture.capture_id]
+        )[0]
+        for capture in CAPTURES
     }
 
 

@@ -27,8 +27,8 @@ from pipelines.tables import silver
 from pipelines.tables.gold import QUALITY_RESULTS
 from pipelines.tables.of_a_lake import DERIVED
 from replica.simulate.broken import BrokenInvariantError
+from replica.simulate.metadata_records import change_leader, create_topic, no_op
 from replica.simulate.node import Layout
-from replica.simulate.records import change_leader, create_topic, no_op
 from replica.simulate.scenarios.quorum import ScriptedQuorum
 from replica.simulate.scenarios.writing import write_capture
 from tests.pipelines.lake_rows import assert_same, rows

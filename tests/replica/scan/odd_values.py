@@ -100,18 +100,18 @@ def _structure(fields: tuple[Field, ...], version: int, chance: random.Random) -
 
 def _field(field: Field, version: int, chance: random.Random) -> bytes:
     if not field.is_array:
-        return _scalar(field, chance)
-    if field.nullable and chance.random() < 0.15:
+        return _scalar(field, version, chance)
+    if field.is_nullable(version) and chance.random() < 0.15:
         return b"\x00"
     count = chance.choice(_COUNTS)
     if field.kind is Kind.STRUCT:
         elements = [_structure(field.fields, version, chance) for _ in range(count % 16)]
     else:
-        elements = [_scalar(field, chance) for _ in range(count)]
+        elements = [_scalar(field, version, chance) for _ in range(count)]
     return varint(len(elements) + 1) + b"".join(elements)
 
 
-def _scalar(field: Field, chance: random.Random) -> bytes:
+def _scalar(field: Field, version: int, chance: random.Random) -> bytes:
     kind = field.kind
     if kind in _LAYOUTS:
         return _number(_LAYOUTS[kind], chance)
@@ -121,7 +121,7 @@ def _scalar(field: Field, chance: random.Random) -> bytes:
         return struct.pack(">d", chance.choice(_DOUBLES))
     if kind is Kind.UUID:
         return chance.choice((bytes(16), bytes(15) + b"\1", chance.randbytes(16), b"\xff" * 16))
-    if field.nullable and chance.random() < 0.2:
+    if field.is_nullable(version) and chance.random() < 0.2:
         return b"\x00"
     if kind is Kind.BYTES:
         content = chance.randbytes(chance.choice(_BLOBS))

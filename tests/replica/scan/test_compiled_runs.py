@@ -15,7 +15,7 @@ from replica.format.checksum import crc32c
 from replica.format.runs import Run, plain_run, runs
 from replica.format.whole_batch import value_batch
 from replica.scan.compiled_runs import compiled_run
-from replica.scan.run_tables import DUES
+from replica.scan.frames import DUES
 from replica.storage.segment_index import SegmentIndex
 
 _MAX_TIME, _CRC = struct.Struct(">q"), struct.Struct(">I")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from replica.doctor.check.examined import examine
-from replica.doctor.check.records import ABORT, BEGIN, END, note_records
+from replica.doctor.check.record_findings import ABORT, BEGIN, END, note_records
 from replica.format.discovery import discover
 from replica.format.segment import scan
 from replica.scan import segments

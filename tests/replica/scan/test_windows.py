@@ -17,7 +17,6 @@ from replica.format.reading import MAX_LOG_BYTES, open_file
 from replica.format.resync import CREDIT_BYTES
 from replica.format.segment import scan
 from replica.format.walk import LocatedBatch
-from replica.scan import window
 from replica.scan.arrow import BatchScan, RecordScan
 from replica.scan.regions import Regions
 from tests.bench.segments import batches
@@ -37,7 +36,7 @@ def _written(path: Path, raw: bytes) -> OpenFile:
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(window, "WINDOW_BYTES", 4096)
+    monkeypatch.setattr("replica.scan.regions.WINDOW_BYTES", 4096)
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +46,7 @@ def sound() -> bytes:
 
 @pytest.mark.parametrize("size", _SIZES)
 def test_recorded_files_in_windows(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(window, "WINDOW_BYTES", size)
+    monkeypatch.setattr("replica.scan.regions.WINDOW_BYTES", size)
     different = {path.read_bytes(): path for path in recorded_segments(_DATA)}
     for raw, path in [*different.items()][_SIZES.index(size) :: len(_SIZES)]:
         expected = int(path.stem) if path.suffix == ".log" else 0
@@ -63,7 +62,7 @@ def test_damaged_bytes_in_windows(
         chance = random.Random(number)
         segment, first = pool.segment(chance)
         raw = damaged(segment, chance) + bytes(chance.choice((0, 0, 1, 300)))
-        monkeypatch.setattr(window, "WINDOW_BYTES", chance.choice(_SIZES))
+        monkeypatch.setattr("replica.scan.regions.WINDOW_BYTES", chance.choice(_SIZES))
         first_block = chance.choice((1, 17, 4096))
         monkeypatch.setattr("replica.format.resync._FIRST_BLOCK_BYTES", first_block)
         with _written(tmp_path / "log", raw) as file:
@@ -77,7 +76,7 @@ def test_random_bytes_in_windows(
     tmp_path: Path, raw: bytes, expected: int | None, size: int
 ) -> None:
     with pytest.MonkeyPatch.context() as patch, _written(tmp_path / "log", raw) as file:
-        patch.setattr(window, "WINDOW_BYTES", size)
+        patch.setattr("replica.scan.regions.WINDOW_BYTES", size)
         hold_equal(raw, expected=expected, buffer=file)
 
 
@@ -115,7 +114,7 @@ def test_bytes_appended_during_a_scan_are_not_read(tmp_path: Path, sound: bytes)
 def test_a_doubtful_batch_that_was_changed_meanwhile_has_no_bytes(
     tmp_path: Path, sound: bytes, change: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(window, "WINDOW_BYTES", 100)
+    monkeypatch.setattr("replica.scan.regions.WINDOW_BYTES", 100)
     with _written(tmp_path / "log", sound) as file:
         regions = Regions(file, 0, None)
         batch = next(regions.read(None))
@@ -136,7 +135,7 @@ def test_a_read_error_names_the_file(tmp_path: Path, sound: bytes) -> None:
 def test_a_batch_larger_than_the_window_makes_it_grow_up_to_the_kernels_limit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(window, "WINDOW_BYTES", 100)
+    monkeypatch.setattr("replica.scan.regions.WINDOW_BYTES", 100)
     monkeypatch.setattr("replica.scan.frames.LARGEST_BATCH_BYTES", 1500)
     raw = b"".join(batch for batch, _ in batches(30_000, pool=2000))
     sizes = {batch.header.size_bytes > 1500 for batch in scan(raw).batches}

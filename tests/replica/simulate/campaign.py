@@ -25,7 +25,7 @@ from jobs.cli.engine.simulate import read_done, remembering, results
 from jobs.cli.seeds import seeds_in
 from replica.raft.transitions import Transition
 from replica.simulate.broken import INVARIANTS
-from replica.simulate.counts import ALL_TRANSITIONS, COUNTED
+from replica.simulate.coverage import ALL_TRANSITIONS, COUNTED
 from replica.simulate.faulty_run import Result
 from replica.simulate.guided import Corpus, PlannedRun
 from replica.simulate.nemesis import FAULTS

@@ -1,7 +1,7 @@
 """The campaign's record: it goes on where it stopped, and its tables say what the runs reached."""
 
 from replica.raft.roles import Candidate, Leader
-from replica.simulate.counts import COUNTED
+from replica.simulate.coverage import COUNTED
 from replica.simulate.faulty_run import Result, run
 from replica.simulate.nemesis import FAULTS
 from tests.replica.simulate.campaign import START, calls, main, record

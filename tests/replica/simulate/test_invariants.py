@@ -18,6 +18,7 @@ from replica.raft.messages import VoterChangeResponse
 from replica.raft.roles import VoteTally
 from replica.simulate import nemesis
 from replica.simulate.broken import INVARIANTS, BrokenInvariantError, demand
+from replica.storage import recovery
 from replica.storage.segment import ActiveSegment
 from replica.storage.snapshots import SnapshotFiles
 from tests.replica.simulate.finding import found
@@ -83,6 +84,18 @@ def test_a_state_that_depends_on_how_batches_come_is_no_replay(monkeypatch):
 
     monkeypatch.setattr(OpaqueMachine, "commit", counting_calls)
     assert found("replay", within_seeds=10)
+
+
+def test_a_checkpoint_of_epochs_that_is_off_by_one_is_caught_at_the_next_start(monkeypatch):
+    rule = recovery.read_checkpoint
+
+    def shifted(files, folder):
+        first, *later = rule(files, folder) or (None,)
+        moved = [replace(entry, start_offset=entry.start_offset + 1) for entry in later]
+        return None if first is None else (first, *moved)
+
+    monkeypatch.setattr(recovery, "read_checkpoint", shifted)
+    assert "takes its epochs for" in found("log matching", within_seeds=5)
 
 
 def test_an_append_that_is_written_twice_breaks_linearizability(monkeypatch):

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from kio.schema.errors import ErrorCode
 
 from replica.message.primitives import uuid_text
-from replica.message.schema import Kind
+from replica.message.schema import Field, Kind, fields_at
 from replica.wire.apis import APIS
-from replica.wire.schema import Field, Structure, fields_at
+from replica.wire.schema import Structure
 
 STRUCTURES = [
     (structure, version)

@@ -41,8 +41,8 @@ def test_a_partition_with_one_replica_allows_no_order() -> None:
     assert found.answer is ChangeSafety.UNSAFE
     assert reasons(found) == [("unsafe", "node 1")]
     assert found.reasons[0].detail == (
-        "can't be stopped, even with all replicas in sync: orders-0: would have no leader: no "
-        "in-sync replica is left of [1]"
+        "can't be stopped, even with all replicas in sync (orders-0: would have no leader: no "
+        "in-sync replica is left of [1])"
     )
     assert found.order == (2, 3), "the others can be restarted"
 

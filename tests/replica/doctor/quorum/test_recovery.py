@@ -218,6 +218,16 @@ def test_without_a_majority_the_newest_log_is_the_one_to_go_on_with_and_nobody_l
     assert plan.on_no_voter_counts == Losses(committed=0, unproven=2, superseded=0)
 
 
+def test_what_one_of_two_voters_lacks_was_not_committed_whatever_the_lost_one_held():
+    of_two = (VotersAt(-1, 0, frozenset({ONE, TWO})),)
+    observer = log(OBSERVER, 1, 2, 2, 2, voter_sets=of_two)
+    plan = plan_recovery([log(TWO, 1, 2, voter_sets=of_two), observer])
+    assert (plan.winner.key, plan.quorum.possible_end) == (OBSERVER, 2)
+    assert plan.on_no_voter_counts == Losses(committed=0, unproven=0, superseded=2)
+    of_three = plan_recovery([log(TWO, 1, 2), log(OBSERVER, 1, 2, 2, 2)])
+    assert of_three.on_no_voter_counts == Losses(committed=0, unproven=2, superseded=0)
+
+
 def test_a_snapshot_proves_records_committed_that_only_an_observer_holds():
     observer = log(OBSERVER, 1, 2, 2, snapshots=(OffsetAndEpoch(2, 2),))
     plan = plan_recovery([log(TWO, 1, 1), observer])

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from replica.doctor.redacted.files import RedactedFiles
-from replica.doctor.redacted.records import RecordRedactor
+from replica.doctor.redacted.record_redactor import RecordRedactor
 from replica.format import index, meta_properties, quorum_state
 from replica.format.byte_source import OpenFile, all_bytes
 from replica.format.content_hash import CHUNK_BYTES, content_hash

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import pytest
 
 from replica.doctor.redacted.log_file import Moved, redact_log
-from replica.doctor.redacted.records import RecordRedactor
+from replica.doctor.redacted.record_redactor import RecordRedactor
 from replica.errors import DataError
 from replica.format.batch import HEADER, decode_header, with_records
 from replica.format.byte_source import OpenFile, Source

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 
-from replica.doctor.redacted.records import RecordRedactor
+from replica.doctor.redacted.record_redactor import RecordRedactor
 from replica.errors import DataError
 from replica.format.control import UnknownControl, decode_control
 from replica.format.record import Record, RecordHeader

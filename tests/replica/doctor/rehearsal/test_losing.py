@@ -16,8 +16,8 @@ from replica.history.log import LogBatch, ReplicaLog
 from replica.metadata.record import MetadataRecord
 from replica.model.keys import ReplicaKey
 from replica.model.voters import Voter, VotersAt, voter_set
+from replica.simulate.metadata_records import create_topic
 from replica.simulate.node import Layout, key_of
-from replica.simulate.records import create_topic
 from replica.simulate.scenarios.quorum import ScriptedQuorum
 from replica.storage.batches import bytes_of
 

@@ -15,7 +15,7 @@ from replica.doctor.rehearsal.quorum import (
 )
 from replica.doctor.rehearsal.step import ScenarioStep
 from replica.model.keys import ReplicaKey
-from replica.simulate.records import no_op, uuid_of
+from replica.simulate.metadata_records import no_op, uuid_of
 from tests.replica.doctor.rehearsal.test_losing import captured
 
 ELECTED_WITHIN_MS = 8_000

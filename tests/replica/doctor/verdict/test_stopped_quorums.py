@@ -12,8 +12,8 @@ from replica.doctor.verdict.facts import verdict_on
 from replica.doctor.verdict.of_group import clusters_of, evidence_of
 from replica.doctor.verdict.verdict import Level, Verdict
 from replica.format.discovery import discover
+from replica.simulate.metadata_records import topic_config
 from replica.simulate.node import Layout
-from replica.simulate.records import topic_config
 from replica.simulate.scenarios.library import SCENARIOS_BY_NAME
 from replica.simulate.scenarios.quorum import ScriptedQuorum
 from replica.simulate.scenarios.writing import write_capture

@@ -3,8 +3,7 @@
 import pytest
 
 from replica.errors import UsageError
-from replica.node.observer.directory import make_recording, new_replica
-from replica.node.observer.recorder import opened_recorder
+from replica.node.observer.recorder import make_recording, new_replica, opened_recorder
 from replica.storage.filesystem import LocalDisk
 from tests.replica.node.observer.recording import (
     leading,

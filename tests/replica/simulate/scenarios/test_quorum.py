@@ -7,8 +7,8 @@ import pytest
 from replica.format import meta_properties
 from replica.raft.leader.leading import NotLeaderError
 from replica.simulate.broken import BrokenInvariantError
+from replica.simulate.metadata_records import create_topic, no_op
 from replica.simulate.node import Layout
-from replica.simulate.records import create_topic, no_op
 from replica.simulate.scenarios.quorum import START_MS, ScriptedQuorum
 
 

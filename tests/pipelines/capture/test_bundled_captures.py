@@ -1,4 +1,4 @@
-"""Bundles as the looks of an ingest see them: the user's names, and what a cut costs."""
+"""Bundles as the captures of an ingest see them: the user's names, and what a cut costs."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.capture.look import CaptureOptions
-from pipelines.capture.looks import look_at
+from pipelines.capture.capture import CaptureOptions
+from pipelines.capture.captures import capture_paths
 from pipelines.capture.spool import Spool
 from replica.format.damage import DamageKind
 from replica.format.file_names import METADATA_FOLDER
 from tests.pipelines.capture.bundles import zstd
-from tests.pipelines.capture.test_looks import LOG, STATIC, all_looks, nodes
+from tests.pipelines.capture.test_captures import LOG, STATIC, all_captures, nodes
 
 
 def test_a_bundle_is_looked_into_under_its_own_name(
@@ -23,12 +23,12 @@ def test_a_bundle_is_looked_into_under_its_own_name(
     bundle = tmp_path / "c.tar.gz"
     with tarfile.open(bundle, "w:gz") as tar:
         tar.add(data / STATIC / "live", "live")
-    looks = look_at([str(bundle)], CaptureOptions(), spool)
-    assert nodes(looks) == [[("gT", [1, 2, 3, 11])]]
-    look = all_looks(looks)[0]
-    segment = look.directory.segments[0].file
-    assert look.shown_file(segment) == f"{bundle}/live/1/{METADATA_FOLDER}/{LOG}"
-    assert look.shown_file("meta.properties") == f"{bundle}/live/1/meta.properties"
+    captures = capture_paths([str(bundle)], CaptureOptions(), spool)
+    assert nodes(captures) == [[("gT", [1, 2, 3, 11])]]
+    capture = all_captures(captures)[0]
+    segment = capture.directory.segments[0].file
+    assert capture.shown_file(segment) == f"{bundle}/live/1/{METADATA_FOLDER}/{LOG}"
+    assert capture.shown_file("meta.properties") == f"{bundle}/live/1/meta.properties"
 
 
 def test_a_bundle_of_absolute_names_is_looked_into_as_one_of_relative_names(
@@ -42,12 +42,12 @@ def test_a_bundle_of_absolute_names_is_looked_into_as_one_of_relative_names(
             tar.addfile(info, io.BytesIO(path.read_bytes()) if path.is_file() else None)
     bundle = tmp_path / "c.tar.zst"
     bundle.write_bytes(zstd(packed.getvalue()))
-    looks = look_at([str(bundle)], CaptureOptions(), spool)
-    assert (nodes(looks), looks.damages) == ([[("gT", [1, 2, 3, 11])]], ())
-    look = all_looks(looks)[0]
-    assert look.shown_file("meta.properties") == f"{bundle}/var/lib/live/1/meta.properties"
-    plain = all_looks(look_at([str(data / STATIC / "live")], CaptureOptions(), spool))
-    assert [one.capture_id for one in all_looks(looks)] == [one.capture_id for one in plain]
+    captures = capture_paths([str(bundle)], CaptureOptions(), spool)
+    assert (nodes(captures), captures.damages) == ([[("gT", [1, 2, 3, 11])]], ())
+    capture = all_captures(captures)[0]
+    assert capture.shown_file("meta.properties") == f"{bundle}/var/lib/live/1/meta.properties"
+    plain = all_captures(capture_paths([str(data / STATIC / "live")], CaptureOptions(), spool))
+    assert [one.capture_id for one in all_captures(captures)] == [one.capture_id for one in plain]
 
 
 @pytest.mark.parametrize("root", ["", "/"])
@@ -63,6 +63,8 @@ def test_a_log_that_its_bundle_cuts_does_not_look_like_a_truncated_one(
             tar.addfile(info, io.BytesIO((source / name).read_bytes()))
     packed = bundle.read_bytes()
     bundle.write_bytes(packed[: len(packed.rstrip(b"\0")) - 5000])
-    (look,) = all_looks(look_at([str(bundle)], CaptureOptions(), spool))
-    hidden = [damage for damage in look.directory.damages if damage.kind is DamageKind.UNREADABLE]
+    (capture,) = all_captures(capture_paths([str(bundle)], CaptureOptions(), spool))
+    hidden = [
+        damage for damage in capture.directory.damages if damage.kind is DamageKind.UNREADABLE
+    ]
     assert {damage.file for damage in hidden} == {f"{METADATA_FOLDER}/{LOG}"}

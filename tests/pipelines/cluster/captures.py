@@ -16,12 +16,12 @@ from pipelines.table_functions import GOLD_FUNCTIONS, SILVER_FUNCTIONS
 from pipelines.tables.contract import Contract
 from replica.format.control import LeaderChange, LeaderVoter, encode_control, voters_from_plain
 from tests.pipelines.cluster.tables import bronze_tables
-from tests.pipelines.quorums import Look, bronze_values
+from tests.pipelines.quorums import Capture, bronze_values
 
 
-def tables_of(looks: Iterable[Look]) -> Mapping[Contract, pa.Table]:
-    """Bronze's tables of looks; control records have the bytes that Kafka would write."""
-    found = bronze_values(looks)
+def tables_of(captures: Iterable[Capture]) -> Mapping[Contract, pa.Table]:
+    """Bronze's tables of captures; control records have the bytes that Kafka would write."""
+    found = bronze_values(captures)
     return bronze_tables({one: [_with_value(row) for row in rows] for one, rows in found.items()})
 
 
@@ -30,11 +30,11 @@ def gold_of(tables: Mapping[Contract, pa.Table], cluster_id: str) -> Gold:
     return replayed_tables(of_one(cluster_id, tables))[0]
 
 
-def golds_of(looks: Iterable[Look]) -> dict[str, Gold]:
+def golds_of(captures: Iterable[Capture]) -> dict[str, Gold]:
     """`gold_of` of each cluster, by its id."""
-    seen = [*looks]
+    seen = [*captures]
     tables = tables_of(seen)
-    return {one: gold_of(tables, one) for one in dict.fromkeys(look.cluster for look in seen)}
+    return {one: gold_of(tables, one) for one in dict.fromkeys(capture.cluster for capture in seen)}
 
 
 def rows_of(derived: Gold, contract: Contract) -> list[SparkRow]:

@@ -1,4 +1,5 @@
-"""The look at one directory: what it holds, whose it is, and where its files can be read again."""
+"""The capture of one directory: what it holds, whose it is, and where its files can be read
+again."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ from pipelines.capture.manifest import Manifest, manifest_of
 from pipelines.capture.spool import BytesRead, Copying, Spool
 from pipelines.lake.seal import OPEN, Seal
 from replica.errors import UnreadableFileError
-from replica.format import capture
+from replica.format import capture as capture_file
 from replica.format.damage import Damage, DamageKind
 from replica.format.directory import (
     DirectoryFile,
@@ -36,7 +37,7 @@ from replica.scan.file_room import FileRoom
 
 @dataclass(frozen=True, slots=True)
 class CaptureOptions:
-    """Options of a look at directories. captured_at: the time of the captures, with a time zone;
+    """Options of a capture of directories. captured_at: the time of the captures, with a time zone;
     None where the caller names no time. order: folder names, oldest first. replica: the owner of
     single files. known: captures whose files needn't be read again. seal: the lake's seal.
     goes_on: whether a path that can't be read is left out, as a follower does, in place of an
@@ -51,8 +52,8 @@ class CaptureOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class JudgedLook:
-    """The findings of one look. rows: rows of bronze.findings. known: the files that the next
+class JudgedCapture:
+    """The findings of one capture. rows: rows of bronze.findings. known: the files that the next
     ingest need not read again, by path."""
 
     capture_id: str
@@ -61,15 +62,15 @@ class JudgedLook:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class Capture:
     """One replica's directory as it was read, and where its files can be read again.
 
     captured_at: the time at which the directory was looked at; None where that time is unknown, so
-    that the time of the ingest is taken. batch: looks with the same batch were taken together.
-    base: an earlier capture that holds the bytes which this look did not read; None where it read
-    all bytes. round_name: the name in --order that the look belongs to; None without --order. seal:
-    the form in which the lake shows hashes. judged: what the rules say, where whoever looked has
-    asked them.
+    that the time of the ingest is taken. batch: captures with the same batch were taken together.
+    base: an earlier capture that holds the bytes which this capture did not read; None where it
+    read all bytes. round_name: the name in --order that the capture belongs to; None without
+    --order. seal: the form in which the lake shows hashes. judged: what the rules say, where
+    whoever looked has asked them.
     """
 
     replica: ReplicaId
@@ -82,14 +83,14 @@ class Look:
     base: Base | None = None
     round_name: str | None = None
     seal: Seal = OPEN
-    judged: JudgedLook | None = None
+    judged: JudgedCapture | None = None
 
     def shown_hash(self, file: DirectoryFile) -> str:
         """The form in which the lake shows the hash of the file's content."""
         return self.seal.close(file.sha256)
 
     def shown_file(self, file: DirectoryFile | str) -> str:
-        """The user's name of a file of this look."""
+        """The user's name of a file of this capture."""
         return self.location.shown_file(file if isinstance(file, str) else file.path)
 
     def copy_of(self, file: DirectoryFile) -> str:
@@ -104,7 +105,9 @@ class Look:
     def known(self) -> dict[str, KnownFile]:
         """The known facts about files that were not read as a whole, by path."""
         files = {} if self.base is None else self.base.files
-        found = ((file.path, files.get(capture.canonical(file.path))) for file in self._sparse())
+        found = (
+            (file.path, files.get(capture_file.canonical(file.path))) for file in self._sparse()
+        )
         return {path: known for path, known in found if known is not None}
 
     def _sparse(self) -> Iterator[DirectoryFile]:
@@ -123,18 +126,18 @@ def base_of(
 
 
 @dataclass(frozen=True, slots=True)
-class Looked:
-    """What came of a directory. look: None where there is none; then one of the damages says why,
-    or the capture is unfinished. manifest: what capture.json says, and its damages."""
+class CaptureOutcome:
+    """What came of a directory. capture: None where there is none; then one of the damages says
+    why, or the capture is unfinished. manifest: what capture.json says, and its damages."""
 
     manifest: Manifest
-    look: Look | None = None
+    capture: Capture | None = None
     damages: tuple[Damage, ...] = ()
 
 
 @dataclass(frozen=True)
-class LookAt:
-    """A look at one directory. given: the input that it was found below. base: the lake's newest
+class CaptureOf:
+    """A capture of one directory. given: the input that it was found below. base: the lake's newest
     capture of the replica, if it is of use. spool: gets copies; None to read files in their place.
     count: gets how much was read."""
 
@@ -145,12 +148,12 @@ class LookAt:
     count: BytesRead
     spool: Spool | None = None
 
-    def look(self) -> Looked:
+    def capture(self) -> CaptureOutcome:
         """Reads the directory. Raises UsageError where it is no folder, or lies in no folder of
         --order; ChangedFileError where a file that is read in its place was changed meanwhile."""
         manifest = manifest_of(self.location)
         if manifest.is_unfinished:
-            return Looked(manifest)
+            return CaptureOutcome(manifest)
         captured_at = manifest.captured_at or self.options.captured_at
         is_late = self.base and captured_at is not None and captured_at <= self.base.at
         base = None if is_late else self.base
@@ -158,15 +161,15 @@ class LookAt:
             directory, files = self._read(base)
         except UnreadableFileError as error:
             why = Damage(0, 0, DamageKind.UNREADABLE, error.reason, self.location.shown)
-            return Looked(manifest, None, (why,))
+            return CaptureOutcome(manifest, None, (why,))
         directory = manifest.verify(directory)
         replica = directory.replica or self.options.replica
         if replica is None:
-            return Looked(manifest, None, (_unidentified(self.location, directory),))
+            return CaptureOutcome(manifest, None, (_unidentified(self.location, directory),))
         # Since the capture `base`, the directory has come to belong to another replica.
         if base is not None and base.replica != replica:
-            return replace(self, base=None).look()
-        return Looked(manifest, self._look(replica, directory, files, captured_at, base))
+            return replace(self, base=None).capture()
+        return CaptureOutcome(manifest, self._capture(replica, directory, files, captured_at, base))
 
     def _read(self, base: Base | None) -> tuple[MetadataDirectory, Copying | InPlace]:
         """The directory, and where its files can be read again."""
@@ -189,22 +192,22 @@ class LookAt:
         directory = self.given.mark(self.location, directory)
         return directory, reader if isinstance(reader, Copying) else reader.files(path)
 
-    def _look(
+    def _capture(
         self,
         replica: ReplicaId,
         directory: MetadataDirectory,
         files: Copying | InPlace,
         captured_at: datetime | None,
         base: Base | None,
-    ) -> Look:
+    ) -> Capture:
         batch = batch_of(self.location, self.given.shown, self.options.order)
         seal = self.options.seal
-        return Look(
+        return Capture(
             replica,
             directory,
             self.location,
             files,
-            capture.capture_id(replica, directory.files, seal.close),
+            capture_file.capture_id(replica, directory.files, seal.close),
             captured_at,
             batch,
             base,

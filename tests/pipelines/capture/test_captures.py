@@ -1,4 +1,4 @@
-"""Which replicas one call looks at, when, and together with whom."""
+"""Which replicas one call captures, when, and together with whom."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
+from pipelines.capture.capture import Capture, CaptureOptions
+from pipelines.capture.captures import Captures, capture_paths, next_free
 from pipelines.capture.grouping import parse_replica
-from pipelines.capture.look import CaptureOptions, Look
-from pipelines.capture.looks import Looks, look_at, next_free
 from pipelines.capture.spool import Spool
 from pipelines.lake import Lake
 from replica.errors import UsageError
@@ -39,19 +39,22 @@ def copied(data: Path, to: Path, *names: str) -> Path:
     return to
 
 
-def all_looks(looks: Looks) -> list[Look]:
-    return [look for groups in looks.rounds for group in groups for look in group.looks]
+def all_captures(captures: Captures) -> list[Capture]:
+    return [capture for groups in captures.rounds for group in groups for capture in group.captures]
 
 
-def nodes(looks: Looks) -> list[list[tuple[str, list[int]]]]:
+def nodes(captures: Captures) -> list[list[tuple[str, list[int]]]]:
     return [
-        [(group.cluster_id[:2], [look.replica.node_id for look in group.looks]) for group in groups]
-        for groups in looks.rounds
+        [
+            (group.cluster_id[:2], [capture.replica.node_id for capture in group.captures])
+            for group in groups
+        ]
+        for groups in captures.rounds
     ]
 
 
-def damages(looks: Looks) -> list[tuple[DamageKind, str]]:
-    return [(damage.kind, damage.file) for damage in looks.damages]
+def damages(captures: Captures) -> list[tuple[DamageKind, str]]:
+    return [(damage.kind, damage.file) for damage in captures.damages]
 
 
 def tree(root: Path) -> dict[str, tuple[int, str]]:
@@ -67,14 +70,14 @@ def tree(root: Path) -> dict[str, tuple[int, str]]:
 def test_the_replicas_of_a_cluster_make_a_group_whatever_kafka_wrote_them(
     data: Path, spool: Spool
 ) -> None:
-    looks = look_at(
+    captures = capture_paths(
         [str(data / STATIC / "live"), str(data / DYNAMIC / "live")], CaptureOptions(), spool
     )
-    assert nodes(looks) == [[("Lr", [1, 2, 3, 11]), ("gT", [1, 2, 3, 11])]]
-    assert looks.damages == ()
-    groups = looks.rounds[0]
+    assert nodes(captures) == [[("Lr", [1, 2, 3, 11]), ("gT", [1, 2, 3, 11])]]
+    assert captures.damages == ()
+    groups = captures.rounds[0]
     assert groups[0].group_id != groups[1].group_id
-    assert {look.captured_at for look in all_looks(looks)} == {None}
+    assert {capture.captured_at for capture in all_captures(captures)} == {None}
 
 
 def test_copies_are_the_bytes_that_were_read_and_go_with_the_spool(
@@ -82,12 +85,14 @@ def test_copies_are_the_bytes_that_were_read_and_go_with_the_spool(
 ) -> None:
     before = tree(data / STATIC / "live")
     with Spool.below(Lake(tmp_path / "lake")) as spool:
-        (look,) = all_looks(look_at([str(data / STATIC / "live" / "3")], CaptureOptions(), spool))
-        for file in look.directory.files:
+        (capture,) = all_captures(
+            capture_paths([str(data / STATIC / "live" / "3")], CaptureOptions(), spool)
+        )
+        for file in capture.directory.files:
             original = (data / STATIC / "live" / "3" / file.path).read_bytes()
-            assert Path(look.copy_of(file)).read_bytes() == original
-            assert look.shown_file(file) == str(data / STATIC / "live" / "3" / file.path)
-        assert len(look.directory.files) > 8
+            assert Path(capture.copy_of(file)).read_bytes() == original
+            assert capture.shown_file(file) == str(data / STATIC / "live" / "3" / file.path)
+        assert len(capture.directory.files) > 8
     assert list((tmp_path / "lake").iterdir()) == []
     assert tree(data / STATIC / "live") == before
 
@@ -95,7 +100,7 @@ def test_copies_are_the_bytes_that_were_read_and_go_with_the_spool(
 def test_the_spool_goes_after_an_exception_too(data: Path, tmp_path: Path) -> None:
     options = CaptureOptions(order=("live", "split"))
     with pytest.raises(UsageError), Spool.below(Lake(tmp_path)) as spool:
-        look_at([str(data / STATIC)], options, spool)  # reads some, then meets final
+        capture_paths([str(data / STATIC)], options, spool)  # reads some, then meets final
     assert list(tmp_path.iterdir()) == []
 
 
@@ -105,9 +110,9 @@ def test_capture_json_in_the_nodes_folder_or_above_wins_over_the_option(
 ) -> None:
     copied(data / STATIC / "live", tmp_path, "1")
     captured_at(tmp_path / place, "2026-11-20T00:00:00.125Z")
-    looks = look_at([str(tmp_path)], CaptureOptions(captured_at=NOON), spool)
+    captures = capture_paths([str(tmp_path)], CaptureOptions(captured_at=NOON), spool)
     expected = datetime(2026, 11, 20, 0, 0, 0, 125_000, tzinfo=UTC)
-    assert [look.captured_at for look in all_looks(looks)] == [expected]
+    assert [capture.captured_at for capture in all_captures(captures)] == [expected]
 
 
 def test_a_broken_capture_json_is_one_damage_and_the_option_counts(
@@ -115,10 +120,10 @@ def test_a_broken_capture_json_is_one_damage_and_the_option_counts(
 ) -> None:
     copied(data / STATIC / "live", tmp_path, "1", "2")
     (tmp_path / "capture.json").write_bytes(b'{"version": 1')
-    looks = look_at([str(tmp_path)], CaptureOptions(captured_at=NOON), spool)
-    assert damages(looks) == [(DamageKind.CONTENT, str(tmp_path / "capture.json"))]
-    assert {look.captured_at for look in all_looks(looks)} == {NOON}
-    assert nodes(looks) == [[("gT", [1, 2])]]
+    captures = capture_paths([str(tmp_path)], CaptureOptions(captured_at=NOON), spool)
+    assert damages(captures) == [(DamageKind.CONTENT, str(tmp_path / "capture.json"))]
+    assert {capture.captured_at for capture in all_captures(captures)} == {NOON}
+    assert nodes(captures) == [[("gT", [1, 2])]]
 
 
 def test_each_capture_json_makes_a_group_oldest_first(
@@ -127,8 +132,8 @@ def test_each_capture_json_makes_a_group_oldest_first(
     copied(data / STATIC, tmp_path, "live", "split", "final")
     for hour, name in enumerate(("split", "final", "live")):
         captured_at(tmp_path / name, f"2026-11-20T0{hour}:00:00Z")
-    looks = look_at([str(tmp_path)], CaptureOptions(), spool)
-    first = [groups[0].looks[0].location.shown for groups in looks.rounds]
+    captures = capture_paths([str(tmp_path)], CaptureOptions(), spool)
+    first = [groups[0].captures[0].location.shown for groups in captures.rounds]
     assert [Path(name).parts[-3] for name in first] == ["split", "final", "live"]
 
 
@@ -140,7 +145,7 @@ def test_captures_of_a_replica_in_no_known_order_are_refused(
     for name in ("live", "split") if broken else ():
         (tmp_path / name / "capture.json").write_bytes(broken or b"")
     with pytest.raises(UsageError) as caught:
-        look_at([str(tmp_path)], CaptureOptions(), spool)
+        capture_paths([str(tmp_path)], CaptureOptions(), spool)
     assert "--order OLDEST,...,NEWEST" in str(caught.value)
     assert "(as live and split are)" in str(caught.value)
     assert "\n" not in str(caught.value)
@@ -148,11 +153,14 @@ def test_captures_of_a_replica_in_no_known_order_are_refused(
 
 def test_order_makes_a_round_of_each_name(data: Path, spool: Spool) -> None:
     options = CaptureOptions(order=("final", "live", "split"))
-    looks = look_at([str(data / STATIC), str(data / DYNAMIC)], options, spool)
-    rounds = [{look.batch for group in groups for look in group.looks} for groups in looks.rounds]
+    captures = capture_paths([str(data / STATIC), str(data / DYNAMIC)], options, spool)
+    rounds = [
+        {capture.batch for group in groups for capture in group.captures}
+        for groups in captures.rounds
+    ]
     assert rounds == [{"final"}, {"live"}, {"split"}]
-    assert [len(groups) for groups in looks.rounds] == [2, 2, 2]
-    assert len(all_looks(looks)) == 28
+    assert [len(groups) for groups in captures.rounds] == [2, 2, 2]
+    assert len(all_captures(captures)) == 28
 
 
 def test_order_goes_by_the_folders_of_the_argument_too(
@@ -160,13 +168,13 @@ def test_order_goes_by_the_folders_of_the_argument_too(
 ) -> None:
     monkeypatch.chdir(data / STATIC / "live")
     paths = [f"../split/1/{METADATA_FOLDER}", "."]
-    looks = look_at(paths, CaptureOptions(order=("live", "split")), spool)
-    assert nodes(looks) == [[("gT", [1, 2, 3, 11])], [("gT", [1])]]
+    captures = capture_paths(paths, CaptureOptions(order=("live", "split")), spool)
+    assert nodes(captures) == [[("gT", [1, 2, 3, 11])], [("gT", [1])]]
 
 
 def test_a_directory_outside_the_order_is_refused(data: Path, spool: Spool) -> None:
     with pytest.raises(UsageError, match=r"--order live,split: .*final.* lies in none of these"):
-        look_at([str(data / STATIC)], CaptureOptions(order=("live", "split")), spool)
+        capture_paths([str(data / STATIC)], CaptureOptions(order=("live", "split")), spool)
 
 
 @pytest.mark.parametrize("second", ["same", "above", "link", "copy"])
@@ -177,17 +185,17 @@ def test_the_same_directory_or_content_twice_is_one_look(
     paths = {"same": "a/1", "above": "a", "link": "link", "copy": "b"}
     (tmp_path / "link").symlink_to(tmp_path / "a" / "1")
     copied(tmp_path / "a", tmp_path / "b", "1")
-    looks = look_at(
+    captures = capture_paths(
         [str(tmp_path / "a" / "1"), str(tmp_path / paths[second])], CaptureOptions(), spool
     )
-    assert nodes(looks) == [[("gT", [1])]]
+    assert nodes(captures) == [[("gT", [1])]]
 
 
 def test_a_directory_that_changes_is_read_once_however_often_it_is_named(
     data: Path, tmp_path: Path, spool: Spool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     copied(data / STATIC / "live", tmp_path, "1")
-    from pipelines.capture import look as module
+    from pipelines.capture import capture as module
 
     real = module.read_directory
 
@@ -198,7 +206,12 @@ def test_a_directory_that_changes_is_read_once_however_often_it_is_named(
 
     monkeypatch.setattr(module, "read_directory", read_and_change)
     assert (
-        len(all_looks(look_at([str(tmp_path), str(tmp_path / "1")], CaptureOptions(), spool))) == 1
+        len(
+            all_captures(
+                capture_paths([str(tmp_path), str(tmp_path / "1")], CaptureOptions(), spool)
+            )
+        )
+        == 1
     )
 
 
@@ -208,8 +221,8 @@ def test_equal_content_under_two_capture_jsons_is_one_group(
     for name, day in (("a", 1), ("b", 2)):
         copied(data / STATIC / "live", tmp_path / name, "1")
         captured_at(tmp_path / name, f"2026-11-0{day}")
-    (look,) = all_looks(look_at([str(tmp_path)], CaptureOptions(), spool))
-    assert look.captured_at == datetime(2026, 11, 1, tzinfo=UTC)
+    (capture,) = all_captures(capture_paths([str(tmp_path)], CaptureOptions(), spool))
+    assert capture.captured_at == datetime(2026, 11, 1, tzinfo=UTC)
 
 
 def test_a_capture_id_is_that_of_the_content_wherever_it_lies(
@@ -222,15 +235,15 @@ def test_a_capture_id_is_that_of_the_content_wherever_it_lies(
         tar.add(tmp_path / "1" / "meta.properties", "meta.properties")
     other = copied(tmp_path, tmp_path / "other", "1")
     (other / "1" / METADATA_FOLDER).rename(other / "1" / "renamed")
-    (original,) = all_looks(look_at([str(tmp_path / "1")], CaptureOptions(), spool))
-    (renamed,) = all_looks(look_at([str(other)], CaptureOptions(), spool))
-    (first,) = all_looks(look_at([str(flat)], CaptureOptions(), spool))
-    (again,) = all_looks(look_at([str(flat)], CaptureOptions(), spool))
+    (original,) = all_captures(capture_paths([str(tmp_path / "1")], CaptureOptions(), spool))
+    (renamed,) = all_captures(capture_paths([str(other)], CaptureOptions(), spool))
+    (first,) = all_captures(capture_paths([str(flat)], CaptureOptions(), spool))
+    (again,) = all_captures(capture_paths([str(flat)], CaptureOptions(), spool))
     assert renamed.capture_id == original.capture_id
     assert first.capture_id == again.capture_id, "whatever folder the bundle was unpacked to"
     log = other / "1" / "renamed" / LOG
     log.write_bytes(log.read_bytes()[:-1] + b"\xff")
-    (changed,) = all_looks(look_at([str(other)], CaptureOptions(), spool))
+    (changed,) = all_captures(capture_paths([str(other)], CaptureOptions(), spool))
     assert changed.capture_id != original.capture_id
 
 
@@ -239,10 +252,10 @@ def test_a_directory_of_an_unknown_replica_is_left_out_and_named(
 ) -> None:
     copied(data / STATIC / "live", tmp_path, "1", "2")
     (tmp_path / "2" / "meta.properties").write_bytes(b"\xff")
-    looks = look_at([str(tmp_path)], CaptureOptions(), spool)
-    assert nodes(looks) == [[("gT", [1])]]
-    assert damages(looks) == [(DamageKind.UNIDENTIFIED, str(tmp_path / "2" / METADATA_FOLDER))]
-    assert "--as" in looks.damages[0].detail
+    captures = capture_paths([str(tmp_path)], CaptureOptions(), spool)
+    assert nodes(captures) == [[("gT", [1])]]
+    assert damages(captures) == [(DamageKind.UNIDENTIFIED, str(tmp_path / "2" / METADATA_FOLDER))]
+    assert "--as" in captures.damages[0].detail
 
 
 def test_as_names_the_replica_only_of_directories_without_meta_properties(
@@ -250,25 +263,28 @@ def test_as_names_the_replica_only_of_directories_without_meta_properties(
 ) -> None:
     copied(data / STATIC / "live", tmp_path, "1", "2")
     (tmp_path / "2" / "meta.properties").unlink()
-    looks = look_at([str(tmp_path)], CaptureOptions(replica=ReplicaId("x", 7)), spool)
-    assert nodes(looks) == [[("gT", [1]), ("x", [7])]]
+    captures = capture_paths([str(tmp_path)], CaptureOptions(replica=ReplicaId("x", 7)), spool)
+    assert nodes(captures) == [[("gT", [1]), ("x", [7])]]
 
 
 def test_single_files_of_a_folder_are_one_directory_of_as(data: Path, spool: Spool) -> None:
     folder = data / DYNAMIC / "final" / "1" / METADATA_FOLDER
     paths = [str(path) for path in sorted(folder.glob("*.log"))]
     assert len(paths) > 1
-    looks = look_at([*paths, paths[0]], CaptureOptions(replica=ReplicaId("x", 7)), spool)
-    (look,) = all_looks(looks)
-    assert look.replica == ReplicaId("x", 7)
-    assert [look.shown_file(segment.file) for segment in look.directory.segments] == paths
-    assert Path(look.copy_of(look.directory.files[0])).read_bytes() == Path(paths[0]).read_bytes()
+    captures = capture_paths([*paths, paths[0]], CaptureOptions(replica=ReplicaId("x", 7)), spool)
+    (capture,) = all_captures(captures)
+    assert capture.replica == ReplicaId("x", 7)
+    assert [capture.shown_file(segment.file) for segment in capture.directory.segments] == paths
+    assert (
+        Path(capture.copy_of(capture.directory.files[0])).read_bytes()
+        == Path(paths[0]).read_bytes()
+    )
 
 
 def test_a_single_file_without_as_is_refused(data: Path, spool: Spool) -> None:
     path = next((data / STATIC).rglob("*.log"))
     with pytest.raises(UsageError, match=f"{path}: .*--as CLUSTER:NODE"):
-        look_at([str(path)], CaptureOptions(), spool)
+        capture_paths([str(path)], CaptureOptions(), spool)
 
 
 def test_files_that_are_not_kafkas_are_named_beside_the_rest(
@@ -279,17 +295,17 @@ def test_files_that_are_not_kafkas_are_named_beside_the_rest(
     empty = tmp_path / "empty.tar"
     tarfile.open(empty, "w").close()
     names = [str(path) for path in sorted(tmp_path.iterdir())]
-    looks = look_at([*names, str(data / STATIC / "live")], CaptureOptions(), spool)
-    assert nodes(looks) == [[("gT", [1, 2, 3, 11])]]
-    assert sorted((Path(file).name, kind) for kind, file in damages(looks)) == [
+    captures = capture_paths([*names, str(data / STATIC / "live")], CaptureOptions(), spool)
+    assert nodes(captures) == [[("gT", [1, 2, 3, 11])]]
+    assert sorted((Path(file).name, kind) for kind, file in damages(captures)) == [
         ("broken.tar.gz", DamageKind.CONTENT),
         ("empty.tar", DamageKind.NOT_KAFKA),
         ("notes.txt", DamageKind.NOT_KAFKA),
         ("server.log", DamageKind.NOT_KAFKA),
     ]
-    alone = look_at(names, CaptureOptions(), spool)
+    alone = capture_paths(names, CaptureOptions(), spool)
     assert alone.rounds == ()
-    assert damages(alone) == damages(looks)
+    assert damages(alone) == damages(captures)
 
 
 def test_a_lake_below_the_examined_path_is_not_examined(data: Path, tmp_path: Path) -> None:
@@ -299,8 +315,8 @@ def test_a_lake_below_the_examined_path_is_not_examined(data: Path, tmp_path: Pa
         os.utime(left)
         with Spool.below(Lake(lake)) as spool:
             copied(data / STATIC / "final", spool.new_folder(), "1")
-            looks = look_at([str(tmp_path)], CaptureOptions(), spool)
-            assert [Path(look.location.shown) for look in all_looks(looks)] == [
+            captures = capture_paths([str(tmp_path)], CaptureOptions(), spool)
+            assert [Path(capture.location.shown) for capture in all_captures(captures)] == [
                 tmp_path / "1" / METADATA_FOLDER
             ]
         shutil.rmtree(lake / "_spool")
@@ -319,9 +335,9 @@ def test_a_folder_that_cannot_be_listed_costs_only_itself(
 
     monkeypatch.setattr(os, "scandir", lambda path: refuse(path, "/1", scandir))
     monkeypatch.setattr(os, "listdir", lambda path: refuse(path, f"2/{METADATA_FOLDER}", listdir))
-    looks = look_at([str(tmp_path)], CaptureOptions(), spool)
-    assert nodes(looks) == [[("gT", [3])]]
-    assert damages(looks) == [
+    captures = capture_paths([str(tmp_path)], CaptureOptions(), spool)
+    assert nodes(captures) == [[("gT", [3])]]
+    assert damages(captures) == [
         (DamageKind.UNREADABLE, str(tmp_path / "1")),
         (DamageKind.UNREADABLE, str(tmp_path / "2" / METADATA_FOLDER)),
     ]

@@ -47,7 +47,7 @@ def rounds_in(
         inputs = find_inputs(paths, order, stack)
         rounds, damages = [], list[Damage]()
         for group in inputs.groups:
-            examined, damages = _look(group, progress)
+            examined, damages = _examined(group, progress)
             rounds.append(examined)
             notices += map(str, damages)
             notices += damage_lines(examined, all_of_them=all_damages)
@@ -85,7 +85,7 @@ def check_cluster(cluster: str | None, known: Iterable[str | None]) -> None:
         raise UsageError(f"--cluster {cluster}: the directories are of {', '.join(names)}")
 
 
-def _look(
+def _examined(
     group: Sequence[DiscoveredPath], progress: ProgressLine
 ) -> tuple[list[Examined], list[Damage]]:
     """Read the directories. A running node's directory may change meanwhile; then it is read

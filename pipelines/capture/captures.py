@@ -1,8 +1,8 @@
-"""The replicas that one call looks at, and the capture groups of these looks.
+"""The captures that one call makes, and their capture groups.
 
-A group has the looks of one cluster that belong to one capture.json, to one name of --order, or
-else to the call. Two looks at one replica in the same group would be in unknown order, so they are
-refused with the option that tells the order.
+A group has the captures of one cluster that belong to one capture.json, to one name of --order, or
+else to the call. Two captures of one replica in the same group would be in unknown order, so they
+are refused with the option that tells the order.
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TypeAlias
 
+from pipelines.capture.capture import Capture, CaptureOf, CaptureOptions, CaptureOutcome, base_of
 from pipelines.capture.grouping import ambiguous, refuse_unused, replica_at
 from pipelines.capture.in_place import InPlace
 from pipelines.capture.inputs import Input, inputs
 from pipelines.capture.known import NOTHING_KNOWN, KnownCaptures
-from pipelines.capture.look import CaptureOptions, Look, LookAt, Looked, base_of
 from pipelines.capture.private import make_folder
 from pipelines.capture.shared import (
     SharedDirectory,
     Sharing,
+    captures_in_place,
     left_out_because,
-    looks_in_place,
 )
 from pipelines.capture.spool import Spool
 from replica.doctor.check.partition import PartitionFolder, partition_at, partition_of_file
 from replica.errors import KraftlakeError, UsageError
-from replica.format import capture
+from replica.format import capture as capture_file
 from replica.format.damage import Damage, DamageKind
 from replica.format.discovery import DirectoryPath, FilePath
 from replica.format.file_names import METADATA_FOLDER, FileKind, classify
@@ -41,11 +41,11 @@ _LATER = "it is read once it is there again"
 
 @dataclass(frozen=True, slots=True)
 class CaptureGroup:
-    """Looks at replicas of one cluster, taken together."""
+    """Captures of replicas of one cluster, taken together."""
 
     cluster_id: str
     group_id: str
-    looks: tuple[Look, ...]
+    captures: tuple[Capture, ...]
 
 
 Round: TypeAlias = tuple[CaptureGroup, ...]
@@ -53,8 +53,8 @@ Round: TypeAlias = tuple[CaptureGroup, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Looks:
-    """The looks of one call. rounds: in the order of ingestion, oldest first. damages: those of
+class Captures:
+    """The captures of one call. rounds: in the order of ingestion, oldest first. damages: those of
     files that belong to no replica, by the user's names. left_out: a sentence about each partition
     that is no metadata log, and each path that a follower can't read now."""
 
@@ -87,9 +87,9 @@ class Looks:
             yield tuple(together)
 
 
-def look_at(
+def capture_paths(
     paths: Sequence[str], options: CaptureOptions, spool: Spool, sharing: Sharing | None = None
-) -> Looks:
+) -> Captures:
     """Read everything below the paths once, and copy it into the spool. sharing: how directories
     are looked at in their place instead; bundles and single files are copied all the same.
 
@@ -98,30 +98,30 @@ def look_at(
     captures is unknown.
     """
     damages: list[Damage] = []
-    looking = _Looking(options, spool, damages, sharing)
-    looks = _whole_where_several(looking, [*_without_other_disks(looking.looks(paths))])
-    if looking.left_out and not looks and not damages and not options.goes_on:
+    looking = _Capturing(options, spool, damages, sharing)
+    captures = _whole_where_several(looking, [*_without_other_disks(looking.captures(paths))])
+    if looking.left_out and not captures and not damages and not options.goes_on:
         raise UsageError(looking.left_out[0])
     spool.bytes_read.held = sum(
-        file.size_bytes for look, _ in looks for file in look.directory.files
+        file.size_bytes for capture, _ in captures for file in capture.directory.files
     )
-    batches: dict[str, dict[ReplicaId, Look]] = {}
-    placed: dict[tuple[ReplicaId, str | datetime | None], Look] = {}
-    for look, _ in looks:
-        batches.setdefault(look.batch, {}).setdefault(look.replica, look)
-        place = look.batch if options.order else look.captured_at
-        other = placed.setdefault((look.replica, place), look)
-        if other.capture_id != look.capture_id:
-            raise ambiguous(other.location.shown, look.location.shown, look.replica.node_id)
+    batches: dict[str, dict[ReplicaId, Capture]] = {}
+    placed: dict[tuple[ReplicaId, str | datetime | None], Capture] = {}
+    for capture, _ in captures:
+        batches.setdefault(capture.batch, {}).setdefault(capture.replica, capture)
+        place = capture.batch if options.order else capture.captured_at
+        other = placed.setdefault((capture.replica, place), capture)
+        if other.capture_id != capture.capture_id:
+            raise ambiguous(other.location.shown, capture.location.shown, capture.replica.node_id)
     refuse_unused(options.order, batches)
     ordered = sorted(batches, key=lambda batch: _age(batch, batches[batch].values(), options))
     rounds = _rounds([batches[batch].values() for batch in ordered])
-    return Looks(rounds, tuple(damages), tuple(looking.left_out))
+    return Captures(rounds, tuple(damages), tuple(looking.left_out))
 
 
-def _rounds(batches: Iterable[Iterable[Look]]) -> tuple[Round, ...]:
+def _rounds(batches: Iterable[Iterable[Capture]]) -> tuple[Round, ...]:
     """The batches as groups. A group with the same content as an earlier one is left out: it is the
-    same look again."""
+    same capture again."""
     known: set[str] = set()
     rounds = []
     for batch in batches:
@@ -131,25 +131,25 @@ def _rounds(batches: Iterable[Iterable[Look]]) -> tuple[Round, ...]:
     return tuple(groups for groups in rounds if groups)
 
 
-def _age(batch: str, looks: Iterable[Look], options: CaptureOptions) -> tuple[int, datetime]:
+def _age(batch: str, captures: Iterable[Capture], options: CaptureOptions) -> tuple[int, datetime]:
     place = options.order.index(batch) if batch in options.order else 0
-    times = [look.captured_at for look in looks if look.captured_at is not None]
+    times = [capture.captured_at for capture in captures if capture.captured_at is not None]
     return place, min(times, default=datetime.max.replace(tzinfo=UTC))
 
 
-def _groups(looks: Iterable[Look]) -> Iterator[CaptureGroup]:
-    clusters: dict[str, list[Look]] = {}
-    for look in looks:
-        clusters.setdefault(look.replica.cluster_id, []).append(look)
+def _groups(captures: Iterable[Capture]) -> Iterator[CaptureGroup]:
+    clusters: dict[str, list[Capture]] = {}
+    for capture in captures:
+        clusters.setdefault(capture.replica.cluster_id, []).append(capture)
     for cluster_id, members in sorted(clusters.items()):
-        group_id = capture.group_id(cluster_id, [look.capture_id for look in members])
+        group_id = capture_file.group_id(cluster_id, [capture.capture_id for capture in members])
         yield CaptureGroup(
-            cluster_id, group_id, tuple(sorted(members, key=lambda look: look.replica))
+            cluster_id, group_id, tuple(sorted(members, key=lambda capture: capture.replica))
         )
 
 
 @dataclass(frozen=True)
-class _Looking:
+class _Capturing:
     """One call: its options, and its results so far."""
 
     options: CaptureOptions
@@ -162,7 +162,7 @@ class _Looking:
     of_manifests: set[Damage] = field(default_factory=set)
     """Damages of a capture.json, which may stand beside several directories."""
 
-    def looks(self, paths: Sequence[str]) -> Iterator[tuple[Look, Input]]:
+    def captures(self, paths: Sequence[str]) -> Iterator[tuple[Capture, Input]]:
         single: list[FilePath] = []
         shared: list[tuple[DirectoryPath, Input]] = []
         for found, given in self._found(paths):
@@ -174,13 +174,13 @@ class _Looking:
                 continue
             self.seen.add(real)
             if found.is_formatted:  # its one file is small, so it is copied wherever it lies
-                yield from self.look(found, given, NOTHING_KNOWN)
+                yield from self.capture(found, given, NOTHING_KNOWN)
             elif self._is_shared(given):
                 shared.append((found, given))
             elif self._is_metadata(found.shown, partition_at(found.path)):
-                yield from self.look(found, given, self.options.known)
-        yield from self._look_in_place(shared, self.options.known)
-        yield from self._look_at_files(single)
+                yield from self.capture(found, given, self.options.known)
+        yield from self._capture_in_place(shared, self.options.known)
+        yield from self._capture_files(single)
 
     def _found(self, paths: Sequence[str]) -> Iterator[tuple[DirectoryPath | FilePath, Input]]:
         """What lies at and below the paths."""
@@ -209,44 +209,45 @@ class _Looking:
         self.left_out.extend([] if why_not is None else [why_not])
         return why_not is None
 
-    def look(
+    def capture(
         self, location: DirectoryPath, given: Input, known: KnownCaptures
-    ) -> Iterator[tuple[Look, Input]]:
-        """The look at a directory. Where there is none, the reason is noted among the damages."""
+    ) -> Iterator[tuple[Capture, Input]]:
+        """The capture of a directory. Where there is none, the reason is noted among the
+        damages."""
         base = base_of(self.options, known, replica_at(location.path))
         spool = self.spool
-        looking = LookAt(location, given, self.options, base, spool.bytes_read, spool)
-        yield from self._noted(looking.look(), given)
+        looking = CaptureOf(location, given, self.options, base, spool.bytes_read, spool)
+        yield from self._noted(looking.capture(), given)
 
-    def again(self, look: Look, given: Input) -> Iterator[tuple[Look, Input]]:
-        """The same look, which reads all bytes."""
-        if not isinstance(look.copies, InPlace):
-            return self.look(look.location, given, NOTHING_KNOWN)
-        return self._look_in_place([(look.location, given)], NOTHING_KNOWN)
+    def again(self, capture: Capture, given: Input) -> Iterator[tuple[Capture, Input]]:
+        """The same capture, which reads all bytes."""
+        if not isinstance(capture.copies, InPlace):
+            return self.capture(capture.location, given, NOTHING_KNOWN)
+        return self._capture_in_place([(capture.location, given)], NOTHING_KNOWN)
 
-    def _look_in_place(
+    def _capture_in_place(
         self, found: Sequence[tuple[DirectoryPath, Input]], known: KnownCaptures
-    ) -> Iterator[tuple[Look, Input]]:
+    ) -> Iterator[tuple[Capture, Input]]:
         if self.sharing is None or not found:
             return
         directories = [SharedDirectory.of(location, given) for location, given in found]
-        looks = looks_in_place(directories, self.options, self.sharing, known)
-        for (_, given), shared in zip(found, looks, strict=True):
+        captures = captures_in_place(directories, self.options, self.sharing, known)
+        for (_, given), shared in zip(found, captures, strict=True):
             self.spool.bytes_read.read += shared.bytes_read
             self.left_out.extend([] if shared.left_out is None else [shared.left_out])
             yield from self._noted(shared.looked, given)
 
-    def _noted(self, looked: Looked, given: Input) -> Iterator[tuple[Look, Input]]:
+    def _noted(self, looked: CaptureOutcome, given: Input) -> Iterator[tuple[Capture, Input]]:
         of_manifest = looked.manifest.damages
         self.damages.extend(one for one in of_manifest if one not in self.of_manifests)
         self.of_manifests.update(of_manifest)
         self.damages.extend(looked.damages)
-        if looked.look is not None:
-            yield looked.look, given
+        if looked.capture is not None:
+            yield looked.capture, given
 
-    def _look_at_files(self, files: list[FilePath]) -> Iterator[tuple[Look, Input]]:
-        """Looks at single files that the user named. The files of a folder make one directory, of
-        the replica in --as."""
+    def _capture_files(self, files: list[FilePath]) -> Iterator[tuple[Capture, Input]]:
+        """Captures of single files that the user named. The files of a folder make one directory,
+        of the replica in --as."""
         folders: dict[str, list[FilePath]] = {}
         for file in files:
             if classify(os.path.basename(file.path)).kind is FileKind.OTHER:
@@ -268,38 +269,40 @@ class _Looking:
                     os.symlink(os.path.abspath(file.path), target)
             location = DirectoryPath(str(source), shown, is_whole=False)
             given = Input(str(source), shown)
-            yield from self.look(location, given, self.options.known)
+            yield from self.capture(location, given, self.options.known)
 
 
 def _whole_where_several(
-    looking: _Looking, looks: list[tuple[Look, Input]]
-) -> list[tuple[Look, Input]]:
-    """The looks. Each look at a replica that was looked at more than once is repeated, and reads
-    all bytes: only the oldest of these looks follows the lake's newest capture, and it is known
-    later which one is the oldest."""
-    counts = Counter(look.replica for look, _ in looks)
-    found: list[tuple[Look, Input]] = []
-    for look, given in looks:
-        if counts[look.replica] > 1 and look.base is not None:
-            found.extend(looking.again(look, given))
+    looking: _Capturing, captures: list[tuple[Capture, Input]]
+) -> list[tuple[Capture, Input]]:
+    """The captures. Each capture of a replica that was looked at more than once is repeated, and
+    reads all bytes: only the oldest of these captures follows the lake's newest capture, and it is
+    known later which one is the oldest."""
+    counts = Counter(capture.replica for capture, _ in captures)
+    found: list[tuple[Capture, Input]] = []
+    for capture, given in captures:
+        if counts[capture.replica] > 1 and capture.base is not None:
+            found.extend(looking.again(capture, given))
         else:
-            found.append((look, given))
+            found.append((capture, given))
     return found
 
 
-def _without_other_disks(looks: Iterable[tuple[Look, Input]]) -> Iterator[tuple[Look, Input]]:
-    """The looks, without those at the other log directories of a node whose metadata log was looked
-    at: a broker has several disks, and a metadata log on one of them."""
-    every = [*looks]
+def _without_other_disks(
+    captures: Iterable[tuple[Capture, Input]],
+) -> Iterator[tuple[Capture, Input]]:
+    """The captures, without those of the other log directories of a node whose metadata log was
+    captured: a broker has several disks, and a metadata log on one of them."""
+    every = [*captures]
     started = {
-        (look.replica.cluster_id, look.replica.node_id)
-        for look, _ in every
-        if not look.location.is_formatted
+        (capture.replica.cluster_id, capture.replica.node_id)
+        for capture, _ in every
+        if not capture.location.is_formatted
     }
-    for look, given in every:
-        node = look.replica.cluster_id, look.replica.node_id
-        if not (look.location.is_formatted and node in started):
-            yield look, given
+    for capture, given in every:
+        node = capture.replica.cluster_id, capture.replica.node_id
+        if not (capture.location.is_formatted and node in started):
+            yield capture, given
 
 
 def _why_not(file: FilePath) -> str:
