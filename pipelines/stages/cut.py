@@ -30,7 +30,7 @@ from pipelines.gold.failure_exposure import (
 )
 from pipelines.gold.health_rules import JudgedState, judged_state
 from pipelines.gold.inputs import Gold, Records, Silver
-from pipelines.gold.membership import RoundMember, members_of
+from pipelines.gold.membership import FormattedMember, RoundMember, formatted_of, members_of
 from pipelines.gold.verdicts import newest_evidence
 from pipelines.quality.judge import Judgement, LeftOut, judge_layer, judge_stored
 from pipelines.quality.suite_sql import table_name
@@ -110,8 +110,8 @@ class Agreeing:
 @dataclass(frozen=True)
 class Agreed:
     """What the stage `agree` tells of a cluster. runs, groups: its rows of silver.log_runs and
-    silver.capture_groups. asked: what a pass over the branch is asked. branch: its ranges. members:
-    those of the wanted rounds."""
+    silver.capture_groups. asked: what a pass over the branch is asked. branch: its ranges. members,
+    formatted: those of the wanted rounds."""
 
     cluster_id: str
     runs: pa.Table
@@ -120,6 +120,7 @@ class Agreed:
     asked: BranchQuestions
     branch: AgreedBranch
     members: tuple[RoundMember, ...]
+    formatted: tuple[FormattedMember, ...]
 
     @property
     def entries(self) -> int:
@@ -147,7 +148,10 @@ def agree(unit: Agreeing, pins: Pins) -> UnitResult:
     log = replace(of.log, is_whole=not unit.leaves_out)
     groups = made[silver.CAPTURE_GROUPS]
     members = (*members_of(of, unit.rounds),)
-    return out.result(Agreed(unit.cluster_id, runs, groups, log, of.asked, of.agreed, members))
+    formatted = (*formatted_of(of, unit.rounds),)
+    return out.result(
+        Agreed(unit.cluster_id, runs, groups, log, of.asked, of.agreed, members, formatted)
+    )
 
 
 @dataclass(frozen=True)

@@ -10,14 +10,21 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from replica.host.host import BegunSnapshot, Host
 from replica.host.replay import BegunReplay
 from replica.raft.effects import Effects
 from replica.raft.snapshots import SnapshotPolicy
 from replica.storage.stored_batches import StoppedReadError
+
+SWITCH_S = 0.0002
+"""How long the event loop waits for the interpreter's lock after each system call while another
+thread works. With Python's default of 5 ms a commit, which takes dozens of them, would take
+longer than that thread's work may."""
+T = TypeVar("T")
 
 
 class Threads:
@@ -81,13 +88,13 @@ class Threads:
             await asyncio.wait(tasks)
 
     async def _write(self, begun: BegunSnapshot) -> None:
-        facts = await asyncio.to_thread(begun.write)
+        facts = await in_thread(begun.write)
         self._snapshot = None
         self._do(lambda now: self._host.end_snapshot(begun, facts, now))
 
     async def _give_machine(self, begun: BegunReplay) -> None:
         with contextlib.suppress(StoppedReadError):
-            await asyncio.to_thread(begun.run)
+            await in_thread(begun.run)
             self._replay = self._replaying = None
             self._do(lambda now: self._host.end_replay(begun))
 
@@ -115,3 +122,10 @@ class Threads:
             ratio = self._host.machine.changed_ratio()
             self._ratio = (new_bytes, ratio)
         return ratio
+
+
+async def in_thread(work: Callable[[], T]) -> T:
+    """What `work` returns, which another thread does. From then on the interpreter's lock goes from
+    thread to thread after SWITCH_S, in the whole process."""
+    sys.setswitchinterval(SWITCH_S)
+    return await asyncio.to_thread(work)

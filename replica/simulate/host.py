@@ -26,7 +26,7 @@ from replica.storage.segment import LogConfig
 HOME = "node"
 """A node's log directory on its disk."""
 FOLDER = f"{HOME}/{METADATA_FOLDER}"
-LOG_CONFIG = LogConfig(segment_bytes=4096, index_interval_bytes=512)
+LOG_CONFIG = LogConfig(segment_bytes=4096, index_interval_bytes=512, newest_bytes=2048)
 
 ADMINISTRATOR = "administrator"
 """The id of every request of an administrator."""

@@ -151,7 +151,7 @@ class Invariants:
             with host.disk.inspected():
                 if newest and newest != [BOOTSTRAP_SNAPSHOT]:
                     machine.load_snapshot(newest[0], host.log.snapshots.batches(newest[0]))
-                machine.commit(host.log.batches(machine.next_offset, end))
+                machine.commit(host.log.stored(machine.next_offset, end))
             same = self._workload.state(machine) == self.ledger.states.get(end)
             demand(same, "replay", f"the disk of {key_of(host)} at {end} gives another state")
         self.appends.ended(self.ledger)

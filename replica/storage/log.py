@@ -12,7 +12,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from replica.errors import CorruptDataError, KraftlakeError
 from replica.format.frames import Frame, frames
@@ -25,6 +25,7 @@ from replica.storage.batch_walk import BatchBytes
 from replica.storage.batches import batch_in, batches_of, bytes_of
 from replica.storage.epoch_checkpoint import EpochCheckpoint
 from replica.storage.filesystem import FileSystem
+from replica.storage.newest_batches import NewestBatches
 from replica.storage.segment import (
     ActiveSegment,
     ClosedSegment,
@@ -62,7 +63,8 @@ class FileLog:
 
     log_start: inclusive. log_end: exclusive. repairs: a line for each repair that opening made.
     _closed: the closed segments, in the order of their offsets. _active: the newest segment.
-    _control: the control batches from the offset `_control_from` on.
+    _control: the control batches from the offset `_control_from` on. _newest: the newest batches
+    since opening, in memory.
     """
 
     log_start: int
@@ -74,6 +76,10 @@ class FileLog:
     _control: list[Batch]
     _control_from: int
     _failure: KraftlakeError | None = None
+    _newest: NewestBatches = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._newest = NewestBatches(self._place.config.newest_bytes)
 
     @property
     def snapshots(self) -> SnapshotFiles:
@@ -123,8 +129,10 @@ class FileLog:
                 self._active.append(data, frame)
                 if batch.epoch > self._checkpoint.latest_epoch:
                     self._checkpoint.assign(batch.epoch, batch.base_offset)
+                written = _as_written(data, frame)
+                self._newest.add(written)
                 if frame.is_control:
-                    self._control.append(batch_in(data, frame))
+                    self._control.append(written)
         return self.log_end
 
     def flush(self) -> int:
@@ -141,6 +149,7 @@ class FileLog:
         assert end_offset >= self.log_start, "what lies below the log start is committed"
         if end_offset >= self.log_end:
             return self.log_end
+        self._newest.truncate_to(end_offset)
         with self._changing():
             if self._place.archive is not None:
                 self._place.archive.keep_tail(self._tail(end_offset))
@@ -160,6 +169,7 @@ class FileLog:
         snapshot's end offset, and its last epoch is the snapshot's."""
         assert self.is_older_than(snapshot_id), "only a newer snapshot takes a log's place"
         assert snapshot_id in self.snapshots, "the snapshot is complete before the log goes"
+        self._newest = NewestBatches(self._place.config.newest_bytes)
         with self._changing():
             if self._place.archive is not None and (self.size_bytes or self.log_start):
                 self._active.sync_all()
@@ -179,7 +189,7 @@ class FileLog:
 
     def read(self, start_offset: int, max_bytes: int, end_offset: int | None = None) -> memoryview:
         """The bytes of whole batches, from the batch that holds `start_offset` on; empty where that
-        is the log end. All bytes of one call come from one segment.
+        is the log end. The newest batches come from memory, others of one segment from its file.
 
         The batches have at most `max_bytes` together; only a larger first batch comes whole
         nevertheless. Only batches that start below `end_offset` (exclusive; None for the log end)
@@ -189,12 +199,19 @@ class FileLog:
         if start_offset == self.log_end:
             return memoryview(b"")
         limit = _NO_LIMIT if end_offset is None else end_offset
+        newest = self._newest.read(start_offset, max_bytes, limit)
+        if newest is not None:
+            return newest
         return self._segment_of(start_offset).read(start_offset, max_bytes, limit).data
 
     def batches(self, start_offset: int, end_offset: int) -> Iterator[Batch]:
         """The batches from `start_offset` (inclusive) to `end_offset` (exclusive), each with its
         `data`, for a state machine."""
         assert self.log_start <= start_offset, "an offset the log doesn't hold"
+        newest = self._newest.between(start_offset, min(end_offset, self.log_end))
+        if newest is not None:
+            yield from newest
+            return
         for _, (data, _) in self._pieces(start_offset, min(end_offset, self.log_end)):
             for frame in frames(data, start=0, expected_offset=None, check_crc=False):
                 yield batch_in(data, frame)
@@ -325,6 +342,13 @@ class FileLog:
             for run in runs:
                 if run.is_control:
                     yield from batches_of(data[run.position : run.end_position], check_crc=False)
+
+
+def _as_written(data: bytes, frame: Frame) -> Batch:
+    """The batch as it would be read again from its bytes."""
+    if frame.is_control:
+        return batch_in(data, frame)
+    return Batch(frame.base_offset, frame.last_offset, frame.epoch, frame.max_timestamp, (), data)
 
 
 def _located(batch: Batch) -> tuple[bytes, Frame]:

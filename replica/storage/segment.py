@@ -35,14 +35,21 @@ _RENEWED_BYTES = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class LogConfig:
-    """The settings of segments, with Kafka's defaults: metadata.log.segment.bytes,
-    metadata.log.segment.ms, index.interval.bytes and index.max.bytes. segment_ms: the most time
-    between a segment's first batch and a batch that is added to it."""
+    """The settings of a log, with Kafka's defaults.
+
+    segment_bytes: metadata.log.segment.bytes.
+    segment_ms: metadata.log.segment.ms, the most time between a segment's first batch and a batch
+        that is added to it.
+    index_interval_bytes, max_index_bytes: index.interval.bytes and index.max.bytes.
+    newest_bytes: the most bytes of memory for the newest batches, which are then not read from the
+        disk again. It is no setting of Kafka's.
+    """
 
     segment_bytes: int = 1024 * 1024 * 1024
     segment_ms: int = 7 * 24 * 60 * 60 * 1000
     index_interval_bytes: int = 4096
     max_index_bytes: int = 10 * 1024 * 1024
+    newest_bytes: int = 8 * 1024 * 1024
 
     def __post_init__(self) -> None:
         assert 0 < self.segment_bytes < 2**31, "positions in an index are int32"

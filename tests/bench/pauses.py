@@ -23,6 +23,7 @@ from replica.metadata.codec import encode
 from replica.model.batch import Batch
 from replica.model.epochs import OffsetAndEpoch
 from replica.model.stored import SnapshotFacts
+from replica.node.threads import in_thread
 from replica.scan import stored_replay
 from replica.storage.filesystem import LocalDisk
 from replica.storage.log import FileLog
@@ -92,7 +93,7 @@ async def shown(name: str, begin: Callable[[], Callable[[], object]]) -> None:
     began = time.perf_counter()
     run = begin()
     held = time.perf_counter() - began
-    await asyncio.to_thread(run)
+    await in_thread(run)
     total = time.perf_counter() - began
     await asyncio.sleep(0.01)
     beating.cancel()

@@ -36,7 +36,7 @@ from tests.kraftlake_process import started
 from tests.replica.metadata.image.made import change, partition, topic
 
 CLUSTER_ID = "AAAAAAAAAAAAAAAAAAAAAA"
-_A_TOPIC, _A_BATCH = 100, 50
+TOPIC_PARTITIONS, _A_BATCH = 100, 50
 _WITHIN_S = 600.0
 
 
@@ -59,18 +59,18 @@ def main() -> int:
 
 
 def values(records: int, partitions: int) -> Iterator[bytes]:
-    """Topics of _A_TOPIC partitions each, then changes of leader and ISR in random partitions."""
+    """Topics with their partitions, then changes of leader and ISR in random partitions."""
     chance, written = Random(1), 0
-    ids = [f"{number:021}A" for number in range(partitions // _A_TOPIC)]
+    ids = [f"{number:021}A" for number in range(partitions // TOPIC_PARTITIONS)]
     for number, topic_id in enumerate(ids):
         yield encode(topic(f"topic-{number}", topic_id))
-        for partition_id in range(_A_TOPIC):
+        for partition_id in range(TOPIC_PARTITIONS):
             replicas = tuple((number + partition_id + n) % 30 for n in range(3))
             fields = {"replicas": replicas, "isr": replicas, "leader": replicas[0]}
             yield encode(partition(topicId=topic_id, partitionId=partition_id, **fields))
-        written += _A_TOPIC + 1
+        written += TOPIC_PARTITIONS + 1
     for _ in range(records - written):
-        topic_id, partition_id = chance.choice(ids), chance.randrange(_A_TOPIC)
+        topic_id, partition_id = chance.choice(ids), chance.randrange(TOPIC_PARTITIONS)
         isr = tuple(chance.sample(range(30), 2))
         yield encode(change(topicId=topic_id, partitionId=partition_id, isr=isr, leader=isr[0]))
 

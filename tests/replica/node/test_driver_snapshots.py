@@ -1,6 +1,7 @@
 """Replicas that run make snapshots by their policy: voters and observers, each for itself."""
 
 import asyncio
+import sys
 import threading
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from replica.format.stored_batches import StoredBatches
 from replica.machines.metadata import MetadataMachine
 from replica.metadata.codec import encode
+from replica.node.threads import SWITCH_S
 from replica.raft.snapshots import SnapshotPolicy
 from replica.storage.filesystem import LocalDisk
 from replica.storage.log import FileLog
@@ -201,10 +203,12 @@ def test_a_leader_commits_and_answers_fetches_while_a_snapshot_is_written(tmp_pa
 
     async def story():
         Held.may_write.clear()
+        sys.setswitchinterval(0.005)
         policy = SnapshotPolicy(max_new_bytes=300)
         quorum = Quorum(tmp_path, 3, machine=Held, policy=policy)
         async with asyncio.timeout(120):
             await write_topics(quorum)
+            assert sys.getswitchinterval() == pytest.approx(SWITCH_S)
             leader = await quorum.leader()
             assert list(leader.host.log.snapshots) == [], "it is not written yet"
             ends = {node_id: each.log.log_end for node_id, each in quorum.drivers.items()}

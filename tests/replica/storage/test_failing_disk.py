@@ -71,6 +71,8 @@ def test_earlier_batches_can_be_read_after_a_failed_write() -> None:
 
 def test_a_failed_read_is_one_clear_line_and_changes_nothing() -> None:
     disk, log = disk_and_log()
+    log.close()
+    log = open_log(disk, FOLDER)  # which has nothing in memory
     disk.faults = DiskFaults(read_error_rate=1.0)
     with pytest.raises(UnreadableFileError, match=r"0\.log: input/output error"):
         log.read(0, 100)

@@ -85,7 +85,7 @@ def test_a_read_at_the_high_watermark_is_empty_where_a_segment_begins_there(plac
 
 
 def test_a_read_at_the_end_of_a_rolled_segment_goes_on_in_the_next(place: Place) -> None:
-    log = place.open(segment_bytes=300)
+    log = place.open(segment_bytes=300, newest_bytes=0)
     log.append(batches(0, 12))
     names = [name for name in place.names() if name.endswith(".log")]
     assert len(names) > 2
@@ -97,7 +97,7 @@ def test_a_read_at_the_end_of_a_rolled_segment_goes_on_in_the_next(place: Place)
 
 @pytest.mark.scenario("J18")
 def test_a_batch_that_rotted_on_disk_is_not_given(place: Place) -> None:
-    log = place.open()
+    log = place.open(newest_bytes=0)
     log.append(batches(0, 3))
     log.flush()
     data = place.content("00000000000000000000.log")
