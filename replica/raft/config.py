@@ -9,7 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from replica.errors import UsageError
+from replica.model.keys import NO_NODE
 from replica.model.voters import Voter, VoterSet
+from replica.raft.mistakes import HostError
 
 FOREVER = 2**63 - 1
 """A time in ms that never comes: the deadline of what is not due at all."""
@@ -61,7 +63,8 @@ class Config:
     removed_voter_stands: bool = True
 
     def __post_init__(self) -> None:
-        assert all(node_id < -1 for node_id in self.bootstrap_ids), "-1 is nobody's id"
+        if any(node_id >= NO_NODE for node_id in self.bootstrap_ids):
+            raise HostError(f"bootstrap servers have ids below -1, not {self.bootstrap_ids}")
         # a leader may hold a fetch back for fetch_max_wait_ms, and the follower must wait longer
         # for it
         if self.fetch_max_wait_ms >= self.request_timeout_ms:

@@ -154,6 +154,9 @@ def _check_host(core: Core, event: inputs.Input, now_ms: int) -> None:
         case inputs.Truncated():
             if not core.truncating:
                 raise HostError("Truncated, but the core asked for no truncation")
+            end, log_end = event.end_offset, core.log.log_end
+            if not core.log.log_start <= end <= log_end:
+                raise HostError(f"the log was to be cut at offset {log_end}, but ends at {end}")
         case _ if core.truncating:
             name = type(event).__name__
             raise HostError(f"{name} before Truncated, which answers Effects.truncate_to first")

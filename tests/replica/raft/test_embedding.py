@@ -9,10 +9,13 @@ from pathlib import Path
 import pytest
 
 import replica.raft
+from replica.model.epochs import OffsetAndEpoch
 from replica.raft import Effects, HostError, inputs
+from replica.raft.messages import FetchRequest, FetchResponse
 from replica.raft.mistakes import Mistake
 from replica.raft.transitions import ROLES, TRANSITIONS
 from tests.replica.raft.host import Host, config, elect
+from tests.replica.raft.test_high_watermark import follower
 
 ROOT = Path(__file__).parents[3]
 PAGE = ROOT / "docs" / "explanation" / "a-host-in-sixty-lines.md"
@@ -82,6 +85,18 @@ def leader():
     return host
 
 
+@pytest.mark.parametrize("end", [3, -1])
+def test_a_log_that_is_cut_at_another_place_is_the_host_s_mistake(end):
+    host = follower(end=3)
+    send = host.take(FetchRequest)[-1]
+    told = FetchResponse(epoch=1, leader_id=2, diverging=OffsetAndEpoch(2, 1), high_watermark=0)
+    effects = host.raft.step(inputs.Response(2, send.correlation_id, told), host.now)
+    assert effects.truncate_to == 2
+    with pytest.raises(HostError, match="was to be cut at offset 2"):
+        host.raft.step(inputs.Truncated(end), host.now)
+    assert host.raft.step(inputs.Truncated(2), host.now).sends
+
+
 @pytest.mark.parametrize(
     ("event", "after_ms"),
     [
@@ -99,3 +114,8 @@ def test_a_mistake_of_the_host_is_an_error_and_changes_nothing(event, after_ms):
     assert (host.raft.role, host.raft.log, host.raft.next_deadline()) == before
     host.propose(b"a")
     assert host.raft.high_watermark == host.disk.log_end
+
+
+def test_a_bootstrap_server_with_the_id_of_nobody_is_the_host_s_mistake():
+    with pytest.raises(HostError, match="below -1"):
+        config(1, 1, bootstrap_ids=(-2, -1))
