@@ -14,8 +14,15 @@ from typing import Any
 
 from pipelines import delta
 from pipelines.changed_clusters import DERIVED, ChangedClusters, ClusterSize, check_ingested, packed
+from pipelines.cluster.rows import Row
 from pipelines.gold.findings import without_repetitions
-from pipelines.gold.membership import Entries, RoundMember, membership_findings, wanted_offsets
+from pipelines.gold.membership import (
+    Entries,
+    RoundMember,
+    formatted_findings,
+    membership_findings,
+    wanted_offsets,
+)
 from pipelines.gold.verdicts import verdicts
 from pipelines.lake.lock import between_ingests
 from pipelines.large_clusters import LargeClusters
@@ -120,6 +127,7 @@ def _derive(stages: BuildStages, clusters: ChangedClusters) -> None:
     done += stages.run("derive what has grown", Grain.CLUSTER, derive_grown, grown, DERIVED)
     for one in done:
         stages.members += one.told.members
+        stages.formatted += one.told.formatted
         stages.evidence += one.told.evidence
     if large:
         LargeClusters(stages, large, replaced, clusters.new_rounds).run()
@@ -140,16 +148,29 @@ def _compare_clusters(stages: BuildStages, clusters: ChangedClusters) -> None:
     entries: dict[str, Entries] = {}
     for found in stages.run("first entries", Grain.ROUND, rounds.first_entries, units):
         entries |= found.told
-    rows = table_of(gold.FINDINGS, membership_findings(stages.members, entries))
+    formatted = without_repetitions(formatted_findings(stages.formatted, stages.members))
+    rows = table_of(gold.FINDINGS, membership_findings(stages.members, entries) + formatted)
     out = Output(stages.pins, Replaced(()))
     names = gold.FINDINGS.column_names
     held = stages.pins.columns(gold.FINDINGS, names, BETWEEN_CLUSTERS)
     is_continued = clusters.before is not None
     out.put_findings(held, rows, keep=is_continued, gone=clusters.gone)
     between = [*rows.to_pylist(), *(held.to_pylist() if is_continued else ())]
-    made = table_of(gold.VERDICTS, verdicts(stages.evidence, without_repetitions(between)))
+    captures = _of_newest_rounds(stages)
+    made = table_of(
+        gold.VERDICTS, verdicts(stages.evidence, without_repetitions(between), captures)
+    )
     out.put_verdicts(made, [*clusters.changed, *clusters.gone] if is_continued else None)
     stages.results.append(out.result())
+
+
+def _of_newest_rounds(stages: BuildStages) -> list[Row]:
+    """All captures of the rounds that the newest captures are from."""
+    numbers = {row["ingest_seq"] for one in stages.evidence for row in one.captures}
+    where = " OR ".join(f"ingest_seq = {number:d}" for number in sorted(numbers)) or "false"
+    names = ("cluster_id", "capture_id", "ingest_seq")
+    rows: list[Row] = stages.pins.columns(bronze.CAPTURES, names, where).to_pylist()
+    return rows
 
 
 def _in_parts(members: list[RoundMember]) -> Iterator[tuple[RoundMember, ...]]:

@@ -121,6 +121,7 @@ class LargeClusters:
         told = self.stages.run("agree", Grain.CLUSTER, cut.agree, agreeing, silver.SILVER)
         agreed: list[cut.Agreed] = [one.told for one in told]
         self.stages.members += [member for one in agreed for member in one.members]
+        self.stages.formatted += [member for one in agreed for member in one.formatted]
         return agreed
 
     def _survey(self, agreed: Sequence[cut.Agreed]) -> tuple[dict[str, ReplayPlan], dict[str, Any]]:
@@ -233,7 +234,7 @@ class _LookBack:
     been read, newest first."""
 
     of: cut.Telling
-    look: Row
+    state_row: Row
     steps: Sequence[StepRange]
     _read: PastRange | None = None
 
@@ -243,7 +244,7 @@ class _LookBack:
             return []
         asked = None if self._read is None else self._read.waiting
         ranges, self.steps = self.steps[:at_once], self.steps[at_once:]
-        of = self.of.cluster_id, self.of.history, self.look
+        of = self.of.cluster_id, self.of.history, self.state_row
         return [cut.LookingBack(*of, one, asked) for one in ranges]
 
     def take(self, older: PastRange) -> None:

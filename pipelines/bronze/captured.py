@@ -60,6 +60,13 @@ def covered_from(log_start_offset: int, first_offset: int | None) -> int:
     return log_start_offset if first_offset is None else min(log_start_offset, first_offset)
 
 
+def uncovered_by(capture: Capture) -> tuple[Uncovered, ...]:
+    """The ranges of offsets at which a capture doesn't show that a batch is absent. A log directory
+    without a metadata log tells nothing of what its node once held."""
+    is_formatted = capture.location.is_formatted
+    return (Uncovered(0, None),) if is_formatted else uncovered(capture.directory)
+
+
 def uncovered(directory: MetadataDirectory) -> tuple[Uncovered, ...]:
     """The ranges of offsets at which the directory doesn't show that a batch is absent: damage in
     the log's segments may hide it, or a fragment of a log leaves it out.

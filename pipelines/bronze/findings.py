@@ -18,12 +18,14 @@ from pipelines.tables.bronze import FINDINGS
 from replica.doctor.check.catalogue.snapshots import SNAPSHOT_NOT_KNOWN, SNAPSHOT_UNVERIFIED
 from replica.doctor.check.directory import DirectoryFacts, gather, judge_directory, judge_snapshots
 from replica.doctor.check.examined import Examined
+from replica.doctor.check.formatted import judge_formatted
 from replica.doctor.check.landmarks import known_files
 from replica.doctor.check.replay_fold import FoldedImages
 from replica.doctor.check.rule import Finding
 from replica.format.content import FileContent
 from replica.format.directory import MetadataDirectory, SegmentFile
 from replica.format.file_names import LOG_KINDS
+from replica.format.formatted import FormattedDirectory
 from replica.format.reading import MAX_LOG_BYTES, open_file
 from replica.model.epochs import OffsetAndEpoch
 from replica.scan.compact import CompactBatches
@@ -64,7 +66,10 @@ def _judge(unit: _Unit) -> JudgedCapture:
 
 
 def judge_capture(capture: Capture) -> JudgedCapture:
-    """Judges a capture by the copies of its logs in the spool."""
+    """Judges a capture by the copies of its logs in the spool. Of a log directory that was
+    formatted only the rules about all directories of the round can say more."""
+    if capture.location.is_formatted:
+        return JudgedCapture(capture.capture_id, (_never_started(capture),), {})
     contents = {
         file.path: FileContent(open_file(capture.copy_of(file), MAX_LOG_BYTES))
         for file in capture.directory.files
@@ -77,6 +82,18 @@ def judge_capture(capture: Capture) -> JudgedCapture:
     keys = {"capture_id": capture.capture_id, **asdict(capture.replica)}
     rows = tuple(keys | row for row in rows_of(examined, found))
     return JudgedCapture(capture.capture_id, rows, known)
+
+
+def _never_started(capture: Capture) -> Row:
+    directory = FormattedDirectory(capture.location.shown_node, capture.replica)
+    (found,) = judge_formatted([directory], [])
+    return {
+        "capture_id": capture.capture_id,
+        **asdict(capture.replica),
+        **finding_row(found),
+        "snapshot_end_offset": None,
+        "snapshot_epoch": None,
+    }
 
 
 Judged = tuple[Finding, OffsetAndEpoch | None]

@@ -20,7 +20,7 @@ from pipelines.bronze.captured import (
     known_captures,
     new_damages,
     place,
-    uncovered,
+    uncovered_by,
 )
 from pipelines.bronze.new_records import (
     Keys,
@@ -178,5 +178,5 @@ def _known(one: Captured) -> KnownCapture:
         one.at,
         one.ingest_seq,
         covered_from(directory.log_start_offset, directory.first_offset),
-        uncovered(directory),
+        uncovered_by(one.capture),
     )

@@ -21,7 +21,7 @@ from pipelines import delta
 from pipelines.bronze import log_batches
 from pipelines.bronze.batch_spans import FOLDED_COLUMNS, FoldedCapture
 from pipelines.bronze.batch_windows import FoldWindow, has_deleted, held_by, windows
-from pipelines.bronze.captured import Captured, covered_from, uncovered
+from pipelines.bronze.captured import Captured, covered_from, uncovered_by
 from pipelines.bronze.files import new_segments
 from pipelines.bronze.log_ranges import LogRange, log_batch_rows
 from pipelines.bronze.new_records import APPLICATION, ranges_of
@@ -149,7 +149,7 @@ def _moment(one: Captured) -> FoldedCapture:
         at=one.at,
         previous_at=one.previous_at,
         covered_from=covered_from(directory.log_start_offset, directory.first_offset),
-        uncovered=uncovered(directory),
+        uncovered=uncovered_by(one.capture),
         later=one.later,
         # rows of batches in known bytes of the log are not among those that were read
         kept=tuple(held_by(one)) if has_deleted(one) else (),

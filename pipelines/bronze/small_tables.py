@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pipelines.bronze.captured import Captured, uncovered
+from pipelines.bronze.captured import Captured, uncovered_by
 from pipelines.capture.known import known_column
 from replica.format.capture import canonical
 from replica.format.directory import (
@@ -54,7 +54,9 @@ def capture_row(captured: Captured, known: Mapping[str, KnownFile]) -> Row:
         "log_start_offset": directory.log_start_offset,
         "log_end_offset": directory.log_end_offset,
         "first_offset": directory.first_offset,
-        "uncovered": [{"start": gap.start, "end": gap.end} for gap in uncovered(directory)],
+        "uncovered": [
+            {"start": gap.start, "end": gap.end} for gap in uncovered_by(captured.capture)
+        ],
         "files": files,
     }
 

@@ -29,6 +29,7 @@ from replica.format.directory import (
 )
 from replica.format.discovery import DirectoryPath
 from replica.format.file_names import classify
+from replica.format.formatted import read_formatted
 from replica.format.known_file import KnownFile
 from replica.model.keys import ReplicaId
 from replica.scan.file_room import FileRoom
@@ -184,7 +185,10 @@ class CaptureOf:
             copies, is_whole = self.spool.new_folder(), self.location.is_whole
             reader = Copying(*about, node_folder, copies, follow_links=not is_whole)
         scan = partial(room.scan, compact=True)
-        directory = read_directory(path, read=reader, scan=scan, resume=reader.resume)
+        if self.location.is_formatted:
+            directory = read_formatted(path, reader)
+        else:
+            directory = read_directory(path, read=reader, scan=scan, resume=reader.resume)
         directory = self.given.mark(self.location, directory)
         return directory, reader if isinstance(reader, Copying) else reader.files(path)
 

@@ -99,7 +99,7 @@ def capture_paths(
     """
     damages: list[Damage] = []
     looking = _Capturing(options, spool, damages, sharing)
-    captures = _whole_where_several(looking, list(looking.captures(paths)))
+    captures = _whole_where_several(looking, [*_without_other_disks(looking.captures(paths))])
     if looking.left_out and not captures and not damages and not options.goes_on:
         raise UsageError(looking.left_out[0])
     spool.bytes_read.held = sum(
@@ -173,7 +173,9 @@ class _Capturing:
             if real in self.seen:
                 continue
             self.seen.add(real)
-            if self._is_shared(given):
+            if found.is_formatted:  # its one file is small, so it is copied wherever it lies
+                yield from self.capture(found, given, NOTHING_KNOWN)
+            elif self._is_shared(given):
                 shared.append((found, given))
             elif self._is_metadata(found.shown, partition_at(found.path)):
                 yield from self.capture(found, given, self.options.known)
@@ -187,7 +189,7 @@ class _Capturing:
             unlisted: list[Damage] = [] if self.options.goes_on else self.damages
             try:
                 for given in inputs([path], self.spool, self.damages, in_place=in_place):
-                    for found in given.find(self.spool, unlisted):
+                    for found in given.find(self.spool, unlisted, with_formatted=True):
                         yield found, given
             except KraftlakeError as error:
                 if not self.options.goes_on:
@@ -284,6 +286,23 @@ def _whole_where_several(
         else:
             found.append((capture, given))
     return found
+
+
+def _without_other_disks(
+    captures: Iterable[tuple[Capture, Input]],
+) -> Iterator[tuple[Capture, Input]]:
+    """The captures, without those of the other log directories of a node whose metadata log was
+    captured: a broker has several disks, and a metadata log on one of them."""
+    every = [*captures]
+    started = {
+        (capture.replica.cluster_id, capture.replica.node_id)
+        for capture, _ in every
+        if not capture.location.is_formatted
+    }
+    for capture, given in every:
+        node = capture.replica.cluster_id, capture.replica.node_id
+        if not (capture.location.is_formatted and node in started):
+            yield capture, given
 
 
 def _why_not(file: FilePath) -> str:

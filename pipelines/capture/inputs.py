@@ -15,6 +15,7 @@ from replica.errors import UnreadableFileError, UsageError
 from replica.format.damage import Damage, DamageKind
 from replica.format.directory import MetadataDirectory
 from replica.format.discovery import DirectoryPath, DiscoveredPath, discover
+from replica.format.formatted import formatted_below
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,24 +30,36 @@ class Input:
     damages: tuple[Damage, ...] = ()
     remote: tuple[RemoteFile, ...] = ()
 
-    def find(self, spool: Spool, damages: list[Damage]) -> tuple[DiscoveredPath, ...]:
+    def find(
+        self, spool: Spool, damages: list[Damage], *, with_formatted: bool = False
+    ) -> tuple[DiscoveredPath, ...]:
         """The directories and files to read, by the user's names. Folders that can't be listed
-        become damages. Raises UsageError where a path of the user holds nothing to read."""
+        become damages. with_formatted: whether log directories that were formatted and never
+        started are among them. Raises UsageError where a path of the user holds nothing to read."""
 
         def unreadable(error: UnreadableFileError) -> None:
             shown = self._named(error.path)
             damages.append(Damage(0, 0, DamageKind.UNREADABLE, error.reason, shown))
 
+        formatted = [*self._formatted(spool)] if with_formatted else []
+        found: tuple[DiscoveredPath, ...] = ()
         try:
             found = discover([self.path], on_error=unreadable, skip=spool.not_examined())
         except UsageError:
-            if not self.is_ours:
+            if not self.is_ours and not formatted:
                 raise
-            detail = "no metadata directory, segment or snapshot in it"
-            damages.append(Damage(0, 0, DamageKind.NOT_KAFKA, detail, self.shown))
-            return ()
-        named = (replace(one, shown=self._named(one.shown)) for one in found)
+            if not formatted:
+                detail = "no metadata directory, segment or snapshot in it"
+                damages.append(Damage(0, 0, DamageKind.NOT_KAFKA, detail, self.shown))
+                return ()
+        named = (replace(one, shown=self._named(one.shown)) for one in (*found, *formatted))
         return tuple(marked(one, self.damages) for one in named)
+
+    def _formatted(self, spool: Spool) -> Iterator[DirectoryPath]:
+        skipped = tuple(os.path.join(os.path.realpath(one), "") for one in spool.not_examined())
+        for one in formatted_below(self.path):
+            if not os.path.join(os.path.realpath(one.shown), "").startswith(skipped):
+                yield one.as_directory()
 
     def _named(self, label: str) -> str:
         if not self.is_ours:

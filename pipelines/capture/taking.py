@@ -32,7 +32,9 @@ from replica.format.damage import Damage
 from replica.format.directory import MetadataDirectory, read_directory
 from replica.format.discovery import DirectoryPath, DiscoveredPath, FilePath, discover
 from replica.format.file_names import METADATA_FOLDER, classify, is_metadata_folder
+from replica.format.formatted import FormattedDirectory, formatted_below, read_formatted
 from replica.format.reading import own_source
+from replica.model.keys import ReplicaId
 from replica.scan.segments import scan_ends
 
 _JOURNAL_EVERY_BYTES = 16 * 1024 * 1024
@@ -58,7 +60,8 @@ class CapturedDirectory:
 
 
 def directories(paths: Sequence[str]) -> tuple[DirectoryPath, ...]:
-    """The metadata directories at or below local paths.
+    """The metadata directories at or below local paths, and log directories that were formatted and
+    never started.
 
     Raises UsageError where there is none, for a URI, for a single file, which is no node's
     directory, and for a fragment, because a capture says of all its directories that they are
@@ -69,7 +72,26 @@ def directories(paths: Sequence[str]) -> tuple[DirectoryPath, ...]:
             raise UsageError(
                 f"{shown_uri(path)}: capture reads nodes' local folders; only -o may be a URI"
             )
-    return whole(discover(paths))
+    found: list[DiscoveredPath] = []
+    formatted: list[FormattedDirectory] = []
+    for path in paths:
+        below = [*formatted_below(path)]
+        formatted += below
+        try:
+            found += discover([path])
+        except UsageError:
+            if not below:
+                raise
+    logs = whole(found)
+    started = {(one.cluster_id, one.node_id) for one in map(_owner, logs) if one is not None}
+    never = (
+        one for one in formatted if (one.replica.cluster_id, one.replica.node_id) not in started
+    )
+    return (*logs, *whole([one.as_directory() for one in never]))
+
+
+def _owner(one: DirectoryPath) -> ReplicaId | None:
+    return replica_at(one.path)
 
 
 def whole(found: Sequence[DiscoveredPath]) -> tuple[DirectoryPath, ...]:
@@ -176,7 +198,10 @@ class _Target:
     def copy(self, folder: str, one: DirectoryPath) -> CapturedDirectory:
         node_folder = os.path.dirname(os.path.abspath(one.path))
         sending = _Sending(self, folder, node_folder, *_log_folder(one))
-        directory = read_directory(one.path, read=sending, scan=scan_ends, hashed=False)
+        if one.is_formatted:
+            directory = read_formatted(one.path, sending)
+        else:
+            directory = read_directory(one.path, read=sending, scan=scan_ends, hashed=False)
         kept = {sending.name_of(file.path) for file in directory.files}
         for path in sorted(sending.copied.keys() - kept):
             # The file belongs to a capture that was repeated, because the node deleted the file

@@ -13,18 +13,21 @@ from pipelines.cluster.rows import Row
 from pipelines.silver.log_runs import rows_of_runs
 from pipelines.tables import bronze
 from pipelines.tables.keys import replica_of
+from replica.doctor.check.catalogue.groups import NEVER_STARTED
 
 
 @dataclass(frozen=True)
 class BronzeRows:
-    """The rows of one cluster in bronze's tables, with the tables' columns. batches: the runs of
-    its batches, each in the place of a batch. found: bronze.findings."""
+    """The rows of one cluster in bronze's tables, with the tables' columns. captures: without those
+    of log directories that were formatted and never started, which are `formatted`. batches: the
+    runs of its batches, each in the place of a batch. found: bronze.findings about `captures`."""
 
     captures: Sequence[Row]
     batches: Batches
     snapshots: Sequence[Row]
     state: Sequence[Row]
     found: Sequence[Row]
+    formatted: Sequence[Row] = ()
 
     @property
     def whole_captures(self) -> Sequence[Row]:
@@ -38,10 +41,18 @@ class BronzeRows:
     @staticmethod
     def of(tables: ClusterTables, runs: pa.Table) -> BronzeRows:
         """The rows of a cluster. runs: its rows of silver.log_runs."""
+        found = tables.rows(bronze.FINDINGS)
+        formatted = {row["capture_id"] for row in found if row["rule"] == NEVER_STARTED.id}
+
+        def divided(rows: Sequence[Row], *, is_formatted: bool = False) -> list[Row]:
+            return [row for row in rows if (row["capture_id"] in formatted) is is_formatted]
+
+        captures = tables.rows(bronze.CAPTURES)
         return BronzeRows(
-            tables.rows(bronze.CAPTURES),
+            divided(captures),
             Batches.of(rows_of_runs(runs)),
             tables.rows(bronze.SNAPSHOTS),
-            tables.rows(bronze.REPLICA_STATE),
-            tables.rows(bronze.FINDINGS),
+            divided(tables.rows(bronze.REPLICA_STATE)),
+            divided(found),
+            divided(captures, is_formatted=True),
         )

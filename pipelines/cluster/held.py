@@ -9,6 +9,7 @@ handful of runs.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -23,6 +24,8 @@ from pipelines.cluster.bronze_rows import BronzeRows
 from pipelines.cluster.control import BatchKey, ControlRecords, SnapshotKey
 from pipelines.cluster.rows import Row
 from pipelines.tables.keys import replica_of, snapshot_key
+from replica.doctor.check.catalogue.log import ZERO_HOLE
+from replica.format.file_names import FileKind, classify
 from replica.history.log import LogBatch, ReplicaLog
 from replica.model.epochs import UNDEFINED_EPOCH, OffsetAndEpoch
 from replica.model.keys import ZERO_UUID, ReplicaKey
@@ -99,6 +102,7 @@ class ReplicaLogs:
         whole = (row for row in bronze.snapshots if row["is_whole"])
         self._snapshots = by_capture(whole)
         self._epochs = {row["capture_id"]: row["leader_epoch"] for row in bronze.state}
+        self._unsynced_from = _unsynced_from(bronze.found)
 
     def key(self, capture_id: str) -> ReplicaKey:
         """The replica that the capture's log belongs to."""
@@ -141,7 +145,21 @@ class ReplicaLogs:
             quorum_epoch=UNDEFINED_EPOCH if quorum_epoch is None else quorum_epoch,
             voter_sets=tuple(sorted({*in_log, *in_snapshots}, key=_place)),
             leader_changes=tuple(sorted(set(changes), key=_place)),
+            unsynced_from=self._unsynced_from.get(capture_id),
         )
+
+
+def _unsynced_from(found: Iterable[Row]) -> dict[str, int]:
+    """ReplicaLog.unsynced_from of each capture whose log has a run of zeros between batches. found:
+    rows of bronze.findings."""
+    starts: dict[str, int] = {}
+    for row in found:
+        name = classify(os.path.basename(row["file"]))
+        if row["rule"] == ZERO_HOLE.id and name.kind is FileKind.SEGMENT:
+            start = (name.base_offset or 0) if row["offset"] is None else row["offset"]
+            capture_id = row["capture_id"]
+            starts[capture_id] = min(start, starts.get(capture_id, start))
+    return starts
 
 
 def _voters_at(found: Row) -> VotersAt:

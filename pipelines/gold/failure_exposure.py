@@ -64,19 +64,19 @@ class StepRange(NamedTuple):
 class EarlierExposure:
     """What an earlier build found of the state that was a cluster's newest one then.
 
-    steps: those that led to that state; the log below their end is the same now. voters: the look's
-    then. rows: its rows of gold.failure_exposure.
+    steps: those that led to that state; the log below their end is the same now. voters: the
+    state's then. rows: its rows of gold.failure_exposure.
     """
 
     steps: StepRange
     voters: Sequence[int]
     rows: Sequence[Row]
 
-    def led_to(self, look: Row) -> bool:
-        """Whether later steps lead from that state to the look's."""
-        begin, end, _ = all_steps(look)
+    def led_to(self, state_row: Row) -> bool:
+        """Whether later steps lead from that state to this one."""
+        begin, end, _ = all_steps(state_row)
         is_within = self.steps.first == begin and self.steps.stop <= end
-        return is_within and [*self.voters] == look["voters"]
+        return is_within and [*self.voters] == state_row["voters"]
 
     def answers(self, now: Cluster, asked: Waiting) -> PastRange | None:
         """What was known then of the questions that all later steps have left open; None where more
@@ -90,30 +90,32 @@ class EarlierExposure:
 
 
 def health(
-    versions: Versions, looks: Iterable[Row], earlier: EarlierExposure | None = None
+    versions: Versions, newest_states: Iterable[Row], earlier: EarlierExposure | None = None
 ) -> list[JudgedState]:
-    """The judgement of each look's state. looks: the result of pipelines.gold.looks."""
+    """The judgement of each look's state. newest_states: the result of
+    pipelines.gold.newest_states."""
     judged = []
-    for look in looks:
-        cluster = newest_state(versions, look)
-        past = _past(_data_set(versions), look, cluster, earlier)
-        judged.append(judged_state(look, cluster, past, partial(newest_steps, versions, look)))
+    for state_row in newest_states:
+        cluster = newest_state(versions, state_row)
+        past = _past(_data_set(versions), state_row, cluster, earlier)
+        steps = partial(newest_steps, versions, state_row)
+        judged.append(judged_state(state_row, cluster, past, steps))
     return judged
 
 
-def newest_steps(versions: Versions, look: Row) -> Iterator[VisibleChange]:
+def newest_steps(versions: Versions, state_row: Row) -> Iterator[VisibleChange]:
     """The last MAX_STEPS steps that led to the state, newest first."""
-    steps = all_steps(look)
+    steps = all_steps(state_row)
     first = max(steps.first, steps.stop - MAX_STEPS)
     return _steps(_data_set(versions), steps._replace(first=first))
 
 
-def _past(rows: Dataset, look: Row, cluster: Cluster, earlier: EarlierExposure | None) -> Past:
+def _past(rows: Dataset, state_row: Row, cluster: Cluster, earlier: EarlierExposure | None) -> Past:
     """How long each exposure and each reassignment of the newest state has lasted. Where an earlier
     build has answered the questions that the steps since that build leave open, the steps before it
     are not read."""
-    steps = all_steps(look)
-    if earlier is not None and earlier.led_to(look):
+    steps = all_steps(state_row)
+    if earlier is not None and earlier.led_to(state_row):
         newer = past_in_range(
             cluster, cluster, _steps(rows, steps._replace(first=earlier.steps.stop))
         )
@@ -123,21 +125,21 @@ def _past(rows: Dataset, look: Row, cluster: Cluster, earlier: EarlierExposure |
     return past_of(cluster, _steps(rows, steps))
 
 
-def newest_state(versions: Versions, look: Row) -> Cluster:
+def newest_state(versions: Versions, state_row: Row) -> Cluster:
     """The state that is judged."""
     rows = _data_set(versions)
-    return _state(rows, {**look, **_uncommitted(rows, look)}, look["end_offset"])
+    return _state(rows, {**state_row, **_uncommitted(rows, state_row)}, state_row["end_offset"])
 
 
-def _uncommitted(rows: Dataset, look: Row) -> Row:
+def _uncommitted(rows: Dataset, state_row: Row) -> Row:
     """The first change of the state that no majority of the voters holds, as the columns
-    uncommitted_from and uncommitted_at of a look; none where there is no such change."""
-    quorum = look.get("quorum")
-    if quorum is None or quorum.possible_end >= look["end_offset"]:
+    uncommitted_from and uncommitted_at of a state; none where there is no such change."""
+    quorum = state_row.get("quorum")
+    if quorum is None or quorum.possible_end >= state_row["end_offset"]:
         return {}
     first: dict[str, int | None] = {}
     for offset, at in ((_START, field("valid_from")), (_STOP, field("valid_to"))):
-        late = (offset >= quorum.possible_end) & (offset < look["end_offset"])
+        late = (offset >= quorum.possible_end) & (offset < state_row["end_offset"])
         asked = rows.scanner({"offset": offset, "at": _in_ms(at)}, late, **_NEXT_TO_NONE)
         for found in asked.to_table().sort_by("offset").slice(0, 1).to_pylist():
             if not first or found["offset"] < first["uncommitted_from"]:
@@ -145,20 +147,20 @@ def _uncommitted(rows: Dataset, look: Row) -> Row:
     return first
 
 
-def all_steps(look: Row) -> StepRange:
+def all_steps(state_row: Row) -> StepRange:
     """The range of all steps that led to the state."""
-    return StepRange(int(look["from_offset"]), int(look["end_offset"]))
+    return StepRange(int(state_row["from_offset"]), int(state_row["end_offset"]))
 
 
 def look_back_rows(
-    versions: Versions, look: Row, steps: StepRange, asked: Waiting | None
+    versions: Versions, state_row: Row, steps: StepRange, asked: Waiting | None
 ) -> PastRange:
     """What a range of steps shows of the past: see past_in_range."""
-    now = at_end = newest_state(versions, look)
+    now = at_end = newest_state(versions, state_row)
     if steps.stop < now.end_offset:
         # A log that has voter sets by now tells of no voters before the first of them.
-        voters = () if now.values("voters") else look["voters"]
-        at_end = _state(_data_set(versions), {**look, "voters": voters}, steps.stop)
+        voters = () if now.values("voters") else state_row["voters"]
+        at_end = _state(_data_set(versions), {**state_row, "voters": voters}, steps.stop)
     return past_in_range(now, at_end, _steps(_data_set(versions), steps), asked)
 
 
@@ -188,14 +190,14 @@ def _data_set(versions: Versions) -> Dataset:
     return versions if isinstance(versions, Dataset) else dataset(versions)
 
 
-def _state(rows: Dataset, look: Row, end: int) -> Cluster:
+def _state(rows: Dataset, state_row: Row, end: int) -> Cluster:
     """The state before an offset."""
     lasting = (end > _START) & (_STOP.is_null() | (end <= _STOP))
     names = ["entity", "key", "value", "record_offset"]
     asked = rows.scanner(names, field("entity").isin([*JUDGED]) & lasting, **_NEXT_TO_NONE)
     held = asked.to_table().sort_by([("entity", "ascending"), ("key", "ascending")])
     columns = (held[name].to_pylist() for name in ("entity", "value", "record_offset"))
-    return cluster_of({**look, "end_offset": end}, [*zip(*columns, strict=True)])
+    return cluster_of({**state_row, "end_offset": end}, [*zip(*columns, strict=True)])
 
 
 def _columns(offset: Expression, at: Expression, value: Expression) -> dict[str, Expression]:

@@ -75,20 +75,20 @@ class JudgedState:
 
 
 def judged_state(
-    look: Row, cluster: Cluster, past: Past, steps: Callable[[], Iterable[VisibleChange]]
+    state_row: Row, cluster: Cluster, past: Past, steps: Callable[[], Iterable[VisibleChange]]
 ) -> JudgedState:
-    """Judges one cluster. look: from pipelines.gold.looks. steps: see `leaderless`."""
+    """Judges one cluster. state_row: from pipelines.gold.newest_states. steps: see `leaderless`."""
     found = (*judge_health(replace(cluster, starts=past.starts)),)
-    rows = [*(_finding_row(look, one) for one in found), *_exposure_rows(cluster, past)]
+    rows = [*(_finding_row(state_row, one) for one in found), *_exposure_rows(cluster, past)]
     return JudgedState(rows, found, len(cluster.partitions), leaderless(cluster, steps))
 
 
 def cluster_of(
-    look: Mapping[str, Any],
+    state_row: Mapping[str, Any],
     entities: Sequence[tuple[str, str, int | None]],
     broker_defaults: Mapping[str, str] | None = None,
 ) -> Cluster:
-    """The state of one cluster. look: cluster_id, source, end_offset, is_whole, now_ms
+    """The state of one cluster. state_row: cluster_id, source, end_offset, is_whole, now_ms
     and voters (the node ids in the newest leader's epoch: a static quorum's log
     names no others). It may also have refused_at, and quorum, uncommitted_from and uncommitted_at:
     see Cluster. entities: as in image_of."""
@@ -96,17 +96,17 @@ def cluster_of(
     named = {voter.key.node_id for voter in image.tables["voters"].values.get("", ())}
     return Cluster(
         image,
-        look["cluster_id"],
-        look["source"],
-        end_offset=look["end_offset"],
-        is_whole=look["is_whole"],
-        refused_at=look.get("refused_at"),
-        voters=frozenset(named or look["voters"]),
+        state_row["cluster_id"],
+        state_row["source"],
+        end_offset=state_row["end_offset"],
+        is_whole=state_row["is_whole"],
+        refused_at=state_row.get("refused_at"),
+        voters=frozenset(named or state_row["voters"]),
         broker_defaults=broker_defaults or {},
-        now=look["now_ms"],
-        quorum=look.get("quorum"),
-        uncommitted_from=look.get("uncommitted_from"),
-        uncommitted_at=look.get("uncommitted_at"),
+        now=state_row["now_ms"],
+        quorum=state_row.get("quorum"),
+        uncommitted_from=state_row.get("uncommitted_from"),
+        uncommitted_at=state_row.get("uncommitted_at"),
     )
 
 
@@ -143,11 +143,11 @@ def _key(entity: str, text: str) -> Any:
     return tuple(json.loads(text)) if entity == "config" else text
 
 
-def _finding_row(look: Row, finding: Finding) -> Row:
+def _finding_row(state_row: Row, finding: Finding) -> Row:
     shown = [subject._asdict() for subject in finding.subjects[:SHOWN_SUBJECTS]]
     return {
         "what": FINDING,
-        **{name: look[name] for name in ("cluster_id", *_CAPTURE)},
+        **{name: state_row[name] for name in ("cluster_id", *_CAPTURE)},
         **finding_row(finding),
         "family": finding.rule.family.value,
         "subjects": json.dumps(shown, ensure_ascii=False, separators=(",", ":")),

@@ -29,7 +29,7 @@ from pipelines.gold.health_rules import FINDING, JudgedState
 from pipelines.gold.known_epochs import known_epochs
 from pipelines.gold.known_quorums import furthest_captures, newest_captures, quorum_of
 from pipelines.gold.leader_epoch_history import leader_epoch_history
-from pipelines.gold.looks import looks
+from pipelines.gold.newest_states import newest_states
 from pipelines.gold.replica_status import replica_status
 from pipelines.gold.retention_forecast import MAX_MS
 from pipelines.gold.snapshot_cadence import marks_of, snapshot_cadence
@@ -139,7 +139,7 @@ class Records:
 @dataclass(frozen=True)
 class Gold:
     """The input of gold's tables, and intermediate results that several tables share. judge_health:
-    judges the states of some looks."""
+    judges some newest states."""
 
     silver: Silver
     records: Records
@@ -221,15 +221,17 @@ class Gold:
         return judged_snapshots(self.bronze, self.records.compared)
 
     @cached_property
-    def looks(self) -> list[Row]:
-        """The rows of pipelines.gold.looks, each with what is known of the quorum."""
+    def newest_states(self) -> list[Row]:
+        """The rows of pipelines.gold.newest_states, each with what is known of the quorum."""
         of = self.bronze.captures, self.records.ranges, self.history, self.silver.agreed.end
-        return [{**look, "quorum": self.quorum} for look in looks(self.status, *of)]
+        return [
+            {**state_row, "quorum": self.quorum} for state_row in newest_states(self.status, *of)
+        ]
 
     @cached_property
     def judged_states(self) -> Sequence[JudgedState]:
         """The judgement of the cluster's newest state; none where no state is known."""
-        return self.judge_health(self.looks)
+        return self.judge_health(self.newest_states)
 
     def health(self, what: str) -> list[Row]:
         """The rows of JUDGEMENT of one kind, FINDING or EXPOSURE."""

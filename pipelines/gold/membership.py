@@ -23,9 +23,11 @@ from pipelines.gold.findings import without_repetitions
 from pipelines.gold.inputs import Silver
 from pipelines.gold.voter_beliefs import stated_voters
 from pipelines.tables.keys import covers, replica_of
+from replica.doctor.check.formatted import judge_formatted
 from replica.doctor.check.membership import GroupMember, judge_membership
 from replica.format.discovery import DirectoryPath
 from replica.format.file_names import METADATA_FOLDER, FileKind, classify
+from replica.format.formatted import FormattedDirectory
 from replica.format.snapshot import SnapshotName
 from replica.history.log import LogBatch
 from replica.model.epochs import BOOTSTRAP_SNAPSHOT
@@ -44,6 +46,40 @@ class RoundMember(NamedTuple):
     captured_at: datetime
     member: GroupMember
     first_offset: int | None
+
+
+class FormattedMember(NamedTuple):
+    """The capture of a log directory in a round that was formatted and never started."""
+
+    ingest_seq: int
+    capture_id: str
+    directory: FormattedDirectory
+
+
+def formatted_of(silver: Silver, rounds: Collection[int]) -> Iterator[FormattedMember]:
+    """One for each capture of a cluster that is in one of the rounds and shows such a directory."""
+    for row in silver.bronze.formatted:
+        if row["ingest_seq"] in rounds:
+            shown = DirectoryPath(METADATA_FOLDER, row["source"]).shown_node
+            directory = FormattedDirectory(shown, replica_of(row))
+            yield FormattedMember(row["ingest_seq"], row["capture_id"], directory)
+
+
+def formatted_findings(
+    formatted: Iterable[FormattedMember], members: Iterable[RoundMember]
+) -> Iterator[Row]:
+    """The findings about log directories without a metadata log, as rows of gold.findings: what the
+    other directories of their rounds make of them."""
+    beside = grouped(members, attrgetter("ingest_seq"))
+    for number, together in grouped(formatted, attrgetter("ingest_seq")).items():
+        judged = [
+            (one.member.replica, one.member.meta_properties) for one in beside.get(number, ())
+        ]
+        captures = {one.directory.meta_properties: one for one in together}
+        for finding in judge_formatted([one.directory for one in together], judged):
+            of = captures[finding.file]
+            about = {**asdict(of.directory.replica), "capture_id": of.capture_id}
+            yield about | finding_row(finding)
 
 
 def members_of(silver: Silver, rounds: Collection[int]) -> Iterator[RoundMember]:

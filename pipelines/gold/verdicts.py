@@ -8,20 +8,26 @@ made last.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 
+from pipelines.cluster.aggregates import grouped
 from pipelines.cluster.rows import Row
 from pipelines.finding_rows import finding_of
 from pipelines.gold.inputs import Gold
 from pipelines.gold.verdict_rows import verdict_row
 from replica.doctor.check.catalogue import RULES_BY_ID
+from replica.doctor.check.formatted import RULES as RULES_ABOUT_FORMATTED
 from replica.doctor.quorum.known_quorum import KnownQuorum, VoterDoubt
 from replica.doctor.verdict.evidence import ClusterEvidence, PlacedFinding, ToLose
 from replica.doctor.verdict.facts import VerdictDraft, draft_on
 from replica.doctor.verdict.verdict import Gap, KnownState, missing_voters
 from replica.history.commitment import Losses
 from replica.history.divergence import Relation
+
+_FORMATTED = frozenset(rule.id for rule in RULES_ABOUT_FORMATTED)
 
 
 @dataclass(frozen=True)
@@ -35,7 +41,7 @@ class NewestEvidence:
     quorum: KnownQuorum
 
 
-CAPTURE_COLUMNS = ("capture_id", "capture_group", "captured_at", "node_id")
+CAPTURE_COLUMNS = ("capture_id", "capture_group", "captured_at", "ingest_seq", "node_id")
 
 
 def newest_evidence(of: Gold) -> Iterator[NewestEvidence]:
@@ -45,12 +51,31 @@ def newest_evidence(of: Gold) -> Iterator[NewestEvidence]:
         yield NewestEvidence(captures, draft_on(_evidence(of, captures)), of.quorum)
 
 
-def verdicts(clusters: Iterable[NewestEvidence], between: Iterable[Row]) -> Iterator[Row]:
-    """The row of each cluster. between: rows of membership_findings, also those of earlier builds;
-    a finding counts for the cluster of the directory that it is about."""
+def verdicts(
+    clusters: Iterable[NewestEvidence], between: Iterable[Row], captures: Iterable[Row]
+) -> Iterator[Row]:
+    """The row of each cluster.
+
+    between: rows of membership_findings and formatted_findings, also those of earlier builds. A
+    finding counts for the cluster of the directory that it is about; one about a directory that was
+    formatted and never started counts, as in `check`, for the one cluster that has logs in its
+    round. captures: cluster_id, capture_id and ingest_seq of all captures of these rounds.
+    """
     rows = [*between]
+    formatted: defaultdict[str, list[Row]] = defaultdict(list)
+    for row in rows:
+        if row["rule"] in _FORMATTED:
+            formatted[row["capture_id"]].append(row)
+    rounds = grouped(captures, itemgetter("ingest_seq"))
     for newest in clusters:
-        verdict = newest.draft.verdict(_placed(newest.captures, rows))
+        of_round = rounds.get(newest.captures[0]["ingest_seq"], ())
+        with_logs = {one["cluster_id"] for one in of_round if one["capture_id"] not in formatted}
+        beside = (
+            PlacedFinding(row["file"], finding_of(row))
+            for one in (of_round if len(with_logs) == 1 else ())
+            for row in formatted.get(one["capture_id"], ())
+        )
+        verdict = newest.draft.verdict((*_placed(newest.captures, rows), *beside))
         yield verdict_row(newest.captures, verdict, newest.quorum)
 
 
@@ -74,7 +99,7 @@ def _by_node(row: Row) -> tuple[int, str, str, int, int]:
 
 def _evidence(of: Gold, captures: Sequence[Row]) -> ClusterEvidence:
     """The evidence without what directories say of each other."""
-    look = of.looks[0] if of.looks else None
+    state_row = of.newest_states[0] if of.newest_states else None
     state = of.judged_states[0] if of.judged_states else None
     return ClusterEvidence(
         of.silver.cluster_id,
@@ -86,8 +111,8 @@ def _evidence(of: Gold, captures: Sequence[Row]) -> ClusterEvidence:
         None if state is None else state.leaderless,
         tuple(str(voter.key.node_id) for voter in of.quorum.voters),
         tuple(str(key.node_id) for key in of.quorum.unreliable),
-        None if look is None else _known_state(look),
-        tuple(_gaps(of.quorum, captures, is_known=look is not None)),
+        None if state_row is None else _known_state(state_row),
+        tuple(_gaps(of.quorum, captures, is_known=state_row is not None)),
     )
 
 
@@ -111,8 +136,8 @@ def _to_lose(of: Gold, captures: Sequence[Row]) -> Iterator[ToLose]:
         yield ToLose(tuple(map(str, sorted(losers))), loss.first, loss.records, loss.lost)
 
 
-def _known_state(look: Row) -> KnownState:
-    return KnownState(look["end_offset"], look["now_ms"], f"node {look['node_id']}")
+def _known_state(state_row: Row) -> KnownState:
+    return KnownState(state_row["end_offset"], state_row["now_ms"], f"node {state_row['node_id']}")
 
 
 def _gaps(quorum: KnownQuorum, captures: Sequence[Row], *, is_known: bool) -> Iterator[Gap]:

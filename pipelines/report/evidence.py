@@ -61,7 +61,8 @@ MAX_PARTINGS_DECODED = 6
 """For how many divergences the branches are decoded. Other divergences are only in the table."""
 MAX_TRUNCATIONS_DECODED = 3
 _QUERIES = (
-    queries.rounds, queries.replicas, queries.captures, queries.unbuilt, queries.epochs,
+    queries.rounds, queries.replicas, queries.never_started, queries.captures, queries.unbuilt,
+    queries.epochs,
     queries.leaders, queries.relations, queries.partings, queries.truncations,
     queries.truncated_types, queries.snapshot_counts, queries.snapshots, queries.findings,
     health, queries.damage,
@@ -117,6 +118,7 @@ class Evidence:
     summary: Row
     rounds: Figure
     replicas: Figure
+    never_started: Figure
     captures: Figure
     unbuilt: Figure
     epochs: Figure

@@ -35,6 +35,7 @@ BEFORE, AFTER = 3, 50
 REQUIRED = (
     "bronze.captures",
     "bronze.damage",
+    "bronze.findings",
     "bronze.log_batches",
     "bronze.log_records",
     "bronze.snapshots",
@@ -47,10 +48,15 @@ REQUIRED = (
 )
 """The tables without which there is no page."""
 
-CLUSTERS = """\
+_NEVER_STARTED: Sql = "(SELECT capture_id FROM bronze.findings WHERE rule = 'never-started')"
+HAS_STARTED: Sql = f"c.capture_id NOT IN {_NEVER_STARTED}"
+"""Of a row c of bronze.captures: it isn't that of a log directory without a metadata log."""
+
+CLUSTERS = f"""\
 SELECT cluster_id, count(DISTINCT capture_group) AS groups, count(*) AS captures,
        min(captured_at) AS first_captured, max(captured_at) AS last_captured
-FROM bronze.captures
+FROM bronze.captures AS c
+WHERE {HAS_STARTED}
 GROUP BY cluster_id
 ORDER BY cluster_id"""
 
@@ -76,7 +82,8 @@ newest AS (
   FROM (SELECT *, row_number() OVER (
           PARTITION BY node_id, directory_id
           ORDER BY is_fragment, captured_at DESC, ingest_seq DESC) AS nth
-        FROM bronze.captures WHERE cluster_id = {DATA_FUSION.cluster(cluster)}) AS ranked
+        FROM bronze.captures AS c WHERE cluster_id = {DATA_FUSION.cluster(cluster)}
+        AND {HAS_STARTED}) AS ranked
   WHERE nth = 1
 )"""
 
@@ -106,13 +113,26 @@ LEFT JOIN (SELECT capture_id, max(epoch) AS last_epoch FROM silver.leader_epochs
 ORDER BY n.node_id, n.directory_id"""
 
 
+def never_started(cluster: str) -> Sql:
+    """The log directories that were formatted, and with which their node had not started when the
+    cluster's newest captures were made."""
+    return f"""\
+SELECT c.node_id, c.directory_id, c.captured_at, c.source
+FROM bronze.captures AS c
+JOIN (SELECT max(ingest_seq) AS newest FROM bronze.captures AS c
+      WHERE cluster_id = {DATA_FUSION.cluster(cluster)} AND {HAS_STARTED}) AS r
+  ON c.ingest_seq = r.newest
+WHERE c.cluster_id = {DATA_FUSION.cluster(cluster)} AND c.capture_id IN {_NEVER_STARTED}
+ORDER BY c.node_id, c.directory_id"""
+
+
 def captures(cluster: str) -> Sql:
     """The newest captures."""
     return f"""\
 SELECT node_id, directory_id, captured_at, source, log_start_offset, log_end_offset,
        count(*) OVER () AS total
-FROM bronze.captures
-WHERE cluster_id = {DATA_FUSION.cluster(cluster)}
+FROM bronze.captures AS c
+WHERE {HAS_STARTED} AND cluster_id = {DATA_FUSION.cluster(cluster)}
 ORDER BY captured_at DESC, node_id
 LIMIT {MAX_CAPTURES}"""
 

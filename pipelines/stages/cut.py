@@ -30,7 +30,7 @@ from pipelines.gold.failure_exposure import (
 )
 from pipelines.gold.health_rules import JudgedState, judged_state
 from pipelines.gold.inputs import Gold, Records, Silver
-from pipelines.gold.membership import RoundMember, members_of
+from pipelines.gold.membership import FormattedMember, RoundMember, formatted_of, members_of
 from pipelines.gold.verdicts import newest_evidence
 from pipelines.quality.judge import Judgement, LeftOut, judge_layer, judge_stored
 from pipelines.quality.suite_sql import table_name
@@ -110,8 +110,8 @@ class Agreeing:
 @dataclass(frozen=True)
 class Agreed:
     """What the stage `agree` tells of a cluster. runs, groups: its rows of silver.log_runs and
-    silver.capture_groups. asked: what a pass over the branch is asked. branch: its ranges. members:
-    those of the wanted rounds."""
+    silver.capture_groups. asked: what a pass over the branch is asked. branch: its ranges. members,
+    formatted: those of the wanted rounds."""
 
     cluster_id: str
     runs: pa.Table
@@ -120,6 +120,7 @@ class Agreed:
     asked: BranchQuestions
     branch: AgreedBranch
     members: tuple[RoundMember, ...]
+    formatted: tuple[FormattedMember, ...]
 
     @property
     def entries(self) -> int:
@@ -147,7 +148,10 @@ def agree(unit: Agreeing, pins: Pins) -> UnitResult:
     log = replace(of.log, is_whole=not unit.leaves_out)
     groups = made[silver.CAPTURE_GROUPS]
     members = (*members_of(of, unit.rounds),)
-    return out.result(Agreed(unit.cluster_id, runs, groups, log, of.asked, of.agreed, members))
+    formatted = (*formatted_of(of, unit.rounds),)
+    return out.result(
+        Agreed(unit.cluster_id, runs, groups, log, of.asked, of.agreed, members, formatted)
+    )
 
 
 @dataclass(frozen=True)
@@ -233,22 +237,22 @@ class Telling:
 
 
 class NewestTold(NamedTuple):
-    """What the stage `newest state` tells of a cluster. look: from pipelines.gold.looks. steps: the
-    ranges of its history, newest first."""
+    """What the stage `newest state` tells of a cluster. state_row: from
+    pipelines.gold.newest_states. steps: the ranges of its history, newest first."""
 
-    look: Row
+    state_row: Row
     steps: Sequence[StepRange]
 
 
 def newest(unit: Telling, pins: Pins) -> UnitResult:
     """Tells NewestTold; None where the lake knows no state of the cluster."""
-    looks = _derived(unit, pins).looks
-    if not looks:
+    newest_states = _derived(unit, pins).newest_states
+    if not newest_states:
         return UnitResult(())
-    (look,) = looks
-    steps = all_steps(look)
+    (state_row,) = newest_states
+    steps = all_steps(state_row)
     spans = [*ranges_of(_versions(unit, pins), steps, _STEPS_OF_A_RANGE)] or [steps]
-    return UnitResult((), told=NewestTold(look, spans))
+    return UnitResult((), told=NewestTold(state_row, spans))
 
 
 @dataclass(frozen=True)
@@ -258,7 +262,7 @@ class LookingBack:
 
     cluster_id: str
     history: tuple[str, ...]
-    look: Row
+    state_row: Row
     steps: StepRange
     asked: Waiting | None
 
@@ -271,7 +275,7 @@ class LookingBack:
 def look_back(unit: LookingBack, pins: Pins) -> UnitResult:
     """Tells a PastRange."""
     versions = _versions(unit, pins)
-    return UnitResult((), told=look_back_rows(versions, unit.look, unit.steps, unit.asked))
+    return UnitResult((), told=look_back_rows(versions, unit.state_row, unit.steps, unit.asked))
 
 
 def _versions(unit: Telling | LookingBack, pins: Pins) -> Dataset:
@@ -300,13 +304,13 @@ def _derived(unit: Telling, pins: Pins) -> Gold:
     )
 
 
-def _health(looks: Sequence[Row], *, unit: Telling, pins: Pins) -> Sequence[JudgedState]:
+def _health(newest_states: Sequence[Row], *, unit: Telling, pins: Pins) -> Sequence[JudgedState]:
     """The health of the cluster in its newest state."""
     judged_states = []
-    for look in looks:
+    for state_row in newest_states:
         assert unit.past is not None, "the stages before looked back"
         versions = _versions(unit, pins)
-        steps = partial(newest_steps, versions, look)
-        state = judged_state(look, newest_state(versions, look), unit.past, steps)
+        steps = partial(newest_steps, versions, state_row)
+        state = judged_state(state_row, newest_state(versions, state_row), unit.past, steps)
         judged_states.append(state)
     return judged_states

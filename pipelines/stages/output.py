@@ -23,13 +23,13 @@ from pipelines.stages.pins import Pins
 from pipelines.tables.contract import Contract
 from pipelines.tables.gold import FINDINGS, VERDICTS
 from pipelines.tables.of_a_lake import DERIVED
-from replica.doctor.check import membership
+from replica.doctor.check import formatted, membership
 
 Content: TypeAlias = Sequence[Row] | Iterable[Row] | pa.Table
 """Rows of a table, at least with the columns of its contract."""
 CONTRACTS = {contract.name: contract for contract in DERIVED}
 BETWEEN_CLUSTERS = (
-    f"rule IN ({', '.join(DATA_FUSION.literal(rule.id) for rule in membership.RULES)})"
+    f"rule IN ({DATA_FUSION.literals(rule.id for rule in (*membership.RULES, *formatted.RULES))})"
 )
 """SQL condition for the rows of gold.findings that the stage `rounds` makes."""
 _MADE_APART = {FINDINGS.name: BETWEEN_CLUSTERS}

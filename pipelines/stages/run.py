@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from pipelines.gold.membership import RoundMember
+from pipelines.gold.membership import FormattedMember, RoundMember
 from pipelines.gold.verdicts import NewestEvidence
 from pipelines.runners.runner import Runner
 from pipelines.runners.stage import Grain, Stage
@@ -22,8 +22,8 @@ _READ = tuple(one.name for one in bronze.DERIVED_FROM)
 @dataclass
 class BuildStages:
     """What a build's stages share. pins: the tables that they read. results: what units have given
-    so far. members: those of the rounds of captures that the build judges. evidence: that on each
-    cluster that was derived."""
+    so far. members, formatted: those of the rounds of captures that the build judges. evidence:
+    that on each cluster that was derived."""
 
     pins: Pins
     runner: Runner
@@ -31,6 +31,7 @@ class BuildStages:
     done: Callable[[Any], None]
     results: list[UnitResult] = field(default_factory=list, init=False)
     members: list[RoundMember] = field(default_factory=list, init=False)
+    formatted: list[FormattedMember] = field(default_factory=list, init=False)
     evidence: list[NewestEvidence] = field(default_factory=list, init=False)
 
     def run(

@@ -15,7 +15,7 @@ from pipelines.cluster.rows import Row, of_cluster
 from pipelines.cyclic_garbage import no_search_for_cycles
 from pipelines.gold.failure_exposure import health
 from pipelines.gold.inputs import Gold, Records, Silver
-from pipelines.gold.membership import RoundMember, members_of
+from pipelines.gold.membership import FormattedMember, RoundMember, formatted_of, members_of
 from pipelines.gold.metadata_changes import metadata_changes
 from pipelines.gold.metadata_history import metadata_history
 from pipelines.gold.state_ranges import state_ranges
@@ -32,10 +32,11 @@ from pipelines.tables.contract import Contract
 
 @dataclass(frozen=True)
 class DerivedClusters:
-    """What a unit tells of its clusters. members: those of the wanted rounds. evidence: that on
-    each cluster of which a whole capture is known."""
+    """What a unit tells of its clusters. members, formatted: those of the wanted rounds. evidence:
+    that on each cluster of which a whole capture is known."""
 
     members: tuple[RoundMember, ...]
+    formatted: tuple[FormattedMember, ...]
     evidence: tuple[NewestEvidence, ...]
 
 
@@ -63,6 +64,7 @@ def derive(unit: Clusters, pins: Pins) -> UnitResult:
     known = pins.rows(silver.CAPTURE_GROUPS, unit.clusters)
     tables: defaultdict[Contract, list[pa.Table]] = defaultdict(list)
     members: list[RoundMember] = []
+    formatted: list[FormattedMember] = []
     evidence: list[NewestEvidence] = []
     with no_search_for_cycles():
         for cluster_id in unit.clusters:
@@ -72,13 +74,14 @@ def derive(unit: Clusters, pins: Pins) -> UnitResult:
                 tables[contract].append(rows_of_one)
             evidence += newest_evidence(derived)
             members += members_of(one, unit.rounds)
+            formatted += formatted_of(one, unit.rounds)
     for contract in OF_UNITS:
         if contract.change_feed:  # its rows of clusters that are gone are deleted one by one
             tables[contract] = tables[contract] or [contract.arrow_schema.empty_table()]
     for contract, parts in tables.items():
         out.put(contract, pa.concat_tables(parts))
     out.carry_others()
-    return out.result(DerivedClusters((*members,), (*evidence,)))
+    return out.result(DerivedClusters((*members,), (*formatted,), (*evidence,)))
 
 
 def of_one(

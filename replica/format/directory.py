@@ -208,9 +208,9 @@ def read_directory(
 
 
 def read_single_file(path: str, name: FileName, read: ReadFile, scan: ScanLog) -> MetadataDirectory:
-    """A directory that holds only the file at `path`, of the kind that `name` says, without its
-    hash. Raises UnreadableFileError where the file can't be read."""
-    reading = _Reading(path, "", read, scan, hashed=False, resume=read_whole)
+    """A directory that holds only the file at `path`, of the kind that `name` says. A log has
+    no hash then. Raises UnreadableFileError where the file can't be read."""
+    reading = _Reading(path, "", read, scan, size_limit(name) == MAX_STATE_BYTES, read_whole)
     relative = os.path.basename(path)
     if name.kind is FileKind.OTHER:
         detail = "no segment, snapshot or other file of a metadata directory"

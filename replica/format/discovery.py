@@ -41,6 +41,9 @@ class DirectoryPath:
     is_cut: bool = False
     """Whether files may be absent that the node has, because the archive that the directory comes
     from breaks off or left some of its members out."""
+    is_formatted: bool = False
+    """Whether the folder isn't there: the log directory was formatted, and its node never started
+    with it (replica.format.formatted)."""
 
     def shown_file(self, relative: str) -> str:
         """The user's name of a file, from its path relative to the node's log directory."""

@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from replica.errors import DataError, UnreadableFileError
-from replica.format import meta_properties
-from replica.format.file_names import METADATA_FOLDER
-from replica.format.reading import MAX_STATE_BYTES, read_own_file
+from replica.format import meta_properties, segment
+from replica.format.directory import MetadataDirectory, read_single_file
+from replica.format.discovery import DirectoryPath
+from replica.format.file_names import METADATA_FOLDER, classify
+from replica.format.reading import MAX_STATE_BYTES, ReadFile, read_own_file
 from replica.model.keys import ReplicaId
 
 _MOST_FOLDERS = 10_000
@@ -28,6 +30,12 @@ class FormattedDirectory:
     is_alone: bool = False
     """Whether nothing else lies below the path that the user named."""
 
+    def as_directory(self) -> DirectoryPath:
+        """The place of the metadata log that its node has not made yet. The name for people has to
+        be that of the directory's own path."""
+        below = os.path.join(self.shown, METADATA_FOLDER)
+        return DirectoryPath(below, below, is_formatted=True)
+
     @property
     def meta_properties(self) -> str:
         """The name of its meta.properties for people."""
@@ -37,6 +45,14 @@ class FormattedDirectory:
     def parent(self) -> str:
         """The folder that holds it."""
         return os.path.dirname(self.shown)
+
+
+def read_formatted(path: str, read: ReadFile) -> MetadataDirectory:
+    """The content of such a directory: its meta.properties. path: that of the metadata log, which
+    isn't there. Raises UnreadableFileError."""
+    own = os.path.join(os.path.dirname(os.path.abspath(path)), meta_properties.FILE_NAME)
+    name = classify(meta_properties.FILE_NAME)
+    return replace(read_single_file(own, name, read, segment.scan), path=path)
 
 
 def formatted_below(path: str) -> Iterator[FormattedDirectory]:

@@ -69,6 +69,10 @@ class ReplicaLog:
     order."""
     leader_changes: tuple[VotersAt, ...] = ()
     """The voters that LeaderChange records name; a static quorum has no others."""
+    unsynced_from: int | None = None
+    """The offset (inclusive) from which on the entries may never have been synced to the disk: that
+    of the first run of zeros between batches, as a power cut leaves it. The replica may not have
+    acknowledged what is there, also where it can be read. None where there is no such run."""
 
     def __post_init__(self) -> None:
         if self.log_start < 0:

@@ -39,7 +39,7 @@ def from_lake(
     entities = history.entities(end_offset, "entity, value, record_offset")
     held = [(kind, value, offset) for kind, value, offset in entities]
     counts = Counter(kind for kind, _, _ in held)
-    look = {
+    state_row = {
         "cluster_id": history.cluster_id,
         "source": lake.place,
         "end_offset": end_offset,
@@ -52,13 +52,13 @@ def from_lake(
     if newest is not None:
         quorum = quorum_in(newest)
         offset, at_ms = _first_change(history, quorum.possible_end, end_offset)
-        look |= {
+        state_row |= {
             "quorum": quorum,
             "now_ms": None if newest["at"] is None else ms_of(newest["at"]),
             "uncommitted_from": offset,
             "uncommitted_at": at_ms,
         }
-    cluster = cluster_of(look, held, broker_defaults)
+    cluster = cluster_of(state_row, held, broker_defaults)
     unproven, _ = _first_change(history, history.proven_end(), end_offset)
     cluster = replace(cluster, unproven_from=unproven)
     return ClusterSource(

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import operator
 import os
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -297,7 +298,19 @@ def _log_of(examined: Examined, unknown: str, batches: Sequence[LogBatch]) -> Re
             VotersAt(one.offset, one.epoch, leaders_of(one.message))
             for one in leader_changes(examined)
         ),
+        unsynced_from=_unsynced_from(directory.segments),
     )
+
+
+def _unsynced_from(segments: Iterable[SegmentFile]) -> int | None:
+    """The offset at which the first run of zeros between batches begins: see ReplicaLog."""
+    for segment in segments:
+        for damage in segment.scan.damages:
+            if damage.kind is DamageKind.ZERO_HOLE:
+                batches = segment.scan.batches
+                place = bisect_left(batches, damage.position, key=lambda one: one.position)
+                return batches[place - 1].header.next_offset if place else segment.base_offset
+    return None
 
 
 def voter_sets(examined: Examined) -> Iterator[VotersAt]:

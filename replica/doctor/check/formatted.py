@@ -10,6 +10,10 @@ from replica.doctor.check.rule import Finding
 from replica.format.formatted import FormattedDirectory
 from replica.model.keys import ReplicaId
 
+RULES = (
+    groups.NEVER_STARTED, groups.FORMATTED_FOR_ANOTHER_CLUSTER, groups.LOG_DIRECTORIES_DIFFER,
+)  # fmt: skip
+"""The rules of the findings that judge_formatted makes."""
 Judged = tuple[ReplicaId, str]
 """The replica of a directory with a metadata log, and the user's name of its meta.properties."""
 

@@ -66,28 +66,30 @@ class ToLose:
 
 @dataclass(frozen=True, slots=True)
 class ClusterEvidence:
-    """What is known of one cluster.
-
-    cluster_id: None where nothing names it. nodes: how many nodes' directories were given.
-    findings: those about files and logs. to_lose: what takes the place of findings of
-    log-divergence. health: the findings about the cluster's state; None where no state was judged.
-    partitions: how many partitions the state has. leaderless: since when partitions have no leader;
-    None where none lacks one, or no time is known. voters: the nodes that are voters, such as `2`;
-    empty where that isn't known. unreliable: those whose disks were given and can't be relied on.
-    gaps: what could not be judged.
-    """
+    """What is known of one cluster."""
 
     cluster_id: str | None = None
+    """None where nothing names the cluster."""
     nodes: int = 0
+    """How many nodes' directories were given."""
     findings: tuple[PlacedFinding, ...] = ()
+    """The findings about files and logs."""
     to_lose: tuple[ToLose, ...] = ()
+    """What takes the place of findings of log-divergence."""
     health: tuple[Finding, ...] | None = None
+    """The findings about the cluster's state; None where no state was judged."""
     partitions: int = 0
+    """How many partitions the state has."""
     leaderless: Since | None = None
+    """Since when partitions have no leader; None where none lacks one, or no time is known."""
     voters: tuple[str, ...] = ()
+    """The nodes that are voters, such as `2`; empty where that isn't known."""
     unreliable: tuple[str, ...] = ()
+    """The voters whose disks were given and can't be relied on."""
     state: KnownState | None = None
+    """The state that was judged; None where no state is known."""
     gaps: tuple[Gap, ...] = ()
+    """What could not be judged."""
 
     def with_unread(self, unread: Iterable[Finding]) -> ClusterEvidence:
         """The evidence together with findings about what could not be read. Their places are their

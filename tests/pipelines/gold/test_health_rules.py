@@ -10,8 +10,8 @@ from hypothesis import given, settings
 
 from pipelines.gold.failure_exposure import health
 from pipelines.gold.health_rules import EXPOSURE, FINDING
-from pipelines.gold.looks import looks
 from pipelines.gold.metadata_history import metadata_history
+from pipelines.gold.newest_states import newest_states
 from pipelines.gold.state_ranges import state_ranges
 from pipelines.tables.gold import FAILURE_EXPOSURE, FINDINGS
 from replica.doctor.health.exposure import exposures
@@ -53,7 +53,7 @@ def told(records: list[Any], *statuses: Row, voters: tuple[int, ...] = ()) -> To
     written = replayed(rows).written
     ranges = state_ranges(written).to_pylist()
     agreed_end = max(one["agreed_end_offset"] for one in looked)
-    seen = looks(looked, places, ranges, [{**EPOCH, "voters": named}], agreed_end)
+    seen = newest_states(looked, places, ranges, [{**EPOCH, "voters": named}], agreed_end)
     found = [row for one in health(metadata_history(written), seen) for row in one.rows]
     return Told(*([row for row in found if row["what"] == one] for one in (FINDING, EXPOSURE)))
 
@@ -110,7 +110,7 @@ def test_behind_an_unknown_record_health_is_that_of_the_state_before() -> None:
 
 
 def test_a_cluster_without_a_known_state_has_no_rows() -> None:
-    looked = looks([status(1, 0)], [capture(1)], [], [], 0)
+    looked = newest_states([status(1, 0)], [capture(1)], [], [], 0)
     assert health(metadata_history(replayed([]).written), looked) == []
 
 

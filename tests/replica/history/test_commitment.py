@@ -1,5 +1,7 @@
 """Proven, superseded, unproven: each rule alone, and Raft's figure 8."""
 
+from dataclasses import replace
+
 import pytest
 
 from replica.doctor.quorum.branch import BranchPart, agreed_branch, overruled_parts
@@ -179,6 +181,15 @@ def test_a_hole_that_may_hide_a_voters_record_leaves_what_is_above_it_unproven()
     assert verdicts(classify(holed), 1) == [(0, 1, PROVEN), (2, 3, UNPROVEN)]
     whole_too = [*holed[:2], replica(3, 1, 1, 1)]
     assert verdicts(classify(whole_too), 1) == [(0, 1, PROVEN), (2, 3, PROVEN)]
+
+
+def test_what_stands_behind_zeros_of_a_power_cut_may_never_have_been_acknowledged():
+    """The zeros were not synced, so neither was what was written behind them."""
+    cut = replace(replica(2, 1, 1, 1, 1, holes={1}), unsynced_from=1)
+    logs = [replica(1, 1, 1, 1, 1), cut, replica(3, 1)]
+    assert verdicts(classify(logs), 1) == [(0, 1, PROVEN), (1, 4, UNPROVEN)]
+    synced = [replica(1, 1, 1, 1, 1), replica(2, 1, 1, 1, 1, holes={1}), replica(3, 1)]
+    assert verdicts(classify(synced), 1) == [(0, 4, PROVEN)]
 
 
 def test_a_log_behind_a_snapshot_has_the_snapshots_voters():

@@ -23,8 +23,8 @@ from tests.replica.node.running import (
 )
 
 PATIENT = {"controller__quorum__fetch__timeout__ms": "60000"}
-ONE_BATCH_EACH = {"internal__metadata__log__segment__bytes": "1"}
-"""A fetch gives what lies in one segment."""
+ONE_BATCH_EACH = {"controller__quorum__fetch__max__bytes": "1"}
+"""A batch that is larger than a fetch asks for comes alone."""
 METADATA = {
     "kraftlake__topic__name": None,
     "kraftlake__topic__id": None,

@@ -9,7 +9,7 @@ from operator import itemgetter
 from pipelines.cluster.rows import Row, milliseconds
 
 
-def looks(
+def newest_states(
     status: Sequence[Row],
     captures: Iterable[Row],
     ranges: Iterable[Row],
@@ -68,7 +68,7 @@ def newest_range(ranges: Iterable[Row]) -> Row | None:
 
 def voters_below(epochs: Iterable[Row], end: int) -> list[int]:
     """The node ids of the voters of the newest epoch below the end whose voters are known. epochs:
-    as in `looks`."""
+    as in `newest_states`."""
     named = [
         row
         for row in epochs
