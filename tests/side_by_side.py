@@ -27,6 +27,7 @@ REPLICA = ("tests/replica", "tests/interop")
 """Folders without a test that needs Spark."""
 LATER = (
     ("tests/pipelines", "tests/replica/simulate"),
+    ("tests/jobs",),
     (
         "tests/replica/scan",
         "tests/replica/format",
