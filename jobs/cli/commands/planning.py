@@ -68,7 +68,7 @@ class PlanOptions:
     )
     roll: bool = option(
         "--roll",
-        "Restart all nodes, one at a time: prints the order, and names the nodes that allow none.",
+        "Restart all nodes, one at a time: prints the order, or the nodes that allow none.",
         default=False,
     )
     remove_voter: Number = option(

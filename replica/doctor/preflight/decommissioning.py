@@ -51,7 +51,7 @@ def decommission(cluster: Cluster, brokers: Collection[int]) -> Preflight:
         *_of_racks(leaving),
         *stuck.values(),
     ]
-    return preflight(f"decommission brokers {listed(sorted(brokers))}", reasons, _needs(brokers))
+    return preflight(f"decommission brokers {listed(sorted(brokers))}", reasons, _needs(leaving))
 
 
 def _leaving(cluster: Cluster, brokers: frozenset[int]) -> _Leaving:
@@ -71,10 +71,11 @@ def _is_cordoned(registration: Mapping[str, Any]) -> bool:
     return bool(directories) and cordoned is not None and set(directories) <= set(cordoned)
 
 
-def _needs(brokers: Collection[int]) -> tuple[str, ...]:
+def _needs(leaving: _Leaving) -> tuple[str, ...]:
+    registered = leaving.cluster.values("brokers")
     return tuple(
         f"after broker {one} has stopped: unregister it (kafka-cluster.sh)"
-        for one in sorted(brokers)
+        for one in sorted(leaving.brokers & registered.keys())
     )
 
 

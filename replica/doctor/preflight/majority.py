@@ -10,6 +10,7 @@ from __future__ import annotations
 from replica.doctor.health.cluster import Cluster, listed
 from replica.doctor.preflight.answer import Reason, note, unknown, unsafe
 from replica.model.voters import majority
+from replica.words import named
 
 
 def majority_reason(
@@ -19,16 +20,25 @@ def majority_reason(
     needed = majority(len(voters))
     rest = voters - gone
     down = rest & cluster.fenced_brokers
-    doubted = (rest & cluster.uncounted_voters) - down
-    left = rest - down - doubted
+    unreliable = (rest & cluster.unreliable_voters) - down
+    stopped = (rest & cluster.stopped_together) - unreliable - down
+    left = rest - down - unreliable - stopped
     told = f"{len(left)} of {len(voters)} voters are left, {needed} are needed"
     if down:
-        told += f"; down already, by its broker: voter {listed(sorted(down))}"
-    if doubted:
-        told += f"; not counted, because of its directory: voter {listed(sorted(doubted))}"
+        why = "is down: its broker is" if len(down) == 1 else "are down: their brokers are"
+        told += f"; {_voters(down)} {why} fenced, or shutting down"
+    if unreliable:
+        why = "its directory" if len(unreliable) == 1 else "their directories"
+        told += f"; {_voters(unreliable)} can't be counted: {why} can't be relied on"
+    if stopped:
+        told += f"; {_voters(stopped)} seem to be stopped"
     if len(left) >= needed:
         return note(subject, told)
-    return (unknown if len(left | doubted) >= needed else unsafe)(subject, told)
+    return (unsafe if len(rest - down) < needed else unknown)(subject, told)
+
+
+def _voters(voters: frozenset[int]) -> str:
+    return named("voter", [str(one) for one in sorted(voters)])
 
 
 def majority_needs(

@@ -20,6 +20,7 @@ from replica.doctor.preflight.answer import (
     Reason,
     note,
     preflight,
+    unknown,
     unsafe,
 )
 from replica.doctor.preflight.stopping import stop_brokers
@@ -27,23 +28,21 @@ from replica.metadata.image.image import Image
 from replica.metadata.image.partition import Partition
 from replica.metadata.image.state import EntityTable
 from replica.model.voters import majority
-from replica.words import counted
+from replica.words import counted, named
 
 
 def roll(cluster: Cluster) -> Preflight:
     """The restart of all nodes, one after another: the brokers first, rack by rack, then the
     voters, and last the voter with the newest log, which leads the quorum or led it.
-    Preflight.order has the nodes that can be restarted; a node that can't has a reason."""
+    Preflight.order has all nodes, or none: each node that keeps it empty has a reason."""
     nodes = sorted({*cluster.values("brokers"), *cluster.values("controllers"), *cluster.voters})
     in_sync = _in_sync(cluster)
+    not_ready = [*_down(cluster, nodes), *_doubted(cluster)]
     up = [node for node in nodes if node not in cluster.fenced_brokers]
     blocked = {node: reason for node in up for reason in _blocking(in_sync, node)}
-    order = _order(cluster, [node for node in nodes if node not in blocked])
-    reasons = [
-        *_start(cluster, order),
-        *blocked.values(),
-        *_down(cluster, order),
-    ]
+    without = sorted(cluster.fenced_brokers | cluster.uncounted_voters | blocked.keys())
+    order = () if without else _order(cluster, nodes)
+    reasons = [*_start(cluster, order), *not_ready, *blocked.values(), *_no_order(without)]
     found = preflight("restart all nodes, one at a time", reasons, _needs(cluster))
     return replace(found, order=order)
 
@@ -89,22 +88,14 @@ def _blocking(in_sync: Cluster, node: int) -> Iterator[Reason]:
 
 
 def _order(cluster: Cluster, nodes: Sequence[int]) -> tuple[int, ...]:
-    """The nodes in the order of their restarts; those that are down come first."""
+    """The nodes, which are all up, in the order of their restarts."""
     racks: Mapping[int, str] = racks_of(cluster)
     newest = None if cluster.quorum is None else cluster.quorum.newest
     last = None if newest is None else newest.node_id
 
-    def place(node: int) -> tuple[bool, bool, bool, bool, str, int]:
-        is_up = node not in cluster.fenced_brokers
+    def place(node: int) -> tuple[bool, bool, bool, str, int]:
         is_voter = node in cluster.voters
-        return (
-            is_up,
-            node == last,
-            is_voter,
-            not _may_stop(cluster, node),
-            racks.get(node, ""),
-            node,
-        )
+        return node == last, is_voter, not _may_stop(cluster, node), racks.get(node, ""), node
 
     return tuple(sorted(nodes, key=place))
 
@@ -114,8 +105,8 @@ def _may_stop(cluster: Cluster, node: int) -> bool:
 
 
 def _start(cluster: Cluster, order: Sequence[int]) -> Iterator[Reason]:
-    """Why nobody should begin now. A node that is down is started, and takes nothing away."""
-    if not order or order[0] in cluster.fenced_brokers or _may_stop(cluster, order[0]):
+    """Why nobody should begin now."""
+    if not order or _may_stop(cluster, order[0]):
         return
     behind = sum(set(one.isr) != set(one.replicas) for one in cluster.partitions.values())
     yield unsafe(
@@ -125,11 +116,39 @@ def _start(cluster: Cluster, order: Sequence[int]) -> Iterator[Reason]:
     )
 
 
-def _down(cluster: Cluster, order: Sequence[int]) -> Iterator[Reason]:
-    for node in order:
-        if node in cluster.fenced_brokers:
-            told = "is down, by its broker: start it first, and wait until it is in sync"
-            yield note(f"node {node}", told, cluster.offsets("brokers")[node])
+def _down(cluster: Cluster, nodes: Sequence[int]) -> Iterator[Reason]:
+    """The nodes that have to be started before any other is stopped."""
+    if not cluster.fenced_brokers:
+        return
+    up = [node for node in nodes if node not in cluster.fenced_brokers]
+    reason = unknown if all(_may_stop(cluster, node) for node in up) else unsafe
+    for node in sorted(cluster.fenced_brokers):
+        told = (
+            "is down: its broker is fenced, or shutting down. Start it, wait until it is in sync, "
+            "and ask again; stop no other node before. A broker that is gone for good: unregister "
+            "it"
+        )
+        yield reason(f"node {node}", told, cluster.offsets("brokers")[node])
+
+
+def _doubted(cluster: Cluster) -> Iterator[Reason]:
+    """The nodes that may have to stay stopped, or that have stopped, by their directories."""
+    for node in sorted(cluster.unreliable_voters):
+        told = (
+            "its directory can't be relied on: do first what `kraftlake check` says of it, and ask "
+            "again"
+        )
+        yield unknown(f"node {node}", told)
+    stopped = cluster.stopped_together - cluster.unreliable_voters
+    if stopped:
+        told = "seem to be stopped: start them, and ask again with new copies"
+        yield unknown(named("node", [str(node) for node in sorted(stopped)]), told)
+
+
+def _no_order(without: Sequence[int]) -> Iterator[Reason]:
+    if without:
+        names = named("node", [str(node) for node in without])
+        yield note("order", f"none is given while {names} can't be in it")
 
 
 def _needs(cluster: Cluster) -> tuple[str, ...]:

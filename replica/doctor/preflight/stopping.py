@@ -19,7 +19,6 @@ from replica.doctor.preflight.answer import (
     ChangeSafety,
     Preflight,
     Reason,
-    gravest,
     note,
     preflight,
     unknown,
@@ -27,7 +26,7 @@ from replica.doctor.preflight.answer import (
 )
 from replica.doctor.preflight.majority import majority_needs, majority_reason
 from replica.metadata.image.partition import Partition
-from replica.words import counted
+from replica.words import counted, named
 
 
 def stop_brokers(cluster: Cluster, brokers: Collection[int], action: str = "") -> Preflight:
@@ -48,7 +47,7 @@ def stop_brokers(cluster: Cluster, brokers: Collection[int], action: str = "") -
         *_counted(of_partitions, len(cluster.partitions)),
         *(harm.reason for harm in of_partitions),
     ]
-    action = action or f"stop brokers {listed(sorted(gone))}"
+    action = action or f"stop {named('node', [str(one) for one in sorted(gone)])}"
     stops_voters = not cluster.voters.isdisjoint(gone)
     needs = majority_needs(cluster, cluster.voters, gone) if stops_voters else ()
     return preflight(action, reasons, needs)
@@ -62,14 +61,17 @@ class _Harm(NamedTuple):
 
 
 def _counted(harms: Sequence[_Harm], partitions: int) -> Iterator[Reason]:
-    """How many partitions each harm is about, where it is about more than one. partitions: how many
+    """How many partitions each harm is about, one reason for each answer, where it is about more
+    than one partition. partitions: how many
     the cluster has."""
-    worst = gravest(harm.reason.answer for harm in harms)
-    if len(harms) < 2 or worst is ChangeSafety.SAFE:
+    answers = {harm.reason.answer for harm in harms}
+    if len(harms) < 2 or answers == {ChangeSafety.SAFE}:
         return
-    counts = Counter(harm.what for harm in harms)
-    told = (f"{count} of {partitions} {what}" for what, count in counts.most_common())
-    yield Reason(worst, "partitions", "; ".join(told))
+    for answer in ChangeSafety:
+        if answer in answers:
+            counts = Counter(harm.what for harm in harms if harm.reason.answer is answer)
+            told = (f"{count} of {partitions} {what}" for what, count in counts.most_common())
+            yield Reason(answer, "partitions", "; ".join(told))
 
 
 def stop_rack(cluster: Cluster, rack: str) -> Preflight:

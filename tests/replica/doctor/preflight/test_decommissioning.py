@@ -123,3 +123,8 @@ def test_a_broker_that_is_not_registered_is_named() -> None:
 def test_a_controller_that_votes_is_no_broker_that_is_missing() -> None:
     found = decommission(dynamic((101, 102, 103)), [101])
     assert reasons(found) == [("unsafe", "voter 101")]
+
+
+def test_a_broker_that_is_not_registered_is_not_to_be_unregistered() -> None:
+    found = decommission(cluster(), [3, 7])
+    assert found.needs == ("after broker 3 has stopped: unregister it (kafka-cluster.sh)",)

@@ -139,7 +139,7 @@ def test_a_change_of_voters_counts_no_node_whose_broker_is_fenced() -> None:
     fenced = dynamic((1, 2, 3), broker(2, fenced=True), broker(3))
     removed = remove_voter(fenced, 3)
     assert removed.answer is ChangeSafety.UNSAFE
-    assert "1 of 2 voters are left, 2 are needed; down already" in details(removed)
+    assert "1 of 2 voters are left, 2 are needed; voter 2 is down: " in details(removed)
     assert remove_voter(fenced, 2).answer is ChangeSafety.SAFE, "the one that is down"
     two_down = dynamic((1, 2, 3), broker(1, fenced=True), broker(2, fenced=True), controller(4))
     assert add_voter(two_down, 4).answer is ChangeSafety.UNSAFE

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from replica.doctor.preflight.answer import ChangeSafety, Preflight
 from replica.doctor.preflight.rolling import roll
-from replica.doctor.quorum.known_quorum import VoterDoubt
+from replica.doctor.quorum.known_quorum import BAD_DISKS, VoterDoubt
 from replica.model.keys import ReplicaKey
 from tests.replica.doctor.preflight.clusters import broker, cluster, controller, known, partition
 
@@ -39,37 +41,50 @@ def test_a_partition_with_one_replica_allows_no_order() -> None:
     of = cluster(partition(0, (1,)), partition(1, (2, 3)))
     found = roll(of)
     assert found.answer is ChangeSafety.UNSAFE
-    assert reasons(found) == [("unsafe", "node 1")]
+    assert reasons(found) == [("unsafe", "node 1"), ("safe", "order")]
     assert found.reasons[0].detail == (
         "can't be stopped, even with all replicas in sync (orders-0: would have no leader: no "
         "in-sync replica is left of [1])"
     )
-    assert found.order == (2, 3), "the others can be restarted"
+    assert found.reasons[1].detail == "none is given while node 1 can't be in it"
+    assert found.order == (), "a part of the nodes would read as if it were an order of all"
 
 
 def test_min_insync_replicas_of_all_replicas_allows_no_order() -> None:
     found = roll(cluster(partition(0, (1, 2)), min_isr=2))
-    assert reasons(found) == [("unsafe", "node 1"), ("unsafe", "node 2")]
+    assert reasons(found) == [("unsafe", "node 1"), ("unsafe", "node 2"), ("safe", "order")]
     assert "orders-0: 1 in sync are left, min.insync.replicas is 2" in found.reasons[0].detail
-    assert found.order == (3,)
+    assert found.reasons[2].detail.endswith("nodes 1 and 2 can't be in it")
+    assert found.order == ()
 
 
 def test_two_voters_allow_no_order() -> None:
     found = roll(cluster(voters=(1, 2)))
-    assert reasons(found) == [("unsafe", "node 1"), ("unsafe", "node 2")]
+    assert reasons(found) == [("unsafe", "node 1"), ("unsafe", "node 2"), ("safe", "order")]
     assert "1 of 2 voters are left, 2 are needed" in found.reasons[0].detail
 
 
-def test_a_node_that_is_down_is_started_first() -> None:
+def test_while_a_node_is_down_the_others_have_no_order() -> None:
     of = cluster(broker(3, fenced=True), partition(0, (2, 3), isr=(2,)), partition(1, (1, 2)))
     found = roll(of)
-    assert found.order == (3, 1, 2)
-    assert found.answer is ChangeSafety.SAFE
-    assert ("safe", "node 3") in reasons(found)
-    assert (
-        found.reasons[0].detail
-        == "is down, by its broker: start it first, and wait until it is in sync"
+    assert found.answer is ChangeSafety.UNSAFE, "the stop of node 2 would leave no leader"
+    assert found.order == ()
+    assert reasons(found)[0] == ("unsafe", "node 3")
+    assert found.reasons[0].detail == (
+        "is down: its broker is fenced, or shutting down. Start it, wait until it is in sync, and "
+        "ask again; stop no other node before. A broker that is gone for good: unregister it"
     )
+
+
+def test_with_a_node_down_that_nothing_depends_on_the_answer_is_unknown() -> None:
+    found = roll(cluster(broker(3, fenced=True), partition(0, (1, 2))))
+    assert (found.answer, found.order) == (ChangeSafety.UNKNOWN, ())
+    assert ("unknown", "node 3") in reasons(found)
+
+
+def test_a_voter_that_is_down_and_no_partition_leaves_no_order() -> None:
+    found = roll(cluster(broker(3, fenced=True), voters=(1, 2, 3)))
+    assert (found.answer, found.order) == (ChangeSafety.UNSAFE, ())
 
 
 def test_a_lagging_replica_puts_the_last_one_in_sync_behind_the_others() -> None:
@@ -94,6 +109,20 @@ def test_a_stale_voter_leaves_the_majority_unknown() -> None:
     stale = known(1, 2, 3, doubts={3: VoterDoubt.STALE})
     found = roll(cluster(voters=(1, 2, 3), quorum=stale))
     assert found.answer is ChangeSafety.UNKNOWN
+    assert found.order == ()
+
+
+@pytest.mark.parametrize("doubt", BAD_DISKS)
+def test_a_voter_that_is_not_to_be_trusted_is_in_no_order(doubt: VoterDoubt) -> None:
+    """Four of the five would do for every step, and nothing speaks against a stop."""
+    quorum = known(1, 2, 3, 4, 5, doubts={5: doubt})
+    found = roll(cluster(broker(4), broker(5), voters=(1, 2, 3, 4, 5), quorum=quorum))
+    assert (found.answer, found.order) == (ChangeSafety.UNKNOWN, ())
+    assert reasons(found)[0] == ("unknown", "node 5")
+    assert found.reasons[0].detail == (
+        "its directory can't be relied on: do first what `kraftlake check` says of it, and ask "
+        "again"
+    )
 
 
 def test_an_unknown_min_isr_is_unknown() -> None:

@@ -85,7 +85,8 @@ def test_a_combined_node_whose_broker_is_fenced_is_no_voter_that_is_left() -> No
     assert found.answer is ChangeSafety.UNSAFE
     (reason,) = found.reasons
     assert reason.detail == (
-        "1 of 3 voters are left, 2 are needed; down already, by its broker: voter [3]"
+        "1 of 3 voters are left, 2 are needed; voter 3 is down: its broker is fenced, or shutting "
+        "down"
     )
     assert found.needs == (), "no majority is left of which something could be asked"
 
@@ -119,7 +120,9 @@ def test_a_voter_whose_disk_may_not_be_counted_leaves_the_majority_unknown() -> 
     stale = known(1, 2, 3, doubts={3: VoterDoubt.STALE})
     found = stop_brokers(cluster(voters=(1, 2, 3), quorum=stale), [1])
     assert found.answer is ChangeSafety.UNKNOWN
-    assert "not counted, because of its directory: voter [3]" in found.reasons[0].detail
+    assert found.reasons[0].detail.endswith(
+        "; voter 3 can't be counted: its directory can't be relied on"
+    )
     away = known(1, 2, 3, doubts={2: VoterDoubt.NOT_GIVEN, 3: VoterDoubt.NOT_GIVEN})
     assert stop_brokers(cluster(voters=(1, 2, 3), quorum=away), [1]).answer is ChangeSafety.SAFE
 
@@ -175,6 +178,22 @@ def test_counts_and_the_majority_come_before_the_partitions() -> None:
     assert found.reasons[0].detail == (
         "3 of 5 without a leader then; 1 of 5 with fewer in sync than min.insync.replicas"
     )
+
+
+def test_partitions_of_which_too_little_is_known_are_not_counted_as_unsafe() -> None:
+    unknown = (partition(number, (1, 2)) for number in range(2))
+    found = stop_brokers(cluster(*unknown, partition(2, (1,)), min_isr=None), [1])
+    counts = [(one.answer.value, one.detail) for one in found.reasons if one.subject == "partitions"]
+    assert counts == [
+        ("unsafe", "1 of 3 without a leader then"),
+        ("unknown", "2 of 3 whose min.insync.replicas is not known"),
+    ]
+
+
+def test_nodes_that_are_no_brokers_are_stopped_as_nodes() -> None:
+    of = cluster(voters=(101, 102, 103))
+    assert stop_brokers(of, [101]).action == "stop node 101"
+    assert stop_brokers(of, [103, 1]).action == "stop nodes 1 and 103"
 
 
 def test_the_last_known_leader_is_waited_for_where_nobody_is_eligible() -> None:
