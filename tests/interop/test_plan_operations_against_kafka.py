@@ -137,9 +137,7 @@ def test_a_broker_leaves_without_harm_where_the_plan_calls_it_safe(
     delete(brokers, TOPICS)
 
 
-def harmed_by_the_roll(
-    cluster: CombinedCluster, order: list[int], topics: Topics
-) -> set[str]:
+def harmed_by_the_roll(cluster: CombinedCluster, order: list[int], topics: Topics) -> set[str]:
     """The topics that took no records while one of the nodes was stopped. The nodes are stopped and
     started in this order."""
     harmed: set[str] = set()

@@ -113,7 +113,20 @@ def test_replicas_that_agree_exit_with_zero(kraftlake: Kraftlake) -> None:
     assert identical.lines[-1].startswith("identical: ")
     behind = kraftlake("diff", "kafka-4.1.1-dynamic/final/1", "kafka-4.1.1-dynamic/final/2")
     assert behind.code == 0
-    assert behind.lines[-1].startswith("A is behind B by 1 record")
+    assert behind.lines[-1].startswith("A is behind B by 1 record. If B leads, A fetches it")
+
+
+def test_a_replica_that_is_ahead_loses_what_a_leader_may_lack(
+    kraftlake: Kraftlake, tmp_path: Path
+) -> None:
+    assert kraftlake("simulate", "slow-follower", "-o", tmp_path / "nodes").code == 0
+    told = kraftlake("diff", tmp_path / "nodes/1", tmp_path / "nodes/3")
+    assert told.lines[-1] == (
+        "B is behind A by 29 records. If A leads, B fetches them and loses nothing. If a voter "
+        "whose log ends at 21 leads, A truncates to 21 and loses 29 records: these two directories "
+        "don't prove that they were committed."
+    )
+    assert told.code == 0
 
 
 @pytest.mark.usefixtures("recorded")

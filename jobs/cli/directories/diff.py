@@ -22,6 +22,8 @@ from replica.format.directory import MAX_READS
 from replica.format.discovery import DirectoryPath, discover
 from replica.format.record import Record
 from replica.history.commitment import (
+    Commitment,
+    EntryCommitment,
     Losses,
     classify_compared,
     compare_group,
@@ -29,7 +31,8 @@ from replica.history.commitment import (
     losses,
 )
 from replica.history.divergence import Comparison, Divergence, Relation, diverge
-from replica.history.log import ReplicaLog, epochs_of
+from replica.history.log import OffsetRange, ReplicaLog, epochs_of
+from replica.history.ranges import intersection
 from replica.metadata.log_record import LogRecordReader
 from replica.model.keys import ReplicaKey
 from replica.scan.file_room import FileRoom
@@ -42,6 +45,7 @@ class LogDifference:
     """Two replicas, the relation of their logs, and what one of them would lose.
 
     same_replica: whether both are one replica at two moments. Then log_b has a made-up key.
+    commitment: what the two logs prove of each other's records.
     """
 
     a: Examined
@@ -51,7 +55,12 @@ class LogDifference:
     same_replica: bool
     comparison: Comparison
     divergence: Divergence
-    losses: Losses | None
+    commitment: Commitment
+
+    @property
+    def losses(self) -> Losses | None:
+        """See replica.history.commitment.losses."""
+        return losses(self.divergence, self.commitment)
 
 
 def compare_directories(a: Examined, b: Examined) -> LogDifference:
@@ -72,8 +81,8 @@ def compare_directories(a: Examined, b: Examined) -> LogDifference:
     group = compare_group((log_a, log_b))
     comparison = group.between(log_a.key, log_b.key)
     divergence = diverge(log_a, log_b, comparison)
-    lost = losses(divergence, classify_compared(group))
-    return LogDifference(a, b, log_a, log_b, same, comparison, divergence, lost)
+    commitment = classify_compared(group)
+    return LogDifference(a, b, log_a, log_b, same, comparison, divergence, commitment)
 
 
 def _refuse_others(a: Examined, b: Examined) -> None:
@@ -193,12 +202,25 @@ def _agreement(difference: LogDifference) -> str:
 def _prefix(difference: LogDifference) -> Iterator[str]:
     a, b = difference.log_a, difference.log_b
     behind, ahead = ("A", "B") if a.end_offset < b.end_offset else ("B", "A")
-    missing = abs(a.end_offset - b.end_offset)
+    shorter, longer = sorted((a, b), key=lambda log: log.end_offset)
+    missing = longer.end_offset - shorter.end_offset
     yield f"prefix: {_agreement(difference)}"
     if difference.same_replica:
         yield f"{ahead} has {_records(missing)} more; nothing that {behind} holds was rewritten."
         return
-    yield f"{behind} is behind {ahead} by {_records(missing)}; it fetches them and loses nothing."
+    them = "it" if missing == 1 else "them"
+    known = difference.commitment.ranges(longer.key, EntryCommitment.UNPROVEN)
+    unproven = intersection(known, (OffsetRange(shorter.end_offset, longer.end_offset),))
+    told = f"{behind} is behind {ahead} by {_records(missing)}"
+    if not unproven:
+        yield f"{told}; it fetches {them} and loses nothing."
+        return
+    start, lost = unproven[0].start, sum(one.size for one in unproven)
+    yield (
+        f"{told}. If {ahead} leads, {behind} fetches {them} and loses nothing. If a voter whose "
+        f"log ends at {start} leads, {ahead} truncates to {start} and loses {_records(lost)}: these "
+        f"two directories don't prove that {'it was' if lost == 1 else 'they were'} committed."
+    )
 
 
 def _parted(difference: LogDifference, reader: LogRecordReader) -> Iterator[str]:

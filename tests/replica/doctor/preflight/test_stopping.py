@@ -183,7 +183,9 @@ def test_counts_and_the_majority_come_before_the_partitions() -> None:
 def test_partitions_of_which_too_little_is_known_are_not_counted_as_unsafe() -> None:
     unknown = (partition(number, (1, 2)) for number in range(2))
     found = stop_brokers(cluster(*unknown, partition(2, (1,)), min_isr=None), [1])
-    counts = [(one.answer.value, one.detail) for one in found.reasons if one.subject == "partitions"]
+    counts = [
+        (one.answer.value, one.detail) for one in found.reasons if one.subject == "partitions"
+    ]
     assert counts == [
         ("unsafe", "1 of 3 without a leader then"),
         ("unknown", "2 of 3 whose min.insync.replicas is not known"),
