@@ -16,7 +16,7 @@ from replica.format.frames import frames
 from replica.model.keys import ReplicaKey
 from replica.model.voters import Endpoint, Voter
 from tests.jobs.conftest import Ended, Kraftlake
-from tests.replica.doctor.check.editing import append, metadata, segment
+from tests.replica.doctor.check.editing import append, batches, metadata, segment, set_value
 
 RECORDED = {"kafka-3.7.2-static": "3.7", "kafka-4.1.1-dynamic": "4.1", "kafka-4.4.0-dynamic": "4.4"}
 CHECKPOINT = f"{METADATA_FOLDER}/{0:020d}-{0:010d}.checkpoint"
@@ -73,6 +73,38 @@ def test_topics_that_no_majority_holds_are_told_and_can_be_left_out(
     assert topics(without) == topics(before)
     alone = kraftlake("restore", "--release", "4.2", "--dry-run", tmp_path / "1")
     assert "which these directories don't prove: name those of more voters" in alone.err
+
+
+def test_histories_that_conflict_are_told_first_and_end_with_one(
+    data: Path, tmp_path: Path, kraftlake: Kraftlake
+) -> None:
+    for node in ("1", "2", "3"):
+        shutil.copytree(data / "kafka-4.1.1-dynamic/final" / node, tmp_path / node)
+    path = segment(tmp_path / "2", 2722)
+    last = batches(path)[-1]
+    set_value(path, last, lambda value: value[:-1] + b"\x01")
+    asked = ("restore", "--release", "4.2", "--dry-run", tmp_path)
+    ended = kraftlake(*asked)
+    offset = last.header.base_offset
+    assert ended.err.splitlines()[0] == (
+        "restore: start no node: `kraftlake recover --plan` refuses to go on with these "
+        f"directories. Nothing below offset {offset} is disputed: --at-offset {offset}"
+    )
+    assert ended.code == 1
+    below = kraftlake(*asked, "--at-offset", str(offset))
+    assert "start no node" not in below.err
+    assert below.code == 0
+
+
+def test_a_migration_that_is_under_way_is_told(
+    data: Path, tmp_path: Path, kraftlake: Kraftlake
+) -> None:
+    shutil.copytree(data / "kafka-3.7.2-static/final/1", tmp_path / "1")
+    asked = ("restore", "--release", "3.9", "--dry-run", tmp_path)
+    assert "ZooKeeper" not in kraftlake(*asked).err
+    newest = max(tmp_path.rglob("*.log"))
+    append(newest, metadata("ZK_MIGRATION_STATE_RECORD", zkMigrationState=1))
+    assert "a migration from ZooKeeper is under way" in kraftlake(*asked).err
 
 
 def topics(ended: Ended) -> int:

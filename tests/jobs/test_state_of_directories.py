@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.jobs.conftest import Kraftlake
-from tests.replica.doctor.check.editing import segment
+from tests.replica.doctor.check.editing import append, metadata, segment
 
 NODE = "kafka-4.1.1-dynamic/split/1"
 STATIC = "kafka-3.7.2-static"
@@ -127,3 +127,22 @@ def test_directories_and_a_lake_of_them_tell_the_same_state(
     by_directories = kraftlake(*asked, *key, data / STATIC)
     assert by_directories.rows == by_lake.rows
     assert by_lake.rows
+
+
+def test_topics_that_no_majority_holds_are_named_as_not_proven(
+    data: Path, tmp_path: Path, kraftlake: Kraftlake
+) -> None:
+    for node in ("1", "2", "3"):
+        shutil.copytree(data / "kafka-4.1.1-dynamic/final" / node, tmp_path / node)
+    asked = ("state", "--json", "--entity", "topic", tmp_path)
+    before = kraftlake(*asked)
+    assert "proven" not in before.err
+    ghost = metadata("TOPIC_RECORD", name="ghost", topicId="A" * 21 + "Q")
+    append(segment(tmp_path / "3", 2722), metadata("NO_OP_RECORD"), ghost)
+    ended = kraftlake(*asked)
+    assert len(ended.rows) == len(before.rows) + 1
+    (told,) = (line for line in ended.err.splitlines() if "proven" in line)
+    assert told.startswith("state: offset")
+    assert "not proven to be committed" in told
+    committed = kraftlake(*asked, "--committed-only")
+    assert (committed.rows, "proven" in committed.err) == (before.rows, False)

@@ -30,7 +30,7 @@ from jobs.cli.output import (
 from jobs.cli.redacting import make_redactor
 from replica.doctor.timeline.branch import Branch
 from replica.doctor.timeline.changes import UnknownOffsets
-from replica.doctor.timeline.gaps import offsets_text, voters_not_given
+from replica.doctor.timeline.gaps import not_proven, offsets_text, voters_not_given
 from replica.doctor.timeline.state import StateEntity, end_at, last_time, state_at
 from replica.errors import DataError, UsageError
 from replica.metadata.changes.named_changes import ChangeNamer, NamedChange
@@ -137,9 +137,9 @@ def _of_directories(
             names = " or ".join(str(one.cluster_id) for one in branches)
             raise UsageError(f"the directories are of several clusters: --cluster {names}")
         (branch,) = branches
-        gaps = [*voters_not_given(branch)]
         proven_end = branch.proven_end if asked.committed_only else None
         end_offset = _end(branch, asked.moment, proven_end)
+        gaps = [*voters_not_given(branch), *not_proven(branch, end_offset)]
         held = state_at(branch, end_offset, redactor, progress.show)
     if held is None:
         raise UsageError(

@@ -114,7 +114,8 @@ class RestoreOptions:
       kraftlake restore --release 4.4 --map-brokers 1=11,2=12 left/ -o restored
 
     --json: a line each with kind (restored, change), entity, number; a change also has detail and
-    examples. Exit codes: 0, 2 usage (also a log with records that can't be read).
+    examples. Exit codes: 0, 1 recover --plan says that no node may be started, 2 usage (also a log
+    with records that can't be read).
     """
 
     release: str = option(

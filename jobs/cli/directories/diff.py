@@ -218,8 +218,8 @@ def _prefix(difference: LogDifference) -> Iterator[str]:
     start, lost = unproven[0].start, sum(one.size for one in unproven)
     yield (
         f"{told}. If {ahead} leads, {behind} fetches {them} and loses nothing. If a voter whose "
-        f"log ends at {start} leads, {ahead} truncates to {start} and loses {_records(lost)}: these "
-        f"two directories don't prove that {'it was' if lost == 1 else 'they were'} committed."
+        f"log ends at {start} leads, {ahead} truncates to {start} and loses {_records(lost)}: "
+        f"these two directories don't prove that {'it was' if lost == 1 else 'they were'} committed."
     )
 
 

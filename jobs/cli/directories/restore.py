@@ -26,12 +26,12 @@ from pipelines.lake import Lake
 from pipelines.object_store import is_uri, shown_uri
 from pipelines.own_folder import names_in, refuse_foreign_names, refuse_in_log_directory
 from replica.doctor.check.examined import Examined, by_cluster
-from replica.doctor.check.known_quorum import EarlierRounds
 from replica.doctor.check.replaying import replay_log, snapshot_image
+from replica.doctor.health.cluster import Cluster
 from replica.doctor.health.of_directories import first_change
 from replica.doctor.health.sizes import entity_counts
 from replica.doctor.quorum.known_quorum import KnownQuorum
-from replica.doctor.quorum.recovery import RecoveryDecision
+from replica.doctor.quorum.recovery import RecoveryDecision, RecoveryPlan
 from replica.doctor.restore.checkpoint import checkpoint, voters_records
 from replica.doctor.restore.plan import RestoreDifference, RestorePlan, plan_restore
 from replica.errors import DataError, UnreadableFileError, UsageError, writing
@@ -39,6 +39,7 @@ from replica.format.control import ControlMessage
 from replica.format.file_names import METADATA_FOLDER
 from replica.format.reading import MAX_STATE_BYTES, read_own_file
 from replica.format.snapshot import BOOTSTRAP_NAME, SnapshotName, format_name
+from replica.history.divergence import Relation
 from replica.message.schema import REDACTED
 from replica.metadata.image.image import Image
 from replica.metadata.image.texts import image_of
@@ -51,7 +52,8 @@ _CHECKPOINT = f"{METADATA_FOLDER}/{format_name(SnapshotName(BOOTSTRAP_SNAPSHOT))
 
 
 def run(options: RestoreOptions) -> int:
-    """Print what will be different, and write the checkpoint. Returns 0. Raises KraftlakeError."""
+    """Print what will be different, and write the checkpoint. Returns 1 where recover --plan
+    refuses to go on with this state, else 0. Raises KraftlakeError."""
     if options.output is not None:
         if is_uri(options.output):
             raise UsageError(f"-o {shown_uri(options.output)}: name a local folder")
@@ -60,11 +62,17 @@ def run(options: RestoreOptions) -> int:
         refuse_in_log_directory(f"-o {options.output}", options.output)
     brokers = broker_map(options.map_brokers)
     source = _source(options)
+    if Cluster(source.image).is_migrating:
+        complain(
+            "restore: a migration from ZooKeeper is under way: the cluster needs both stores, and "
+            "a broker that still runs with ZooKeeper can't join the new one"
+        )
     plan = plan_restore(source.image, options.release, brokers)
+    code = 1 if source.is_refused else 0
     control = _control_records(options)
     _show(plan, source, json_output=options.json_output)
     if options.output is None:
-        return 0
+        return code
     timestamp_ms = time.time_ns() // 1_000_000
     content = checkpoint(plan.records(), timestamp_ms, control)
     name = _CHECKPOINT if _is_in_the_log(options.release) else BOOTSTRAP_NAME
@@ -77,7 +85,7 @@ def run(options: RestoreOptions) -> int:
             f"next: kafka-storage format each new controller, copy the file to {name} below its "
             "metadata.log.dir, then start the controllers, then the brokers"
         )
-    return 0
+    return code
 
 
 def broker_map(text: str | None) -> dict[int, int]:
@@ -164,13 +172,18 @@ def _write(path: Path, content: bytes) -> None:
 
 
 class RestoreSource(NamedTuple):
-    """A state to restore. shown: where it comes from. end_offset: exclusive. redacted: how many
-    entities of each kind are not in the image because the source lacks their secrets."""
+    """A state to restore."""
 
     image: Image
     shown: str
+    """Where it comes from."""
     end_offset: int
+    """The end (exclusive) of the state."""
     redacted: Counter[str]
+    """How many entities of each kind are not in the image because the source lacks their
+    secrets."""
+    is_refused: bool = False
+    """Whether `kraftlake recover --plan` refuses to go on with this state."""
 
 
 def of_directories(
@@ -188,24 +201,51 @@ def of_directories(
     if len(clusters) > 1:
         raise UsageError(f"{', '.join(paths)}: {len(clusters)} clusters: name one's directories")
     (members,) = clusters
-    examined, quorum = _best(members, given.earlier)
+    plan, by_key = plan_of(members, given.earlier)
+    examined = by_key[plan.winner.key]
     end = _end(examined, at_offset)
-    _tell_uncommitted(examined, quorum, end.offset)
+    is_refused = _is_refused(plan, end.offset, is_named=at_offset is not None)
+    _tell_unproven(plan)
+    _tell_uncommitted(examined, plan.quorum, end.offset)
     image = _image(examined, end)
     if image is None:
         raise UsageError(
             f"{examined.shown}: the state at offset {end.offset} isn't known: records before it "
             "are missing, damaged or unknown, as `kraftlake check` says; name another --at-offset"
         )
-    return RestoreSource(image, examined.shown, end.offset, Counter())
+    return RestoreSource(image, examined.shown, end.offset, Counter(), is_refused)
 
 
-def _best(members: Sequence[Examined], earlier: EarlierRounds) -> tuple[Examined, KnownQuorum]:
-    plan, by_key = plan_of(members, earlier)
+def _is_refused(plan: RecoveryPlan, end: int, *, is_named: bool) -> bool:
+    """Whether the plan refuses to go on with the records below the offset `end`; this is told.
+    is_named: whether the user named this end."""
+    disputed = _disputed_from(plan)
+    is_below = is_named if disputed is None else end <= disputed
+    if plan.answer is not RecoveryDecision.REFUSED or is_below:
+        return False
+    told = "start no node: `kraftlake recover --plan` refuses to go on with these directories"
+    if disputed:
+        told += f". Nothing below offset {disputed} is disputed: --at-offset {disputed}"
+    complain(f"restore: {told}")
+    return True
+
+
+def _disputed_from(plan: RecoveryPlan) -> int | None:
+    """The first offset of a record that is lost though it is committed, or that contradicts another
+    log; None where a refusal has another reason."""
+    standings = chain(plan.ranking, *plan.led_by.values())
+    starts = [
+        one.at_risk[0].start
+        for one in standings
+        if one.at_risk and (one.lost.committed or one.relation is Relation.CONFLICT)
+    ]
+    return min([*starts, *(each.start for each in plan.commitment.contested)], default=None)
+
+
+def _tell_unproven(plan: RecoveryPlan) -> None:
     if plan.answer is not RecoveryDecision.SAFE:
         reasons = "; ".join(plan.reasons)
         complain(f"restore: not all of this state is proven to be committed: {reasons}")
-    return by_key[plan.winner.key], plan.quorum
 
 
 def _tell_uncommitted(examined: Examined, quorum: KnownQuorum, end: int) -> None:
