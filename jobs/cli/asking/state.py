@@ -30,7 +30,7 @@ from jobs.cli.output import (
 from jobs.cli.redacting import make_redactor
 from replica.doctor.timeline.branch import Branch
 from replica.doctor.timeline.changes import UnknownOffsets
-from replica.doctor.timeline.gaps import not_proven, offsets_text, voters_not_given
+from replica.doctor.timeline.gaps import offsets_text, voters_not_given
 from replica.doctor.timeline.state import StateEntity, end_at, last_time, state_at
 from replica.errors import DataError, UsageError
 from replica.metadata.changes.named_changes import ChangeNamer, NamedChange
@@ -139,7 +139,7 @@ def _of_directories(
         (branch,) = branches
         proven_end = branch.proven_end if asked.committed_only else None
         end_offset = _end(branch, asked.moment, proven_end)
-        gaps = [*voters_not_given(branch), *not_proven(branch, end_offset)]
+        gaps = [*voters_not_given(branch), *_not_proven(branch, end_offset)]
         held = state_at(branch, end_offset, redactor, progress.show)
     if held is None:
         raise UsageError(
@@ -154,6 +154,24 @@ def _of_directories(
     for gap in gaps:  # beside an error it would hide the line that counts
         complain(f"state: {gap}")
     return end_offset, held
+
+
+def _not_proven(branch: Branch, end: int) -> Iterator[str]:
+    """A sentence about the changes below the offset `end` that are not proven to be committed; none
+    where all are."""
+    from replica.doctor.health.of_directories import first_change  # It loads the rules of health.
+
+    changes = (
+        first_change(piece.examined, max(piece.start, branch.proven_end), min(piece.end, end))
+        for piece in branch.pieces
+    )
+    start = next((offset for offset in changes if offset is not None), None)
+    if start is not None:
+        offsets = f"offset {start} is" if start == end - 1 else f"offsets {start} to {end - 1} are"
+        yield (
+            f"{offsets} not proven to be committed by these directories: the quorum may discard "
+            "what was changed there (--committed-only leaves it out)"
+        )
 
 
 def _end(branch: Branch, moment: Moment, proven_end: int | None) -> int:

@@ -219,7 +219,8 @@ def _prefix(difference: LogDifference) -> Iterator[str]:
     yield (
         f"{told}. If {ahead} leads, {behind} fetches {them} and loses nothing. If a voter whose "
         f"log ends at {start} leads, {ahead} truncates to {start} and loses {_records(lost)}: "
-        f"these two directories don't prove that {'it was' if lost == 1 else 'they were'} committed."
+        "these two directories don't prove that "
+        f"{'it was' if lost == 1 else 'they were'} committed."
     )
 
 

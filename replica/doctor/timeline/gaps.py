@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator
 from replica.doctor.check.clock_steps import step_text, steps_of
 from replica.doctor.check.examined import leader_changes
 from replica.doctor.check.known_quorum import stated_voters
-from replica.doctor.health.of_directories import first_change
 from replica.doctor.timeline.branch import Branch
 from replica.doctor.timeline.changes import UnknownOffsets
 from replica.history.voters import is_voter
@@ -36,22 +35,6 @@ def voters_not_given(branch: Branch) -> Iterator[str]:
     if missing:
         directory = named("voter", missing)
         yield f"not given: the directory of {directory}, which may hold other or newer records"
-
-
-def not_proven(branch: Branch, end: int) -> Iterator[str]:
-    """A sentence about the changes below the offset `end` that are not proven to be committed; none
-    where all are."""
-    changes = (
-        first_change(piece.examined, max(piece.start, branch.proven_end), min(piece.end, end))
-        for piece in branch.pieces
-    )
-    start = next((offset for offset in changes if offset is not None), None)
-    if start is not None:
-        offsets = f"offset {start} is" if start == end - 1 else f"offsets {start} to {end - 1} are"
-        yield (
-            f"{offsets} not proven to be committed by these directories: the quorum may discard "
-            "what was changed there (--committed-only leaves it out)"
-        )
 
 
 def offsets_text(unknown: UnknownOffsets) -> str:
