@@ -37,6 +37,7 @@ FIELDS = [
     "may_win",
     "may_lose",
     "doubt",
+    "needs",
 ]
 
 
