@@ -52,7 +52,11 @@ class Input:
                 detail = "no metadata directory, segment or snapshot in it"
                 damages.append(Damage(0, 0, DamageKind.NOT_KAFKA, detail, self.shown))
                 return ()
-        named = (replace(one, shown=self._named(one.shown)) for one in (*found, *formatted))
+        started = {os.path.dirname(os.path.abspath(one.path)) for one in found}
+        fresh = [
+            one for one in formatted if os.path.dirname(os.path.abspath(one.path)) not in started
+        ]
+        named = (replace(one, shown=self._named(one.shown)) for one in (*found, *fresh))
         return tuple(marked(one, self.damages) for one in named)
 
     def _formatted(self, spool: Spool) -> Iterator[DirectoryPath]:

@@ -190,11 +190,13 @@ def _log_dir(properties: Properties) -> str:
 
 
 def _log(properties: Properties) -> LogConfig:
-    """The sizes and times of segments. Kafka (4.1 and later) has the key that begins with
-    `internal.` for small segments in tests."""
+    """The sizes and times of segments, and how many of the newest bytes stay in memory. Kafka (4.1
+    and later) has the key that begins with `internal.` for small segments in tests."""
     size = properties.number("metadata.log.segment.bytes", 1024 * _MIB, 1, _MAX_INT)
     size = properties.number("internal.metadata.log.segment.bytes", size, 1, _MAX_INT)
-    return LogConfig(size, properties.number("metadata.log.segment.ms", 7 * 24 * 3_600_000, 1))
+    ms = properties.number("metadata.log.segment.ms", 7 * 24 * 3_600_000, 1)
+    newest = properties.number("kraftlake.log.newest.bytes", 8 * _MIB, 0, _MAX_INT)
+    return LogConfig(size, ms, newest_bytes=newest)
 
 
 def _uncommitted(properties: Properties) -> bool:

@@ -32,6 +32,10 @@ class Lies:
         temporary.replace(self._path)
 
 
+ALL_FROM_DISK = {"kraftlake.log.newest.bytes": 0}
+"""The property of a replica that keeps no batch in memory, so that it reads what its disk says."""
+
+
 def ended(voter: Voter, times: int = 1) -> str:
     """The one line that a process said in the end, once it has ended by itself, with exit code 1.
     times: how often it has ended so."""

@@ -10,7 +10,7 @@ import pytest
 from replica.errors import CorruptDataError, PeerError
 from replica.format.batch import decode_header
 from tests.interop.mixed_quorum import MixedQuorum
-from tests.lying_disks.lies import ended
+from tests.lying_disks.lies import ALL_FROM_DISK, ended
 from tests.lying_disks.test_lying_disks import appending_to, goes_on
 from tests.replica.node.running import append, fetched, leads, running
 
@@ -35,7 +35,8 @@ def rot(folder: Path, position: int) -> None:
 def test_a_leader_whose_acknowledged_data_has_rotted_stops_before_a_follower_gets_it(
     tmp_path: Path,
 ) -> None:
-    with MixedQuorum(tmp_path, kraftlake=3) as quorum, appending_to(quorum) as appending:
+    quorum = MixedQuorum(tmp_path, kraftlake=3, properties=ALL_FROM_DISK)
+    with quorum, appending_to(quorum) as appending:
         leader = quorum.leader()
         follower = next(voter for voter in quorum.running if voter is not leader)
         goes_on(quorum, appending)
@@ -55,7 +56,7 @@ def test_a_replica_that_finds_rotten_data_for_a_reader_stops_with_the_reason(
     tmp_path: Path,
 ) -> None:
     async def story() -> None:
-        async with running(tmp_path) as node:
+        async with running(tmp_path, kraftlake__log__newest__bytes="0") as node:
             await leads(node)
             appended = await append(node, b"x" * 100)
             rot(Path(node.settings.partition_folder), node.driver.log.size_bytes - 10)

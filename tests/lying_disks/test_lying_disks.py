@@ -13,7 +13,7 @@ import pytest
 
 from tests.fuzz.quorum_kills import Appending, appended_in
 from tests.interop.mixed_quorum import MixedQuorum, Voter
-from tests.lying_disks.lies import Lies, ended
+from tests.lying_disks.lies import ALL_FROM_DISK, Lies, ended
 
 
 @pytest.fixture
@@ -66,7 +66,8 @@ FAULTS = {
 
 def stops_and_comes_back(folder: Path, lies: Lies, fault: str, role: str) -> None:
     call, number, reason = FAULTS[fault]
-    with MixedQuorum(folder, kraftlake=3) as quorum, appending_to(quorum) as appending:
+    quorum = MixedQuorum(folder, kraftlake=3, properties=ALL_FROM_DISK)
+    with quorum, appending_to(quorum) as appending:
         leader = quorum.leader()
         followers = [voter for voter in quorum.running if voter is not leader]
         victim = leader if role == "leader" else followers[0]
