@@ -3,7 +3,6 @@ that destroys nothing."""
 
 from __future__ import annotations
 
-import os
 import shutil
 from pathlib import Path
 
@@ -12,8 +11,6 @@ import pytest
 from tests.jobs.conftest import Kraftlake
 from tests.jobs.test_recover_words import METADATA, of_node, steps_in
 from tests.replica.doctor.check.first_start import CLUSTER, start
-from tests.rights import kraftlake as bound_by_modes
-from tests.rights import needs_linux, skip_unless_bound
 
 STATIC, DYNAMIC = "kafka-3.7.2-static/split", "kafka-4.1.1-dynamic/split"
 
@@ -118,20 +115,3 @@ def test_a_directory_of_another_cluster_is_named_for_a_voter_without_its_own(
     assert told.endswith(
         f"its directory was not given: {tmp_path}/left/2/{METADATA} is of another cluster"
     )
-
-
-@needs_linux
-def test_a_file_that_the_user_may_not_read_is_to_be_read_first(data: Path, tmp_path: Path) -> None:
-    left = _left(data, tmp_path, "1")
-    (segment, *_) = sorted(left.glob("1/*/*.log"))
-    segment.chmod(0)
-    os.mkdir(tmp_path / "closed", 0)
-    skip_unless_bound(tmp_path / "closed")
-    ended = bound_by_modes("recover", "--plan", left)
-    assert ended.returncode == 1, ended.stderr
-    assert "would be lost" not in ended.stdout
-    assert "the operating system refused to read a part of the log" in ended.stdout
-    (step,) = [line for line in ended.stdout.splitlines() if line.startswith("  1. ")]
-    assert str(segment) in step
-    assert "make the plan again" in step
-    assert "  2. " not in ended.stdout

@@ -60,14 +60,15 @@ LOCKS = (_node, _metadata, _unsearchable)
 
 
 @pytest.mark.parametrize("lock", LOCKS)
-def test_a_plan_names_the_directory_that_cannot_be_read_and_goes_on_with_the_rest(
+def test_there_is_no_plan_before_the_directory_is_read_that_may_not_be(
     nodes: Path, lock: Lock
 ) -> None:
     locked = lock(nodes)
     ended = kraftlake("recover", "--plan", nodes)
     assert ended.stderr == f"{locked}: unreadable: {DENIED}. {files.UNREADABLE.next_step}\n"
-    assert ended.returncode == 0
-    assert "2 of 3 voters are left" in ended.stdout
+    assert ended.returncode == 1
+    assert f"  1. {locked} could not be read: run as Kafka's user" in ended.stdout
+    assert "format --cluster-id" not in ended.stdout
     checked = kraftlake("check", "--severity", "warning", nodes)
     assert (checked.returncode, checked.stderr) == (1, "")
     assert f"         {locked}: {DENIED}" in checked.stdout.splitlines()
@@ -96,7 +97,7 @@ def test_a_plan_names_an_unreadable_file_where_each_node_was_captured_apart(
     locked = lock(nodes)
     ended = kraftlake("recover", "--plan", nodes / "1", nodes / "2", nodes / "3")
     assert f"{locked}: unreadable: {DENIED}. " in ended.stderr
-    assert ended.returncode == 0, ended.stderr
+    assert ended.returncode == 1, ended.stderr
 
 
 @pytest.mark.parametrize(

@@ -222,6 +222,7 @@ class RecoverOptions:
       committed records may be lost  (unproven) no majority is left: records that only lost voters
                                      had are lost
       start no node                  (refused) committed records would be lost, or two logs conflict
+      no plan                        (refused) a file could not be read: run as Kafka's user
     The answer is about the logs. Partitions may be down all the same: the verdict says so.
 
     --json: rank, directory, cluster_id, node_id, directory_id, is_voter, last_epoch,

@@ -9,7 +9,7 @@
   `kraftlake history`, too.
 - recover: `recover`, `recover_steps`, `recover_fixed_steps`, `recover_combined` (nodes that are
   brokers, too), `recover_stand_ins`, `recover_names` (hosts and paths in commands),
-  `recover_text`, `recover_rehearsed`.
+  `recover_text`, `recover_not_read` (no plan before a file is read), `recover_rehearsed`.
   rehearse: `rehearse`, `rehearsed`, `rehearse_text`. restore: `restore`.
 - capture and redact: `capture`. prune: `prune`.
 - `discovering` finds what the user's paths name; `notices` says below an answer what could not be

@@ -20,6 +20,7 @@ from jobs.cli.directories.check_inputs import (
 from jobs.cli.directories.cluster_verdicts import judged_clusters
 from jobs.cli.directories.notices import damage_lines, told_at_the_end
 from jobs.cli.directories.offsets_text import pairs
+from jobs.cli.directories.recover_not_read import describe_refused, not_read, refused_plan
 from jobs.cli.directories.recover_steps import NO_BROKERS
 from jobs.cli.directories.recover_text import describe, needs_of
 from jobs.cli.directories.verdict_text import write_verdict
@@ -84,6 +85,9 @@ def _plan(
         write_verdict(judged.verdict, json_output=json_output)
         if judged.cluster.cluster is not None:
             hosted = hosted_replicas(judged.cluster.cluster)
+    refused = (*not_read(damage for one in members for damage in one.damages), *given.not_read)
+    if refused:
+        plan = refused_plan(plan, refused)
     rehearsed = None
     if seeds is not None:
         # This import loads the simulator.
@@ -91,7 +95,12 @@ def _plan(
 
         rehearsed = rehearse_plan(plan, by_key, seeds, given.earlier)
     others = given.of_other_clusters(members[0].owner.cluster_id)
-    lines = chain(describe(plan, by_key, others, hosted), rehearsed.lines() if rehearsed else ())
+    lines = (
+        describe_refused(plan, by_key, refused, given.paths)
+        if refused
+        else describe(plan, by_key, others, hosted)
+    )
+    lines = chain(lines, rehearsed.lines() if rehearsed else ())
     write_either(_rows(plan, by_key, rehearsed), lines, json_output=json_output)
     is_safe = plan.answer is RecoveryDecision.SAFE and (rehearsed is None or rehearsed.is_safe)
     return 0 if is_safe else 1
@@ -119,14 +128,20 @@ class Judged(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class GivenNodes:
-    """The directories that the user named. examined: all of them. usable: those with which a quorum
-    can continue. unread: findings about what could not be read, or was never started. earlier:
-    earlier looks at them."""
+    """The directories that the user named."""
 
+    paths: tuple[str, ...]
+    """The paths as they were named."""
     examined: tuple[Examined, ...]
+    """All of the directories."""
     usable: tuple[Examined, ...]
+    """Those with which a quorum can continue."""
     unread: tuple[Finding, ...]
+    """Findings about what could not be read, or was never started."""
+    not_read: tuple[Damage, ...]
+    """What the operating system refused to read, where nobody knows of which node it is."""
     earlier: EarlierRounds
+    """Earlier captures of the directories."""
 
     def of_other_clusters(self, cluster_id: str) -> dict[int, str]:
         """The directories of other clusters, by node id, as the user would name them."""
@@ -189,7 +204,14 @@ def given_nodes(
         raise UsageError(f"{', '.join(paths)}: no node's directory; name those that are left")
     notices += damage_lines(found, all_of_them=all_damages)
     findings = (*inputs.unread(), *bundle_damage(unread))
-    return GivenNodes(tuple(examined), tuple(found), findings, earlier)
+    nobodys = [damage for one in examined if _is_nobodys(one) for damage in one.damages]
+    refused = not_read((*damages, *nobodys))
+    return GivenNodes(tuple(paths), tuple(examined), tuple(found), findings, refused, earlier)
+
+
+def _is_nobodys(examined: Examined) -> bool:
+    """Whether no file says whose directory of a quorum this is."""
+    return examined.replica is None and partition_of(examined).is_of_a_quorum
 
 
 def _what_to_do(damage: Damage) -> str:

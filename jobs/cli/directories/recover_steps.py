@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from types import MappingProxyType
 
@@ -22,10 +22,9 @@ from replica.doctor.health.hosted import HostedReplicas
 from replica.doctor.quorum.known_quorum import VoterDoubt
 from replica.doctor.quorum.recovery import RecoveryDecision, RecoveryPlan
 from replica.doctor.rehearsal import step as rehearsal
-from replica.format.damage import DamageKind
 from replica.model.keys import ReplicaKey
 from replica.shell_text import Shell, identifier, line, noted, paths, word
-from replica.words import listed, named, sentence
+from replica.words import named, sentence
 
 _START = ("bin/kafka-server-start.sh", "-daemon")
 _RUN = ("kraftlake", "replica", "run", "-c", "server.properties")
@@ -48,7 +47,6 @@ def steps_of(
     """The steps, in the order in which a person takes them. kraftlake itself takes none. hosted:
     the partition replicas of voters that are brokers, too."""
     quorum = _Quorum(plan, by_key, hosted)
-    refused = refused_files(by_key.values())
     if quorum.bundles:
         yield quorum.unpack()
     elif plan.is_whole:
@@ -61,8 +59,6 @@ def steps_of(
         yield quorum.describe("See that one of them leads and the others follow it.")
     elif plan.answer is RecoveryDecision.SAFE:
         yield from _with_majority(quorum)
-    elif refused:
-        yield quorum.read(refused)
     else:
         yield from _without_majority(quorum)
 
@@ -99,17 +95,6 @@ def _without_majority(quorum: _Quorum) -> Iterator[RecoverStep]:
         yield quorum.look()
     else:
         yield from quorum.without_majority()
-
-
-def refused_files(found: Iterable[Examined]) -> list[str]:
-    """The segments that the operating system refused to read, as the user would name them."""
-    return [
-        one.shown_file(damage.file)
-        for one in found
-        if one.hides_entries
-        for damage in one.directory.damages
-        if damage.kind is DamageKind.UNREADABLE
-    ]
 
 
 class _Quorum:
@@ -164,15 +149,6 @@ class _Quorum:
                 line("kraftlake", "capture", *paths(self.bundles), "-o", "unpacked"),
                 line("kraftlake", "recover", "--plan", "unpacked", *shown_paths(folders)),
             ),
-        )
-
-    def read(self, files: Sequence[str]) -> RecoverStep:
-        """The step that comes before all others where the operating system refused to read a
-        file: nothing is known of what the file holds."""
-        return RecoverStep(
-            f"Read {listed(files, limit=3)} as a user who may, or from a copy, and make the plan "
-            "again. Start and format nothing before.",
-            (line("kraftlake", "recover", "--plan", *shown_paths(self.shown)),),
         )
 
     def name_others(self) -> RecoverStep:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from jobs.cli.directories.offsets_text import NEED, losses_text, ranges_text, snapshot_text
-from jobs.cli.directories.recover_steps import NO_BROKERS, refused_files, steps_of
+from jobs.cli.directories.recover_steps import NO_BROKERS, steps_of
 from jobs.cli.output import coloured
 from replica.doctor.check.examined import Examined
 from replica.doctor.check.partition import partition_of
@@ -31,7 +31,6 @@ ANSWERS = {
 }
 """What each answer says of the plan. The cluster itself may be down whatever the answer is."""
 NO_RECORD = "no log given here holds a record"
-REFUSED_FILE = "not known: the operating system refused to read a part of the log"
 _RELATIONS = {
     Relation.IDENTICAL: "the same log",
     Relation.PREFIX: "the same log, but shorter",
@@ -52,7 +51,7 @@ def describe(
     of_other_clusters: the directories of other clusters that were given, by node id. hosted: see
     steps_of."""
     winner = by_key[plan.winner.key]
-    answer = coloured(_answer(plan, by_key), _COLOURS[plan.answer])
+    answer = coloured(_answer(plan), _COLOURS[plan.answer])
     partition = partition_of(winner)
     which = "" if partition.is_metadata else f", partition {partition.name}"
     yield f"cluster {winner.owner.cluster_id}{which}: {answer}"
@@ -103,10 +102,8 @@ def needs_of(plan: RecoveryPlan) -> Sequence[str]:
     return () if is_certain else (NEED,)
 
 
-def _answer(plan: RecoveryPlan, by_key: Mapping[ReplicaKey, Examined]) -> str:
+def _answer(plan: RecoveryPlan) -> str:
     """The answer in words."""
-    if plan.answer is not RecoveryDecision.SAFE and refused_files(by_key.values()):
-        return REFUSED_FILE
     return NO_RECORD if plan.holds_nothing else ANSWERS[plan.answer]
 
 
