@@ -12,7 +12,8 @@ from jobs.cli.directories.cluster_verdicts import judged_clusters
 from jobs.cli.directories.notices import told_at_the_end
 from jobs.cli.output import ProgressLine
 from replica.doctor.check.damaged import bundle_damage
-from replica.doctor.check.newest import ClusterState, newest_states
+from replica.doctor.check.examined import Examined
+from replica.doctor.check.newest import ClusterState, cluster_members, newest_states
 from replica.doctor.health.cluster import Cluster
 from replica.doctor.health.log_content import LogContent
 from replica.doctor.health.of_directories import cluster_of, content_of, steps_of
@@ -72,7 +73,7 @@ def from_directories(
             if wanted.verdict:
                 unread = (*inputs.unread(), *bundle_damage(damages))
                 known += (
-                    _Known(one.told, one.cluster, verdict)
+                    _Known(one.told, one.cluster, examined, verdict)
                     for one, verdict in judged_clusters(
                         examined, unread, progress.show, broker_defaults, earlier
                     )
@@ -80,26 +81,28 @@ def from_directories(
                 )
             else:
                 told = newest_states(examined, progress.show, earlier)
-                known += (_Known(one, cluster_of(one, broker_defaults)) for one in told)
-        chosen, cluster, verdict = _chosen(known, cluster_id, paths)
+                known += (_Known(one, cluster_of(one, broker_defaults), examined) for one in told)
+        chosen, cluster, directories, verdict = _chosen(known, cluster_id, paths)
         progress.clear()
         if cluster is None:
             raise UsageError(f"{chosen.examined.shown}: no state could be replayed from its log")
         held = content_of(chosen.examined) if wanted.content else None
         past = None
         if wanted.past:
-            past = past_of(cluster, steps_of(chosen.examined, cluster.end_offset))
+            members = cluster_members(chosen.examined, directories)
+            past = past_of(cluster, steps_of(chosen.examined, cluster.end_offset, members))
         left = tuple(notices)
         notices.clear()  # the caller tells them, below the verdict
     return ClusterSource(cluster, entity_counts(cluster.image), held, past, verdict, left)
 
 
 class _Known(NamedTuple):
-    """A cluster of directories that were looked at together. verdict: None where it isn't
-    wanted."""
+    """A cluster of directories that were looked at together. directories: all of them.
+    verdict: None where it isn't wanted."""
 
     told: ClusterState
     cluster: Cluster | None
+    directories: Sequence[Examined]
     verdict: Verdict | None = None
 
 

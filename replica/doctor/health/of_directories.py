@@ -5,7 +5,7 @@ by the bulk reader."""
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from operator import itemgetter
 from typing import Any
@@ -82,9 +82,29 @@ def _time_of(examined: Examined, offset: int) -> int | None:
     return None if at < 0 else at
 
 
-def steps_of(examined: Examined, end_offset: int) -> list[VisibleChange]:
-    """The changes by each record before `end_offset`, the newest first, back to the beginning of
-    the replay. The list is empty where the log doesn't reach `end_offset`."""
+def steps_of(
+    examined: Examined, end_offset: int, others: Sequence[Examined] = ()
+) -> Iterator[VisibleChange]:
+    """The changes by each record before `end_offset`, the newest first. They go back to the
+    beginning of the log's replay, and from there on by the logs among `others` that hold what the
+    snapshot has with which it began: two logs with an entry of the same offset and epoch hold the
+    same entries below it (Raft's log matching).
+
+    There are none where no log reaches `end_offset`. others: directories of the same cluster.
+    """
+    source: Examined | None = examined
+    while source is not None:
+        start, steps = _replayed_steps(source, end_offset)
+        yield from steps
+        epoch = _epoch_below(source, start)
+        others = [one for one in others if one is not source]
+        source = None if epoch is None else _older_log(others, start, epoch)
+        end_offset = start
+
+
+def _replayed_steps(examined: Examined, end_offset: int) -> tuple[int, Iterator[VisibleChange]]:
+    """Where the replay of a log up to `end_offset` (exclusive) begins, and its changes, the newest
+    first; `end_offset` itself and none where the log can't be replayed up to there."""
     recorders: list[_Recorder] = []
 
     def new_replay(image: Image) -> _Recorder:
@@ -98,8 +118,32 @@ def steps_of(examined: Examined, end_offset: int) -> list[VisibleChange]:
             times.append((batch.header.base_offset, batch.header.base_timestamp))
             replaying.take(segment, batch)
     if not recorders or recorders[-1].end_offset != end_offset:
-        return []
-    return list(_timed(reversed(recorders[-1].writes), times))
+        return end_offset, iter(())
+    return recorders[-1].start, _timed(reversed(recorders[-1].writes), times)
+
+
+def _epoch_below(examined: Examined, offset: int) -> int | None:
+    """The epoch of the entry before `offset`, by a snapshot that ends there; None without one."""
+    return max(
+        (snapshot_id.epoch for snapshot_id, _ in examined.usable_snapshots
+         if snapshot_id.offset == offset),
+        default=None,
+    )  # fmt: skip
+
+
+def _older_log(others: Iterable[Examined], end_offset: int, epoch: int) -> Examined | None:
+    """Of the logs that hold the entry before `end_offset`, with this epoch, the one that begins
+    first; None where no log does. A log that can be read as a whole is preferred."""
+    holding = [
+        one
+        for one in others
+        if (found := one.batch_at(end_offset - 1)) and found[1].header.leader_epoch == epoch
+    ]
+    return min(holding, key=_by_reach, default=None)
+
+
+def _by_reach(examined: Examined) -> tuple[bool, int]:
+    return examined.hides_entries, examined.directory.log_start_offset
 
 
 def _timed(
@@ -113,12 +157,12 @@ def _timed(
 
 
 class _Recorder:
-    """A replay that notes what each record changed. end_offset: the end (exclusive) of the records
-    that were applied. writes: the offset of each record that changed something, and what
-    VisibleChange has as `before`."""
+    """A replay that notes what each record changed. start, end_offset: the first offset that was
+    applied, and the end (exclusive) of those that were; -1 before the first. writes: the offset of
+    each record that changed something, and what VisibleChange has as `before`."""
 
     def __init__(self, image: Image) -> None:
-        self.end_offset = -1
+        self.start = self.end_offset = -1
         self.writes: list[tuple[int, tuple[tuple[str, Any, Any], ...]]] = []
         self._replay = VersionedReplay(image)
 
@@ -130,6 +174,8 @@ class _Recorder:
         )
         if before:
             self.writes.append((offset, before))
+        if self.start < 0:
+            self.start = offset
         self.end_offset = offset + 1
         return self._replay.refusal
 

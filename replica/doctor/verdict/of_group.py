@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from replica.doctor.check.group import GroupQuorum, JudgedDirectory, JudgedGroup
 from replica.doctor.check.lineage import LogParting
-from replica.doctor.check.newest import ClusterState, QuorumRole, cluster_id_of
+from replica.doctor.check.newest import ClusterState, QuorumRole, cluster_id_of, cluster_members
 from replica.doctor.check.rule import Finding
 from replica.doctor.health.cluster import Cluster
 from replica.doctor.health.judging import judge_health
@@ -183,14 +183,17 @@ def outages_of(judged: JudgedCluster) -> Sequence[Outage]:
     return outages(leaderless_partitions(cluster), _steps(judged, cluster))
 
 
-def _steps(judged: JudgedCluster, cluster: Cluster) -> Sequence[VisibleChange]:
-    """The changes that led to the state, by a second replay of a log that isn't too long."""
+def _steps(judged: JudgedCluster, cluster: Cluster) -> Iterable[VisibleChange]:
+    """The changes that led to the state, by a second replay of logs that aren't too long."""
     if judged.told is None:
         return ()
     examined = judged.told.examined
-    if cluster.end_offset - examined.directory.log_start_offset > MAX_STEPS:
+    first = cluster.end_offset - MAX_STEPS
+    if examined.directory.log_start_offset < first:
         return ()
-    return steps_of(examined, cluster.end_offset)
+    members = cluster_members(examined, (one.examined for one in judged.members))
+    others = [one for one in members if one.directory.log_start_offset >= first]
+    return steps_of(examined, cluster.end_offset, others)
 
 
 def _leaderless(judged: JudgedCluster, cluster: Cluster | None) -> Since | None:
