@@ -276,3 +276,24 @@ def test_the_check_of_small_directories_loads_no_kernels() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=REPOSITORY, capture_output=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_an_empty_folder_does_not_end_the_judgement_of_others(
+    data: Path, tmp_path: Path, kraftlake: Kraftlake
+) -> None:
+    empty = tmp_path / "new-disk"
+    empty.mkdir()
+    node = data / "kafka-4.4.0-dynamic/final/1"
+    ended = kraftlake("check", "--json", node, empty)
+    assert ended.code == 1
+    (found,) = (row for row in ended.findings if row["rule"] == "not-kafka")
+    assert found["file"] == str(empty)
+    assert "an empty disk, or not the folder that was meant" in found["message"]
+    for command in (("what-happened",), ("recover", "--plan"), ("timeline",)):
+        told = kraftlake(*command, node, empty)
+        assert str(empty) in told.out + told.err
+        assert "1" in told.out
+    alone = kraftlake("check", empty)
+    assert (alone.code, "no metadata directory below it" in alone.err) == (2, True)
+    mistyped = kraftlake("check", node, tmp_path / "nowhere")
+    assert (mistyped.code, "no such file or directory" in mistyped.err) == (2, True)

@@ -24,7 +24,7 @@ from replica.doctor.check.known_quorum import EarlierRounds, earlier_rounds
 from replica.doctor.check.partition import topic_id_in
 from replica.doctor.check.rule import Finding
 from replica.errors import UnreadableFileError, UsageError
-from replica.format.damage import Damage
+from replica.format.damage import Damage, DamageKind
 from replica.format.discovery import DirectoryPath, DiscoveredPath, FilePath
 from replica.format.formatted import FormattedDirectory
 from replica.model.keys import ReplicaId
@@ -79,23 +79,40 @@ class CheckInputs:
                 yield f"{one.shown}: left out: formatted for node {node_id}, and no metadata log"
 
 
+_NOTHING = (
+    "a folder without a metadata directory, a segment or a snapshot: an empty disk, or not the "
+    "folder that was meant"
+)
+
+
 def find_inputs(
     paths: Iterable[str], order: Sequence[str], stack: ExitStack, *, for_check: bool = False
 ) -> CheckInputs:
     """Everything to check. Bundles stay unpacked until `stack` closes.
 
-    for_check: whether formatted log directories alone are enough. Raises UsageError where a path
-    doesn't exist or has nothing to check below it, or where a group would hold two captures of one
+    for_check: whether formatted log directories alone are enough. A folder with nothing to check,
+    as that of a new disk, becomes a damage beside others. Raises UsageError where a path doesn't
+    exist, where no path has anything to check, or where a group would hold two captures of one
     replica in unknown order.
     """
     search = _Search(order)
     formatted: list[FormattedDirectory] = []
+    empty: list[UsageError] = []
     for path in paths:
-        below = discovered(path, stack, for_check=True)
+        try:
+            below = discovered(path, stack, for_check=True)
+        except UsageError as error:
+            if not os.path.isdir(path):
+                raise
+            empty.append(error)
+            search.damages.append(Damage(0, 0, DamageKind.NOT_KAFKA, _NOTHING, path))
+            continue
         formatted += below.formatted
         search.damages += below.damages
         for one in below.found:
             search.take(one, path)
+    if empty and not (search.batches or search.files or formatted):
+        raise empty[0]
     refuse_unused(order, search.batches)
     named = sorted(search.batches, key=order.index if order else captured_at)
     groups: list[tuple[DiscoveredPath, ...]] = [tuple(search.batches[batch]) for batch in named]

@@ -196,9 +196,10 @@ UNREADABLE = warning(
 )
 NOT_KAFKA = warning(
     "not-kafka",
-    "The file is no segment, snapshot or other file of a metadata directory.",
+    "The file or folder has nothing of a metadata directory: no segment, no snapshot.",
     "Doesn't know such a file.",
-    "Name a metadata directory, or a file in one.",
+    "Name a metadata directory, or a file in one. An empty disk shows nothing of what its node "
+    "held.",
 )
 NO_METADATA_LOG = info(
     "no-metadata-log",
