@@ -62,9 +62,9 @@ def cluster_of(known: ClusterState, broker_defaults: Mapping[str, str]) -> Clust
 def first_change(examined: Examined, start: int, end: int) -> int | None:
     """The offset of the first record from `start` (inclusive) to `end` (exclusive) that changes
     the state; None where there is none. NoOpRecords, of which an idle controller appends two a
-    second, and control records change nothing. Nor does a transaction, if it has no other records
-    or is not ended."""
-    pending, is_open = None, False
+    second, and control records change nothing. A transaction changes the state with its end, as in
+    gold.metadata_history: not if it has no other records, is aborted or is not ended."""
+    is_open = has_changes = False
     for batch, record in examined.records(start, end) if start < end else ():
         if batch.header.is_control:
             continue
@@ -74,13 +74,13 @@ def first_change(examined: Examined, start: int, end: int) -> int | None:
             return record.offset
         kind = message.type if isinstance(message, MetadataRecord) else ""
         if kind in MARKERS:
-            if kind == _END and pending is not None:
-                return pending
-            pending, is_open = None, kind == _BEGIN
+            if kind == _END and has_changes:
+                return record.offset
+            is_open, has_changes = kind == _BEGIN, False
         elif kind != "NO_OP_RECORD":
             if not is_open:
                 return record.offset
-            pending = record.offset if pending is None else pending
+            has_changes = True
     return None
 
 

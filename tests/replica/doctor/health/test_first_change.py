@@ -25,7 +25,7 @@ CHANGE = topic_config("orders", "retention.ms", "1000")
         ([no_op(), CHANGE], 1),
         ([no_op(), BEGIN, no_op(), END], None),
         ([BEGIN, END, CHANGE], 2),
-        ([BEGIN, CHANGE, CHANGE, END], 1),
+        ([BEGIN, CHANGE, CHANGE, END], 3),
         ([BEGIN, CHANGE, ABORT], None),
         ([BEGIN, CHANGE, ABORT, no_op(), CHANGE], 4),
         ([BEGIN, CHANGE], None),
