@@ -46,6 +46,24 @@ def test_a_node_whose_directory_was_not_given_is_started_with_its_own_disk_first
     assert "its directory was not given" in ended.out
 
 
+@pytest.mark.parametrize("incident", ["restored-voter", "two-quorums"])
+def test_an_answer_without_a_voter_s_directory_names_what_it_rests_on(
+    kraftlake: Kraftlake, tmp_path: Path, incident: str
+) -> None:
+    kraftlake("simulate", incident, "-o", tmp_path / "left")
+    two = tmp_path / "left/2", tmp_path / "left/3"
+    condition = (
+        "no disk given here was emptied or restored from an older copy, which node 1 could show, "
+        "whose directory was not given"
+    )
+    ended = kraftlake("recover", "--plan", *two)
+    assert ended.answer_lines[0].endswith(f": nothing committed is lost, if {condition}")
+    assert "holds all that was committed" not in ended.out
+    rows = kraftlake("recover", "--plan", "--json", *two).answers
+    assert [row["needs"][1:] for row in rows] == [[condition]] * 2
+    assert kraftlake("recover", "--plan", *two, tmp_path / "left/1").code == 1
+
+
 @pytest.mark.parametrize("nodes", [("2",), ("2", "12")])
 def test_no_controller_is_stopped_before_the_others_directories_are_asked_for(
     kraftlake: Kraftlake, data: Path, tmp_path: Path, nodes: tuple[str, ...]

@@ -112,7 +112,7 @@ def test_an_observer_ahead_of_a_majority_is_told_what_its_log_is_worth(
         shutil.copytree(data / "kafka-4.1.1-dynamic" / capture / node, tmp_path / node)
     ended = kraftlake("recover", "--plan", tmp_path)
     assert ended.code == 0, ended.out
-    assert re.search("may win the election, and so may node [13]", ended.answer_lines[5])
+    assert re.search("may win the election, and so may node [13]", ended.answer_lines[6])
     _, stands, *fate = of_node(ended, 11)
     assert stands == "is newer, but stands for no election: only voters do"
     assert fate[0].startswith("loses offsets 1524 to 1547 (24 records)")
@@ -177,7 +177,8 @@ def test_what_a_plan_relies_on_is_told(kraftlake: Kraftlake, paths: tuple[str, .
     need = "every node was stopped before the first directory was copied"
     assert f"  needs: {need}" in kraftlake("recover", "--plan", *paths).lines
     rows = kraftlake("recover", "--plan", "--json", *paths).answers
-    assert all(row["needs"] == [need] for row in rows)
+    assert all(row["needs"][0] == need for row in rows)
+    assert all(len(row["needs"]) == (2 if len(paths) == 2 else 1) for row in rows)
 
 
 def test_what_is_refused_is_refused_whatever_ran(
@@ -244,7 +245,9 @@ def test_each_step_has_a_command_and_each_command_is_one_of_a_tool(
     kraftlake: Kraftlake, recorded: Path, tmp_path: Path, shape: str
 ) -> None:
     ended = kraftlake("recover", "--plan", *_shapes(recorded, tmp_path)[shape])
-    assert ended.answer_lines[0].endswith(f": {ANSWERS[RecoveryDecision(shape.split()[0])]}")
+    told = ANSWERS[RecoveryDecision(shape.split()[0])]
+    condition = ", if no disk given here was emptied" if shape.startswith("safe") else ""
+    assert f": {told}{condition}" in ended.answer_lines[0]
     for text, commands in steps_in(ended):
         assert commands, text
     for command in commands_in(ended):
@@ -348,7 +351,7 @@ def test_a_plan_for_another_topic_names_the_commands_of_kraftlake(
             "version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAAg"
         )
     ended = kraftlake("recover", "--plan", tmp_path)
-    assert ended.answer_lines[0].endswith(", partition orders-0: nothing committed is lost")
+    assert ", partition orders-0: nothing committed is lost, if " in ended.answer_lines[0]
     assert not any(command.startswith("bin/") for command in commands_in_any(ended))
     assert any("describe" in c and "--topic orders" in c for c in commands_in_any(ended))
 

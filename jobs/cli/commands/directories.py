@@ -217,8 +217,9 @@ class RecoverOptions:
     \b
     The answer for each cluster, and `answer` in --json:
       nothing committed is lost      (safe) a majority of the voters is left, so the first replica
-                                     has all committed records, if no disk among them was wiped or
-                                     restored from a backup
+                                     has all committed records. Without a voter's directory the
+                                     line names the condition: no disk here was emptied or
+                                     restored from an older copy
       committed records may be lost  (unproven) no majority is left: records that only lost voters
                                      had are lost
       start no node                  (refused) committed records would be lost, or two logs conflict

@@ -66,7 +66,8 @@ def describe(
         winners = [str(key.node_id) for key in plan.electable]
         wins = "wins" if len(winners) == 1 else "may win"
         who = f"{'' if len(winners) == 1 else 'each of '}{named('node', winners)}"
-        yield f"  {left}: {who} {wins} the election, and holds all that was committed"
+        holds = "" if any(_condition(plan)) else ", and holds all that was committed"
+        yield f"  {left}: {who} {wins} the election{holds}"
     yield from (f"  needs: {need}" for need in needs_of(plan))
     steps = tuple(steps_of(plan, by_key, hosted))
     stand_ins = next((n for n, step in enumerate(steps, 1) if step.makes_stand_ins), None)
@@ -99,12 +100,25 @@ def describe(
 def needs_of(plan: RecoveryPlan) -> Sequence[str]:
     """What the answer relies on, and no file shows."""
     is_certain = plan.answer is RecoveryDecision.REFUSED or plan.holds_nothing
-    return () if is_certain else (NEED,)
+    return () if is_certain else (NEED, *_condition(plan))
+
+
+def _condition(plan: RecoveryPlan) -> Iterator[str]:
+    """What a safe plan relies on where a voter's directory was not given: only that directory
+    could show that a majority forgot what it had committed."""
+    absent = [str(v.key.node_id) for v in plan.quorum.in_doubt(VoterDoubt.NOT_GIVEN)]
+    if plan.answer is RecoveryDecision.SAFE and absent:
+        whose = "directory was" if len(absent) == 1 else "directories were"
+        yield (
+            "no disk given here was emptied or restored from an older copy, which "
+            f"{named('node', absent)} could show, whose {whose} not given"
+        )
 
 
 def _answer(plan: RecoveryPlan) -> str:
     """The answer in words."""
-    return NO_RECORD if plan.holds_nothing else ANSWERS[plan.answer]
+    answer = NO_RECORD if plan.holds_nothing else ANSWERS[plan.answer]
+    return ", if ".join((answer, *_condition(plan)))
 
 
 def _headline(rank: int, standing: RankedReplica, examined: Examined) -> str:

@@ -162,6 +162,8 @@ def _as_one(run: Sequence[Damage]) -> Damage:
 
 def _finding(rule: Rule, file: SegmentFile | SnapshotFile, damage: Damage) -> Finding:
     offset, epoch = _place(file.scan, damage.position)
+    if offset is None and isinstance(file, SegmentFile):
+        offset = file.base_offset  # No batch stands before it in the segment.
     return rule.at(
         file.file.path, damage.detail, position=damage.position, offset=offset, epoch=epoch
     )

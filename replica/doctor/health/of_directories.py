@@ -23,11 +23,12 @@ from replica.format.compression import Inflation
 from replica.message.primitives import uuid_bytes
 from replica.metadata.codec import decode
 from replica.metadata.image.image import Image
-from replica.metadata.image.replay import Refusal, ReplayedRecord
+from replica.metadata.image.replay import MARKERS, Refusal, ReplayedRecord
 from replica.metadata.image.versions import VersionedReplay
 from replica.metadata.record import MetadataRecord
 from replica.scan.segments import is_large
 
+_BEGIN, _END, _ = MARKERS
 _PARTITION_RECORDS = ("PARTITION_RECORD", "PARTITION_CHANGE_RECORD")
 
 
@@ -61,7 +62,9 @@ def cluster_of(known: ClusterState, broker_defaults: Mapping[str, str]) -> Clust
 def first_change(examined: Examined, start: int, end: int) -> int | None:
     """The offset of the first record from `start` (inclusive) to `end` (exclusive) that changes
     the state; None where there is none. NoOpRecords, of which an idle controller appends two a
-    second, and control records change nothing."""
+    second, and control records change nothing. A transaction changes the state with its end, as in
+    gold.metadata_history: not if it has no other records, is aborted or is not ended."""
+    is_open = has_changes = False
     for batch, record in examined.records(start, end) if start < end else ():
         if batch.header.is_control:
             continue
@@ -69,8 +72,15 @@ def first_change(examined: Examined, start: int, end: int) -> int | None:
             message = decode(record.value or b"")
         except DataError:  # the rule undecodable-record reports it
             return record.offset
-        if not isinstance(message, MetadataRecord) or message.type != "NO_OP_RECORD":
-            return record.offset
+        kind = message.type if isinstance(message, MetadataRecord) else ""
+        if kind in MARKERS:
+            if kind == _END and has_changes:
+                return record.offset
+            is_open, has_changes = kind == _BEGIN, False
+        elif kind != "NO_OP_RECORD":
+            if not is_open:
+                return record.offset
+            has_changes = True
     return None
 
 
