@@ -37,12 +37,18 @@ def roll(cluster: Cluster) -> Preflight:
     Preflight.order has all nodes, or none: each node that keeps it empty has a reason."""
     nodes = sorted({*cluster.values("brokers"), *cluster.values("controllers"), *cluster.voters})
     in_sync = _in_sync(cluster)
-    not_ready = [*_down(cluster, nodes), *_doubted(cluster)]
     up = [node for node in nodes if node not in cluster.fenced_brokers]
+    stoppable = frozenset(node for node in up if _may_stop(cluster, node))
+    not_ready = [*_down(cluster, all_stoppable=len(stoppable) == len(up)), *_doubted(cluster)]
     blocked = {node: reason for node in up for reason in _blocking(in_sync, node)}
     without = sorted(cluster.fenced_brokers | cluster.uncounted_voters | blocked.keys())
-    order = () if without else _order(cluster, nodes)
-    reasons = [*_start(cluster, order), *not_ready, *blocked.values(), *_no_order(without)]
+    order = () if without else _order(cluster, nodes, stoppable)
+    reasons = [
+        *_start(cluster, order, stoppable),
+        *not_ready,
+        *blocked.values(),
+        *_no_order(without),
+    ]
     found = preflight("restart all nodes, one at a time", reasons, _needs(cluster))
     return replace(found, order=order)
 
@@ -87,15 +93,16 @@ def _blocking(in_sync: Cluster, node: int) -> Iterator[Reason]:
     yield Reason(found.answer, f"node {node}", told, first.offset)
 
 
-def _order(cluster: Cluster, nodes: Sequence[int]) -> tuple[int, ...]:
-    """The nodes, which are all up, in the order of their restarts."""
+def _order(cluster: Cluster, nodes: Sequence[int], stoppable: frozenset[int]) -> tuple[int, ...]:
+    """The nodes, which are all up, in the order of their restarts. stoppable: the nodes that may be
+    stopped now."""
     racks: Mapping[int, str] = racks_of(cluster)
     newest = None if cluster.quorum is None else cluster.quorum.newest
     last = None if newest is None else newest.node_id
 
     def place(node: int) -> tuple[bool, bool, bool, str, int]:
         is_voter = node in cluster.voters
-        return node == last, is_voter, not _may_stop(cluster, node), racks.get(node, ""), node
+        return node == last, is_voter, node not in stoppable, racks.get(node, ""), node
 
     return tuple(sorted(nodes, key=place))
 
@@ -104,9 +111,9 @@ def _may_stop(cluster: Cluster, node: int) -> bool:
     return stop_brokers(cluster, [node]).answer is not ChangeSafety.UNSAFE
 
 
-def _start(cluster: Cluster, order: Sequence[int]) -> Iterator[Reason]:
-    """Why nobody should begin now."""
-    if not order or _may_stop(cluster, order[0]):
+def _start(cluster: Cluster, order: Sequence[int], stoppable: frozenset[int]) -> Iterator[Reason]:
+    """Why nobody should begin now. stoppable: the nodes that may be stopped now."""
+    if not order or order[0] in stoppable:
         return
     behind = sum(set(one.isr) != set(one.replicas) for one in cluster.partitions.values())
     yield unsafe(
@@ -116,12 +123,10 @@ def _start(cluster: Cluster, order: Sequence[int]) -> Iterator[Reason]:
     )
 
 
-def _down(cluster: Cluster, nodes: Sequence[int]) -> Iterator[Reason]:
-    """The nodes that have to be started before any other is stopped."""
-    if not cluster.fenced_brokers:
-        return
-    up = [node for node in nodes if node not in cluster.fenced_brokers]
-    reason = unknown if all(_may_stop(cluster, node) for node in up) else unsafe
+def _down(cluster: Cluster, *, all_stoppable: bool) -> Iterator[Reason]:
+    """The nodes that have to be started before any other is stopped. all_stoppable: whether each of
+    the others may be stopped now."""
+    reason = unknown if all_stoppable else unsafe
     for node in sorted(cluster.fenced_brokers):
         told = (
             "is down: its broker is fenced, or shutting down. Start it, wait until it is in sync, "
