@@ -118,7 +118,8 @@ def _who_takes(takers: Collection[int], partitions: int, can_move: int) -> str:
 
 
 def _of_racks(leaving: _Leaving) -> Iterator[Reason]:
-    """How many replicas leave brokers of each rack, and which brokers of the rack can take them."""
+    """For each rack, the number of replicas that leave its brokers, and the brokers that stay in it
+    and can take these replicas."""
     racks = leaving.racks
     moving = Counter(
         racks[one]

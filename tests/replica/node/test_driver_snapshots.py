@@ -66,7 +66,8 @@ def test_machines_that_are_given_their_records_in_threads_have_what_the_log_says
 
 
 class Slow(MetadataMachine):
-    """A machine that is given no records before the test says so, except one by one."""
+    """A machine that takes many records at once only when the test lets it. It takes single
+    records at any time."""
 
     may_go_on = threading.Event()
 
