@@ -80,6 +80,10 @@ def run(options: StateOptions) -> int:
         from jobs.cli.asking import state_of_cluster  # It loads the rules of health.
 
         return state_of_cluster.run(asked, options)
+    if options.effective:
+        from jobs.cli.asking import effective  # It loads the tables of configs.
+
+        return effective.run(asked, options)
     if options.diff is not None:
         a, b = (either_of("--diff", text) for text in options.diff)
         return _show_differences(_history(asked), a, b, json_output=options.json_output)
@@ -90,25 +94,36 @@ def _show_entities(asked: AskedCluster, options: StateOptions) -> int:
     redactor = make_redactor(False, options.redact_key)
     form = form_of(options.json_output, options.csv, options.plain_csv)
     wanted = EntityFilter(tuple(options.entities or ()), tuple(options.names or ()), options.topic)
-    rows: Iterable[Sequence[Any]]
-    if asked.lake is not None:
-        history = _history(asked)
-        end_offset = history.end_offset(asked.moment)
-        rows = history.entities(end_offset, "entity, key, name, value, record_offset")
-    else:
-        end_offset, rows = _of_directories(asked, redactor)
+    end_offset, held = entities_at(asked, redactor)
     complain(f"state: at offset {end_offset}")
-    shown = _shown(rows, wanted)
+    shown = _shown(held, wanted)
     first = list(islice(shown, 1))  # an unknown topic is refused before anything is written
     write_answer(QueryResult(COLUMNS, chain(first, shown)), form)
     return 0
 
 
-def _shown(rows: Iterable[Sequence[Any]], wanted: EntityFilter) -> Iterator[Sequence[Any]]:
+def entities_at(
+    asked: AskedCluster, redactor: Redactor | None
+) -> tuple[int, Iterable[StateEntity]]:
+    """(the end offset of the moment, the entities of the state there). Raises UsageError for a
+    moment whose state isn't known. redactor: removes secrets of directories; those of a lake are
+    hidden already."""
+    if asked.lake is None:
+        return _of_directories(asked, redactor)
+    history = _history(asked)
+    end_offset = history.end_offset(asked.moment)
+    columns = "entity, key, name, value, record_offset, valid_from"
+    return end_offset, (
+        StateEntity(entity, key, name, value, offset, None if at is None else ms_of(at))
+        for entity, key, name, value, offset, at in history.entities(end_offset, columns)
+    )
+
+
+def _shown(held: Iterable[StateEntity], wanted: EntityFilter) -> Iterator[Sequence[Any]]:
     """The wanted rows. Where there are none, raises UsageError for a topic that the state doesn't
     have, and says otherwise that there are none."""
     known, is_empty = KnownNames(), True
-    for entity, key, name, value, offset in rows:
+    for entity, key, name, value, offset, _ in held:
         known.add(entity, name)
         if wanted.holds(entity, name):
             is_empty = False
