@@ -13,8 +13,8 @@ import sys
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-NICENESS = 10
-"""What is added to the nice value: where processors are short, such a process gets a tenth of what
+NICENESS = 5
+"""What is added to the nice value: where processors are short, such a process gets a third of what
 another one gets."""
 _READ_BYTES = 64 * 1024
 _SET_PDEATHSIG = 1

@@ -1,5 +1,5 @@
-"""What a replica does beside its event loop, which may not stand still for so long: a process of its
-own writes snapshots, and a thread gives a state machine that is far behind its records.
+"""What a replica does beside its event loop, which may not stand still for so long: a process of
+its own writes snapshots, and a thread gives a state machine that is far behind its records.
 
 A snapshot of a large cluster, and the log behind it, take seconds. In these no fetch would be
 answered, so that a leader would lose its leadership. Both work on values that nobody else changes

@@ -76,7 +76,8 @@ class FileSnapshotWriter:
         return self._complete()
 
     def close(self) -> None:
-        """Close the file, where another process has called `complete`. A second call does nothing."""
+        """Close the file, which a copy of this process may have completed. A second call does
+        nothing."""
         self._file.close()
 
     def abort(self) -> None:

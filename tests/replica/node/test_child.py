@@ -24,7 +24,7 @@ def test_an_error_of_the_work_is_raised_in_the_parent():
     def fails():
         raise UnwritableFileError("a.checkpoint.part", "no space left on device")
 
-    with pytest.raises(UnwritableFileError, match="a.checkpoint.part: no space left on device"):
+    with pytest.raises(UnwritableFileError, match=r"a\.checkpoint\.part: no space left on device"):
         Child(fails).outcome()
 
 
@@ -76,7 +76,7 @@ def test_a_child_ends_with_its_parent():
         "import threading; from replica.node.child import Child; "
         "print(Child(threading.Event().wait).pid, flush=True); threading.Event().wait()"
     )
-    parent = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE)  # noqa: S603
+    parent = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE)
     with parent:
         child = int(parent.stdout.readline())
         parent.kill()
