@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from jobs.cli.asking.about import About, AskedCluster, KnownNames
+from jobs.cli.asking.entities import entities_at
 from jobs.cli.asking.query_result import QueryResult, write_answer
-from jobs.cli.asking.state import entities_at
 from jobs.cli.commands.asking import StateOptions
 from jobs.cli.commands.combinations import form_of
 from jobs.cli.output import complain, ms_text
