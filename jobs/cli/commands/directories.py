@@ -193,6 +193,12 @@ class CheckOptions:
         default=None,
     )
     broker_config: cluster_options.BrokerConfig = None
+    partitions: bool = option(
+        "--partitions",
+        "Also judge the partitions' folders in brokers' log directories by the metadata: those "
+        "that a broker puts aside when it starts, replicas without a folder, and sizes.",
+        default=False,
+    )
     limit: int = option(
         "--limit N",
         "Name at most N places, partitions, nodes and so on of a rule.",
