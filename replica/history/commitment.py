@@ -227,7 +227,7 @@ def _majority_proof(group: GroupComparison, log: ReplicaLog) -> Proof | None:
         if other.key != log.key
     }
     held_by[log.key] = group.runs[log.key]
-    held_by = {one.key: _acknowledged(one, held_by[one.key]) for one in group.holding}
+    held_by = {one.key: acknowledged(one, held_by[one.key]) for one in group.holding}
     ends = {r.end for ranges in held_by.values() for r in ranges}
     for epoch, start, end in reversed(_epoch_ranges(log)):
         eligible = [other for other in group.holding if _knows_at_most(other, epoch)]
@@ -316,8 +316,9 @@ def _lineage(comparison: Comparison) -> Ranges:
     return same if parted is None else below(same, parted)
 
 
-def _acknowledged(log: ReplicaLog, held: Ranges) -> Ranges:
-    """The entries of `held` that the replica acknowledged, because they are on its disk."""
+def acknowledged(log: ReplicaLog, held: Ranges) -> Ranges:
+    """The entries of `held` that the replica of `log` may have acknowledged: not those behind a run
+    of zeros, which were never synced (see ReplicaLog.unsynced_from)."""
     return held if log.unsynced_from is None else below(held, log.unsynced_from)
 
 
