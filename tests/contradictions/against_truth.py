@@ -295,7 +295,7 @@ def branches_that_timeline_calls_superseded_were_not_committed(
     """What left the branch was never valid."""
     committed = set(truth.committed.values())
     for tail in () if answers.branch is None else answers.branch.tails:
-        if answers.branch.commitment(tail.start, is_tail=True) == "superseded":
+        if answers.branch.commitment(tail.start, tail) == "superseded":
             batch = tail.log.batch_at(tail.start)
             if batch is not None and entry_of(batch) in committed:
                 yield f"{entry_of(batch)} left the branch, and was committed"

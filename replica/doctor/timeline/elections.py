@@ -19,7 +19,12 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from replica.doctor.check.examined import Examined, leader_changes
+from replica.doctor.quorum.reasons import older_disk
 from replica.doctor.timeline.branch import Branch, BranchTail
+from replica.history.commitment import EntryCommitment
+from replica.history.log import OffsetRange
+from replica.history.ranges import intersection, size_of
+from replica.words import counted
 
 FETCH_TIMEOUT_MS = 2000
 """The default of controller.quorum.fetch.timeout.ms, in ms."""
@@ -58,6 +63,9 @@ class ElectionCause(Enum):
     SILENT = "leader-silent"
     """The former leader appended nothing for so long that it must have stopped, frozen or been cut
     off."""
+    WENT_BACK = "disk-went-back"
+    """The voters elected a leader without records that had been committed, so one of them no longer
+    had what it had acknowledged: its disk was restored from an older copy, or lost records."""
     UNKNOWN = "unknown"
     """The records before the election are not in these logs, or they allow several causes."""
 
@@ -123,6 +131,10 @@ class LostWrites:
     """The number of the lost records."""
     last_at: int
     """The time of the last lost record, in ms since 1970 (UTC)."""
+    committed: int = 0
+    """The number of the lost records that are proven to have been committed."""
+    unproven: int = 0
+    """The number of the lost records of which it isn't known whether they were committed."""
 
 
 def elections_of(branch: Branch, registered: Sequence[Registration]) -> tuple[Election, ...]:
@@ -148,9 +160,10 @@ Elected = tuple[Examined, Sequence[Won]]
 
 def _quorums(logs: Iterable[Elected]) -> list[list[Elected]]:
     """The logs by quorum. An epoch has one leader, which writes one such record: logs with two are
-    of two quorums, though they have one cluster id."""
+    of two quorums, though they have one cluster id. A log with few such records may agree with
+    both: it comes after those that tell the quorums apart."""
     quorums: list[tuple[dict[int, Won], list[Elected]]] = []
-    for log in logs:
+    for log in sorted(logs, key=lambda one: -len(one[1])):
         own = {won.epoch: won for won in log[1]}
         agreeing = [
             one
@@ -183,13 +196,13 @@ def _of_quorum(
             replica = examined.replica
             nodes = holders.setdefault(won.epoch, set())
             nodes.update(() if replica is None else (replica.node_id,))
-    lost = _lost_writes(tails)
+    lost = [(tail, _lost_writes(branch, tail)) for tail in tails]
     ordered = [records[epoch] for epoch in sorted(records)]
     return (
         Election(
             won,
             None if former is None else former.leader,
-            *cause_of(former, won, lost, registered),
+            *cause_of(former, won, _lost_beside(won, lost), registered),
             0 if former is None else max(0, won.epoch - former.epoch - 1),
             tuple(sorted(holders[won.epoch])),
             branch.holds(won.offset, won.epoch, won.digest),
@@ -220,19 +233,36 @@ def _won(examined: Examined) -> Iterator[Won]:
         end, previous_at = header.next_offset, header.max_timestamp
 
 
-def _lost_writes(tails: Iterable[BranchTail]) -> dict[int, LostWrites]:
-    """The lost writes of each epoch, in the tail that reaches furthest."""
+def _lost_writes(branch: Branch, tail: BranchTail) -> dict[int, LostWrites]:
+    """The writes of each epoch in one tail."""
     found: dict[int, LostWrites] = {}
-    for tail in tails:
-        ends: dict[int, tuple[int, int]] = {}
-        for _, batch in tail.batches():
-            header = batch.header
-            count, last = ends.get(header.leader_epoch, (0, 0))
-            held = header.next_offset - max(header.base_offset, tail.start)
-            ends[header.leader_epoch] = count + held, max(last, header.max_timestamp)
-        for epoch, (count, last) in ends.items():
-            if epoch not in found or found[epoch].records < count:
-                found[epoch] = LostWrites(count, last)
+    for _, batch in tail.batches():
+        header = batch.header
+        start = max(header.base_offset, tail.start)
+        held = (OffsetRange(start, header.next_offset),)
+        is_unproven = branch.commitment(start, tail) == EntryCommitment.UNPROVEN.value
+        before = found.get(header.leader_epoch, LostWrites(0, 0))
+        found[header.leader_epoch] = LostWrites(
+            before.records + size_of(held),
+            max(before.last_at, header.max_timestamp),
+            before.committed + size_of(intersection(held, tail.proven)),
+            before.unproven + size_of(held) * is_unproven,
+        )
+    return found
+
+
+def _lost_beside(
+    won: Won, lost: Iterable[tuple[BranchTail, Mapping[int, LostWrites]]]
+) -> dict[int, LostWrites]:
+    """The lost writes of each epoch, in the tail that reaches furthest. A tail that holds the
+    election's own record lost nothing by it."""
+    found: dict[int, LostWrites] = {}
+    for tail, by_epoch in lost:
+        if tail.holds(won.offset, won.epoch, won.digest):
+            continue
+        for epoch, writes in by_epoch.items():
+            if epoch not in found or found[epoch].records < writes.records:
+                found[epoch] = writes
     return found
 
 
@@ -257,6 +287,8 @@ def cause_of(
         else f"a new process of it registered {_seconds(restarted_ms)} after"
     )
     writes = lost.get(former.epoch)
+    if writes is not None and writes.committed:
+        return ElectionCause.WENT_BACK, _without_committed(leader, writes, won)
     if writes is not None and former.leader != won.leader:
         return _after_lost_writes(leader, writes, won, again)
     if won.previous_at is not None:
@@ -310,15 +342,32 @@ def _after_short_silence(
     return ElectionCause.RESIGNED, f"{short}; {again}" if again else short
 
 
+def _without_committed(leader: str, writes: LostWrites, won: Won) -> str:
+    """The evidence that voters elected a leader without committed records. A majority had held them
+    and a majority voted for the leader, so one voter is in both (Raft, section 5.4.3)."""
+    disk = older_disk([*map(str, won.granting)])
+    were = "was" if writes.committed == 1 else "were"
+    return (
+        f"{_wrote(leader, writes, won)}, of which {writes.committed} {were} committed; the new "
+        f"leader has none of these: {disk}"
+    )
+
+
+def _wrote(leader: str, writes: LostWrites, won: Won) -> str:
+    later = writes.last_at - won.at
+    until = f"until {_seconds(later)} after this election" if later > 0 else "before it"
+    return f"{leader} had written {counted(writes.records, 'more record')} {until}"
+
+
 def _after_lost_writes(
     leader: str, writes: LostWrites, won: Won, again: str
 ) -> tuple[ElectionCause, str]:
-    """The cause of an election after which the former leader's last records were given up. again:
-    the text about its new process; "" where none registered."""
-    later = writes.last_at - won.at
-    until = f"until {_seconds(later)} after this election" if later > 0 else "before it"
-    told = f"{leader} had written {writes.records} more records {until}, which no majority has"
-    if again and later <= 0:
+    """The cause of an election after which the former leader's last records were given up, of which
+    none is proven to be committed. again: the text about its new process; "" where none
+    registered."""
+    who = "the agreed branch lacks" if writes.unproven else "no majority has"
+    told = f"{_wrote(leader, writes, won)}, which {who}"
+    if again and writes.last_at <= won.at:
         return ElectionCause.RESTARTED, f"{told}; {again}: its process had ended"
     return ElectionCause.CUT_OFF, told
 
