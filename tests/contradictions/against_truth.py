@@ -10,7 +10,8 @@ from replica.doctor.check.rule import Finding
 from replica.doctor.quorum.known_quorum import VoterDoubt
 from replica.doctor.quorum.recovery import RecoveryDecision
 from replica.doctor.rehearsal.runs import ScenarioSafety
-from replica.doctor.timeline.elections import Election, ElectionCause
+from replica.doctor.timeline.causes import ElectionCause
+from replica.doctor.timeline.elections import Election
 from replica.history.commitment import EntryCommitment
 from replica.history.ranges import Ranges
 from replica.severity import Severity

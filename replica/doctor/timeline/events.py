@@ -19,8 +19,9 @@ from replica.doctor.check.replay_fold import Watch
 from replica.doctor.quorum.known_quorum import VoterDoubt
 from replica.doctor.quorum.went_back import WentBack
 from replica.doctor.timeline.branch import Branch, BranchTail
+from replica.doctor.timeline.causes import Registration
 from replica.doctor.timeline.changes import ChangeWalk, LoggedChange, UnknownOffsets
-from replica.doctor.timeline.elections import Election, Registration, elections_of
+from replica.doctor.timeline.elections import Election, elections_of
 from replica.doctor.timeline.holders import Holders
 from replica.doctor.timeline.partition_events import (
     NEW_DIRECTORY,

@@ -1,7 +1,6 @@
 """Plans for the replicas that are left: what they call safe loses nothing that was committed."""
 
 import random
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -160,32 +159,6 @@ def test_a_voter_that_may_win_without_committed_records_refuses_the_plan():
         "(directory-2): the disk of node 1 or 3 is older than it was, or was emptied",
     )
     assert plan_recovery([logs[0], logs[1], log(THREE, 1, 1, 1)]).answer is RecoveryDecision.SAFE
-
-
-def of_another_quorum(key):
-    batches = tuple(LogBatch(offset, offset, 1, ("other", offset)) for offset in range(3))
-    return replace(log(key, 1, 1, 1), batches=batches)
-
-
-OLDER = "the disk of node 1 or 3 is older than it was, or was emptied"
-
-
-@pytest.mark.parametrize(
-    ("others", "why"),
-    [
-        ((log(ONE, 1), log(THREE, 1, 1)), OLDER),
-        ((log(THREE, 1, 2, quorum_epoch=2), log(ONE, 1, 2, 2, quorum_epoch=2)), OLDER),
-        (
-            (of_another_quorum(ONE), of_another_quorum(THREE)),
-            "their logs conflict, and nobody knows which history is right",
-        ),
-    ],
-)
-def test_the_reason_says_whose_disk_may_be_older(others, why):
-    holder = log(TWO, 1, 1, 1, 1, snapshots=(OffsetAndEpoch(3, 1),))
-    plan = plan_recovery([holder, *others])
-    (told,) = (one for one in plan.reasons if one.startswith("node 3 (directory-3) may win"))
-    assert told.endswith(f"of node 2 (directory-2): {why}")
 
 
 def test_two_histories_of_one_epoch_refuse_the_plan():

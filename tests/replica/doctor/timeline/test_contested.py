@@ -9,7 +9,7 @@ import pytest
 
 from replica.doctor.check.examined import Examined, examine
 from replica.doctor.check.group import judge_group
-from replica.doctor.timeline.elections import ElectionCause
+from replica.doctor.timeline.causes import ElectionCause
 from replica.doctor.timeline.events import DIVERGENCE, ELECTION, Event, timeline
 from replica.doctor.verdict.of_group import clusters_of, evidence_of
 from replica.format.discovery import discover

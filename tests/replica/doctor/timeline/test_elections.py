@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replica.doctor.timeline.elections import (
+from replica.doctor.timeline.causes import (
     ElectionCause,
     LostWrites,
     Registration,
     Won,
     cause_of,
-    elections_of,
 )
+from replica.doctor.timeline.elections import elections_of
 from tests.replica.doctor.timeline.test_branch import DYNAMIC, look, the_branch
 
 FORMER = Won(10, 1, 1_000, 1, (1, 2, 3), (1, 2), 900)
