@@ -68,7 +68,10 @@ def test_a_stray_folder_is_at_risk_and_says_what_the_broker_will_do(
     _folder(node / "left-over-0", OTHER_TOPIC)
     ended = kraftlake("check", "--partitions", node)
     assert ended.code == 1
-    assert any(line.startswith("also        Broker 11: A broker's log") for line in ended.lines)
+    (verdict,) = kraftlake("check", "--partitions", "--json", node).verdicts
+    (fact,) = (one for one in verdict["facts"] if one["rules"] == ["stray-partition"])
+    assert fact["level"] == "at-risk"
+    assert fact["text"].startswith("Broker 11: ")
     assert any("stray-partition" in line for line in ended.lines)
     assert any(
         str(node / "left-over-0") in line and "no such topic" in line for line in ended.lines
