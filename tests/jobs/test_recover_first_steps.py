@@ -121,15 +121,3 @@ def test_a_quorum_that_never_had_a_leader_is_not_said_to_lose_committed_records(
     assert "Name the directories of nodes 2 and 3 too" in texts[0]
     assert not any("stand-in" in line for line in ended.lines), "nothing to make them from"
     assert "controllers' logs" in texts[-1]
-
-
-def test_a_directory_of_another_cluster_is_named_for_a_voter_without_its_own(
-    kraftlake: Kraftlake, tmp_path: Path
-) -> None:
-    start(tmp_path / "left/1", 1)
-    start(tmp_path / "left/2", 2, cluster_id="umhhrJzySwu63ILwBFi6wQ")
-    ended = kraftlake("recover", "--plan", tmp_path / "left")
-    (told,) = [line for line in ended.lines if line.startswith("   -  node 2")]
-    assert told.endswith(
-        f"its directory was not given: {tmp_path}/left/2/{METADATA} is of another cluster"
-    )

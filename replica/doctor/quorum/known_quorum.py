@@ -9,7 +9,7 @@ knows which history is right.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from replica.doctor.quorum.went_back import WentBack
@@ -27,6 +27,8 @@ class VoterDoubt(StrEnum):
 
     NOT_GIVEN = "not-given"
     """Its directory is not at hand."""
+    OF_ANOTHER_CLUSTER = "of-another-cluster"
+    """The directory that was given for its node is of another cluster, and none is of its own."""
     UNREADABLE = "unreadable"
     """A part of its log can't be read."""
     STALE = "stale"
@@ -38,8 +40,12 @@ class VoterDoubt(StrEnum):
     shows."""
 
 
-BAD_DISKS = tuple(doubt for doubt in VoterDoubt if doubt is not VoterDoubt.NOT_GIVEN)
+ABSENT = (VoterDoubt.NOT_GIVEN, VoterDoubt.OF_ANOTHER_CLUSTER)
+"""The doubts about voters of whose own disks nothing is at hand."""
+BAD_DISKS = tuple(doubt for doubt in VoterDoubt if doubt not in ABSENT)
 """The doubts about disks that are at hand."""
+UNCOUNTED = (*BAD_DISKS, VoterDoubt.OF_ANOTHER_CLUSTER)
+"""The doubts by which a voter may not be counted, whatever a look at further disks would show."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +81,11 @@ class KnownVoter:
 
     @property
     def why_doubted(self) -> str:
-        """Why its disk can't be relied on, for a voter whose disk is at hand and in doubt."""
+        """Why its disk can't be relied on, for a voter for whose node a disk is at hand."""
         if self.doubt is VoterDoubt.STALE:
             return f"{self.why_stale}: restored from an older copy, or copied earlier"
+        if self.doubt is VoterDoubt.OF_ANOTHER_CLUSTER:
+            return "the disk that was given for its node is of another cluster"
         if self.doubt is VoterDoubt.NO_QUORUM_STATE:
             return "it has no quorum-state that can be read, so it may vote twice in one epoch"
         return "a part of its log can't be read, so nobody knows all that it holds"
@@ -152,6 +160,16 @@ class KnownQuorum:
     def unreliable(self) -> tuple[ReplicaKey, ...]:
         """The voters in force whose disks are at hand and can't be relied on."""
         return tuple(voter.key for voter in self.voters if voter.doubt in BAD_DISKS)
+
+    def with_elsewhere(self, nodes: Collection[int]) -> KnownQuorum:
+        """The same quorum, of which directories of another cluster were given for these nodes."""
+        voters = tuple(
+            replace(voter, doubt=VoterDoubt.OF_ANOTHER_CLUSTER)
+            if voter.doubt is VoterDoubt.NOT_GIVEN and voter.key.node_id in nodes
+            else voter
+            for voter in self.voters
+        )
+        return replace(self, voters=voters)
 
     def in_doubt(self, *doubts: VoterDoubt) -> tuple[KnownVoter, ...]:
         """The voters, leaving ones too, with one of these doubts."""
