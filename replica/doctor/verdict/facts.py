@@ -174,10 +174,10 @@ def _of_disks(rule: Rule, found: Iterable[PlacedFinding]) -> Iterator[Fact]:
     of these clusters."""
     for where, finding in {one.finding.message: one for one in found}.values():
         step = rule.next_step
-        if rule.id == groups.VOTER_WITHOUT_OWN_DISK.id:
-            step = f"{_begun(finding.subjects[0].name)}: {step}"
-        elif rule.id == groups.DISK_OF_ANOTHER_CLUSTER.id:
-            step = f"{_begun(where)}: {step}"
+        if rule.id != groups.CLUSTER_IDS_DIFFER.id:
+            is_absent = rule.id == groups.VOTER_WITHOUT_OWN_DISK.id
+            nodes = [one.name for one in finding.subjects] if is_absent else []
+            step = f"{_begun(next(iter(nodes), where))}: {step}"
         yield _fact(rule, sentence(finding.message), step)
 
 
