@@ -286,12 +286,10 @@ def test_the_verdict_counts_what_directories_say_of_each_other(
         assert [tuple(fact["rules"]) for fact in row["facts"]] == [
             fact.rules for fact in verdict.facts
         ]
-        assert [gap["next_step"] for gap in row["not_judged"]] == [
-            "" if gap.what == "the cluster's state" else gap.next_step for gap in verdict.not_judged
-        ]
-        steps = {fact.next_step for fact in verdict.facts}
-        assert [one for one in row["next_steps"] if one in steps] == [
-            one for one in verdict.next_steps if one in steps
+        if row["end_offset"] is not None:  # a lake has other words where no record tells a state
+            assert tuple(row["next_steps"]) == verdict.next_steps
+        assert [one["next_step"] for one in row["facts"]] == [
+            fact.next_step for fact in verdict.facts
         ]
         assert row["notes"] == verdict.notes
     between = {rule.id for rule in membership.RULES}

@@ -106,9 +106,7 @@ class _Known(NamedTuple):
     verdict: Verdict | None = None
 
 
-def _chosen(
-    known: Sequence[_Known], asked: AskedCluster, several: Sequence[str]
-) -> _Known:
+def _chosen(known: Sequence[_Known], asked: AskedCluster, several: Sequence[str]) -> _Known:
     """The cluster that is asked about. several: from disks_of_several. Raises UsageError."""
     cluster_id = asked.cluster
     why = "".join(f". {one}" for one in several)
@@ -116,8 +114,8 @@ def _chosen(
     names = sorted({str(one.told.cluster_id) for one in known})
     if not known:
         raise UsageError(
-            f"{' '.join(asked.paths)}: no metadata log that gives a state: no leader was ever elected, "
-            f"or the log can't be read; `kraftlake check` says which{why}"
+            f"{' '.join(asked.paths)}: no metadata log that gives a state: no leader was ever "
+            f"elected, or the log can't be read; `kraftlake check` says which{why}"
         )
     if not wanted:
         raise UsageError(f"--cluster {cluster_id}: the directories are of {', '.join(names)}")

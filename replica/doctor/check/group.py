@@ -156,10 +156,7 @@ def judge_group(
         for part, clusters, own in zip(parts, compared, named, strict=True)
         for finding in _judge_between(part, clusters, own)
     ]
-    of_metadata = (
-        own for part, own in zip(parts, named, strict=True) if part[0].partition.is_metadata
-    )
-    mixture = mixture_of(next(of_metadata, ()))
+    mixture = _mixture(parts, named)
     partings = tuple(
         (logs.members[0][0].owner.cluster_id, parting)
         for part, clusters in zip(parts, compared, strict=True)
@@ -186,6 +183,17 @@ def judge_group(
             for logs in clusters
         ),
     )
+
+
+def _mixture(
+    parts: Sequence[Sequence[DirectoryFacts]], named: Sequence[Sequence[GroupMember]]
+) -> ClusterMixture:
+    """How disks of the metadata lie in each other's places. named: what each part says of
+    itself."""
+    of_metadata = (
+        own for part, own in zip(parts, named, strict=True) if part[0].partition.is_metadata
+    )
+    return mixture_of(next(of_metadata, ()))
 
 
 def _quorum(newest: DirectoryFacts, group: Sequence[DirectoryFacts]) -> GroupQuorum | None:

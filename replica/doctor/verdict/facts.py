@@ -123,11 +123,12 @@ def _all_gaps(
     missing: MissingVoters | None, gaps: Iterable[Gap], findings: Iterable[PlacedFinding]
 ) -> Iterator[Gap]:
     """The gaps, by what is known of the disks of other clusters. Where the nodes of a quorum were
-    formatted with several ids, nothing can be added that would close one."""
+    formatted with several ids, all of them are there, and nothing can be added that would close
+    one."""
     rules = {one.finding.rule.id for one in findings}
-    if missing is not None:
-        yield missing.gap(is_mixed=not rules.isdisjoint(OF_OTHER_CLUSTERS))
     is_apart = groups.CLUSTER_IDS_DIFFER.id in rules
+    if missing is not None and not is_apart:
+        yield missing.gap(is_mixed=not rules.isdisjoint(OF_OTHER_CLUSTERS))
     yield from (replace(gap, next_step="") if is_apart else gap for gap in gaps)
 
 
