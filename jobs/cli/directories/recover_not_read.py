@@ -45,8 +45,13 @@ class NoPlan:
 
 
 def not_read(damages: Iterable[Damage]) -> tuple[Damage, ...]:
-    """The damages of files and directories that the operating system refused to read."""
-    return tuple(damage for damage in damages if damage.kind is DamageKind.UNREADABLE)
+    """The damages of files and directories that the operating system refused to read, though
+    their disk works. What a broken disk can't give is lost."""
+    return tuple(
+        damage
+        for damage in damages
+        if damage.kind is DamageKind.UNREADABLE and not damage.is_of_broken_disk
+    )
 
 
 def why_not_read(refused: Sequence[Damage]) -> NoPlan:
@@ -56,8 +61,8 @@ def why_not_read(refused: Sequence[Damage]) -> NoPlan:
         "a file could not be read",
         tuple(f"{damage.file} could not be read: {damage.detail}" for damage in refused),
         (
-            f"{files} could not be read: run as Kafka's user, then make the plan again. If the "
-            "disk is broken, leave out its directory. Start, stop and format nothing before.",
+            f"{files} could not be read: run as Kafka's user, then make the plan again. Start, "
+            "stop and format nothing before.",
         ),
     )
 
