@@ -11,7 +11,7 @@ from replica.doctor.check.catalogue import groups
 from replica.doctor.check.examined import Examined, by_cluster, keys_of, leader_changes, replica_log
 from replica.doctor.check.group_member import GroupMember
 from replica.doctor.check.known_quorum import stated_voters
-from replica.doctor.check.mixture import ClusterMixture, mixture_of
+from replica.doctor.check.mixture import NO_MIXTURE, ClusterMixture, mixture_of
 from replica.doctor.check.partition import partition_of
 from replica.doctor.check.rule import Finding, Subject
 from replica.format.control import KRaftVoters
@@ -88,7 +88,10 @@ def _initial_voters(examined: Examined, bootstrap: SnapshotFile) -> VoterKeys:
 
 def mixture_in(group: Iterable[Examined]) -> ClusterMixture:
     """How the disks of several clusters lie in each other's places, among these directories."""
-    return mixture_of(members_of([one for one in group if partition_of(one).is_metadata]))
+    of_metadata = [one for one in group if partition_of(one).is_metadata]
+    if len(by_cluster(of_metadata)) < 2:  # then their logs need not be looked at
+        return NO_MIXTURE
+    return mixture_of(members_of(of_metadata))
 
 
 DirectoryFinding = tuple[GroupMember, Finding]
