@@ -20,6 +20,7 @@ from replica.doctor.health.cluster import Cluster
 from replica.doctor.preflight.answer import ChangeSafety, Preflight, Reason, gravest
 from replica.doctor.preflight.decommissioning import decommission
 from replica.doctor.preflight.ground import grounded
+from replica.doctor.preflight.migrating import finish_migration
 from replica.doctor.preflight.reassigning import reassign
 from replica.doctor.preflight.reassignment_file import assignments_in
 from replica.doctor.preflight.rolling import roll
@@ -69,6 +70,8 @@ def _checks(options: PlanOptions) -> list[Check]:
         found.append(lambda cluster: downgrade(cluster, older))
     if options.to_dynamic:
         found.append(to_dynamic)
+    if options.finish_migration:
+        found.append(finish_migration)
     return found
 
 
