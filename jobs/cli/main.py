@@ -19,6 +19,7 @@ from jobs.cli.commands import (
     asking,
     directories,
     engine,
+    explaining,
     happening,
     lake,
     planning,
@@ -101,7 +102,7 @@ _GROUPS = {
     "Directories of nodes": (
         happening.WhatHappenedOptions,
         directories.CheckOptions,
-        directories.ExplainOptions,
+        explaining.ExplainOptions,
         happening.TimelineOptions,
         directories.RecoverOptions,
         recovering.RehearseOptions,

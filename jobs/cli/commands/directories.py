@@ -1,4 +1,4 @@
-"""Commands over logs on disk: dump, diff, check, recover, capture, prune, redact, explain."""
+"""Commands over logs on disk: dump, diff, check, recover, capture, prune, redact."""
 
 from jobs.cli.commands import cluster_options, options
 from jobs.cli.commands.combinations import exclusive, given, needs
@@ -138,9 +138,9 @@ class CheckOptions:
 
     --json: each line has a kind. verdict: cluster_id, level (outage, at-risk, attention,
     incomplete, healthy), headline, facts (level, severity, text, next_step, rules), next_steps,
-    not_judged (what, why, next_step), notes (how many), end_offset, at (ms) and source of the state
-    that it is about. finding: rule, family (files, health), severity (info, which text calls a
-    note, warning, error), file, position (byte), offset, epoch, message; of health also
+    runbook (a name for `explain --runbook`, or null), not_judged (what, why, next_step), notes (how
+    many), end_offset, at (ms) and source of the state that it is about. finding: rule, family
+    (files, health), severity (info, which text calls a note, warning, error), file, position (byte), offset, epoch, message; of health also
     cluster_id, end_offset (of the state) and subjects (name, what, offset; each partition, node and
     so on that the rule found). The last line has the kind summary and, in the field summary: level
     (the worst), checked, errors, warnings, notes (of all findings, shown or not), exit_code;
@@ -365,6 +365,7 @@ class RedactOptions:
     Examples:
       kraftlake redact captures/2026-11-21T0500 -o for-the-vendor
       kraftlake redact --names --redact-key ticket.key node1/ node2/ node3/ -o ticket-4711
+      kraftlake explain --runbook log-to-share
 
     Exit codes: 0, 1 when something is damaged, 2 usage.
     """
@@ -374,25 +375,4 @@ class RedactOptions:
     redact_key: options.RedactKey = None
     hashes_names: options.HashedNames = False
     show_config: options.ShowConfig = None
-    json_output: options.Json = False
-
-
-@command("cli.directories.explain:run", "Explain a finding of check, and what to do about it.")
-class ExplainOptions:
-    """Explain a rule of `kraftlake check`: its meaning, what Kafka does, and what to do.
-
-    Without a rule, the command lists all rules.
-
-    --json: rule, family (files, health), severity, meaning, kafka, next_step, issues (incidents
-    that the rule would have found).
-
-    \b
-    Examples:
-      kraftlake explain snapshot-log-hole
-      kraftlake explain --json | jq 'select(.severity == "error") | .rule'
-
-    Exit codes: 0, 2 usage (no such rule).
-    """
-
-    rule: Text = argument("[RULE]", "A rule's name, such as torn-tail.", default=None)
     json_output: options.Json = False

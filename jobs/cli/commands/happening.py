@@ -33,6 +33,7 @@ class WhatHappenedOptions:
     Examples:
       kraftlake what-happened node1/ node2/ node3/
       kraftlake what-happened --tz local --order before,after captures/
+      kraftlake explain --runbook what-happened-when
 
     --json: each line has a kind. verdict: as of `kraftlake check --json`. event: as of `kraftlake
     timeline --json`. outage: cluster_id, began and ended (ms; ended is null where partitions still
