@@ -37,8 +37,10 @@ class WhatHappenedOptions:
 
     --json: each line has a kind. verdict: as of `kraftlake check --json`. event: as of `kraftlake
     timeline --json`. outage: cluster_id, began and ended (ms; ended is null where partitions still
-    have no leader), most (partitions without leader at one time). gap: cluster_id, detail (what the
-    directories don't tell). Exit codes: 0, 2 usage (also directories without a metadata log).
+    have no leader), most (partitions without leader at one time). majority_stopped: cluster_id, at
+    (ms), offset of the first change that the voters lack, voters (node ids). gap: cluster_id,
+    detail (what the directories don't tell). Exit codes: 0, 2 usage (also directories without a
+    metadata log).
     """
 
     paths: options.Paths

@@ -90,7 +90,8 @@ def describe(
         yield f"   -  node {_named(voter.key)}: its directory was not given{instead}"
     yield ""
     yield (
-        "Nothing was changed. What a person would do; bin/ and config/ are those of a node's Kafka:"
+        "Nothing was changed. What a person would do; commands with bin/ or config/ run in the "
+        "folder of a node's Kafka:"
     )
     for number, step in enumerate(steps, start=1):
         yield f"  {number}. {step.text}"

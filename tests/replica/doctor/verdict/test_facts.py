@@ -121,6 +121,32 @@ def test_an_offline_directory_is_the_cause_where_no_broker_is_down() -> None:
     assert verdict.next_steps[0].startswith("Repair the disk of broker 3, and restart it.")
 
 
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        (0, ""),
+        (1, " While broker 3 restarts, 1 more partition has no leader."),
+        (103, " While broker 3 restarts, 103 more partitions have no leader."),
+    ],
+)
+def test_the_step_says_what_goes_without_a_leader_while_a_broker_restarts(
+    more: int, told: str
+) -> None:
+    leaderless = of_partitions(health.WITHOUT_LEADER, "wide-0")
+    lost = about(health.LOST_DIRECTORY, Subject("wide-0", "on broker 3, in a directory not online"))
+    evidence = ClusterEvidence(health=(leaderless, lost), leaderless_in_restart={3: more})
+    assert verdict_on(evidence).next_steps == (
+        f"Repair the disk of broker 3, and restart it.{told} Run no unclean election before: it "
+        "may lose data.",
+    )
+
+
+def test_no_step_says_to_start_a_node_and_to_start_none() -> None:
+    for rule in RULES:
+        starts_none = "no node" in rule.next_step or "none of these nodes" in rule.next_step
+        assert not (starts_none and "start first" in rule.next_step), rule.id
+
+
 def test_brokers_that_are_down_without_an_outage_need_attention() -> None:
     verdict = verdict_on(ClusterEvidence(health=(DOWN,), partitions=9))
     assert verdict.level is Level.ATTENTION
