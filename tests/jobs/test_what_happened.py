@@ -20,7 +20,7 @@ pytestmark = pytest.mark.usefixtures("recorded")
 
 def test_an_incident_is_told_on_one_page(kraftlake: Kraftlake) -> None:
     ended = kraftlake("what-happened", f"{DYNAMIC}/split")
-    assert (ended.code, ended.err) == (0, "")
+    assert (ended.code, ended.err) == (1, "")
     assert len(ended.lines) <= 24
     assert ended.lines[0] == kraftlake("check", "-q", f"{DYNAMIC}/split").lines[0]
     told = ended.lines.index("What happened:")
@@ -90,6 +90,14 @@ def test_json_says_of_each_line_what_it_is(kraftlake: Kraftlake) -> None:
     assert (last["ended"], last["most"]) == (None, 933)
     (verdict,) = kraftlake("check", "--json", f"{DYNAMIC}/split").verdicts
     assert rows[0] == verdict
+
+
+@pytest.mark.parametrize(
+    "nodes", [f"{DYNAMIC}/split", f"{NEW}/final", f"{NEW}/final/1", "kafka-3.7.2-static/final/2"]
+)
+def test_the_exit_code_is_that_of_check(kraftlake: Kraftlake, nodes: str) -> None:
+    for words in ((), ("--json",)):
+        assert kraftlake("what-happened", *words, nodes).code == kraftlake("check", nodes).code
 
 
 def test_times_are_those_of_the_zone(kraftlake: Kraftlake) -> None:

@@ -42,6 +42,8 @@ from replica.doctor.preflight.ground import grounded
 from replica.doctor.quorum.known_quorum import VoterDoubt
 from replica.words import counted, named
 
+_ROWS = 10
+"""How many rows of each kind are shown without --limit."""
 _SIZE_TITLES = {
     ENTITY: "Entities in the state, by kind",
     TOPIC: "Topics with the most replicas (count: partitions)",
@@ -75,7 +77,7 @@ def run(asked: AskedCluster, options: StateOptions) -> int:
     for notice in source.notices:
         complain(notice)
     show = show_sizes if options.sizes else show_exposure
-    return show(source, limit=options.limit, json_output=options.json_output)
+    return show(source, limit=options.limit or _ROWS, json_output=options.json_output)
 
 
 def show_sizes(source: ClusterSource, *, limit: int, json_output: bool) -> int:

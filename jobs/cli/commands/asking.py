@@ -3,7 +3,7 @@ at a moment."""
 
 from jobs.cli.commands import cluster_options, options
 from jobs.cli.commands.combinations import alone, exclusive, given, needs
-from jobs.cli.commands.parameters import Text, Texts, argument, command, option
+from jobs.cli.commands.parameters import Number, Text, Texts, argument, command, option
 from jobs.cli.moments import Moment, asked_moment
 from replica.errors import UsageError
 
@@ -150,8 +150,11 @@ class StateOptions:
         default=False,
     )
     broker_config: cluster_options.BrokerConfig = None
-    limit: int = option(
-        "--limit N", "In text, show N rows of each kind at most.", default=10, min=1
+    limit: Number = option(
+        "--limit N",
+        "In text, show N rows of each kind at most; 10 with --sizes and --exposure, else all.",
+        default=None,
+        min=1,
     )
     json_output: options.Json = False
     csv: options.Csv = False

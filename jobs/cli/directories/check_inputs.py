@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from jobs.cli.directories.discovering import discovered, unreadable
+from jobs.cli.directories.discovering import discovered_each, unreadable
 from pipelines.capture.grouping import (
     AmbiguousOrderError,
     ambiguous,
@@ -24,7 +24,7 @@ from replica.doctor.check.known_quorum import EarlierRounds, earlier_rounds
 from replica.doctor.check.partition import topic_id_in
 from replica.doctor.check.rule import Finding
 from replica.errors import UnreadableFileError, UsageError
-from replica.format.damage import Damage, DamageKind
+from replica.format.damage import Damage
 from replica.format.discovery import DirectoryPath, DiscoveredPath, FilePath
 from replica.format.formatted import FormattedDirectory
 from replica.model.keys import ReplicaId
@@ -79,12 +79,6 @@ class CheckInputs:
                 yield f"{one.shown}: left out: formatted for node {node_id}, and no metadata log"
 
 
-_NOTHING = (
-    "a folder without a metadata directory, a segment or a snapshot: an empty disk, or not the "
-    "folder that was meant"
-)
-
-
 def find_inputs(
     paths: Iterable[str], order: Sequence[str], stack: ExitStack, *, for_check: bool = False
 ) -> CheckInputs:
@@ -97,22 +91,11 @@ def find_inputs(
     """
     search = _Search(order)
     formatted: list[FormattedDirectory] = []
-    empty: list[UsageError] = []
-    for path in paths:
-        try:
-            below = discovered(path, stack, for_check=True)
-        except UsageError as error:
-            if not os.path.isdir(path):
-                raise
-            empty.append(error)
-            search.damages.append(Damage(0, 0, DamageKind.NOT_KAFKA, _NOTHING, path))
-            continue
+    for path, below in discovered_each(paths, stack, for_check=True):
         formatted += below.formatted
         search.damages += below.damages
         for one in below.found:
             search.take(one, path)
-    if empty and not (search.batches or search.files or formatted):
-        raise empty[0]
     refuse_unused(order, search.batches)
     named = sorted(search.batches, key=order.index if order else captured_at)
     groups: list[tuple[DiscoveredPath, ...]] = [tuple(search.batches[batch]) for batch in named]

@@ -57,7 +57,8 @@ class Incident:
 
 
 def run(options: WhatHappenedOptions) -> int:
-    """Print the page of each cluster, the worst first. Returns 0. Raises KraftlakeError."""
+    """Print the page of each cluster, the worst first. Returns 1 where something is wrong with one,
+    as `check` does, else 0. Raises KraftlakeError."""
     clock = clock_of(options.zone)
     progress, order = ProgressLine(), names_in(options.order)
     in_json = options.json_output
@@ -72,7 +73,7 @@ def run(options: WhatHappenedOptions) -> int:
         for number, incident in enumerate(incidents):
             lines = describe(incident, clock)
             write_either(rows_of(incident), ["", *lines] if number else lines, json_output=in_json)
-    return 0
+        return 1 if any(incident.verdict.facts for incident in incidents) else 0
 
 
 def newest_rounds(rounds: Sequence[Sequence[Examined]]) -> dict[str | None, int]:
