@@ -2,7 +2,8 @@
 
 records           the table of all record types and versions; nothing else describes them
 programs          each type and version as a program of replica.message, for readers and writers
-record            the values: MetadataRecord, UnknownRecord
+record            the values: MetadataRecord, UnknownRecord, PassedOverRecord
+passed_over       the unknown types behind which a replay goes on, as a user says
 codec             bytes -> record, record -> the same bytes
 json_text         Kafka's JSON of a record, as text and as plain Python values; and back
 variant           plain values -> Spark's VARIANT; back: variant_reader

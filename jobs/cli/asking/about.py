@@ -7,13 +7,14 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 
 from jobs.cli.commands.asking import StateOptions
-from jobs.cli.commands.options import lake_unless, names_in
+from jobs.cli.commands.options import lake_unless, names_in, passed_over_in
 from jobs.cli.commands.planning import PlanOptions
-from jobs.cli.moments import Moment, asked_moment
+from jobs.cli.moments import NOW, Moment, asked_moment
 from pipelines.lake import Lake
 from replica.errors import UsageError
 from replica.metadata.changes.naming import DEFAULT
 from replica.metadata.known_configs import KNOWN_CONFIGS, is_known_config
+from replica.metadata.passed_over import NOTHING, PassedOver
 from replica.words import listed
 
 _USER = "User:"
@@ -26,15 +27,17 @@ class AskedCluster:
 
     lake: None where the cluster is in `paths`. cluster: its id; None for the only cluster there.
     committed_only: whether only records count that are proven to be committed. order: the names of
-    captures, the oldest first.
+    captures, the oldest first. passed_over: the types of records that the replay of directories
+    passes over.
     """
 
     paths: Sequence[str]
-    lake: Lake | None
-    cluster: str | None
-    moment: Moment
-    committed_only: bool
+    lake: Lake | None = None
+    cluster: str | None = None
+    moment: Moment = NOW
+    committed_only: bool = False
     order: tuple[str, ...] = ()
+    passed_over: PassedOver = NOTHING
 
 
 def asked_cluster(options: StateOptions | PlanOptions, command: str) -> AskedCluster:
@@ -42,8 +45,15 @@ def asked_cluster(options: StateOptions | PlanOptions, command: str) -> AskedClu
     lake = lake_unless(options.paths, options.lake, command)
     moment = asked_moment(options.at_offset, options.at_time)
     paths = options.paths or ()
-    order = names_in(options.order)
-    return AskedCluster(paths, lake, options.cluster, moment, options.committed_only, order)
+    return AskedCluster(
+        paths,
+        lake,
+        options.cluster,
+        moment,
+        options.committed_only,
+        names_in(options.order),
+        passed_over_in(options.pass_over),
+    )
 
 
 @dataclass(frozen=True, slots=True)

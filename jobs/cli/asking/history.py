@@ -14,7 +14,7 @@ from jobs.cli.asking.query_result import write_timed
 from jobs.cli.clock import clock_of
 from jobs.cli.commands.combinations import form_of
 from jobs.cli.commands.happening import HistoryOptions
-from jobs.cli.commands.options import lake_unless, names_in
+from jobs.cli.commands.options import lake_unless, names_in, passed_over_in
 from jobs.cli.directories.given_rounds import branches_in
 from jobs.cli.moments import period_of
 from jobs.cli.output import ProgressLine, complain, ms_of
@@ -90,10 +90,17 @@ def _of_directories(options: HistoryOptions, about: About, is_wanted: Wanted) ->
     tell is said on stderr. Raises UsageError where no directory has a metadata log, and for a name
     of which nothing is known."""
     redactor = make_redactor(options.keep_secrets, options.redact_key, options.show_config or ())
-    progress, order = ProgressLine(), names_in(options.order)
+    progress = ProgressLine()
     found: list[Row] = []
     known, offsets = KnownNames(), []
-    with branches_in(options.paths or (), order, options.cluster, progress) as branches:
+    directories = branches_in(
+        options.paths or (),
+        names_in(options.order),
+        options.cluster,
+        progress,
+        passed_over=passed_over_in(options.pass_over),
+    )
+    with directories as branches:
         for branch in branches:
             walk = ChangeWalk(branch, redactor, progress.show)
             found += _rows(branch.cluster_id, walk.changes(), is_wanted, known)

@@ -15,7 +15,6 @@ from jobs.cli.asking.query_result import CSV, PLAIN_CSV, QueryResult, write_answ
 from jobs.cli.choices import check_patterns, fits
 from jobs.cli.commands.asking import StateOptions
 from jobs.cli.commands.combinations import form_of
-from jobs.cli.commands.options import names_in
 from jobs.cli.directories.given_rounds import branches_in
 from jobs.cli.moments import Moment, either_of
 from jobs.cli.output import (
@@ -32,7 +31,7 @@ from jobs.cli.output import (
 from jobs.cli.redacting import make_redactor
 from replica.doctor.timeline.branch import Branch
 from replica.doctor.timeline.changes import UnknownOffsets
-from replica.doctor.timeline.gaps import offsets_text, voters_not_given
+from replica.doctor.timeline.gaps import not_replayed, offsets_text, voters_not_given
 from replica.doctor.timeline.state import StateEntity, end_at, last_time, state_at
 from replica.errors import DataError, UsageError
 from replica.metadata.changes.named_changes import ChangeNamer, NamedChange
@@ -103,7 +102,7 @@ def _show_entities(asked: AskedCluster, options: StateOptions) -> int:
         end_offset = history.end_offset(asked.moment)
         rows = history.entities(end_offset, "entity, key, name, value, record_offset")
     else:
-        end_offset, rows = _of_directories(asked, names_in(options.order), redactor)
+        end_offset, rows = _of_directories(asked, redactor)
     complain(f"state: at offset {end_offset}")
     shown = _shown(rows, wanted)
     first = list(islice(shown, 1))  # an unknown topic is refused before anything is written
@@ -159,19 +158,26 @@ def _history(asked: AskedCluster) -> ClusterHistory:
 
 
 def _of_directories(
-    asked: AskedCluster, order: tuple[str, ...], redactor: Redactor | None
+    asked: AskedCluster, redactor: Redactor | None
 ) -> tuple[int, list[StateEntity]]:
     """(the end offset of the moment, the state there). Raises UsageError for a moment whose state
     the directories don't give."""
     progress = ProgressLine()
-    with branches_in(asked.paths, order, asked.cluster, progress) as branches:
+    directories = branches_in(
+        asked.paths, asked.order, asked.cluster, progress, passed_over=asked.passed_over
+    )
+    with directories as branches:
         if len(branches) > 1:
             names = " or ".join(str(one.cluster_id) for one in branches)
             raise UsageError(f"the directories are of several clusters: --cluster {names}")
         (branch,) = branches
         proven_end = branch.proven_end if asked.committed_only else None
         end_offset = _end(branch, asked.moment, proven_end)
-        gaps = [*voters_not_given(branch), *_not_proven(branch, end_offset)]
+        gaps = [
+            *voters_not_given(branch),
+            *not_replayed(branch),
+            *_not_proven(branch, end_offset),
+        ]
         held = state_at(branch, end_offset, redactor, progress.show)
     if held is None:
         raise UsageError(

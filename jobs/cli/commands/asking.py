@@ -133,6 +133,7 @@ class StateOptions:
     )
     topic: cluster_options.OfTopic = None
     order: options.Order = None
+    pass_over: options.PassOver = None
     redact_key: options.RedactKey = None
     sizes: bool = option(
         "--sizes",
@@ -163,7 +164,7 @@ class StateOptions:
     def __post_init__(self) -> None:
         exclusive(given(self, "paths", "lake"))
         of_directories = given(self, "order", "redact_key")
-        needs("PATH", self.paths, of_directories)
+        needs("PATH", self.paths, {**of_directories, **given(self, "pass_over")})
         exclusive(given(self, "sizes", "exposure", "diff"))
         needs("--exposure", self.exposure, given(self, "broker_config", "since"))
         of_entities = given(self, "entities", "names", "topic", "csv", "plain_csv")
