@@ -36,7 +36,7 @@ if sys.version_info < (3, 11):
         " python3.12 %s" % (sys.version_info[0], sys.version_info[1], sys.argv[0])
     )
 
-from jobs.cli.main import main
+from jobs.cli.start import main
 
 main()
 """

@@ -71,7 +71,7 @@ def test_the_wheel_names_its_command_and_its_extras(wheel: Path) -> None:
             "[console_scripts]",
             "kraftlake",
             "=",
-            "jobs.cli.main:main",
+            "jobs.cli.start:main",
         ]
     metadata = message_from_string(metadata_of(wheel))
     extras = {"connect", "scan", "s3", "duckdb", "mcp", "lake", "dev"}

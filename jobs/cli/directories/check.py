@@ -30,7 +30,14 @@ from jobs.cli.directories.check_text import (
     severity_of,
 )
 from jobs.cli.directories.verdict_text import describe_verdict, verdict_line, verdict_row
-from jobs.cli.output import ProgressLine, table_lines, write_either, write_json, write_line
+from jobs.cli.output import (
+    ProgressLine,
+    complain,
+    table_lines,
+    write_either,
+    write_json,
+    write_line,
+)
 from pipelines.cyclic_garbage import no_search_for_cycles
 from replica.doctor.check.damaged import bundle_damage
 from replica.doctor.check.group import judge_group
@@ -65,6 +72,8 @@ def run(options: CheckOptions) -> int:
         stack.enter_context(no_search_for_cycles())
         inputs = find_inputs(options.paths, names_in(options.order), stack, for_check=True)
         unread, checking.captures = inputs.unread(), inputs.captures
+        for sentence in inputs.left_out_copies():
+            complain(sentence)
         checking.earlier = {} if len(inputs.groups) > 1 else None
         is_one = len(inputs.groups) == 1
         for number, group in enumerate(inputs.groups, start=1):

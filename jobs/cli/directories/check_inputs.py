@@ -17,6 +17,7 @@ from pipelines.capture.grouping import (
     refuse_unused,
     replica_at,
 )
+from pipelines.capture.same_copy import are_same_copy
 from replica.doctor.check.damaged import bundle_damage
 from replica.doctor.check.examined import Examined, examine
 from replica.doctor.check.formatted import judge_formatted
@@ -43,6 +44,8 @@ class CheckInputs:
     """Those of bundles, and of folders that can't be listed. They name files as the user does."""
     formatted: tuple[FormattedDirectory, ...] = ()
     """Log directories without a metadata log."""
+    copies: tuple[tuple[str, str], ...] = ()
+    """(the user's name of a directory that was left out, that of the one with the same bytes)."""
     earlier: tuple[tuple[DiscoveredPath, ...], ...] = ()
     """The groups of earlier captures, the oldest first, for a command that asks of the newest one
     alone."""
@@ -71,8 +74,14 @@ class CheckInputs:
         formatted and never started."""
         return (*bundle_damage(self.damages), *self.never_started)
 
+    def left_out_copies(self) -> Iterator[str]:
+        """A sentence for each copy of a directory that was named, too."""
+        for copy, kept in self.copies:
+            yield f"{copy}: left out: a copy of {kept}, byte for byte"
+
     def left_out(self) -> Iterator[str]:
-        """A sentence for each log directory with which no node ever started."""
+        """A sentence for each log directory with which no node ever started, and for each copy."""
+        yield from self.left_out_copies()
         never = {finding.file for finding in self.never_started}
         for one in self.formatted:
             if one.is_alone or one.meta_properties in never:
@@ -105,7 +114,9 @@ def find_inputs(
     if not groups and not search.damages and not for_check:
         shown = ", ".join(one.shown for one in formatted)
         raise UsageError(f"{shown}: formatted, and without a metadata log: the node never started")
-    return CheckInputs(tuple(groups), tuple(search.damages), tuple(formatted))
+    return CheckInputs(
+        tuple(groups), tuple(search.damages), tuple(formatted), copies=tuple(search.copies)
+    )
 
 
 def find_newest_inputs(
@@ -161,9 +172,12 @@ class _Search:
     owners: dict[tuple[ReplicaId, str], DirectoryPath] = field(default_factory=dict)
     """The directories of the batch without a name, by replica and topic id. One replica of a
     partition may occur in it only once."""
+    copies: list[tuple[str, str]] = field(default_factory=list)
+    """(the user's name of a directory, that of another one with the same bytes)."""
 
     def take(self, found: DiscoveredPath, argument: str) -> None:
-        """Add a directory to its batch, or a single file to the files.
+        """Add a directory to its batch, or a single file to the files. A copy of a directory that
+        is there already, with the same bytes, is no other capture of it.
 
         argument: the path that the user typed. Raises AmbiguousOrderError for a second capture of a
         replica in the batch without a name.
@@ -181,6 +195,9 @@ class _Search:
             other = self.owners.setdefault(
                 (replica, topic_id_in(found.path) or METADATA_TOPIC_ID), found
             )
+            if other is not found and are_same_copy(other, found):
+                self.copies.append((found.shown, other.shown))
+                return
             if other is not found:
                 raise ambiguous(other.shown, found.shown, replica.node_id)
         self.batches.setdefault(batch, []).append(found)
