@@ -1,4 +1,4 @@
-"""Where the `kraftlake` command begins. It loads next to nothing, so that Ctrl-C has an answer while
+"""Where the `kraftlake` command begins. It loads next to nothing, so that Ctrl-C is answered before
 the modules of the command are loaded."""
 
 from __future__ import annotations

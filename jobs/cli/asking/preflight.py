@@ -177,15 +177,20 @@ def _reason_row(reason: Reason) -> dict[str, object]:
 def _described(judged: _Judged, limit: int) -> Iterator[str]:
     one = judged.answer
     yield f"{one.answer.value.upper():8}{one.action}"
-    for reason in one.reasons[:limit]:
-        mark = "note" if reason.answer is ChangeSafety.SAFE else reason.answer.value
-        at = "" if reason.offset is None else f" (offset {reason.offset})"
-        yield f"  {mark:8}{reason.subject}: {reason.detail}{at}"
-    yield from (f"  {line}" for line in more_line(limit, len(one.reasons)))
+    shown = one.reasons[:limit]
+    yield from (_line(reason) for reason in shown if not reason.is_of_partition)
     if one.order:
         yield f"  order   {', '.join(map(str, one.order))}"
     yield from (f"  needs   {need}" for need in one.needs)
+    yield from (_line(reason) for reason in shown if reason.is_of_partition)
+    yield from (f"  {line}" for line in more_line(limit, len(one.reasons)))
     yield f"  runbook {runbook_text(judged.runbook)}"
+
+
+def _line(reason: Reason) -> str:
+    mark = "note" if reason.answer is ChangeSafety.SAFE else reason.answer.value
+    at = "" if reason.offset is None else f" (offset {reason.offset})"
+    return f"  {mark:8}{reason.subject}: {reason.detail}{at}"
 
 
 def _ids(option: str, texts: Sequence[str]) -> list[int]:

@@ -215,8 +215,8 @@ class _Quorum:
         nodes = [voter.node_id for voter in self.doubted]
         which = named("node", [str(node) for node in nodes])
         return RecoverStep(
-            f"Keep {which} stopped until the disk is empty (below): a voter whose directory has "
-            "forgotten a vote may vote twice in one epoch.",
+            f"Keep {which} stopped until the step below that formats a new disk: a voter whose "
+            "directory has forgotten a vote may vote twice in one epoch.",
             self._stopping(nodes),
         )
 
