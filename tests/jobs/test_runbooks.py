@@ -19,7 +19,8 @@ FOLDER = Path(__file__).parents[2] / "docs" / "how-to" / "runbooks"
 PAGES = {page.stem for page in FOLDER.iterdir()} - {"README"}
 OF_COMMANDS = {
     "what-happened": "what-happened-when", "rehearse": "rehearse-a-start",
-    "state": "config-in-force", "restore": "all-controllers-gone", "redact": "log-to-share", "plan": "before-you-change",
+    "state": "config-in-force", "restore": "all-controllers-gone", "redact": "log-to-share",
+    "plan": "before-you-change",
 }  # fmt: skip
 """The runbooks about no rule and no change: each is about a command, whose --help names it."""
 COMMANDS = (
