@@ -213,7 +213,7 @@ def test_a_conflict_is_a_risk_whose_step_comes_before_that_of_an_outage() -> Non
     verdict = verdict_on(replace(LEADERLESS, findings=(conflict,)))
     assert [one.level for one in verdict.facts] == [Level.OUTAGE, Level.AT_RISK]
     assert verdict.next_steps[0] == f"Node 1: {groups.CONFLICT.next_step}"
-    assert verdict.facts[1].text.endswith("Found: other bytes.")
+    assert verdict.facts[1].text == "Node 1: two histories under one cluster id: other bytes."
 
 
 @pytest.mark.parametrize(("nodes", "level"), [(2, Level.OUTAGE), (1, Level.ATTENTION)])
