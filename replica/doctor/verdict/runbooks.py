@@ -26,7 +26,9 @@ RUNBOOKS: Mapping[str, tuple[Rule, ...]] = MappingProxyType(
             log.ZERO_HOLE, log.TORN_SEGMENT,
         ),
         "votes-that-do-not-count": (files.VOTER_DIRECTORY_ID, files.QUORUM_STATE_VOTE),
-        "unreplayable-record": (log.UNAPPLIABLE_RECORD, log.UNDECODABLE_RECORD),
+        "unreplayable-record": (
+            log.UNAPPLIABLE_RECORD, log.UNDECODABLE_RECORD, log.VENDOR_RECORD_TYPE,
+        ),
         "is-the-cluster-well": (health.GHOST_BLOCKS_FEATURE, health.MIN_ISR_UNKNOWN),
     }
 )  # fmt: skip
