@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from types import MappingProxyType
 
-from replica.doctor.check.catalogue import files, groups, health, log, snapshots
+from replica.doctor.check.catalogue import files, groups, health, log, log_directories, snapshots
 from replica.doctor.check.rule import Rule
 
 RUNBOOKS: Mapping[str, tuple[Rule, ...]] = MappingProxyType(
@@ -28,6 +28,11 @@ RUNBOOKS: Mapping[str, tuple[Rule, ...]] = MappingProxyType(
         "votes-that-do-not-count": (files.VOTER_DIRECTORY_ID, files.QUORUM_STATE_VOTE),
         "unreplayable-record": (
             log.UNAPPLIABLE_RECORD, log.UNDECODABLE_RECORD, log.VENDOR_RECORD_TYPE,
+        ),
+        "stray-partitions": (
+            log_directories.STRAY_PARTITION, log_directories.FOLDER_WITHOUT_TOPIC_ID,
+            log_directories.PARTITION_TWICE, log_directories.FOREIGN_FOLDER,
+            log_directories.REPLICA_WITHOUT_FOLDER,
         ),
         "is-the-cluster-well": (health.GHOST_BLOCKS_FEATURE, health.MIN_ISR_UNKNOWN),
     }
