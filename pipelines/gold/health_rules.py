@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from pipelines.cluster.rows import Row, milliseconds
-from pipelines.finding_rows import finding_row
+from pipelines.finding_rows import finding_row, subjects_text
 from replica.doctor.check.rule import Finding
 from replica.doctor.health.cluster import Beginning, Cluster
 from replica.doctor.health.exposure import PAIR, Exposure, Failure, Harm, exposures, min_isr_unknown
@@ -144,13 +144,12 @@ def _key(entity: str, text: str) -> Any:
 
 
 def _finding_row(state_row: Row, finding: Finding) -> Row:
-    shown = [subject._asdict() for subject in finding.subjects[:SHOWN_SUBJECTS]]
     return {
         "what": FINDING,
         **{name: state_row[name] for name in ("cluster_id", *_CAPTURE)},
         **finding_row(finding),
         "family": finding.rule.family.value,
-        "subjects": json.dumps(shown, ensure_ascii=False, separators=(",", ":")),
+        "subjects": subjects_text(finding.subjects[:SHOWN_SUBJECTS]),
     }
 
 

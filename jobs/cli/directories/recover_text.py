@@ -11,7 +11,7 @@ from jobs.cli.output import coloured
 from replica.doctor.check.examined import Examined
 from replica.doctor.check.partition import partition_of
 from replica.doctor.health.hosted import HostedReplicas
-from replica.doctor.quorum.known_quorum import KnownVoter, VoterDoubt
+from replica.doctor.quorum.known_quorum import ABSENT, KnownVoter, VoterDoubt
 from replica.doctor.quorum.ranked_replica import RankedReplica
 from replica.doctor.quorum.recovery import RecoveryDecision, RecoveryPlan
 from replica.history.divergence import Relation
@@ -85,10 +85,12 @@ def describe(
             *(voter.why_doubted for voter in doubts),
         ]
         yield from (f"      {line}" for line in lines)
-    for voter in plan.quorum.in_doubt(VoterDoubt.NOT_GIVEN):
-        other = of_other_clusters.get(voter.key.node_id)
-        instead = "" if other is None else f": {one_line(other)} is of another cluster"
-        yield f"   -  node {_named(voter.key)}: its directory was not given{instead}"
+    for voter in plan.quorum.in_doubt(*ABSENT):
+        told = "its directory was not given"
+        if voter.doubt is VoterDoubt.OF_ANOTHER_CLUSTER:
+            other = one_line(of_other_clusters[voter.key.node_id])
+            told = f"{other} is of another cluster, and no directory of this one was given"
+        yield f"   -  node {_named(voter.key)}: {told}"
     yield ""
     yield (
         "Nothing was changed. What a person would do; bin/ and config/ are those of a node's Kafka:"
@@ -114,9 +116,11 @@ def needs_of(plan: RecoveryPlan) -> Sequence[str]:
 def _condition(plan: RecoveryPlan) -> Iterator[str]:
     """What a safe plan relies on where a voter's directory was not given: only that directory
     could show that a majority forgot what it had committed."""
-    absent = [str(v.key.node_id) for v in plan.quorum.in_doubt(VoterDoubt.NOT_GIVEN)]
+    voters = plan.quorum.in_doubt(*ABSENT)
+    absent = [str(voter.key.node_id) for voter in voters]
     if plan.answer is RecoveryDecision.SAFE and absent:
-        whose = "directory was" if len(absent) == 1 else "directories were"
+        own = "own " * any(voter.doubt is VoterDoubt.OF_ANOTHER_CLUSTER for voter in voters)
+        whose = f"{own}directory was" if len(absent) == 1 else f"{own}directories were"
         yield (
             "no disk given here was emptied or restored from an older copy, which "
             f"{named('node', absent)} could show, whose {whose} not given"

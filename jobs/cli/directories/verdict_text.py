@@ -35,8 +35,10 @@ def describe_verdict(
     judged, and of which moment that is. on_page: whether the steps stand below, on a page that
     lists no findings. capture: which of several captures this is."""
     steps = not on_page
+    yield from _of_other_clusters(verdict, steps=steps)
     yield verdict_line(verdict)
-    first, others = verdict.facts[:1], verdict.facts[1:]
+    first = verdict.facts[:1]
+    others = tuple(fact for fact in verdict.facts[1:] if not fact.is_of_other_clusters)
     if first and first[0].level is not Level.AT_RISK:
         # the loss of committed data can't be undone: its step has to be read before the other
         held = [fact for fact in others if fact.level is Level.AT_RISK][:1]
@@ -61,12 +63,27 @@ def describe_verdict(
         yield _line("cluster", identity)
 
 
+def _of_other_clusters(verdict: Verdict, *, steps: bool) -> Iterator[str]:
+    """What has to be read before everything else, and before an outage: which disks are of another
+    cluster. Nothing where the verdict begins with that."""
+    for fact in verdict.of_other_clusters:
+        if fact is not verdict.facts[0]:
+            yield coloured(f"{fact.level.shown:<{_WIDTH}}", _COLOURS[fact.level]) + one_line(
+                fact.text
+            )
+            yield from _step(fact) if steps else ()
+
+
 def verdict_in_short(verdict: Verdict) -> Iterator[str]:
-    """The verdict in one or two lines, for a command that then gives an answer of its own. The
-    second line has what may lose committed data, else the other facts, else what could not be
-    judged."""
+    """The verdict in a few lines, for a command that then gives an answer of its own. The
+    last line has what may lose committed data, else the other facts, else what could not be
+    judged. What is wrong with the disks of several clusters stands above, with what to do."""
+    yield from _of_other_clusters(verdict, steps=True)
     yield verdict_line(verdict)
-    others, gaps = verdict.facts[1:], verdict.not_judged
+    for fact in verdict.facts[:1]:
+        yield from _step(fact) if fact.is_of_other_clusters else ()
+    others = [fact for fact in verdict.facts[1:] if not fact.is_of_other_clusters]
+    gaps = verdict.not_judged
     if others:
         careful = verdict.level is not Level.AT_RISK
         risks = [fact for fact in others if careful and fact.level is Level.AT_RISK]

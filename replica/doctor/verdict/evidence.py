@@ -10,7 +10,7 @@ from replica.doctor.check.rule import Finding
 from replica.doctor.health.cluster import Cluster
 from replica.doctor.health.leaderless import leaderless_partitions, leaderless_since
 from replica.doctor.health.past import VisibleChange
-from replica.doctor.verdict.verdict import Gap, KnownState
+from replica.doctor.verdict.verdict import Gap, KnownState, MissingVoters
 from replica.history.commitment import Losses
 
 MAX_STEPS = 200_000
@@ -88,8 +88,10 @@ class ClusterEvidence:
     """The voters whose disks were given and can't be relied on."""
     state: KnownState | None = None
     """The state that was judged; None where no state is known."""
+    missing: MissingVoters | None = None
+    """The voters of whom no directory was given; None where there are none, or none is known."""
     gaps: tuple[Gap, ...] = ()
-    """What could not be judged."""
+    """What could not be judged besides."""
 
     def with_unread(self, unread: Iterable[Finding]) -> ClusterEvidence:
         """The evidence together with findings about what could not be read. Their places are their

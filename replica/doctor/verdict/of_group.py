@@ -23,7 +23,7 @@ from replica.doctor.verdict.evidence import (
     ToLose,
     leaderless,
 )
-from replica.doctor.verdict.verdict import Gap, KnownState, missing_voters
+from replica.doctor.verdict.verdict import Gap, KnownState, MissingVoters
 from replica.model.keys import ReplicaKey
 from replica.words import listed, named
 
@@ -139,6 +139,7 @@ def evidence_of(
         voters=() if judged.quorum is None else _names(judged.quorum.voters),
         unreliable=() if quorum is None else _names(quorum.unreliable),
         state=_state(judged),
+        missing=_missing(judged.quorum),
         gaps=tuple(_gaps(judged, health=health, replay=replay)),
     )
 
@@ -208,10 +209,14 @@ def _state(judged: JudgedCluster) -> KnownState | None:
     return KnownState(told.state.end.offset, told.last_timestamp, source)
 
 
+def _missing(quorum: GroupQuorum | None) -> MissingVoters | None:
+    if quorum is None or not quorum.missing:
+        return None
+    return MissingVoters(quorum.missing, len(quorum.voters), quorum.nodes)
+
+
 def _gaps(judged: JudgedCluster, *, health: bool, replay: bool) -> Iterator[Gap]:
     quorum = judged.quorum
-    if quorum is not None and quorum.missing:
-        yield missing_voters(quorum.missing, len(quorum.voters), quorum.nodes)
     alone = [one for one in judged.members if not one.examined.is_directory]
     if alone:
         yield Gap(

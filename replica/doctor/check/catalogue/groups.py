@@ -78,6 +78,26 @@ DISK_OF_ANOTHER_CLUSTER = error(
         "apache/kafka#11209",
     ),
 )
+VOTER_WITHOUT_OWN_DISK = error(
+    "voter-without-own-disk",
+    "The directory that was given for a voter is of another cluster, and no directory of its own "
+    "cluster was given: see disk-of-another-cluster.",
+    "Goes on without this voter: no majority may count it.",
+    "Give the node its own disk. If only the meta.properties of the disk names another cluster, "
+    "correct the id there; if the disk never held records, format it again with the id of the "
+    "others.",
+    ("strimzi/strimzi-kafka-operator#11516",),
+)
+CLUSTER_IDS_DIFFER = error(
+    "cluster-ids-differ",
+    "Nodes that name each other as voters were formatted with different cluster ids, and no log "
+    "holds a record.",
+    "Refuses the nodes' requests to each other (INCONSISTENT_CLUSTER_ID), so that nobody is ever "
+    "elected.",
+    "Choose one of these cluster ids, and format the other nodes again with it (kafka-storage "
+    "format): no log holds a record, so nothing is lost.",
+    ("confluentinc/cp-all-in-one#106", "apache/kafka#11209"),
+)
 LOG_DIRECTORIES_DIFFER = error(
     "log-directories-differ",
     "Two log directories of one node name different clusters in their meta.properties.",
