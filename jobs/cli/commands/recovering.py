@@ -49,6 +49,7 @@ class RehearseOptions:
       kraftlake rehearse --scenario lost-disk.toml --seeds 0:100 captures/
       kraftlake rehearse -o outcomes captures/ && kraftlake check outcomes/outcome-1
       kraftlake rehearse --json captures/ | jq 'select(.kind == "outcome") | .leader'
+      kraftlake explain --runbook rehearse-a-start
 
     Where `kraftlake recover --plan` recommends to leave some of the nodes stopped, its start is
     played, too, and told below. The exit code is that of the start of all nodes.
@@ -116,6 +117,7 @@ class RestoreOptions:
       kraftlake restore --release 3.9 --lake lake --at-offset 1526 -o restored
       kraftlake restore --release 4.4 --formatted /var/kafka/metadata left/ -o restored
       kraftlake restore --release 4.4 --map-brokers 1=11,2=12 left/ -o restored
+      kraftlake explain --runbook all-controllers-gone
 
     --json: a line each with kind (restored, change), entity, number; a change also has detail and
     examples. Exit codes: 0, 1 recover --plan says that no node may be started, 2 usage (also a log

@@ -61,9 +61,7 @@ def describe(
     if plan.answer is RecoveryDecision.SAFE:
         count = len(plan.voters or ())
         there = count - len(plan.missing)
-        left = (
-            f"{there} of {counted(count, 'voter')} {'is' if there == 1 else 'are'} left, a majority"
-        )
+        left = f"the directories of {there} of {counted(count, 'voter')} are here, a majority"
         winners = [str(key.node_id) for key in plan.electable]
         wins = "wins" if len(winners) == 1 else "may win"
         who = f"{'' if len(winners) == 1 else 'each of '}{named('node', winners)}"
@@ -93,7 +91,8 @@ def describe(
         yield f"   -  node {_named(voter.key)}: {told}"
     yield ""
     yield (
-        "Nothing was changed. What a person would do; bin/ and config/ are those of a node's Kafka:"
+        "Nothing was changed. What a person would do; commands with bin/ or config/ run in the "
+        "folder of a node's Kafka:"
     )
     for number, step in enumerate(steps, start=1):
         yield f"  {number}. {step.text}"
@@ -125,6 +124,11 @@ def _condition(plan: RecoveryPlan) -> Iterator[str]:
             "no disk given here was emptied or restored from an older copy, which "
             f"{named('node', absent)} could show, whose {whose} not given"
         )
+
+
+def _under_condition(plan: RecoveryPlan) -> str:
+    """What a sentence adds that holds only on the condition of the answer."""
+    return ", if the condition above holds" if any(_condition(plan)) else ""
 
 
 def _answer(plan: RecoveryPlan) -> str:
@@ -189,7 +193,10 @@ def _of_another(
     yield f"loses offsets {ranges_text(standing.at_risk)}"
     never = plan.answer is RecoveryDecision.SAFE
     yield f"of these {losses_text(standing.lost)}" + (
-        "; none of them can have been committed, so no broker has applied them" if never else ""
+        "; none of them can have been committed, so no broker has applied them"
+        f"{_under_condition(plan)}"
+        if never
+        else ""
     )
     if plan.answer is not RecoveryDecision.REFUSED:
         yield f"{_fate(plan, standing)}. No action needed; keep a copy."
@@ -200,7 +207,9 @@ def _if_another_wins(plan: RecoveryPlan, standing: RankedReplica) -> Iterator[st
     if standing.may_lose:
         never = plan.answer is RecoveryDecision.SAFE
         yield f"loses offsets {ranges_text(standing.may_lose)} if a voter without them wins" + (
-            ": no majority holds them, so they were not committed" if never else ""
+            f": no majority holds them, so they were not committed{_under_condition(plan)}"
+            if never
+            else ""
         )
 
 
