@@ -156,7 +156,7 @@ class LargeClusters:
     def _replay(
         self, agreed: Sequence[cut.Agreed], plans: dict[str, ReplayPlan]
     ) -> dict[str, list[tuple[buckets.BucketTold, UnitResult]]]:
-        """What each bucket of each cluster's replay tells."""
+        """The BucketTold of each bucket of each cluster's replay."""
         units = []
         for one in agreed:
             plan = plans[one.cluster_id]
@@ -250,7 +250,7 @@ class _LookBack:
         return [cut.LookingBack(*of, one, asked) for one in ranges]
 
     def take(self, older: PastRange) -> None:
-        """Takes what the next range tells."""
+        """Takes the result of the next range."""
         self._read = older if self._read is None else older.before(self._read)
 
     @property

@@ -52,7 +52,8 @@ Moments = Mapping[ReplicaId, tuple[ReplicaCapture, ...]]
 
 
 def moment_of(row: Mapping[str, Any], *, is_kept: bool) -> ReplicaCapture:
-    """The capture of a row of bronze.captures."""
+    """The capture that a row of bronze.captures describes. is_kept: whether it stays in the
+    lake."""
     return ReplicaCapture(
         capture_id=row["capture_id"],
         at=row["captured_at"],
@@ -194,7 +195,8 @@ def _file(row: Mapping[str, Any], moments: Sequence[ReplicaCapture], first: Repl
 
 
 def file_in(row: Mapping[str, Any], moment: ReplicaCapture) -> str:
-    """The segment in which a capture has a batch, below the directory as ingest was told it."""
+    """The segment in which a capture has a batch: its path below the directory, as the user of
+    ingest named the directory."""
     name: str = os.path.basename(row["file"]).removesuffix(_DELETED)
     in_log = moment.has_in(row["in_log"])
     names = (name, name + _DELETED) if in_log else (name + _DELETED, name)

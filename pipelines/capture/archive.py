@@ -1,4 +1,5 @@
-"""The members of tar and zip archives, one by one, as far as damage allows.
+"""Reads the members of a tar or zip archive, one by one and past damage; `bundle` decides which of
+them are unpacked.
 
 The standard library's tarfile takes a damaged header, or a missing end mark, for the end of the
 archive, and believes every size in a header. Here each stop is examined: bytes that are no member

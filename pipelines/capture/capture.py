@@ -1,5 +1,5 @@
-"""The capture of one directory: what it holds, whose it is, and where its files can be read
-again."""
+"""Reads one directory into a Capture: its files, its replica, and the places at which an ingest
+reads the files again."""
 
 from __future__ import annotations
 
@@ -130,12 +130,13 @@ def base_of(
 
 @dataclass(frozen=True, slots=True)
 class CaptureOutcome:
-    """What came of a directory."""
+    """The capture of a directory, or why there is none."""
 
     manifest: Manifest
     """What capture.json says, and its damages."""
     capture: Capture | None = None
-    """None where there is none; then one of the damages says why, or the capture is unfinished."""
+    """The capture; None where there is none. Then one of the damages says why, or the capture is
+    unfinished."""
     damages: tuple[Damage, ...] = ()
 
 
@@ -148,7 +149,8 @@ class CaptureOf:
     """The input that it was found below."""
     options: CaptureOptions
     base: Base | None
-    """The lake's newest capture of the replica, if it is of use."""
+    """The result of base_of: the lake's newest capture of the replica; None where it can't be
+    used."""
     count: BytesRead
     """Gets how much was read."""
     spool: Spool | None = None

@@ -1,4 +1,5 @@
-"""The captures that one call makes, and their capture groups.
+"""Reads all directories and files below the user's paths, and puts their captures into capture
+groups and rounds.
 
 A group has the captures of one cluster that belong to one capture.json, to one name of --order, or
 else to the call. Two captures of one replica in the same group would be in unknown order, so they

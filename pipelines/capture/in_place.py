@@ -1,5 +1,5 @@
-"""Tasks read these files where the files lie. Nobody may write to a file between the capture of it
-and the last task that reads it.
+"""The files that tasks read in their places, without a copy. No process may write to a file between
+the capture of it and the last task that reads it.
 
 A stamp shows afterwards whether somebody did. It is taken before a file is looked at, and compared
 once its bytes have been read, so what was read in between is the file of the capture.

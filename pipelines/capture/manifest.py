@@ -36,7 +36,7 @@ class Manifest:
 
     @property
     def captured_at(self) -> datetime | None:
-        """The moment of the capture, None where nothing tells it."""
+        """The time of the capture; None where no capture.json names it."""
         return None if self.info is None else self.info.captured_at
 
     def verify(self, directory: MetadataDirectory) -> MetadataDirectory:

@@ -92,7 +92,7 @@ class SharedCapture:
 
     looked: CaptureOutcome
     left_out: str | None = None
-    """Why a lake has no tables for the directory; None where it has."""
+    """Why a lake has no tables for the directory; None where it has tables."""
     bytes_read: int = 0
     """How many bytes of its files were read."""
 
@@ -103,7 +103,8 @@ def captures_in_place(
     sharing: Sharing,
     known: KnownCaptures,
 ) -> list[SharedCapture]:
-    """The capture of each directory. Raises UsageError where one lies in no folder of --order."""
+    """The capture of each directory, in their order, made by one task for each directory. Raises
+    UsageError where a directory lies in none of the folders that --order names."""
     with_bases = _with_bases(directories, options, sharing, known)
     function = partial(_capture, options=replace(options, known=NOTHING_KNOWN), judge=sharing.judge)
     stage: Stage[SharedDirectory, SharedCapture] = Stage(

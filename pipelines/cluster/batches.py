@@ -96,7 +96,7 @@ class Batches:
         return np.minimum(self.last_offset + 1, self.base_offset + records)
 
     def at(self, places: Places) -> Batches:
-        """The batches at these places, in their order, without `other_columns`."""
+        """The batches at these indexes, in the order of the indexes, without `other_columns`."""
         columns = {
             one.name: getattr(self, one.name)[places]
             for one in fields(self)

@@ -1,8 +1,9 @@
-"""The agreed branch piece by piece: its batches and records; and the branches that lost.
+"""The batches and records of the agreed branch, piece by piece; and those of the branches that
+lost.
 
-The branch is known as ranges of runs (pipelines.silver.log_runs). A piece of it names the
-replicas and times at which its batches were held, so the batches and records of a piece are read by
-themselves, in any process.
+The branch is given as ranges of runs (pipelines.silver.log_runs). Each range names a replica that
+held the run, and the time of a capture that shows it. So any process can read the batches and
+records of a piece without reading the others.
 """
 
 from __future__ import annotations

@@ -61,8 +61,9 @@ class ClusterTables(ABC):
 
     @abstractmethod
     def snapshot_records(self, content_sha256: str) -> pa.Table:
-        """The records of a snapshot, as any replicas have them, with the columns _CONTENT, and
-        their index as `offset`."""
+        """The records of the snapshot with this content (SHA-256 in hex digits), from whichever
+        replica has it. They have the columns _CONTENT, and their index in the snapshot as
+        `offset`."""
 
     @abstractmethod
     def control_records(self) -> pa.Table:

@@ -1,4 +1,4 @@
-"""Which batches the log of each capture held, and the log as replica.history compares it.
+"""Makes of each capture's batches the log (ReplicaLog) that replica.history compares with others.
 
 replica.history gets runs of batches in the place of batches. A run is a range of neighbouring
 batches of one epoch that every log of a capture group holds either completely or not at all.

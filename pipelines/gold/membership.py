@@ -136,7 +136,8 @@ def _member(
     directory = DirectoryPath(next(folders, METADATA_FOLDER), source)
 
     def shown(found: Iterable[str]) -> str:
-        """The file as ingest was told it; the directory where the capture has no such file."""
+        """The file's name as the user of ingest named it; that of the directory where the capture
+        has no such file."""
         path = next(iter(found), None)
         return source if path is None else directory.shown_file(path)
 

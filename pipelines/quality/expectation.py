@@ -77,7 +77,7 @@ class Expectation:
 
 
 def one_of(column: str, values: Iterable[str], *, action: Action = Action.STOP) -> Expectation:
-    """Expects one of the values. NULL is no value, and breaks nothing here."""
+    """Expects that the column's value is one of these. NULL passes."""
     kwargs = {"value_set": [str(value) for value in values]}
     return Expectation(IN_SET, (column,), kwargs, action, f"{column} is one of its known values")
 

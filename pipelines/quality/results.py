@@ -33,9 +33,9 @@ class QualityRun:
     job: str
     run_id: str
     at: datetime
-    """Its time, in UTC."""
+    """The time of the run, in UTC."""
     progress: Callable[[str], None]
-    """Is called with a line of text where there are no Data Docs."""
+    """A function that is called with a line of text where no Data Docs are made."""
 
     def begin_docs(self, results: Sequence[TableResult], stopped: str = "") -> PendingDocs:
         """Great Expectations begins to validate the counts, while this process goes on. stopped: as
@@ -43,7 +43,8 @@ class QualityRun:
         return begin_docs(self.counted(results, stopped))
 
     def counted(self, results: Sequence[TableResult], stopped: str = "") -> CountedRun:
-        """What Great Expectations is told."""
+        """The run and the counts of its tables in the form that the process of Great Expectations
+        takes."""
         return CountedRun(
             job=self.job,
             run_id=self.run_id,

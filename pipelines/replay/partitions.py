@@ -56,7 +56,7 @@ class PartitionsReplay:
     namer: ChangeNamer = field(default_factory=ChangeNamer)
     opened: Open = field(default_factory=dict)
     is_explained: bool = False
-    """Whether such a record was given already, so that further ones are only counted."""
+    """Whether a record that can't be applied was given already; further ones are only counted."""
     refused: int = 0
     """How many records can't be applied."""
     changes: list[tuple[Any, ...]] = field(default_factory=list)
@@ -138,7 +138,8 @@ class Partitions:
             of.opened[_PARTITION.name, key] = _PARTITION, self._since(since)
 
     def before(self, record: ReplayedRecord, entries: Entries, of: PartitionsReplay) -> None:
-        """Prepares for `record`, one of the entries, which the scalar replay applies next."""
+        """Gives the scalar replay `of` the partitions that `record` may change. The scalar replay
+        applies the record next; it is one of the entries."""
         if not isinstance(record, MetadataRecord) or self._replay is None:
             return
         if record.type in _OF_ONE_TOPIC:

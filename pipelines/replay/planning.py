@@ -1,4 +1,4 @@
-"""Finds which records of a cluster can be replayed, and plans its replay by that."""
+"""Makes the plan (`plan`) of a cluster's replay from the offsets whose records can be replayed."""
 
 from __future__ import annotations
 

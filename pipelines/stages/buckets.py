@@ -56,7 +56,8 @@ class Bucket:
 
 
 class BucketTold(NamedTuple):
-    """What a bucket tells: rows of REPLAYED and of gold.state_ranges."""
+    """The result of replay_bucket, besides its data files: rows of REPLAYED and of
+    gold.state_ranges."""
 
     compared: list[Row]
     ranges: list[Row]

@@ -1,4 +1,4 @@
-"""What a unit makes: data files that no commit names yet, and how their rows fare in the audit."""
+"""The output of a unit: data files that no commit names yet, and the judgements of their rows."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _MOST_COMPARED = 1_000
 
 @dataclass(frozen=True, slots=True)
 class UnitResult:
-    """What came of a unit."""
+    """The result of a unit: new data files, judgements, and what other stages need."""
 
     made: tuple[Made, ...]
     judgements: tuple[Judgement, ...] = ()
@@ -88,11 +88,11 @@ class Output:
     judgements: list[Judgement] = field(default_factory=list, init=False)
 
     def result(self, told: Any = None) -> UnitResult:
-        """All that was taken. told: as in UnitResult."""
+        """The result of the unit, with all that this object was given. told: as in UnitResult."""
         return UnitResult((*self.made,), (*self.judgements,), (*self.left_out,), told)
 
     def note(self, judged: Judged) -> pa.Table:
-        """Keeps how rows of a table that is only read fare. Gives the admitted rows."""
+        """Keeps the judgements of rows that are only read. Returns the admitted rows."""
         self.judgements += judged.judgements
         self.left_out += judged.left_out
         return judged.admitted

@@ -108,8 +108,8 @@ def of_topic(topic: str, settings: Settings) -> Iterator[EffectiveConfig]:
 
 
 def of_group(group: str, settings: Settings) -> Iterator[EffectiveConfig]:
-    """The configs of a group that the log or a file sets, for the group or for brokers, by name,
-    and rows of brokers as of_topic gives them."""
+    """The configs of a group that the log or a file sets, for the group or for brokers, by name. A
+    config that the group doesn't set has another row for each broker that sets it for itself."""
     own = settings.groups.get(group, {})
     of_brokers = {
         name.removeprefix(_GROUP_PREFIX)
