@@ -65,16 +65,19 @@ WATCHED_ENTITIES = tuple(_TABLES)
 
 @dataclass(frozen=True)
 class JudgedState:
-    """The judgement of a cluster's newest state. rows: those of JUDGEMENT. findings: those of
-    health, with all their subjects. partitions: how many the state has. leaderless: since when
-    partitions have no leader; None where none lacks one, or no time is known.
-    leaderless_in_restart: see the function of this name."""
+    """The judgement of a cluster's newest state."""
 
     rows: Sequence[Row]
+    """Rows of JUDGEMENT."""
     findings: tuple[Finding, ...]
+    """The findings of the rules of health, with all their subjects."""
     partitions: int
+    """The number of partitions in the state."""
     leaderless: Since | None
+    """The time since when partitions have no leader; None where each has one, or where no time is
+    known."""
     leaderless_in_restart: Mapping[int, int]
+    """The result of replica.doctor.health.leaderless.leaderless_in_restart."""
 
 
 def judged_state(
