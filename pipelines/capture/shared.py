@@ -88,7 +88,7 @@ def _belongs(file: RemoteFile, below: str) -> bool:
 
 @dataclass(frozen=True)
 class SharedCapture:
-    """What a task found."""
+    """The result of the task that looked at one directory."""
 
     looked: CaptureOutcome
     left_out: str | None = None

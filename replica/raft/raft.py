@@ -89,7 +89,8 @@ class Raft:
         return self._deadline
 
     def may_create_snapshot(self, snapshot_id: OffsetAndEpoch) -> bool:
-        """See snapshots.may_create."""
+        """Whether to write a snapshot with this id: not if it exists already, or ends below the log
+        start. Raises UsageError for an id that is no position of the committed log."""
         return snapshots.may_create(self._core, snapshot_id)
 
     @property
