@@ -125,8 +125,10 @@ class TooManyBatchesError(Exception):
 class JudgedWalk:
     """A walk over the frames of a segment or snapshot, whose base offsets are judged.
 
-    data: begins with byte `start` of the file. expected_offset: base offset of the first batch,
-    None for any. The properties are complete once the iteration is. Damaged bytes raise no error.
+    data: begins with byte `start` of the file.
+    expected_offset: base offset of the first batch, None for any.
+
+    The properties are complete once the iteration is. Damaged bytes raise no error.
     """
 
     def __init__(self, data: Source, *, start: int = 0, expected_offset: int | None = None) -> None:

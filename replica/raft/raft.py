@@ -40,12 +40,15 @@ to leader."""
 class Raft:
     """One replica of the quorum.
 
-    config: its settings. log: what its log holds at the start. state: what quorum-state says; None
-    for a replica that never wrote this file.
+    config: its settings.
+    log: what its log holds at the start.
+    state: what quorum-state says; None for a replica that never wrote this file.
 
-    draw: random numbers from the host (see core.Draw). now_ms: the time in ms. The constructor
-    raises UsageError where quorum-state can't be that of this replica. The first step also returns
-    the effects of the start.
+    draw: random numbers from the host (see core.Draw).
+    now_ms: the time in ms.
+
+    The constructor raises UsageError where quorum-state can't be that of this replica. The first
+    step also returns the effects of the start.
     """
 
     def __init__(
