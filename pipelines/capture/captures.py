@@ -202,8 +202,7 @@ class _Capturing:
                 self.left_out.extend(f"{one.file}: {one.detail}; {_LATER}" for one in unlisted)
 
     def _is_shared(self, given: Input) -> bool:
-        """Whether tasks read the files below the input in their places. Those of a bundle are
-        not."""
+        """Whether tasks read the files below the input in their places: a bundle's are copied."""
         return self.sharing is not None and (bool(given.remote) or not given.is_ours)
 
     def _is_metadata(self, shown: str, partition: PartitionFolder) -> bool:
