@@ -97,16 +97,17 @@ class Capture:
         return self.location.shown_file(file if isinstance(file, str) else file.path)
 
     def copy_of(self, file: DirectoryFile) -> str:
-        """The path of the file's copy in the spool; of a file that is read in its place its own
+        """The path of the file's copy in the spool. For a file that is read in its place, its own
         path or URI."""
         return str(self.copies.copy_of(file.path))
 
     def stamp_of(self, file: DirectoryFile) -> FileStamp | None:
-        """By what it shows whether the file was changed since; None for a copy."""
+        """The stamp by which a later read notices that the file was changed; None for a copy, which
+        nothing changes."""
         return self.copies.stamp_of(file.path)
 
     def known(self) -> dict[str, KnownFile]:
-        """The known facts about files that were not read as a whole, by path."""
+        """The known facts, by path, about files that were not read as a whole."""
         files = {} if self.base is None else self.base.files
         found = (
             (file.path, files.get(capture_file.canonical(file.path))) for file in self._sparse()
@@ -122,8 +123,11 @@ class Capture:
 def base_of(
     options: CaptureOptions, known: KnownCaptures, replica: ReplicaId | None
 ) -> Base | None:
-    """The lake's newest capture of the directory of a replica, None where it is of no use: with
-    --order. replica: by the directory's meta.properties; None where that can't be read."""
+    """The lake's newest capture of the replica, whose bytes need not be read again. None where
+    there is none, and with --order, which may name older captures.
+
+    replica: the replica in the directory's meta.properties; None where that can't be read.
+    """
     replica = replica or options.replica
     return None if options.order or replica is None else known.of(replica)
 

@@ -70,7 +70,8 @@ class SharedDirectory:
 
     @staticmethod
     def of(location: DirectoryPath, given: Input) -> SharedDirectory:
-        """The directory as any process finds it."""
+        """The directory in a form that any process can open. given: the input below which it was
+        found."""
         path = os.path.abspath(location.path)
         below = os.path.relpath(path, os.path.abspath(given.path)) if given.remote else ""
         remote = tuple(file for file in given.remote if _belongs(file, below))
@@ -149,7 +150,7 @@ def _replica_of(one: SharedDirectory) -> ReplicaId | None:
 
 
 def left_out_because(shown: str, partition: PartitionFolder) -> str | None:
-    """Why a lake has no tables for a partition; None where it has."""
+    """The reason for which a lake has no tables for a partition; None where it has tables."""
     if partition.is_metadata:
         return None
     return (

@@ -61,8 +61,9 @@ def replica_status(
     stated: Mapping[str, Row],
     groups: Sequence[Row],
 ) -> Iterator[Row]:
-    """The table's rows. stated: from stated_voters. groups: rows of group_findings. The others are
-    bronze's rows."""
+    """Rows of gold.replica_status. captures, snapshots, state: the cluster's rows of
+    bronze.captures, bronze.snapshots and bronze.replica_state. stated: from stated_voters. groups:
+    rows of group_findings."""
     parts = _Parts(
         held=held,
         snapshots=_newest_snapshots(snapshots),
