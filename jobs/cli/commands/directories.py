@@ -160,12 +160,31 @@ class CheckOptions:
       kraftlake check --json --fail-on error node1/ node2/ node3/ | tail -1 | jq .summary
       kraftlake check --order live,split,final incident/
       kraftlake check --family health --broker-config server.properties node1/
+      kraftlake check --config /etc/kafka/server.properties
 
     Exit codes: 0 no finding of the severity --fail-on or worse, of files or of health, 1 such
     findings, 2 usage. With --family health or all, an unknown state gives 1, too.
     """
 
-    paths: options.Paths
+    paths: Texts = argument(
+        "[PATH...]",
+        f"{options.WHAT_IS_READ}. With --config, folders in which copies of the nodes' log "
+        "directories lie.",
+        default=None,
+        callback=options.each_by(check_local),
+    )
+    config: Texts = option(
+        "--config FILE",
+        "A node's server.properties: also say whether the node starts, and joins. Name those of "
+        "all nodes. Without PATH, the log directories lie where the settings say.",
+        default=None,
+    )
+    release: Text = option(
+        "--release R",
+        "With --config: the Kafka release that the nodes are to run, such as 4.1. By default 4.4.",
+        default=None,
+        callback=options.known_release("--release"),
+    )
     json_output: options.Json = False
     verbose: bool = option("-v, --verbose", "List notes, too.", default=False)
     quiet: bool = option("-q, --quiet", "Print the verdict alone, in one line.", default=False)
@@ -198,6 +217,11 @@ class CheckOptions:
         default=5,
         min=0,
     )
+
+    def __post_init__(self) -> None:
+        if not (self.paths or self.config):
+            raise UsageError("check: name directories, or a node's server.properties by --config")
+        needs("--config", bool(self.config), given(self, "release"))
 
 
 @command("cli.directories.recover:run", "Plan which replica a broken quorum should continue from.")

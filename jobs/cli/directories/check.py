@@ -20,6 +20,12 @@ from jobs.cli.directories.check_rows import (
     quorum_summary,
     summary,
 )
+from jobs.cli.directories.check_starts import (
+    metadata_level,
+    start_lines,
+    start_rows,
+    with_starts,
+)
 from jobs.cli.directories.check_text import (
     MEMBER_COLUMNS,
     LocatedFinding,
@@ -29,6 +35,12 @@ from jobs.cli.directories.check_text import (
     reaches,
     severity_of,
 )
+from jobs.cli.directories.starting_nodes import (
+    log_paths,
+    nodes_of,
+    release_named,
+    starting_nodes,
+)
 from jobs.cli.directories.verdict_text import describe_verdict, verdict_line, verdict_row
 from jobs.cli.output import ProgressLine, table_lines, write_either, write_json, write_line
 from pipelines.cyclic_garbage import no_search_for_cycles
@@ -36,6 +48,7 @@ from replica.doctor.check.damaged import bundle_damage
 from replica.doctor.check.group import judge_group
 from replica.doctor.check.known_quorum import EarlierRounds, with_round
 from replica.doctor.check.rule import Finding
+from replica.doctor.startup.judging import Starts, judge_starts
 from replica.doctor.verdict.evidence import ClusterEvidence
 from replica.doctor.verdict.facts import verdict_on
 from replica.doctor.verdict.of_group import (
@@ -63,7 +76,8 @@ def run(options: CheckOptions) -> int:
     checking = _Checking(options)
     with ExitStack() as stack:
         stack.enter_context(no_search_for_cycles())
-        inputs = find_inputs(options.paths, names_in(options.order), stack, for_check=True)
+        paths = log_paths(checking.nodes, options.paths or ())
+        inputs = find_inputs(paths, names_in(options.order), stack, for_check=True)
         unread, checking.captures = inputs.unread(), inputs.captures
         checking.earlier = {} if len(inputs.groups) > 1 else None
         is_one = len(inputs.groups) == 1
@@ -109,15 +123,31 @@ class _Checking:
         self.health: list[dict[str, Any]] = []
         self.quorums: list[dict[str, Any]] = []
         self.earlier: EarlierRounds | None = None
+        self.nodes = nodes_of(options.config or (), options.paths or ())
+        """The nodes whose start is to be judged."""
+        self.is_start_judged = not self.nodes
 
     def unread(self, findings: Iterable[Finding]) -> None:
-        """Judge archives and folders that could not be read."""
-        self.answers.append([*self._of_unread(tuple(findings))])
+        """Judge archives and folders that could not be read, and the start of nodes that have no
+        log yet."""
+        self.answers.append([*self._of_unread(tuple(findings), self._starts(()))])
 
-    def _of_unread(self, found: Sequence[Finding]) -> Iterator[_Answer]:
-        if found and self.families.files:
+    def _of_unread(self, found: Sequence[Finding], starts: Starts | None) -> Iterator[_Answer]:
+        if (found or starts) and self.families.files:
             evidence = ClusterEvidence(gaps=(_NO_LOG,)).with_unread(found)
-            yield self._answer(evidence, [LocatedFinding("", one) for one in found])
+            yield self._answer(evidence, [LocatedFinding("", one) for one in found], starts=starts)
+
+    def _starts(self, clusters: Sequence[JudgedCluster]) -> Starts | None:
+        """How the nodes start whose settings were given, by the logs of these clusters; None where
+        that was judged before, or there are none."""
+        if self.is_start_judged:
+            return None
+        self.is_start_judged = True
+        members = [
+            (member, metadata_level(cluster)) for cluster in clusters for member in cluster.members
+        ]
+        release = release_named(self.options.release)
+        return judge_starts(starting_nodes(self.nodes, release, members))
 
     def group(
         self, found: Iterable[DiscoveredPath], unread: Sequence[Finding], *, capture: int | None
@@ -142,14 +172,19 @@ class _Checking:
         unread = (*unread, *bundle_damage(damages))
         of_files = self.families.health_of_files
         clusters = [*clusters_of(judged, self.broker_defaults, of_files=of_files)]
-        beside = unread if len(clusters) == 1 else ()
-        answers = [self._cluster(cluster, beside, capture) for cluster in clusters]
+        starts = self._starts(clusters) if capture in (None, self.captures) else None
+        beside, starting = (unread, starts) if len(clusters) == 1 else ((), None)
+        answers = [self._cluster(cluster, beside, starting, capture) for cluster in clusters]
         if len(clusters) != 1:
-            answers += self._of_unread(unread)
+            answers += self._of_unread(unread, starts)
         self.answers.append(answers)
 
     def _cluster(
-        self, cluster: JudgedCluster, unread: Sequence[Finding], capture: int | None
+        self,
+        cluster: JudgedCluster,
+        unread: Sequence[Finding],
+        starts: Starts | None,
+        capture: int | None,
     ) -> _Answer:
         """The verdict on a cluster, its nodes and its findings. unread: those about directories
         that could not be read, of whatever cluster they are."""
@@ -170,7 +205,7 @@ class _Checking:
         self.members += (member_summary(cluster, one) for one in cluster.members)
         if cluster.quorum is not None:
             self.quorums.append(quorum_summary(cluster.quorum))
-        return self._answer(evidence, located, cluster, capture)
+        return self._answer(evidence, located, cluster, capture, starts)
 
     def _answer(
         self,
@@ -178,13 +213,17 @@ class _Checking:
         located: Sequence[LocatedFinding],
         cluster: JudgedCluster | None = None,
         capture: int | None = None,
+        starts: Starts | None = None,
     ) -> _Answer:
+        if starts is not None:
+            evidence, located = with_starts(starts, evidence, located)
         verdict = verdict_on(evidence)
         for severity, count in counted_by([one.finding for one in located]).items():
             self.counts[severity] += count
         shown = [one for one in located if one.finding.severity.rank <= self.least.rank]
         if self.options.json_output:
-            return _Answer(verdict, (), (verdict_row(verdict), *map(_row, shown)))
+            rows = (verdict_row(verdict), *map(_row, shown), *start_rows(starts))
+            return _Answer(verdict, (), rows)
         of_capture = self._of_captures(capture)
         if self.options.quiet:
             line = verdict_line(verdict) + (f" ({of_capture})" if of_capture else "")
@@ -200,6 +239,7 @@ class _Checking:
         lines = (
             *describe_verdict(verdict, capture=of_capture),
             *table,
+            *start_lines(starts),
             *describe_findings(shown, self.options.limit),
         )
         return _Answer(verdict, lines)
