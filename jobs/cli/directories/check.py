@@ -10,6 +10,7 @@ from jobs.cli.commands.directories import CheckOptions
 from jobs.cli.commands.options import names_in
 from jobs.cli.directories.broker_defaults import defaults_in
 from jobs.cli.directories.check_families import families_of
+from jobs.cli.directories.check_first_election import first_election_lines, first_election_rows
 from jobs.cli.directories.check_inputs import examine_all, find_inputs
 from jobs.cli.directories.check_rows import (
     counted_by,
@@ -45,6 +46,8 @@ from jobs.cli.directories.verdict_text import describe_verdict, verdict_line, ve
 from jobs.cli.output import ProgressLine, table_lines, write_either, write_json, write_line
 from pipelines.cyclic_garbage import no_search_for_cycles
 from replica.doctor.check.damaged import bundle_damage
+from replica.doctor.check.examined import Examined
+from replica.doctor.check.first_election import formatted_nodes
 from replica.doctor.check.group import judge_group
 from replica.doctor.check.known_quorum import EarlierRounds, with_round
 from replica.doctor.check.rule import Finding
@@ -61,6 +64,7 @@ from replica.doctor.verdict.of_group import (
 from replica.doctor.verdict.verdict import Gap, Verdict
 from replica.format.directory import MAX_READS
 from replica.format.discovery import DiscoveredPath
+from replica.format.formatted import FormattedDirectory
 from replica.severity import Severity
 
 _NO_LOG = Gap(
@@ -87,6 +91,7 @@ def run(options: CheckOptions) -> int:
         if not is_one:  # nobody knows to which of them it belongs
             checking.unread(unread)
         checking.write()
+        checking.write_formatted(inputs.formatted)
     return checking.end()
 
 
@@ -126,6 +131,8 @@ class _Checking:
         self.nodes = nodes_of(options.config or (), options.paths or ())
         """The nodes whose start is to be judged."""
         self.is_start_judged = not self.nodes
+        self.members_of_newest: tuple[Examined, ...] = ()
+        """The directories of the newest capture."""
 
     def unread(self, findings: Iterable[Finding]) -> None:
         """Judge archives and folders that could not be read, and the start of nodes that have no
@@ -172,7 +179,10 @@ class _Checking:
         unread = (*unread, *bundle_damage(damages))
         of_files = self.families.health_of_files
         clusters = [*clusters_of(judged, self.broker_defaults, of_files=of_files)]
-        starts = self._starts(clusters) if capture in (None, self.captures) else None
+        starts = None
+        if capture in (None, self.captures):
+            starts = self._starts(clusters)
+            self.members_of_newest = tuple(examined)
         beside, starting = (unread, starts) if len(clusters) == 1 else ((), None)
         answers = [self._cluster(cluster, beside, starting, capture) for cluster in clusters]
         if len(clusters) != 1:
@@ -257,6 +267,17 @@ class _Checking:
             write_either(
                 answer.rows,
                 ["", *answer.lines] if is_apart else answer.lines,
+                json_output=self.options.json_output,
+            )
+
+    def write_formatted(self, formatted: Sequence[FormattedDirectory]) -> None:
+        """Print how the nodes were formatted, where no log holds a record. formatted: log
+        directories without a metadata log."""
+        nodes = formatted_nodes(self.members_of_newest, formatted)
+        if self.families.files and not self.options.quiet:
+            write_either(
+                first_election_rows(nodes),
+                first_election_lines(nodes),
                 json_output=self.options.json_output,
             )
 

@@ -97,7 +97,7 @@ DIRECTORY_ID_WRONG = error(
     "Two log directories of one node have one directory.id, or a directory has an id that Kafka "
     "reserves: a meta.properties was copied or made by hand.",
     "Refuses to start.",
-    "Keep the directory.id of the metadata log's directory, and delete that line in the other "
+    "Keep the directory.id of the metadata log's directory, and take that line out of the other "
     "meta.properties: Kafka makes a new id.",
 )
 METADATA_LOG_ELSEWHERE = error(
@@ -129,6 +129,25 @@ NO_VOTERS_ANYWHERE = error(
     "Starts, and waits for ever: nobody may elect a leader.",
     "Format the empty controllers again with --initial-controllers, or one with --standalone and "
     "the others with --no-initial-controllers.",
+)
+FORMATTED_WITHOUT_VOTERS = warning(
+    "formatted-without-voters",
+    "No leader was ever elected, and no directory names a voter: nodes were formatted without "
+    "--standalone and --initial-controllers, and started without controller.quorum.voters.",
+    "Starts, and waits for ever, unless voters elsewhere lead.",
+    "If all controllers were given: format the empty ones again with the same "
+    "--initial-controllers, or one with --standalone. Otherwise add the voters' directories.",
+    ("KIP-853",),
+)
+BOOTSTRAP_RECORDS_DIFFER = warning(
+    "bootstrap-records-differ",
+    "No leader was ever elected, and nodes that may lead were formatted with different SCRAM "
+    "credentials or feature levels.",
+    "Lets the first leader write its own records; those of the other nodes are lost, so that "
+    "brokers or clients may fail to log in.",
+    "Format the empty voters again with the same --add-scram, --release-version and --feature on "
+    "each.",
+    ("KIP-900",),
 )
 CONFIGURED_VOTERS_DIFFER = error(
     "configured-voters-differ",
@@ -168,7 +187,7 @@ SETTING_UNKNOWN = warning(
     "Kafka knows no setting of this name, but a similar one; or the name is one of a topic's "
     "settings, or of an older release.",
     "Passes it over: the default stays in force.",
-    "Correct the name, or delete the line.",
+    "Correct the name, or take the line out.",
 )
 SETTING_OF_A_PLUGIN = info(
     "setting-of-a-plugin",
