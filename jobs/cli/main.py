@@ -17,6 +17,7 @@ import typer
 
 from jobs.cli.commands import (
     asking,
+    copying,
     directories,
     engine,
     happening,
@@ -108,9 +109,9 @@ _GROUPS = {
         recovering.RestoreOptions,
         directories.DiffOptions,
         directories.DumpOptions,
-        directories.CaptureOptions,
-        directories.PruneOptions,
-        directories.RedactOptions,
+        copying.CaptureOptions,
+        copying.PruneOptions,
+        copying.RedactOptions,
     ),
     "A lake": (
         lake.DemoOptions,

@@ -62,6 +62,8 @@ class LogDir:
 
 def read_log_dir(path: str, shown: str) -> LogDir:
     """The log directory at `shown`, which stands for `path` in the node's settings."""
+    if "\0" in shown:
+        return LogDir(path, shown, LogDirState.UNUSABLE, reason="its name has a zero byte")
     if not os.path.lexists(shown):
         return LogDir(path, shown, LogDirState.MISSING)
     if not os.path.isdir(shown):

@@ -43,14 +43,15 @@ from replica.doctor.startup.settings_rules import (
 from replica.model.voters import majority
 
 Judge = Callable[[StartingNode], Iterator[Obstacle]]
-JUDGES: tuple[Judge, ...] = (
+OF_THE_START: tuple[Judge, ...] = (
     judge_file, judge_values, judge_addresses, judge_roles, judge_node_id, judge_named,
     judge_quorum, judge_listeners, judge_voters, judge_controller_listeners,
     judge_broker_listeners, judge_unreadable, judge_identities, judge_metadata_logs,
-    judge_formatted, judge_writable, judge_log_files, judge_level, judge_static_voters,
-    judge_own_disk, judge_own_address, judge_names,
+    judge_formatted, judge_writable, judge_log_files, judge_level,
 )  # fmt: skip
 """In the order in which Kafka comes to these things: it says no more than the first."""
+OF_THE_QUORUM: tuple[Judge, ...] = (judge_static_voters, judge_own_disk, judge_own_address)
+"""Judged of a node that starts."""
 
 
 class Election(StrEnum):
@@ -100,13 +101,18 @@ class Starts:
 
 def judge_starts(nodes: Sequence[StartingNode]) -> Starts:
     """Judge nodes of one quorum."""
-    judged = tuple(NodeStart(one, (*_of_one(one), *judge_among(one, nodes))) for one in nodes)
+    judged = tuple(NodeStart(one, tuple(_obstacles(one, nodes))) for one in nodes)
     return Starts(judged, _quorum_start(judged))
 
 
-def _of_one(node: StartingNode) -> Iterator[Obstacle]:
-    for judge in JUDGES:
-        yield from judge(node)
+def _obstacles(node: StartingNode, nodes: Sequence[StartingNode]) -> Iterator[Obstacle]:
+    at_start = [found for judge in OF_THE_START for found in judge(node)]
+    yield from at_start
+    if all(one.start is not Start.REFUSES for one in at_start):
+        for judge in OF_THE_QUORUM:
+            yield from judge(node)
+        yield from judge_among(node, nodes)
+    yield from judge_names(node)
 
 
 def _quorum_start(nodes: Sequence[NodeStart]) -> QuorumStart:
@@ -128,13 +134,13 @@ def _election(
     not_given: frozenset[int],
     nodes: Sequence[NodeStart],
 ) -> Election:
+    if not voters:
+        never = all(one.start is not Start.STARTS for one in nodes)
+        return Election.NEVER if never else Election.NEEDS_OTHERS
     needed = majority(len(voters))
-    if voters and len(joining) >= needed:
+    if len(joining) >= needed:
         return Election.ELECTS
-    if voters and len(joining) + len(not_given) < needed:
-        return Election.NEVER
-    never = all(one.start is not Start.STARTS for one in nodes)
-    return Election.NEVER if never else Election.NEEDS_OTHERS
+    return Election.NEEDS_OTHERS if len(joining | not_given) >= needed else Election.NEVER
 
 
 def voters_of(nodes: Sequence[StartingNode]) -> frozenset[int]:

@@ -24,6 +24,8 @@ _NUMBER = re.compile(r"[+-]?[0-9]+")
 _REAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[dDfF]?")
 _OF_A_TOPIC = "log."
 _ROOM = 60
+_MOST_COMPARED = 100
+"""Unknown names for which a similar one is looked for; each costs some milliseconds."""
 
 
 def judge_file(node: StartingNode) -> Iterator[Obstacle]:
@@ -109,7 +111,7 @@ def judge_addresses(node: StartingNode) -> Iterator[Obstacle]:
 
 def judge_names(node: StartingNode) -> Iterator[Obstacle]:
     """Lines that Kafka passes over, or reads in another way than was meant."""
-    config, seen = node.config, dict[str, PropertyLine]()
+    config, seen, unknown = node.config, dict[str, PropertyLine](), 0
     for line in config.lines:
         if not line.is_separated:
             message = f"line {line.number} has neither = nor :"
@@ -122,25 +124,24 @@ def judge_names(node: StartingNode) -> Iterator[Obstacle]:
             finding = startup.SETTING_TWICE.at(config.path, message, position=line.position)
             yield Obstacle(Start.STARTS, finding)
         seen[line.key] = line
-        if before is None:
-            yield from _judge_name(node, line.key)
+        if before is None and kind_of(line.key, node.release) is None:
+            unknown += 1
+            yield _judge_unknown(node, line.key, is_compared=unknown <= _MOST_COMPARED)
 
 
-def _judge_name(node: StartingNode, name: str) -> Iterator[Obstacle]:
-    if kind_of(name, node.release) is not None:
-        return
+def _judge_unknown(node: StartingNode, name: str, *, is_compared: bool) -> Obstacle:
+    """A name that Kafka doesn't know. is_compared: whether a similar one is looked for."""
     if name in REMOVED_IN_4:
         message = f"{name}: Kafka 4.0 has removed it"
     elif is_known_config(name) and _OF_A_TOPIC + name in SETTINGS:
         message = f"{name} is a topic's setting; a node's is {_OF_A_TOPIC}{name}"
-    elif similar := get_close_matches(name[:100], SETTINGS, n=1, cutoff=0.85):
+    elif is_compared and (similar := get_close_matches(name[:_ROOM], SETTINGS, 1, 0.85)):
         message = f"{_shown(name)}: {similar[0]} may be meant"
     else:
         finding = of_setting(startup.SETTING_OF_A_PLUGIN, node.config, name, _shown(name))
-        yield Obstacle(Start.STARTS, finding)
-        return
+        return Obstacle(Start.STARTS, finding)
     finding = of_setting(startup.SETTING_UNKNOWN, node.config, name, message)
-    yield Obstacle(Start.STARTS, finding)
+    return Obstacle(Start.STARTS, finding)
 
 
 def _shown(name: str) -> str:

@@ -116,7 +116,7 @@ def _are_apart(hosts: list[str]) -> bool:
 def judge_controller_listeners(node: StartingNode) -> Iterator[Obstacle]:
     """controller.listener.names against process.roles and listeners."""
     config, rule = node.config, startup.CONTROLLER_LISTENERS_WRONG
-    if not config.roles:
+    if not config.roles or not {*config.roles} <= {*_ROLES}:
         return
     if not config.controller_listener_names:
         words = f'Missing required configuration "{_NAMES}" which has no default value.'

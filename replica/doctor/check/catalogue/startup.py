@@ -9,7 +9,7 @@ SETTING_NOT_UNDERSTOOD = error(
     "setting-not-understood",
     "A setting has a value of the wrong kind, or one out of its bounds; or the file has an escape "
     "that Java can't read.",
-    "Refuses to start: Invalid value ... for configuration ...",
+    "Refuses to start: a value is invalid for its configuration.",
     "Correct the line of the file.",
 )
 PROCESS_ROLES_WRONG = error(
@@ -66,7 +66,7 @@ LOG_DIRECTORY_NOT_FORMATTED = error(
     "log-directory-not-formatted",
     "A log directory of the node is missing, or has no meta.properties: it was never formatted, or "
     "the wrong disk is mounted there.",
-    "Refuses to start: have you run kafka-storage.sh to format the directory?",
+    "Refuses to start: a directory has no meta.properties.",
     "If the node is new, format it. If it has run before, find its disk: an empty one in its place "
     "forgets what the node has acknowledged.",
     ("strimzi/strimzi-kafka-operator#9426",),
@@ -89,7 +89,7 @@ NODE_ID_DIFFERS = error(
     "node-id-differs",
     "meta.properties of a log directory names another node than node.id: the disk is another "
     "node's, or the id was changed.",
-    "Refuses to start: Stored node id ... doesn't match previous node id ...",
+    "Refuses to start: the stored node id doesn't match the previous one.",
     "Give the node its own disk, or set node.id back to the id in meta.properties.",
 )
 DIRECTORY_ID_WRONG = error(

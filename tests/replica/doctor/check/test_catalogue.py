@@ -7,7 +7,7 @@ from pathlib import Path
 
 from replica.doctor.check.catalogue import RULES, RULES_BY_ID
 
-_FOLDERS = (Path(__file__).parent, Path(__file__).parents[1] / "health")
+_FOLDERS = [Path(__file__).parents[1] / name for name in ("check", "health", "startup")]
 _TESTS = sorted(path for folder in _FOLDERS for path in folder.glob("test_*.py"))
 _ISSUE = re.compile(r"KAFKA-\d+|KIP-\d+|[\w.-]+/[\w.-]+#\d+")
 
