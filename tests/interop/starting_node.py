@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from tests.interop.kafka_node import java_command
@@ -11,7 +13,9 @@ from tests.replica.doctor.startup.answers import shortened
 from tests.replica.doctor.startup.laid_out import Place
 
 _STARTED = "Kafka Server started"
-_REGISTERED = ("registration has been persisted", "does not support KIP-919")
+_REGISTERED = (
+    "registration has been persisted", "does not support KIP-919", "Successfully registered broker",
+)  # fmt: skip
 _WAITS = (_STARTED, "Waiting for the controller to acknowledge", "Waiting for broker metadata")
 _END_S, _JOIN_S, _AFTER_S, _POLL_S = 120.0, 12.0, 2.0, 0.1
 
@@ -20,16 +24,26 @@ def what_kafka_does(place: Place, version: str) -> tuple[str, str]:
     """(joins, waits or refuses; its log, with short names for the case's own paths and ports) of a
     node. It joins when it has registered with the quorum, and still runs a little later; it waits
     when it hasn't after some seconds."""
-    log = place.folder / "stderr.log"
+    with running(place, version) as process:
+        did = _did(process, _log(place))
+    return did, shortened(_log(place).read_text(errors="replace"), place)
+
+
+@contextmanager
+def running(place: Place, version: str) -> Iterator[subprocess.Popen[bytes]]:
+    """A node of real Kafka with these files, killed afterwards."""
     command = java_command("info", "kafka.Kafka", [str(place.properties)], version)
-    with log.open("wb") as written:
+    with _log(place).open("wb") as written:
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=written)
     try:
-        did = _did(process, log)
+        yield process
     finally:
         process.kill()
         process.wait()
-    return did, shortened(log.read_text(errors="replace"), place)
+
+
+def _log(place: Place) -> Path:
+    return place.folder / "stderr.log"
 
 
 def _did(process: subprocess.Popen[bytes], log: Path) -> str:

@@ -12,11 +12,12 @@ from tests.interop.class_archive import make_archive
 from tests.interop.kafka_jars import VERSIONS, class_path_or_skip
 from tests.interop.kafka_node import free_ports
 from tests.interop.result_page import STARTS, hold
-from tests.interop.starting_node import what_kafka_does
+from tests.interop.starting_node import running, what_kafka_does
 from tests.kraftlake_process import kraftlake
 from tests.replica.doctor.startup.answers import answer, cell
 from tests.replica.doctor.startup.laid_out import Lay, Place
 from tests.replica.doctor.startup.made import CASES
+from tests.replica.doctor.startup.made_pairs import PAIRS, LayPair, pair
 
 RELEASES = tuple(one for one in VERSIONS if one != "4.3.1")
 
@@ -44,11 +45,34 @@ def _compared(lay: Lay, folder: Path, version: str) -> tuple[str, str]:
     place = Place(folder, *free_ports(2))
     folder.mkdir()
     lay(place)
-    release = version.rpartition(".")[0]
-    ran = kraftlake("check", "--json", "--config", place.properties, "--release", release)
-    assert ran.returncode in (0, 1), ran.stderr
-    said, words = answer(map(json.loads, ran.stdout.splitlines()), place)
+    said, words = _said(version, place, place.properties)
     did, log = what_kafka_does(place, version)
     assert said == did, log[-3000:]
     assert words in log
     return did, words
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", PAIRS)
+def test_a_broker_joins_its_controller_as_check_says(case: str, tmp_path: Path) -> None:
+    cells = [cell(*_compared_pair(PAIRS[case], tmp_path / one, one)) for one in RELEASES]
+    hold(STARTS, (case,), tuple(cells))
+
+
+def _compared_pair(lay: LayPair, folder: Path, version: str) -> tuple[str, str]:
+    """What both say of the broker."""
+    controller, broker = pair(folder, *free_ports(2))
+    lay(controller, broker)
+    said, words = _said(version, broker, controller.properties, broker.properties)
+    with running(controller, version):
+        did, log = what_kafka_does(broker, version)
+    assert said == did, log[-3000:]
+    return did, words
+
+
+def _said(version: str, place: Place, *properties: Path) -> tuple[str, str]:
+    """What check says of the node at a place."""
+    named = [word for one in properties for word in ("--config", one)]
+    ran = kraftlake("check", "--json", *named, "--release", version.rpartition(".")[0])
+    assert ran.returncode in (0, 1), ran.stderr
+    return answer(map(json.loads, ran.stdout.splitlines()), place)

@@ -13,6 +13,7 @@ from tests.jobs.conftest import Kraftlake
 from tests.replica.doctor.startup.answers import answer, cell
 from tests.replica.doctor.startup.laid_out import FOLDER, Place
 from tests.replica.doctor.startup.made import CASES
+from tests.replica.doctor.startup.made_pairs import PAIRS, pair
 
 RELEASES = ("3.9", "4.1", "4.4")
 KNOWN = {case: said for case, *said in rows(STARTS)}
@@ -29,8 +30,22 @@ def test_check_says_what_kafka_did(kraftlake: Kraftlake, tmp_path: Path, case: s
     assert told == KNOWN[case]
 
 
+@pytest.mark.parametrize("case", PAIRS)
+def test_check_says_of_a_broker_what_kafka_did(
+    kraftlake: Kraftlake, tmp_path: Path, case: str
+) -> None:
+    controller, broker = pair(tmp_path)
+    PAIRS[case](controller, broker)
+    settings = ("--config", controller.properties, "--config", broker.properties)
+    told = []
+    for release in RELEASES:
+        ended = kraftlake("check", "--json", *settings, "--release", release)
+        told.append(cell(*answer(ended.rows, broker)))
+    assert told == KNOWN[case]
+
+
 def test_the_table_has_every_case_and_no_other() -> None:
-    assert KNOWN.keys() == CASES.keys()
+    assert KNOWN.keys() == CASES.keys() | PAIRS.keys()
 
 
 def test_copies_are_matched_with_the_settings_beside_them(

@@ -32,7 +32,7 @@ def _cells(node: FormattedNode) -> tuple[str, ...]:
         node.replica.cluster_id,
         node.formatting.value.replace("-", " "),
         listed([str(one) for one in voters]) or "-",
-        "never started" if node.epoch is None else str(node.epoch),
+        "-" if node.epoch is None else str(node.epoch),
         listed(sorted(node.records or (), key=_weight), limit=2) or "-",
         listed(node.shown, limit=2),
     )

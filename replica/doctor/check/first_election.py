@@ -45,9 +45,9 @@ class Formatting(StrEnum):
 class FormattedNode:
     """A node whose log holds no record. file: its meta.properties, as the user would write it.
     shown: its log directories, the metadata log's first. voters: those that its own files name.
-    epoch: that of quorum-state; None where it never started. records: what formatting has written
-    for the first leader, such as `metadata.version 4.1-IV1` or `SCRAM-SHA-256 of admin`; None where
-    that wasn't read."""
+    epoch: that of quorum-state; None where it has none yet. records: what formatting has written for the
+    first leader, such as `metadata.version 4.1-IV1` or `SCRAM-SHA-256 of admin`; None where that
+    wasn't read."""
 
     replica: ReplicaId
     file: str

@@ -139,6 +139,8 @@ def judge_level(node: StartingNode) -> Iterator[Obstacle]:
     is_old = node.release >= (4, 0) and level < _OLDEST_OF_4
     if is_old or level > NEWEST_LEVELS.get(name, level):
         words = f"No MetadataVersion with feature level {level}"
+        if node.release >= (4, 0):
+            words = "Unsupported metadata version - if you are currently upgrading your cluster"
         message = f"metadata.version {release_of(level)}; the node is to run Kafka {name}"
         place = os.path.join(found.shown, METADATA_FOLDER)
         yield _refuses(startup.RELEASE_CANNOT_READ_LOG, place, message, words)

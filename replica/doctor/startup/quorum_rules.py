@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from replica.doctor.check.catalogue import files, groups, startup
+from replica.doctor.startup.node_config import Address
 from replica.doctor.startup.obstacle import NodeLog, Obstacle, Start, StartingNode, of_setting
 from replica.words import listed
 
@@ -95,15 +96,27 @@ def knows_voters(node: StartingNode) -> bool:
 
 
 def _judge_servers(node: StartingNode, nodes: Sequence[StartingNode]) -> Iterator[Obstacle]:
-    """The addresses at which a node looks for the quorum."""
-    servers = node.config.bootstrap_servers
+    """The addresses at which a node that is no voter looks for the quorum."""
+    config = node.config
+    name = _SERVERS if config.bootstrap_servers else _VOTERS
+    asked = config.bootstrap_servers or tuple(config.static_voters.values())
     others = [one.address for one in nodes if one.config.is_controller and one.address is not None]
-    if servers and others and not {one.port for one in servers} & {one.port for one in others}:
-        message = f"{listed([str(one) for one in servers], limit=3)}; " + (
-            f"controllers that were given: {listed([str(one) for one in others], limit=3)}"
-        )
-        finding = of_setting(startup.NO_CONTROLLER_AT_ADDRESS, node.config, _SERVERS, message)
-        yield Obstacle(Start.STARTS, finding)
+    if not asked or not others or _is_voter(node):
+        return
+    if not {one.port for one in asked} & {one.port for one in others}:
+        message = f"{name}: {_addresses(asked)}; controllers that were given: {_addresses(others)}"
+        finding = of_setting(startup.NO_CONTROLLER_AT_ADDRESS, config, name, message)
+        yield Obstacle(Start.NEVER_JOINS, finding)
+
+
+def _is_voter(node: StartingNode) -> bool:
+    own, dynamic = node.config.node_id, node.own_log.dynamic_voters
+    return own in node.config.static_voters or (own is not None and dynamic is not None
+                                                and dynamic.voter(own) is not None)  # fmt: skip
+
+
+def _addresses(found: Sequence[Address]) -> str:
+    return listed([str(one) for one in found], limit=3)
 
 
 def home_cluster(nodes: Sequence[StartingNode]) -> str | None:

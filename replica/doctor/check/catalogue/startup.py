@@ -166,9 +166,11 @@ VOTER_ADDRESS_DIFFERS = error(
 )
 NO_CONTROLLER_AT_ADDRESS = warning(
     "no-controller-at-address",
-    "No address in controller.quorum.bootstrap.servers is one of the controllers that were given.",
+    "No address at which the node looks for its controllers is one of the controllers that were "
+    "given.",
     "Starts, and asks there for the leader: where nobody answers, it waits for ever.",
-    "Correct controller.quorum.bootstrap.servers, unless a load balancer stands there.",
+    "Correct controller.quorum.bootstrap.servers, or controller.quorum.voters, unless a load "
+    "balancer stands there.",
 )
 LINE_WITHOUT_KEY = warning(
     "line-without-key",

@@ -12,9 +12,9 @@ Row = Mapping[str, Any]
 
 def answer(rows: Iterable[Row], place: Place) -> tuple[str, str]:
     """(joins, waits or refuses; what Kafka says of it) by the rows of `check --json --config` about
-    one node."""
+    the node at this place, among others or alone."""
     given = list(rows)
-    (node,) = (row for row in given if row["kind"] == "start")
+    (node,) = (row for row in given if row.get("config") == str(place.properties))
     (election,) = (row for row in given if row["kind"] == "election")
     if node["start"] == "refuses":
         words = next(one["kafka"] for one in node["obstacles"] if one["start"] == "refuses")
