@@ -64,7 +64,7 @@ class BegunSnapshot:
 
     def write(self) -> SnapshotFacts:
         """Durable: write, check and rename the file. It uses nothing that the host changes, so any
-        thread may call it."""
+        thread may call it, and a copy of this process too."""
         self.writer.append(self.records())
         return self.writer.complete()
 
@@ -135,7 +135,7 @@ class Host:
         """Take a snapshot of what the state machine has applied, unless that isn't worth it.
 
         A host that may not stop for so long flushes, calls `begin_snapshot` and `end_snapshot`, and
-        lets another thread write between the two.
+        lets another thread or process write between the two.
         """
         effects = self.flush(now_ms) if self.owes_flush else []
         begun = self.begin_snapshot()
@@ -175,6 +175,7 @@ class Host:
     ) -> list[Effects]:
         """Count a snapshot that `begun.write` has written. If the log begins above its end by now,
         because the leader sent a newer snapshot meanwhile, it is removed instead."""
+        begun.writer.close()
         self.log.snapshots.add(facts)
         if begun.snapshot_id.offset < self.raft.log.log_start:
             self.log.snapshots.delete([begun.snapshot_id])

@@ -61,6 +61,14 @@ class UnknownRecord:
         return "UNKNOWN_RECORD" if schema is None else schema.name
 
 
+@dataclass(frozen=True, slots=True)
+class PassedOverRecord:
+    """A record of a type that a user says changes none of Kafka's own state. A replay goes on as
+    if the record were not there."""
+
+    api_key: int
+
+
 def new_record(type_name: str, version: int, values: Mapping[str, Value]) -> MetadataRecord:
     """A record of the named type. Fields without a value get their default.
 

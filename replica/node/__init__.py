@@ -5,7 +5,8 @@ To read it in order
   `listeners` its addresses.
 - `formatting`: what `replica format` writes.
 - `assembly` builds a node of its parts; `node` runs it. `driver`: the one task that steps the
-  replica; every other task sends events to it. `threads`: what takes too long for the event loop.
+  replica; every other task sends events to it. `threads` and `child`: what takes too long for the
+  event loop. `garbage`: keeps Python's collector from taking long.
 - Requests of others: `rpcs` has a row for each RPC; `serve` decides who may send it and answers;
   `authorizer` knows who may do what, `exposure` where strangers may read; `local_processes` whose
   process a connection is.

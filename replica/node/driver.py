@@ -165,7 +165,7 @@ class Driver:
 
     @property
     def is_writing_snapshot(self) -> bool:
-        """Whether a thread writes a snapshot now."""
+        """Whether a snapshot is being written now."""
         return self._threads.is_writing_snapshot
 
     def check(self) -> None:

@@ -11,6 +11,7 @@ from replica.errors import UsageError
 from replica.model.keys import ReplicaId
 from replica.node.driver import Driver
 from replica.node.exposure import open_reading
+from replica.node.garbage import short_rounds
 from replica.node.listeners import Listener
 from replica.node.metrics import Collect, Metrics, Sources
 from replica.node.notice import Fields, Notice, Report
@@ -60,6 +61,7 @@ class Node:
         leads. Raises the error that stopped the replica, and UsageError for a listener whose
         address can't be used."""
         async with AsyncExitStack() as open_things:
+            open_things.enter_context(short_rounds())
             for listener in self.settings.listeners:
                 await self._listen(listener, open_things)
             open_things.push_async_callback(self.peers.close)

@@ -1,9 +1,9 @@
-"""What a replica does in other threads, because its event loop may not stand still for so long: it
-writes snapshots, and gives a state machine that is far behind its records.
+"""What a replica does beside its event loop, which may not stand still for so long: a process of
+its own writes snapshots, and a thread gives a state machine that is far behind its records.
 
 A snapshot of a large cluster, and the log behind it, take seconds. In these no fetch would be
-answered, so that a leader would lose its leadership. A thread works on values that nobody else
-changes meanwhile; the outcome is counted in the loop.
+answered, so that a leader would lose its leadership. Both work on values that nobody else changes
+meanwhile; the outcome is counted in the loop.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 from replica.host.host import BegunSnapshot, Host
 from replica.host.replay import BegunReplay
+from replica.node.child import Child, LostChildError
 from replica.raft.effects import Effects
 from replica.raft.snapshots import SnapshotPolicy
 from replica.storage.stored_batches import StoppedReadError
@@ -28,7 +29,7 @@ T = TypeVar("T")
 
 
 class Threads:
-    """The other threads of one replica.
+    """What one replica does beside its loop.
 
     clock: the time in ms.
     policy: when a snapshot is due; None for no snapshots.
@@ -57,7 +58,7 @@ class Threads:
 
     @property
     def is_writing_snapshot(self) -> bool:
-        """Whether a thread writes a snapshot now."""
+        """Whether a snapshot is being written now."""
         return self._snapshot is not None
 
     def begin(self) -> list[Effects]:
@@ -79,7 +80,7 @@ class Threads:
         return effects
 
     async def finish(self) -> None:
-        """Wait until no thread uses the folder and the state machine any more. A replay is broken
+        """Wait until nobody uses the folder and the state machine any more. A replay is broken
         off."""
         if self._replay is not None:
             self._replay.stop()
@@ -88,7 +89,7 @@ class Threads:
             await asyncio.wait(tasks)
 
     async def _write(self, begun: BegunSnapshot) -> None:
-        facts = await in_thread(begun.write)
+        facts = await in_child(begun.write)
         self._snapshot = None
         self._do(lambda now: self._host.end_snapshot(begun, facts, now))
 
@@ -129,3 +130,13 @@ async def in_thread(work: Callable[[], T]) -> T:
     thread to thread after SWITCH_S, in the whole process."""
     sys.setswitchinterval(SWITCH_S)
     return await asyncio.to_thread(work)
+
+
+async def in_child(work: Callable[[], T]) -> T:
+    """What `work` returns, which a child process does. Where there is none, or it is lost, another
+    thread does the work from its beginning."""
+    try:
+        child = Child(work)
+        return await asyncio.to_thread(child.outcome)
+    except LostChildError:
+        return await in_thread(work)

@@ -19,7 +19,13 @@ import numpy as np
 from replica.errors import DataError
 from replica.format.byte_source import ByteSource
 from replica.metadata.image.image import EMPTY, Image
-from replica.metadata.image.replay import Refusal, Replay, ReplayedRecord, meaning
+from replica.metadata.image.replay import (
+    RecordReader,
+    Refusal,
+    Replay,
+    ReplayedRecord,
+    meaning,
+)
 from replica.metadata.image.state import State
 from replica.metadata.record import MetadataRecord
 from replica.scan import frames, tables
@@ -51,21 +57,25 @@ class ReplayOutcome:
 
 class BulkReplay:
     """A Replay that also takes rows of chunks. It reads bytes of the chunks' files again later.
-    Each method raises MovedError where those bytes have changed meanwhile."""
+    Each method raises MovedError where those bytes have changed meanwhile.
 
-    def __init__(self, image: Image = EMPTY) -> None:
-        self._begin(Replay(image))
+    read: decodes the records that the kernel leaves to the scalar replay.
+    """
+
+    def __init__(self, image: Image = EMPTY, read: RecordReader = meaning) -> None:
+        self._begin(Replay(image), read)
 
     @classmethod
     def going_on(cls, replay: Replay) -> BulkReplay:
         """Go on with a replay, into whose tables the rows are written by `state` at the latest.
         Nobody else may apply records to it meanwhile."""
         bulk = cls.__new__(cls)
-        bulk._begin(replay)
+        bulk._begin(replay, meaning)
         return bulk
 
-    def _begin(self, replay: Replay) -> None:
+    def _begin(self, replay: Replay, read: RecordReader) -> None:
         self._replay = replay
+        self._read = read
         self._log = LogBytes()
         self._places: Longs = np.zeros(tables.MAX_WIDTH, np.int64)
         # Records are replayed one by one while this is None.
@@ -145,7 +155,7 @@ class BulkReplay:
     def _one(self, chunk: Chunk, row: int, stop: int) -> Refusal | None:
         """Replay one row by the scalar replay. Raises DataError where the row doesn't decode."""
         record = chunk.record(row)
-        message = meaning(record, is_control=chunk.is_control(row))
+        message = self._read(record, is_control=chunk.is_control(row))
         if self._slots is None:
             self._one_by_one += 1
         elif stop == t.STOP_APPLY:

@@ -75,6 +75,11 @@ class FileSnapshotWriter:
         self._file.close()
         return self._complete()
 
+    def close(self) -> None:
+        """Close the file, which a copy of this process may have completed. A second call does
+        nothing."""
+        self._file.close()
+
     def abort(self) -> None:
         """Remove the .part file. After `complete` it does nothing."""
         if self._is_open:

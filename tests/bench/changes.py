@@ -125,7 +125,7 @@ async def voter(folder: Path, partitions: int, rate: int) -> None:
 async def append_all(
     driver: Driver, partitions: int, rate: int, commits: list[dict[str, object]]
 ) -> None:
-    made, due, began = changes(partitions), time.monotonic(), time.monotonic()
+    made, due, began = changes(partitions), 0.0, 0.0  # it begins with the first append
     pending: set[asyncio.Task[None]] = set()
     while True:
         role = driver.raft.role
@@ -133,6 +133,7 @@ async def append_all(
             due = time.monotonic()
             await asyncio.sleep(0.05)
             continue
+        began = began or time.monotonic()
         due += AT_ONCE / rate
         values = tuple(next(made) for _ in range(AT_ONCE))
         kept = commits if time.monotonic() - began > WARM_UP_S else []

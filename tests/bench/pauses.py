@@ -13,7 +13,7 @@ import asyncio
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from replica.format.whole_batch import value_batch
 from replica.host.host import BegunSnapshot
@@ -23,7 +23,7 @@ from replica.metadata.codec import encode
 from replica.model.batch import Batch
 from replica.model.epochs import OffsetAndEpoch
 from replica.model.stored import SnapshotFacts
-from replica.node.threads import in_thread
+from replica.node.threads import in_child, in_thread
 from replica.scan import stored_replay
 from replica.storage.filesystem import LocalDisk
 from replica.storage.log import FileLog
@@ -57,13 +57,14 @@ async def measured(partitions: int, folder: str) -> None:
         writer = log.snapshots.write(snapshot_id, 0, [])
         return BegunSnapshot(snapshot_id, writer, machine.snapshot_records()).write
 
-    await shown(f"snapshot of {partitions:,} partitions", snapshot)
+    await shown(f"snapshot of {partitions:,} partitions", snapshot, in_child)
     log.snapshots.add(check_written(folder, snapshot_id))
     loads = log.snapshots.stored(snapshot_id)
     replays = log.stored(0, log.log_end)
     for name, loaded, batches in (("load", snapshot_id, loads), ("replay", None, replays)):
         begun = BegunReplay(MetadataMachine(), loaded, snapshot_id.offset, batches)
-        await shown(f"{name} of {partitions:,} partitions", lambda begun=begun: begun.run)
+        name = f"{name} of {partitions:,} partitions"
+        await shown(name, lambda begun=begun: begun.run, in_thread)
     log.close()
 
 
@@ -83,9 +84,13 @@ def fill(log: FileLog, partitions: int) -> None:
         log.append([Batch(base, base + len(part) - 1, 1, data=data)])
 
 
-async def shown(name: str, begin: Callable[[], Callable[[], object]]) -> None:
+async def shown(
+    name: str,
+    begin: Callable[[], Callable[[], object]],
+    beside: Callable[[Callable[[], object]], Awaitable[object]],
+) -> None:
     """Do something as the driver does, and print a line about the pauses. begin: does the part in
-    the loop, and returns the part for a thread."""
+    the loop, and returns the other part, which `beside` has another thread or process do."""
     pauses: list[float] = []
     beating = asyncio.create_task(beat(pauses))
     await asyncio.sleep(1)
@@ -93,7 +98,7 @@ async def shown(name: str, begin: Callable[[], Callable[[], object]]) -> None:
     began = time.perf_counter()
     run = begin()
     held = time.perf_counter() - began
-    await in_thread(run)
+    await beside(run)
     total = time.perf_counter() - began
     await asyncio.sleep(0.01)
     beating.cancel()

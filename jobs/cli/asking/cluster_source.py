@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from jobs.cli.asking.about import AskedCluster
 from jobs.cli.directories.check_inputs import examine_all, find_newest_inputs, read_earlier
 from jobs.cli.directories.cluster_verdicts import judged_clusters
 from jobs.cli.directories.notices import told_at_the_end
@@ -48,14 +49,9 @@ class Wanted:
 
 
 def from_directories(
-    paths: Sequence[str],
-    cluster_id: str | None,
-    broker_defaults: Mapping[str, str],
-    wanted: Wanted,
-    order: Sequence[str] = (),
+    asked: AskedCluster, broker_defaults: Mapping[str, str], wanted: Wanted
 ) -> ClusterSource:
-    """The newest state of the cluster that the directories hold. order: the names of the captures,
-    the oldest first; empty where there is one capture.
+    """The newest state of the cluster that the directories hold.
 
     Raises UsageError where they belong to several clusters and none is named, or where they give no
     state.
@@ -63,12 +59,12 @@ def from_directories(
     progress = ProgressLine()
     with ExitStack() as stack:
         notices = stack.enter_context(told_at_the_end())
-        inputs = find_newest_inputs(paths, stack, order)
-        earlier = read_earlier(inputs, progress.show) if order else None
+        inputs = find_newest_inputs(asked.paths, stack, asked.order)
+        earlier = read_earlier(inputs, progress.show) if asked.order else None
         notices += (*map(str, inputs.damages), *inputs.left_out())
         known: list[_Known] = []
         for group in inputs.groups:
-            examined, damages = examine_all(group, progress.show)
+            examined, damages = examine_all(group, progress.show, asked.passed_over)
             notices += (f"{damage.file}: {damage.detail}" for damage in damages)
             if wanted.verdict:
                 unread = (*inputs.unread(), *bundle_damage(damages))
@@ -82,7 +78,7 @@ def from_directories(
             else:
                 told = newest_states(examined, progress.show, earlier)
                 known += (_Known(one, cluster_of(one, broker_defaults), examined) for one in told)
-        chosen, cluster, directories, verdict = _chosen(known, cluster_id, paths)
+        chosen, cluster, directories, verdict = _chosen(known, asked.cluster, asked.paths)
         progress.clear()
         if cluster is None:
             raise UsageError(f"{chosen.examined.shown}: no state could be replayed from its log")

@@ -6,7 +6,7 @@ gold.metadata_changes. Both give the same words and columns.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from jobs.cli.asking.about import About, KnownNames
@@ -14,7 +14,7 @@ from jobs.cli.asking.query_result import write_timed
 from jobs.cli.clock import clock_of
 from jobs.cli.commands.combinations import form_of
 from jobs.cli.commands.happening import HistoryOptions
-from jobs.cli.commands.options import lake_unless, names_in
+from jobs.cli.commands.options import lake_unless, names_in, passed_over_in
 from jobs.cli.directories.given_rounds import branches_in
 from jobs.cli.moments import period_of
 from jobs.cli.output import ProgressLine, complain, ms_of
@@ -60,7 +60,9 @@ def run(options: HistoryOptions) -> int:
     form = form_of(options.json_output, options.csv, options.plain_csv)
     clock = clock_of(options.zone)
     lake = lake_unless(options.paths, options.lake, "history")
-    about = About(options.topic, options.broker, options.principal, options.config)
+    about = About(
+        options.topic, options.broker, options.principal, options.config, with_defaults=True
+    )
     period = period_of(options.from_time, options.to_time)
 
     def is_wanted(at: int | None, entity: str, name: str) -> bool:
@@ -70,11 +72,25 @@ def run(options: HistoryOptions) -> int:
         found = _of_directories(options, about, is_wanted)
     else:
         found = _of_lake(lake, options.cluster, about, is_wanted)
+    if options.topic is not None:
+        found = [*_since_created(options.topic, found)]
     write_timed(Row._fields, found, form, clock)
     if form == "text":
         for line in _legend(found):
             complain(line)
     return 0
+
+
+def _since_created(topic: str, found: Sequence[Row]) -> Iterator[Row]:
+    """The changes of a topic, without those of brokers' configs from before it was created."""
+    created = {
+        row.cluster_id: row.offset
+        for row in reversed(found)
+        if row.change == "topic_created" and row.name == topic
+    }
+    for row in found:
+        if row.entity != "config" or row.offset >= created.get(row.cluster_id, 0):
+            yield row
 
 
 def _legend(found: Iterable[Row]) -> Iterator[str]:
@@ -90,10 +106,17 @@ def _of_directories(options: HistoryOptions, about: About, is_wanted: Wanted) ->
     tell is said on stderr. Raises UsageError where no directory has a metadata log, and for a name
     of which nothing is known."""
     redactor = make_redactor(options.keep_secrets, options.redact_key, options.show_config or ())
-    progress, order = ProgressLine(), names_in(options.order)
+    progress = ProgressLine()
     found: list[Row] = []
     known, offsets = KnownNames(), []
-    with branches_in(options.paths or (), order, options.cluster, progress) as branches:
+    directories = branches_in(
+        options.paths or (),
+        names_in(options.order),
+        options.cluster,
+        progress,
+        passed_over=passed_over_in(options.pass_over),
+    )
+    with directories as branches:
         for branch in branches:
             walk = ChangeWalk(branch, redactor, progress.show)
             found += _rows(branch.cluster_id, walk.changes(), is_wanted, known)
@@ -147,7 +170,7 @@ def _of_lake(lake: Lake, cluster: str | None, about: About, is_wanted: Wanted) -
         for gap in gaps_in(lake, cluster_id):
             complain(f"history: {gap}")
     known = KnownNames()
-    for entity, name in names_in_lake(lake, cluster) if about != About() else ():
+    for entity, name in names_in_lake(lake, cluster) if about.entities() is not None else ():
         known.add(entity, name)
     about.refuse_unknown(known)
     if not found:

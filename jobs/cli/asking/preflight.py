@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from jobs.cli.asking.about import asked_cluster
 from jobs.cli.asking.cluster_source import ClusterSource, Wanted
 from jobs.cli.asking.state_of_cluster import source_of
+from jobs.cli.commands.options import passed_over_in
 from jobs.cli.commands.planning import PlanOptions
 from jobs.cli.directories.broker_defaults import defaults_in
 from jobs.cli.directories.verdict_text import write_verdict
@@ -42,7 +43,13 @@ def run(options: PlanOptions) -> int:
     if options.bootstrap is not None:
         from jobs.cli.engine.live_state import live_quorum
 
-        with live_quorum(options.bootstrap, options.timeout_s, options.command_config) as live:
+        quorum = live_quorum(
+            options.bootstrap,
+            options.timeout_s,
+            options.command_config,
+            passed_over_in(options.pass_over),
+        )
+        with quorum as live:
             return _judge(lambda: live.source(defaults), checks, options)
     asked = asked_cluster(options, "plan")
     return _judge(lambda: source_of(asked, defaults, Wanted(verdict=True)), checks, options)

@@ -65,7 +65,7 @@ def source_of(
         from jobs.cli.asking.cluster_in_lake import from_lake  # Directories need no delta-rs.
 
         return from_lake(asked.lake, asked, broker_defaults, wanted)
-    return from_directories(asked.paths, asked.cluster, broker_defaults, wanted, asked.order)
+    return from_directories(asked, broker_defaults, wanted)
 
 
 def run(asked: AskedCluster, options: StateOptions) -> int:
@@ -74,6 +74,8 @@ def run(asked: AskedCluster, options: StateOptions) -> int:
     source = source_of(asked, defaults_in(options.broker_config), wanted)
     for notice in source.notices:
         complain(notice)
+    if source.cluster.passed_over:
+        complain(f"state: passed over: {source.cluster.passed_over}")
     show = show_sizes if options.sizes else show_exposure
     return show(source, limit=options.limit, json_output=options.json_output)
 

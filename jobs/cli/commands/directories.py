@@ -211,6 +211,7 @@ class CheckOptions:
         default="warning",
     )
     order: options.Order = None
+    pass_over: options.PassOver = None
     no_replay: bool = option(
         "--no-replay",
         "Skip the slowest checks: the content of snapshots, records that can't be applied.",

@@ -44,6 +44,7 @@ class WhatHappenedOptions:
     zone: Zone = None
     cluster: options.Cluster = None
     order: options.Order = None
+    pass_over: options.PassOver = None
     json_output: options.Json = False
 
 
@@ -96,6 +97,7 @@ class TimelineOptions:
     zone: Zone = None
     cluster: options.Cluster = None
     order: options.Order = None
+    pass_over: options.PassOver = None
     json_output: options.Json = False
     csv: options.Csv = False
     plain_csv: options.PlainCsv = False
@@ -143,6 +145,7 @@ class HistoryOptions:
     zone: Zone = None
     cluster: options.Cluster = None
     order: options.Order = None
+    pass_over: options.PassOver = None
     keep_secrets: options.KeepSecrets = False
     show_config: options.ShowConfig = None
     redact_key: options.RedactKey = None
@@ -152,5 +155,7 @@ class HistoryOptions:
 
     def __post_init__(self) -> None:
         exclusive(given(self, "paths", "lake"))
-        of_directories = given(self, "order", "keep_secrets", "show_config", "redact_key")
+        of_directories = given(
+            self, "order", "pass_over", "keep_secrets", "show_config", "redact_key"
+        )
         needs("PATH", self.paths, of_directories)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 from uuid import UUID
 
 from jobs.cli.commands.parameters import Number, Text, Texts, shared_argument, shared_option
 from pipelines import lake as lakes
 from pipelines.object_store import check_lake_place, check_local, check_place
 from replica.errors import UsageError
+
+if TYPE_CHECKING:
+    from replica.metadata.passed_over import PassedOver
 
 
 def each_by(check: Callable[[str], str]) -> Callable[[list[str] | None], list[str]]:
@@ -193,6 +196,21 @@ Order = Annotated[
     ),
 ]
 
+
+def _check_passed_over(text: str | None) -> str | None:
+    passed_over_in(text)
+    return text
+
+
+PassOver = Annotated[
+    Text,
+    shared_option(
+        "--pass-over TYPE,...",
+        "Go on behind records of these unknown types, which another product wrote and which change "
+        "none of Kafka's own state: numbers, or `vendors` for all from 500 on.",
+        callback=_check_passed_over,
+    ),
+]
 Csv = Annotated[
     bool,
     shared_option(
@@ -239,3 +257,13 @@ DemoLake = Annotated[
 def names_in(order: str | None) -> tuple[str, ...]:
     """The folders that --order names."""
     return tuple(name for name in (order or "").split(",") if name)
+
+
+def passed_over_in(text: str | None) -> PassedOver:
+    """The types that --pass-over names. Raises UsageError."""
+    from replica.metadata.passed_over import NOTHING, parse  # Not every command needs the records.
+
+    try:
+        return NOTHING if text is None else parse(text)
+    except UsageError as error:
+        raise UsageError(f"--pass-over {text}: {error}") from error

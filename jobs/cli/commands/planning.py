@@ -49,6 +49,7 @@ class PlanOptions:
     at_time: options.AtTime = None
     committed_only: options.CommittedOnly = False
     order: options.Order = None
+    pass_over: options.PassOver = None
     reassignment: Text = option(
         "--reassignment FILE",
         "Reassign partitions by the JSON file of kafka-reassign-partitions.",
@@ -115,5 +116,6 @@ class PlanOptions:
         needs("--lake", not (self.paths or self.bootstrap), of_a_lake)
         needs("--bootstrap", self.bootstrap, given(self, "timeout_s", "command_config"))
         needs("PATH", self.paths, given(self, "order"))
+        needs("PATH", self.paths or self.bootstrap, given(self, "pass_over"))
         if self.bootstrap and self.cluster is not None:
             raise UsageError("--cluster goes with --lake or PATH: a quorum is of one cluster")

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from typing import Any, NamedTuple
 
 from jobs.cli.commands.directories import CheckOptions
-from jobs.cli.commands.options import names_in
+from jobs.cli.commands.options import names_in, passed_over_in
 from jobs.cli.directories.broker_defaults import defaults_in
 from jobs.cli.directories.check_families import families_of
 from jobs.cli.directories.check_first_election import first_election_lines, first_election_rows
@@ -110,6 +110,7 @@ class _Checking:
         self.options = options
         self.captures = 0
         """How many groups are captures of directories, which come first."""
+        self.passed_over = passed_over_in(options.pass_over)
         self.replay = not options.no_replay
         self.families = families_of(options.family, replay=self.replay)
         self.broker_defaults = defaults_in(options.broker_config)
@@ -163,7 +164,7 @@ class _Checking:
         them. capture: the place among several captures, from 1 for the oldest."""
         found = tuple(found)
         for _ in range(MAX_READS):
-            examined, damages = examine_all(found, self.progress.show)
+            examined, damages = examine_all(found, self.progress.show, self.passed_over)
             judged = judge_group(
                 examined,
                 self.progress.show,

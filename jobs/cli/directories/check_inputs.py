@@ -27,6 +27,7 @@ from replica.errors import UnreadableFileError, UsageError
 from replica.format.damage import Damage, DamageKind
 from replica.format.discovery import DirectoryPath, DiscoveredPath, FilePath
 from replica.format.formatted import FormattedDirectory
+from replica.metadata.passed_over import NOTHING, PassedOver
 from replica.model.keys import ReplicaId
 from replica.model.topic import METADATA_TOPIC_ID
 from replica.scan.file_room import FileRoom
@@ -147,17 +148,18 @@ def read_earlier(inputs: CheckInputs, show: Callable[[str], None]) -> EarlierRou
 
 
 def examine_all(
-    found: Iterable[DiscoveredPath], show: Callable[[str], None]
+    found: Iterable[DiscoveredPath], show: Callable[[str], None], passed_over: PassedOver = NOTHING
 ) -> tuple[list[Examined], list[Damage]]:
     """Read each directory or file once. A directory or file that can't be read becomes a damage
-    with the name that the user gave. show: called with the line that says what is read now."""
+    with the name that the user gave. show: called with the line that says what is read now.
+    passed_over: the types of records that a replay passes over."""
     room = FileRoom.of_environment()
     examined: list[Examined] = []
     damages: list[Damage] = []
     for one in found:
         show(f"{one.shown}: reading")
         try:
-            examined.append(examine(one, room=room))
+            examined.append(replace(examine(one, room=room), passed_over=passed_over))
         except UnreadableFileError as error:
             damages.append(unreadable(one.shown, error.reason))
     return examined, damages

@@ -17,6 +17,7 @@ from replica.errors import UsageError
 from replica.format.damage import Damage
 from replica.format.directory import MAX_READS
 from replica.format.discovery import DiscoveredPath
+from replica.metadata.passed_over import NOTHING, PassedOver
 
 
 class GivenRounds(NamedTuple):
@@ -34,12 +35,14 @@ def rounds_in(
     progress: ProgressLine,
     *,
     all_damages: bool = False,
+    passed_over: PassedOver = NOTHING,
 ) -> Iterator[GivenRounds]:
     """The directories below the paths.
 
     Their files can be read until the context ends; then `progress` is cleared, and what can't be
     read is named on stderr, below what was printed in the context. order: see find_inputs, whose
     errors this raises. all_damages: see damage_lines.
+    passed_over: the types of records that a replay passes over.
     """
     with ExitStack() as stack:
         notices = stack.enter_context(told_at_the_end())
@@ -47,7 +50,7 @@ def rounds_in(
         inputs = find_inputs(paths, order, stack)
         rounds, damages = [], list[Damage]()
         for group in inputs.groups:
-            examined, damages = _examined(group, progress)
+            examined, damages = _examined(group, progress, passed_over)
             rounds.append(examined)
             notices += map(str, damages)
             notices += damage_lines(examined, all_of_them=all_damages)
@@ -64,10 +67,13 @@ def branches_in(
     progress: ProgressLine,
     *,
     all_damages: bool = False,
+    passed_over: PassedOver = NOTHING,
 ) -> Iterator[list[Branch]]:
     """The branch of each cluster in the directories, or of the named one, as long as rounds_in
     says. Raises UsageError where no directory holds a metadata record."""
-    with rounds_in(paths, order, progress, all_damages=all_damages) as given:
+    with rounds_in(
+        paths, order, progress, all_damages=all_damages, passed_over=passed_over
+    ) as given:
         found = branches_of(given.rounds)
         if not found:
             raise UsageError(
@@ -86,12 +92,12 @@ def check_cluster(cluster: str | None, known: Iterable[str | None]) -> None:
 
 
 def _examined(
-    group: Sequence[DiscoveredPath], progress: ProgressLine
+    group: Sequence[DiscoveredPath], progress: ProgressLine, passed_over: PassedOver
 ) -> tuple[list[Examined], list[Damage]]:
     """Read the directories. A running node's directory may change meanwhile; then it is read
     again."""
     for _ in range(MAX_READS):
-        examined, damages = examine_all(group, progress.show)
+        examined, damages = examine_all(group, progress.show, passed_over)
         if not any(one.changed for one in examined):
             break
     progress.clear()

@@ -8,7 +8,7 @@ from jobs.cli.choices import check_patterns, fits
 from jobs.cli.clock import ZonedClock, clock_of
 from jobs.cli.commands.combinations import form_of
 from jobs.cli.commands.happening import TimelineOptions
-from jobs.cli.commands.options import names_in
+from jobs.cli.commands.options import names_in, passed_over_in
 from jobs.cli.directories.given_rounds import branches_in
 from jobs.cli.moments import Period, period_of
 from jobs.cli.output import ProgressLine, coloured, complain, write_line, write_wrapped
@@ -26,9 +26,14 @@ def run(options: TimelineOptions) -> int:
     form = form_of(options.json_output, options.csv, options.plain_csv)
     clock = clock_of(options.zone)
     is_wanted = _wanted(options.events or (), period_of(options.from_time, options.to_time))
-    progress, order = ProgressLine(), names_in(options.order)
+    progress = ProgressLine()
     directories = branches_in(
-        options.paths, order, options.cluster, progress, all_damages=form != "text"
+        options.paths,
+        names_in(options.order),
+        options.cluster,
+        progress,
+        all_damages=form != "text",
+        passed_over=passed_over_in(options.pass_over),
     )
     with directories as branches:
         told = [(one, timeline(one, progress.show)) for one in branches]

@@ -9,7 +9,7 @@ from typing import Any
 
 from jobs.cli.clock import ZonedClock, clock_of
 from jobs.cli.commands.happening import WhatHappenedOptions
-from jobs.cli.commands.options import names_in
+from jobs.cli.commands.options import names_in, passed_over_in
 from jobs.cli.directories.cluster_verdicts import judged_clusters
 from jobs.cli.directories.given_rounds import GivenRounds, check_cluster, rounds_in
 from jobs.cli.directories.verdict_text import describe_verdict, verdict_row
@@ -49,7 +49,10 @@ def run(options: WhatHappenedOptions) -> int:
     clock = clock_of(options.zone)
     progress, order = ProgressLine(), names_in(options.order)
     in_json = options.json_output
-    directories = rounds_in(options.paths, order, progress, all_damages=in_json)
+    passed_over = passed_over_in(options.pass_over)
+    directories = rounds_in(
+        options.paths, order, progress, all_damages=in_json, passed_over=passed_over
+    )
     with no_search_for_cycles(), directories as given:
         newest = newest_rounds(given.rounds)
         check_cluster(options.cluster, newest)

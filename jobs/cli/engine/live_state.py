@@ -10,11 +10,13 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from tempfile import TemporaryDirectory
 
+from jobs.cli.asking.about import AskedCluster
 from jobs.cli.asking.cluster_source import ClusterSource, Wanted, from_directories
 from jobs.cli.engine.connecting import addresses, client_config
 from replica.doctor.verdict.of_state import verdict_on_state
 from replica.doctor.verdict.verdict import Gap
 from replica.errors import KraftlakeError
+from replica.metadata.passed_over import NOTHING, PassedOver
 from replica.node.descriptors import raise_limit
 from replica.node.notice import Notice
 from replica.node.observer.recorder import CLIENT, Observation, ObserverRecorder, opened_recorder
@@ -38,12 +40,14 @@ class NotReadError(KraftlakeError):
 class LiveQuorum:
     """A running quorum whose log is fetched. bootstrap: a list of host:port with commas between.
     folder: the directory of the log; a second look fetches only what is new. timeout_s: the most
-    time that each look may take. said: the observer's last notice."""
+    time that each look may take. passed_over: the types of records that the replay passes over.
+    said: the observer's last notice."""
 
     bootstrap: str
     folder: str
     timeout_s: float
     command_config: str | None = None
+    passed_over: PassedOver = NOTHING
     said: str = field(default="no node answered", init=False)
 
     def source(self, broker_defaults: Mapping[str, str]) -> ClusterSource:
@@ -54,7 +58,8 @@ class LiveQuorum:
         """
         raise_limit()
         asyncio.run(self._fetch())
-        found = from_directories((self.folder,), None, broker_defaults, Wanted())
+        asked = AskedCluster((self.folder,), passed_over=self.passed_over)
+        found = from_directories(asked, broker_defaults, Wanted())
         # The leader itself says what is committed; no directory of a voter is at hand.
         cluster = replace(found.cluster, quorum=None, unproven_from=None, uncommitted_from=None)
         return replace(found, cluster=cluster, verdict=verdict_on_state(cluster, _FILES))
@@ -97,11 +102,11 @@ class LiveQuorum:
 
 @contextmanager
 def live_quorum(
-    bootstrap: str, timeout_s: float, command_config: str | None
+    bootstrap: str, timeout_s: float, command_config: str | None, passed_over: PassedOver
 ) -> Iterator[LiveQuorum]:
     """A quorum whose log lies in a temporary folder while the context is open."""
     with TemporaryDirectory(prefix="kraftlake-plan-") as folder:
-        yield LiveQuorum(bootstrap, f"{folder}/log", timeout_s, command_config)
+        yield LiveQuorum(bootstrap, f"{folder}/log", timeout_s, command_config, passed_over)
 
 
 def _bytes_in(folder: str) -> int:

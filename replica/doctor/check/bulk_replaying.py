@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from functools import partial
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from replica.format.compression import Inflation
 from replica.format.content import FileContent
 from replica.format.directory import SegmentFile, SnapshotFile
 from replica.metadata.image.image import Image
-from replica.metadata.image.replay import Refusal
+from replica.metadata.image.replay import RecordReader, Refusal, meaning, reader
 from replica.model.epochs import OffsetAndEpoch
 from replica.scan import frames
 from replica.scan.bulk_replay import BulkReplay
@@ -39,7 +40,9 @@ def replay_large_log(
 ) -> FoldedImages:
     """Replay a large log, with the result of replaying.replay_log. snapshot_image: a function that
     reads the state of a snapshot, as for LogFold."""
-    replaying = LogFold(examined, wanted, BulkReplay, snapshot_image)
+    replaying = LogFold(
+        examined, wanted, partial(BulkReplay, read=reader(examined.passed_over)), snapshot_image
+    )
     ends: Longs = np.array([end.offset for end in wanted], np.int64)
     growth = examined.growth()
     for segment in examined.directory.segments:
@@ -56,11 +59,14 @@ def replay_large_log(
 
 
 def large_snapshot_image(
-    content: FileContent, snapshot: SnapshotFile, growth: Growth | None = None
+    content: FileContent,
+    snapshot: SnapshotFile,
+    read: RecordReader = meaning,
+    growth: Growth | None = None,
 ) -> Image | None:
     """The state in a large snapshot that has no damaged bytes, as replaying.snapshot_image gives
-    it."""
-    replay = BulkReplay()
+    it. read: decodes a record for the replay."""
+    replay = BulkReplay(read=read)
     inflation = Inflation(content.size)
     for region in _regions(content, snapshot, 0):
         if growth is not None:
@@ -69,7 +75,7 @@ def large_snapshot_image(
             taken = replay.take(region, content.source(), 0, region.row_count, explain=False)
             if taken.refused or taken.row < region.row_count:
                 return None
-        elif is_refused(replay, region, content, inflation):
+        elif is_refused(replay, region, content, inflation, read):
             return None
     return replay.image()
 

@@ -29,6 +29,7 @@ from replica.format.record import Record
 from replica.format.segment import chosen, numbers_of
 from replica.format.walk import LocatedBatch
 from replica.history.log import LogBatch, ReplicaLog
+from replica.metadata.passed_over import NOTHING, PassedOver
 from replica.model.epochs import UNDEFINED_EPOCH, OffsetAndEpoch
 from replica.model.keys import NO_NODE, ZERO_UUID, ReplicaId, ReplicaKey
 from replica.model.voters import VoterKeys, VotersAt
@@ -47,6 +48,8 @@ class Examined:
     new."""
     room: FileRoom = DEFAULT_ROOM
     """How much memory the content of each file may take."""
+    passed_over: PassedOver = NOTHING
+    """The types of records that a replay of this log passes over."""
 
     @property
     def shown(self) -> str:
@@ -64,11 +67,8 @@ class Examined:
     def is_complete(self) -> bool:
         """Whether a file that is absent here is absent on the node, too: a whole directory was
         examined, and not one from an archive that breaks off."""
-        return (
-            self.is_directory
-            and isinstance(self.location, DirectoryPath)
-            and not self.location.is_cut
-        )
+        location = self.location
+        return self.is_directory and isinstance(location, DirectoryPath) and not location.is_cut
 
     @property
     def replica(self) -> ReplicaId | None:

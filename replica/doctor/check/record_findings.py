@@ -7,6 +7,7 @@ only these batches are then decoded record by record.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -24,9 +25,11 @@ from replica.format.segment import numbers_of
 from replica.format.snapshot import SnapshotState
 from replica.format.walk import LocatedBatch
 from replica.metadata.codec import decode
+from replica.metadata.passed_over import PassedOver
 from replica.metadata.record import UnknownRecord
 from replica.metadata.records import FIRST_VENDOR_KEY, NEWEST_KAFKA, RECORDS_BY_KEY
 from replica.scan.segments import is_large, odd_records
+from replica.words import counted, named
 
 BEGIN, END, ABORT = (f"{word}_TRANSACTION_RECORD" for word in ("BEGIN", "END", "ABORT"))
 
@@ -68,11 +71,13 @@ class NotedRecords:
 class _Unknown:
     """A record of a type, or of a version of a known type, that this release doesn't know.
 
-    shown: the type and the version in words. rule: the rule that says what is unknown.
+    shown: the type and the version in words. rule: the rule that says what is unknown. api_key: of
+    an unknown type; None for control records.
     """
 
     shown: str
     rule: Rule
+    api_key: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +103,7 @@ def note_records(examined: Examined, *, is_metadata: bool = True) -> NotedRecord
         stand_out = list(_stand_out(examined, file, is_metadata))
         places[file.file.path] = frozenset(seen.batch.position for seen in stand_out)
         found.extend(seen.record for seen in stand_out if isinstance(seen.record, Finding))
-        found.extend(_judge_unknown(stand_out))
+        found.extend(_judge_unknown(stand_out, examined.passed_over))
         if isinstance(file, SegmentFile):
             for seen in stand_out:
                 if isinstance(seen.record, str):
@@ -106,7 +111,7 @@ def note_records(examined: Examined, *, is_metadata: bool = True) -> NotedRecord
     return NotedRecords(tuple(found), tuple(transactions), places)
 
 
-def _judge_unknown(stand_out: Sequence[_Seen]) -> Iterator[Finding]:
+def _judge_unknown(stand_out: Sequence[_Seen], passed_over: PassedOver) -> Iterator[Finding]:
     """One finding for each unknown type and version in a file, about the first such record: a log
     of a newer Kafka may hold thousands of such records."""
     alike: dict[_Unknown, list[_Seen]] = {}
@@ -114,17 +119,35 @@ def _judge_unknown(stand_out: Sequence[_Seen]) -> Iterator[Finding]:
         if isinstance(seen.record, _Unknown):
             alike.setdefault(seen.record, []).append(seen)
     for unknown, (first, *others) in alike.items():
+        rule, known = unknown.rule, "passed over, as --pass-over says"
+        if unknown.api_key is not None and unknown.api_key in passed_over:
+            rule = log.RECORD_PASSED_OVER
+        else:
+            is_log = isinstance(first.file, SegmentFile)
+            state = f"the state above offset {first.offset}" if is_log else "this snapshot's state"
+            known = f"{state} is not known to this release, which reads up to Kafka {NEWEST_KAFKA}"
         more = f", as are {len(others)} more up to offset {others[-1].offset}" if others else ""
-        is_log = isinstance(first.file, SegmentFile)
-        state = f"the state above offset {first.offset}" if is_log else "this snapshot's state"
-        yield unknown.rule.at(
+        yield rule.at(
             first.file.file.path,
-            f"the record at offset {first.offset} is of {unknown.shown}{more}: {state} is not "
-            f"known to this release, which reads up to Kafka {NEWEST_KAFKA}",
+            f"the record at offset {first.offset} is of {unknown.shown}{more}: {known}",
             position=first.batch.position,
             offset=first.offset,
             epoch=first.batch.header.leader_epoch,
         )
+
+
+def passed_over(examined: Examined) -> str:
+    """The records of the log that the replay passes over, such as `2 records of types 501 and 516`;
+    "" where there are none."""
+    counts: Counter[int] = Counter()
+    for segment in examined.directory.segments if examined.passed_over else ():
+        for seen in _stand_out(examined, segment, is_metadata=True):
+            key = seen.record.api_key if isinstance(seen.record, _Unknown) else None
+            if key is not None and key in examined.passed_over:
+                counts[key] += 1
+    if not counts:
+        return ""
+    return f"{counted(counts.total(), 'record')} of {named('type', [*map(str, sorted(counts))])}"
 
 
 def judge_transactions(transactions: tuple[Transaction, ...]) -> Iterator[Finding]:
@@ -205,6 +228,7 @@ def _of_batch(
 def _judge(
     file: SegmentFile | SnapshotFile, batch: LocatedBatch, record: Record
 ) -> Finding | str | _Unknown | None:
+    api_key: int | None = None
     try:
         if batch.header.is_control:
             control = decode_control(record.key, record.value)
@@ -220,12 +244,13 @@ def _judge(
             name, version = message.type, message.version
             rule = log.UNKNOWN_RECORD_VERSION
             if message.api_key not in RECORDS_BY_KEY:
-                name = f"api key {message.api_key}"
+                name, api_key = f"api key {message.api_key}", message.api_key
                 is_vendors = message.api_key >= FIRST_VENDOR_KEY
                 rule = log.VENDOR_RECORD_TYPE if is_vendors else log.UNKNOWN_RECORD_TYPE
     except DataError as error:
         return _undecodable(file, batch, record.offset, error)
-    return _Unknown(f"{name} version {version}" if version >= 0 else name, rule)
+    shown = f"{name} version {version}" if version >= 0 else name
+    return _Unknown(shown, rule, api_key)
 
 
 def _undecodable(

@@ -21,18 +21,11 @@ from replica.format.record import Record, records_of
 from replica.format.snapshot import SnapshotState
 from replica.format.walk import LocatedBatch
 from replica.metadata.image.image import EMPTY, Image
-from replica.metadata.image.replay import Refusal, ReplayedRecord, meaning
+from replica.metadata.image.replay import RecordReader, Refusal, ReplayedRecord, reader
 from replica.model.epochs import OffsetAndEpoch
 
 Watch = Callable[[str], None]
 """A function that is called now and then with a line which says how far a long work has come."""
-
-
-class RecordReader(Protocol):
-    """A function that turns a log record into a value for a replay: `meaning`, or a function that
-    does the same and leaves secrets out."""
-
-    def __call__(self, record: Record, *, is_control: bool) -> ReplayedRecord: ...
 
 
 class AnyReplay(Protocol):
@@ -88,7 +81,7 @@ class FoldedImages:
 
 
 def read_batch(
-    batch: LocatedBatch, content: FileContent, inflation: Inflation, read: RecordReader = meaning
+    batch: LocatedBatch, content: FileContent, inflation: Inflation, read: RecordReader
 ) -> Iterator[tuple[Record, ReplayedRecord]]:
     """(record, its value for a replay) for each record of a batch. Raises DataError where a record
     doesn't decode, or where the file no longer has the batch.
@@ -108,7 +101,7 @@ def apply_batch(
     batch: LocatedBatch,
     content: FileContent,
     inflation: Inflation,
-    read: RecordReader = meaning,
+    read: RecordReader,
 ) -> Iterator[Refusal]:
     """Apply the records of a batch. Yields a Refusal for each record that can't be applied. The
     other arguments, and the errors that are raised, are those of read_batch."""
@@ -123,7 +116,7 @@ def is_refused(
     batch: LocatedBatch,
     content: FileContent,
     inflation: Inflation,
-    read: RecordReader = meaning,
+    read: RecordReader,
 ) -> bool:
     """Apply the records of a batch, up to the first that can't be read or applied. Returns whether
     there is such a record. The arguments are those of apply_batch."""
@@ -243,7 +236,13 @@ class LogFold(Fold[_Log]):
         if replay is not None:
             content = self._examined.content_of(segment)
             try:
-                for refusal in apply_batch(replay, batch, content, self._inflation_of(segment)):
+                for refusal in apply_batch(
+                    replay,
+                    batch,
+                    content,
+                    self._inflation_of(segment),
+                    reader(self._examined.passed_over),
+                ):
                     place = segment.file.path, batch.position, header.leader_epoch
                     self.refuse(1, Refused(*place, refusal))
             except DataError:

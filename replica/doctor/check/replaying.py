@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from replica.doctor.check.examined import Examined
-from replica.doctor.check.replay_fold import FoldedImages, LogFold, RecordReader, Watch, is_refused
+from replica.doctor.check.replay_fold import FoldedImages, LogFold, Watch, is_refused
 from replica.format.compression import Inflation
 from replica.format.content import MovedError
 from replica.format.directory import SnapshotFile
 from replica.metadata.image.image import Image
-from replica.metadata.image.replay import Replay, meaning
+from replica.metadata.image.replay import RecordReader, Replay, reader
 from replica.model.epochs import OffsetAndEpoch
 from replica.scan.file_room import TooMuchMemoryError
 from replica.scan.segments import is_large
@@ -49,24 +49,24 @@ def replay_log(
 
 
 def snapshot_image(
-    examined: Examined, snapshot: SnapshotFile, read: RecordReader = meaning
+    examined: Examined, snapshot: SnapshotFile, read: RecordReader | None = None
 ) -> Image | None:
     """The state in a snapshot. None where a part of it is damaged or unknown, or where it would
-    take too much memory. read: a function that decodes records in place of `meaning`; with another
-    function the bulk reader isn't used."""
+    take too much memory. read: decodes records in place of the directory's reader; with it the bulk
+    reader isn't used."""
     if snapshot.scan.damages:
         return None
     content = examined.content_of(snapshot)
-    if is_large(content.size) and read is meaning:
+    if is_large(content.size) and read is None:
         from replica.doctor.check.bulk_replaying import large_snapshot_image
 
         try:
             growth = examined.room.growing(len(snapshot.scan.batches))
-            return large_snapshot_image(content, snapshot, growth)
+            return large_snapshot_image(content, snapshot, reader(examined.passed_over), growth)
         except (TooMuchMemoryError, MovedError):
             return None
     replay, inflation = Replay(), Inflation(content.size)
     for batch in snapshot.scan.batches:
-        if is_refused(replay, batch, content, inflation, read):
+        if is_refused(replay, batch, content, inflation, read or reader(examined.passed_over)):
             return None
     return replay.image()

@@ -81,6 +81,8 @@ class Cluster:
     committed when the directories were read."""
     uncommitted_at: int | None = None
     """The time of that record, in ms since 1970 (UTC)."""
+    passed_over: str = ""
+    """The records that the replay passes over, such as `2 records of types 501 and 516`."""
 
     def values(self, table: str) -> Mapping[Any, Any]:
         """The entities of one of the image's tables."""

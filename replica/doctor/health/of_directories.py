@@ -12,6 +12,7 @@ from typing import Any
 
 from replica.doctor.check.examined import Examined
 from replica.doctor.check.newest import ClusterState
+from replica.doctor.check.record_findings import passed_over
 from replica.doctor.check.replay_fold import LogFold
 from replica.doctor.check.replaying import snapshot_image
 from replica.doctor.health.cluster import Beginning, Cluster, PartitionKey
@@ -56,14 +57,16 @@ def cluster_of(known: ClusterState, broker_defaults: Mapping[str, str]) -> Clust
         unproven_from=first_change(known.examined, proven, end),
         uncommitted_from=uncommitted,
         uncommitted_at=None if uncommitted is None else _time_of(known.examined, uncommitted),
+        passed_over=passed_over(known.examined),
     )
 
 
 def first_change(examined: Examined, start: int, end: int) -> int | None:
     """The offset of the first record from `start` (inclusive) to `end` (exclusive) that changes
     the state; None where there is none. NoOpRecords, of which an idle controller appends two a
-    second, and control records change nothing. A transaction changes the state with its end, as in
-    gold.metadata_history: not if it has no other records, is aborted or is not ended."""
+    second, control records and records that are passed over change nothing. A transaction
+    changes the state with its end, as in gold.metadata_history: not if it has no other records, is
+    aborted or is not ended."""
     is_open = has_changes = False
     for batch, record in examined.records(start, end) if start < end else ():
         if batch.header.is_control:
@@ -73,6 +76,8 @@ def first_change(examined: Examined, start: int, end: int) -> int | None:
         except DataError:  # the rule undecodable-record reports it
             return record.offset
         kind = message.type if isinstance(message, MetadataRecord) else ""
+        if message.api_key in examined.passed_over:
+            continue
         if kind in MARKERS:
             if kind == _END and has_changes:
                 return record.offset

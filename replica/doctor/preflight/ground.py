@@ -65,6 +65,8 @@ def _conditions(cluster: Cluster) -> Iterator[str]:
             f"the records from offset {start} on have to be committed, which the logs at hand "
             "don't prove: add those of more voters"
         )
+    if cluster.passed_over:
+        yield f"{cluster.passed_over} change none of Kafka's own state, as --pass-over says"
 
 
 def _conflicts(cluster: Cluster) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from replica.doctor.check.examined import Examined
-from replica.doctor.check.replay_fold import Fold, RecordReader, Watch, read_batch
+from replica.doctor.check.replay_fold import Fold, Watch, read_batch
 from replica.doctor.check.replaying import snapshot_image
 from replica.doctor.timeline.branch import Branch, BranchTail, Piece
 from replica.errors import DataError
@@ -21,7 +21,7 @@ from replica.format.record import Record
 from replica.format.walk import LocatedBatch
 from replica.metadata.changes.named_changes import ChangeNamer, NamedChange, topic_names_around
 from replica.metadata.image.image import EMPTY, Image
-from replica.metadata.image.replay import ReplayedRecord, meaning
+from replica.metadata.image.replay import RecordReader, ReplayedRecord, reader
 from replica.metadata.image.state import EntityTable
 from replica.metadata.image.versions import VersionedReplay
 from replica.metadata.record import MetadataRecord
@@ -63,12 +63,13 @@ class UnknownOffsets(NamedTuple):
     """The reason, in words that continue a sentence behind a colon."""
 
 
-def _reading(redactor: Redactor | None) -> RecordReader:
+def _redacting(examined: Examined, redactor: Redactor | None) -> RecordReader | None:
     if redactor is None:
-        return meaning
+        return None
+    whole = reader(examined.passed_over)
 
     def read(record: Record, *, is_control: bool) -> ReplayedRecord:
-        message = meaning(record, is_control=is_control)
+        message = whole(record, is_control=is_control)
         return redactor.redact(message)[0] if type(message) is MetadataRecord else message
 
     return read
@@ -88,7 +89,7 @@ class ChangeWalk:
         self.unknown: list[UnknownOffsets] = []
         self.bases: list[Image] = []
         self._branch = branch
-        self._read = _reading(redactor)
+        self._redactor = redactor
         self._watch = watch or (lambda _: None)
         self._tails = list(reversed(branch.tails))
         self._namer = ChangeNamer()
@@ -108,7 +109,7 @@ class ChangeWalk:
         return None if self._fold.replay is None else self._fold.replay.image()
 
     def _piece(self, piece: Piece) -> Iterator[LoggedChange]:
-        batches = _with_records(piece.examined, piece.batches(), self._read)
+        batches = self._with_records(piece.examined, piece.batches())
         for number, (batch, records) in enumerate(batches):
             header = batch.header
             if number % _EVERY_BATCHES == 0:
@@ -153,7 +154,7 @@ class ChangeWalk:
     def _tail(
         self, tail: BranchTail, replay: VersionedReplay, namer: ChangeNamer
     ) -> Iterator[LoggedChange]:
-        for batch, records in _with_records(tail.examined, tail.batches(), self._read):
+        for batch, records in self._with_records(tail.examined, tail.batches()):
             epoch = batch.header.leader_epoch
             try:
                 for record, message in records:
@@ -183,8 +184,21 @@ class ChangeWalk:
             for told in namer.named(writes, names):
                 yield LoggedChange(record.timestamp, epoch, commitment, told, tail)
 
+    def _with_records(
+        self, examined: Examined, batches: Iterable[tuple[SegmentFile, LocatedBatch]]
+    ) -> Iterator[tuple[LocatedBatch, Iterator[tuple[Record, ReplayedRecord]]]]:
+        """Each batch with its records, of files that follow one another. A file's batches have one
+        limit of inflation."""
+        read = _redacting(examined, self._redactor) or reader(examined.passed_over)
+        path, inflation = "", Inflation(0)
+        for segment, batch in batches:
+            content = examined.content_of(segment)
+            if segment.file.path != path:
+                path, inflation = segment.file.path, Inflation(content.size)
+            yield batch, read_batch(batch, content, inflation, read)
+
     def _image(self, examined: Examined, snapshot: SnapshotFile) -> Image | None:
-        return snapshot_image(examined, snapshot, self._read)
+        return snapshot_image(examined, snapshot, _redacting(examined, self._redactor))
 
     def _new_replay(self, image: Image) -> VersionedReplay:
         self._namer = ChangeNamer()
@@ -201,16 +215,3 @@ def _unplaced(image: Image) -> Image:
             for name, table in image.tables.items()
         }
     )
-
-
-def _with_records(
-    examined: Examined, batches: Iterable[tuple[SegmentFile, LocatedBatch]], read: RecordReader
-) -> Iterator[tuple[LocatedBatch, Iterator[tuple[Record, ReplayedRecord]]]]:
-    """Each batch with its records, of files that follow one another. A file's batches have one
-    limit of inflation."""
-    path, inflation = "", Inflation(0)
-    for segment, batch in batches:
-        content = examined.content_of(segment)
-        if segment.file.path != path:
-            path, inflation = segment.file.path, Inflation(content.size)
-        yield batch, read_batch(batch, content, inflation, read)

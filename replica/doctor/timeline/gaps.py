@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from replica.doctor.check.clock_steps import step_text, steps_of
 from replica.doctor.check.examined import leader_changes
 from replica.doctor.check.known_quorum import stated_voters
+from replica.doctor.check.record_findings import passed_over
 from replica.doctor.timeline.branch import Branch
 from replica.doctor.timeline.changes import UnknownOffsets
 from replica.history.voters import is_voter
@@ -24,6 +25,7 @@ def gaps_of(branch: Branch, unknown: Iterable[UnknownOffsets]) -> Iterator[str]:
     for one in unknown:
         yield f"nothing is known of {offsets_text(one)}: {one.why}"
     yield from voters_not_given(branch)
+    yield from not_replayed(branch)
     steps = list(steps_of(branch.pieces[-1].examined))
     if steps:
         yield f"{step_text(steps)}: the order is that of the offsets there"
@@ -35,6 +37,13 @@ def voters_not_given(branch: Branch) -> Iterator[str]:
     if missing:
         directory = named("voter", missing)
         yield f"not given: the directory of {directory}, which may hold other or newer records"
+
+
+def not_replayed(branch: Branch) -> Iterator[str]:
+    """A sentence about the records that the replay passes over; none where there are none."""
+    records = passed_over(branch.pieces[-1].examined)
+    if records:
+        yield f"passed over: {records}, which are taken to change none of Kafka's own state"
 
 
 def offsets_text(unknown: UnknownOffsets) -> str:

@@ -222,6 +222,10 @@ def _gaps(judged: JudgedCluster, *, health: bool, replay: bool) -> Iterator[Gap]
     cut = [node_of(one) for one in judged.members if _is_cut(one)]
     if cut:
         yield Gap(f"files of {listed(cut, limit=3)}", "the archive with them breaks off")
+    if judged.cluster is not None and judged.cluster.passed_over:
+        yield Gap(
+            judged.cluster.passed_over, "--pass-over says that they change no state of Kafka's"
+        )
     if not replay:
         yield Gap("the content of snapshots, and the cluster's health", "--no-replay was given")
     elif not alone and health and judged.cluster is None and _has_metadata(judged):

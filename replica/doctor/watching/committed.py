@@ -5,16 +5,16 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 from replica.doctor.health.cluster import Beginning, PartitionKey
 from replica.errors import DataError
 from replica.format.batch import decode_header
-from replica.format.control import UnknownControl, decode_control, type_name
+from replica.format.control import ControlMessage, UnknownControl, decode_control, type_name
 from replica.format.record import Record, records_of
 from replica.metadata.codec import decode
 from replica.metadata.image.image import Image
-from replica.metadata.image.replay import Replay, ReplayedRecord
+from replica.metadata.image.replay import Replay
 from replica.metadata.record import MetadataRecord, UnknownRecord
 from replica.model.batch import Batch
 from replica.model.epochs import OffsetAndEpoch
@@ -29,6 +29,9 @@ _BYTES_AT_ONCE = 1024 * 1024
 _RECORDS_AT_ONCE = 200
 _MAX_REMOVALS = 50_000
 _WITHOUT_STATE = ("NO_OP_RECORD", "LEADER_CHANGE", "SNAPSHOT_HEADER", "SNAPSHOT_FOOTER")
+
+_Message: TypeAlias = MetadataRecord | UnknownRecord | ControlMessage | None
+"""A record as it was decoded; None for bytes that don't decode."""
 
 
 class CompleteSnapshots(Protocol):
@@ -156,7 +159,7 @@ class CommittedReplay:
             self.is_whole = False
         yield
 
-    def _count(self, record: Record, message: ReplayedRecord | None) -> None:
+    def _count(self, record: Record, message: _Message) -> None:
         assert self._counts_from is not None
         if record.offset >= self._counts_from:
             name = _type_of(message)
@@ -165,7 +168,7 @@ class CommittedReplay:
             self.counts[name] += 1
             self.sizes[name] += len(record.key or b"") + len(record.value or b"")
 
-    def _apply(self, offset: int, timestamp: int, message: ReplayedRecord | None) -> None:
+    def _apply(self, offset: int, timestamp: int, message: _Message) -> None:
         if message is None or isinstance(message, UnknownRecord | UnknownControl):
             self.is_whole = False  # The state after a record that can't be read is unknown.
         if not self.is_whole:
@@ -216,7 +219,7 @@ def _first(batches: Iterable[Batch]) -> list[Batch]:
     return found
 
 
-def _meaning(record: Record, *, is_control: bool) -> ReplayedRecord | None:
+def _meaning(record: Record, *, is_control: bool) -> _Message:
     """The meaning of a record. None for bytes that don't decode."""
     try:
         if is_control:
@@ -226,7 +229,7 @@ def _meaning(record: Record, *, is_control: bool) -> ReplayedRecord | None:
         return None
 
 
-def _type_of(message: ReplayedRecord | None) -> str:
+def _type_of(message: _Message) -> str:
     if message is None:
         return UNREADABLE
     if isinstance(message, MetadataRecord | UnknownRecord):

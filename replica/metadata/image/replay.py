@@ -8,7 +8,8 @@ refusal is not explained by the offsets of aborted records.
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeAlias
+from functools import partial
+from typing import NamedTuple, Protocol, TypeAlias
 
 from replica.errors import UnsupportedDataError
 from replica.format.control import ControlMessage, UnknownControl, decode_control
@@ -17,10 +18,11 @@ from replica.metadata.codec import decode
 from replica.metadata.image import access, registrations, settings, topics, voters
 from replica.metadata.image.image import EMPTY, Image
 from replica.metadata.image.state import Handler, Refused, State, state_of
-from replica.metadata.record import MetadataRecord, UnknownRecord
+from replica.metadata.passed_over import NOTHING, PassedOver
+from replica.metadata.record import MetadataRecord, PassedOverRecord, UnknownRecord
 from replica.metadata.records import NEWEST_KAFKA
 
-ReplayedRecord: TypeAlias = MetadataRecord | UnknownRecord | ControlMessage
+ReplayedRecord: TypeAlias = MetadataRecord | UnknownRecord | PassedOverRecord | ControlMessage
 
 _HANDLERS: dict[str, Handler] = {
     **topics.HANDLERS,
@@ -34,9 +36,23 @@ MARKERS = ("BEGIN_TRANSACTION_RECORD", "END_TRANSACTION_RECORD", "ABORT_TRANSACT
 _BEGIN, _, _ABORT = MARKERS
 
 
-def meaning(record: Record, *, is_control: bool) -> ReplayedRecord:
+class RecordReader(Protocol):
+    """A function that turns a log record into a value for a replay: `meaning`, or a function that
+    does the same and leaves secrets out."""
+
+    def __call__(self, record: Record, *, is_control: bool) -> ReplayedRecord: ...
+
+
+def reader(passed_over: PassedOver) -> RecordReader:
+    """`meaning` for a replay that passes over these types."""
+    return partial(meaning, passed_over=passed_over) if passed_over else meaning
+
+
+def meaning(
+    record: Record, *, is_control: bool, passed_over: PassedOver = NOTHING
+) -> ReplayedRecord:
     """The decoded record, for a replay. Raises DataError where it doesn't decode or is of an
-    unknown type: nobody can tell the state after such a record."""
+    unknown type that isn't passed over: nobody can tell the state after such a record."""
     if is_control:
         control = decode_control(record.key, record.value)
         if isinstance(control, UnknownControl):
@@ -44,6 +60,8 @@ def meaning(record: Record, *, is_control: bool) -> ReplayedRecord:
         return control
     message = decode(record.value or b"")
     if type(message) is UnknownRecord:
+        if message.api_key in passed_over:
+            return PassedOverRecord(message.api_key)
         raise UnsupportedDataError(
             f"its type has the number {message.api_key} and version {message.version}, which this "
             f"release doesn't know; it reads up to Kafka {NEWEST_KAFKA}"
@@ -112,8 +130,8 @@ class Replay:
     def apply(self, offset: int, record: ReplayedRecord) -> Refusal | None:
         """Apply the record at this offset. Returns a Refusal where it can't be applied.
 
-        Records without state (LEADER_CHANGE, NO_OP, header and footer of a snapshot) change
-        nothing.
+        Records without state (LEADER_CHANGE, NO_OP, header and footer of a snapshot), and records
+        that are passed over, change nothing.
         """
         if type(record) is not MetadataRecord:
             return self._apply_other(offset, record)

@@ -1,8 +1,12 @@
 """Replicas that run make snapshots by their policy: voters and observers, each for itself."""
 
 import asyncio
+import os
+import select
+import signal
 import sys
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -83,12 +87,14 @@ def test_a_leader_commits_and_answers_while_its_machine_catches_up(tmp_path):
 
     async def story():
         Slow.may_go_on.clear()
+        sys.setswitchinterval(0.005)
         quorum = Quorum(tmp_path, 3, machine=Slow, at_once=0)
         async with asyncio.timeout(120):
             await write_topics(quorum)
             drivers = list(quorum.drivers.values())
             assert all(each.host.machine.next_offset == 0 for each in drivers)
             leader = await quorum.leader()
+            assert sys.getswitchinterval() == pytest.approx(SWITCH_S)
             Slow.may_go_on.set()
             while any(each.host.machine.next_offset < leader.log.log_end for each in drivers):
                 await asyncio.sleep(0.01)
@@ -183,10 +189,27 @@ def test_the_changed_ratio_is_looked_up_only_where_it_may_decide(tmp_path):
     asyncio.run(story())
 
 
-class Held(MetadataMachine):
-    """A machine whose snapshots are not written before the test says so."""
+class Gate:
+    """An event that children of this process see too."""
 
-    may_write = threading.Event()
+    def __init__(self):
+        self.handles = os.pipe()
+
+    def clear(self):
+        while self.wait(0):
+            os.read(self.handles[0], 1)
+
+    def set(self):
+        os.write(self.handles[1], b".")
+
+    def wait(self, timeout_s):
+        return bool(select.select([self.handles[0]], [], [], timeout_s)[0])
+
+
+class Held(MetadataMachine):
+    """A machine whose snapshots are not written before the test says so, in whatever process."""
+
+    may_write = Gate()
 
     def snapshot_records(self):
         records = super().snapshot_records()
@@ -204,12 +227,10 @@ def test_a_leader_commits_and_answers_fetches_while_a_snapshot_is_written(tmp_pa
 
     async def story():
         Held.may_write.clear()
-        sys.setswitchinterval(0.005)
         policy = SnapshotPolicy(max_new_bytes=300)
         quorum = Quorum(tmp_path, 3, machine=Held, policy=policy)
         async with asyncio.timeout(120):
             await write_topics(quorum)
-            assert sys.getswitchinterval() == pytest.approx(SWITCH_S)
             leader = await quorum.leader()
             assert list(leader.host.log.snapshots) == [], "it is not written yet"
             ends = {node_id: each.log.log_end for node_id, each in quorum.drivers.items()}
@@ -244,3 +265,45 @@ def test_a_replica_stops_only_once_its_snapshot_is_written(tmp_path):
     (log,) = logs_of(tmp_path, [1])
     assert image_of_snapshot(log) == image_of_log(log, log.snapshots.newest.offset)
     log.close()
+
+
+def test_a_snapshot_whose_process_the_system_kills_is_written_nevertheless(tmp_path):
+    """The system kills a process where memory is short, and it may choose this one."""
+
+    async def story():
+        Held.may_write.clear()
+        quorum = Quorum(tmp_path, 1, machine=Held, policy=SnapshotPolicy(max_new_bytes=300))
+        async with asyncio.timeout(60):
+            await write_topics(quorum)
+            (child,) = children_of_this_process()
+            os.kill(child, signal.SIGKILL)
+            Held.may_write.set()
+            while not (await quorum.leader()).log.snapshots.newest:
+                await asyncio.sleep(0.01)
+            await quorum.stop(1)
+
+    asyncio.run(story())
+    (log,) = logs_of(tmp_path, [1])
+    assert image_of_snapshot(log) == image_of_log(log, log.snapshots.newest.offset)
+    log.close()
+
+
+def test_snapshots_leave_no_process_and_no_open_file(tmp_path):
+    async def story():
+        quorum = Quorum(tmp_path, 1, machine=MetadataMachine, policy=SnapshotPolicy(1, 1))
+        async with asyncio.timeout(60):
+            await write_topics(quorum)
+            files = len(os.listdir("/proc/self/fd"))
+            await write_topics(quorum)
+            leader = await quorum.leader()
+            while leader.is_writing_snapshot:
+                await asyncio.sleep(0.01)
+            assert len(os.listdir("/proc/self/fd")) <= files
+            assert children_of_this_process() == []
+            await quorum.stop(1)
+
+    asyncio.run(story())
+
+
+def children_of_this_process() -> list[int]:
+    return [int(pid) for pid in Path("/proc/thread-self/children").read_text().split()]

@@ -136,9 +136,16 @@ VENDOR_RECORD_TYPE = warning(
     "A record's type has a number far above all of Kafka's: another product wrote it. The replay "
     "stops there, and nothing is known of the state behind it.",
     "Stops at such a record, in every release.",
-    "Find out which product, or which fork of Kafka, this cluster runs. No newer release of Kafka "
-    "or kraftlake will know the type; `kraftlake dump` shows all other records.",
+    "Find out which product, or which fork of Kafka, this cluster runs. If its own records change "
+    "no state of Kafka's, name their types with --pass-over, such as --pass-over vendors.",
     ("AutoMQ/automq#319",),
+)
+RECORD_PASSED_OVER = info(
+    "record-passed-over",
+    "--pass-over names the type of a record, which this release doesn't know: what is said of the "
+    "cluster is true only if such records change none of Kafka's own state.",
+    "Stops at such a record, in every release; the product that wrote it doesn't.",
+    "Nothing, if the product's documentation says that its records change no state of Kafka's.",
 )
 UNKNOWN_RECORD_TYPE = warning(
     "unknown-record-type",
