@@ -21,7 +21,7 @@ from replica.metadata.codec import decode
 from replica.metadata.image.settings import METADATA_VERSION
 from replica.metadata.record import MetadataRecord
 from replica.model.epochs import BOOTSTRAP_SNAPSHOT
-from replica.model.keys import ReplicaId, ReplicaKey
+from replica.model.keys import NO_NODE, ReplicaId, ReplicaKey
 from replica.model.voters import VoterKeys, majority
 from replica.terminal_text import one_line
 from replica.words import listed, named
@@ -43,11 +43,14 @@ class Formatting(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FormattedNode:
-    """A node whose log holds no record. file: its meta.properties, as the user would write it.
-    shown: its log directories, the metadata log's first. voters: those that its own files name.
-    epoch: that of quorum-state; None where it has none yet. records: what formatting has written for the
-    first leader, such as `metadata.version 4.1-IV1` or `SCRAM-SHA-256 of admin`; None where that
-    wasn't read."""
+    """A node whose log holds no record.
+
+    file: its meta.properties, as the user would write it. shown: its log directories, the metadata
+    log's first. voters: those that its own files name. epoch: that of quorum-state; None where it
+    has none yet. leader: the node that quorum-state names as leader; None where it names none.
+    records: what formatting has written for the first leader, such as `metadata.version 4.1-IV1` or
+    `SCRAM-SHA-256 of admin`; None where that wasn't read.
+    """
 
     replica: ReplicaId
     file: str
@@ -55,6 +58,7 @@ class FormattedNode:
     formatting: Formatting
     voters: VoterKeys = frozenset()
     epoch: int | None = None
+    leader: int | None = None
     records: frozenset[str] | None = None
 
 
@@ -97,6 +101,7 @@ def _node(examined: Examined) -> FormattedNode:
         how,
         initial or frozenset(map(ReplicaKey, static)),
         None if state is None else state.leader_epoch,
+        None if state is None or state.leader_id == NO_NODE else state.leader_id,
         frozenset(_records(examined)),
     )
 
@@ -185,7 +190,8 @@ def judge_first_election(nodes: Sequence[FormattedNode]) -> Iterator[Finding]:
     for cluster in candidates(nodes):
         own = [one for one in nodes if one.replica.cluster_id == cluster.cluster_id]
         started = [one for one in own if one.epoch is not None]
-        if started and not cluster.voters:
+        is_led = any(one.leader is not None for one in own)
+        if started and not cluster.voters and not is_led:
             names = [str(one.replica.node_id) for one in started]
             message = f"{named('node', names)} started without voters"
             yield startup.FORMATTED_WITHOUT_VOTERS.at(started[0].file, message)

@@ -38,6 +38,7 @@ from replica.doctor.startup.settings_rules import (
     judge_node_id,
     judge_quorum,
     judge_roles,
+    judge_segment,
     judge_voters,
 )
 from replica.model.voters import majority
@@ -47,7 +48,7 @@ OF_THE_START: tuple[Judge, ...] = (
     judge_file, judge_values, judge_addresses, judge_roles, judge_node_id, judge_named,
     judge_quorum, judge_listeners, judge_voters, judge_controller_listeners,
     judge_broker_listeners, judge_unreadable, judge_identities, judge_metadata_logs,
-    judge_formatted, judge_writable, judge_log_files, judge_level,
+    judge_formatted, judge_writable, judge_segment, judge_log_files, judge_level,
 )  # fmt: skip
 """In the order in which Kafka comes to these things: it says no more than the first."""
 OF_THE_QUORUM: tuple[Judge, ...] = (judge_static_voters, judge_own_disk, judge_own_address)

@@ -14,6 +14,7 @@ from replica.words import listed
 
 _ROLES = ("broker", "controller")
 _ANY_ADDRESS = "0.0.0.0"  # noqa: S104
+_LEAST_SEGMENT = 8 * 1024 * 1024
 _NAMES = "controller.listener.names"
 _VOTERS = "controller.quorum.voters"
 
@@ -80,6 +81,18 @@ def judge_voters(node: StartingNode) -> Iterator[Obstacle]:
     elif config.is_broker and not config.is_controller and own in voters:
         words = f"the node id {own} must not be included in the set of voters {_VOTERS}="
         yield refused(rule, node, _VOTERS, f"node {own} is a broker alone; voters: {shown}", words)
+
+
+def judge_segment(node: StartingNode) -> Iterator[Obstacle]:
+    """The least size of a segment of the metadata log, which older releases check when they open
+    it."""
+    name = "metadata.log.segment.bytes"
+    size = node.config.number(name)
+    least = node.config.number("metadata.log.segment.min.bytes") or _LEAST_SEGMENT
+    if size is not None and size < least and node.release < (4, 1):
+        words = f"Cannot set {name} below {least}: {size}"
+        message = f"{name}={size} is below {least}"
+        yield refused(startup.SETTING_NOT_UNDERSTOOD, node, name, message, words)
 
 
 def judge_listeners(node: StartingNode) -> Iterator[Obstacle]:

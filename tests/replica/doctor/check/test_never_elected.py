@@ -7,7 +7,7 @@ from pathlib import Path
 from replica.doctor.check.examined import examine
 from replica.doctor.check.first_election import candidates, formatted_nodes
 from replica.format.discovery import discover
-from tests.replica.doctor.check.editing import judged
+from tests.replica.doctor.check.editing import edit_quorum_state, judged
 from tests.replica.doctor.check.first_start import CLUSTER, start
 from tests.secret_log import batch, level
 
@@ -22,6 +22,8 @@ def test_nodes_without_voters_are_named(tmp_path: Path) -> None:
     assert between(*nodes) == [told]
     voter = start(tmp_path / "3", 3, voters=(3,))
     assert between(*nodes, voter) == []
+    edit_quorum_state(nodes[0], leaderId=3, leaderEpoch=7)  # then a log was lost
+    assert between(*nodes) == []
 
 
 def test_feature_levels_differ(tmp_path: Path) -> None:
