@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from datetime import UTC, datetime
 from functools import partial
 
-from jobs.cli.commands.directories import CaptureOptions, RedactOptions
+from jobs.cli.commands.copying import CaptureOptions, RedactOptions
 from jobs.cli.directories.discovering import discovered
 from jobs.cli.output import complain, write_json, write_line
 from jobs.cli.redacting import make_redactor

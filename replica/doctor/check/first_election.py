@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import Any
 
 from replica.doctor.check.catalogue import startup
 from replica.doctor.check.examined import Examined, voter_sets
@@ -131,15 +132,14 @@ def _metadata_in(examined: Examined, file: SnapshotFile) -> Iterator[MetadataRec
 
 
 def _described(record: MetadataRecord) -> str:
-    fields = record.fields
+    fields: Mapping[str, Any] = record.fields
     if record.type == "FEATURE_LEVEL_RECORD":
-        name, level = str(fields["name"]), fields["featureLevel"]
-        shown = release_of(level) if name == METADATA_VERSION and isinstance(level, int) else level
-        return one_line(f"{name} {shown}")
+        name, level = fields["name"], fields["featureLevel"]
+        return one_line(f"{name} {release_of(level) if name == METADATA_VERSION else level}")
     if record.type == "USER_SCRAM_CREDENTIAL_RECORD":
         number = fields["mechanism"]
-        name = SCRAM_MECHANISMS.get(number) if isinstance(number, int) else None
-        return one_line(f"{name or f'SCRAM {number}'} of {fields['name']}")
+        mechanism = SCRAM_MECHANISMS.get(number) or f"SCRAM {number}"
+        return one_line(f"{mechanism} of {fields['name']}")
     return record.type
 
 
