@@ -14,7 +14,8 @@ from tests.replica.doctor.startup.laid_out import Place
 
 _STARTED = "Kafka Server started"
 _REGISTERED = (
-    "registration has been persisted", "the metadata.version is still 3.2-IV0", "Successfully registered broker",
+    "registration has been persisted", "Successfully registered broker",
+    "the metadata.version is still 3.2-IV0",
 )  # fmt: skip
 _WAITS = (_STARTED, "Waiting for the controller to acknowledge", "Waiting for broker metadata")
 _END_S, _JOIN_S, _AFTER_S, _POLL_S = 120.0, 12.0, 2.0, 0.1
