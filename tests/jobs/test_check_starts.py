@@ -131,5 +131,5 @@ def test_healthy_recorded_nodes_start(kraftlake: Kraftlake, data: Path, tmp_path
         own.configure(node_id=node, controller_quorum_voters=named, log_dirs=listed)
         options += ["--config", own.properties]
     ended = kraftlake("check", *options, "--release", "4.1")
-    assert "quorum: elects a leader: 3 of 3 voters start and join, 2 are needed" in ended.out
+    assert "quorum: elects a leader: 3 of 3 voters start and join; a majority is 2" in ended.out
     assert (ended.code, ended.lines[0][:7]) == (0, "HEALTHY")

@@ -17,7 +17,7 @@ from replica.metadata.image.settings import METADATA_VERSION
 from replica.model.voters import majority
 from replica.severity import Severity
 from replica.terminal_text import one_line
-from replica.words import counted, listed, named
+from replica.words import listed, named
 
 _SHOWN = {
     Start.STARTS: "starts",
@@ -55,13 +55,13 @@ def _quorum(quorum: QuorumStart) -> str:
     if not quorum.voters:
         return "no file names a voter"
     count, needed = len(quorum.voters), majority(len(quorum.voters))
-    joining = f"{len(quorum.joining)} of {counted(count, 'voter')} start and join"
+    joining = f"{len(quorum.joining)} of {count} voters start and join; a majority is {needed}"
     if quorum.election is Election.ELECTS:
-        return f"elects a leader: {joining}, {needed} are needed"
+        return f"elects a leader: {joining}"
     others = named("voter", [str(one) for one in sorted(quorum.not_given)])
     if quorum.election is Election.NEEDS_OTHERS:
-        return f"needs {others} too: {joining}, {needed} are needed"
-    return f"never elects a leader: {joining}, {needed} are needed"
+        return f"needs {others} too: {joining}"
+    return f"never elects a leader: {joining}"
 
 
 def with_starts(
