@@ -24,7 +24,8 @@ from replica.doctor.check.known_quorum import (
 from replica.doctor.check.newest import newest_states
 from replica.doctor.check.partition import partition_of
 from replica.doctor.quorum.known_quorum import KnownQuorum
-from replica.doctor.quorum.recovery import plan_compared, winners_that_lose
+from replica.doctor.quorum.reasons import winners_that_lose
+from replica.doctor.quorum.recovery import plan_compared
 from replica.doctor.quorum.went_back import ComparedRound
 from replica.doctor.rehearsal.captured import CapturedNode, CapturedQuorum
 from replica.errors import UsageError
@@ -91,7 +92,7 @@ def rehearsed_quorum(found: Sequence[Examined], earlier: EarlierRounds | None = 
         max(newest, 0),
         plan.quorum,
     )
-    doubts = (*_doubts(members), *winners_that_lose(plan.led_by))
+    doubts = (*_doubts(members), *winners_that_lose(plan.led_by, plan.quorum))
     return Rehearsed(captured, doubts, tuple(_refusals(plan.quorum)))
 
 

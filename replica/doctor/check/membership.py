@@ -262,6 +262,10 @@ def _judge_clusters(members: Sequence[GroupMember]) -> Iterator[DirectoryFinding
 
 
 def _judge_leaders(members: Sequence[GroupMember]) -> Iterator[DirectoryFinding]:
+    """Findings about two leaders of one epoch. Where directories name different voters, these
+    explain the two leaders, and no voter voted twice."""
+    if len({frozenset(one.current_voters) for one in members if one.current_voters}) > 1:
+        return
     first: dict[int, GroupMember] = {}
     for member in members:
         leader, epoch, file = member.leader_id, member.leader_epoch, member.quorum_state
@@ -279,8 +283,18 @@ def _judge_voters(members: Sequence[GroupMember]) -> Iterator[DirectoryFinding]:
         voters, first = sorted(member.current_voters), sorted(naming[0].current_voters)
         if voters != first:
             message = f"voters {voters}; {first} by {naming[0].quorum_state}"
+            message += _leaders(member, naming[0])
             rule, file = groups.VOTER_SETS_DIFFER, member.quorum_state
             yield member, rule.at(file, message, epoch=member.leader_epoch)
+
+
+def _leaders(member: GroupMember, other: GroupMember) -> str:
+    """The different leaders that two directories name of one epoch; "" where they name none."""
+    named = {one.leader_id for one in (member, other)} - {None, NO_NODE}
+    if member.leader_epoch != other.leader_epoch or len(named) < 2:
+        return ""
+    of_both = f"{member.leader_id} here, and {other.leader_id} there"
+    return f"; the leader of epoch {member.leader_epoch} is {of_both}"
 
 
 def _judge_initial_voters(members: Sequence[GroupMember]) -> Iterator[DirectoryFinding]:

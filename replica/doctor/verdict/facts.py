@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 
 from replica.doctor.check.catalogue import RULES, groups, health, snapshots
@@ -24,6 +24,9 @@ AT_RISK = frozenset(
     }
 )  # fmt: skip
 """The rules after whose findings a start of the nodes may lose committed data."""
+_CAUSES = frozenset({groups.VOTER_SETS_DIFFER.id, groups.INITIAL_VOTERS_DIFFER.id})
+"""The rules that find why a cluster has two histories. Where it has, they stand before those of
+AT_RISK, which say what came of it."""
 _ORDER = {rule.id: place for place, rule in enumerate(RULES)}
 _SHOWN = 3
 _KINDS = ("node", "nodes", "broker", "controller", "voter")
@@ -130,13 +133,21 @@ def _of_files(findings: Sequence[PlacedFinding], mentioned: Collection[str]) -> 
         for one in findings
         if one.finding.severity is not Severity.INFO and one.finding.rule.id not in mentioned
     ]
-    urgent.sort(key=lambda one: _ORDER.get(one.finding.rule.id, len(_ORDER)))
+    conflicts = any(one.finding.rule is groups.CONFLICT for one in urgent)
+    causes = _CAUSES if conflicts else frozenset()
+    urgent.sort(key=lambda one: _place_of(one.finding.rule, causes))
     for rule, group in groupby(urgent, key=lambda one: one.finding.rule):
         found = list(group)
         where = list(dict.fromkeys(one.where for one in found))
         # what may lose data is told with its evidence, such as the other log of a conflict
-        evidence = found[0].finding.message if rule.id in AT_RISK else ""
-        yield _of_place(rule, _places(where), evidence)
+        is_cause = rule.id in causes
+        evidence = found[0].finding.message if is_cause or rule.id in AT_RISK else ""
+        fact = _of_place(rule, _places(where), evidence)
+        yield replace(fact, level=Level.AT_RISK, severity=Severity.ERROR) if is_cause else fact
+
+
+def _place_of(rule: Rule, causes: Collection[str]) -> tuple[bool, int]:
+    return rule.id not in causes, _ORDER.get(rule.id, len(_ORDER))
 
 
 def _of_health(findings: Sequence[Finding], mentioned: Collection[str]) -> Iterator[Fact]:

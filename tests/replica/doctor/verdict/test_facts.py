@@ -74,6 +74,26 @@ def test_disks_that_leave_no_majority_put_committed_records_at_risk() -> None:
     assert verdict_on(replace(of_two, unreliable=())).level is Level.HEALTHY
 
 
+@pytest.mark.parametrize("cause", [groups.VOTER_SETS_DIFFER, groups.INITIAL_VOTERS_DIFFER])
+def test_why_there_are_two_histories_stands_before_what_came_of_it(cause: Rule) -> None:
+    came_of_it = (groups.CONFLICT, groups.COMMITTED_DATA_AT_RISK)
+    placed = [PlacedFinding("node 1", rule.at("", "made")) for rule in (*came_of_it, cause)]
+    verdict = verdict_on(ClusterEvidence(nodes=3, findings=tuple(placed)))
+    assert [fact.rules for fact in verdict.facts] == [(rule.id,) for rule in (cause, *came_of_it)]
+    assert verdict.headline == f"Node 1: {cause.meaning} Found: made."
+    assert verdict.next_steps[0] == f"Node 1: {cause.next_step}"
+    assert {fact.level for fact in verdict.facts} == {Level.AT_RISK}
+
+
+@pytest.mark.parametrize("cause", [groups.VOTER_SETS_DIFFER, groups.INITIAL_VOTERS_DIFFER])
+@pytest.mark.parametrize("other", [groups.DUPLICATE_IDENTITY, groups.STALE_VOTER])
+def test_voter_sets_that_differ_explain_nothing_else(cause: Rule, other: Rule) -> None:
+    placed = [PlacedFinding("node 1", rule.at("", "made")) for rule in (cause, other)]
+    verdict = verdict_on(ClusterEvidence(nodes=3, findings=tuple(placed)))
+    assert [fact.rules for fact in verdict.facts] == [(other.id,), (cause.id,)]
+    assert [fact.level for fact in verdict.facts] == [Level.AT_RISK, Level.ATTENTION]
+
+
 def test_a_harmless_divergence_stands_behind_an_outage_and_asks_for_nothing() -> None:
     verdict = verdict_on(replace(LEADERLESS, to_lose=(HARMLESS,)))
     assert verdict.level is Level.OUTAGE
