@@ -30,6 +30,11 @@ _HIDE_ENTRIES = frozenset(
     )
 )  # fmt: skip
 """The rules that find a part of a log that can't be read. The torn end of a copy doesn't count."""
+_HIDE_VOTES = frozenset(
+    rule.id
+    for rule in (of_files.STATE_FILE_BROKEN, of_files.UNREADABLE, of_files.CHANGED_WHILE_READ)
+)
+"""The rules that find a quorum-state that can't be read."""
 
 
 def newest_captures(captures: Iterable[Row], group: str | None) -> list[Row]:
@@ -104,12 +109,15 @@ def quorum_of(
     )
     named = (stated[one]["in_force"] for one in ids if one in stated)
     configured = (voter_keys(one["voters"]) for one in named if one is not None)
+    found = [*found]
     damaged = {row["capture_id"] for row in found if _hides_entries(row)}
+    hidden = {row["capture_id"] for row in found if _hides_votes(row)}
     files = QuorumFiles(
         unreadable=frozenset(logs.key(one) for one in ids if one in damaged),
         attested=attested,
         configured=next((keys for keys in configured if keys), frozenset()),
         went_back={one.key: one for each in before for one in went_back(each, now)},
+        unreadable_states=frozenset(logs.key(one) for one in ids if one in hidden),
     )
     return known_quorum(now.group, now.commitment, files)
 
@@ -118,6 +126,12 @@ def _hides_entries(found: Row) -> bool:
     """Whether a finding is about a part of the log that can't be read."""
     is_segment = classify(os.path.basename(found["file"])).kind is FileKind.SEGMENT
     return is_segment and found["rule"] in _HIDE_ENTRIES
+
+
+def _hides_votes(found: Row) -> bool:
+    """Whether a finding is about a quorum-state that can't be read."""
+    is_state = classify(os.path.basename(found["file"])).kind is FileKind.QUORUM_STATE
+    return is_state and found["rule"] in _HIDE_VOTES
 
 
 def _attested(control: Iterable[ControlRecords], state: Row) -> Iterator[tuple[ReplicaKey, int]]:

@@ -11,6 +11,7 @@ REWRITE = "REWRITE_RESULTS"
 PREFLIGHT = Path(__file__).with_name("PREFLIGHT.md")
 REHEARSALS = Path(__file__).with_name("REHEARSALS.md")
 STARTS = Path(__file__).with_name("STARTS.md")
+FOLDERS = Path(__file__).with_name("FOLDERS.md")
 _RULE = "|---"
 
 

@@ -49,6 +49,7 @@ class RehearseOptions:
       kraftlake rehearse --scenario lost-disk.toml --seeds 0:100 captures/
       kraftlake rehearse -o outcomes captures/ && kraftlake check outcomes/outcome-1
       kraftlake rehearse --json captures/ | jq 'select(.kind == "outcome") | .leader'
+      kraftlake explain --runbook rehearse-a-start
 
     --json: kind (answer, outcome, smallest_loss), a line each. answer: cluster_id, answer, reasons,
     needs, runs, seeds, voters, leaders. outcome: outcome, seeds, leader, epochs, committed_lost and
@@ -112,6 +113,7 @@ class RestoreOptions:
       kraftlake restore --release 3.9 --lake lake --at-offset 1526 -o restored
       kraftlake restore --release 4.4 --formatted /var/kafka/metadata left/ -o restored
       kraftlake restore --release 4.4 --map-brokers 1=11,2=12 left/ -o restored
+      kraftlake explain --runbook all-controllers-gone
 
     --json: a line each with kind (restored, change), entity, number; a change also has detail and
     examples. Exit codes: 0, 1 recover --plan says that no node may be started, 2 usage (also a log

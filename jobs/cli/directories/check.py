@@ -36,6 +36,15 @@ from jobs.cli.directories.check_text import (
     reaches,
     severity_of,
 )
+from jobs.cli.directories.log_directories import (
+    LOG_DIRECTORY_COLUMNS,
+    judged_with,
+    log_directories_in,
+    log_directory_cells,
+    log_directory_row,
+    not_asked_for,
+    of_cluster,
+)
 from jobs.cli.directories.starting_nodes import (
     log_paths,
     nodes_of,
@@ -43,7 +52,14 @@ from jobs.cli.directories.starting_nodes import (
     starting_nodes,
 )
 from jobs.cli.directories.verdict_text import describe_verdict, verdict_line, verdict_row
-from jobs.cli.output import ProgressLine, table_lines, write_either, write_json, write_line
+from jobs.cli.output import (
+    ProgressLine,
+    complain,
+    table_lines,
+    write_either,
+    write_json,
+    write_line,
+)
 from pipelines.cyclic_garbage import no_search_for_cycles
 from replica.doctor.check.damaged import bundle_damage
 from replica.doctor.check.examined import Examined
@@ -65,6 +81,7 @@ from replica.doctor.verdict.verdict import Gap, Verdict
 from replica.format.directory import MAX_READS
 from replica.format.discovery import DiscoveredPath
 from replica.format.formatted import FormattedDirectory
+from replica.format.log_directory import LogDirectory
 from replica.severity import Severity
 
 _NO_LOG = Gap(
@@ -83,6 +100,8 @@ def run(options: CheckOptions) -> int:
         paths = log_paths(checking.nodes, options.paths or ())
         inputs = find_inputs(paths, names_in(options.order), stack, for_check=True)
         unread, checking.captures = inputs.unread(), inputs.captures
+        for sentence in inputs.left_out_copies():
+            complain(sentence)
         checking.earlier = {} if len(inputs.groups) > 1 else None
         is_one = len(inputs.groups) == 1
         for number, group in enumerate(inputs.groups, start=1):
@@ -92,6 +111,8 @@ def run(options: CheckOptions) -> int:
             checking.unread(unread)
         checking.write()
         checking.write_formatted(inputs.formatted)
+        for hint in () if options.partitions or options.quiet else not_asked_for(inputs.groups):
+            complain(f"check: {hint}")
     return checking.end()
 
 
@@ -111,6 +132,7 @@ class _Checking:
         self.captures = 0
         """How many groups are captures of directories, which come first."""
         self.passed_over = passed_over_in(options.pass_over)
+        self.log_directories = log_directories_in(options.paths or ()) if options.partitions else ()
         self.replay = not options.no_replay
         self.families = families_of(options.family, replay=self.replay)
         self.broker_defaults = defaults_in(options.broker_config)
@@ -179,7 +201,10 @@ class _Checking:
         self.progress.clear()
         unread = (*unread, *bundle_damage(damages))
         of_files = self.families.health_of_files
-        clusters = [*clusters_of(judged, self.broker_defaults, of_files=of_files)]
+        clusters = [
+            judged_with(one, self.log_directories)
+            for one in clusters_of(judged, self.broker_defaults, of_files=of_files)
+        ]
         starts = None
         if capture in (None, self.captures):
             starts = self._starts(clusters)
@@ -232,8 +257,14 @@ class _Checking:
         for severity, count in counted_by([one.finding for one in located]).items():
             self.counts[severity] += count
         shown = [one for one in located if one.finding.severity.rank <= self.least.rank]
+        directories: Sequence[LogDirectory] = ()
+        if cluster is not None:
+            directories = [*of_cluster(cluster, self.log_directories)]
         if self.options.json_output:
-            rows = (verdict_row(verdict), *map(_row, shown), *start_rows(starts))
+            of_directories = map(log_directory_row, directories)
+            rows = (
+                verdict_row(verdict), *map(_row, shown), *of_directories, *start_rows(starts),
+            )  # fmt: skip
             return _Answer(verdict, (), rows)
         of_capture = self._of_captures(capture)
         if self.options.quiet:
@@ -246,6 +277,12 @@ class _Checking:
                 *table_lines(
                     MEMBER_COLUMNS, (member_cells(cluster, one) for one in cluster.members)
                 ),
+            )
+        if directories:
+            table = (
+                *table,
+                "",
+                *table_lines(LOG_DIRECTORY_COLUMNS, map(log_directory_cells, directories)),
             )
         lines = (
             *describe_verdict(verdict, capture=of_capture),

@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from jobs.cli.directories.cluster_verdicts import disks_of_several
 from jobs.cli.output import ProgressLine
 from replica.doctor.check.examined import (
     Examined,
@@ -108,10 +109,10 @@ def _one_cluster(members: Sequence[Examined]) -> Sequence[Examined]:
     clusters = by_cluster(members)
     if len(clusters) != 1:
         ids = ", ".join(sorted({one.replica.cluster_id for one in members if one.replica}))
-        raise UsageError(
-            f"rehearse: the directories are of {len(clusters)} clusters"
-            f"{f' ({ids})' if ids else ''}: name the directories of one"
-        )
+        told = f"the directories are of {len(clusters)} clusters{f' ({ids})' if ids else ''}"
+        several = disks_of_several(members)
+        why = f". {several}" if several else ""
+        raise UsageError(f"rehearse: {told}: name the directories of one{why}")
     return clusters[0]
 
 

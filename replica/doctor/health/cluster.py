@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
 
 from replica.doctor.check.rule import Finding, Rule, Subject
-from replica.doctor.quorum.known_quorum import BAD_DISKS, KnownQuorum
+from replica.doctor.quorum.known_quorum import UNCOUNTED, KnownQuorum
 from replica.metadata.image.image import Image
 from replica.metadata.image.partition import Partition
 from replica.metadata.image.settings import (
@@ -168,10 +168,11 @@ class Cluster:
 
     @cached_property
     def unreliable_voters(self) -> frozenset[int]:
-        """The voters whose disks are at hand and may not be counted for a majority."""
+        """The voters that may not be counted for a majority, by the disk that was given for their
+        node."""
         if self.quorum is None:
             return frozenset()
-        return frozenset(voter.key.node_id for voter in self.quorum.in_doubt(*BAD_DISKS))
+        return frozenset(voter.key.node_id for voter in self.quorum.in_doubt(*UNCOUNTED))
 
     @cached_property
     def uncounted_voters(self) -> frozenset[int]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from replica.doctor.check.examined import Examined, replica_log
+from replica.doctor.check.membership import mixture_in
 from replica.doctor.check.newest import cluster_id_of
 from replica.doctor.check.partition import partition_of
 from replica.doctor.quorum.branch import agreed_branch
@@ -84,6 +85,8 @@ class Branch:
     them; 0 where there are none."""
     tails: tuple[BranchTail, ...] = ()
     """The tails beside the branch, sorted by the offset at which they leave it."""
+    elsewhere: frozenset[int] = frozenset()
+    """The voters of whose nodes the newest round has directories of another cluster alone."""
 
     @property
     def members(self) -> Iterator[Examined]:
@@ -126,15 +129,21 @@ def branches_of(rounds: Iterable[Sequence[Examined]]) -> list[Branch]:
     replica occurs twice in one round.
     """
     clusters: dict[str | None, list[tuple[Examined, ...]]] = {}
+    elsewhere: dict[str | None, frozenset[int]] = {}
     for group in rounds:
+        mixture = mixture_in(group)
         of_round: dict[str | None, list[Examined]] = {}
         for examined in group:
             if partition_of(examined).is_metadata:
                 of_round.setdefault(cluster_id_of(examined), []).append(examined)
         for cluster_id, members in of_round.items():
             clusters.setdefault(cluster_id, []).append(tuple(members))
+            elsewhere[cluster_id] = mixture.elsewhere(cluster_id)
     ordered = sorted(clusters.items(), key=lambda one: one[0] or "")
-    found = (_branch(cluster_id, members) for cluster_id, members in ordered)
+    found = (
+        replace(_branch(cluster_id, members), elsewhere=elsewhere[cluster_id])
+        for cluster_id, members in ordered
+    )
     return [branch for branch in found if branch.log.batches]
 
 

@@ -3,10 +3,18 @@ groups of directories, about the start of nodes, and about health."""
 
 from __future__ import annotations
 
-from replica.doctor.check.catalogue import files, groups, health, log, snapshots, startup
+from replica.doctor.check.catalogue import (
+    files,
+    groups,
+    health,
+    log,
+    log_directories,
+    snapshots,
+    startup,
+)
 from replica.doctor.check.rule import rules_of
 
-HEALTH_RULES = rules_of(health)
+HEALTH_RULES = rules_of(health, log_directories)
 RULES = (*rules_of(log, snapshots, files, groups, startup), *HEALTH_RULES)
 """All rules, in the order in which they are explained."""
 
