@@ -21,6 +21,7 @@ from replica.doctor.health.cluster import Cluster
 from replica.doctor.preflight.answer import ChangeSafety, Preflight, Reason, gravest
 from replica.doctor.preflight.decommissioning import decommission
 from replica.doctor.preflight.ground import grounded
+from replica.doctor.preflight.migrating import finish_migration
 from replica.doctor.preflight.reassigning import reassign
 from replica.doctor.preflight.reassignment_file import assignments_in
 from replica.doctor.preflight.rolling import roll
@@ -50,7 +51,8 @@ class _Judged(NamedTuple):
 
 STOP, ROLL, DECOMMISSION = "stop-a-broker", "restart-all-nodes", "take-a-broker-out"
 REASSIGN, UPGRADE, VOTERS = "reassign-partitions", "upgrade", "change-the-voters"
-RUNBOOKS = (STOP, ROLL, DECOMMISSION, REASSIGN, UPGRADE, VOTERS)
+MIGRATION = "migrate-from-zookeeper"
+RUNBOOKS = (STOP, ROLL, DECOMMISSION, REASSIGN, UPGRADE, VOTERS, MIGRATION)
 """The runbooks about changes."""
 
 
@@ -90,6 +92,8 @@ def _changes(options: PlanOptions) -> list[Change]:
         found.append(Change(UPGRADE, lambda cluster: downgrade(cluster, older)))
     if options.to_dynamic:
         found.append(Change(VOTERS, to_dynamic))
+    if options.finish_migration:
+        found.append(Change(MIGRATION, finish_migration))
     return found
 
 

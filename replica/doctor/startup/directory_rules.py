@@ -138,9 +138,7 @@ def judge_level(node: StartingNode) -> Iterator[Obstacle]:
     name = ".".join(map(str, node.release))
     is_old = node.release >= (4, 0) and level < _OLDEST_OF_4
     if is_old or level > NEWEST_LEVELS.get(name, level):
-        words = f"No MetadataVersion with feature level {level}"
-        if node.release >= (4, 0):
-            words = "Unsupported metadata version - if you are currently upgrading your cluster"
+        words = "Error loading metadata log record from offset"
         message = f"metadata.version {release_of(level)}; the node is to run Kafka {name}"
         place = os.path.join(found.shown, METADATA_FOLDER)
         yield _refuses(startup.RELEASE_CANNOT_READ_LOG, place, message, words)

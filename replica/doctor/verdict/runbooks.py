@@ -58,6 +58,9 @@ RUNBOOKS: Mapping[str, tuple[Rule, ...]] = MappingProxyType(
             startup.NO_CONTROLLER_AT_ADDRESS, startup.SETTING_UNKNOWN, startup.SETTING_TWICE,
             startup.LINE_WITHOUT_KEY, groups.LOG_DIRECTORIES_DIFFER, groups.METADATA_LOG_TWICE,
         ),
+        "migrate-from-zookeeper": (
+            health.MIGRATION_WAITS, health.MIGRATION_RUNS, health.ZK_BROKER_LEFT,
+        ),
         "is-the-cluster-well": (health.GHOST_BLOCKS_FEATURE, health.MIN_ISR_UNKNOWN),
     }
 )  # fmt: skip
