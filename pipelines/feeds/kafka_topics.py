@@ -35,7 +35,7 @@ _SILENT.propagate = False
 
 
 class KafkaCluster:
-    """The clients of a cluster. properties: librdkafka's, for all clients. hear: is told
+    """The clients of a cluster. properties: librdkafka's, for all clients. hear: is called with
     librdkafka's messages about errors from which it recovers, which would otherwise go to stderr.
     All methods raise KafkaException."""
 

@@ -17,8 +17,8 @@ _ROUND_SECONDS = (
 
 
 class Names:
-    """The names of one cluster's replicas: the node id, and the beginning of the directory id where
-    a node id stands for several directories."""
+    """The names of one cluster's replicas. A name is the node id. Where several directories have
+    this node id, it is followed by the beginning of the directory id."""
 
     def __init__(self, replicas: Iterable[Replica]) -> None:
         self._directories = Counter(replica.node_id for replica in set(replicas))

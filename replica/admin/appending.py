@@ -68,7 +68,7 @@ class AppendRefusedError(KraftlakeError):
 
 
 class UnknownOutcomeError(KraftlakeError):
-    """Nobody knows whether the batch is committed, or will be."""
+    """It is unknown whether the batch is committed, or will be."""
 
 
 @dataclass(frozen=True, slots=True)

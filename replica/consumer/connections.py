@@ -167,7 +167,7 @@ class WireConnections:
         return replace(metadata, partition=await self._measured(metadata.partition))
 
     async def _measured(self, view: PartitionView) -> PartitionView:
-        """The view with the replicas' round-trip times, and with their lag where the leader tells
+        """The view with the replicas' round-trip times, and with their lag where the leader sends
         it."""
         timed = await asyncio.gather(*(self._timed(replica) for replica in view.replicas))
         seen = replace(view, replicas=tuple(timed))

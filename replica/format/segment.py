@@ -28,7 +28,7 @@ class ColumnBatches(Sequence[LocatedBatch]):
 
     @abstractmethod
     def numbers(self, *names: str) -> Iterator[tuple[int, ...]]:
-        """See numbers_of."""
+        """These numbers of each batch, as numbers_of gives them."""
 
     @abstractmethod
     def places_where(self, names: tuple[str, ...], is_wanted: Callable[..., Any]) -> Iterator[int]:

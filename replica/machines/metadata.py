@@ -86,12 +86,13 @@ class MetadataMachine(StateMachine):
 
     @property
     def metadata_version(self) -> int | None:
-        """The level of metadata.version that is finalized at `next_offset`, with open transactions;
-        None where none is."""
+        """The level of metadata.version that is finalized at `next_offset`; None where none is. The
+        records of a transaction that is still open count too."""
         return self._replay.state.features.values.get(METADATA_VERSION)
 
     def is_controller(self, controller_id: int) -> bool:
-        """Whether a controller is registered at `next_offset`, with open transactions."""
+        """Whether a controller is registered at `next_offset`. The records of a transaction that is
+        still open count too."""
         return controller_id in self._replay.state.controllers.values
 
     def commit(self, batches: Iterable[Batch]) -> None:

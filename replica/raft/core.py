@@ -171,7 +171,8 @@ class Core(View):
 
         heard: whether the leader itself sent the message. Only the leader's own message ends a
         pre-vote of the same epoch; what other replicas believe doesn't. The caller has checked
-        has_consistent_leader. A replica doesn't follow its own former self.
+        has_consistent_leader. A replica doesn't follow a leader that may be itself before its disk
+        was wiped (View.may_be_former_self).
         """
         leader_id = NO_NODE if leader_id == self.local_id else leader_id
         endpoints = () if leader_id == NO_NODE else self.endpoints_of(leader_id, named)
@@ -250,7 +251,7 @@ class Core(View):
         self.log = self.log.flushed(end_offset)
 
     def truncate(self, end_offset: int) -> None:
-        """Cut the log at this offset (exclusive)."""
+        """Cut the log, so that it ends at this offset (exclusive)."""
         self.log = self.log.truncated(end_offset)
         self.truncating = True
         self.outbox.effects.truncate_to = end_offset

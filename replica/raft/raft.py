@@ -122,7 +122,7 @@ class Raft:
 
     @property
     def high_watermark(self) -> int | None:
-        """The high watermark (exclusive) that this replica tells others; None while it is
+        """The high watermark (exclusive) that this replica sends to others; None while it is
         unknown."""
         return self._core.high_watermark
 
