@@ -76,7 +76,8 @@ class LogStretch:
         return self.known + self.new
 
     def of(self, batches: pa.RecordBatch) -> pa.RecordBatch:
-        """Those rows of the replica's batches that belong to the stretch."""
+        """The rows of these batches, which are the replica's, whose base offset is in the
+        stretch."""
         for bound, holds in ((self.start, pc.greater_equal), (self.end, pc.less)):
             if bound is not None:
                 batches = batches.filter(holds(batches.column("base_offset"), bound))

@@ -136,7 +136,7 @@ class KnownCapture:
     at: datetime
     ingest_seq: int
     covered_from: int
-    """As in the docstring of covered_from."""
+    """The result of covered_from."""
     uncovered: tuple[Uncovered, ...]
 
 
@@ -199,8 +199,9 @@ _NEWEST_SEQ = "SELECT max(ingest_seq) AS newest FROM t"
 def known_captures(
     lake: delta.Lake, groups: Iterable[CaptureGroup], now: datetime
 ) -> PlacedCaptures:
-    """The captures of the lake that matter for the place of the groups' captures. now: as in
-    `place`."""
+    """The captures of the lake beside which `place` puts the captures of these groups: of each
+    replica those since its earliest new capture, and the newest one before. now: the time of the
+    ingest."""
     groups = list(groups)
     earliest: dict[ReplicaId, datetime] = {}
     for capture in (capture for group in groups for capture in group.captures):

@@ -28,14 +28,15 @@ _DELETED = ".deleted"
 
 @dataclass(frozen=True, slots=True)
 class ReplicaCapture:
-    """One capture of one replica, from bronze.captures."""
+    """One capture of one replica, from a row of bronze.captures."""
 
     capture_id: str
     at: datetime
     ingest_seq: int
     source: str
     covered_from: int
-    """See pipelines.bronze.captured."""
+    """The offset from which on the log shows what it holds and what it lacks (inclusive): see
+    pipelines.bronze.captured.covered_from."""
     uncovered: tuple[Uncovered, ...]
     """The offsets that damage may hide."""
     files: Mapping[str, str]

@@ -211,8 +211,9 @@ class _Stream:
 class _Run:
     """Members that follow each other, from a header to bytes that are no header.
 
-    resume_at: the position from which the next header is searched. problem: why the run ended; ""
-    where it ended at bytes that tarfile takes for the end of the archive.
+    resume_at: the position from which the next header is searched.
+    problem: why the run ended; "" where it ended at bytes that tarfile takes for the end of the
+        archive.
     """
 
     def __init__(self, stream: _Stream, start: int) -> None:

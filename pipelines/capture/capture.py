@@ -74,7 +74,7 @@ class Capture:
     copies: Copying | InPlace
     capture_id: str
     captured_at: datetime | None
-    """The time at which the directory was looked at; None where that time is unknown, so that the
+    """The time at which the directory was read; None where that time is unknown, so that the
     time of the ingest is taken."""
     batch: str
     """Captures with the same batch were taken together."""
@@ -86,7 +86,7 @@ class Capture:
     seal: Seal = OPEN
     """The form in which the lake shows hashes."""
     judged: JudgedCapture | None = None
-    """What the rules say, where whoever looked has asked them."""
+    """The findings of the rules, where the caller had them judged; None elsewhere."""
 
     def shown_hash(self, file: DirectoryFile) -> str:
         """The form in which the lake shows the hash of the file's content."""

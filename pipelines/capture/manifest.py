@@ -1,4 +1,5 @@
-"""capture.json beside a directory: when it was captured, and whether the copy is still whole."""
+"""Reads capture.json beside a directory: the time of the capture, and whether the copy is still
+whole."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ from replica.scan.compact import CompactBatches
 
 @dataclass(frozen=True)
 class Sharing:
-    """How directories that every task can reach are looked at."""
+    """The way in which directories that every task can reach are captured."""
 
     runner: Runner
     """Runs the tasks."""
@@ -58,7 +58,7 @@ class Sharing:
 
 @dataclass(frozen=True)
 class SharedDirectory:
-    """A directory to look at."""
+    """A directory that a task captures."""
 
     location: DirectoryPath
     given: Input
@@ -88,7 +88,7 @@ def _belongs(file: RemoteFile, below: str) -> bool:
 
 @dataclass(frozen=True)
 class SharedCapture:
-    """What a task found."""
+    """The result of the task that captured one directory."""
 
     looked: CaptureOutcome
     left_out: str | None = None

@@ -105,7 +105,7 @@ class Batches:
         return Batches(self.replicas, **columns, other_columns=self.other_columns.slice(0, 0))
 
     def of_replica(self, replica: ReplicaId) -> slice:
-        """The range of a replica's batches."""
+        """The indexes of a replica's batches, which follow one another."""
         if replica not in self._codes:
             return slice(0, 0)
         code = self._codes[replica]

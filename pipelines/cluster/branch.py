@@ -155,8 +155,8 @@ def read_records(tables: ClusterTables, piece: BranchPiece, *, is_whole: bool = 
 
 
 def branch_records(branch: AgreedBranch, rows: pa.Table) -> BranchRecords:
-    """Those of the given records that are of the agreed branch. branch: the batches of a piece.
-    rows: records of any replicas, with the column crc besides those of RECORDS."""
+    """The records among these that the agreed branch has. branch: the batches of a piece. rows:
+    records of any replicas, with the columns RECORDS and crc."""
     offsets, epochs, crcs = (longs(rows[name]) for name in ("offset", "leader_epoch", "crc"))
     kept = _in_order(offsets, branch.has(offsets, epochs, crcs))
     commitments = branch.commitments(branch.places(offsets[kept]))

@@ -45,7 +45,8 @@ class ClusterTables(ABC):
         columns BATCHES."""
 
     def batches_at(self, replica: ReplicaId, epoch: int, offset: int) -> pa.Table:
-        """Those of batches_holding that are of an epoch."""
+        """The batches of this epoch in which a replica holds an offset, with the columns
+        BATCHES."""
         return self.batches_holding(replica, offset).filter(pc.field("leader_epoch") == epoch)
 
     @abstractmethod

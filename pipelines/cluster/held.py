@@ -89,9 +89,12 @@ class HeldBatches:
 
 
 class ReplicaLogs:
-    """The logs of captures as replica.history compares them. held: what the captures held.
-    snapshot_sets: from snapshot_voter_sets. unsynced_from: ReplicaLog.unsynced_from by the ids of
-    the captures that have one."""
+    """The logs of captures as replica.history compares them.
+
+    held: what the captures held.
+    snapshot_sets: from snapshot_voter_sets.
+    unsynced_from: ReplicaLog.unsynced_from by the ids of the captures that have one.
+    """
 
     def __init__(
         self,

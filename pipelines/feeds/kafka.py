@@ -65,7 +65,7 @@ class KafkaDestination:
 
     @property
     def servers(self) -> str:
-        """The servers to connect to. They are also shown to people."""
+        """The value of bootstrap.servers. Messages show it, too."""
         return self.properties["bootstrap.servers"]
 
 

@@ -52,7 +52,7 @@ _START, _STOP = field("valid_from_offset"), field("valid_to_offset")
 
 
 class StepRange(NamedTuple):
-    """The steps at offsets from first (inclusive) to stop (exclusive)."""
+    """The steps of a cluster's history at offsets from first (inclusive) to stop (exclusive)."""
 
     first: int
     stop: int

@@ -201,6 +201,7 @@ def exposure_of(row: Row) -> Exposure:
 
 
 def since_of(row: Row) -> Beginning | None:
-    """Since when the exposure of such a row is as it is; None: not known."""
+    """Since when the exposure of this row of gold.failure_exposure is as it is; None where that
+    isn't known."""
     offset, at = row["since_offset"], row["since"]
     return None if offset is None else Beginning(offset, None if at is None else milliseconds(at))

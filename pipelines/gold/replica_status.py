@@ -33,7 +33,7 @@ class _Snapshot(NamedTuple):
 
     epoch: int | None = None
     end_offset: int | None = None
-    """Exclusive."""
+    """The end offset of the snapshot, exclusive."""
     time: datetime | None = None
 
 

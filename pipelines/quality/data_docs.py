@@ -32,11 +32,11 @@ class NoDataDocsError(KraftlakeError):
 
 @dataclass
 class CheckpointProcess:
-    """The process."""
+    """The process of Great Expectations (pipelines.quality.checkpoint)."""
 
     process: subprocess.Popen[bytes]
     said: IO[bytes]
-    """What it wrote to stderr."""
+    """The file that gets what the process writes to stderr."""
     _answers: dict[int, dict[str, Any]] = field(default_factory=dict, init=False)
 
     @classmethod

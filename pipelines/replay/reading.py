@@ -47,7 +47,8 @@ class BranchLog:
     tails: tuple[LostTail, ...]
     snapshots: tuple[PlannedSnapshot, ...]
     is_whole: bool = True
-    """As in read_records."""
+    """Whether each replica has all records of its batches, so that no other replica is asked for
+    them (pipelines.cluster.branch.read_records)."""
 
 
 @dataclass(frozen=True)

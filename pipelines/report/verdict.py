@@ -71,7 +71,7 @@ class ReportFacts:
 
 @dataclass(frozen=True)
 class Clause:
-    """One statement."""
+    """One statement of the verdict, with the level that it asks for."""
 
     level: Level
     text: str

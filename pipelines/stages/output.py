@@ -54,7 +54,7 @@ class UnitResult:
 
     @property
     def files(self) -> tuple[NewFile, ...]:
-        """All files."""
+        """All data files that the unit wrote."""
         return tuple(file for one in self.made for file in (*one.files, *one.changes))
 
 

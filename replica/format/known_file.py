@@ -32,7 +32,7 @@ Stretch: TypeAlias = tuple[int, int]
 
 
 class BatchPlace(NamedTuple):
-    """A batch."""
+    """A batch of a file, by its place."""
 
     position: int
     """The byte of the file at which the batch begins."""

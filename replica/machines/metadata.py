@@ -58,11 +58,13 @@ def messages_in(batch: Batch) -> Iterator[tuple[int, ReplayedRecord]]:
 
 
 class MetadataMachine(StateMachine):
-    """The state machine of Kafka's metadata. next_offset: every record below this offset is in the
-    image, except those of an open transaction.
+    """The state machine of Kafka's metadata.
+
+    next_offset: every record below this offset is in the image, except those of an open
+        transaction.
 
     read: a function that gives the records of a batch, as messages_in does. A host of many machines
-    may give one that remembers what it has read.
+        may give one that remembers what it has read.
     """
 
     def __init__(

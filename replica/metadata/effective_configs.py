@@ -59,8 +59,10 @@ class EffectiveConfig:
     set_as: str
     """The name by which the source sets it, such as log.retention.hours for retention.ms."""
     offset: int | None
-    """As in Setting, like the field below."""
+    """The offset of the record that set it; None where a snapshot, a file or Kafka's default
+    did."""
     at: int | None
+    """The time of that record, in ms since 1970 (UTC); None where there is no such time."""
     instead_of: tuple[str, ...]
     """The values that this one hides, such as `all brokers: 4 (offset 42)`."""
 

@@ -93,7 +93,7 @@ class Core(View):
             self.shutdown_deadline = self.now + timeout_ms
 
     def stop(self, how: Stopped) -> None:
-        """End the shutdown."""
+        """End the shutdown. how: in time or by its timeout; the host gets it as Effects.stopped."""
         self.stopped = True
         self.outbox.effects.stopped = how
 
@@ -337,5 +337,6 @@ class Core(View):
         self.offences.count(Offence(mistake, sender, message.__name__))
 
     def send(self, node_id: int, endpoints: Endpoints, message: PeerRequest) -> int:
-        """See Outbox.send."""
+        """Send a request, unless the peer can't be asked now. Returns when (ms) the peer can be
+        asked next: see Outbox.send."""
         return self.outbox.send(node_id, endpoints, message, self.now)
