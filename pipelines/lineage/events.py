@@ -70,7 +70,7 @@ class _Client(OpenLineageClient):
 
 @dataclass(frozen=True)
 class TableState:
-    """A table at a version."""
+    """A table at one version, as an event names it."""
 
     contract: Contract
     version: int
