@@ -24,6 +24,8 @@ SETTLE_MS = 120_000
 _SETTLED_PAUSE_MS = 1000
 """The longest pause (ms) of a client once the faults have ended. Its appends then have only to show
 that the quorum goes on."""
+SYNCS_MS = ((), (0,), (0, 2, 10), (0, 30, 400))
+"""What a node's syncs in another thread may take; none where it syncs in its steps."""
 
 
 class Fork(NamedTuple):
@@ -107,7 +109,7 @@ class FaultyRun(Simulation):
             node.at_once = self._delays.choice((None, None, 0, 3))
         self._syncs = Random(f"syncs of {seed}")  # noqa: S311
         for node in self.nodes.values():
-            node.syncs = self._syncs.choice(((), (0,), (0, 2, 10), (0, 30, 400)))
+            node.syncs = self._syncs.choice(SYNCS_MS)
         self.schedule.at(500, Strike())
 
     def go_on_by(self, seed: int) -> None:

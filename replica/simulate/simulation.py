@@ -263,8 +263,8 @@ class Simulation:
         return host.end_flush(begun, now)
 
     def _sync_takes(self, node: SimulatedMachine) -> tuple[int, bool]:
-        """How long (ms) a sync takes, and whether the bytes are durable when it begins; if not, they
-        are when it ends."""
+        """How long (ms) a sync takes, and whether the bytes are durable when it begins: otherwise
+        they are when it ends."""
         return max(node.syncs), False
 
     def _plan(self, node: SimulatedMachine, host: SimulatedHost) -> None:

@@ -67,8 +67,7 @@ class FileLog:
     log_start: inclusive. log_end: exclusive. repairs: a line for each repair that opening made.
     _closed: the closed segments, in the order of their offsets. _active: the newest segment.
     _control: the control batches from the offset `_control_from` on. _newest: the newest batches
-    since opening, in memory. _flushing: the flush that is under way. flushed_end: all below this
-    offset is durable.
+    since opening, in memory. flushed_end: exclusive. _flushing: the flush that is under way.
     """
 
     log_start: int
@@ -143,23 +142,19 @@ class FileLog:
         return self.log_end
 
     def flush(self) -> int:
-        """Durable: write everything appended so far to disk. Returns the flushed log end
-        (exclusive)."""
+        """Durable: write everything appended so far to disk. Returns `flushed_end`."""
         self._settle()
         return self.end_flush(self.begin_flush())
 
     def begin_flush(self) -> BegunFlush:
-        """Begin to write everything appended so far to disk. The caller lets any thread run what is
-        returned, and then calls `end_flush`. No other flush may be under way."""
+        """Begin to flush. The caller has any thread run it, and then calls `end_flush`."""
         assert self._flushing is None, "one flush at a time"
-        with self._changing():
-            epochs = self._checkpoint.entries
-            self._flushing = BegunFlush(self.log_end, epochs, self._active.begin_flush())
+        segment = self._active.begin_flush()
+        self._flushing = BegunFlush(self.log_end, self._checkpoint.entries, segment)
         return self._flushing
 
     def end_flush(self, begun: BegunFlush) -> int:
-        """Durable: end a flush, which is run here if nobody has run it. Returns `flushed_end`. What
-        was appended since `begin_flush` isn't flushed."""
+        """Durable: end a flush, and run it where nobody has. Returns `flushed_end`."""
         if self._flushing is begun:
             self._settle()
         return self.flushed_end

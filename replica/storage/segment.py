@@ -157,16 +157,15 @@ class ActiveSegment:
     def begin_flush(self) -> SegmentFlush:
         """Begin to sync all batches that are appended so far."""
         sync = self._log.begin_sync() if self.synced_size < self.size else None
-        entries = {kind: len(content) for kind, content in self._indexes()}
-        return SegmentFlush(self.size, entries, sync)
+        return SegmentFlush(self.size, {kind: len(index) for kind, index in self._indexes()}, sync)
 
     def end_flush(self, begun: SegmentFlush) -> None:
-        """Count a flush that is synced. Its index entries are written only now, without a sync."""
+        """Count a flush that is synced. Its index entries are written now, without a sync."""
         self.synced_size = begun.size
         self._write_indexes(begun.entries)
 
     def read(self, start_offset: int, max_bytes: int, end_offset: int) -> batch_walk.BatchBytes:
-        """The bytes of whole batches, as batch_walk.read_batches gives them."""
+        """What ClosedSegment.read gives."""
         return batch_walk.read_batches(
             self._log,
             size=self.size,
@@ -277,8 +276,7 @@ class ActiveSegment:
         return (FileKind.OFFSET_INDEX, self.index.offsets), (FileKind.TIME_INDEX, self.index.times)
 
     def _write_indexes(self, ends: Mapping[FileKind, int] | None = None) -> None:
-        """Write the entries that aren't in the files yet. ends: how many bytes of each index may be
-        there; None for all."""
+        """Write new entries. ends: how many bytes of each index may be written; None for all."""
         for kind, content in self._indexes():
             written, end = self._written[kind], len(content) if ends is None else ends[kind]
             if written < end:
