@@ -13,6 +13,7 @@ import asyncio
 import contextlib
 import sys
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any, TypeVar
 
 from replica.host.host import BegunSnapshot, Host
@@ -27,6 +28,8 @@ SWITCH_S = 0.0002
 """How long the event loop waits for the interpreter's lock after each system call while another
 thread works. With Python's default of 5 ms a commit, which takes dozens of them, would take
 longer than that thread's work may."""
+SYNC_S = 0.001
+"""How long the event loop waits for a sync before it goes on with other work."""
 T = TypeVar("T")
 
 
@@ -58,6 +61,7 @@ class Threads:
         self._replay: BegunReplay | None = None
         self._replaying: asyncio.Task[None] | None = None
         self._flushing: asyncio.Task[None] | None = None
+        self._syncer = ThreadPoolExecutor(1, "sync")
 
     @property
     def is_writing_snapshot(self) -> bool:
@@ -71,10 +75,16 @@ class Threads:
 
     def flush(self) -> None:
         """Begin the flush that is owed, unless one is under way: all that is appended meanwhile
-        shares the next one."""
+        shares the next one. Of a fast disk, the end is awaited here: a way back to the loop by its
+        own thread's wake-up takes about as long."""
         begun = self._host.begin_flush() if self._flushing is None else None
-        if begun is not None:
-            self._flushing = asyncio.create_task(self._sync(begun))
+        if begun is None:
+            return
+        syncing = self._syncer.submit(begun.run)
+        if wait([syncing], SYNC_S).done:
+            self._do(lambda now: self._host.end_flush(begun, now))
+        else:
+            self._flushing = asyncio.create_task(self._sync(begun, syncing))
             self._watch(self._flushing)
 
     def begin(self) -> list[Effects]:
@@ -104,9 +114,10 @@ class Threads:
         tasks = [task for task in all_tasks if task is not None]
         if tasks:
             await asyncio.wait(tasks)
+        self._syncer.shutdown()
 
-    async def _sync(self, begun: BegunFlush) -> None:
-        await in_thread(begun.run)
+    async def _sync(self, begun: BegunFlush, syncing: Future[None]) -> None:
+        await asyncio.wrap_future(syncing)
         self._flushing = None
         self._do(lambda now: self._host.end_flush(begun, now))
 
