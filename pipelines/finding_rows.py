@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from replica.doctor.check.catalogue import RULES_BY_ID
@@ -23,6 +23,12 @@ def finding_row(found: Finding) -> dict[str, Any]:
         "epoch": found.epoch,
         "message": found.message,
     }
+
+
+def subjects_text(subjects: Iterable[Subject]) -> str:
+    """The subjects of a finding as its rows have them."""
+    shown = [subject._asdict() for subject in subjects]
+    return json.dumps(shown, ensure_ascii=False, separators=(",", ":"))
 
 
 def finding_of(row: Mapping[str, Any]) -> Finding:

@@ -38,6 +38,15 @@ def shortened(name: str) -> str:
     return name if len(name) <= _NAME_ROOM else f"{name[: _NAME_ROOM - 3]}..."
 
 
+def size_text(size_bytes: int) -> str:
+    """A number of bytes for people, such as `3.4 GiB`."""
+    size, units = float(size_bytes), iter(("bytes", "KiB", "MiB", "GiB"))
+    unit = next(units)
+    while size >= 1024 and (larger := next(units, None)):
+        size, unit = size / 1024, larger
+    return f"{size_bytes} bytes" if unit == "bytes" else f"{size:.1f} {unit}"
+
+
 def time_text(moment: datetime | None) -> str:
     """The time to the second, in UTC; empty where no time is known."""
     if moment is None:

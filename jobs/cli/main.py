@@ -17,8 +17,10 @@ import typer
 
 from jobs.cli.commands import (
     asking,
+    copying,
     directories,
     engine,
+    explaining,
     happening,
     lake,
     planning,
@@ -101,16 +103,16 @@ _GROUPS = {
     "Directories of nodes": (
         happening.WhatHappenedOptions,
         directories.CheckOptions,
-        directories.ExplainOptions,
+        explaining.ExplainOptions,
         happening.TimelineOptions,
         directories.RecoverOptions,
         recovering.RehearseOptions,
         recovering.RestoreOptions,
         directories.DiffOptions,
         directories.DumpOptions,
-        directories.CaptureOptions,
-        directories.PruneOptions,
-        directories.RedactOptions,
+        copying.CaptureOptions,
+        copying.PruneOptions,
+        copying.RedactOptions,
     ),
     "A lake": (
         lake.DemoOptions,

@@ -90,7 +90,8 @@ class HeldBatches:
 
 class ReplicaLogs:
     """The logs of captures as replica.history compares them. held: what the captures held.
-    snapshot_sets: from snapshot_voter_sets."""
+    snapshot_sets: from snapshot_voter_sets. unsynced_from: ReplicaLog.unsynced_from by the ids of
+    the captures that have one."""
 
     def __init__(
         self,
@@ -102,7 +103,7 @@ class ReplicaLogs:
         whole = (row for row in bronze.snapshots if row["is_whole"])
         self._snapshots = by_capture(whole)
         self._epochs = {row["capture_id"]: row["leader_epoch"] for row in bronze.state}
-        self._unsynced_from = _unsynced_from(bronze.found)
+        self.unsynced_from = _unsynced_from(bronze.found)
 
     def key(self, capture_id: str) -> ReplicaKey:
         """The replica that the capture's log belongs to."""
@@ -145,7 +146,7 @@ class ReplicaLogs:
             quorum_epoch=UNDEFINED_EPOCH if quorum_epoch is None else quorum_epoch,
             voter_sets=tuple(sorted({*in_log, *in_snapshots}, key=_place)),
             leader_changes=tuple(sorted(set(changes), key=_place)),
-            unsynced_from=self._unsynced_from.get(capture_id),
+            unsynced_from=self.unsynced_from.get(capture_id),
         )
 
 

@@ -13,11 +13,12 @@ from typing import Any
 import pyarrow as pa
 
 from pipelines.cluster.rows import Row, milliseconds
-from pipelines.finding_rows import finding_row
+from pipelines.finding_rows import finding_row, subjects_text
 from replica.doctor.check.rule import Finding
 from replica.doctor.health.cluster import Beginning, Cluster
 from replica.doctor.health.exposure import PAIR, Exposure, Failure, Harm, exposures, min_isr_unknown
 from replica.doctor.health.judging import judge_health
+from replica.doctor.health.leaderless import leaderless_in_restart
 from replica.doctor.health.past import WATCHED, Past, VisibleChange
 from replica.doctor.verdict.evidence import Since, leaderless
 from replica.metadata.image.image import KINDS
@@ -66,12 +67,14 @@ WATCHED_ENTITIES = tuple(_TABLES)
 class JudgedState:
     """The judgement of a cluster's newest state. rows: those of JUDGEMENT. findings: those of
     health, with all their subjects. partitions: how many the state has. leaderless: since when
-    partitions have no leader; None where none lacks one, or no time is known."""
+    partitions have no leader; None where none lacks one, or no time is known.
+    leaderless_in_restart: see the function of this name."""
 
     rows: Sequence[Row]
     findings: tuple[Finding, ...]
     partitions: int
     leaderless: Since | None
+    leaderless_in_restart: Mapping[int, int]
 
 
 def judged_state(
@@ -80,7 +83,13 @@ def judged_state(
     """Judges one cluster. state_row: from pipelines.gold.newest_states. steps: see `leaderless`."""
     found = (*judge_health(replace(cluster, starts=past.starts)),)
     rows = [*(_finding_row(state_row, one) for one in found), *_exposure_rows(cluster, past)]
-    return JudgedState(rows, found, len(cluster.partitions), leaderless(cluster, steps))
+    return JudgedState(
+        rows,
+        found,
+        len(cluster.partitions),
+        leaderless(cluster, steps),
+        leaderless_in_restart(cluster),
+    )
 
 
 def cluster_of(
@@ -144,13 +153,12 @@ def _key(entity: str, text: str) -> Any:
 
 
 def _finding_row(state_row: Row, finding: Finding) -> Row:
-    shown = [subject._asdict() for subject in finding.subjects[:SHOWN_SUBJECTS]]
     return {
         "what": FINDING,
         **{name: state_row[name] for name in ("cluster_id", *_CAPTURE)},
         **finding_row(finding),
         "family": finding.rule.family.value,
-        "subjects": json.dumps(shown, ensure_ascii=False, separators=(",", ":")),
+        "subjects": subjects_text(finding.subjects[:SHOWN_SUBJECTS]),
     }
 
 

@@ -185,7 +185,7 @@ class Gold:
         logs = ReplicaLogs(of, silver.held, silver.snapshot_sets)
         newest = self.newest_captures
         ids = {row["capture_id"] for row in newest}
-        earlier = furthest_captures(self.status, of.state, ids)
+        earlier = furthest_captures(self.status, of.state, ids, logs.unsynced_from)
         facts = silver.held, of.state, self.stated, of.found
         return quorum_of(newest, earlier, logs, *facts)
 

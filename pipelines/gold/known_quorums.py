@@ -4,8 +4,10 @@ replica.doctor.quorum.known_quorum on the tables."""
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from operator import itemgetter
+from typing import Any
 
 from pipelines.cluster.control import ControlRecords
 from pipelines.cluster.held import HeldBatches, ReplicaLogs, voter_keys
@@ -28,6 +30,11 @@ _HIDE_ENTRIES = frozenset(
     )
 )  # fmt: skip
 """The rules that find a part of a log that can't be read. The torn end of a copy doesn't count."""
+_HIDE_VOTES = frozenset(
+    rule.id
+    for rule in (of_files.STATE_FILE_BROKEN, of_files.UNREADABLE, of_files.CHANGED_WHILE_READ)
+)
+"""The rules that find a quorum-state that can't be read."""
 
 
 def newest_captures(captures: Iterable[Row], group: str | None) -> list[Row]:
@@ -42,52 +49,75 @@ def newest_captures(captures: Iterable[Row], group: str | None) -> list[Row]:
 
 
 def furthest_captures(
-    status: Iterable[Row], state: Iterable[Row], newest: Collection[str]
-) -> list[str]:
-    """Of each replica the id of the capture, beside the newest ones, that shows most of it: the
-    newest epoch and then the longest log. status: rows of gold.replica_status. state: rows of
-    bronze.replica_state. newest: ids of captures."""
-    epochs = {row["capture_id"]: row["leader_epoch"] for row in state}
-    found: dict[tuple[int, str], tuple[tuple[int, int], str]] = {}
+    status: Iterable[Row],
+    state: Iterable[Row],
+    newest: Collection[str],
+    unsynced_from: Mapping[str, int],
+) -> tuple[Sequence[str], Sequence[str]]:
+    """The ids of captures beside the newest ones that show most of their replicas, of each replica
+    one: those with the newest epoch, and those with the longest log that the replica may have
+    acknowledged. status: rows of gold.replica_status. state: rows of bronze.replica_state. newest:
+    ids of captures. unsynced_from: see ReplicaLogs."""
+    epochs = {row["capture_id"]: _or_less(row["leader_epoch"]) for row in state}
+    earlier = [row for row in status if row["capture_id"] not in newest]
+
+    def epoch(row: Row) -> int:
+        return epochs.get(row["capture_id"], -1)
+
+    def end(row: Row) -> int:
+        log_end = _or_less(row["log_end_offset"])
+        return min(log_end, unsynced_from.get(row["capture_id"], log_end))
+
+    return _of_each(earlier, lambda row: (epoch(row), end(row))), _of_each(earlier, end)
+
+
+def _or_less(number: int | None) -> int:
+    """The number; one below all others where it isn't known."""
+    return -1 if number is None else number
+
+
+def _of_each(status: Iterable[Row], place: Callable[[Row], Any]) -> Sequence[str]:
+    """Of each replica the id of the first capture with the highest place."""
+    found: dict[tuple[int, str], tuple[Any, str]] = {}
     for row in status:
-        capture_id = row["capture_id"]
-        epoch, end = epochs.get(capture_id), row["log_end_offset"]
-        place = (-1 if epoch is None else epoch, -1 if end is None else end)
-        replica = row["node_id"], row["directory_id"]
-        if capture_id not in newest and (replica not in found or found[replica][0] < place):
-            found[replica] = place, capture_id
+        replica, its_place = (row["node_id"], row["directory_id"]), place(row)
+        if replica not in found or found[replica][0] < its_place:
+            found[replica] = its_place, row["capture_id"]
     return [capture_id for _, (_, capture_id) in sorted(found.items())]
 
 
 def quorum_of(
     captures: Sequence[Row],
-    earlier: Sequence[str],
+    earlier: Sequence[Sequence[str]],
     logs: ReplicaLogs,
     held: HeldBatches,
     state: Iterable[Row],
     stated: Mapping[str, Row],
     found: Iterable[Row],
 ) -> KnownQuorum:
-    """What these captures of one group prove. earlier: the ids of earlier captures of the same
-    replicas, one of each, which may show more than there is now. state: rows of
+    """What these captures of one group prove. earlier: rounds of the ids of earlier captures of the
+    same replicas, in each round one of each, which may show more than there is now. state: rows of
     bronze.replica_state. stated: from stated_voters. found: rows of bronze.findings."""
     ids = [row["capture_id"] for row in captures]
     states = {row["capture_id"]: row for row in state}
-    read = logs.of_group([*ids, *earlier])
-    now, before = (
-        ComparedRound.of(compare_group(logs)) for logs in (read[: len(ids)], read[len(ids) :])
+    of_rounds = iter(logs.of_group([one for each in (ids, *earlier) for one in each]))
+    now, *before = (
+        ComparedRound.of(compare_group([*islice(of_rounds, len(each))])) for each in (ids, *earlier)
     )
     attested = newest_epochs(
         shown for one in ids for shown in _attested(held.control(one), states.get(one, {}))
     )
     named = (stated[one]["in_force"] for one in ids if one in stated)
     configured = (voter_keys(one["voters"]) for one in named if one is not None)
+    found = [*found]
     damaged = {row["capture_id"] for row in found if _hides_entries(row)}
+    hidden = {row["capture_id"] for row in found if _hides_votes(row)}
     files = QuorumFiles(
         unreadable=frozenset(logs.key(one) for one in ids if one in damaged),
         attested=attested,
         configured=next((keys for keys in configured if keys), frozenset()),
-        went_back={one.key: one for one in went_back(before, now)},
+        went_back={one.key: one for each in before for one in went_back(each, now)},
+        unreadable_states=frozenset(logs.key(one) for one in ids if one in hidden),
     )
     return known_quorum(now.group, now.commitment, files)
 
@@ -96,6 +126,12 @@ def _hides_entries(found: Row) -> bool:
     """Whether a finding is about a part of the log that can't be read."""
     is_segment = classify(os.path.basename(found["file"])).kind is FileKind.SEGMENT
     return is_segment and found["rule"] in _HIDE_ENTRIES
+
+
+def _hides_votes(found: Row) -> bool:
+    """Whether a finding is about a quorum-state that can't be read."""
+    is_state = classify(os.path.basename(found["file"])).kind is FileKind.QUORUM_STATE
+    return is_state and found["rule"] in _HIDE_VOTES
 
 
 def _attested(control: Iterable[ControlRecords], state: Row) -> Iterator[tuple[ReplicaKey, int]]:

@@ -18,13 +18,14 @@ from typing import NamedTuple
 from pipelines.cluster.aggregates import grouped
 from pipelines.cluster.control import SnapshotKey
 from pipelines.cluster.rows import Row, nulls_first
-from pipelines.finding_rows import finding_row
+from pipelines.finding_rows import finding_row, subjects_text
 from pipelines.gold.findings import without_repetitions
 from pipelines.gold.inputs import Silver
 from pipelines.gold.voter_beliefs import stated_voters
 from pipelines.tables.keys import covers, replica_of
 from replica.doctor.check.formatted import judge_formatted
-from replica.doctor.check.membership import GroupMember, judge_membership
+from replica.doctor.check.group_member import GroupMember
+from replica.doctor.check.membership import judge_membership
 from replica.format.discovery import DirectoryPath
 from replica.format.file_names import METADATA_FOLDER, FileKind, classify
 from replica.format.formatted import FormattedDirectory
@@ -96,9 +97,12 @@ def members_of(silver: Silver, rounds: Collection[int]) -> Iterator[RoundMember]
         in_force = stated[capture_id]["in_force"]
         voters = () if in_force is None else (one["voter_id"] for one in in_force["voters"])
         state_row = state.get(capture_id, _NO_STATE)
-        member = _member(row, source, state_row, first_voters, frozenset(voters))
         firsts = held.batches.base_offset[held.places(capture_id)]
         first = int(firsts.min()) if len(firsts) else None
+        member = replace(
+            _member(row, source, state_row, first_voters, frozenset(voters)),
+            has_records=first is not None or _may_hold_records(row),
+        )
         at = held.captures[capture_id]["captured_at"]
         yield RoundMember(row["ingest_seq"], capture_id, at, member, first)
 
@@ -150,6 +154,17 @@ def _member(
     )
 
 
+def _may_hold_records(capture: Row) -> bool:
+    """Whether a file of a log without batches shows that it held records."""
+    names = [(classify(os.path.basename(one["path"])), one) for one in capture["files"]]
+    return any(
+        name.snapshot != SnapshotName(BOOTSTRAP_SNAPSHOT)
+        if name.kind is FileKind.SNAPSHOT
+        else name.kind is FileKind.SEGMENT and one["size_bytes"] > 0
+        for name, one in names
+    )
+
+
 Entries = Mapping[int, LogBatch]
 """The batches of a log by an offset that each holds."""
 
@@ -196,7 +211,8 @@ def membership_findings(
         captures = {member: one.capture_id for member, one in zip(group, together, strict=True)}
         for member, finding in judge_membership(group):
             about = {**asdict(member.replica), "capture_id": captures[member]}
-            found.append({**about, **finding_row(finding)})
+            subjects = subjects_text(finding.subjects) if finding.subjects else None
+            found.append({**about, **finding_row(finding), "subjects": subjects})
     return without_repetitions(found)
 
 

@@ -23,10 +23,11 @@ from replica.doctor.check.formatted import RULES as RULES_ABOUT_FORMATTED
 from replica.doctor.quorum.known_quorum import KnownQuorum, VoterDoubt
 from replica.doctor.verdict.evidence import ClusterEvidence, PlacedFinding, ToLose
 from replica.doctor.verdict.facts import VerdictDraft, draft_on
-from replica.doctor.verdict.verdict import Gap, KnownState, missing_voters
+from replica.doctor.verdict.verdict import OF_OTHER_CLUSTERS, Gap, KnownState, MissingVoters
 from replica.history.commitment import Losses
 from replica.history.divergence import Relation
 
+_NO_STATE = Gap("the cluster's state", "no log or snapshot in the lake has a record that tells it")
 _FORMATTED = frozenset(rule.id for rule in RULES_ABOUT_FORMATTED)
 
 
@@ -75,8 +76,20 @@ def verdicts(
             for one in (of_round if len(with_logs) == 1 else ())
             for row in formatted.get(one["capture_id"], ())
         )
-        verdict = newest.draft.verdict((*_placed(newest.captures, rows), *beside))
-        yield verdict_row(newest.captures, verdict, newest.quorum)
+        placed = (*_placed(newest.captures, rows),)
+        verdict = newest.draft.verdict((*placed, *beside))
+        quorum = newest.quorum.with_elsewhere(_elsewhere(placed))
+        yield verdict_row(newest.captures, verdict, quorum)
+
+
+def _elsewhere(placed: Iterable[PlacedFinding]) -> set[int]:
+    """The nodes of which only directories of another cluster were captured."""
+    return {
+        int(subject.name.removeprefix("node "))
+        for one in placed
+        if one.finding.rule.id in OF_OTHER_CLUSTERS
+        for subject in one.finding.subjects
+    }
 
 
 def _placed(captures: Sequence[Row], found: Iterable[Row]) -> Iterator[PlacedFinding]:
@@ -109,10 +122,12 @@ def _evidence(of: Gold, captures: Sequence[Row]) -> ClusterEvidence:
         None if state is None else state.findings,
         0 if state is None else state.partitions,
         None if state is None else state.leaderless,
+        {} if state is None else state.leaderless_in_restart,
         tuple(str(voter.key.node_id) for voter in of.quorum.voters),
         tuple(str(key.node_id) for key in of.quorum.unreliable),
         None if state_row is None else _known_state(state_row),
-        tuple(_gaps(of.quorum, captures, is_known=state_row is not None)),
+        _missing(of.quorum, captures),
+        () if state_row is not None else (_NO_STATE,),
     )
 
 
@@ -140,12 +155,9 @@ def _known_state(state_row: Row) -> KnownState:
     return KnownState(state_row["end_offset"], state_row["now_ms"], f"node {state_row['node_id']}")
 
 
-def _gaps(quorum: KnownQuorum, captures: Sequence[Row], *, is_known: bool) -> Iterator[Gap]:
+def _missing(quorum: KnownQuorum, captures: Sequence[Row]) -> MissingVoters | None:
     missing = frozenset(voter.key for voter in quorum.in_doubt(VoterDoubt.NOT_GIVEN))
-    if missing:
-        given = frozenset(row["node_id"] for row in captures)
-        yield missing_voters(missing, len(quorum.voters), given)
-    if not is_known:
-        yield Gap(
-            "the cluster's state", "no log or snapshot in the lake has a record that tells it"
-        )
+    if not missing:
+        return None
+    given = frozenset(row["node_id"] for row in captures)
+    return MissingVoters(missing, len(quorum.voters), given)

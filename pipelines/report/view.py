@@ -16,7 +16,7 @@ from pipelines.report.queries import MAX_SUBJECTS
 from pipelines.report.record_rows import RecordRow, branch_rows, plain_rows
 from pipelines.report.rounds import Rounds
 from pipelines.report.source import Figure, Row
-from pipelines.report.state_now import facts_now, gaps_now
+from pipelines.report.state_now import facts_now, gaps_now, runbook_now
 from pipelines.report.summary import Summary, summary
 from pipelines.report.travel.shown import JourneyView, journey_view
 from pipelines.report.travel.trip import Trip
@@ -79,7 +79,8 @@ class TruncatedView:
 class ClusterView:
     """One cluster. identity: the beginning of its ids in the page. next_steps: rules, each with the
     next step that it asks for. A drawing is None where there is nothing to draw. travel is None
-    where the lake lacks the tables of the cluster's history."""
+    where the lake lacks the tables of the cluster's history. runbook: its name; None where there is
+    none."""
 
     identity: str
     evidence: Evidence
@@ -99,6 +100,7 @@ class ClusterView:
     health: tuple[HealthView, ...]
     travel: JourneyView | None
     summary: Summary
+    runbook: str | None
 
     @property
     def health_steps(self) -> tuple[tuple[str, str], ...]:
@@ -151,6 +153,7 @@ def cluster_view(evidence: Evidence, number: int, trip: Trip | None = None) -> C
         health=tuple(map(_health, evidence.health.rows)),
         travel=journey_view(identity, trip, evidence, names, fills),
         summary=summary(facts, evidence, voters, trip),
+        runbook=runbook_now(evidence),
     )
 
 

@@ -121,8 +121,8 @@ FINDINGS = Contract(
             capture_id string: id of the capture
             family string: family of the rule: files or health
             subjects string null: the first 100 partitions, nodes and so on for which a rule of
-                health holds: a JSON array of objects with name, what and offset; NULL for rules
-                about files
+                health holds, or the voters whose nodes have a disk of another cluster: a JSON
+                array of objects with name, what and offset; NULL for other rules about files
         """),
     ),
     keys=FINDING_KEYS,
@@ -257,9 +257,9 @@ VERDICTS = Contract(
         capture_group string: id of the newest capture group, whose files were judged
         captured_at timestamp: time of its newest capture
         voters {_VOTERS}: voters in force, each with the doubt about its disk (not-given,
-            unreadable, stale or no-quorum-state; NULL if none), the newest epoch that its files
-            know, the newest in which other files show it as leader or voter, and the end
-            (exclusive) of what it holds of the newest log
+            of-another-cluster, unreadable, stale, no-quorum-state or unreadable-quorum-state; NULL
+            if none), the newest epoch that its files know, the newest in which other files show it
+            as leader or voter, and the end (exclusive) of what it holds of the newest log
         conflicts array<struct<node_a:int,node_b:int,offset:bigint>>: pairs of nodes whose logs Raft
             never leaves, with the first offset of the conflict
         contested array<struct<start:bigint,end:bigint>>: ranges (end exclusive) at which two

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
 MAX_RAW_BYTES = 64 * 1024
 """The most raw bytes that are kept of a damage. `length` counts all of its bytes."""
+
+
+_BROKEN_DISK = frozenset(map(os.strerror, (errno.EIO, errno.EBADMSG, errno.ENXIO)))
+"""What the operating system says of a disk that is broken or gone."""
 
 
 class DamageKind(StrEnum):
@@ -57,6 +63,11 @@ class Damage:
     """What is damaged, in one line for people."""
     file: str = ""
     """The name of the file; empty until it is known."""
+
+    @property
+    def is_of_broken_disk(self) -> bool:
+        """Whether the disk could not give the bytes: no right to read would change that."""
+        return self.kind is DamageKind.UNREADABLE and self.detail in _BROKEN_DISK
 
     def in_file(self, file: str) -> Damage:
         return replace(self, file=file)

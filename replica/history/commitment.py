@@ -21,7 +21,16 @@ from typing import Any
 from replica.errors import UsageError
 from replica.history.divergence import Comparison, Divergence, compare
 from replica.history.log import OffsetRange, ReplicaLog, contiguous_runs
-from replica.history.ranges import END_OF_OFFSETS, Ranges, below, difference, intersection, union
+from replica.history.ranges import (
+    END_OF_OFFSETS,
+    Ranges,
+    below,
+    difference,
+    holds_offset,
+    intersection,
+    size_of,
+    union,
+)
 from replica.history.voters import is_majority, voter_sets_in_force
 from replica.model.epochs import BOOTSTRAP_SNAPSHOT, OffsetAndEpoch
 from replica.model.keys import ReplicaKey
@@ -106,7 +115,7 @@ class Commitment:
         """The numbers of the entries that one replica holds in these ranges."""
 
         def count(verdict: EntryCommitment) -> int:
-            return sum(each.size for each in intersection(ranges, self.ranges(key, verdict)))
+            return size_of(intersection(ranges, self.ranges(key, verdict)))
 
         return Losses(
             committed=count(EntryCommitment.PROVEN),
@@ -227,7 +236,7 @@ def _majority_proof(group: GroupComparison, log: ReplicaLog) -> Proof | None:
         if other.key != log.key
     }
     held_by[log.key] = group.runs[log.key]
-    held_by = {one.key: _acknowledged(one, held_by[one.key]) for one in group.holding}
+    held_by = {one.key: acknowledged(one, held_by[one.key]) for one in group.holding}
     ends = {r.end for ranges in held_by.values() for r in ranges}
     for epoch, start, end in reversed(_epoch_ranges(log)):
         eligible = [other for other in group.holding if _knows_at_most(other, epoch)]
@@ -235,7 +244,7 @@ def _majority_proof(group: GroupComparison, log: ReplicaLog) -> Proof | None:
             continue
         candidates = {min(candidate, end) - 1 for candidate in ends if candidate > start}
         for offset in sorted(candidates, reverse=True):
-            holders = [other for other in eligible if _contains(held_by[other.key], offset)]
+            holders = [other for other in eligible if holds_offset(held_by[other.key], offset)]
             if holders and _proves(group, holders, offset, epoch):
                 return Proof(log.key, offset, epoch, frozenset(h.key for h in holders))
     return None
@@ -316,13 +325,10 @@ def _lineage(comparison: Comparison) -> Ranges:
     return same if parted is None else below(same, parted)
 
 
-def _acknowledged(log: ReplicaLog, held: Ranges) -> Ranges:
-    """The entries of `held` that the replica acknowledged, because they are on its disk."""
+def acknowledged(log: ReplicaLog, held: Ranges) -> Ranges:
+    """The entries of `held` that the replica of `log` may have acknowledged: not those behind a run
+    of zeros, which were never synced (see ReplicaLog.unsynced_from)."""
     return held if log.unsynced_from is None else below(held, log.unsynced_from)
-
-
-def _contains(ranges: Ranges, offset: int) -> bool:
-    return any(r.start <= offset < r.end for r in ranges)
 
 
 def _knows_at_most(log: ReplicaLog, epoch: int) -> bool:

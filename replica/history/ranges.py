@@ -63,3 +63,13 @@ def difference(left: Ranges, right: Ranges) -> Ranges:
 def below(ranges: Ranges, end: int) -> Ranges:
     """The offsets below `end` (exclusive)."""
     return tuple(OffsetRange(r.start, min(r.end, end)) for r in ranges if r.start < end)
+
+
+def holds_offset(ranges: Ranges, offset: int) -> bool:
+    """Whether the offset is in the set."""
+    return any(one.start <= offset < one.end for one in ranges)
+
+
+def size_of(ranges: Ranges) -> int:
+    """The number of offsets in the set."""
+    return sum(one.size for one in ranges)

@@ -9,6 +9,8 @@ json_text         Kafka's JSON of a record, as text and as plain Python values; 
 variant           plain values -> Spark's VARIANT; back: variant_reader
 redact            which values are secret, and the text that replaces them
 known_configs     the configs whose values may be shown
+topic_configs     topics' configs with Kafka's defaults, and the brokers' configs behind them
+effective_configs which value of a config is in force, and what set it
 log_record        a metadata or control record as tables and dump show it
 image, changes    the state that a log adds up to, and what changed in it
 

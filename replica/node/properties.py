@@ -37,6 +37,10 @@ class Properties:
         section._has_plain = False
         return section
 
+    def values(self) -> Mapping[str, str]:
+        """All values of the file, by their keys."""
+        return dict(self._values)
+
     def error(self, key: str, why: str) -> UsageError:
         """An error about one key."""
         return UsageError(f"{self.path}: {self._name(key)}: {why}")

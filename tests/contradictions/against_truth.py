@@ -10,7 +10,8 @@ from replica.doctor.check.rule import Finding
 from replica.doctor.quorum.known_quorum import VoterDoubt
 from replica.doctor.quorum.recovery import RecoveryDecision
 from replica.doctor.rehearsal.runs import ScenarioSafety
-from replica.doctor.timeline.elections import Election, ElectionCause
+from replica.doctor.timeline.causes import ElectionCause
+from replica.doctor.timeline.elections import Election
 from replica.history.commitment import EntryCommitment
 from replica.history.ranges import Ranges
 from replica.severity import Severity
@@ -295,7 +296,7 @@ def branches_that_timeline_calls_superseded_were_not_committed(
     """What left the branch was never valid."""
     committed = set(truth.committed.values())
     for tail in () if answers.branch is None else answers.branch.tails:
-        if answers.branch.commitment(tail.start, is_tail=True) == "superseded":
+        if answers.branch.commitment(tail.start, tail) == "superseded":
             batch = tail.log.batch_at(tail.start)
             if batch is not None and entry_of(batch) in committed:
                 yield f"{entry_of(batch)} left the branch, and was committed"

@@ -17,6 +17,7 @@ from jobs.cli.directories.recover_rehearsed import RehearsedPlan, rehearse_plan
 from jobs.cli.directories.rehearsed import rehearsed_quorum
 from jobs.cli.directories.restore import RestoreSource, of_directories
 from jobs.cli.sharing.report import source
+from pipelines.bronze.captured import uncovered
 from pipelines.lake import Lake
 from pipelines.report.page import make_report
 from pipelines.report.view import ClusterView
@@ -45,7 +46,8 @@ from replica.errors import UsageError
 from replica.format.discovery import DirectoryPath
 from replica.format.file_names import METADATA_FOLDER
 from replica.history.commitment import Commitment, GroupComparison, classify_compared, compare_group
-from replica.history.log import ReplicaLog
+from replica.history.log import OffsetRange, ReplicaLog
+from replica.history.ranges import END_OF_OFFSETS, Ranges, union
 from replica.model.keys import ReplicaKey
 from tests.contradictions.clusters import Given
 
@@ -82,8 +84,10 @@ class Answers:
     it gives no answer; its fields are None then. stops: `plan --stop-broker` by ids. racks: `plan
     --stop-rack` by name. exposed: `state --exposure`. branch, elections, events: `timeline`.
     in_lake: tables and report; None where the directories were not put in a lake. earlier: the logs
-    at the looks before, the oldest first. restored: what `restore` takes. state: `state`: (kind,
-    key) -> value as JSON; asked for only where there is a lake. verdict_on: what decides verdicts.
+    at the looks before, the oldest first. hidden: for each look, the newest too, the offsets at
+    which damage may hide what a replica has, such as those behind a torn end. restored: what
+    `restore` takes. state: `state`: (kind, key) -> value as JSON; asked for only where there is a
+    lake. verdict_on: what decides verdicts.
     """
 
     given: Given
@@ -103,6 +107,7 @@ class Answers:
     exposed: tuple[Exposure, ...] = ()
     in_lake: InLake | None = None
     earlier: tuple[Mapping[ReplicaKey, ReplicaLog], ...] = ()
+    hidden: tuple[Mapping[ReplicaKey, Ranges], ...] = ()
     restored: RestoreSource | None = None
     state: Mapping[tuple[str, str], str] = field(default_factory=dict)
     verdict_on: Callable[[ClusterEvidence], Verdict] = verdict_on
@@ -179,10 +184,18 @@ def answers_of(given: Given, folder: Path, in_lake: InLake | None = None) -> Ans
         () if cluster is None else tuple(exposures(cluster)),
         in_lake,
         tuple({one.owner.key: replica_log(one, "") for one in look} for look in looks[:-1]),
+        tuple({one.owner.key: _hidden(one) for one in look} for look in looks),
         _or_refused(
             refused, "restore", lambda: of_directories([str(folder)], None, [*given.looks])
         ),
         {} if in_lake is None or branch is None else _state(branch),
+    )
+
+
+def _hidden(examined: Examined) -> Ranges:
+    return union(
+        OffsetRange(one.start, END_OF_OFFSETS if one.end is None else one.end)
+        for one in uncovered(examined.directory)
     )
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pipelines.report.verdict import TOLD_BY_LOSSES
-from replica.doctor.check.catalogue import groups, snapshots
+from replica.doctor.check.catalogue import snapshots
 from replica.doctor.check.snapshots import Validity
 from replica.doctor.quorum.recovery import RecoveryDecision
 from replica.doctor.verdict.of_group import evidence_of
-from replica.doctor.verdict.verdict import Level
+from replica.doctor.verdict.verdict import OF_OTHER_CLUSTERS, Level
 from replica.history.divergence import diverge
 from replica.severity import Severity
 from tests.contradictions.answers import Answers, Rule
@@ -17,7 +17,6 @@ from tests.contradictions.answers import Answers, Rule
 _BAD = (Severity.ERROR, Severity.WARNING)
 
 
-_OF_OTHER_CLUSTERS = {groups.DISK_OF_ANOTHER_CLUSTER.id, groups.CLUSTER_ID_MISMATCH.id}
 _BY_DIRECTORIES = {snapshots.SNAPSHOT_CONTENT.id: snapshots.SNAPSHOT_UNVERIFIED.id}
 """What a lake finds where directories show less."""
 
@@ -111,7 +110,7 @@ def the_lake_s_verdict_is_that_of_check(answers: Answers) -> Iterator[str]:
     expected = answers.verdict_on(evidence_of(answers.checked))
     (row,) = rows
     rules = {rule for fact in row["facts"] for rule in fact["rules"]}
-    if rules & {*_OF_OTHER_CLUSTERS, *_BY_DIRECTORIES} or _verified_by_earlier(answers):
+    if rules & {*OF_OTHER_CLUSTERS, *_BY_DIRECTORIES} or _verified_by_earlier(answers):
         return  # check was not given the other clusters of the round, or the earlier captures
     told = {
         "level": (row["level"], expected.level.value),

@@ -9,14 +9,14 @@ from collections.abc import Iterator
 from replica.doctor.check.catalogue import groups
 from replica.doctor.timeline.events import TRUNCATION, WENT_BACK
 from replica.history.log import OffsetRange, ReplicaLog, contiguous_runs
-from replica.history.ranges import Ranges, intersection, union
+from replica.history.ranges import Ranges, difference, intersection, union
 from replica.model.keys import ReplicaKey
 from tests.contradictions.answers import Answers, Rule
 
 
 def truncations_are_what_vanished(answers: Answers) -> Iterator[str]:
     """Records that a replica held, and that a later look at it lacks at offsets of which it still
-    has files."""
+    has files, and where no damage may hide them."""
     if answers.in_lake is None or not answers.earlier:
         return
     gone = _gone(answers)
@@ -82,9 +82,10 @@ def _gone(answers: Answers) -> dict[ReplicaKey, Ranges]:
     """The offsets of entries that each replica lost from a look to the next."""
     found: dict[ReplicaKey, Ranges] = {}
     looks = (*answers.earlier, {log.key: log for log in answers.group.logs})
-    for before, after in itertools.pairwise(looks):
+    for (before, after), hidden in zip(itertools.pairwise(looks), answers.hidden[1:], strict=True):
         for key in before.keys() & after.keys():
-            found[key] = union(found.get(key, ()), _lost(before[key], after[key]))
+            lost = difference(_lost(before[key], after[key]), hidden[key])
+            found[key] = union(found.get(key, ()), lost)
     return {key: ranges for key, ranges in found.items() if ranges}
 
 

@@ -17,7 +17,7 @@ from tests.docs.pages import ROOT, steps
 def test_the_demo_gives_the_answers_of_its_page(
     spark: object, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(DemoOptions(Lake(tmp_path / "lake"))) == 0
+    assert run(DemoOptions(lake=Lake(tmp_path / "lake"))) == 0
     printed = capsys.readouterr().out
     page = (ROOT / "docs" / "tutorial" / "questions.md").read_text("utf-8")
     asked = [step for step in steps(page) if step.kind == "sql"]

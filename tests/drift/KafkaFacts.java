@@ -15,6 +15,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.function.Function;
 import java.util.jar.JarFile;
 import java.util.regex.Pattern;
 import org.apache.kafka.common.config.ConfigDef;
@@ -50,6 +51,7 @@ public class KafkaFacts {
         facts.put("features", features());
         facts.put("configs", configs());
         facts.put("keptConfigs", keptConfigs());
+        facts.put("topicConfigs", topicConfigs());
         new ObjectMapper().writeValue(System.out, facts);
     }
 
@@ -280,6 +282,27 @@ public class KafkaFacts {
         found.put("2", namesOf(named("LogConfig")));
         found.put("16", namesOf(named("ClientMetricsConfigs")));
         found.put("32", namesOf(named("GroupConfig")));
+        return found;
+    }
+
+    /** The configs of topics: the default, and the configs of brokers that stand in for it, each with what
+     * one unit of it is. */
+    private static Map<String, Object> topicConfigs() throws Exception {
+        ConfigDef all = (ConfigDef) named("LogConfig").getMethod("configDefCopy").invoke(null);
+        Map<String, List<Object>> synonyms = (Map<String, List<Object>>) named("ServerTopicConfigSynonyms").getField("ALL_TOPIC_CONFIG_SYNONYMS").get(null);
+        Map<String, Object> found = new TreeMap<>();
+        for (ConfigDef.ConfigKey key : all.configKeys().values()) {
+            Map<String, Object> ofBrokers = new LinkedHashMap<>();
+            for (Object synonym : synonyms.getOrDefault(key.name, List.of())) {
+                Class<?> declared = synonym.getClass();
+                Function<String, String> converter = (Function<String, String>) declared.getMethod("converter").invoke(synonym);
+                ofBrokers.put((String) declared.getMethod("name").invoke(synonym), converter.apply("1"));
+            }
+            Map<String, Object> config = new LinkedHashMap<>();
+            config.put("default", key.hasDefault() ? ConfigDef.convertToString(key.defaultValue, key.type) : null);
+            config.put("ofBrokers", ofBrokers);
+            found.put(key.name, config);
+        }
         return found;
     }
 

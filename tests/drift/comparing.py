@@ -30,6 +30,7 @@ _SETTINGS = "replica/node/settings.py"
 _REDACTION = "replica/metadata/redact.py"
 _KEPT_CONFIGS = "replica/metadata/image/kept_configs.py"
 _KNOWN_CONFIGS = "replica/metadata/known_configs.py"
+_TOPIC_CONFIGS = "replica/metadata/topic_configs.py"
 
 
 def drift(facts: Facts, tables: Tables, *, is_newest: bool) -> list[str]:
@@ -49,6 +50,7 @@ def drift(facts: Facts, tables: Tables, *, is_newest: bool) -> list[str]:
         *_in(_REDACTION, _passwords(facts, tables)),
         *_in(_KEPT_CONFIGS, _kept_configs(facts, tables)),
         *_in(_KNOWN_CONFIGS, _known_configs(facts, tables)),
+        *_in(_TOPIC_CONFIGS, _topic_configs(facts, tables, is_newest)),
     ]
 
 
@@ -247,6 +249,23 @@ def _known_configs(facts: Facts, tables: Tables) -> Iterator[str]:
     plain = {name for name, row in facts["configs"].items() if row["type"] != "PASSWORD"}
     for name in sorted(plain.union(*facts["keptConfigs"].values()) - tables.known_configs):
         yield f"config {name}: Kafka knows it, and our table does not: it would be withheld"
+
+
+def _topic_configs(facts: Facts, tables: Tables, is_newest: bool) -> Iterator[str]:
+    """Defaults of topics' configs, and the brokers' configs that stand in for them."""
+    kafka = facts["topicConfigs"]
+    ours = {one.name: one for one in tables.topic_configs}
+    for name, row in kafka.items():
+        if name not in ours:
+            if is_newest and name not in known.UNLISTED_TOPIC_CONFIGS:
+                yield f"config {name}: not in our table; Kafka has {row}"
+            continue
+        default = known.OLDER_TOPIC_DEFAULTS.get((facts["release"], name), ours[name].default)
+        of_brokers = {one.name: str(one.factor) for one in ours[name].of_brokers}
+        if row != {"default": default, "ofBrokers": of_brokers}:
+            yield f"config {name}: Kafka has {row}, our table {ours[name]}"
+    for name in sorted(ours.keys() - kafka) if is_newest else ():
+        yield f"config {name}: in our table, and no config of Kafka's topics"
 
 
 def _kept_configs(facts: Facts, tables: Tables) -> Iterator[str]:

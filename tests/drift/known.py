@@ -166,3 +166,9 @@ ANSWERS: dict[str, dict[int, object]] = {
 """Of MetadataVersion's methods, which ask what a level of metadata.version is or may: the answer
 from a level on. Below the first it is false, or there is none. tables.py adds the methods that a
 table of ours answers."""
+
+UNLISTED_TOPIC_CONFIGS = frozenset({"internal.segment.bytes"})
+"""Configs of topics without a row in replica/metadata/topic_configs.py, although Kafka has them."""
+
+OLDER_TOPIC_DEFAULTS = {("3.9", "message.timestamp.after.max.ms"): str(2**63 - 1)}
+"""Defaults that were others in an older release, by release and config."""

@@ -26,6 +26,7 @@ from replica.metadata.image.snapshot import _SINCE as RECORDS_SINCE
 from replica.metadata.known_configs import KNOWN_CONFIGS
 from replica.metadata.records import NEWEST_KAFKA, RECORDS
 from replica.metadata.redact import is_secret_config
+from replica.metadata.topic_configs import TOPIC_CONFIGS, TopicConfig
 from replica.model.kafka_errors import DRAFT_ERRORS, ErrorCode
 from replica.model.keys import ZERO_UUID, ReplicaKey
 from replica.model.voters import Endpoint, Voter
@@ -155,6 +156,7 @@ class Tables:
     is_secret: Callable[[str], bool] = is_secret_config
     kept_configs: Mapping[int, frozenset[str]] = field(default_factory=lambda: dict(KEPT_CONFIGS))
     known_configs: frozenset[str] = KNOWN_CONFIGS
+    topic_configs: tuple[TopicConfig, ...] = TOPIC_CONFIGS
 
 
 class _Listening(Properties):

@@ -197,7 +197,7 @@ def test_of_several_clusters_the_worst_comes_first_and_what_happened_has_the_sam
     checked, happened = (
         kraftlake(command, "--json", mixed).verdicts for command in ("check", "what-happened")
     )
-    assert [row["level"] for row in checked] == ["outage", "attention"]
+    assert [row["level"] for row in checked] == ["outage", "at-risk"]
     assert happened == checked
 
 

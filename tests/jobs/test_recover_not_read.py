@@ -1,8 +1,9 @@
 """`kraftlake recover --plan` makes no plan where the operating system refused to read a file: what
-a wrong user can't read isn't lost."""
+a wrong user can't read isn't lost. What a broken disk can't give is."""
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -11,6 +12,8 @@ from pathlib import Path
 import pytest
 
 from tests.jobs.test_recover_words import METADATA
+from tests.kraftlake_process import kraftlake
+from tests.lying_disks.lies import Lies
 from tests.rights import kraftlake as bound_by_modes
 from tests.rights import needs_linux, skip_unless_bound
 
@@ -57,3 +60,27 @@ def test_json_says_that_the_plan_is_refused_and_that_nobody_may_win(
     assert not any(row["may_win"] or row["has_majority"] for row in rows)
     assert all("could not be read" in row["reasons"][0] for row in rows)
     assert all(row["rehearsed"]["runs"] == 0 for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("file", "doubt"),
+    [(LOG, "unreadable"), (f"{METADATA}/quorum-state", "unreadable-quorum-state")],
+)
+def test_a_voter_whose_disk_is_broken_counts_as_lost_in_a_plan(
+    data: Path, tmp_path: Path, file: str, doubt: str
+) -> None:
+    shutil.copytree(data / RECORDED, tmp_path / "left")
+    lies = Lies(tmp_path)
+    lies.tell([("preadv", rf"/left/2/{file}$", errno.EIO)])
+    words = "recover", "--plan", "--json", tmp_path / "left"
+    ended = kraftlake(*words, variables=lies.variables)
+    assert ended.returncode == 0, ended.stderr
+    rows = [row for row in map(json.loads, ended.stdout.splitlines()) if row["kind"] == "replica"]
+    assert [row["answer"] for row in rows] == ["safe"] * len(rows)
+    found = {row["node_id"]: (row["doubt"], row["may_win"]) for row in rows}
+    assert found[2] == (doubt, False)
+    assert any(may_win for _, may_win in found.values())
+    lies.tell([("preadv", rf"/left/2/{file}$", errno.EACCES)])
+    denied = kraftlake(*words, variables=lies.variables)
+    assert denied.returncode == 1
+    assert '"answer":"refused"' in denied.stdout

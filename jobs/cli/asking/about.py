@@ -15,6 +15,7 @@ from replica.errors import UsageError
 from replica.metadata.changes.naming import DEFAULT
 from replica.metadata.known_configs import KNOWN_CONFIGS, is_known_config
 from replica.metadata.passed_over import NOTHING, PassedOver
+from replica.metadata.topic_configs import ALL_BROKER_NAMES, broker_names
 from replica.words import listed
 
 _USER = "User:"
@@ -65,6 +66,8 @@ class About:
     broker: int | None = None
     principal: str | None = None
     config: str | None = None
+    with_defaults: bool = False
+    """Whether the configs of brokers that stand in for those of a topic are asked for too."""
 
     def holds(self, entity: str, name: str) -> bool:
         """Whether the change of an entity is asked for. entity: its kind. name: its name for
@@ -85,7 +88,7 @@ class About:
         if self.principal is not None:
             yield ("acl", "delegation_token", "scram", "client_quota"), self._is_of_principal
         if self.config is not None:
-            yield ("config",), lambda entity, name: name.endswith(f": {self.config}")
+            yield ("config",), lambda entity, name: name.endswith(self._config_endings())
 
     def refuse_unknown(self, known: KnownNames) -> None:
         """Raises UsageError for a topic, broker, principal or config of which nothing is known. Its
@@ -109,12 +112,24 @@ class About:
         given = self.principal or ""
         return given if ":" in given else _USER + given
 
+    def _config_endings(self) -> tuple[str, ...]:
+        config = self.config or ""
+        names = broker_names(config) if self.with_defaults and self.topic is not None else ()
+        return tuple(f": {one}" for one in (config, *names))
+
+    def _is_default(self, name: str) -> bool:
+        resource, _, config = name.rpartition(": ")
+        return self.with_defaults and resource.startswith("broker ") and config in ALL_BROKER_NAMES
+
     def _is_of_topic(self, entity: str, name: str) -> bool:
         topic = self.topic
         return (
             (entity == "topic" and name == topic)
             or (entity == "partition" and name.rpartition("-")[0] == topic)
-            or (entity == "config" and name.startswith(f"topic {topic}: "))
+            or (
+                entity == "config"
+                and (name.startswith(f"topic {topic}: ") or self._is_default(name))
+            )
             or (entity == "acl" and name.endswith(f" on topic {topic}"))
         )
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from jobs.cli.asking.about import AskedCluster
 from jobs.cli.directories.check_inputs import examine_all, find_newest_inputs, read_earlier
-from jobs.cli.directories.cluster_verdicts import judged_clusters
+from jobs.cli.directories.cluster_verdicts import disks_of_several, judged_clusters
 from jobs.cli.directories.notices import told_at_the_end
 from jobs.cli.output import ProgressLine
 from replica.doctor.check.damaged import bundle_damage
@@ -63,8 +63,10 @@ def from_directories(
         earlier = read_earlier(inputs, progress.show) if asked.order else None
         notices += (*map(str, inputs.damages), *inputs.left_out())
         known: list[_Known] = []
+        several: list[str] = []
         for group in inputs.groups:
             examined, damages = examine_all(group, progress.show, asked.passed_over)
+            several += filter(None, [disks_of_several(examined)])
             notices += (f"{damage.file}: {damage.detail}" for damage in damages)
             if wanted.verdict:
                 unread = (*inputs.unread(), *bundle_damage(damages))
@@ -78,7 +80,9 @@ def from_directories(
             else:
                 told = newest_states(examined, progress.show, earlier)
                 known += (_Known(one, cluster_of(one, broker_defaults), examined) for one in told)
-        chosen, cluster, directories, verdict = _chosen(known, asked.cluster, asked.paths)
+        chosen, cluster, directories, verdict = _chosen(known, asked, several)
+        if not wanted.verdict:  # which says it
+            notices += several
         progress.clear()
         if cluster is None:
             raise UsageError(f"{chosen.examined.shown}: no state could be replayed from its log")
@@ -102,19 +106,22 @@ class _Known(NamedTuple):
     verdict: Verdict | None = None
 
 
-def _chosen(known: Sequence[_Known], cluster_id: str | None, paths: Sequence[str]) -> _Known:
+def _chosen(known: Sequence[_Known], asked: AskedCluster, several: Sequence[str]) -> _Known:
+    """The cluster that is asked about. several: from disks_of_several. Raises UsageError."""
+    cluster_id = asked.cluster
+    why = "".join(f". {one}" for one in several)
     wanted = [one for one in known if cluster_id in (None, one.told.cluster_id)]
     names = sorted({str(one.told.cluster_id) for one in known})
     if not known:
         raise UsageError(
-            f"{' '.join(paths)}: no metadata log that gives a state: no leader was ever elected, "
-            "or the log can't be read; `kraftlake check` says which"
+            f"{' '.join(asked.paths)}: no metadata log that gives a state: no leader was ever "
+            f"elected, or the log can't be read; `kraftlake check` says which{why}"
         )
     if not wanted:
         raise UsageError(f"--cluster {cluster_id}: the directories are of {', '.join(names)}")
     if len(wanted) > 1:
         raise UsageError(
             f"the directories are of {len(wanted)} clusters or captures: name one, or "
-            f"--cluster {' or '.join(names)}"
+            f"--cluster {' or '.join(names)}{why}"
         )
     return wanted[0]

@@ -6,7 +6,7 @@ gold.metadata_changes. Both give the same words and columns.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from jobs.cli.asking.about import About, KnownNames
@@ -60,7 +60,9 @@ def run(options: HistoryOptions) -> int:
     form = form_of(options.json_output, options.csv, options.plain_csv)
     clock = clock_of(options.zone)
     lake = lake_unless(options.paths, options.lake, "history")
-    about = About(options.topic, options.broker, options.principal, options.config)
+    about = About(
+        options.topic, options.broker, options.principal, options.config, with_defaults=True
+    )
     period = period_of(options.from_time, options.to_time)
 
     def is_wanted(at: int | None, entity: str, name: str) -> bool:
@@ -70,11 +72,25 @@ def run(options: HistoryOptions) -> int:
         found = _of_directories(options, about, is_wanted)
     else:
         found = _of_lake(lake, options.cluster, about, is_wanted)
+    if options.topic is not None:
+        found = [*_since_created(options.topic, found)]
     write_timed(Row._fields, found, form, clock)
     if form == "text":
         for line in _legend(found):
             complain(line)
     return 0
+
+
+def _since_created(topic: str, found: Sequence[Row]) -> Iterator[Row]:
+    """The changes of a topic, without those of brokers' configs from before it was created."""
+    created = {
+        row.cluster_id: row.offset
+        for row in reversed(found)
+        if row.change == "topic_created" and row.name == topic
+    }
+    for row in found:
+        if row.entity != "config" or row.offset >= created.get(row.cluster_id, 0):
+            yield row
 
 
 def _legend(found: Iterable[Row]) -> Iterator[str]:
@@ -154,7 +170,7 @@ def _of_lake(lake: Lake, cluster: str | None, about: About, is_wanted: Wanted) -
         for gap in gaps_in(lake, cluster_id):
             complain(f"history: {gap}")
     known = KnownNames()
-    for entity, name in names_in_lake(lake, cluster) if about != About() else ():
+    for entity, name in names_in_lake(lake, cluster) if about.entities() is not None else ():
         known.add(entity, name)
     about.refuse_unknown(known)
     if not found:

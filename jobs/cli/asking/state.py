@@ -4,39 +4,33 @@ and, from a lake, how it differs from another state."""
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from jobs.cli.asking.about import About, AskedCluster, KnownNames, asked_cluster
-from jobs.cli.asking.query_result import QueryResult, write_answer
+from jobs.cli.asking.entities import entities_at, history_of
+from jobs.cli.asking.query_result import CSV, PLAIN_CSV, QueryResult, write_answer
 from jobs.cli.choices import check_patterns, fits
 from jobs.cli.commands.asking import StateOptions
 from jobs.cli.commands.combinations import form_of
-from jobs.cli.directories.given_rounds import branches_in
 from jobs.cli.moments import Moment, either_of
 from jobs.cli.output import (
-    ProgressLine,
     complain,
     json_text,
-    ms_of,
-    ms_text,
-    time_text,
+    more_line,
     write_json,
     write_line,
 )
 from jobs.cli.redacting import make_redactor
-from replica.doctor.timeline.branch import Branch
-from replica.doctor.timeline.changes import UnknownOffsets
-from replica.doctor.timeline.gaps import not_replayed, offsets_text, voters_not_given
-from replica.doctor.timeline.state import StateEntity, end_at, last_time, state_at
-from replica.errors import DataError, UsageError
+from replica.doctor.timeline.state import StateEntity
+from replica.errors import DataError
 from replica.metadata.changes.named_changes import ChangeNamer, NamedChange
 from replica.metadata.image.image import KINDS
 from replica.metadata.image.texts import StoredEntity, entity_of
 from replica.metadata.image.versions import Write
-from replica.metadata.redact import Redactor
 
 if TYPE_CHECKING:
     from jobs.cli.asking.lake_history import ClusterHistory
@@ -45,6 +39,7 @@ if TYPE_CHECKING:
 COLUMNS = ("entity", "key", "value", "offset")
 DIFF_COLUMNS = ("entity", "key", "name", "change", "old", "new")
 
+_T = TypeVar("_T")
 _ORDER = {kind.name: place for place, kind in enumerate(KINDS)}
 
 
@@ -80,9 +75,16 @@ def run(options: StateOptions) -> int:
         from jobs.cli.asking import state_of_cluster  # It loads the rules of health.
 
         return state_of_cluster.run(asked, options)
+    if options.effective:
+        from jobs.cli.asking import effective  # It loads the tables of configs.
+
+        return effective.run(asked, options)
     if options.diff is not None:
         a, b = (either_of("--diff", text) for text in options.diff)
-        return _show_differences(_history(asked), a, b, json_output=options.json_output)
+        limit = None if options.json_output else options.limit
+        return _show_differences(
+            history_of(asked), a, b, limit=limit, json_output=options.json_output
+        )
     return _show_entities(asked, options)
 
 
@@ -90,25 +92,45 @@ def _show_entities(asked: AskedCluster, options: StateOptions) -> int:
     redactor = make_redactor(False, options.redact_key)
     form = form_of(options.json_output, options.csv, options.plain_csv)
     wanted = EntityFilter(tuple(options.entities or ()), tuple(options.names or ()), options.topic)
-    rows: Iterable[Sequence[Any]]
-    if asked.lake is not None:
-        history = _history(asked)
-        end_offset = history.end_offset(asked.moment)
-        rows = history.entities(end_offset, "entity, key, name, value, record_offset")
-    else:
-        end_offset, rows = _of_directories(asked, redactor)
+    end_offset, held = entities_at(asked, redactor)
     complain(f"state: at offset {end_offset}")
-    shown = _shown(rows, wanted)
+    shown = _shown(held, wanted)
     first = list(islice(shown, 1))  # an unknown topic is refused before anything is written
-    write_answer(QueryResult(COLUMNS, chain(first, shown)), form)
+    limited = _Limited(None if form in ("json", CSV, PLAIN_CSV) else options.limit)
+    of_kinds = limited.of((row[0], row) for row in chain(first, shown))
+    write_answer(QueryResult(COLUMNS, of_kinds), form)
+    limited.tell()
     return 0
 
 
-def _shown(rows: Iterable[Sequence[Any]], wanted: EntityFilter) -> Iterator[Sequence[Any]]:
+class _Limited:
+    """Shows the first things of each kind. limit: how many; None for all."""
+
+    def __init__(self, limit: int | None) -> None:
+        self.limit = limit
+        self.counts: Counter[str] = Counter()
+
+    def of(self, things: Iterable[tuple[str, _T]]) -> Iterator[_T]:
+        """The things that are shown. things: each with its kind."""
+        for kind, thing in things:
+            self.counts[kind] += 1
+            if self.limit is None or self.counts[kind] <= self.limit:
+                yield thing
+
+    def tell(self) -> None:
+        """Print how many of each kind are left out."""
+        if self.limit is None:
+            return
+        for kind, count in self.counts.items():
+            for text in more_line(self.limit, count):
+                write_line(f"{kind}: {text}")
+
+
+def _shown(held: Iterable[StateEntity], wanted: EntityFilter) -> Iterator[Sequence[Any]]:
     """The wanted rows. Where there are none, raises UsageError for a topic that the state doesn't
     have, and says otherwise that there are none."""
     known, is_empty = KnownNames(), True
-    for entity, key, name, value, offset in rows:
+    for entity, key, name, value, offset, _ in held:
         known.add(entity, name)
         if wanted.holds(entity, name):
             is_empty = False
@@ -118,98 +140,25 @@ def _shown(rows: Iterable[Sequence[Any]], wanted: EntityFilter) -> Iterator[Sequ
         complain("state: no entity is as asked for")
 
 
-def _history(asked: AskedCluster) -> ClusterHistory:
-    from jobs.cli.asking.lake_history import cluster_history  # Directories need no delta-rs.
-
-    assert asked.lake is not None, "directories have no history"
-    return cluster_history(asked.lake, asked.cluster, committed_only=asked.committed_only)
-
-
-def _of_directories(
-    asked: AskedCluster, redactor: Redactor | None
-) -> tuple[int, list[StateEntity]]:
-    """(the end offset of the moment, the state there). Raises UsageError for a moment whose state
-    the directories don't give."""
-    progress = ProgressLine()
-    directories = branches_in(
-        asked.paths, asked.order, asked.cluster, progress, passed_over=asked.passed_over
-    )
-    with directories as branches:
-        if len(branches) > 1:
-            names = " or ".join(str(one.cluster_id) for one in branches)
-            raise UsageError(f"the directories are of several clusters: --cluster {names}")
-        (branch,) = branches
-        proven_end = branch.proven_end if asked.committed_only else None
-        end_offset = _end(branch, asked.moment, proven_end)
-        gaps = [
-            *voters_not_given(branch),
-            *not_replayed(branch),
-            *_not_proven(branch, end_offset),
-        ]
-        held = state_at(branch, end_offset, redactor, progress.show)
-    if held is None:
-        raise UsageError(
-            f"offset {end_offset}: the directories hold neither the whole log below it nor a "
-            "snapshot to begin with; name more of them"
-        )
-    if isinstance(held, UnknownOffsets):
-        raise UsageError(
-            f"offset {end_offset}: the state is not known. Nothing is known of "
-            f"{offsets_text(held)}: {held.why}"
-        )
-    for gap in gaps:  # beside an error it would hide the line that counts
-        complain(f"state: {gap}")
-    return end_offset, held
-
-
-def _not_proven(branch: Branch, end: int) -> Iterator[str]:
-    """A sentence about the changes below the offset `end` that are not proven to be committed; none
-    where all are."""
-    from replica.doctor.health.of_directories import first_change  # It loads the rules of health.
-
-    changes = (
-        first_change(piece.examined, max(piece.start, branch.proven_end), min(piece.end, end))
-        for piece in branch.pieces
-    )
-    start = next((offset for offset in changes if offset is not None), None)
-    if start is not None:
-        offsets = f"offset {start} is" if start == end - 1 else f"offsets {start} to {end - 1} are"
-        yield (
-            f"{offsets} not proven to be committed by these directories: the quorum may discard "
-            "what was changed there (--committed-only leaves it out)"
-        )
-
-
-def _end(branch: Branch, moment: Moment, proven_end: int | None) -> int:
-    """The moment as an end offset (exclusive). proven_end: the end of what is proven committed;
-    None where unproven records count too."""
-    log_end = branch.log.end_offset if proven_end is None else proven_end
-    if moment.at_offset is not None and moment.at_offset > log_end:
-        raise UsageError(f"--at-offset {moment.at_offset}: the log ends at {log_end}")
-    if moment.at_time is None:
-        return log_end if moment.at_offset is None else moment.at_offset
-    asked, last = time_text(moment.at_time), last_time(branch)
-    at = ms_of(moment.at_time)
-    if at > last:
-        raise UsageError(f"--at-time {asked}: the log ends at offset {log_end}, {ms_text(last)}")
-    found = end_at(branch, at)
-    if found is None:
-        raise UsageError(f"--at-time {asked}: the log begins later")
-    return min(found, log_end)
-
-
 def _show_differences(
-    history: ClusterHistory, before: Moment, after: Moment, *, json_output: bool
+    history: ClusterHistory,
+    before: Moment,
+    after: Moment,
+    *,
+    limit: int | None,
+    json_output: bool,
 ) -> int:
     a, b = history.end_offset(before), history.end_offset(after)
     complain(f"state: from offset {a} to {b}")
-    for told in differences(history, a, b):
+    limited = _Limited(limit)
+    for told in limited.of((one.write.kind.name, one) for one in differences(history, a, b)):
         if json_output:
             kind, key = told.write.kind, told.write.key
             values = kind.name, kind.key_text(key), told.name, *told.change
             write_json(dict(zip(DIFF_COLUMNS, values, strict=True)))
         else:
             write_line(line(told))
+    limited.tell()
     return 0
 
 

@@ -3,7 +3,7 @@ at a moment."""
 
 from jobs.cli.commands import cluster_options, options
 from jobs.cli.commands.combinations import alone, exclusive, given, needs
-from jobs.cli.commands.parameters import Text, Texts, argument, command, option
+from jobs.cli.commands.parameters import Number, Text, Texts, argument, command, option
 from jobs.cli.moments import Moment, asked_moment
 from replica.errors import UsageError
 
@@ -96,20 +96,28 @@ class StateOptions:
     log, or the lake's history, backward, and adds the record since which a failure has had these
     figures.
 
+    --effective shows the value of each config that is in force for a topic, a broker or a group:
+    its own, that of all brokers, that of --broker-config, or Kafka's default; what set it, since
+    when, and which values it hides. A topic or group that doesn't set a config has one more row for
+    each broker that sets it for itself.
+
     \b
     Examples:
       kraftlake state --topic orders node1/ node2/ node3/
       kraftlake state --lake lake --at-offset 1526 --entity 'c*' --csv > configs.csv
       kraftlake state --lake lake --diff 1500 2026-11-21T05:00Z
       kraftlake state --exposure node1/ --broker-config server.properties
+      kraftlake state --effective --topic orders node1/
+      kraftlake explain --runbook config-in-force
 
     --json: entity, key, value (JSON as text, with Kafka's field names), offset (of the record that
     last changed it; null where that record is older than the log); with --diff: entity, key, name,
     change, old, new. With --sizes: about (entity, topic, record), name, count (of a topic:
     partitions), replicas, size_bytes (of values; null from a lake), per_hour. With --exposure: kind
     (nothing, rack, broker, pair, voter), gone, leaderless, needs_unclean, below_min_isr,
-    voters_left, has_majority, since_offset, since (ms; null without --since). Exit codes: 0, 2
-    usage (also a moment whose state is unknown).
+    voters_left, has_majority, since_offset, since (ms; null without --since). With --effective:
+    config, value, source, set_as, offset, since (ms), instead_of (a list). Exit codes: 0, 2 usage
+    (also a moment whose state is unknown).
     """
 
     paths: cluster_options.PathsOfAState = None
@@ -145,14 +153,25 @@ class StateOptions:
         "Show what the cluster loses if a rack, broker, pair of brokers or voter fails.",
         default=False,
     )
+    effective: bool = option(
+        "--effective",
+        "With --topic, --broker or --group: show the value of each config that is in force, what "
+        "set it, and what it hides.",
+        default=False,
+    )
+    broker: Number = option("--broker N", "With --effective: this broker.", default=None, min=0)
+    group: Text = option("--group G", "With --effective: this group.", default=None)
     since: bool = option(
         "--since",
         "With --exposure: the record since which each failure would do harm.",
         default=False,
     )
     broker_config: cluster_options.BrokerConfig = None
-    limit: int = option(
-        "--limit N", "In text, show N rows of each kind at most.", default=10, min=1
+    limit: Number = option(
+        "--limit N",
+        "In text, show N rows of each kind at most; 10 with --sizes and --exposure, else all.",
+        default=None,
+        min=1,
     )
     json_output: options.Json = False
     csv: options.Csv = False
@@ -163,7 +182,13 @@ class StateOptions:
         of_directories = given(self, "order", "redact_key")
         needs("PATH", self.paths, {**of_directories, **given(self, "pass_over")})
         exclusive(given(self, "sizes", "exposure", "diff"))
-        needs("--exposure", self.exposure, given(self, "broker_config", "since"))
+        needs("--exposure", self.exposure, given(self, "since"))
+        needs(
+            "--exposure or --effective",
+            self.exposure or self.effective,
+            given(self, "broker_config"),
+        )
+        self._check_effective()
         of_entities = given(self, "entities", "names", "topic", "csv", "plain_csv")
         moment = given(self, "at_offset", "at_time")
         for name, value in given(self, "sizes", "exposure").items():
@@ -175,3 +200,14 @@ class StateOptions:
             raise UsageError("--diff goes with --lake")
         if self.diff is not None and any(each is not None for each in moment.values()):
             raise UsageError("--diff names its moments itself: leave --at-offset and --at-time out")
+
+    def _check_effective(self) -> None:
+        subjects = given(self, "topic", "broker", "group")
+        needs("--effective", self.effective, given(self, "broker", "group"))
+        if not self.effective:
+            return
+        exclusive(subjects)
+        if not any(value is not None for value in subjects.values()):
+            raise UsageError("--effective: name one with --topic, --broker or --group")
+        for other in ("sizes", "exposure", "diff", "entities", "names"):
+            alone("--effective", self.effective, given(self, other))

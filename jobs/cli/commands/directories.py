@@ -1,4 +1,4 @@
-"""Commands over logs on disk: dump, diff, check, recover, capture, prune, redact, explain."""
+"""Commands over logs on disk: dump, diff, check, recover."""
 
 from jobs.cli.commands import cluster_options, options
 from jobs.cli.commands.combinations import exclusive, given, needs
@@ -121,6 +121,10 @@ class CheckOptions:
 
     Several captures of one replica need a capture.json each, or --order.
 
+    --partitions also judges the folders of partitions in brokers' log directories, which lie at or
+    below PATH: `kraftlake explain stray-partition` says more. Name all log directories of a broker,
+    and a directory with the metadata log.
+
     Text begins with the verdict on each cluster. OUTAGE: users feel it now; partitions have no
     leader, or refuse writes. AT RISK: a start of the nodes may lose committed data. ATTENTION:
     something else is wrong. INCOMPLETE: nothing wrong was found, but not everything could be
@@ -138,19 +142,22 @@ class CheckOptions:
 
     --json: each line has a kind. verdict: cluster_id, level (outage, at-risk, attention,
     incomplete, healthy), headline, facts (level, severity, text, next_step, rules), next_steps,
-    not_judged (what, why, next_step), notes (how many), end_offset, at (ms) and source of the state
-    that it is about. finding: rule, family (files, health), severity (info, which text calls a
-    note, warning, error), file, position (byte), offset, epoch, message; of health also
-    cluster_id, end_offset (of the state) and subjects (name, what, offset; each partition, node and
-    so on that the rule found). The last line has the kind summary and, in the field summary: level
-    (the worst), checked, errors, warnings, notes (of all findings, shown or not), exit_code;
-    directories with directory, cluster_id, node_id, directory_id, role (voter, observer),
-    partition, verdict (ok, no-fault-found, warning, error), errors, warnings, notes (of the
-    findings about files that name the directory), log_start_offset, log_end_offset, epoch,
-    snapshots (how many are valid, invalid, unverifiable); health with cluster_id, directory,
-    end_offset, is_whole (the state is known to the log's end), verdict (healthy, warning, error,
-    null where no state is known), errors, warnings, notes; and quorums with cluster_id, voters and
-    not_checked (voters whose directory was not given), both with node_id and directory_id.
+    runbook (a name for `explain --runbook`, or null), not_judged (what, why, next_step), notes (how
+    many), end_offset, at (ms) and source of the state that it is about. finding: rule, family
+    (files, health), severity (info, which text calls a note, warning, error), file, position
+    (byte), offset, epoch, message; of health also cluster_id, end_offset (of the state) and
+    subjects (name, what, offset; each partition, node and so on that the rule found). log-
+    directory, with --partitions: cluster_id, node_id, directory_id, path, partitions, size_bytes
+    (of all folders), future, deleted and stray (folders that Kafka has marked so). The last line
+    has the kind summary and, in the field summary: level (the worst), checked, errors, warnings,
+    notes (of all findings, shown or not), exit_code; directories with directory, cluster_id,
+    node_id, directory_id, role (voter, observer), partition, verdict (ok, no-fault-found, warning,
+    error), errors, warnings, notes (of the findings about files that name the directory),
+    log_start_offset, log_end_offset, epoch, snapshots (how many are valid, invalid, unverifiable);
+    health with cluster_id, directory, end_offset, is_whole (the state is known to the log's end),
+    verdict (healthy, warning, error, null where no state is known), errors, warnings, notes; and
+    quorums with cluster_id, voters and not_checked (voters whose directory was not given), both
+    with node_id and directory_id.
 
     \b
     Examples:
@@ -160,6 +167,7 @@ class CheckOptions:
       kraftlake check --json --fail-on error node1/ node2/ node3/ | tail -1 | jq .summary
       kraftlake check --order live,split,final incident/
       kraftlake check --family health --broker-config server.properties node1/
+      kraftlake check --partitions broker11/disk1 broker11/disk2 controller1/
 
     Exit codes: 0 no finding of the severity --fail-on or worse, of files or of health, 1 such
     findings, 2 usage. With --family health or all, an unknown state gives 1, too.
@@ -193,6 +201,12 @@ class CheckOptions:
         default=None,
     )
     broker_config: cluster_options.BrokerConfig = None
+    partitions: bool = option(
+        "--partitions",
+        "Also judge the partitions' folders in brokers' log directories by the metadata: those "
+        "that a broker puts aside when it starts, replicas without a folder, and sizes.",
+        default=False,
+    )
     limit: int = option(
         "--limit N",
         "Name at most N places, partitions, nodes and so on of a rule.",
@@ -272,128 +286,3 @@ class RecoverOptions:
                 "recover: --plan is missing; kraftlake plans, and changes no directory"
             )
         needs("--rehearse", self.rehearse, given(self, "seeds"))
-
-
-@command("cli.directories.capture:run", "Copy the directories of running nodes, with hashes.")
-class CaptureOptions:
-    """Copy the metadata directories of running nodes, with their hashes, to a folder or a URI.
-
-    A capture keeps a node's log before the node restarts, or brings it to the lake's machine.
-    capture locks and changes nothing. A directory that changes while it is read is read again,
-    three times at most. capture.json is written last. It has the time and the hash of every file,
-    so that ingest notices a file that was damaged or lost on the way.
-
-    After an interruption run the same command again: files that were copied and have not changed
-    since are not sent again. ingest leaves a capture out until it is complete.
-
-    --redacted makes copies without secrets, as `kraftlake redact` does.
-
-    --json: folder, source, files, size_bytes, sent_bytes, moved, damages, a line per directory.
-
-    \b
-    Examples:
-      kraftlake capture /var/kafka/metadata -o /backup/captures/$(date +%FT%H%M)
-      kraftlake capture node1/ node2/ -o s3://bucket/captures/incident-7
-      kraftlake capture --redacted /var/kafka/metadata -o for-the-vendor
-
-    Exit codes: 0, 1 when something is damaged (the bytes are captured as they are) or a directory
-    changed during each of three reads, 2 usage.
-    """
-
-    paths: options.NodePaths
-    output: options.CaptureOutput
-    redacted: bool = option(
-        "--redacted", "Leave secrets out, as `kraftlake redact` does.", default=False
-    )
-    redact_key: options.RedactKey = None
-    hashes_names: options.HashedNames = False
-    show_config: options.ShowConfig = None
-    json_output: options.Json = False
-
-    def __post_init__(self) -> None:
-        of_copies = given(self, "redact_key", "hashes_names", "show_config")
-        needs("--redacted", self.redacted, of_copies)
-
-
-@command("cli.directories.prune:run", "Delete captures that are older than a given age.")
-class PruneOptions:
-    """Delete captures that are older than a given age, by the time in their capture.json.
-
-    Use it for a folder in which each `kraftlake capture` makes a folder of its own. prune deletes
-    only files that a capture.json names; it leaves other files, folders without a capture.json,
-    and links alone. What a lake has ingested stays in the lake. Run prune after an ingest that
-    succeeded, so that the lake has every capture that goes. For an object store, use the store's
-    own rules for deletion by age.
-
-    --json: folder, captured_at, files, size_bytes, removed, a line per capture.
-
-    \b
-    Examples:
-      kraftlake prune /backup/captures --older-than 7d --dry-run
-      kraftlake ingest --lake lake --build /backup/captures && \\
-        kraftlake prune /backup/captures --older-than 24h
-
-    Exit codes: 0, 1 when a capture can't be deleted (the others are), 2 usage.
-    """
-
-    folder: str = argument("FOLDER", "The folder that holds the captures' folders.")
-    older_than: str = option(
-        "--older-than AGE", "Delete captures older than AGE, such as 90m, 36h, 7d or 2w."
-    )
-    dry_run: bool = option(
-        "--dry-run", "Delete nothing; name the captures that would go.", default=False
-    )
-    json_output: options.Json = False
-
-
-@command("cli.directories.capture:run_redact", "Copy directories without their secrets.")
-class RedactOptions:
-    """Copy metadata directories without their secrets, for a vendor or an issue.
-
-    The copy has the same offsets, epochs, batches and times, and valid CRCs; check and diff find
-    the same in it, and Kafka's own tools read it. Each secret (SCRAM credentials, ids of delegation
-    tokens, values of secret and of unknown configs) is replaced by a fingerprint. Equal secrets
-    have equal fingerprints, so a change of a secret still shows. Batches with secrets change their
-    size, and with it the positions in .index files. Damaged bytes are overwritten, and their places
-    stay damaged. Records that this release doesn't know keep their type and version.
-
-    --names replaces the names of topics, users, groups, client ids and transactional ids by hashes.
-    Hosts, racks, IP addresses and node ids are never replaced.
-
-    --json: folder, source, files, size_bytes, sent_bytes, moved, damages, a line per directory.
-
-    \b
-    Examples:
-      kraftlake redact captures/2026-11-21T0500 -o for-the-vendor
-      kraftlake redact --names --redact-key ticket.key node1/ node2/ node3/ -o ticket-4711
-
-    Exit codes: 0, 1 when something is damaged, 2 usage.
-    """
-
-    paths: options.NodePaths
-    output: options.CaptureOutput
-    redact_key: options.RedactKey = None
-    hashes_names: options.HashedNames = False
-    show_config: options.ShowConfig = None
-    json_output: options.Json = False
-
-
-@command("cli.directories.explain:run", "Explain a finding of check, and what to do about it.")
-class ExplainOptions:
-    """Explain a rule of `kraftlake check`: its meaning, what Kafka does, and what to do.
-
-    Without a rule, the command lists all rules.
-
-    --json: rule, family (files, health), severity, meaning, kafka, next_step, issues (incidents
-    that the rule would have found).
-
-    \b
-    Examples:
-      kraftlake explain snapshot-log-hole
-      kraftlake explain --json | jq 'select(.severity == "error") | .rule'
-
-    Exit codes: 0, 2 usage (no such rule).
-    """
-
-    rule: Text = argument("[RULE]", "A rule's name, such as torn-tail.", default=None)
-    json_output: options.Json = False

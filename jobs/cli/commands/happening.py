@@ -33,11 +33,15 @@ class WhatHappenedOptions:
     Examples:
       kraftlake what-happened node1/ node2/ node3/
       kraftlake what-happened --tz local --order before,after captures/
+      kraftlake explain --runbook what-happened-when
 
     --json: each line has a kind. verdict: as of `kraftlake check --json`. event: as of `kraftlake
     timeline --json`. outage: cluster_id, began and ended (ms; ended is null where partitions still
-    have no leader), most (partitions without leader at one time). gap: cluster_id, detail (what the
-    directories don't tell). Exit codes: 0, 2 usage (also directories without a metadata log).
+    have no leader), most (partitions without leader at one time). majority_stopped: cluster_id, at
+    (ms), offset of the first change that the voters lack, voters (node ids). gap: cluster_id,
+    detail (what the directories don't tell). Exit codes: 0, 1 something is wrong (outage,
+    at-risk or attention, as of `kraftlake check`), 2 usage (also directories without a metadata
+    log).
     """
 
     paths: options.Paths
@@ -67,6 +71,8 @@ class TimelineOptions:
       first             these logs name no leader before
       leader-removed    the former leader was no voter any more
       leader-cut-off    the former leader still appended records that no majority has
+      disk-went-back    the new leader lacks records that had been committed, so a voter's disk is
+                        older than it was, or was emptied
       leader-restarted  the former leader fell silent, and a new process of it registered within
                         a minute
       leader-resigned   another leader was elected within 1.5 s, sooner than followers give a
@@ -82,8 +88,9 @@ class TimelineOptions:
       kraftlake timeline --order before,after captures/ --csv > incident.csv
 
     --json: cluster_id, at (ms), event, name, detail, cause (of elections), offset, leader_epoch,
-    nodes (whose directories show it), commitment (proven, unproven, superseded). Exit codes: 0, 2
-    usage (also directories without a metadata log).
+    nodes (whose directories show it), commitment (proven, unproven, superseded; unproven also where
+    it is unknown which of two histories is right). Exit codes: 0, 2 usage (also directories without
+    a metadata log).
     """
 
     paths: options.Paths

@@ -29,8 +29,24 @@ from jobs.cli.directories.check_text import (
     reaches,
     severity_of,
 )
+from jobs.cli.directories.log_directories import (
+    LOG_DIRECTORY_COLUMNS,
+    judged_with,
+    log_directories_in,
+    log_directory_cells,
+    log_directory_row,
+    not_asked_for,
+    of_cluster,
+)
 from jobs.cli.directories.verdict_text import describe_verdict, verdict_line, verdict_row
-from jobs.cli.output import ProgressLine, table_lines, write_either, write_json, write_line
+from jobs.cli.output import (
+    ProgressLine,
+    complain,
+    table_lines,
+    write_either,
+    write_json,
+    write_line,
+)
 from pipelines.cyclic_garbage import no_search_for_cycles
 from replica.doctor.check.damaged import bundle_damage
 from replica.doctor.check.group import judge_group
@@ -48,6 +64,7 @@ from replica.doctor.verdict.of_group import (
 from replica.doctor.verdict.verdict import Gap, Verdict
 from replica.format.directory import MAX_READS
 from replica.format.discovery import DiscoveredPath
+from replica.format.log_directory import LogDirectory
 from replica.severity import Severity
 
 _NO_LOG = Gap(
@@ -65,6 +82,8 @@ def run(options: CheckOptions) -> int:
         stack.enter_context(no_search_for_cycles())
         inputs = find_inputs(options.paths, names_in(options.order), stack, for_check=True)
         unread, checking.captures = inputs.unread(), inputs.captures
+        for sentence in inputs.left_out_copies():
+            complain(sentence)
         checking.earlier = {} if len(inputs.groups) > 1 else None
         is_one = len(inputs.groups) == 1
         for number, group in enumerate(inputs.groups, start=1):
@@ -73,6 +92,8 @@ def run(options: CheckOptions) -> int:
         if not is_one:  # nobody knows to which of them it belongs
             checking.unread(unread)
         checking.write()
+        for hint in () if options.partitions or options.quiet else not_asked_for(inputs.groups):
+            complain(f"check: {hint}")
     return checking.end()
 
 
@@ -92,6 +113,7 @@ class _Checking:
         self.captures = 0
         """How many groups are captures of directories, which come first."""
         self.passed_over = passed_over_in(options.pass_over)
+        self.log_directories = log_directories_in(options.paths) if options.partitions else ()
         self.replay = not options.no_replay
         self.families = families_of(options.family, replay=self.replay)
         self.broker_defaults = defaults_in(options.broker_config)
@@ -142,7 +164,10 @@ class _Checking:
         self.progress.clear()
         unread = (*unread, *bundle_damage(damages))
         of_files = self.families.health_of_files
-        clusters = [*clusters_of(judged, self.broker_defaults, of_files=of_files)]
+        clusters = [
+            judged_with(one, self.log_directories)
+            for one in clusters_of(judged, self.broker_defaults, of_files=of_files)
+        ]
         beside = unread if len(clusters) == 1 else ()
         answers = [self._cluster(cluster, beside, capture) for cluster in clusters]
         if len(clusters) != 1:
@@ -184,8 +209,12 @@ class _Checking:
         for severity, count in counted_by([one.finding for one in located]).items():
             self.counts[severity] += count
         shown = [one for one in located if one.finding.severity.rank <= self.least.rank]
+        directories: Sequence[LogDirectory] = ()
+        if cluster is not None:
+            directories = [*of_cluster(cluster, self.log_directories)]
         if self.options.json_output:
-            return _Answer(verdict, (), (verdict_row(verdict), *map(_row, shown)))
+            of_directories = map(log_directory_row, directories)
+            return _Answer(verdict, (), (verdict_row(verdict), *map(_row, shown), *of_directories))
         of_capture = self._of_captures(capture)
         if self.options.quiet:
             line = verdict_line(verdict) + (f" ({of_capture})" if of_capture else "")
@@ -197,6 +226,12 @@ class _Checking:
                 *table_lines(
                     MEMBER_COLUMNS, (member_cells(cluster, one) for one in cluster.members)
                 ),
+            )
+        if directories:
+            table = (
+                *table,
+                "",
+                *table_lines(LOG_DIRECTORY_COLUMNS, map(log_directory_cells, directories)),
             )
         lines = (
             *describe_verdict(verdict, capture=of_capture),

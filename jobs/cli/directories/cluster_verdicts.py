@@ -3,16 +3,30 @@ their own."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
-from replica.doctor.check.examined import Examined
+from replica.doctor.check.examined import Examined, by_cluster
 from replica.doctor.check.group import judge_group
 from replica.doctor.check.known_quorum import EarlierRounds
+from replica.doctor.check.membership import judge_membership, members_of
+from replica.doctor.check.partition import partition_of
 from replica.doctor.check.rule import Finding
-from replica.doctor.verdict.facts import verdict_on
+from replica.doctor.verdict.facts import SAID_BY_MESSAGE, verdict_on
 from replica.doctor.verdict.of_group import JudgedCluster, clusters_of, evidence_of
 from replica.doctor.verdict.verdict import Verdict
+
+
+def disks_of_several(examined: Iterable[Examined]) -> str:
+    """What is wrong with the disks of several clusters, as the verdicts on them say it; "" where
+    nothing is."""
+    of_metadata = [one for one in examined if partition_of(one).is_metadata]
+    if len(by_cluster(of_metadata)) < 2:
+        return ""
+    found = judge_membership(members_of(of_metadata))
+    told = (finding.message for _, finding in found if finding.rule.id in SAID_BY_MESSAGE)
+    return ". ".join(f"{one[0].upper()}{one[1:]}" for one in dict.fromkeys(told))
+
 
 _NO_DEFAULTS: Mapping[str, str] = MappingProxyType({})
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta
 
-from jobs.cli.commands.directories import PruneOptions
+from jobs.cli.commands.copying import PruneOptions
 from jobs.cli.output import complain, ms_of, time_text, write_json, write_line
 from pipelines.capture.pruning import (
     OldCapture,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,7 +20,7 @@ from jobs.cli.directories.check_inputs import (
 from jobs.cli.directories.cluster_verdicts import judged_clusters
 from jobs.cli.directories.notices import damage_lines, told_at_the_end
 from jobs.cli.directories.offsets_text import pairs
-from jobs.cli.directories.recover_not_read import describe_refused, not_read, refused_plan
+from jobs.cli.directories.recover_not_read import not_read, why_mixed, why_not_read
 from jobs.cli.directories.recover_steps import NO_BROKERS
 from jobs.cli.directories.recover_text import describe, needs_of
 from jobs.cli.directories.verdict_text import write_verdict
@@ -29,6 +29,8 @@ from jobs.cli.seeds import MAX_REHEARSED, seeds_in
 from replica.doctor.check.damaged import bundle_damage
 from replica.doctor.check.examined import Examined, by_cluster, replica_log
 from replica.doctor.check.known_quorum import EarlierRounds, quorum_files, went_back_since
+from replica.doctor.check.membership import mixture_in
+from replica.doctor.check.mixture import NO_MIXTURE, ClusterMixture
 from replica.doctor.check.partition import by_partition, partition_of
 from replica.doctor.check.rule import Finding
 from replica.doctor.health.hosted import hosted_replicas
@@ -58,47 +60,48 @@ def run(options: RecoverOptions) -> int:
         judged = given.judged()
         parts = by_partition(given.usable, partition_of)
         clusters = [members for part in parts for members in by_cluster(part)]
+        shown: set[str] = set()
         codes = []
         for members in clusters:
-            # the first plan of a cluster has its verdict above it
             cluster_id = members[0].owner.cluster_id
-            plan = _plan(members, given, judged.pop(cluster_id, None), seeds, json_output=in_json)
-            codes.append(plan)
+            if cluster_id not in shown:  # the first plan of a cluster has its verdict above it
+                write_verdict(judged[cluster_id].verdict, json_output=in_json)
+                shown.add(cluster_id)
+            codes.append(_plan(members, given, judged[cluster_id], seeds, json_output=in_json))
         return max(codes)
 
 
 def _plan(
     members: Sequence[Examined],
     given: GivenNodes,
-    judged: Judged | None,
+    judged: Judged,
     seeds: range | None,
     *,
     json_output: bool,
 ) -> int:
-    """Print the plan of one cluster, below the verdict on it. given: all directories. judged: None
-    where the verdict was printed before. seeds: the seeds of the runs in which the plan's steps are
-    rehearsed; None for no rehearsal."""
+    """Print the plan of one cluster. given: all directories. seeds: the seeds of the runs in which
+    the plan's steps are rehearsed; None for no rehearsal."""
     _refuse_copies(members)
-    plan, by_key = plan_of(members, given.earlier)
+    plan, by_key = plan_of(members, given.earlier, given.mixture)
+    of_metadata = partition_of(members[0]).is_metadata
     hosted = NO_BROKERS
-    if judged is not None:
-        write_verdict(judged.verdict, json_output=json_output)
-        if judged.cluster.cluster is not None:
-            hosted = hosted_replicas(judged.cluster.cluster)
+    if of_metadata and judged.cluster.cluster is not None:
+        hosted = hosted_replicas(judged.cluster.cluster)
     refused = (*not_read(damage for one in members for damage in one.damages), *given.not_read)
-    if refused:
-        plan = refused_plan(plan, refused)
+    no_plan = why_not_read(refused) if refused else why_mixed(judged.verdict, plan)
+    if no_plan is not None:
+        plan = no_plan.refused(plan)
     rehearsed = None
     if seeds is not None:
         # This import loads the simulator.
         from jobs.cli.directories.recover_rehearsed import rehearse_plan
 
         rehearsed = rehearse_plan(plan, by_key, seeds, given.earlier)
-    others = given.of_other_clusters(members[0].owner.cluster_id)
+    cluster_id = members[0].owner.cluster_id
     lines = (
-        describe_refused(plan, by_key, refused, given.paths)
-        if refused
-        else describe(plan, by_key, others, hosted)
+        describe(plan, by_key, given.of_other_clusters(cluster_id), hosted)
+        if no_plan is None
+        else no_plan.describe(cluster_id, given.paths)
     )
     lines = chain(lines, rehearsed.lines() if rehearsed else ())
     write_either(_rows(plan, by_key, rehearsed), lines, json_output=json_output)
@@ -107,16 +110,20 @@ def _plan(
 
 
 def plan_of(
-    members: Sequence[Examined], earlier: EarlierRounds | None = None
+    members: Sequence[Examined],
+    earlier: EarlierRounds | None = None,
+    mixture: ClusterMixture = NO_MIXTURE,
 ) -> tuple[RecoveryPlan, dict[ReplicaKey, Examined]]:
     """The plan for the replicas of one cluster, and each directory by its replica. earlier: earlier
-    looks at them."""
+    looks at them. mixture: that of all directories."""
     by_key = {one.owner.key: one for one in members}
     logs = [replica_log(one, one.shown) for one in by_key.values()]
     now = ComparedRound.of(compare_group(logs))
     back = went_back_since(earlier or {}, members[0].owner.cluster_id, now)
     files = quorum_files(list(zip(by_key.values(), logs, strict=True)), back)
-    return plan_compared(now, files), by_key
+    plan = plan_compared(now, files)
+    elsewhere = mixture.elsewhere(members[0].owner.cluster_id)
+    return replace(plan, quorum=plan.quorum.with_elsewhere(elsewhere)), by_key
 
 
 class Judged(NamedTuple):
@@ -142,6 +149,11 @@ class GivenNodes:
     """What the operating system refused to read, where nobody knows of which node it is."""
     earlier: EarlierRounds
     """Earlier captures of the directories."""
+
+    @property
+    def mixture(self) -> ClusterMixture:
+        """How the disks of several clusters lie in each other's places."""
+        return mixture_in(self.usable)
 
     def of_other_clusters(self, cluster_id: str) -> dict[int, str]:
         """The directories of other clusters, by node id, as the user would name them."""

@@ -1,55 +1,88 @@
-"""`kraftlake recover --plan` where the operating system refused to read a file. Nobody knows what
-the file holds, and a wrong user is no lost disk: so there is no plan, only what to do before."""
+"""`kraftlake recover --plan` where no plan may follow: the operating system refused to read a file,
+and a wrong user is no lost disk; or disks of several clusters lie in each other's places, and who
+replaces the voters of one stops those of another. There is only what to do before."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from jobs.cli.directories.recover_names import shown_paths
-from replica.doctor.check.examined import Examined
+from replica.doctor.check.catalogue import groups
 from replica.doctor.quorum.recovery import RecoveryDecision, RecoveryPlan
+from replica.doctor.verdict.verdict import Fact, Verdict
 from replica.format.damage import Damage, DamageKind
-from replica.model.keys import ReplicaKey
 from replica.shell_text import line
 from replica.terminal_text import one_line
 from replica.words import listed
 
-NO_PLAN = "no plan: a file could not be read"
+
+@dataclass(frozen=True, slots=True)
+class NoPlan:
+    """Why there is no plan. why: a clause. reasons, steps: sentences."""
+
+    why: str
+    reasons: tuple[str, ...]
+    steps: tuple[str, ...]
+
+    def refused(self, plan: RecoveryPlan) -> RecoveryPlan:
+        """The plan without an answer: it says of nobody that he may win."""
+        reasons = (*self.reasons, *plan.reasons)
+        return replace(
+            plan, answer=RecoveryDecision.REFUSED, electable=(), led_by={}, reasons=reasons
+        )
+
+    def describe(self, cluster_id: str, paths: Sequence[str]) -> Iterator[str]:
+        """The lines: the reasons, and the steps for a person. paths: those that the user named."""
+        yield f"cluster {cluster_id}: no plan: {self.why}"
+        yield from (f"  {one_line(reason)}" for reason in self.reasons)
+        yield ""
+        yield "Nothing was changed. What a person would do:"
+        for number, step in enumerate(self.steps, start=1):
+            yield one_line(f"  {number}. {step}")
+        again = line("kraftlake", "recover", "--plan", *shown_paths(paths))
+        yield one_line(f"       {again}")
 
 
 def not_read(damages: Iterable[Damage]) -> tuple[Damage, ...]:
-    """The damages of files and directories that the operating system refused to read."""
-    return tuple(damage for damage in damages if damage.kind is DamageKind.UNREADABLE)
-
-
-def refused_plan(plan: RecoveryPlan, refused: Sequence[Damage]) -> RecoveryPlan:
-    """The plan of a quorum of which these files could not be read: it says of nobody that he may
-    win."""
-    reasons = (*map(_reason, refused), *plan.reasons)
-    return replace(plan, answer=RecoveryDecision.REFUSED, electable=(), led_by={}, reasons=reasons)
-
-
-def describe_refused(
-    plan: RecoveryPlan,
-    by_key: Mapping[ReplicaKey, Examined],
-    refused: Sequence[Damage],
-    paths: Sequence[str],
-) -> Iterator[str]:
-    """The lines: the reasons, and the only step for a person. paths: those that the user named."""
-    yield f"cluster {by_key[plan.winner.key].owner.cluster_id}: {NO_PLAN}"
-    yield from (f"  {one_line(_reason(damage))}" for damage in refused)
-    yield ""
-    yield "Nothing was changed. What a person would do:"
-    files = [damage.file for damage in refused]
-    yield one_line(
-        f"  1. {listed(files, limit=3)} could not be read: run as Kafka's user, then make the plan "
-        "again. If the disk is broken, leave out its directory. Start, stop and format nothing "
-        "before."
+    """The damages of files and directories that the operating system refused to read, though
+    their disk works. What a broken disk can't give is lost."""
+    return tuple(
+        damage
+        for damage in damages
+        if damage.kind is DamageKind.UNREADABLE and not damage.is_of_broken_disk
     )
-    again = line("kraftlake", "recover", "--plan", *shown_paths(paths))
-    yield one_line(f"       {again}")
 
 
-def _reason(damage: Damage) -> str:
-    return f"{damage.file} could not be read: {damage.detail}"
+def why_not_read(refused: Sequence[Damage]) -> NoPlan:
+    """There is no plan for a quorum of which these files could not be read."""
+    files = listed([damage.file for damage in refused], limit=3)
+    return NoPlan(
+        "a file could not be read",
+        tuple(f"{damage.file} could not be read: {damage.detail}" for damage in refused),
+        (
+            f"{files} could not be read: run as Kafka's user, then make the plan again. Start, "
+            "stop and format nothing before.",
+        ),
+    )
+
+
+def why_mixed(verdict: Verdict, plan: RecoveryPlan) -> NoPlan | None:
+    """There is no plan for a cluster whose other voters are, by the same directories, in another
+    one. None where there may be one: a cluster with a majority of its voters goes on without the
+    disk that it lacks."""
+    mixed = verdict.of_other_clusters
+    if not mixed or (plan.answer is RecoveryDecision.SAFE and all(map(_lacks_a_disk, mixed))):
+        return None
+    return NoPlan(
+        "the directories of this quorum's nodes are of several clusters",
+        tuple(fact.text for fact in mixed),
+        (
+            *dict.fromkeys(fact.next_step for fact in mixed),
+            "Then make the plan again. Start, stop and format nothing else before.",
+        ),
+    )
+
+
+def _lacks_a_disk(fact: Fact) -> bool:
+    return fact.rules == (groups.VOTER_WITHOUT_OWN_DISK.id,)

@@ -11,8 +11,9 @@ from jobs.cli.output import coloured
 from replica.doctor.check.examined import Examined
 from replica.doctor.check.partition import partition_of
 from replica.doctor.health.hosted import HostedReplicas
-from replica.doctor.quorum.known_quorum import KnownVoter, VoterDoubt
-from replica.doctor.quorum.recovery import RankedReplica, RecoveryDecision, RecoveryPlan
+from replica.doctor.quorum.known_quorum import ABSENT, KnownVoter, VoterDoubt
+from replica.doctor.quorum.ranked_replica import RankedReplica
+from replica.doctor.quorum.recovery import RecoveryDecision, RecoveryPlan
 from replica.history.divergence import Relation
 from replica.model.epochs import election_order
 from replica.model.keys import ZERO_UUID, ReplicaKey
@@ -60,14 +61,12 @@ def describe(
     if plan.answer is RecoveryDecision.SAFE:
         count = len(plan.voters or ())
         there = count - len(plan.missing)
-        left = (
-            f"{there} of {counted(count, 'voter')} {'is' if there == 1 else 'are'} left, a majority"
-        )
+        left = f"the directories of {there} of {counted(count, 'voter')} are here, a majority"
         winners = [str(key.node_id) for key in plan.electable]
         wins = "wins" if len(winners) == 1 else "may win"
         who = f"{'' if len(winners) == 1 else 'each of '}{named('node', winners)}"
         holds = "" if any(_condition(plan)) else ", and holds all that was committed"
-        yield f"  {left}: {who} {wins} the election{holds}"
+        yield f"  {left}: {who} {wins} the election{_while_stopped(plan)}{holds}"
     yield from (f"  needs: {need}" for need in needs_of(plan))
     steps = tuple(steps_of(plan, by_key, hosted))
     stand_ins = next((n for n, step in enumerate(steps, 1) if step.makes_stand_ins), None)
@@ -84,17 +83,27 @@ def describe(
             *(voter.why_doubted for voter in doubts),
         ]
         yield from (f"      {line}" for line in lines)
-    for voter in plan.quorum.in_doubt(VoterDoubt.NOT_GIVEN):
-        other = of_other_clusters.get(voter.key.node_id)
-        instead = "" if other is None else f": {one_line(other)} is of another cluster"
-        yield f"   -  node {_named(voter.key)}: its directory was not given{instead}"
+    for voter in plan.quorum.in_doubt(*ABSENT):
+        told = "its directory was not given"
+        if voter.doubt is VoterDoubt.OF_ANOTHER_CLUSTER:
+            other = one_line(of_other_clusters[voter.key.node_id])
+            told = f"{other} is of another cluster, and no directory of this one was given"
+        yield f"   -  node {_named(voter.key)}: {told}"
     yield ""
     yield (
-        "Nothing was changed. What a person would do; bin/ and config/ are those of a node's Kafka:"
+        "Nothing was changed. What a person would do; commands with bin/ or config/ run in the "
+        "folder of a node's Kafka:"
     )
     for number, step in enumerate(steps, start=1):
         yield f"  {number}. {step.text}"
         yield from (f"       {one_line(command)}" for command in step.commands)
+
+
+def _while_stopped(plan: RecoveryPlan) -> str:
+    """Which nodes the plan doesn't start; "" where it starts all."""
+    stopped = [str(one) for one in sorted({voter.key.node_id for voter in plan.doubted})]
+    stay = "stays" if len(stopped) == 1 else "stay"
+    return f" while {named('node', stopped)} {stay} stopped" if stopped else ""
 
 
 def needs_of(plan: RecoveryPlan) -> Sequence[str]:
@@ -106,13 +115,20 @@ def needs_of(plan: RecoveryPlan) -> Sequence[str]:
 def _condition(plan: RecoveryPlan) -> Iterator[str]:
     """What a safe plan relies on where a voter's directory was not given: only that directory
     could show that a majority forgot what it had committed."""
-    absent = [str(v.key.node_id) for v in plan.quorum.in_doubt(VoterDoubt.NOT_GIVEN)]
+    voters = plan.quorum.in_doubt(*ABSENT)
+    absent = [str(voter.key.node_id) for voter in voters]
     if plan.answer is RecoveryDecision.SAFE and absent:
-        whose = "directory was" if len(absent) == 1 else "directories were"
+        own = "own " * any(voter.doubt is VoterDoubt.OF_ANOTHER_CLUSTER for voter in voters)
+        whose = f"{own}directory was" if len(absent) == 1 else f"{own}directories were"
         yield (
             "no disk given here was emptied or restored from an older copy, which "
             f"{named('node', absent)} could show, whose {whose} not given"
         )
+
+
+def _under_condition(plan: RecoveryPlan) -> str:
+    """What a sentence adds that holds only on the condition of the answer."""
+    return ", if the condition above holds" if any(_condition(plan)) else ""
 
 
 def _answer(plan: RecoveryPlan) -> str:
@@ -177,7 +193,10 @@ def _of_another(
     yield f"loses offsets {ranges_text(standing.at_risk)}"
     never = plan.answer is RecoveryDecision.SAFE
     yield f"of these {losses_text(standing.lost)}" + (
-        "; none of them can have been committed, so no broker has applied them" if never else ""
+        "; none of them can have been committed, so no broker has applied them"
+        f"{_under_condition(plan)}"
+        if never
+        else ""
     )
     if plan.answer is not RecoveryDecision.REFUSED:
         yield f"{_fate(plan, standing)}. No action needed; keep a copy."
@@ -188,7 +207,9 @@ def _if_another_wins(plan: RecoveryPlan, standing: RankedReplica) -> Iterator[st
     if standing.may_lose:
         never = plan.answer is RecoveryDecision.SAFE
         yield f"loses offsets {ranges_text(standing.may_lose)} if a voter without them wins" + (
-            ": no majority holds them, so they were not committed" if never else ""
+            f": no majority holds them, so they were not committed{_under_condition(plan)}"
+            if never
+            else ""
         )
 
 

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from jobs.cli.commands.options import lake_unless
 from jobs.cli.commands.options import names_in as names_of
 from jobs.cli.commands.recovering import RestoreOptions
+from jobs.cli.directories.cluster_verdicts import disks_of_several
 from jobs.cli.directories.notices import told_at_the_end
 from jobs.cli.directories.recover import given_nodes, plan_of
 from jobs.cli.moments import Moment, asked_moment
@@ -199,7 +200,10 @@ def of_directories(
         given = given_nodes(paths, stack, notices, order)
     clusters = by_cluster(given.usable)
     if len(clusters) > 1:
-        raise UsageError(f"{', '.join(paths)}: {len(clusters)} clusters: name one's directories")
+        several = disks_of_several(given.usable)
+        why = f". {several}" if several else ""
+        told = f"{len(clusters)} clusters: name one's directories{why}"
+        raise UsageError(f"{', '.join(paths)}: {told}")
     (members,) = clusters
     plan, by_key = plan_of(members, given.earlier)
     examined = by_key[plan.winner.key]

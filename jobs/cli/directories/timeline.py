@@ -13,7 +13,7 @@ from jobs.cli.directories.given_rounds import branches_in
 from jobs.cli.moments import Period, period_of
 from jobs.cli.output import ProgressLine, coloured, complain, write_line, write_wrapped
 from replica.doctor.timeline.branch import Branch
-from replica.doctor.timeline.elections import ElectionCause
+from replica.doctor.timeline.causes import ElectionCause
 from replica.doctor.timeline.events import DIVERGENCE, ELECTION, EVENTS, TRUNCATION, Event, timeline
 from replica.doctor.timeline.gaps import gaps_of
 from replica.terminal_text import one_line

@@ -7,6 +7,7 @@ from typing import Any
 
 from jobs.cli.output import coloured, write_either
 from replica.doctor.verdict.verdict import Fact, Gap, Level, Verdict
+from replica.shell_text import line
 from replica.terminal_text import one_line
 from replica.words import sentence
 
@@ -35,8 +36,10 @@ def describe_verdict(
     judged, and of which moment that is. on_page: whether the steps stand below, on a page that
     lists no findings. capture: which of several captures this is."""
     steps = not on_page
+    yield from _of_other_clusters(verdict, steps=steps)
     yield verdict_line(verdict)
-    first, others = verdict.facts[:1], verdict.facts[1:]
+    first = verdict.facts[:1]
+    others = tuple(fact for fact in verdict.facts[1:] if not fact.is_of_other_clusters)
     if first and first[0].level is not Level.AT_RISK:
         # the loss of committed data can't be undone: its step has to be read before the other
         held = [fact for fact in others if fact.level is Level.AT_RISK][:1]
@@ -51,6 +54,7 @@ def describe_verdict(
     if len(others) > MAX_ALSO:
         where = "`kraftlake check` lists them" if on_page else "listed below"
         yield _line("", f"and {len(others) - MAX_ALSO} more, {where}")
+    yield from _runbook(verdict)
     if verdict.not_judged:
         yield _line("not judged", " ".join(map(_gap, verdict.not_judged)))
     if verdict.state is not None:
@@ -61,12 +65,28 @@ def describe_verdict(
         yield _line("cluster", identity)
 
 
+def _of_other_clusters(verdict: Verdict, *, steps: bool) -> Iterator[str]:
+    """What has to be read before everything else, and before an outage: which disks are of another
+    cluster. Nothing where the verdict begins with that."""
+    for fact in verdict.of_other_clusters:
+        if fact is not verdict.facts[0]:
+            yield coloured(f"{fact.level.shown:<{_WIDTH}}", _COLOURS[fact.level]) + one_line(
+                fact.text
+            )
+            yield from _step(fact) if steps else ()
+
+
 def verdict_in_short(verdict: Verdict) -> Iterator[str]:
-    """The verdict in one or two lines, for a command that then gives an answer of its own. The
-    second line has what may lose committed data, else the other facts, else what could not be
-    judged."""
+    """The verdict in a few lines, for a command that then gives an answer of its own. The
+    line below it has what may lose committed data, else the other facts, else what could not be
+    judged; the last one names the runbook. What is wrong with the disks of several clusters stands
+    above, with what to do."""
+    yield from _of_other_clusters(verdict, steps=True)
     yield verdict_line(verdict)
-    others, gaps = verdict.facts[1:], verdict.not_judged
+    for fact in verdict.facts[:1]:
+        yield from _step(fact) if fact.is_of_other_clusters else ()
+    others = [fact for fact in verdict.facts[1:] if not fact.is_of_other_clusters]
+    gaps = verdict.not_judged
     if others:
         careful = verdict.level is not Level.AT_RISK
         risks = [fact for fact in others if careful and fact.level is Level.AT_RISK]
@@ -75,6 +95,17 @@ def verdict_in_short(verdict: Verdict) -> Iterator[str]:
         yield _line("also", f"{(risks or others)[0].text}{more}")
     elif gaps and verdict.level is not Level.INCOMPLETE:
         yield _line("not judged", _gap(gaps[0]))
+    yield from _runbook(verdict)
+
+
+def _runbook(verdict: Verdict) -> Iterator[str]:
+    if verdict.runbook is not None:
+        yield _line("runbook", runbook_text(verdict.runbook))
+
+
+def runbook_text(name: str) -> str:
+    """How a person reads a runbook, wherever kraftlake is installed."""
+    return f"{name}: `{line('kraftlake', 'explain', '--runbook', name)}` prints it"
 
 
 def _step(fact: Fact) -> Iterator[str]:
@@ -114,6 +145,7 @@ def verdict_row(verdict: Verdict) -> dict[str, Any]:
         "headline": verdict.headline,
         "facts": [_fact_row(fact) for fact in verdict.facts],
         "next_steps": list(verdict.next_steps),
+        "runbook": verdict.runbook,
         "not_judged": [_gap_row(gap) for gap in verdict.not_judged],
         "notes": verdict.notes,
         "end_offset": None if state is None else state.end_offset,

@@ -10,6 +10,7 @@ from replica.doctor.check.damaged import changed_files
 from replica.doctor.check.directory import DirectoryFacts, gather, judge_directory, judge_snapshots
 from replica.doctor.check.elections import judge_elections
 from replica.doctor.check.examined import Examined, by_cluster
+from replica.doctor.check.group_member import GroupMember
 from replica.doctor.check.known_quorum import (
     ComparedLogs,
     EarlierRounds,
@@ -19,6 +20,7 @@ from replica.doctor.check.known_quorum import (
 )
 from replica.doctor.check.lineage import LogParting, judge_lineage, partings_of
 from replica.doctor.check.membership import judge_membership, members_of
+from replica.doctor.check.mixture import ClusterMixture, mixture_of
 from replica.doctor.check.newest import (
     ClusterState,
     QuorumRole,
@@ -148,11 +150,13 @@ def judge_group(
     )
     parts = by_partition(gathered, lambda facts: facts.partition)
     compared = [_compared(part, earlier) for part in parts]
+    named = [members_of([facts.examined for facts in part]) for part in parts]
     between = [
         finding
-        for part, clusters in zip(parts, compared, strict=True)
-        for finding in _judge_between(part, clusters)
+        for part, clusters, own in zip(parts, compared, named, strict=True)
+        for finding in _judge_between(part, clusters, own)
     ]
+    mixture = _mixture(parts, named)
     partings = tuple(
         (logs.members[0][0].owner.cluster_id, parting)
         for part, clusters in zip(parts, compared, strict=True)
@@ -161,7 +165,7 @@ def judge_group(
         for parting in partings_of(logs)
     )
     states = tuple(
-        cluster_state(facts.examined, replayed, _known(facts, compared))
+        cluster_state(facts.examined, replayed, _known(facts, compared, mixture))
         for facts, replayed in zip(gathered, replays, strict=True)
         if newest and replay and id(facts.examined) in telling
     )
@@ -179,6 +183,17 @@ def judge_group(
             for logs in clusters
         ),
     )
+
+
+def _mixture(
+    parts: Sequence[Sequence[DirectoryFacts]], named: Sequence[Sequence[GroupMember]]
+) -> ClusterMixture:
+    """How disks of the metadata lie in each other's places. named: what each part says of
+    itself."""
+    of_metadata = (
+        own for part, own in zip(parts, named, strict=True) if part[0].partition.is_metadata
+    )
+    return mixture_of(next(of_metadata, ()))
 
 
 def _quorum(newest: DirectoryFacts, group: Sequence[DirectoryFacts]) -> GroupQuorum | None:
@@ -204,26 +219,30 @@ def _compared(part: Sequence[DirectoryFacts], earlier: EarlierRounds | None) -> 
     return [compared_logs(members, earlier) for members in clusters if len(members) >= least]
 
 
-def _known(newest: DirectoryFacts, compared: Sequence[Sequence[ComparedLogs]]) -> KnownQuorum:
+def _known(
+    newest: DirectoryFacts, compared: Sequence[Sequence[ComparedLogs]], mixture: ClusterMixture
+) -> KnownQuorum:
     """What the directories of a cluster prove about its quorum. newest: its newest directory."""
     logs = (one for clusters in compared for one in clusters)
     of_cluster = (
         one for one in logs if any(member is newest.examined for member, _ in one.members)
     )
-    return known_quorum_of(next(of_cluster, None) or compared_logs([newest.examined]))
+    quorum = known_quorum_of(next(of_cluster, None) or compared_logs([newest.examined]))
+    return quorum.with_elsewhere(mixture.elsewhere(cluster_id_of(newest.examined)))
 
 
 def _judge_between(
-    part: Sequence[DirectoryFacts], compared: Sequence[ComparedLogs]
+    part: Sequence[DirectoryFacts],
+    compared: Sequence[ComparedLogs],
+    named: Sequence[GroupMember],
 ) -> Iterator[Finding]:
     """Findings of the rules that compare replicas of one partition. compared: their logs, by
-    cluster."""
-    group = [facts.examined for facts in part]
-    for _, finding in judge_membership(members_of(group)):
+    cluster. named: what they say of themselves."""
+    for _, finding in judge_membership(named):
         yield finding
     yield from judge_lineage(compared)
     if part[0].partition.is_metadata:
-        yield from judge_same_snapshots(group)
+        yield from judge_same_snapshots([facts.examined for facts in part])
 
 
 def _judged(facts: DirectoryFacts, replayed: FoldedImages, logs: _ClusterLogs) -> JudgedDirectory:

@@ -21,6 +21,7 @@ from replica.doctor.quorum.attested import by_election, by_quorum_state, newest_
 from replica.doctor.quorum.known_quorum import KnownQuorum, QuorumFiles, known_quorum
 from replica.doctor.quorum.went_back import ComparedRound, WentBack, went_back
 from replica.format.control import LeaderVoter
+from replica.format.file_names import FileKind
 from replica.history.commitment import Commitment, GroupComparison, classify_compared, compare_group
 from replica.history.log import ReplicaLog
 from replica.model.keys import NO_NODE, ZERO_UUID, ReplicaKey
@@ -171,7 +172,14 @@ def quorum_files(
         attested,
         next((voters for voters in configured if voters), frozenset()),
         {one.key: one for one in went_back},
+        frozenset(log.key for one, log in members if _hides_votes(one)),
     )
+
+
+def _hides_votes(examined: Examined) -> bool:
+    """Whether the directory has a quorum-state that can't be read."""
+    is_whole = examined.is_directory and examined.directory.quorum_state is None
+    return is_whole and not examined.lacks(FileKind.QUORUM_STATE)
 
 
 def _attested(

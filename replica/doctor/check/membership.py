@@ -3,68 +3,32 @@ voters. members_of gathers what is compared."""
 
 from __future__ import annotations
 
-import os
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from replica.doctor.check.catalogue import groups
 from replica.doctor.check.examined import Examined, by_cluster, keys_of, leader_changes, replica_log
+from replica.doctor.check.group_member import GroupMember
 from replica.doctor.check.known_quorum import stated_voters
-from replica.doctor.check.rule import Finding
+from replica.doctor.check.mixture import NO_MIXTURE, ClusterMixture, mixture_of
+from replica.doctor.check.partition import partition_of
+from replica.doctor.check.rule import Finding, Subject
 from replica.format.control import KRaftVoters
 from replica.format.directory import SnapshotFile
 from replica.format.file_names import FileKind
 from replica.history.log import LogBatch
 from replica.model.epochs import BOOTSTRAP_SNAPSHOT, OffsetAndEpoch, election_order
-from replica.model.keys import NO_NODE, ZERO_UUID, ReplicaId, ReplicaKey
+from replica.model.keys import NO_NODE, ZERO_UUID, ReplicaKey
 from replica.model.voters import VoterKeys
+from replica.words import listed, named
 
 RULES = (
     groups.DUPLICATE_IDENTITY, groups.TWO_LEADERS, groups.VOTER_SETS_DIFFER,
     groups.INITIAL_VOTERS_DIFFER, groups.CLUSTER_ID_MISMATCH, groups.METADATA_LOG_TWICE,
-    groups.DISK_OF_ANOTHER_CLUSTER,
+    groups.DISK_OF_ANOTHER_CLUSTER, groups.VOTER_WITHOUT_OWN_DISK, groups.CLUSTER_IDS_DIFFER,
 )  # fmt: skip
 """The rules of the findings that judge_membership makes."""
-
-
-@dataclass(frozen=True, slots=True)
-class GroupMember:
-    """What one directory of a group says of itself. Files have the names that the user gave
-    them."""
-
-    replica: ReplicaId
-    shown: str
-    """The name of the directory."""
-    meta_properties: str
-    """The name of meta.properties; the name of the directory where there is no such file."""
-    quorum_state: str
-    """The name of quorum-state; the name of the directory where there is no such file."""
-    bootstrap_snapshot: str
-    """The name of 0-0.checkpoint; the name of the directory where there is no such file."""
-    leader_id: int | None = None
-    """The leader that quorum-state names; None where it names no leader."""
-    leader_epoch: int | None = None
-    """The epoch in quorum-state; None where there is none."""
-    current_voters: tuple[int, ...] = ()
-    """The voters that quorum-state names; empty where it names no voters."""
-    initial_voters: VoterKeys = frozenset()
-    """The voters that 0-0.checkpoint names; empty where the node was formatted without initial
-    voters, or belongs to a static quorum."""
-    first_offset: int | None = None
-    """The first offset in its log; None for an empty log."""
-    entries: Mapping[int, LogBatch] = field(default_factory=dict, hash=False)
-    """Some batches of this log, by their base offsets: those at whose offsets a log of the group
-    begins."""
-    voters: frozenset[int] = frozenset()
-    """The node ids of the voters that its files name."""
-    log_end: OffsetAndEpoch | None = None
-    """The end (exclusive) and the epoch of its log; None where that isn't known."""
-
-    @property
-    def parent(self) -> str:
-        """The folder that holds the node's log directory."""
-        return os.path.dirname(os.path.dirname(self.meta_properties))
 
 
 def members_of(group: Sequence[Examined]) -> list[GroupMember]:
@@ -110,6 +74,8 @@ def _member(
             voter.node_id for voter in stated_voters(examined, leader_changes(examined))
         ),
         log_end=None if last is None else OffsetAndEpoch(last.next_offset, last.leader_epoch),
+        has_records=any(one.id != BOOTSTRAP_SNAPSHOT for one in examined.directory.snapshots)
+        or not all(one.scan.is_empty for one in examined.directory.segments),
     )
 
 
@@ -118,6 +84,14 @@ def _initial_voters(examined: Examined, bootstrap: SnapshotFile) -> VoterKeys:
         if isinstance(message, KRaftVoters):
             return keys_of(message)
     return frozenset()
+
+
+def mixture_in(group: Iterable[Examined]) -> ClusterMixture:
+    """How the disks of several clusters lie in each other's places, among these directories."""
+    of_metadata = [one for one in group if partition_of(one).is_metadata]
+    if len(by_cluster(of_metadata)) < 2:  # then their logs need not be looked at
+        return NO_MIXTURE
+    return mixture_of(members_of(of_metadata))
 
 
 DirectoryFinding = tuple[GroupMember, Finding]
@@ -145,36 +119,42 @@ def judge_membership(group: Sequence[GroupMember]) -> Iterator[DirectoryFinding]
             yield member, finding
     renamed = list(_judge_clusters(members))
     yield from renamed
-    known = {id(member) for member, _ in renamed}
-    yield from (pair for pair in _judge_disks(clusters) if id(pair[0]) not in known)
+    yield from _judge_disks(mixture_of(members), {id(member) for member, _ in renamed})
 
 
-def _judge_disks(clusters: Mapping[str, Sequence[GroupMember]]) -> Iterator[DirectoryFinding]:
-    """Findings about nodes that a larger cluster here lacks as voters, while their own cluster here
-    isn't complete either. Of clusters of one size that with the lowest node id counts as the larger
-    one."""
-    ordered = sorted(
-        clusters.values(), key=lambda one: (-len(one), min(each.replica.node_id for each in one))
-    )
-    given = [{one.replica.node_id for one in cluster} for cluster in ordered]
-    voters = [frozenset().union(*(one.voters for one in cluster)) for cluster in ordered]
-    told: set[int] = set()
-    for place, larger in enumerate(ordered):
-        for other in range(place + 1, len(ordered)):
-            if not voters[other] - given[other]:
-                continue
-            for member in ordered[other]:
-                node_id = member.replica.node_id
-                if id(member) in told or node_id not in voters[place] - given[place]:
-                    continue
-                told.add(id(member))
-                message = (
-                    f"node {node_id} is of cluster {member.replica.cluster_id}; "
-                    f"{larger[0].shown} is of cluster {larger[0].replica.cluster_id}, whose voter "
-                    f"{node_id} has no other directory here"
-                )
-                rule, file = groups.DISK_OF_ANOTHER_CLUSTER, member.meta_properties
-                yield member, rule.at(file, message)
+def _judge_disks(mixture: ClusterMixture, renamed: Collection[int]) -> Iterator[DirectoryFinding]:
+    """Findings about the disks of several clusters, in each cluster that they touch. renamed: the
+    ids of the members of which another rule says that they only name another cluster."""
+    for quorum in mixture.formatted_apart:
+        ids = {one.replica.cluster_id for one in quorum}
+        each = listed([f"node {one.replica.node_id} {one.replica.cluster_id}" for one in quorum])
+        message = (
+            f"{len(quorum)} nodes that name each other as voters have {len(ids)} cluster ids, and "
+            f"no log holds a record: {each}"
+        )
+        for member in quorum:
+            found = groups.CLUSTER_IDS_DIFFER.at(member.meta_properties, message)
+            yield member, _about(found, mixture.elsewhere(member.replica.cluster_id))
+    for one in mixture.disks:
+        node_id, home = one.disk.replica.node_id, one.home
+        nodes = [str(each.replica.node_id) for each in home]
+        message = (
+            f"node {node_id}'s disk is of another cluster: it is of "
+            f"{one.disk.replica.cluster_id}, and {named('node', nodes)} "
+            f"{'is' if len(nodes) == 1 else 'are'} of {home[0].replica.cluster_id}, whose voter "
+            f"{node_id} has no other directory here"
+        )
+        if id(one.disk) not in renamed:
+            rule, file = groups.DISK_OF_ANOTHER_CLUSTER, one.disk.meta_properties
+            yield one.disk, _about(rule.at(file, message), one.instead)
+        rule, file = groups.VOTER_WITHOUT_OWN_DISK, home[0].meta_properties
+        yield home[0], _about(rule.at(file, message), {node_id})
+
+
+def _about(finding: Finding, nodes: Iterable[int]) -> Finding:
+    """The finding, with the voters of its cluster whose directories here are of another one."""
+    what = "its directory here is of another cluster"
+    return replace(finding, subjects=tuple(Subject(f"node {node}", what) for node in sorted(nodes)))
 
 
 def _judge_node_ids(
@@ -262,6 +242,10 @@ def _judge_clusters(members: Sequence[GroupMember]) -> Iterator[DirectoryFinding
 
 
 def _judge_leaders(members: Sequence[GroupMember]) -> Iterator[DirectoryFinding]:
+    """Findings about two leaders of one epoch. Where directories name different voters, these
+    explain the two leaders, and no voter voted twice."""
+    if len({frozenset(one.current_voters) for one in members if one.current_voters}) > 1:
+        return
     first: dict[int, GroupMember] = {}
     for member in members:
         leader, epoch, file = member.leader_id, member.leader_epoch, member.quorum_state
@@ -279,8 +263,18 @@ def _judge_voters(members: Sequence[GroupMember]) -> Iterator[DirectoryFinding]:
         voters, first = sorted(member.current_voters), sorted(naming[0].current_voters)
         if voters != first:
             message = f"voters {voters}; {first} by {naming[0].quorum_state}"
+            message += _leaders(member, naming[0])
             rule, file = groups.VOTER_SETS_DIFFER, member.quorum_state
             yield member, rule.at(file, message, epoch=member.leader_epoch)
+
+
+def _leaders(member: GroupMember, other: GroupMember) -> str:
+    """The different leaders that two directories name of one epoch; "" where they name none."""
+    named = {one.leader_id for one in (member, other)} - {None, NO_NODE}
+    if member.leader_epoch != other.leader_epoch or len(named) < 2:
+        return ""
+    of_both = f"{member.leader_id} here, and {other.leader_id} there"
+    return f"; the leader of epoch {member.leader_epoch} is {of_both}"
 
 
 def _judge_initial_voters(members: Sequence[GroupMember]) -> Iterator[DirectoryFinding]:

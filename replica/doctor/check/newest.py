@@ -14,6 +14,7 @@ from replica.doctor.check.known_quorum import (
     known_quorum_of,
     stated_voters,
 )
+from replica.doctor.check.membership import mixture_in
 from replica.doctor.check.partition import partition_of
 from replica.doctor.check.replay_fold import FoldedImages, NewestState, Watch
 from replica.doctor.check.replaying import replay_log
@@ -83,11 +84,14 @@ def newest_states(
     """The newest state of each cluster of directories that were captured together. No rule is
     judged. watch: is told how far long work has come. earlier: earlier rounds of the same
     replicas."""
+    mixture = mixture_in(group)
     return [
         cluster_state(
             examined,
             replay_log(examined, (), watch, newest=True),
-            known_quorum_of(compared_logs(cluster_members(examined, group), earlier)),
+            known_quorum_of(
+                compared_logs(cluster_members(examined, group), earlier)
+            ).with_elsewhere(mixture.elsewhere(cluster_id_of(examined))),
         )
         for examined in newest_directories(group)
     ]

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
 
 from replica.doctor.check.rule import Finding, Rule, Subject
-from replica.doctor.quorum.known_quorum import BAD_DISKS, KnownQuorum
+from replica.doctor.quorum.known_quorum import UNCOUNTED, KnownQuorum
 from replica.metadata.image.image import Image
 from replica.metadata.image.partition import Partition
 from replica.metadata.image.settings import (
@@ -115,6 +115,12 @@ class Cluster:
         return int(self.values("zk_migration").get("", NO_MIGRATION))
 
     @property
+    def zk_brokers(self) -> tuple[int, ...]:
+        """The registered brokers that still are brokers of ZooKeeper (KIP-866)."""
+        brokers = self.values("brokers")
+        return tuple(sorted(one for one in brokers if brokers[one].get("isMigratingZkBroker")))
+
+    @property
     def is_migrating(self) -> bool:
         """Whether the migration from ZooKeeper has begun and not ended (Kafka:
         ZkMigrationState.inProgress)."""
@@ -168,10 +174,11 @@ class Cluster:
 
     @cached_property
     def unreliable_voters(self) -> frozenset[int]:
-        """The voters whose disks are at hand and may not be counted for a majority."""
+        """The voters that may not be counted for a majority, by the disk that was given for their
+        node."""
         if self.quorum is None:
             return frozenset()
-        return frozenset(voter.key.node_id for voter in self.quorum.in_doubt(*BAD_DISKS))
+        return frozenset(voter.key.node_id for voter in self.quorum.in_doubt(*UNCOUNTED))
 
     @cached_property
     def uncounted_voters(self) -> frozenset[int]:

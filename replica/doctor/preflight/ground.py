@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from replica.doctor.health.cluster import Cluster
 from replica.doctor.preflight.answer import Preflight, Reason, note, preflight, unknown
-from replica.doctor.quorum.known_quorum import BAD_DISKS, KnownQuorum
+from replica.doctor.quorum.known_quorum import UNCOUNTED, KnownQuorum
 
 _MORE = "`kraftlake check` says more"
 
@@ -54,7 +54,7 @@ def _of_logs(cluster: Cluster, quorum: KnownQuorum) -> Iterator[Reason]:
     for each in quorum.contested[:1]:
         told = f"offsets {each.start} to {each.end - 1} hold different records, all committed"
         yield unknown("state", f"{told}: start no node. {_MORE}", each.start)
-    for voter in quorum.in_doubt(*BAD_DISKS):
+    for voter in quorum.in_doubt(*UNCOUNTED):
         yield note(f"voter {voter.key.node_id}", voter.why_doubted)
 
 

@@ -9,7 +9,7 @@ knows which history is right.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from replica.doctor.quorum.went_back import WentBack
@@ -27,6 +27,8 @@ class VoterDoubt(StrEnum):
 
     NOT_GIVEN = "not-given"
     """Its directory is not at hand."""
+    OF_ANOTHER_CLUSTER = "of-another-cluster"
+    """The directory that was given for its node is of another cluster, and none is of its own."""
     UNREADABLE = "unreadable"
     """A part of its log can't be read."""
     STALE = "stale"
@@ -34,12 +36,23 @@ class VoterDoubt(StrEnum):
     the directory was restored from an older copy, or copied earlier than the others. Or an earlier
     capture of it shows more than it has now."""
     NO_QUORUM_STATE = "no-quorum-state"
-    """It has no quorum-state that can be read, so it may have voted in an epoch that no file
-    shows."""
+    """It has no quorum-state, so it may have voted in an epoch that no file shows."""
+    UNREADABLE_QUORUM_STATE = "unreadable-quorum-state"
+    """Its quorum-state is there and can't be read: nobody knows in which epochs it voted."""
 
 
-BAD_DISKS = tuple(doubt for doubt in VoterDoubt if doubt is not VoterDoubt.NOT_GIVEN)
+ABSENT = (VoterDoubt.NOT_GIVEN, VoterDoubt.OF_ANOTHER_CLUSTER)
+"""The doubts about voters of whose own disks nothing is at hand."""
+BAD_DISKS = tuple(doubt for doubt in VoterDoubt if doubt not in ABSENT)
 """The doubts about disks that are at hand."""
+MAY_VOTE_TWICE = (
+    VoterDoubt.STALE,
+    VoterDoubt.NO_QUORUM_STATE,
+    VoterDoubt.UNREADABLE_QUORUM_STATE,
+)
+"""The doubts about disks that may have forgotten in which epochs their nodes voted."""
+UNCOUNTED = (*BAD_DISKS, VoterDoubt.OF_ANOTHER_CLUSTER)
+"""The doubts by which a voter may not be counted, whatever a look at further disks would show."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +88,15 @@ class KnownVoter:
 
     @property
     def why_doubted(self) -> str:
-        """Why its disk can't be relied on, for a voter whose disk is at hand and in doubt."""
+        """Why its disk can't be relied on, for a voter for whose node a disk is at hand."""
         if self.doubt is VoterDoubt.STALE:
             return f"{self.why_stale}: restored from an older copy, or copied earlier"
+        if self.doubt is VoterDoubt.OF_ANOTHER_CLUSTER:
+            return "the disk that was given for its node is of another cluster"
         if self.doubt is VoterDoubt.NO_QUORUM_STATE:
-            return "it has no quorum-state that can be read, so it may vote twice in one epoch"
+            return "it has no quorum-state, so it may vote twice in one epoch"
+        if self.doubt is VoterDoubt.UNREADABLE_QUORUM_STATE:
+            return "its quorum-state can't be read, so nobody knows in which epochs it voted"
         return "a part of its log can't be read, so nobody knows all that it holds"
 
     def holds(self, offset: int) -> bool:
@@ -153,6 +170,16 @@ class KnownQuorum:
         """The voters in force whose disks are at hand and can't be relied on."""
         return tuple(voter.key for voter in self.voters if voter.doubt in BAD_DISKS)
 
+    def with_elsewhere(self, nodes: Collection[int]) -> KnownQuorum:
+        """The same quorum, of which directories of another cluster were given for these nodes."""
+        voters = tuple(
+            replace(voter, doubt=VoterDoubt.OF_ANOTHER_CLUSTER)
+            if voter.doubt is VoterDoubt.NOT_GIVEN and voter.key.node_id in nodes
+            else voter
+            for voter in self.voters
+        )
+        return replace(self, voters=voters)
+
     def in_doubt(self, *doubts: VoterDoubt) -> tuple[KnownVoter, ...]:
         """The voters, leaving ones too, with one of these doubts."""
         return tuple(voter for voter in (*self.voters, *self.leaving) if voter.doubt in doubts)
@@ -172,6 +199,8 @@ class QuorumFiles:
     """The voters that quorum-state or the configuration names, for logs that name none."""
     went_back: Mapping[ReplicaKey, WentBack] = field(default_factory=dict)
     """For each replica what an earlier capture shows that its files lack now."""
+    unreadable_states: frozenset[ReplicaKey] = frozenset()
+    """The replicas whose quorum-state is there and can't be read."""
 
 
 NO_FILES = QuorumFiles()
@@ -265,7 +294,10 @@ def _doubts(
         if votes and _is_stale(log, files):
             found[log.key] = VoterDoubt.STALE
         elif votes and log.quorum_epoch == UNDEFINED_EPOCH and not is_new:
-            found[log.key] = VoterDoubt.NO_QUORUM_STATE
+            is_there = log.key in files.unreadable_states
+            found[log.key] = (
+                VoterDoubt.UNREADABLE_QUORUM_STATE if is_there else VoterDoubt.NO_QUORUM_STATE
+            )
         elif log.key in files.unreadable:
             found[log.key] = VoterDoubt.UNREADABLE
     return found

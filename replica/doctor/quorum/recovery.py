@@ -20,10 +20,9 @@ all, which may be an observer's, should be given to the nodes that replace the l
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from itertools import islice
 
 from replica.doctor.quorum.known_quorum import (
     BAD_DISKS,
@@ -34,6 +33,8 @@ from replica.doctor.quorum.known_quorum import (
     known_quorum,
     on_no_majority,
 )
+from replica.doctor.quorum.ranked_replica import RankedReplica
+from replica.doctor.quorum.reasons import nobody_wins, refusals, winners_that_lose
 from replica.doctor.quorum.went_back import ComparedRound
 from replica.errors import UsageError
 from replica.history.commitment import (
@@ -43,15 +44,14 @@ from replica.history.commitment import (
     Losses,
     compare_group,
 )
-from replica.history.divergence import Relation, diverge
+from replica.history.divergence import diverge
 from replica.history.log import OffsetRange, ReplicaLog
 from replica.history.ranges import Ranges, below, difference, intersection, union
 from replica.history.truncation import fetch_rounds
-from replica.history.voters import is_among, is_majority, is_voter
-from replica.model.epochs import OffsetAndEpoch, election_order
+from replica.history.voters import is_majority, is_voter
+from replica.model.epochs import election_order
 from replica.model.keys import ZERO_UUID, ReplicaKey
 from replica.model.voters import VoterKeys
-from replica.words import counted
 
 
 class RecoveryDecision(Enum):
@@ -64,29 +64,6 @@ class RecoveryDecision(Enum):
     held more."""
     REFUSED = "refused"
     """Committed records would be lost, or the files don't show which history is right."""
-
-
-@dataclass(frozen=True, slots=True)
-class RankedReplica:
-    """A replica in the ranking."""
-
-    log: ReplicaLog
-    is_voter: bool | None
-    """Whether the replica is a voter; None where the voters are unknown."""
-    relation: Relation | None
-    """The relation of its log to the winner's; None for the winner itself."""
-    at_risk: Ranges
-    """The offsets of its entries that the winner lacks, ascending."""
-    lost: Losses
-    """The number of the entries at risk, by commitment."""
-    truncates_to: int | None = None
-    """The end (exclusive) of its log after it has followed the winner; None where it truncates
-    nothing."""
-    snapshot_id: OffsetAndEpoch | None = None
-    """The winner's snapshot with which it has to begin anew instead; None where it hasn't to."""
-    may_lose: Ranges = ()
-    """The offsets of its entries that may be lost because another voter wins, which lacks them;
-    ascending."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,8 +177,8 @@ def plan_compared(compared: ComparedRound, files: QuorumFiles = NO_FILES) -> Rec
     led_by = {winner.key: standings(winner, commitment) for winner in electable}
     ranking = led_by[electable[0].key] if electable else standings(ranked[0], commitment)
     reasons = [
-        *_refusals(ranking, commitment, unreliable, bool(electable)),
-        *winners_that_lose(led_by),
+        *refusals(ranking, commitment, unreliable, bool(electable)),
+        *winners_that_lose(led_by, quorum),
     ]
     if electable and not reasons:
         commitment = commitment.with_never_committed(_lacked(led_by))
@@ -213,7 +190,7 @@ def plan_compared(compared: ComparedRound, files: QuorumFiles = NO_FILES) -> Rec
     )
     answer = RecoveryDecision.REFUSED if reasons else RecoveryDecision.SAFE
     if not electable:
-        reasons.append(_nobody_wins(quorum))
+        reasons.append(nobody_wins(quorum))
         answer = answer if answer is RecoveryDecision.REFUSED else RecoveryDecision.UNPROVEN
     alone = _on_no_voter(group, ranking)
     counts = commitment.counted(ranked[0].key, alone)
@@ -318,83 +295,3 @@ def _on_no_voter(group: GroupComparison, ranking: Sequence[RankedReplica]) -> Ra
         same = group.between(winner.log.key, other.key).ranges(same=True)
         held = union(held, same, (OffsetRange(0, other.log_start),))
     return difference(group.runs[winner.log.key], held)
-
-
-def _refusals(
-    ranking: Sequence[RankedReplica],
-    commitment: Commitment,
-    unreliable: Collection[ReplicaKey],
-    has_majority: bool,
-) -> list[str]:
-    found = []
-    winner = ranking[0].log
-    best = election_order(winner.position())
-    if winner.key in unreliable:
-        found.append(
-            f"part of the log of {_named(winner.key)} can't be read, and there is no better one"
-        )
-    for standing in ranking[1:]:
-        who = _named(standing.log.key)
-        if standing.relation is Relation.CONFLICT:
-            found.append(
-                f"{who} and {_named(winner.key)} hold different records of one epoch at one "
-                "offset, which no run of Raft leaves"
-            )
-        snapshot = standing.log.newest_snapshot
-        if has_majority and snapshot is not None and election_order(snapshot) > best:
-            found.append(
-                f"snapshot {snapshot.offset}-{snapshot.epoch} of {who} is newer than the log of "
-                f"{_named(winner.key)}: committed records are in it that no voter here holds"
-            )
-        if standing.lost.committed:
-            found.append(
-                f"{standing.lost.committed} records that are proven committed are on {who} and "
-                f"not on {_named(winner.key)}"
-            )
-    found += [
-        f"offsets {each.start} to {each.end - 1} hold different records that are all proven "
-        "committed"
-        for each in commitment.contested
-    ]
-    return found
-
-
-def winners_that_lose(led_by: Mapping[ReplicaKey, Sequence[RankedReplica]]) -> Iterator[str]:
-    """A sentence for each voter that may win an election though it lacks records that are proven to
-    be committed. Raft lets no such voter win, so the disk of a voter is older than it was.
-
-    led_by: as in RecoveryPlan. Its first voter, whose log is the best, is left out.
-    """
-    for winner, standings in islice(led_by.items(), 1, None):
-        worst = max(standings, key=lambda standing: standing.lost.committed)
-        if worst.lost.committed:
-            yield (
-                f"{_named(winner)} may win the election, and lacks "
-                f"{counted(worst.lost.committed, 'committed record')} of "
-                f"{_named(worst.log.key)}: the disk of a voter is older than it was"
-            )
-
-
-def _nobody_wins(quorum: KnownQuorum) -> str:
-    if not quorum.voter_sets:
-        return "no file given here names the voters, so nobody knows which of them are missing"
-    short = next((each for each in quorum.voter_sets if not quorum.is_majority(each)), None)
-    if short is None:
-        return (
-            "no voter that is left can win an election: each needs the vote of a node whose log is "
-            "better than its own"
-        )
-    left = sum(is_among(voter, quorum.relied, set(quorum.at_hand)) for voter in short)
-    if not quorum.log_end:
-        return (
-            f"only {left} of {len(short)} voters can be relied on, which is no majority: whether "
-            "the others hold records isn't known"
-        )
-    return (
-        f"only {left} of {len(short)} voters can be relied on, which is no majority: the others "
-        "may have held committed records that nobody here knows of"
-    )
-
-
-def _named(key: ReplicaKey) -> str:
-    return f"node {key.node_id} ({key.directory_id})"

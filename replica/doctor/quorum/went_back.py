@@ -15,6 +15,7 @@ from replica.history.commitment import (
     Commitment,
     EntryCommitment,
     GroupComparison,
+    acknowledged,
     classify_compared,
 )
 from replica.history.divergence import compare
@@ -51,8 +52,8 @@ class WentBack:
     epoch: int | None
     """The newest epoch that its files show now; None without a quorum-state."""
     lost: Ranges
-    """The offsets of the records that it held, that are proven to be committed, and that lie behind
-    the end of its log now."""
+    """The offsets of the records that it held and may have acknowledged, that are proven to be
+    committed, and that lie behind the end of its log now."""
 
     @property
     def has_forgotten_an_epoch(self) -> bool:
@@ -79,7 +80,8 @@ def went_back(before: ComparedRound, now: ComparedRound) -> Iterator[WentBack]:
         if own is None:
             continue
         end = own.position().offset
-        held = intersection(contiguous_runs(log.batches), (OffsetRange(end, log.end_offset),))
+        held = acknowledged(log, contiguous_runs(log.batches))
+        held = intersection(held, (OffsetRange(end, log.end_offset),))
         lost = intersection(held, _proven(log, before, now)) if held else ()
         epochs = log.known_epoch, own.known_epoch
         if lost or _has_fallen(*epochs):

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from replica.doctor.quorum.known_quorum import KnownVoter, VoterDoubt
+from replica.doctor.quorum.known_quorum import MAY_VOTE_TWICE, KnownVoter, VoterDoubt
 from replica.doctor.rehearsal.captured import CapturedQuorum
 from replica.doctor.rehearsal.outcome import Outcome, rehearse
 from replica.doctor.rehearsal.step import Scenario
@@ -117,7 +117,7 @@ def _unknown(rehearsal: Rehearsal) -> Iterator[str]:
             f"nothing is known of the disk of voter {node_id}, which is away in all runs: name "
             "its directory, or let the scenario say that the node is dead or its disk empty"
         )
-    for voter in captured.quorum.in_doubt(VoterDoubt.STALE, VoterDoubt.NO_QUORUM_STATE):
+    for voter in captured.quorum.in_doubt(*MAY_VOTE_TWICE):
         node_id = voter.key.node_id
         if not scenario.says(node_id):
             yield (
@@ -144,7 +144,9 @@ def _unknown(rehearsal: Rehearsal) -> Iterator[str]:
 
 def _forgotten(voter: KnownVoter) -> str:
     if voter.doubt is VoterDoubt.NO_QUORUM_STATE:
-        return "it has no quorum-state that can be read"
+        return "it has no quorum-state"
+    if voter.doubt is VoterDoubt.UNREADABLE_QUORUM_STATE:
+        return "its quorum-state can't be read"
     return voter.why_stale
 
 

@@ -3,7 +3,8 @@
 branch      the history that the replicas agree on over several rounds of captures, and what lies
             beside it
 changes     the typed changes that the branch's records make, without their secrets
-elections   which node won which epoch, and what probably made the election necessary
+causes      what probably made an election necessary
+elections   which node won which epoch, and by which cause
 decisive    the few events by which a person understands an incident
 events      elections, important changes, snapshots and truncations, by clock time
 partition_events   elections of partitions by which records may have been lost

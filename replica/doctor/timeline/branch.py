@@ -10,16 +10,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from replica.doctor.check.examined import Examined, replica_log
+from replica.doctor.check.membership import mixture_in
 from replica.doctor.check.newest import cluster_id_of
 from replica.doctor.check.partition import partition_of
 from replica.doctor.quorum.branch import agreed_branch
+from replica.doctor.quorum.went_back import ComparedRound
 from replica.format.directory import SegmentFile
 from replica.format.walk import LocatedBatch
-from replica.history.commitment import EntryCommitment, classify_compared, compare_group
+from replica.history.commitment import EntryCommitment, compare_group
 from replica.history.divergence import compare
-from replica.history.log import LogBatch, ReplicaLog
+from replica.history.log import LogBatch, OffsetRange, ReplicaLog, contiguous_runs
+from replica.history.ranges import Ranges, difference, holds_offset, intersection, union
 from replica.model.epochs import election_order
 
 
@@ -50,6 +54,18 @@ class BranchTail(Piece):
     is among them."""
     log: ReplicaLog
     """The log of the directory that is read."""
+    lacking: Ranges = ()
+    """The offsets of its entries that the branch lacks, ascending."""
+    proven: Ranges = ()
+    """The offsets of its entries that a round proves to be committed, ascending."""
+    is_contested: bool = False
+    """Whether nobody knows which history is right, that of the tail or that of the branch: both are
+    proven to be committed, or the two logs conflict."""
+
+    def holds(self, offset: int, epoch: int, digest: object) -> bool:
+        """Whether the entry of this offset and epoch, in a batch with this digest, is in the
+        tail."""
+        return offset >= self.start and _has(self.log, offset, epoch, digest)
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,9 +81,12 @@ class Branch:
     log: ReplicaLog
     """The batches of all pieces."""
     proven_end: int
-    """The entries below this offset are proven to be committed; 0 where none is."""
+    """The entries below this offset are proven to be committed, and no other history contradicts
+    them; 0 where there are none."""
     tails: tuple[BranchTail, ...] = ()
     """The tails beside the branch, sorted by the offset at which they leave it."""
+    elsewhere: frozenset[int] = frozenset()
+    """The voters of whose nodes the newest round has directories of another cluster alone."""
 
     @property
     def members(self) -> Iterator[Examined]:
@@ -77,15 +96,29 @@ class Branch:
     def holds(self, offset: int, epoch: int, digest: object) -> bool:
         """Whether the entry of this offset and epoch, in a batch with this digest, is on the
         branch."""
-        batch = self.log.batch_at(offset)
-        return batch is not None and (batch.epoch, batch.digest) == (epoch, digest)
+        return _has(self.log, offset, epoch, digest)
 
-    def commitment(self, offset: int, *, is_tail: bool = False) -> str:
-        """The commitment of an entry, in the words of the tables."""
-        verdict = EntryCommitment.SUPERSEDED if is_tail else EntryCommitment.PROVEN
-        if offset >= self.proven_end or (is_tail and self.log.batch_at(offset) is None):
-            verdict = EntryCommitment.UNPROVEN
+    def tail_with(self, offset: int, epoch: int, digest: object) -> BranchTail | None:
+        """The tail that holds this entry; None where none does."""
+        return next((one for one in self.tails if one.holds(offset, epoch, digest)), None)
+
+    def commitment(self, offset: int, tail: BranchTail | None = None) -> str:
+        """The commitment of an entry, in the words of the tables. tail: the tail that holds it;
+        None for an entry of the branch."""
+        verdict = EntryCommitment.UNPROVEN
+        if tail is None:
+            verdict = EntryCommitment.PROVEN if offset < self.proven_end else verdict
+        elif not tail.is_contested:
+            if holds_offset(tail.proven, offset):
+                verdict = EntryCommitment.PROVEN
+            elif offset < self.proven_end and self.log.batch_at(offset) is not None:
+                verdict = EntryCommitment.SUPERSEDED
         return str(verdict.value)
+
+
+def _has(log: ReplicaLog, offset: int, epoch: int, digest: object) -> bool:
+    batch = log.batch_at(offset)
+    return batch is not None and (batch.epoch, batch.digest) == (epoch, digest)
 
 
 def branches_of(rounds: Iterable[Sequence[Examined]]) -> list[Branch]:
@@ -96,34 +129,59 @@ def branches_of(rounds: Iterable[Sequence[Examined]]) -> list[Branch]:
     replica occurs twice in one round.
     """
     clusters: dict[str | None, list[tuple[Examined, ...]]] = {}
+    elsewhere: dict[str | None, frozenset[int]] = {}
     for group in rounds:
+        mixture = mixture_in(group)
         of_round: dict[str | None, list[Examined]] = {}
         for examined in group:
             if partition_of(examined).is_metadata:
                 of_round.setdefault(cluster_id_of(examined), []).append(examined)
         for cluster_id, members in of_round.items():
             clusters.setdefault(cluster_id, []).append(tuple(members))
+            elsewhere[cluster_id] = mixture.elsewhere(cluster_id)
     ordered = sorted(clusters.items(), key=lambda one: one[0] or "")
-    found = (_branch(cluster_id, members) for cluster_id, members in ordered)
+    found = (
+        replace(_branch(cluster_id, members), elsewhere=elsewhere[cluster_id])
+        for cluster_id, members in ordered
+    )
     return [branch for branch in found if branch.log.batches]
 
 
 def _branch(cluster_id: str | None, rounds: Sequence[tuple[Examined, ...]]) -> Branch:
-    logs = [
-        [(one, replica_log(one, f"directory {number}")) for number, one in enumerate(group)]
-        for group in rounds
+    compared = [
+        _Round.of([(one, replica_log(one, f"directory {number}")) for number, one in enumerate(of)])
+        for of in rounds
     ]
-    branches = [_of_round(group) for group in logs]
+    branches = [_of_round(one) for one in compared]
     tip, *others = sorted(branches, key=lambda b: election_order(b.log.position()), reverse=True)
     for other in sorted(others, key=lambda branch: branch.log.end_offset, reverse=True):
         tip = _with_head(tip, other)
-    tails = _tails(tip, [one for group in logs for one in group])
-    return replace(tip, cluster_id=cluster_id, rounds=tuple(rounds), tails=tails)
+    tails = _tails(tip, compared)
+    settled = min([tip.proven_end, *(tail.start for tail in tails if tail.is_contested)])
+    return replace(
+        tip, cluster_id=cluster_id, rounds=tuple(rounds), tails=tails, proven_end=settled
+    )
 
 
-def _of_round(members: Sequence[tuple[Examined, ReplicaLog]]) -> Branch:
-    group = compare_group([log for _, log in members])
-    parts = agreed_branch(group, classify_compared(group))
+@dataclass(frozen=True, slots=True)
+class _Round:
+    """The directories of one round with their logs, and what these prove."""
+
+    members: Sequence[tuple[Examined, ReplicaLog]]
+    compared: ComparedRound
+
+    @staticmethod
+    def of(members: Sequence[tuple[Examined, ReplicaLog]]) -> _Round:
+        return _Round(members, ComparedRound.of(compare_group([log for _, log in members])))
+
+    def proven(self, log: ReplicaLog) -> Ranges:
+        """The offsets of a member's entries that are proven to be committed."""
+        return self.compared.commitment.ranges(log.key, EntryCommitment.PROVEN)
+
+
+def _of_round(one: _Round) -> Branch:
+    members = one.members
+    parts = agreed_branch(one.compared.group, one.compared.commitment)
     by_key = {log.key: (examined, log) for examined, log in members}
     pieces: list[Piece] = []
     batches: list[LogBatch] = []
@@ -176,19 +234,48 @@ def _with_head(tip: Branch, other: Branch) -> Branch:
     return tip
 
 
-def _tails(
-    branch: Branch, members: Iterable[tuple[Examined, ReplicaLog]]
-) -> tuple[BranchTail, ...]:
+def _tails(branch: Branch, rounds: Iterable[_Round]) -> tuple[BranchTail, ...]:
     """The tails. Each tail occurs once, however many directories hold it, and is read from the
     directory that holds most of it."""
-    found: dict[tuple[int, LogBatch | None], list[tuple[Examined, ReplicaLog]]] = {}
-    for examined, log in members:
-        parted = compare(branch.log, log).divergence_offset
-        if parted is not None:
-            found.setdefault((parted, log.batch_at(parted)), []).append((examined, log))
-    tails = []
-    for (start, _), holding in found.items():
-        examined, log = max(holding, key=lambda one: one[1].end_offset)
-        holders = tuple(one for one, _ in holding)
-        tails.append(BranchTail(examined, start, log.end_offset, holders, log))
+    found: dict[tuple[int, LogBatch | None], list[_Holder]] = {}
+    for one in rounds:
+        for examined, log in one.members:
+            parted = compare(branch.log, log).divergence_offset
+            if parted is not None:
+                holder = _Holder(examined, log, one.proven(log))
+                found.setdefault((parted, log.batch_at(parted)), []).append(holder)
+    tails = [_tail(branch, start, holding) for (start, _), holding in found.items()]
     return tuple(sorted(tails, key=lambda tail: (tail.start, tail.end)))
+
+
+class _Holder(NamedTuple):
+    """A directory whose log leaves the branch. proven: what its round proves of its entries."""
+
+    examined: Examined
+    log: ReplicaLog
+    proven: Ranges
+
+
+def _tail(branch: Branch, start: int, holding: Sequence[_Holder]) -> BranchTail:
+    """The tail that leaves the branch at `start`, by the directories that hold its first entry."""
+    examined, log, _ = max(holding, key=lambda one: one.log.end_offset)
+    beside = compare(branch.log, log)
+    behind = (OffsetRange(start, max(start, log.end_offset)),)
+    held = intersection(contiguous_runs(log.batches), behind)
+    shared = (
+        intersection(
+            one.proven, held if one.log is log else compare(one.log, log).ranges(same=True)
+        )
+        for one in holding
+    )
+    proven = intersection(union(*shared), behind)
+    return BranchTail(
+        examined,
+        start,
+        log.end_offset,
+        tuple(one.examined for one in holding),
+        log,
+        difference(held, beside.ranges(same=True)),
+        proven,
+        beside.conflict_offset is not None or (bool(proven) and start < branch.proven_end),
+    )

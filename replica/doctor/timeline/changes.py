@@ -179,7 +179,7 @@ class ChangeWalk:
         """
         writes = replay.apply(record.offset, message)
         if writes:
-            commitment = self._branch.commitment(record.offset, is_tail=tail is not None)
+            commitment = self._branch.commitment(record.offset, tail)
             names = topic_names_around(writes, replay.state.topics.values)
             for told in namer.named(writes, names):
                 yield LoggedChange(record.timestamp, epoch, commitment, told, tail)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from replica.doctor.timeline.elections import ElectionCause
+from replica.doctor.timeline.causes import ElectionCause
 from replica.doctor.timeline.events import DIVERGENCE, ELECTION, TRUNCATION, WENT_BACK, Event
 from replica.doctor.timeline.partition_events import UNCLEAN
 

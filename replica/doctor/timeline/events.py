@@ -19,8 +19,9 @@ from replica.doctor.check.replay_fold import Watch
 from replica.doctor.quorum.known_quorum import VoterDoubt
 from replica.doctor.quorum.went_back import WentBack
 from replica.doctor.timeline.branch import Branch, BranchTail
+from replica.doctor.timeline.causes import Registration
 from replica.doctor.timeline.changes import ChangeWalk, LoggedChange, UnknownOffsets
-from replica.doctor.timeline.elections import Election, Registration, elections_of
+from replica.doctor.timeline.elections import Election, elections_of
 from replica.doctor.timeline.holders import Holders
 from replica.doctor.timeline.partition_events import (
     NEW_DIRECTORY,
@@ -29,6 +30,7 @@ from replica.doctor.timeline.partition_events import (
     PartitionEvents,
 )
 from replica.format.control import SnapshotHeader
+from replica.history.ranges import size_of
 from replica.metadata.image.settings import NO_MIGRATION, migration_name
 from replica.model.epochs import BOOTSTRAP_SNAPSHOT, OffsetAndEpoch
 from replica.model.keys import ReplicaKey
@@ -257,7 +259,8 @@ def _of_election(branch: Branch, one: Election) -> Event:
     epochs = "1 epoch" if one.without_winner == 1 else f"{one.without_winner} epochs"
     lacking = f"; {epochs} before it had no winner" if one.without_winner else ""
     detail = f"leads epoch {won.epoch}{after}{votes}: {one.because}{lacking}"
-    commitment = branch.commitment(won.offset, is_tail=not one.on_branch)
+    tail = None if one.on_branch else branch.tail_with(won.offset, won.epoch, won.digest)
+    commitment = branch.commitment(won.offset, tail)
     return Event(
         branch.cluster_id, won.at, ELECTION, f"node {won.leader}", detail, one.cause.value,
         won.offset, won.epoch, one.nodes, commitment,
@@ -300,15 +303,11 @@ def _of_tail(branch: Branch, tail: BranchTail) -> Iterator[Event]:
         return
     nodes = _nodes(map(_node, tail.holders))
     first, last = times[0], times[-1]
-    count = tail.log.held_from(tail.start)
-    records = counted(count, "record")
-    commitment = branch.commitment(tail.start, is_tail=True)
-    kept = branch.log.batch_at(tail.start)
-    instead = "" if kept is None else f"; the branch has epoch {kept.epoch} there"
-    if kept is not None and kept.epoch == first.leader_epoch:
-        instead = f"; the branch has other records of epoch {kept.epoch} there, of another quorum"
+    records = counted(size_of(tail.lacking), "record")
+    commitment = branch.commitment(tail.start, tail)
     place = tail.start, first.leader_epoch
-    detail = f"held {records} from offset {tail.start} on that the agreed branch lacks{instead}"
+    committed = f" ({size_of(tail.proven)} committed)" if tail.proven else ""
+    detail = f"held {records}{committed} from offset {tail.start} on that {_beside(branch, tail)}"
     names = _nodes_text(nodes) if nodes else "unknown node"
     at = first.base_timestamp
     yield Event(branch.cluster_id, at, DIVERGENCE, names, detail, None, *place, nodes, commitment)
@@ -318,6 +317,20 @@ def _of_tail(branch: Branch, tail: BranchTail) -> Iterator[Event]:
             branch.cluster_id, last.max_timestamp, TRUNCATION, f"node {node}", detail, None,
             *place, (node,), commitment,
         )  # fmt: skip
+
+
+def _beside(branch: Branch, tail: BranchTail) -> str:
+    """What the branch lacks a tail for, and has in its place."""
+    other, who = "the agreed branch", "the branch"
+    if tail.is_contested:
+        other, who = "the other history", "it"
+    kept, own = branch.log.batch_at(tail.start), tail.log.batch_at(tail.start)
+    told = f"{other} lacks"
+    if kept is not None:
+        is_same_epoch = own is not None and own.epoch == kept.epoch
+        what = f"other records of epoch {kept.epoch}" if is_same_epoch else f"epoch {kept.epoch}"
+        told += f"; {who} has {what} there"
+    return f"{told}, and it is unknown which history is right" if tail.is_contested else told
 
 
 def _went_back(branch: Branch) -> Iterator[Event]:

@@ -32,11 +32,19 @@ def gaps_of(branch: Branch, unknown: Iterable[UnknownOffsets]) -> Iterator[str]:
 
 
 def voters_not_given(branch: Branch) -> Iterator[str]:
-    """A sentence about the voters whose directory was not given; none where all were."""
+    """Sentences about the voters whose directory was not given; none where all were."""
     missing = _missing_voters(branch)
-    if missing:
-        directory = named("voter", missing)
+    foreign = [str(node) for node in missing if node in branch.elsewhere]
+    absent = [str(node) for node in missing if node not in branch.elsewhere]
+    if absent:
+        directory = named("voter", absent)
         yield f"not given: the directory of {directory}, which may hold other or newer records"
+    if foreign:
+        each = "the disk" if len(foreign) == 1 else "each disk"
+        yield (
+            f"{each} that was given for {named('voter', foreign)} is of another cluster: its own "
+            "may hold other or newer records"
+        )
 
 
 def not_replayed(branch: Branch) -> Iterator[str]:
@@ -54,7 +62,7 @@ def offsets_text(unknown: UnknownOffsets) -> str:
     return f"offsets {unknown.start} to {last}"
 
 
-def _missing_voters(branch: Branch) -> list[str]:
+def _missing_voters(branch: Branch) -> list[int]:
     """The node ids of the voters in force at the branch's end of which no directory was given."""
     newest = branch.pieces[-1].examined
     voters = stated_voters(newest, leader_changes(newest))
@@ -64,4 +72,4 @@ def _missing_voters(branch: Branch) -> list[str]:
         for voter in voters
         if not any(is_voter(frozenset({voter}), key) for key in given)
     }
-    return [str(node_id) for node_id in sorted(missing)]
+    return sorted(missing)

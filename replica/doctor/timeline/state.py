@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -27,6 +26,8 @@ class StateEntity(NamedTuple):
     offset: int | None
     """The offset of the record that last changed the entity; None where a snapshot gave the entity,
     and no record has changed it since."""
+    at: int | None = None
+    """The time at which that change took effect, in ms since 1970 (UTC); None likewise."""
 
 
 def state_at(
@@ -44,7 +45,7 @@ def state_at(
         if piece.start < end_offset
     )
     walk = ChangeWalk(replace(branch, pieces=pieces, tails=()), redactor, watch)
-    deque(walk.changes(), maxlen=0)
+    times = {change.offset: change.at for change in walk.changes()}
     image = walk.image_at(end_offset)
     if image is None:
         return walk.unknown[-1] if walk.unknown else None
@@ -54,9 +55,9 @@ def state_at(
         offset = image.tables[kind.table].offsets[key]
         since = None if offset == FROM_SNAPSHOT else offset
         name = name_of(kind, key, value, names)
-        found.append(
-            StateEntity(kind.name, kind.key_text(key), name, kind.value_text(key, value), since)
-        )
+        text = kind.value_text(key, value)
+        at = times.get(offset)
+        found.append(StateEntity(kind.name, kind.key_text(key), name, text, since, at))
     return sorted(found, key=lambda held: (held.entity, held.key))
 
 

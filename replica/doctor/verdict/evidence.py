@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from replica.doctor.check.rule import Finding
 from replica.doctor.health.cluster import Cluster
 from replica.doctor.health.leaderless import leaderless_partitions, leaderless_since
 from replica.doctor.health.past import VisibleChange
-from replica.doctor.verdict.verdict import Gap, KnownState
+from replica.doctor.verdict.verdict import Gap, KnownState, MissingVoters
 from replica.history.commitment import Losses
 
 MAX_STEPS = 200_000
@@ -82,14 +82,18 @@ class ClusterEvidence:
     """How many partitions the state has."""
     leaderless: Since | None = None
     """Since when partitions have no leader; None where none lacks one, or no time is known."""
+    leaderless_in_restart: Mapping[int, int] = field(default_factory=dict)
+    """See the function of this name."""
     voters: tuple[str, ...] = ()
     """The nodes that are voters, such as `2`; empty where that isn't known."""
     unreliable: tuple[str, ...] = ()
     """The voters whose disks were given and can't be relied on."""
     state: KnownState | None = None
     """The state that was judged; None where no state is known."""
+    missing: MissingVoters | None = None
+    """The voters of whom no directory was given; None where there are none, or none is known."""
     gaps: tuple[Gap, ...] = ()
-    """What could not be judged."""
+    """What could not be judged besides."""
 
     def with_unread(self, unread: Iterable[Finding]) -> ClusterEvidence:
         """The evidence together with findings about what could not be read. Their places are their

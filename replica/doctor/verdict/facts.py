@@ -3,28 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 
-from replica.doctor.check.catalogue import RULES, groups, health, snapshots
+from replica.doctor.check.catalogue import RULES, groups, health, log_directories, snapshots
 from replica.doctor.check.rule import Finding, Rule
 from replica.doctor.verdict.evidence import ClusterEvidence, PlacedFinding
 from replica.doctor.verdict.losses import LOSS_RULES, loss_facts
 from replica.doctor.verdict.outage import OUTAGE_RULES, outage_facts
-from replica.doctor.verdict.verdict import Fact, Gap, KnownState, Level, Verdict, decide
+from replica.doctor.verdict.verdict import (
+    OF_OTHER_CLUSTERS,
+    Fact,
+    Gap,
+    KnownState,
+    Level,
+    MissingVoters,
+    Verdict,
+    decide,
+)
 from replica.model.voters import majority
 from replica.severity import Severity
-from replica.words import counted, listed, shortened
+from replica.words import counted, listed, sentence, shortened
 
 AT_RISK = frozenset(
     {
         groups.CONFLICT.id, groups.COMMITTED_DATA_AT_RISK.id, groups.TWO_LEADERS.id,
         groups.DUPLICATE_IDENTITY.id, groups.STALE_VOTER.id,
-        groups.REPLICA_WENT_BACK.id,
+        groups.REPLICA_WENT_BACK.id, groups.DISK_OF_ANOTHER_CLUSTER.id,
+        groups.VOTER_WITHOUT_OWN_DISK.id,
+        log_directories.STRAY_PARTITION.id, log_directories.REPLICA_WITHOUT_FOLDER.id,
     }
 )  # fmt: skip
 """The rules after whose findings a start of the nodes may lose committed data."""
+_CAUSES = frozenset({groups.VOTER_SETS_DIFFER.id, groups.INITIAL_VOTERS_DIFFER.id})
+"""The rules that find why a cluster has two histories. Where it has, they stand before those of
+AT_RISK, which say what came of it."""
 _ORDER = {rule.id: place for place, rule in enumerate(RULES)}
+SAID_BY_MESSAGE = frozenset(OF_OTHER_CLUSTERS) - {groups.CLUSTER_ID_MISMATCH.id}
+"""The rules whose findings say all in their message."""
 _SHOWN = 3
 _KINDS = ("node", "nodes", "broker", "controller", "voter")
 
@@ -42,6 +58,12 @@ _DOWN = {
     ),
 }
 """What is said of one, and of several, where the rule's meaning would only say it of anybody."""
+_HAPPENED = {
+    groups.CONFLICT.id: "two histories under one cluster id",
+    groups.TWO_LEADERS.id: "two leaders of one epoch",
+    groups.VOTER_SETS_DIFFER.id: "two voter sets in one cluster, so there may be two quorums",
+}
+"""What happened, where the rule's meaning only defines it, for a fact that has its evidence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +72,8 @@ class VerdictDraft:
 
     felt, of_health: facts that no such finding changes; those of `felt` stand before those about
     files. findings: those about files that are known. mentioned: the ids of the rules that are in
-    other facts already. gaps, notes, state: as in Verdict. well: the headline where nothing is
-    wrong.
+    other facts already. missing: as in ClusterEvidence. gaps: the others. notes, state: as in
+    Verdict. well: the headline where nothing is wrong.
     """
 
     cluster_id: str | None
@@ -59,6 +81,7 @@ class VerdictDraft:
     findings: tuple[PlacedFinding, ...]
     of_health: tuple[Fact, ...]
     mentioned: frozenset[str]
+    missing: MissingVoters | None
     gaps: tuple[Gap, ...]
     notes: int
     well: str
@@ -67,11 +90,12 @@ class VerdictDraft:
     def verdict(self, more: Iterable[PlacedFinding] = ()) -> Verdict:
         """The verdict. more: findings about files, of rules whose findings nobody feels."""
         added = tuple(more)
-        of_files = _of_files((*self.findings, *added), self.mentioned)
+        findings = (*self.findings, *added)
+        of_files = _of_files(findings, self.mentioned)
         return decide(
             self.cluster_id,
             [*self.felt, *of_files, *self.of_health],
-            self.gaps,
+            _all_gaps(self.missing, self.gaps, findings),
             well=self.well,
             notes=self.notes + _notes(one.finding for one in added),
             state=self.state,
@@ -97,11 +121,25 @@ def draft_on(evidence: ClusterEvidence) -> VerdictDraft:
         evidence.findings,
         (*_of_health(health_found, mentioned),),
         frozenset(mentioned),
+        evidence.missing,
         (*evidence.gaps, *_gaps(everything)),
         _notes(everything),
         _well(evidence),
         evidence.state,
     )
+
+
+def _all_gaps(
+    missing: MissingVoters | None, gaps: Iterable[Gap], findings: Iterable[PlacedFinding]
+) -> Iterator[Gap]:
+    """The gaps, by what is known of the disks of other clusters. Where the nodes of a quorum were
+    formatted with several ids, all of them are there, and nothing can be added that would close
+    one."""
+    rules = {one.finding.rule.id for one in findings}
+    is_apart = groups.CLUSTER_IDS_DIFFER.id in rules
+    if missing is not None and not is_apart:
+        yield missing.gap(is_mixed=not rules.isdisjoint(OF_OTHER_CLUSTERS))
+    yield from (replace(gap, next_step="") if is_apart else gap for gap in gaps)
 
 
 def _notes(findings: Iterable[Finding]) -> int:
@@ -130,13 +168,36 @@ def _of_files(findings: Sequence[PlacedFinding], mentioned: Collection[str]) -> 
         for one in findings
         if one.finding.severity is not Severity.INFO and one.finding.rule.id not in mentioned
     ]
-    urgent.sort(key=lambda one: _ORDER.get(one.finding.rule.id, len(_ORDER)))
+    conflicts = any(one.finding.rule is groups.CONFLICT for one in urgent)
+    causes = _CAUSES if conflicts else frozenset()
+    urgent.sort(key=lambda one: _place_of(one.finding.rule, causes))
     for rule, group in groupby(urgent, key=lambda one: one.finding.rule):
         found = list(group)
+        if rule.id in SAID_BY_MESSAGE:
+            yield from _of_disks(rule, found)
+            continue
         where = list(dict.fromkeys(one.where for one in found))
         # what may lose data is told with its evidence, such as the other log of a conflict
-        evidence = found[0].finding.message if rule.id in AT_RISK else ""
-        yield _of_place(rule, _places(where), evidence)
+        is_cause = rule.id in causes
+        evidence = found[0].finding.message if is_cause or rule.id in AT_RISK else ""
+        fact = _of_place(rule, _places(where), evidence)
+        yield replace(fact, level=Level.AT_RISK, severity=Severity.ERROR) if is_cause else fact
+
+
+def _place_of(rule: Rule, causes: Collection[str]) -> tuple[bool, int]:
+    return rule.id not in causes, _ORDER.get(rule.id, len(_ORDER))
+
+
+def _of_disks(rule: Rule, found: Iterable[PlacedFinding]) -> Iterator[Fact]:
+    """A fact for each thing that is found about disks of several clusters: it is the same in each
+    of these clusters."""
+    for where, finding in {one.finding.message: one for one in found}.values():
+        step = rule.next_step
+        if rule.id != groups.CLUSTER_IDS_DIFFER.id:
+            is_absent = rule.id == groups.VOTER_WITHOUT_OWN_DISK.id
+            nodes = [one.name for one in finding.subjects] if is_absent else []
+            step = f"{_begun(next(iter(nodes), where))}: {step}"
+        yield _fact(rule, sentence(finding.message), step)
 
 
 def _of_health(findings: Sequence[Finding], mentioned: Collection[str]) -> Iterator[Fact]:
@@ -172,7 +233,11 @@ def _of_place(rule: Rule, where: str, evidence: str) -> Fact:
     """The fact that a rule holds of nodes or files. Its step names them, too, as it may stand in a
     list of steps. evidence: what was found, where the rule's meaning says too little."""
     place = _begun(where)
-    text = f"{place}: {rule.meaning}" + (f" Found: {evidence}." if evidence else "")
+    happened = _HAPPENED.get(rule.id)
+    if happened is not None and evidence:
+        text = f"{place}: {happened}: {evidence}."
+    else:
+        text = f"{place}: {rule.meaning}" + (f" Found: {evidence}." if evidence else "")
     return _fact(rule, text, f"{place}: {rule.next_step}")
 
 

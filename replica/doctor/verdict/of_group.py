@@ -12,7 +12,12 @@ from replica.doctor.check.newest import ClusterState, QuorumRole, cluster_id_of,
 from replica.doctor.check.rule import Finding
 from replica.doctor.health.cluster import Cluster
 from replica.doctor.health.judging import judge_health
-from replica.doctor.health.leaderless import Outage, leaderless_partitions, outages
+from replica.doctor.health.leaderless import (
+    Outage,
+    leaderless_in_restart,
+    leaderless_partitions,
+    outages,
+)
 from replica.doctor.health.of_directories import cluster_of, steps_of
 from replica.doctor.health.past import VisibleChange
 from replica.doctor.verdict.evidence import (
@@ -23,7 +28,7 @@ from replica.doctor.verdict.evidence import (
     ToLose,
     leaderless,
 )
-from replica.doctor.verdict.verdict import Gap, KnownState, missing_voters
+from replica.doctor.verdict.verdict import Gap, KnownState, MissingVoters
 from replica.model.keys import ReplicaKey
 from replica.words import listed, named
 
@@ -136,9 +141,11 @@ def evidence_of(
         health=judged.health if health else None,
         partitions=0 if cluster is None else len(cluster.partitions),
         leaderless=_leaderless(judged, cluster),
+        leaderless_in_restart={} if cluster is None else leaderless_in_restart(cluster),
         voters=() if judged.quorum is None else _names(judged.quorum.voters),
         unreliable=() if quorum is None else _names(quorum.unreliable),
         state=_state(judged),
+        missing=_missing(judged.quorum),
         gaps=tuple(_gaps(judged, health=health, replay=replay)),
     )
 
@@ -208,10 +215,14 @@ def _state(judged: JudgedCluster) -> KnownState | None:
     return KnownState(told.state.end.offset, told.last_timestamp, source)
 
 
+def _missing(quorum: GroupQuorum | None) -> MissingVoters | None:
+    if quorum is None or not quorum.missing:
+        return None
+    return MissingVoters(quorum.missing, len(quorum.voters), quorum.nodes)
+
+
 def _gaps(judged: JudgedCluster, *, health: bool, replay: bool) -> Iterator[Gap]:
     quorum = judged.quorum
-    if quorum is not None and quorum.missing:
-        yield missing_voters(quorum.missing, len(quorum.voters), quorum.nodes)
     alone = [one for one in judged.members if not one.examined.is_directory]
     if alone:
         yield Gap(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
+from replica.doctor.check.catalogue import groups
+from replica.doctor.verdict.runbooks import runbook_of
 from replica.model.voters import VoterKeys
 from replica.severity import Severity
 from replica.words import ms_text, named
@@ -39,6 +41,12 @@ class Level(StrEnum):
         return self.replace("-", " ").upper()
 
 
+OF_OTHER_CLUSTERS = (
+    groups.DISK_OF_ANOTHER_CLUSTER.id, groups.VOTER_WITHOUT_OWN_DISK.id,
+    groups.CLUSTER_IDS_DIFFER.id, groups.CLUSTER_ID_MISMATCH.id,
+)  # fmt: skip
+"""The rules about the disks of several clusters. Whoever acts on one of these clusters before that
+is put right acts on the wrong disk: what they find stands above everything else."""
 LEVELS_OF_NEWEST = tuple(level for level in Level if level is not Level.RECOVERED)
 """The levels that a verdict can have which is made of the newest captures alone, the worst
 first."""
@@ -58,6 +66,11 @@ class Fact:
     next_step: str = ""
     rules: tuple[str, ...] = ()
 
+    @property
+    def is_of_other_clusters(self) -> bool:
+        """Whether it is about disks of several clusters."""
+        return not set(self.rules).isdisjoint(OF_OTHER_CLUSTERS)
+
 
 @dataclass(frozen=True, slots=True)
 class Gap:
@@ -73,23 +86,37 @@ class Gap:
     next_step: str = ""
 
 
-def missing_voters(missing: VoterKeys, voters: int, given: Collection[int]) -> Gap:
-    """The gap that voters leave whose directories were not given. voters: how many there are.
-    given: the nodes whose directories were given; a voter of such a node is named with its
-    directory id."""
-    names = [
-        f"{voter.node_id} (directory {voter.directory_id})"
-        if voter.node_id in given
-        else str(voter.node_id)
-        for voter in sorted(missing)
-    ]
-    one = len(names) == 1
-    return Gap(
-        f"{len(names)} of {voters} voters ({named('node', names)})",
-        f"{'its directory was' if one else 'their directories were'} not given",
-        f"Add the {'directory' if one else 'directories'} of {named('node', names)}: divergence "
-        "shows only when logs are compared.",
-    )
+@dataclass(frozen=True, slots=True)
+class MissingVoters:
+    """Voters of whom no directory of their own cluster was given. voters: how many voters there
+    are. given: the nodes whose directories of this cluster were given; a missing voter of such a
+    node is named with its directory id."""
+
+    missing: VoterKeys
+    voters: int
+    given: frozenset[int]
+
+    def gap(self, *, is_mixed: bool) -> Gap:
+        """The gap that they leave. is_mixed: whether directories of another cluster were given in
+        the place of some."""
+        names = [
+            f"{voter.node_id} (directory {voter.directory_id})"
+            if voter.node_id in self.given
+            else str(voter.node_id)
+            for voter in sorted(self.missing)
+        ]
+        one = len(names) == 1
+        why = f"{'its directory was' if one else 'their directories were'} not given"
+        if is_mixed:
+            why = f"no directory of this cluster was given for {'it' if one else 'them'}"
+        which = f"{'directory' if one else 'directories'} of {named('node', names)}"
+        if is_mixed:
+            which += " in this cluster"
+        return Gap(
+            f"{len(names)} of {self.voters} voters ({named('node', names)})",
+            why,
+            f"Add the {which}: divergence shows only when logs are compared.",
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +155,16 @@ class Verdict:
     not_judged: tuple[Gap, ...]
     notes: int
     state: KnownState | None
+
+    @property
+    def runbook(self) -> str | None:
+        """The name of the runbook that says more than the steps; None where there is none."""
+        return runbook_of({rule for fact in self.facts for rule in fact.rules})
+
+    @property
+    def of_other_clusters(self) -> tuple[Fact, ...]:
+        """The facts about disks of several clusters."""
+        return tuple(one for one in self.facts if one.is_of_other_clusters)
 
 
 def decide(

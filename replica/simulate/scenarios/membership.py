@@ -210,7 +210,6 @@ SCENARIOS = (
             "committed-data-at-risk",
             "conflict",
             "quorum-state-voters",
-            "two-leaders",
             "voter-sets-differ",
         ),
         layout=_STATIC,

@@ -72,8 +72,8 @@ def lying_clock(true, units):
 
 
 if "LYING_DISKS" in os.environ:
-    for _name, _call in [("fsync", os.fsync), ("pread", os.pread), ("ftruncate", os.ftruncate)]:
-        setattr(os, _name, lying(_name, _call))
+    for _name in ("fsync", "pread", "preadv", "ftruncate"):
+        setattr(os, _name, lying(_name, getattr(os, _name)))
     os.pwrite = lying_write(os.pwrite)
     os.replace = lying_rename(os.replace)
     time.time = lying_clock(time.time, 1)

@@ -21,7 +21,7 @@ from tests.replica.doctor.check.editing import (
 STATIC, DYNAMIC = "kafka-3.7.2-static/final", "kafka-4.1.1-dynamic/final"
 LATEST = "kafka-4.4.0-dynamic/live"
 STATIC_ID, RENAMED_ID = "gT_wj4dEReaNt2vnLWy9Aw", "MkU3OEVBNTcwNTJENDM2Qg"
-LATER_ID = "TGF0ZXJLYWZrYUNsdXN0ZQ"
+LATER_ID, LATEST_ID = "TGF0ZXJLYWZrYUNsdXN0ZQ", "OLR1FFlQQCyXLM2zfhjyAg"
 
 
 def write_disagreeing_nodes(data: Path, nodes: Path) -> None:
@@ -34,7 +34,7 @@ def write_disagreeing_nodes(data: Path, nodes: Path) -> None:
 
 def _static_quorum(data: Path, root: Path) -> None:
     """Nodes 1 and 2 agree on more than node 3, which comes with a newer epoch; node 2 votes by
-    another list and follows another leader; node 11 was formatted anew."""
+    another list; node 11 was formatted anew."""
     for node in ("1", "2", "3", "11"):
         shutil.copytree(data / STATIC / node, root / node)
     for node in ("1", "2"):
@@ -42,15 +42,16 @@ def _static_quorum(data: Path, root: Path) -> None:
     third = segment(root / "3", 519)
     append(third, metadata("NO_OP_RECORD"), epoch=batches(third)[-1].header.leader_epoch + 1)
     voters = [{"voterId": 2}, {"voterId": 3}]
-    edit_quorum_state(root / "2", leaderId=2, currentVoters=voters)
+    edit_quorum_state(root / "2", currentVoters=voters)
     edit_text(root / "11" / "meta.properties", STATIC_ID, RENAMED_ID)
 
 
 def _formatted_twice(data: Path, root: Path) -> None:
     """Nodes 1 to 3 of Kafka 4.4: node 1's bootstrap snapshot names no voters, which is right; node
-    3's names another disk of voter 1 than node 2's."""
+    3's names another disk of voter 1 than node 2's, and node 3 follows another leader."""
     for node in ("1", "2", "3"):
         shutil.copytree(data / LATEST / node, root / node)
+    edit_quorum_state(root / "3", leaderId=1)
     rename_initial_voter(root / "3", "LEGXfSTrSpajWUbJq4SdfA", "AAAAAAAAAAAAAAAAAAA19g")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -57,3 +58,29 @@ def test_damage_that_the_newest_capture_does_not_show_any_more_is_no_doubt() -> 
     longer = (*epoch(1, 1, 0, 10), Batch(10, 11, 1))
     captures = (*CAPTURES[:3], Capture("c", 2, 1, longer, quorum_epoch=1))
     assert not _with_finding(captures[1], captures=captures).in_doubt(VoterDoubt.UNREADABLE)
+
+
+@pytest.mark.parametrize(("now", "stale"), [(2, [2]), (3, [2]), (4, [])])
+def test_the_capture_that_shows_most_of_a_replica_is_one_of_synced_records(
+    now: int, stale: list[int]
+) -> None:
+    """A longer log may have stood behind zeros of a power cut: its replica acknowledged nothing
+    that an earlier capture doesn't show. now: how many batches it has."""
+    log = (Batch(0, 0, 1, leader=1), *(Batch(10 * at - 9, 10 * at, 1) for at in range(1, 6)))
+    torn = Capture("c", 2, 1, log, quorum_epoch=1)
+    captures = [Capture("c", node, 0, log[:4], quorum_epoch=1) for node in (1, 2, 3)]
+    captures += [torn, replace(captures[0], minute=2), replace(captures[2], minute=2)]
+    captures.append(Capture("c", 2, 2, log[:now], quorum_epoch=1))
+    quorum = _with_finding(torn, "zero-hole", captures=captures)
+    assert [one.key.node_id for one in quorum.in_doubt(VoterDoubt.STALE)] == stale
+
+
+def test_a_disk_that_lost_committed_records_is_stale_though_it_learned_of_newer_epochs() -> None:
+    """As where a restored disk ran on, and was captured again."""
+    log = (Batch(0, 0, 1, leader=1), *(Batch(10 * at - 9, 10 * at, 1) for at in range(1, 6)))
+    captures = [Capture("c", node, 0, log, quorum_epoch=1) for node in (1, 2, 3)]
+    captures += [Capture("c", 2, minute, log[: 1 + minute], quorum_epoch=5) for minute in (1, 2)]
+    captures += [replace(one, minute=2) for one in captures[0:3:2]]
+    quorum = gold_of(tables_of(captures), "c").quorum
+    (stale,) = quorum.in_doubt(VoterDoubt.STALE)
+    assert (stale.key.node_id, stale.went_back and stale.went_back.end_before) == (2, 51)

@@ -3,10 +3,10 @@ groups of directories, and about health."""
 
 from __future__ import annotations
 
-from replica.doctor.check.catalogue import files, groups, health, log, snapshots
+from replica.doctor.check.catalogue import files, groups, health, log, log_directories, snapshots
 from replica.doctor.check.rule import rules_of
 
-HEALTH_RULES = rules_of(health)
+HEALTH_RULES = rules_of(health, log_directories)
 RULES = (*rules_of(log, snapshots, files, groups), *HEALTH_RULES)
 """All rules, in the order in which they are explained."""
 

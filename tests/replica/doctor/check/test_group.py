@@ -178,6 +178,17 @@ def test_one_epoch_has_one_leader(static: Path) -> None:
     assert told(static) == [("two-leaders", "2", "quorum-state", None)]
 
 
+@pytest.mark.parametrize("node", ["2", "3"])
+def test_two_leaders_by_two_voter_sets_are_no_double_vote(static: Path, node: str) -> None:
+    """Each counted a majority of its own, also where another node follows one of them."""
+    edit_quorum_state(static / "2", currentVoters=[{"voterId": 2}])
+    edit_quorum_state(static / node, leaderId=2)
+    (found,) = judged(static).findings
+    assert found.rule.id == "voter-sets-differ"
+    of_leaders = "; the leader of epoch 8 is 2 here, and 3 there"
+    assert found.message.endswith(of_leaders) is (node == "2"), found.message
+
+
 def test_a_siblings_log_verifies_a_snapshot(static: Path) -> None:
     shutil.rmtree(static / "2")
     alone = {v.id.offset: v.validity for m in judged(static / "3").members for v in m.verdicts}

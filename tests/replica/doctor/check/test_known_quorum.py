@@ -112,6 +112,17 @@ def test_a_voter_without_its_quorum_state_is_in_doubt(tmp_path: Path) -> None:
     assert doubts(known(*nodes))[2] is VoterDoubt.NO_QUORUM_STATE
 
 
+@pytest.mark.parametrize("content", [b"", b'{"leaderId": 1', b"\0" * 90])
+def test_a_quorum_state_that_cannot_be_read_is_not_called_missing(
+    tmp_path: Path, content: bytes
+) -> None:
+    nodes = copied(tmp_path, DYNAMIC, dict.fromkeys((1, 2, 3), "final"))
+    file(nodes[1], QUORUM_STATE).write_bytes(content)
+    (voter,) = known(*nodes).in_doubt(VoterDoubt.UNREADABLE_QUORUM_STATE)
+    assert voter.key.node_id == 2
+    assert voter.why_doubted.startswith("its quorum-state can't be read")
+
+
 def test_records_that_one_voter_alone_holds_are_on_no_majority(tmp_path: Path) -> None:
     nodes = copied(tmp_path, DYNAMIC, dict.fromkeys((1, 2, 3), "final"))
     before = known(*nodes)

@@ -12,7 +12,8 @@ import pytest
 from replica.doctor.check import group as grouping
 from replica.doctor.check import known_quorum
 from replica.doctor.check.examined import Examined, examine
-from replica.doctor.check.membership import GroupMember, judge_membership
+from replica.doctor.check.group_member import GroupMember
+from replica.doctor.check.membership import judge_membership
 from replica.format.discovery import discover
 from replica.history import commitment
 from replica.history.log import LogBatch, ReplicaLog

@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 from replica.doctor.check.formatted import judge_formatted
+from replica.doctor.quorum.known_quorum import VoterDoubt
 from replica.format.formatted import FormattedDirectory
 from replica.model.keys import ReplicaId
 from tests.replica.doctor.check.editing import edit_text, judged
@@ -16,7 +17,8 @@ DATA = Path(__file__).parents[3] / "data"
 DYNAMIC, OTHER = DATA / "kafka-4.1.1-dynamic", DATA / "kafka-4.4.0-dynamic"
 CLUSTERS = {1: "wK4Z31XJSxyKdzPVlZaFsg", 2: "umhhrJzySwu63ILwBFi6wQ", 3: "SeqmQktRQ9eNfuKic4TCIg"}
 RULES = (
-    "disk-of-another-cluster", "metadata-log-twice", "duplicate-identity",
+    "disk-of-another-cluster", "voter-without-own-disk", "cluster-ids-differ",
+    "metadata-log-twice", "duplicate-identity",
 )  # fmt: skip
 
 
@@ -33,11 +35,39 @@ def test_a_disk_of_another_cluster_is_named_as_such(tmp_path: Path) -> None:
     (found,) = (one for one in group.findings if one.rule.id == "disk-of-another-cluster")
     assert found.file == f"{tmp_path}/3/meta.properties"
     assert "whose voter 3 has no other directory here" in found.message
+    (lacks,) = (one for one in group.findings if one.rule.id == "voter-without-own-disk")
+    assert lacks.file == f"{tmp_path}/1/meta.properties"
+    assert lacks.message == found.message, "both clusters say the same"
+    doubts = {
+        state.cluster_id: [voter.doubt for voter in state.quorum.voters]
+        for state in judged(tmp_path, newest=True).states
+        if state.quorum is not None
+    }
+    assert set(map(tuple, doubts.values())) == {
+        (None, None, VoterDoubt.OF_ANOTHER_CLUSTER),
+        (VoterDoubt.OF_ANOTHER_CLUSTER, VoterDoubt.OF_ANOTHER_CLUSTER, None),
+    }
 
 
 def test_voters_that_were_formatted_with_an_id_each_are_told(tmp_path: Path) -> None:
     nodes = [start(tmp_path / str(one), one, CLUSTERS[one]) for one in (1, 2, 3)]
-    assert told(*nodes) == [("disk-of-another-cluster", "2"), ("disk-of-another-cluster", "3")]
+    assert told(*nodes) == [("cluster-ids-differ", str(one)) for one in (1, 2, 3)]
+    (message,) = {one.message for one in judged(*nodes).findings}
+    assert message.startswith("3 nodes that name each other as voters have 3 cluster ids, and no")
+    # two of three ids, and a voter that was not given
+    assert told(*nodes[1:]) == [("cluster-ids-differ", "2"), ("cluster-ids-differ", "3")]
+
+
+def test_an_id_of_which_a_node_holds_no_record_is_the_foreign_one(tmp_path: Path) -> None:
+    shutil.copytree(DYNAMIC / "final/2", tmp_path / "2")
+    start(tmp_path / "1", 1, CLUSTERS[1])
+    assert told(tmp_path) == [("disk-of-another-cluster", "1"), ("voter-without-own-disk", "2")]
+
+
+def test_nodes_of_quorums_that_do_not_name_each_other_are_no_finding(tmp_path: Path) -> None:
+    start(tmp_path / "1", 1, CLUSTERS[1], voters=(1, 2))
+    start(tmp_path / "3", 3, CLUSTERS[3], voters=(3, 4))
+    assert told(tmp_path) == []
 
 
 def test_two_clusters_that_are_complete_are_no_finding(tmp_path: Path) -> None:

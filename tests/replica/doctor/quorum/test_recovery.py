@@ -156,7 +156,7 @@ def test_a_voter_that_may_win_without_committed_records_refuses_the_plan():
     assert plan.answer is RecoveryDecision.REFUSED
     assert plan.reasons == (
         "node 3 (directory-3) may win the election, and lacks 1 committed record of node 2 "
-        "(directory-2): the disk of a voter is older than it was",
+        "(directory-2): the disk of node 1 or 3 is older than it was, or was emptied",
     )
     assert plan_recovery([logs[0], logs[1], log(THREE, 1, 1, 1)]).answer is RecoveryDecision.SAFE
 

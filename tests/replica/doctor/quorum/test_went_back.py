@@ -1,6 +1,7 @@
 """A disk that shows less than before is named, and one that Raft truncated is not."""
 
 import random
+from dataclasses import replace
 
 import pytest
 from hypothesis import assume, given
@@ -64,6 +65,24 @@ def test_what_no_majority_held_may_be_truncated(now):
     """As by the leader of another epoch, or by a power cut before a flush."""
     before = (log(ONE, 1), log(TWO, 1), log(THREE, 1, 1))
     assert between(before, (log(ONE, 1), log(TWO, 1), now)) == {}
+
+
+@pytest.mark.parametrize(
+    ("unsynced_from", "now", "lost"),
+    [
+        (0, log(TWO, 1, quorum_epoch=2), ()),
+        (1, log(TWO, 1, quorum_epoch=2), ()),
+        (1, log(TWO, quorum_epoch=2), (OffsetRange(0, 1),)),
+        (2, log(TWO, quorum_epoch=2), (OffsetRange(0, 2),)),
+    ],
+)
+def test_what_stood_behind_zeros_of_a_power_cut_was_never_held_for_good(unsynced_from, now, lost):
+    """It was never synced, so the replica may not have acknowledged it: others committed it without
+    this replica, whose next start cuts it off."""
+    others = log(ONE, 1, 1, 2), log(THREE, 1, 1, 2)
+    cut = replace(log(TWO, 1, 1, 2), unsynced_from=unsynced_from)
+    found = between((*others, cut), (*others, now))
+    assert [one.lost for one in found.values()] == [lost] * bool(lost)
 
 
 def test_records_that_a_snapshot_holds_are_not_lost():

@@ -43,7 +43,7 @@ def test_the_branch_is_that_of_the_majority_and_the_cut_off_leader_has_a_tail(
     assert (branch.log.first_offset, branch.log.end_offset) == (0, end)
     assert tails(branch) == [tail]
     assert branch.commitment(tail[0]) == "proven"
-    assert branch.commitment(tail[0], is_tail=True) == "superseded"
+    assert branch.commitment(tail[0], branch.tails[0]) == "superseded"
 
 
 def test_the_order_of_looks_changes_nothing() -> None:

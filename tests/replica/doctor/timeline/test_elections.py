@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replica.doctor.timeline.elections import (
+from replica.doctor.timeline.causes import (
     ElectionCause,
     LostWrites,
     Registration,
     Won,
     cause_of,
-    elections_of,
 )
+from replica.doctor.timeline.elections import elections_of
 from tests.replica.doctor.timeline.test_branch import DYNAMIC, look, the_branch
 
 FORMER = Won(10, 1, 1_000, 1, (1, 2, 3), (1, 2), 900)
@@ -67,6 +67,10 @@ def once_more(at: int, node_id: int = 1) -> Registration:
         (next_won(), {1: LostWrites(3, 45_000)}, [], ElectionCause.CUT_OFF),
         (next_won(), {1: LostWrites(3, 45_000)}, [anew(60_000)], ElectionCause.RESTARTED),
         (next_won(), {1: LostWrites(3, 45_000)}, [once_more(60_000)], ElectionCause.CUT_OFF),
+        (next_won(), {1: LostWrites(3, 52_000, 0, 3)}, [], ElectionCause.CUT_OFF),
+        (next_won(), {1: LostWrites(3, 45_000, 3)}, [], ElectionCause.WENT_BACK),
+        (next_won(), {1: LostWrites(3, 52_000, 1)}, [anew(60_000)], ElectionCause.WENT_BACK),
+        (next_won(leader=1), {1: LostWrites(3, 45_000, 3)}, [], ElectionCause.WENT_BACK),
         (next_won(), {7: LostWrites(3, 52_000)}, [], ElectionCause.SILENT),
         (next_won(), {}, [anew(110_000)], ElectionCause.RESTARTED),
         (next_won(previous_at=None), {}, [anew(110_000)], ElectionCause.RESTARTED),
@@ -111,6 +115,36 @@ def test_a_process_that_registers_again_after_the_election_had_not_ended() -> No
     assert cause is ElectionCause.SILENT
     assert because.endswith("leader 1 was frozen or cut off")
     assert cause_of(FORMER, next_won(), {}, [])[1].endswith("had stopped, was frozen or cut off")
+
+
+@pytest.mark.parametrize(
+    ("writes", "granting", "because"),
+    [
+        (LostWrites(3, 45_000), (2, 3), "3 more records before it, which no majority has"),
+        (
+            LostWrites(1, 52_000, 0, 1),
+            (2, 3),
+            "1 more record until 2.0 s after this election, which the agreed branch lacks",
+        ),
+        (
+            LostWrites(3, 45_000, 2),
+            (2, 3),
+            "3 more records before it, of which 2 were committed; the new leader has none of "
+            "these: the disk of node 2 or 3 is older than it was, or was emptied",
+        ),
+        (
+            LostWrites(3, 45_000, 1),
+            (),
+            "3 more records before it, of which 1 was committed; the new leader has none of "
+            "these: the disk of a voter is older than it was, or was emptied",
+        ),
+    ],
+)
+def test_what_is_said_of_lost_writes_is_what_is_known_of_their_commitment(
+    writes: LostWrites, granting: tuple[int, ...], because: str
+) -> None:
+    told = cause_of(FORMER, next_won(granting=granting), {1: writes}, [])[1]
+    assert told == f"leader 1 had written {because}"
 
 
 def test_the_first_election_has_no_cause_before_it() -> None:

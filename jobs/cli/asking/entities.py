@@ -1,0 +1,118 @@
+"""The entities of a cluster's state at a moment, from a lake or from directories."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from jobs.cli.asking.about import AskedCluster
+from jobs.cli.directories.given_rounds import branches_in
+from jobs.cli.moments import Moment
+from jobs.cli.output import ProgressLine, complain, ms_of, ms_text, time_text
+from replica.doctor.timeline.branch import Branch
+from replica.doctor.timeline.changes import UnknownOffsets
+from replica.doctor.timeline.gaps import not_replayed, offsets_text, voters_not_given
+from replica.doctor.timeline.state import StateEntity, end_at, last_time, state_at
+from replica.errors import UsageError
+from replica.metadata.redact import Redactor
+
+if TYPE_CHECKING:
+    from jobs.cli.asking.lake_history import ClusterHistory
+
+
+def entities_at(
+    asked: AskedCluster, redactor: Redactor | None
+) -> tuple[int, Iterable[StateEntity]]:
+    """(the end offset of the moment, the entities of the state there). Raises UsageError for a
+    moment whose state isn't known. redactor: removes secrets of directories; those of a lake are
+    hidden already."""
+    if asked.lake is None:
+        return _of_directories(asked, redactor)
+    history = history_of(asked)
+    end_offset = history.end_offset(asked.moment)
+    columns = "entity, key, name, value, record_offset, valid_from"
+    return end_offset, (
+        StateEntity(entity, key, name, value, offset, None if at is None else ms_of(at))
+        for entity, key, name, value, offset, at in history.entities(end_offset, columns)
+    )
+
+
+def history_of(asked: AskedCluster) -> ClusterHistory:
+    """The cluster in its lake. Raises UsageError where the lake is not built, or lacks it."""
+    from jobs.cli.asking.lake_history import cluster_history  # Directories need no delta-rs.
+
+    assert asked.lake is not None, "directories have no history"
+    return cluster_history(asked.lake, asked.cluster, committed_only=asked.committed_only)
+
+
+def _of_directories(
+    asked: AskedCluster, redactor: Redactor | None
+) -> tuple[int, list[StateEntity]]:
+    """(the end offset of the moment, the state there). Raises UsageError for a moment whose state
+    the directories don't give."""
+    progress = ProgressLine()
+    directories = branches_in(
+        asked.paths, asked.order, asked.cluster, progress, passed_over=asked.passed_over
+    )
+    with directories as branches:
+        if len(branches) > 1:
+            names = " or ".join(str(one.cluster_id) for one in branches)
+            raise UsageError(f"the directories are of several clusters: --cluster {names}")
+        (branch,) = branches
+        proven_end = branch.proven_end if asked.committed_only else None
+        end_offset = _end(branch, asked.moment, proven_end)
+        gaps = [
+            *voters_not_given(branch),
+            *not_replayed(branch),
+            *_not_proven(branch, end_offset),
+        ]
+        held = state_at(branch, end_offset, redactor, progress.show)
+    if held is None:
+        raise UsageError(
+            f"offset {end_offset}: the directories hold neither the whole log below it nor a "
+            "snapshot to begin with; name more of them"
+        )
+    if isinstance(held, UnknownOffsets):
+        raise UsageError(
+            f"offset {end_offset}: the state is not known. Nothing is known of "
+            f"{offsets_text(held)}: {held.why}"
+        )
+    for gap in gaps:  # beside an error it would hide the line that counts
+        complain(f"state: {gap}")
+    return end_offset, held
+
+
+def _not_proven(branch: Branch, end: int) -> Iterator[str]:
+    """A sentence about the changes below the offset `end` that are not proven to be committed; none
+    where all are."""
+    from replica.doctor.health.of_directories import first_change  # It loads the rules of health.
+
+    changes = (
+        first_change(piece.examined, max(piece.start, branch.proven_end), min(piece.end, end))
+        for piece in branch.pieces
+    )
+    start = next((offset for offset in changes if offset is not None), None)
+    if start is not None:
+        offsets = f"offset {start} is" if start == end - 1 else f"offsets {start} to {end - 1} are"
+        yield (
+            f"{offsets} not proven to be committed by these directories: the quorum may discard "
+            "what was changed there (--committed-only leaves it out)"
+        )
+
+
+def _end(branch: Branch, moment: Moment, proven_end: int | None) -> int:
+    """The moment as an end offset (exclusive). proven_end: the end of what is proven committed;
+    None where unproven records count too."""
+    log_end = branch.log.end_offset if proven_end is None else proven_end
+    if moment.at_offset is not None and moment.at_offset > log_end:
+        raise UsageError(f"--at-offset {moment.at_offset}: the log ends at {log_end}")
+    if moment.at_time is None:
+        return log_end if moment.at_offset is None else moment.at_offset
+    asked, last = time_text(moment.at_time), last_time(branch)
+    at = ms_of(moment.at_time)
+    if at > last:
+        raise UsageError(f"--at-time {asked}: the log ends at offset {log_end}, {ms_text(last)}")
+    found = end_at(branch, at)
+    if found is None:
+        raise UsageError(f"--at-time {asked}: the log begins later")
+    return min(found, log_end)

@@ -1,0 +1,105 @@
+"""Brokers' log directories below the given paths, for `check --partitions`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from replica.doctor.check.rule import by_severity
+from replica.doctor.health.log_directories import judge_log_directories
+from replica.doctor.verdict.of_group import JudgedCluster
+from replica.errors import UsageError
+from replica.format.discovery import DirectoryPath, DiscoveredPath
+from replica.format.file_names import METADATA_FOLDER
+from replica.format.log_directory import (
+    FolderState,
+    LogDirectory,
+    log_directories_below,
+    partition_of_folder,
+)
+from replica.words import counted, size_text
+
+LOG_DIRECTORY_COLUMNS = (
+    "broker",
+    "partitions",
+    "size",
+    "future",
+    "to delete",
+    "put aside",
+    "log directory",
+)
+
+
+def log_directories_in(paths: Iterable[str]) -> tuple[LogDirectory, ...]:
+    """The log directories at or below the paths, each once. Raises UsageError where there are
+    none."""
+    found = {
+        os.path.realpath(one.shown): one for path in paths for one in log_directories_below(path)
+    }
+    if not found:
+        raise UsageError(
+            f"--partitions: no folder at or below {', '.join(paths)} has a meta.properties: name "
+            "brokers' log directories, and a metadata log"
+        )
+    return tuple(found.values())
+
+
+def not_asked_for(groups: Iterable[Sequence[DiscoveredPath]]) -> Iterator[str]:
+    """A sentence that says how many folders of partitions lie beside the metadata logs; none where
+    there are none. It lists names alone."""
+    count = sum(
+        _is_partition(name)
+        for group in groups
+        for one in group
+        if isinstance(one, DirectoryPath) and not one.is_formatted
+        for name in os.listdir(os.path.dirname(os.path.abspath(one.path)))
+    )
+    if count:
+        folders = counted(count, "folder")
+        yield f"{folders} of partitions beside the metadata: --partitions judges them"
+
+
+def _is_partition(name: str) -> bool:
+    return name != METADATA_FOLDER and partition_of_folder(name) is not None
+
+
+def judged_with(cluster: JudgedCluster, directories: Sequence[LogDirectory]) -> JudgedCluster:
+    """The cluster with the findings about its log directories."""
+    if cluster.cluster is None or not directories:
+        return cluster
+    more = judge_log_directories(cluster.cluster, directories, all_given=True)
+    return replace(cluster, health=tuple(sorted((*(cluster.health or ()), *more), key=by_severity)))
+
+
+def of_cluster(cluster: JudgedCluster, found: Iterable[LogDirectory]) -> Iterator[LogDirectory]:
+    """The log directories of a cluster, by node."""
+    mine = [one for one in found if one.replica.cluster_id == cluster.cluster_id]
+    return iter(sorted(mine, key=lambda one: (one.replica.node_id, one.shown)))
+
+
+def log_directory_cells(one: LogDirectory) -> tuple[object, ...]:
+    """The cells below LOG_DIRECTORY_COLUMNS."""
+    row = log_directory_row(one)
+    counts = row["future"], row["deleted"], row["stray"]
+    size = size_text(row["size_bytes"])
+    return one.replica.node_id, row["partitions"], size, *counts, one.shown
+
+
+def log_directory_row(one: LogDirectory) -> dict[str, Any]:
+    """A log directory in the form of --json. deleted, stray: the folders that Kafka has marked so
+    itself. size_bytes: of all folders."""
+    count = {state: sum(folder.state is state for folder in one.folders) for state in FolderState}
+    return {
+        "kind": "log-directory",
+        "cluster_id": one.replica.cluster_id,
+        "node_id": one.replica.node_id,
+        "directory_id": one.replica.directory_id,
+        "path": one.shown,
+        "partitions": count[FolderState.CURRENT],
+        "size_bytes": sum(folder.size_bytes for folder in one.folders),
+        "future": count[FolderState.FUTURE],
+        "deleted": count[FolderState.DELETED],
+        "stray": count[FolderState.STRAY],
+    }

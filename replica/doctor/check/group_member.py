@@ -1,0 +1,54 @@
+"""Defines what one directory of a group says of itself, which the rules about several compare."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from replica.history.log import LogBatch
+from replica.model.epochs import OffsetAndEpoch
+from replica.model.keys import ReplicaId
+from replica.model.voters import VoterKeys
+
+
+@dataclass(frozen=True, slots=True)
+class GroupMember:
+    """What one directory of a group says of itself. Files have the names that the user gave
+    them."""
+
+    replica: ReplicaId
+    shown: str
+    """The name of the directory."""
+    meta_properties: str
+    """The name of meta.properties; the name of the directory where there is no such file."""
+    quorum_state: str
+    """The name of quorum-state; the name of the directory where there is no such file."""
+    bootstrap_snapshot: str
+    """The name of 0-0.checkpoint; the name of the directory where there is no such file."""
+    leader_id: int | None = None
+    """The leader that quorum-state names; None where it names no leader."""
+    leader_epoch: int | None = None
+    """The epoch in quorum-state; None where there is none."""
+    current_voters: tuple[int, ...] = ()
+    """The voters that quorum-state names; empty where it names no voters."""
+    initial_voters: VoterKeys = frozenset()
+    """The voters that 0-0.checkpoint names; empty where the node was formatted without initial
+    voters, or belongs to a static quorum."""
+    first_offset: int | None = None
+    """The first offset in its log; None for an empty log."""
+    entries: Mapping[int, LogBatch] = field(default_factory=dict, hash=False)
+    """Some batches of this log, by their base offsets: those at whose offsets a log of the group
+    begins."""
+    voters: frozenset[int] = frozenset()
+    """The node ids of the voters that its files name."""
+    log_end: OffsetAndEpoch | None = None
+    """The end (exclusive) and the epoch of its log; None where that isn't known."""
+    has_records: bool = True
+    """Whether its log holds a record, or may have held one. 0-0.checkpoint, which formatting
+    makes, doesn't count."""
+
+    @property
+    def parent(self) -> str:
+        """The folder that holds the node's log directory."""
+        return os.path.dirname(os.path.dirname(self.meta_properties))

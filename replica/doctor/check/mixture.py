@@ -1,0 +1,109 @@
+"""Finds how the disks of several clusters lie in each other's places."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from replica.doctor.check.group_member import GroupMember
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignDisk:
+    """A disk that is of another cluster than the one which has its node as a voter and lacks its
+    own disk. disk: the directory. home: the directories of the cluster that lacks one. instead:
+    the nodes of this cluster that are voters of the disk's cluster, too."""
+
+    disk: GroupMember
+    home: tuple[GroupMember, ...]
+    instead: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterMixture:
+    """How the disks of several clusters lie in each other's places. disks: those that are of
+    another cluster. formatted_apart: the directories of nodes that name each other as voters,
+    have several cluster ids, and hold no record; a tuple for each quorum."""
+
+    disks: tuple[ForeignDisk, ...] = ()
+    formatted_apart: tuple[tuple[GroupMember, ...], ...] = ()
+
+    def elsewhere(self, cluster_id: str | None) -> frozenset[int]:
+        """The voters of a cluster whose only directories here are of another cluster."""
+        nodes: set[int] = set()
+        for one in self.disks:
+            if one.home[0].replica.cluster_id == cluster_id:
+                nodes.add(one.disk.replica.node_id)
+            elif one.disk.replica.cluster_id == cluster_id:
+                nodes |= one.instead
+        for quorum in self.formatted_apart:
+            own = {one.replica.cluster_id == cluster_id for one in quorum}
+            if own == {True, False}:
+                nodes |= {
+                    one.replica.node_id for one in quorum if one.replica.cluster_id != cluster_id
+                }
+        return frozenset(nodes)
+
+
+NO_MIXTURE = ClusterMixture()
+
+
+def mixture_of(group: Sequence[GroupMember]) -> ClusterMixture:
+    """How the clusters of these directories lie in each other's places."""
+    clusters: dict[str, list[GroupMember]] = {}
+    for member in sorted(group, key=lambda member: member.replica):
+        clusters.setdefault(member.replica.cluster_id, []).append(member)
+    if len(clusters) < 2:
+        return NO_MIXTURE
+    apart = tuple(_formatted_apart(clusters.values()))
+    known = {one.replica.cluster_id for quorum in apart for one in quorum}
+    others = [members for cluster_id, members in clusters.items() if cluster_id not in known]
+    return ClusterMixture(tuple(_foreign_disks(others)), apart)
+
+
+def _formatted_apart(
+    clusters: Iterable[Sequence[GroupMember]],
+) -> Iterator[tuple[GroupMember, ...]]:
+    """The directories of each quorum whose nodes were formatted with several cluster ids."""
+    quorums: dict[frozenset[int], list[Sequence[GroupMember]]] = {}
+    for members in clusters:
+        if not any(one.has_records for one in members):
+            quorums.setdefault(_voters_of(members), []).append(members)
+    for voters, parts in quorums.items():
+        quorum = sorted(
+            (one for part in parts for one in part), key=lambda one: one.replica.node_id
+        )
+        nodes = [one.replica.node_id for one in quorum]
+        if len(parts) > 1 and len(set(nodes)) == len(nodes) and voters.issuperset(nodes):
+            yield tuple(quorum)
+
+
+def _voters_of(members: Iterable[GroupMember]) -> frozenset[int]:
+    return frozenset().union(*(one.voters for one in members))
+
+
+def _foreign_disks(clusters: Iterable[Sequence[GroupMember]]) -> Iterator[ForeignDisk]:
+    """The disks of nodes that a cluster here lacks as voters, while the disk's own cluster here
+    isn't complete either. The cluster with records, then the larger one, then the one with the
+    lowest node id is the one that lacks the disk."""
+    ordered = sorted(
+        clusters,
+        key=lambda one: (
+            not any(each.has_records for each in one),
+            -len(one),
+            min(each.replica.node_id for each in one),
+        ),
+    )
+    given = [frozenset(one.replica.node_id for one in cluster) for cluster in ordered]
+    voters = [_voters_of(cluster) for cluster in ordered]
+    seen: set[int] = set()
+    for place, home in enumerate(ordered):
+        for other in range(place + 1, len(ordered)):
+            absent = voters[other] - given[other]
+            if not absent:
+                continue
+            for disk in ordered[other]:
+                if id(disk) in seen or disk.replica.node_id not in voters[place] - given[place]:
+                    continue
+                seen.add(id(disk))
+                yield ForeignDisk(disk, tuple(home), absent & given[place])

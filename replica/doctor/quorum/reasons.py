@@ -1,0 +1,125 @@
+"""Says in sentences why a recovery plan isn't safe."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import islice
+
+from replica.doctor.quorum.known_quorum import KnownQuorum
+from replica.doctor.quorum.ranked_replica import RankedReplica
+from replica.history.commitment import Commitment
+from replica.history.divergence import Relation
+from replica.history.voters import is_among
+from replica.model.epochs import election_order
+from replica.model.keys import ReplicaKey
+from replica.words import counted, listed
+
+
+def refusals(
+    ranking: Sequence[RankedReplica],
+    commitment: Commitment,
+    unreliable: Collection[ReplicaKey],
+    has_majority: bool,
+) -> list[str]:
+    """A sentence for each reason to start no node. ranking: see RecoveryPlan. unreliable: the
+    replicas of whose log a part can't be read. has_majority: whether a voter may win."""
+    found = []
+    winner = ranking[0].log
+    best = election_order(winner.position())
+    if winner.key in unreliable:
+        found.append(
+            f"part of the log of {_named(winner.key)} can't be read, and there is no better one"
+        )
+    for standing in ranking[1:]:
+        who = _named(standing.log.key)
+        if standing.relation is Relation.CONFLICT:
+            found.append(
+                f"{who} and {_named(winner.key)} hold different records of one epoch at one "
+                "offset, which no run of Raft leaves"
+            )
+        snapshot = standing.log.newest_snapshot
+        if has_majority and snapshot is not None and election_order(snapshot) > best:
+            found.append(
+                f"snapshot {snapshot.offset}-{snapshot.epoch} of {who} is newer than the log of "
+                f"{_named(winner.key)}: committed records are in it that no voter here holds"
+            )
+        if standing.lost.committed:
+            found.append(
+                f"{standing.lost.committed} records that are proven committed are on {who} and "
+                f"not on {_named(winner.key)}"
+            )
+    found += [
+        f"offsets {each.start} to {each.end - 1} hold different records that are all proven "
+        "committed"
+        for each in commitment.contested
+    ]
+    return found
+
+
+def winners_that_lose(
+    led_by: Mapping[ReplicaKey, Sequence[RankedReplica]], quorum: KnownQuorum
+) -> Iterator[str]:
+    """A sentence for each voter that may win an election though it lacks records that are proven to
+    be committed. Raft lets no such voter win, so the disk of a voter is older than it was: unless
+    the logs conflict, as those of two quorums do.
+
+    led_by: as in RecoveryPlan. Its first voter, whose log is the best, is left out. quorum: what
+    the replicas prove.
+    """
+    for winner, standings in islice(led_by.items(), 1, None):
+        worst = max(standings, key=lambda standing: standing.lost.committed)
+        if not worst.lost.committed:
+            continue
+        why = older_disk(_lacking(worst, standings, quorum))
+        if worst.relation is Relation.CONFLICT:
+            why = "their logs conflict, and nobody knows which history is right"
+        yield (
+            f"{_named(winner)} may win the election, and lacks "
+            f"{counted(worst.lost.committed, 'committed record')} of {_named(worst.log.key)}: {why}"
+        )
+
+
+def _lacking(
+    holder: RankedReplica, standings: Sequence[RankedReplica], quorum: KnownQuorum
+) -> list[str]:
+    """The node ids of the voters in force that are not known to hold what the winner lacks of a
+    log."""
+    holding = {one.log.key for one in standings if one.lost.committed}
+    return [
+        str(voter.key.node_id)
+        for voter in quorum.voters
+        if not any(voter.key.matches(key) for key in {holder.log.key, *holding})
+    ]
+
+
+def older_disk(voters: Sequence[str]) -> str:
+    """What it means that a leader lacks committed records. voters: the node ids of those that can't
+    have held them when they voted for it; empty where they aren't known."""
+    of = f"node {listed(voters, last='or')}" if voters else "a voter"
+    return f"the disk of {of} is older than it was, or was emptied"
+
+
+def nobody_wins(quorum: KnownQuorum) -> str:
+    """The reason why no voter may win an election."""
+    if not quorum.voter_sets:
+        return "no file given here names the voters, so nobody knows which of them are missing"
+    short = next((each for each in quorum.voter_sets if not quorum.is_majority(each)), None)
+    if short is None:
+        return (
+            "no voter that is left can win an election: each needs the vote of a node whose log is "
+            "better than its own"
+        )
+    left = sum(is_among(voter, quorum.relied, set(quorum.at_hand)) for voter in short)
+    if not quorum.log_end:
+        return (
+            f"only {left} of {len(short)} voters can be relied on, which is no majority: whether "
+            "the others hold records isn't known"
+        )
+    return (
+        f"only {left} of {len(short)} voters can be relied on, which is no majority: the others "
+        "may have held committed records that nobody here knows of"
+    )
+
+
+def _named(key: ReplicaKey) -> str:
+    return f"node {key.node_id} ({key.directory_id})"

@@ -1,0 +1,144 @@
+"""A broker's log directory: the folders of its partitions (Kafka: LogManager, UnifiedLog).
+
+Reading lists the folders, and reads the topic ids in partition.metadata. It opens no segment.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from replica.errors import DataError, UnreadableFileError
+from replica.format import meta_properties, partition_metadata
+from replica.format.file_names import METADATA_FOLDER
+from replica.format.reading import MAX_STATE_BYTES, read_own_file
+from replica.model.keys import ReplicaId
+
+_INT32 = range(-(2**31), 2**31)
+_NO_PARTITIONS = frozenset({METADATA_FOLDER, "remote-log-index-cache"})
+"""Folders that Kafka passes over."""
+
+
+class FolderState(StrEnum):
+    """What a partition's folder is to Kafka. The value is the suffix of its name."""
+
+    CURRENT = ""
+    """The partition's log."""
+    FUTURE = "-future"
+    """A copy that will take the place of the log in another directory (KIP-113)."""
+    DELETED = "-delete"
+    """A log that the broker deletes as soon as it runs."""
+    STRAY = "-stray"
+    """A log that the broker has put aside, because the metadata doesn't assign it (KAFKA-14616)."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionFolder:
+    """The folder of a partition."""
+
+    path: str
+    """The folder as the user would write it."""
+    topic: str
+    """The topic's name, from the name of the folder."""
+    partition: int
+    state: FolderState
+    topic_id: str | None
+    """The topic id in partition.metadata; None where there is no such file that can be read."""
+    size_bytes: int
+    """The bytes of all files in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogDirectory:
+    """A log directory of a node."""
+
+    shown: str
+    """The directory as the user would write it."""
+    replica: ReplicaId
+    """The replica that its meta.properties names."""
+    folders: tuple[PartitionFolder, ...]
+    """The folders of partitions, by name. That of the metadata log isn't among them."""
+    foreign: tuple[str, ...]
+    """Folders whose names are no partition's, as the user would write them."""
+
+
+def log_directories_below(path: str, *, most_folders: int = 10_000) -> Iterator[LogDirectory]:
+    """The log directories at or below a path: those with a meta.properties that can be read. A log
+    directory is not searched for others. most_folders: how many folders are searched."""
+    pending = [path.rstrip("/") or "/"]
+    while pending and most_folders:
+        folder, most_folders = pending.pop(), most_folders - 1
+        try:
+            entries = sorted(os.scandir(folder), key=lambda one: one.name, reverse=True)
+        except OSError:  # The search for metadata directories names it.
+            continue
+        if any(one.name == meta_properties.FILE_NAME for one in entries):
+            replica = _replica_in(folder)
+            if replica is not None:
+                yield _directory(folder, replica)
+        else:
+            pending += [one.path for one in entries if one.is_dir(follow_symlinks=False)]
+
+
+def _replica_in(folder: str) -> ReplicaId | None:
+    path = os.path.join(folder, meta_properties.FILE_NAME)
+    try:
+        return meta_properties.decode(read_own_file(path, MAX_STATE_BYTES)).replica
+    except (DataError, UnreadableFileError):
+        return None
+
+
+def _directory(shown: str, replica: ReplicaId) -> LogDirectory:
+    found: list[PartitionFolder] = []
+    foreign: list[str] = []
+    for name in sorted(os.listdir(shown)):
+        path = os.path.join(shown, name)
+        if name in _NO_PARTITIONS or not os.path.isdir(path):
+            continue
+        parsed = partition_of_folder(name)
+        if parsed is None:
+            foreign.append(path)
+        else:
+            found.append(PartitionFolder(path, *parsed, _topic_id_in(path), _size_of(path)))
+    return LogDirectory(shown, replica, tuple(found), tuple(foreign))
+
+
+def partition_of_folder(name: str) -> tuple[str, int, FolderState] | None:
+    """(topic, partition, state) by the name of a folder; None where Kafka takes it for no
+    partition's, and ends at its start (Kafka: LocalLog.parseTopicPartitionName)."""
+    for state in (FolderState.DELETED, FolderState.FUTURE, FolderState.STRAY):
+        if name.endswith(state):
+            if not re.match(rf"\S+-\S+\.\S+{state}", name):
+                return None
+            name = name[: name.rindex(".")]
+            break
+    else:
+        state = FolderState.CURRENT
+    topic, _, number = name.rpartition("-")
+    if not topic or not re.fullmatch(r"[+-]?[0-9]+", number) or int(number) not in _INT32:
+        return None
+    return topic, int(number), state
+
+
+def _topic_id_in(folder: str) -> str | None:
+    path = os.path.join(folder, partition_metadata.FILE_NAME)
+    try:
+        return partition_metadata.decode(read_own_file(path, MAX_STATE_BYTES))
+    except (DataError, UnreadableFileError):
+        return None
+
+
+def _size_of(folder: str) -> int:
+    """The bytes of the files in a folder; those that can't be looked at count as none."""
+    found = 0
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.is_file(follow_symlinks=False):
+                    found += entry.stat(follow_symlinks=False).st_size
+    except OSError:  # A broker that runs deletes segments meanwhile.
+        pass
+    return found

@@ -1,0 +1,111 @@
+"""check --partitions judges the folders of partitions by the metadata beside them, and changes
+nothing."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from replica.format.partition_metadata import FILE_NAME, encode
+from replica.message.primitives import uuid_text
+from tests.jobs.conftest import Kraftlake
+
+BROKER = 11
+OTHER_TOPIC = uuid_text(b"another-topic-id")
+
+
+def _folder(folder: Path, topic_id: str | None) -> None:
+    folder.mkdir()
+    (folder / f"{0:020d}.log").write_bytes(bytes(4096))
+    if topic_id is not None:
+        (folder / FILE_NAME).write_bytes(encode(topic_id))
+
+
+@pytest.fixture
+def node(recorded: Path, tmp_path: Path, kraftlake: Kraftlake) -> Path:
+    """The log directory of broker 11 with a folder for each replica that the metadata assigns."""
+    node = Path(shutil.copytree(recorded / "kafka-4.1.1-dynamic/final/11", tmp_path / "11"))
+    topics = _entities(kraftlake, node, "topic")
+    names = {one["topicId"]: one["name"] for one in topics}
+    for one in _entities(kraftlake, node, "partition"):
+        if BROKER in one["replicas"]:
+            _folder(node / f"{names[one['topicId']]}-{one['partitionId']}", one["topicId"])
+    return node
+
+
+def _entities(kraftlake: Kraftlake, node: Path, kind: str) -> list[dict[str, object]]:
+    ended = kraftlake("state", "--entity", kind, "--json", node)
+    assert ended.code == 0
+    return [json.loads(row["value"]) for row in ended.rows]
+
+
+def _listed(node: Path) -> list[str]:
+    return sorted(str(one.relative_to(node)) for one in node.rglob("*"))
+
+
+def test_folders_that_the_metadata_assigns_are_counted_and_no_finding(
+    kraftlake: Kraftlake, node: Path
+) -> None:
+    before = _listed(node)
+    ended = kraftlake("check", "--partitions", "--json", node)
+    rules = {row["rule"] for row in ended.rows if row["kind"] == "finding"}
+    assert not {one for one in rules if "stray" in one or "folder" in one or "partition-t" in one}
+    (row,) = (one for one in ended.rows if one["kind"] == "log-directory")
+    folders = [one for one in node.iterdir() if one.is_dir() and "__cluster" not in one.name]
+    assert (row["node_id"], row["partitions"], row["path"]) == (BROKER, len(folders), str(node))
+    assert row["size_bytes"] == sum(
+        file.stat().st_size for folder in folders for file in folder.iterdir()
+    )
+    assert _listed(node) == before
+
+
+def test_a_stray_folder_is_at_risk_and_says_what_the_broker_will_do(
+    kraftlake: Kraftlake, node: Path
+) -> None:
+    _folder(node / "left-over-0", OTHER_TOPIC)
+    ended = kraftlake("check", "--partitions", node)
+    assert ended.code == 1
+    (verdict,) = kraftlake("check", "--partitions", "--json", node).verdicts
+    (fact,) = (one for one in verdict["facts"] if one["rules"] == ["stray-partition"])
+    assert fact["level"] == "at-risk"
+    assert fact["text"].startswith("Broker 11: ")
+    assert any("stray-partition" in line for line in ended.lines)
+    assert any(
+        str(node / "left-over-0") in line and "no such topic" in line for line in ended.lines
+    )
+    (header,) = (at for at, line in enumerate(ended.lines) if line.startswith("broker  partitions"))
+    assert ended.lines[header + 2].split()[0] == str(BROKER)
+
+
+def test_a_folder_that_is_gone_is_told_with_its_partition(kraftlake: Kraftlake, node: Path) -> None:
+    gone = min(one for one in node.iterdir() if one.is_dir() and "__cluster" not in one.name)
+    shutil.rmtree(gone)
+    ended = kraftlake("check", "--partitions", "--json", node)
+    (row,) = (one for one in ended.rows if one.get("rule") == "replica-without-folder")
+    assert [one["name"] for one in row["subjects"]] == [gone.name]
+
+
+def test_check_alone_says_that_there_are_folders_which_it_did_not_judge(
+    kraftlake: Kraftlake, node: Path
+) -> None:
+    _folder(node / "left-over-0", OTHER_TOPIC)
+    ended = kraftlake("check", node)
+    assert "stray-partition" not in ended.out
+    (hint,) = (line for line in ended.complaints if "--partitions" in line)
+    assert "folders of partitions beside the metadata: --partitions judges them" in hint
+
+
+def test_the_recorded_directories_have_none_and_no_hint(
+    kraftlake: Kraftlake, recorded: Path
+) -> None:
+    ended = kraftlake("check", recorded / "kafka-4.1.1-dynamic/final")
+    assert "--partitions" not in ended.err
+
+
+def test_a_path_without_a_log_directory_is_refused(kraftlake: Kraftlake, tmp_path: Path) -> None:
+    ended = kraftlake("check", "--partitions", tmp_path)
+    assert ended.code == 2
+    assert "--partitions: no folder at or below" in ended.err
