@@ -52,7 +52,6 @@ MUTANTS = [
     broken.test_a_voter_set_in_force_from_its_commit_on_and_not_from_its_append,
     broken.test_a_second_change_of_the_voters_while_one_is_pending,
     broken.test_a_leader_that_counts_itself_after_its_removal,
-    broken.test_a_new_leader_that_goes_on_with_the_high_watermark_of_its_follower_time,
     broken.test_a_majority_that_observers_help_to_make,
     more_broken.test_half_of_the_voters_that_pass_for_a_majority,
     more_broken.test_a_vote_that_is_forgotten_with_the_restart,
