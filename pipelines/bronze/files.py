@@ -32,7 +32,7 @@ def source_of(capture: Capture, file: DirectoryFile) -> SourceFile:
 
 
 def source_file(one: Captured, segment: SegmentFile) -> SourceFile:
-    """The new bytes of a segment."""
+    """A segment as a file to read, from the first byte that the lake doesn't know."""
     whole, start = source_of(one.capture, segment.file), segment.scan.sparse_until
     if not start:
         return whole

@@ -101,7 +101,7 @@ Judged = tuple[Finding, OffsetAndEpoch | None]
 
 
 def judged(facts: DirectoryFacts) -> Iterator[Judged]:
-    """What the rules say of a directory without a replay of its log."""
+    """The findings of those rules of `check` that need no replay of the directory's log."""
     for finding in judge_directory(facts, FoldedImages()):
         yield finding, None
     for verdict in judge_snapshots(facts, {}):

@@ -1,4 +1,5 @@
-"""The captures that one call makes, and their capture groups.
+"""Reads all directories and files below the user's paths, and puts their captures into capture
+groups and rounds.
 
 A group has the captures of one cluster that belong to one capture.json, to one name of --order, or
 else to the call. Two captures of one replica in the same group would be in unknown order, so they
@@ -54,13 +55,15 @@ Round: TypeAlias = tuple[CaptureGroup, ...]
 
 @dataclass(frozen=True, slots=True)
 class Captures:
-    """The captures of one call. rounds: in the order of ingestion, oldest first. damages: those of
-    files that belong to no replica, by the user's names. left_out: a sentence about each partition
-    that is no metadata log, and each path that a follower can't read now."""
+    """The captures of one call."""
 
     rounds: tuple[Round, ...]
+    """The rounds in the order of ingestion, oldest first."""
     damages: tuple[Damage, ...]
+    """The damages of files that belong to no replica, by the user's names."""
     left_out: tuple[str, ...] = ()
+    """A sentence about each partition that is no metadata log, and each path that a follower can't
+    read now."""
 
     @property
     def is_empty(self) -> bool:

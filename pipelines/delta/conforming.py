@@ -47,14 +47,18 @@ _COLUMN_METADATA = {"comment", "__COLLATIONS"}
 
 @dataclass(frozen=True)
 class TableState:
-    """What an engine sees of a table: schemaString, configuration and partitionColumns of Delta's
-    metaData action, and minWriterVersion and writerFeatures of its protocol action."""
+    """A table's metaData and protocol actions in Delta's log, as an engine gives them."""
 
     schema: str
+    """schemaString of the metaData action."""
     configuration: Mapping[str, str | None]
+    """configuration of the metaData action."""
     partition_columns: Collection[str]
+    """partitionColumns of the metaData action."""
     least_writer: int
+    """minWriterVersion of the protocol action."""
     writer_features: Collection[str]
+    """writerFeatures of the protocol action."""
 
     @staticmethod
     def by_delta_rs(table: DeltaTable) -> TableState:

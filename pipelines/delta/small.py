@@ -1,4 +1,4 @@
-"""Rows of tables, asked for by SQL of delta-rs, without Spark."""
+"""Reads a few rows of a table into this process, by SQL of delta-rs and without Spark."""
 
 from __future__ import annotations
 

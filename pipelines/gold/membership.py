@@ -39,14 +39,15 @@ _NO_STATE: Row = dict.fromkeys(("leader_id", "leader_epoch", "current_voters"))
 
 
 class RoundMember(NamedTuple):
-    """A capture in a round. member: the facts that the rules need, without first_offset and
-    entries. first_offset: the first offset in its log; None where that is empty."""
+    """A capture in a round."""
 
     ingest_seq: int
     capture_id: str
     captured_at: datetime
     member: GroupMember
+    """The facts that the rules need, without first_offset and entries."""
     first_offset: int | None
+    """The first offset in its log; None where that is empty."""
 
 
 class FormattedMember(NamedTuple):
@@ -135,7 +136,8 @@ def _member(
     directory = DirectoryPath(next(folders, METADATA_FOLDER), source)
 
     def shown(found: Iterable[str]) -> str:
-        """The file as ingest was told it; the directory where the capture has no such file."""
+        """The file's name as the user of ingest named it; that of the directory where the capture
+        has no such file."""
         path = next(iter(found), None)
         return source if path is None else directory.shown_file(path)
 

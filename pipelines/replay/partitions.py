@@ -49,18 +49,20 @@ record. A log with transactions switches between the two often."""
 
 @dataclass
 class PartitionsReplay:
-    """A run that is being replayed. refused: how many records can't be applied. is_explained:
-    whether such a record was given already, so that further ones are only counted. changes,
-    batches: the rows made so far, as single changes and as rows of WRITTEN."""
+    """A run that is being replayed."""
 
     part: Part
     replay: VersionedReplay = field(default_factory=VersionedReplay)
     namer: ChangeNamer = field(default_factory=ChangeNamer)
     opened: Open = field(default_factory=dict)
     is_explained: bool = False
+    """Whether a record that can't be applied was given already; further ones are only counted."""
     refused: int = 0
+    """How many records can't be applied."""
     changes: list[tuple[Any, ...]] = field(default_factory=list)
+    """The rows made so far as single changes."""
     batches: list[pa.RecordBatch] = field(default_factory=list)
+    """The rows made so far as batches of WRITTEN."""
 
 
 class Partitions:
@@ -136,7 +138,8 @@ class Partitions:
             of.opened[_PARTITION.name, key] = _PARTITION, self._since(since)
 
     def before(self, record: ReplayedRecord, entries: Entries, of: PartitionsReplay) -> None:
-        """Prepares for `record`, one of the entries, which the scalar replay applies next."""
+        """Gives the scalar replay `of` the partitions that `record` may change. The scalar replay
+        applies the record next; it is one of the entries."""
         if not isinstance(record, MetadataRecord) or self._replay is None:
             return
         if record.type in _OF_ONE_TOPIC:

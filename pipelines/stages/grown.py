@@ -1,8 +1,9 @@
-"""A cluster whose logs have grown since the build before, in one unit.
+"""The stage that derives the tables of a cluster whose logs have only grown since the build before,
+in one unit.
 
-Batches and records that have stayed as they were are not judged again, and their runs are those of
-the build before. Everything else is made by the same functions from the same rows as in `whole`, so
-the tables are the same, row for row.
+The batches and records that the build before judged (pipelines.stayed) are not judged again, and
+their runs are taken from that build. Everything else is made by the same functions from the same
+rows as in `whole`, so the tables are the same, row for row.
 """
 
 from __future__ import annotations

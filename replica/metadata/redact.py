@@ -82,9 +82,10 @@ def _secret_fields(record: MetadataRecord, shown: Collection[str]) -> tuple[str,
 class Redactor:
     """Replaces secrets by keyed fingerprints. Equal keys give equal texts.
 
-    key: random bytes, at least one and best 32. shown_configs: names of configs that Kafka doesn't
-    know and whose values are no secrets. keeps_crcs: leaves the CRCs of batches with secrets as
-    they are, for a lake that holds such CRCs already.
+    key: random bytes, at least one and best 32.
+    shown_configs: names of configs that Kafka doesn't know and whose values are no secrets.
+    keeps_crcs: leaves the CRCs of batches with secrets as they are, for a lake that holds such CRCs
+        already.
     """
 
     __slots__ = ("_keeps_crcs", "_key", "_shown")

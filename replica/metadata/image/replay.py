@@ -86,7 +86,8 @@ class Replay:
     """Applies records to tables, which it changes in place for speed. `image` copies them.
 
     image: the state before the first record: EMPTY for a log from offset 0, or the image of a
-    snapshot. state: the tables after the last record. replica.scan writes into them.
+        snapshot.
+    state: the tables after the last record. replica.scan writes into them.
     """
 
     __slots__ = ("_before", "_boundary", "state")
