@@ -43,12 +43,12 @@ class LargeClusters:
     records: dict[str, int]
     """The number of records of each cluster, about."""
     replaced: Mapping[tuple[str, ...], Replaced]
-    """What the new rows of a cluster take the place of, by the tuple of it alone."""
+    """The rows that the new rows of a cluster replace. The key is a tuple of the cluster's id."""
     rounds: frozenset[int]
     """As in Clusters."""
 
     def run(self) -> None:
-        """All stages."""
+        """Runs all stages of these clusters."""
         records, replaced = self.records, self.replaced
         agreed = self._agree(records)
         plans, facts = self._survey(agreed)
@@ -232,7 +232,8 @@ class LargeClusters:
 
 @dataclass
 class _LookBack:
-    """The look back of one cluster while it goes on."""
+    """The search through one cluster's history for the time since when its newest state is as it
+    is, while it is going on."""
 
     of: cut.Telling
     state_row: Row
@@ -261,7 +262,7 @@ class _LookBack:
 
 def buckets_for(at_once: int, records: int) -> int:
     """The number of parts in which a cluster with this number of records is replayed. at_once: how
-    many parts run side by side."""
+    many parts run at the same time."""
     if records <= _LEAST_OF_BUCKETS:
         return 1
     return max(at_once, records // _RECORDS_OF_A_BUCKET)

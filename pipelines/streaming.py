@@ -30,7 +30,7 @@ Work = Callable[[Transaction, int], None]
 """What a micro-batch does. It gets the app transaction of the micro-batch, and how many directories
 have changed."""
 _LOOK_S = 0.2
-"""Seconds between looks at whether the stream is to stop."""
+"""The seconds between two checks whether the stream is to stop."""
 
 
 def follow_captures(

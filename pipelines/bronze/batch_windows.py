@@ -47,7 +47,8 @@ class Touched:
     """The lowest base offset at which a row with last_seen may change."""
 
     def within(self, start: int | None, end: int | None) -> Touched:
-        """Those from `start` (inclusive) to `end` (exclusive)."""
+        """The rows whose base offsets lie from `start` (inclusive) to `end` (exclusive); None for
+        no bound."""
         least, most = _LEAST if start is None else start, _MOST if end is None else end - 1
         cut = [(max(first, least), min(last, most)) for first, last in self.ranges]
         return Touched(tuple(one for one in cut if one[0] <= one[1]), self.closed_from)
@@ -72,7 +73,8 @@ class LogStretch:
 
     @property
     def size(self) -> int:
-        """The number of the table's rows and of the round's batches together."""
+        """The number of rows that the table has in the stretch, and of batches that the round has
+        there, added up."""
         return self.known + self.new
 
     def of(self, batches: pa.RecordBatch) -> pa.RecordBatch:

@@ -50,7 +50,7 @@ def may_hide(ranges: Iterable[Uncovered], offset: int) -> bool:
 
 
 def ranges_of(row: Mapping[str, Any]) -> tuple[Uncovered, ...]:
-    """The column `uncovered` of a row of bronze.captures."""
+    """The ranges of offsets in the column `uncovered` of a row of bronze.captures."""
     return tuple(Uncovered(gap["start"], gap["end"]) for gap in row["uncovered"])
 
 
@@ -176,11 +176,11 @@ class PlacedCaptures:
     """The number of the lake's newest round; 0 where it has none."""
 
     def of(self, replica: ReplicaId) -> Sequence[KnownCapture]:
-        """The replica's captures, ascending by time."""
+        """The replica's captures, ascending by captured_at; empty where there is none."""
         return self.captures.get(replica, ())
 
     def with_round(self, captures: Iterable[KnownCapture]) -> PlacedCaptures:
-        """These and the captures of a further round."""
+        """These captures, and those of a further round."""
         found = {replica: [*some] for replica, some in self.captures.items()}
         new = [*captures]
         for one in new:

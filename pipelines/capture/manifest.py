@@ -41,9 +41,9 @@ class Manifest:
         return None if self.info is None else self.info.captured_at
 
     def verify(self, directory: MetadataDirectory) -> MetadataDirectory:
-        """The directory with a Damage for each captured file that is missing or differs, and with
-        is_fragment. A loss on the way of a copy must not look as if Kafka had truncated or deleted
-        something."""
+        """The directory with its is_fragment, and with a Damage for each captured file that is
+        missing or differs. Without these, a loss on the way of a copy would look as if Kafka had
+        truncated or deleted something."""
         return replace(
             directory,
             damages=(*directory.damages, *self._lost(directory)),

@@ -48,7 +48,7 @@ from replica.scan.compact import CompactBatches
 
 @dataclass(frozen=True)
 class Sharing:
-    """How directories that every task can reach are looked at."""
+    """The way in which directories that every task can reach are captured."""
 
     runner: Runner
     """Runs the tasks."""
@@ -58,7 +58,7 @@ class Sharing:
 
 @dataclass(frozen=True)
 class SharedDirectory:
-    """A directory to look at."""
+    """A directory that a task captures."""
 
     location: DirectoryPath
     given: Input
@@ -70,7 +70,8 @@ class SharedDirectory:
 
     @staticmethod
     def of(location: DirectoryPath, given: Input) -> SharedDirectory:
-        """The directory as any process finds it."""
+        """The directory in a form that any process can open. given: the input below which it was
+        found."""
         path = os.path.abspath(location.path)
         below = os.path.relpath(path, os.path.abspath(given.path)) if given.remote else ""
         remote = tuple(file for file in given.remote if _belongs(file, below))
@@ -88,7 +89,7 @@ def _belongs(file: RemoteFile, below: str) -> bool:
 
 @dataclass(frozen=True)
 class SharedCapture:
-    """The result of the task that looked at one directory."""
+    """The result of the task that captured one directory."""
 
     looked: CaptureOutcome
     left_out: str | None = None
@@ -149,7 +150,7 @@ def _replica_of(one: SharedDirectory) -> ReplicaId | None:
 
 
 def left_out_because(shown: str, partition: PartitionFolder) -> str | None:
-    """Why a lake has no tables for a partition; None where it has."""
+    """The reason for which a lake has no tables for a partition; None where it has tables."""
     if partition.is_metadata:
         return None
     return (

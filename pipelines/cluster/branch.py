@@ -145,9 +145,11 @@ class BranchRecords(NamedTuple):
 
 
 def read_records(tables: ClusterTables, piece: BranchPiece, *, is_whole: bool = True) -> pa.Table:
-    """The records of the piece's batches, and perhaps of other batches at its offsets. is_whole:
-    whether each replica has all records of its batches, so that no other one is asked. Raises what
-    delta-rs raises."""
+    """The records of the piece's batches, and perhaps of other batches at its offsets.
+
+    is_whole: whether each replica has all records of its batches, so that no other replica is asked
+    for them. Raises what delta-rs raises.
+    """
     replicas = {one.replica for one in piece} if is_whole else None
     return tables.log_records(
         min(one.first for one in piece), max(one.end for one in piece), replicas

@@ -58,7 +58,8 @@ class ClusterTables(ABC):
         self, low: int, high: int, replicas: Collection[ReplicaId] | None = None
     ) -> pa.Table:
         """The records of the batches that begin at offsets from low (inclusive) to high
-        (exclusive), with the columns RECORDS. replicas: whose; None for all."""
+        (exclusive), with the columns RECORDS. replicas: the replicas whose records are wanted; None
+        for all."""
 
     @abstractmethod
     def snapshot_records(self, content_sha256: str) -> pa.Table:

@@ -132,8 +132,10 @@ def _types(schema: str) -> dict[str, Any]:
 
 
 def open_conforming(lake: Lake, contract: Contract, version: int | None = None) -> DeltaTable:
-    """Opens the table by delta-rs to write to it; None opens the newest version. Raises UsageError
-    where it isn't as the contract says, and what open_table raises."""
+    """Opens a version of the table by delta-rs, to write to it. version: None for the newest one.
+
+    Raises UsageError where the table isn't as the contract says, and what open_table raises.
+    """
     table = open_table(lake.table_uri(contract.name), version)
     refuse_other(lake.path_of(contract), TableState.by_delta_rs(table), contract)
     return table

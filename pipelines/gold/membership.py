@@ -39,7 +39,8 @@ _NO_STATE: Row = dict.fromkeys(("leader_id", "leader_epoch", "current_voters"))
 
 
 class RoundMember(NamedTuple):
-    """A capture in a round."""
+    """A capture of a replica in an ingest round, with the facts by which the rules compare it with
+    the other captures of the round."""
 
     ingest_seq: int
     capture_id: str
@@ -59,7 +60,8 @@ class FormattedMember(NamedTuple):
 
 
 def formatted_of(silver: Silver, rounds: Collection[int]) -> Iterator[FormattedMember]:
-    """One for each capture of a cluster that is in one of the rounds and shows such a directory."""
+    """One member for each capture in one of the rounds that shows a log directory which was
+    formatted and never started."""
     for row in silver.bronze.formatted:
         if row["ingest_seq"] in rounds:
             shown = DirectoryPath(METADATA_FOLDER, row["source"]).shown_node
@@ -70,8 +72,8 @@ def formatted_of(silver: Silver, rounds: Collection[int]) -> Iterator[FormattedM
 def formatted_findings(
     formatted: Iterable[FormattedMember], members: Iterable[RoundMember]
 ) -> Iterator[Row]:
-    """The findings about log directories without a metadata log, as rows of gold.findings: what the
-    other directories of their rounds make of them."""
+    """The findings about log directories without a metadata log, by the other directories of their
+    rounds. They are rows of gold.findings."""
     beside = grouped(members, attrgetter("ingest_seq"))
     for number, together in grouped(formatted, attrgetter("ingest_seq")).items():
         judged = [

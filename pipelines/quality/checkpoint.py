@@ -182,7 +182,8 @@ class _Checkpoint(gx.Checkpoint):
 
 
 def validated(run: CountedRun) -> CheckpointResult:
-    """Great Expectations' result of a run. Raises RuntimeError where it couldn't be had."""
+    """Great Expectations' result of a run. Raises RuntimeError where Great Expectations gives
+    none."""
     context = gx.get_context(mode="ephemeral")
     context.variables.progress_bars = ProgressBarsConfig(globally=False)
     asset = context.data_sources.add_pandas("lake").add_dataframe_asset("counts of the run")

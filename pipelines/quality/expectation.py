@@ -83,7 +83,7 @@ def one_of(column: str, values: Iterable[str], *, action: Action = Action.STOP) 
 
 
 def at_least(column: str, least: int, *, action: Action) -> Expectation:
-    """Expects this value or a greater one. NULL is no value, and breaks nothing here."""
+    """Expects that the column's value is at least this one. NULL passes."""
     meaning = f"{column} is {least} or more"
     return Expectation(BETWEEN, (column,), {"min_value": least}, action, meaning)
 

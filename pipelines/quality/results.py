@@ -108,9 +108,11 @@ def write_left_out(
     rows: Sequence[LeftOut],
     kept: Set[str],
 ) -> None:
-    """Makes the rows those that gold.quarantined_rows has, besides rows of the clusters in `kept`.
-    Commits nothing where there are no rows, neither now nor before. versions: of the tables, by
-    name. at: the time of the run, in UTC."""
+    """Makes gold.quarantined_rows hold exactly these rows, besides the rows that it has of the
+    clusters in `kept`. Commits nothing where there are no rows, neither now nor before.
+
+    versions: the version of each table, by name. at: the time of the run, in UTC.
+    """
     table = open_if_there(lake, QUARANTINED_ROWS.name)
     if table is None and not rows:
         return

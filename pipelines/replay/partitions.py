@@ -101,7 +101,7 @@ class Partitions:
         return row
 
     def tell(self, entries: Entries, of: PartitionsReplay) -> None:
-        """Adds the rows of these entries that were not added yet."""
+        """Adds the rows of these entries that were not added yet, to those of the replay `of`."""
         if self._replay is None:
             return
         self._tell_new_topics(entries, of)
@@ -170,8 +170,8 @@ class Partitions:
             self._put([(w.key, w.new, of.opened[_PARTITION.name, w.key][1]) for w in changed])
 
     def end(self, to_offset: int | None) -> Iterator[pa.RecordBatch]:
-        """Ends the run: its versions that are still valid become rows of WRITTEN. to_offset: until
-        where they are valid, None where nothing ends them."""
+        """Ends the run: its versions that are still valid become rows of WRITTEN. to_offset: the
+        offset (exclusive) up to which they are valid; None where nothing ends them."""
         if self._replay is not None:
             for versions in self._replay.open_versions():
                 count = len(versions.row)

@@ -90,7 +90,7 @@ class SurveyedPiece:
 
 
 def survey(reader: BranchReader, piece: BranchPiece, asked: BranchQuestions) -> SurveyedPiece:
-    """One pass over a piece. Raises what delta-rs raises."""
+    """The result of one pass over a piece, which answers `asked`. Raises what delta-rs raises."""
     found, rows = reader.read(piece)
     records = branch_records(found.branch, rows)
     return SurveyedPiece(found.branch.table(), surveyed(records.rows), facts_of(found, rows, asked))

@@ -22,13 +22,13 @@ _HEAD, _BAR, _MARKS, _GAP = 18, 24, 18, 12
 
 @dataclass(frozen=True)
 class Lane:
-    """One replica."""
+    """The drawing's lane for one replica: its epochs along the offsets."""
 
     is_voter: bool
     title: str
-    """Its name."""
+    """The name of the replica."""
     end: int
-    """Its log end offset, exclusive."""
+    """The log end offset of the replica, exclusive."""
     blocks: tuple[Block, ...]
     losses: tuple[LostRecordCount, ...]
     snapshots: tuple[tuple[int, str, bool], ...]
@@ -83,7 +83,8 @@ def _snapshot(row: Row) -> tuple[int, str, bool]:
 
 
 def draw(identity: str, lanes: Sequence[Lane]) -> Html:
-    """All lanes on one axis of offsets."""
+    """The drawing of all lanes on one axis of offsets. identity: the beginning of its ids in the
+    page."""
     shown = _shown(lanes)
     lost_ends = (loss.first + loss.records for one in shown for loss in one.losses)
     scale = Scale(0, max([1, *(one.end for one in shown), *lost_ends]))

@@ -37,7 +37,7 @@ class LostRecordCount:
     replicas: tuple[Replica, ...]
     when: When
     first: int
-    """The first offset."""
+    """The first offset of these records (inclusive)."""
     records: int
     committed: int
     unproven: int

@@ -62,7 +62,8 @@ class _GrownTables(StoredTables):
 
 
 def derive_grown(unit: Grown, pins: Pins) -> UnitResult:
-    """As whole.derive, which does the work where a new row is left out of what is derived."""
+    """Makes the same rows as whole.derive. Where a new row is left out of what is derived, it calls
+    whole.derive."""
     (cluster_id,) = unit.cluster.clusters
     out = Output(pins, unit.cluster.replaced, is_whole=True)
     known = pins.rows(silver.LOG_RUNS, [cluster_id])

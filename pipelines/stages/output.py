@@ -54,7 +54,7 @@ class UnitResult:
 
     @property
     def files(self) -> tuple[NewFile, ...]:
-        """All files."""
+        """All data files that the unit wrote."""
         return tuple(file for one in self.made for file in (*one.files, *one.changes))
 
 
@@ -140,8 +140,8 @@ class Output:
             self.made.append(Made(contract.name, (file,)))
 
     def put_changes(self, contract: Contract, before: pa.Table, after: pa.Table) -> None:
-        """Writes only the rows that differ, so that the change data feed has only new, deleted and
-        changed ones."""
+        """Writes only the rows that differ, so that the change data feed has only new, changed and
+        deleted rows."""
         if not before.num_rows:
             self.write(contract, after)
             return
@@ -156,8 +156,8 @@ class Output:
     def put_findings(
         self, before: pa.Table, rows: pa.Table, *, keep: bool, gone: Sequence[str]
     ) -> None:
-        """Takes the findings between clusters of the new rounds. before: those of all rounds.
-        keep: whether those of other rounds stay, except of the clusters in `gone`."""
+        """Takes the findings between clusters of the new rounds. before: the rows of all rounds so
+        far. keep: whether rows of other rounds stay, except those of the clusters in `gone`."""
         self.note(judge(FINDINGS, rows))
         if keep:
             is_gone = pc.is_in(before["cluster_id"], pa.array(gone, pa.string()))
@@ -166,8 +166,8 @@ class Output:
         self.put_changes(FINDINGS, before, rows)
 
     def put_verdicts(self, rows: pa.Table, replaced: Sequence[str] | None) -> None:
-        """Takes new rows of gold.verdicts. replaced: the clusters whose rows go; None: all rows
-        go."""
+        """Takes new rows of gold.verdicts. replaced: the clusters whose rows they replace; None
+        where they replace all rows."""
         self.note(judge(VERDICTS, rows))
         before = self.pins.columns(VERDICTS, VERDICTS.column_names, "true")
         if replaced is not None:
@@ -175,7 +175,8 @@ class Output:
         self.put_changes(VERDICTS, before, rows)
 
     def carry_others(self) -> None:
-        """Notes the files that go, and writes the rows of other clusters in them anew."""
+        """Notes the files that the commit removes, and writes the rows of other clusters in them
+        anew."""
         folder = self.pins.lake.path
         for name in {*self.replaced.own, *self.replaced.shared} - self.kept:
             shared = self.replaced.shared.get(name, ())

@@ -95,8 +95,9 @@ def derive(unit: Clusters, pins: Pins) -> UnitResult:
 def of_one(
     cluster_id: str, admitted: Mapping[Contract, pa.Table], groups: Sequence[Row] = ()
 ) -> Silver:
-    """What the tables of a cluster are made from. admitted: rows of bronze's tables. groups: rows
-    of silver.capture_groups that are known."""
+    """The input from which the tables of a cluster are made. admitted: rows of bronze's tables,
+    from which rows may be derived. groups: rows of silver.capture_groups that an earlier build
+    made."""
     mine = {contract: of_cluster(rows, cluster_id) for contract, rows in admitted.items()}
     tables = HeldTables(cluster_id, mine)
     runs = log_runs(mine[bronze.LOG_BATCHES])

@@ -52,7 +52,7 @@ class DamageKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """One damaged place."""
+    """One damaged place of a file, or a file that can't be read."""
 
     position: int
     """The byte of the file at which the damage begins."""

@@ -38,7 +38,7 @@ class FormattedDirectory:
 
     @property
     def meta_properties(self) -> str:
-        """The name of its meta.properties for people."""
+        """The path of the directory's meta.properties, as messages show it."""
         return os.path.join(self.shown, meta_properties.FILE_NAME)
 
     @property
@@ -56,8 +56,18 @@ def read_formatted(path: str, read: ReadFile) -> MetadataDirectory:
 
 
 def formatted_below(path: str) -> Iterator[FormattedDirectory]:
-    """Those at or below a path whose meta.properties can be read. A log directory is not searched,
-    because a broker has thousands of partitions in it."""
+    """The log directories, at or below a path, that were formatted and never started, and whose
+    meta.properties can be read."""
+    for folder, has_metadata_log in log_folders_below(path):
+        replica = None if has_metadata_log else _replica_in(folder)
+        if replica is not None:
+            yield FormattedDirectory(folder, replica)
+
+
+def log_folders_below(path: str) -> Iterator[tuple[str, bool]]:
+    """(folder, whether it holds a metadata log) for each log directory at or below a path, known by
+    its meta.properties or its metadata log. A log directory is not searched, because a broker has
+    thousands of partitions in it."""
     pending, seen = [(path.rstrip("/") or "/", 0)], 0
     while pending and seen < _MOST_FOLDERS:
         folder, depth = pending.pop()
@@ -66,11 +76,9 @@ def formatted_below(path: str) -> Iterator[FormattedDirectory]:
             names = sorted(os.listdir(folder))
         except OSError:  # The search for metadata directories names it.
             continue
-        if meta_properties.FILE_NAME in names:
-            replica = None if METADATA_FOLDER in names else _replica_in(folder)
-            if replica is not None:
-                yield FormattedDirectory(folder, replica)
-        elif METADATA_FOLDER not in names and depth < _MAX_DEPTH:
+        if meta_properties.FILE_NAME in names or METADATA_FOLDER in names:
+            yield folder, METADATA_FOLDER in names
+        elif depth < _MAX_DEPTH:
             below = (os.path.join(folder, name) for name in reversed(names))
             pending += [
                 (one, depth + 1) for one in below if os.path.isdir(one) and not os.path.islink(one)

@@ -269,6 +269,7 @@ public class KafkaFacts {
             config.put("type", key.type.name());
             config.put("required", !key.hasDefault());
             config.put("default", key.hasDefault() && key.defaultValue != null ? key.defaultValue.toString() : null);
+            config.put("bounds", String.valueOf(key.validator));
             found.put(key.name, config);
         }
         return found;
@@ -287,6 +288,7 @@ public class KafkaFacts {
 
     /** The configs of topics: the default, and the configs of brokers that stand in for it, each with what
      * one unit of it is. */
+    @SuppressWarnings("unchecked") // what reflection gives has no type
     private static Map<String, Object> topicConfigs() throws Exception {
         ConfigDef all = (ConfigDef) named("LogConfig").getMethod("configDefCopy").invoke(null);
         Map<String, List<Object>> synonyms = (Map<String, List<Object>>) named("ServerTopicConfigSynonyms").getField("ALL_TOPIC_CONFIG_SYNONYMS").get(null);

@@ -52,7 +52,7 @@ def meaning(
     record: Record, *, is_control: bool, passed_over: PassedOver = NOTHING
 ) -> ReplayedRecord:
     """The decoded record, for a replay. Raises DataError where it doesn't decode or is of an
-    unknown type that isn't passed over: nobody can tell the state after such a record."""
+    unknown type that isn't passed over: the state after such a record is unknown."""
     if is_control:
         control = decode_control(record.key, record.value)
         if isinstance(control, UnknownControl):
