@@ -7,7 +7,7 @@ it, with Spark or without it. docs/reference/the-lake.md lists the tables.
   (writing); `catalog` (names), `dialects` (text that goes into SQL).
 - Bronze: `bronze`, `finding_rows`. Silver and gold: `build` is the stages in their order, with
   `large_clusters` and `publishing`; `stages` has their functions, `runners` the two engines.
-  `changed_clusters`, `last_build`, `stayed`: what is derived anew. `table_functions`: which
+  `changed_clusters`, `last_build`, `unchanged_logs`: what is derived anew. `table_functions`: which
   function makes which table; `cluster`, `silver`, `gold`, `replay`: these functions. `judge_lake`:
   all tables judged by `quality`.
 - Without a lake: `frames`, the same functions for DataFrames of `sources`.

@@ -37,8 +37,8 @@ from pipelines.stages.output import BETWEEN_CLUSTERS, Output, Replaced, table_of
 from pipelines.stages.pins import Pins
 from pipelines.stages.run import BuildStages
 from pipelines.stages.whole import Clusters, derive
-from pipelines.stayed import stayed_parts
 from pipelines.tables import bronze, gold
+from pipelines.unchanged_logs import stayed_parts
 
 _MOST_RECORDS = 200_000
 """The most records of a cluster that is derived in one unit: a record takes a kilobyte or two."""

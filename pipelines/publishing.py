@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from pipelines.changed_clusters import DERIVED, ChangedClusters
+from pipelines.delta.few_rows import row_count
 from pipelines.delta.publish import Made, publish
-from pipelines.delta.small import row_count
 from pipelines.delta.tables import open_newest
 from pipelines.last_build import note_build
 from pipelines.quality.data_docs import PendingDocs

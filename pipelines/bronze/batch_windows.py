@@ -21,7 +21,7 @@ from pipelines import delta
 from pipelines.bronze.captured import Captured
 from pipelines.bronze.files import new_segments
 from pipelines.bronze.log_ranges import LogRange
-from pipelines.delta.small import joined_to
+from pipelines.delta.few_rows import joined_to
 from pipelines.dialects import Sql
 from pipelines.tables.bronze import LOG_BATCHES
 from replica.format.directory import SegmentFile

@@ -19,7 +19,7 @@ from deltalake import DeltaTable
 from pipelines import delta
 from pipelines.capture.capture import Capture
 from pipelines.capture.captures import CaptureGroup, Captures, Round, next_free
-from pipelines.delta.small import joined_to
+from pipelines.delta.few_rows import joined_to
 from pipelines.dialects import DATA_FUSION
 from pipelines.lake import Lake
 from pipelines.lake.delta_rs import open_if_there, rows_of

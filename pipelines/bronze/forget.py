@@ -36,7 +36,7 @@ from pipelines.bronze.remaining import (
 )
 from pipelines.bronze.snapshot_records import CHANGED_COLUMNS
 from pipelines.delta import Lake, merge, overwrite, read, remove
-from pipelines.delta.small import of_replica
+from pipelines.delta.few_rows import of_replica
 from pipelines.dialects import SPARK
 from pipelines.lake.forgetting import Targets
 from pipelines.tables import bronze

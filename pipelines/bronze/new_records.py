@@ -22,8 +22,8 @@ from pipelines.bronze.captured import Captured
 from pipelines.bronze.files import new_segments, source_file
 from pipelines.bronze.log_ranges import LogRange, Row, log_ranges, log_record_batches
 from pipelines.delta import NewFile, PendingAppend, WriteTarget, Written
-from pipelines.delta.direct import Writing
-from pipelines.delta.small import joined_to
+from pipelines.delta.few_rows import joined_to
+from pipelines.delta.task_files import Writing
 from pipelines.runners.runner import Runner, nothing
 from pipelines.runners.stage import Grain
 from pipelines.tables.bronze import LOG_RECORDS

@@ -26,7 +26,7 @@ from pipelines.bronze.files import new_segments
 from pipelines.bronze.log_ranges import LogRange, log_batch_rows
 from pipelines.bronze.new_records import APPLICATION, ranges_of
 from pipelines.delta import NewFile, PendingAppend, WriteTarget
-from pipelines.delta.direct import Writing
+from pipelines.delta.task_files import Writing
 from pipelines.runners.runner import Runner
 from pipelines.runners.stage import Grain, Stage
 from pipelines.sources.kraft_log import BATCH_COLUMNS

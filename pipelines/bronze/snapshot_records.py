@@ -24,7 +24,7 @@ from pipelines.bronze.new_records import (
     decoded_into,
 )
 from pipelines.delta import PendingAppend
-from pipelines.delta.direct import Writing
+from pipelines.delta.task_files import Writing
 from pipelines.dialects import DATA_FUSION, Sql
 from pipelines.runners.runner import Runner
 from pipelines.runners.stage import Grain

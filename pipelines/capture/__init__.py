@@ -1,6 +1,7 @@
 """Captures on their way into the lake: bundles, object stores, and a copy that can't change.
 
-- In: `inputs` makes local folders of paths, `remote` of URIs, `bundle` with `archive` of bundles.
+- In: `inputs` makes local folders of paths, `remote` of URIs, `bundle` with `archive_members` of
+  bundles.
 - `captures`: those that one call makes, of replicas; `capture`: one of them, with `manifest`
   (capture.json), `grouping` (which were taken together), `same_copy` (which are equal) and `known`
   (what the lake has already).

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import IO
 
-from pipelines.capture.archive import ArchiveMember, tar_members, zip_members
+from pipelines.capture.archive_members import ArchiveMember, tar_members, zip_members
 from pipelines.capture.private import (
     make_folder,
     new_file,

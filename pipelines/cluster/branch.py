@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from pipelines.cluster.batches import Batches, Longs, first_of_each, longs
 from pipelines.cluster.cluster_tables import ClusterTables
-from pipelines.cluster.held import HeldBatches
+from pipelines.cluster.replica_logs import HeldBatches
 from pipelines.replay.columns import RECORDS
 from pipelines.silver.committed_log import AgreedBranch, Batch
 from replica.model.keys import ReplicaId

@@ -6,8 +6,8 @@ conforming   whether a table is as its contract says
 by_spark     the same in Spark's eyes, before it reads or writes
 compacting   small files of a table joined into larger ones
 committing   one commit of files that tasks or the driver wrote, with their statistics, by delta-rs
-direct       append where the tasks write the Parquet files themselves: for bulk loads
-small        rows of tables by SQL, by delta-rs
+task_files   append where the tasks write the Parquet files themselves: for bulk loads
+few_rows     rows of tables by SQL, by delta-rs
 writing      adds rows of the driver to a table, merges them by their keys, or replaces all by them
 publish      what the units of a build made: one commit for each table
 failures     the meaning of what Spark and Delta raise
@@ -17,8 +17,7 @@ upkeep       OPTIMIZE, VACUUM and old log entries, within what a table promises
 from __future__ import annotations
 
 from pipelines.delta.committing import WriteTarget, Written, commit
-from pipelines.delta.direct import PendingAppend
-from pipelines.delta.small import (
+from pipelines.delta.few_rows import (
     answer,
     rows_where,
     values,
@@ -34,6 +33,7 @@ from pipelines.delta.tables import (
     remove,
     vacuum,
 )
+from pipelines.delta.task_files import PendingAppend
 from pipelines.delta.writing import add_values, merge_values
 from pipelines.lake import Lake
 from pipelines.new_file import NewFile

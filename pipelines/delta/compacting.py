@@ -19,7 +19,7 @@ from deltalake.transaction import RemoveAction
 from pipelines.data_files import data_set
 from pipelines.delta.committing import COMPACTED, StatisticsColumns, WriteTarget, action
 from pipelines.delta.conforming import open_conforming
-from pipelines.delta.small import in_types
+from pipelines.delta.few_rows import in_types
 from pipelines.lake import Lake
 from pipelines.tables.contract import Contract
 from pipelines.tables.keys import REPLICA_KEYS

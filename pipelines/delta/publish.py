@@ -14,7 +14,7 @@ from deltalake.transaction import AddAction, RemoveAction
 from pipelines.data_files import data_set, remove_data_files
 from pipelines.delta.committing import StatisticsColumns, action
 from pipelines.delta.conforming import open_conforming
-from pipelines.delta.small import in_types
+from pipelines.delta.few_rows import in_types
 from pipelines.delta.writing import merger
 from pipelines.dialects import DATA_FUSION
 from pipelines.lake import Lake

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from pipelines.cluster.bronze_rows import BronzeRows
 from pipelines.cluster.cluster_tables import ClusterTables
-from pipelines.cluster.held import one_row_per_capture
+from pipelines.cluster.replica_logs import one_row_per_capture
 from pipelines.cluster.rows import Row
 from pipelines.finding_rows import finding_row
 from pipelines.gold.snapshot_validity import same_snapshot_findings

@@ -21,7 +21,7 @@ from pipelines.cluster.control import (
     control_records,
     snapshot_voter_sets,
 )
-from pipelines.cluster.held import HeldBatches, ReplicaLogs
+from pipelines.cluster.replica_logs import HeldBatches, ReplicaLogs
 from pipelines.cluster.rows import Row
 from pipelines.gold.failure_exposure import EarlierExposure
 from pipelines.gold.findings import Judged, findings

@@ -10,7 +10,7 @@ from operator import itemgetter
 from typing import Any
 
 from pipelines.cluster.control import ControlRecords
-from pipelines.cluster.held import HeldBatches, ReplicaLogs, voter_keys
+from pipelines.cluster.replica_logs import HeldBatches, ReplicaLogs, voter_keys
 from pipelines.cluster.rows import Row
 from replica.doctor.check.catalogue import files as of_files
 from replica.doctor.check.catalogue import log

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from pipelines.cluster.aggregates import by_capture, equal, every, grouped, largest, some
 from pipelines.cluster.batches import NO_TIME, Longs
 from pipelines.cluster.control import known_directory
-from pipelines.cluster.held import HeldBatches
+from pipelines.cluster.replica_logs import HeldBatches
 from pipelines.cluster.rows import Row, from_microseconds, milliseconds, nulls_first
 from pipelines.silver.capture_groups import newest_group
 from pipelines.tables.keys import REPLICA_KEYS

@@ -13,7 +13,7 @@ from operator import itemgetter
 from typing import Any
 
 from pipelines.cluster.bronze_rows import BronzeRows
-from pipelines.cluster.held import one_row_per_capture
+from pipelines.cluster.replica_logs import one_row_per_capture
 from pipelines.cluster.rows import Row, nulls_first
 from pipelines.finding_rows import FINDING, finding_row
 from pipelines.replay.compared import difference_of

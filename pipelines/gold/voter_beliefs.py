@@ -16,7 +16,7 @@ from pipelines.cluster.control import (
     node_ids_as_voters,
     voter,
 )
-from pipelines.cluster.held import HeldBatches
+from pipelines.cluster.replica_logs import HeldBatches
 from pipelines.cluster.rows import Row, nulls_first
 from pipelines.gold.replica_status import OF_CAPTURE
 from pipelines.silver.capture_groups import newest_group

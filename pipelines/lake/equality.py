@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from pipelines.delta.small import content
+from pipelines.delta.few_rows import content
 from pipelines.lake import Lake
 from pipelines.lake.delta_rs import open_table
 from pipelines.lake.tables import tables_of

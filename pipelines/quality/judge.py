@@ -19,7 +19,7 @@ from datafusion import SessionContext
 from pyarrow.dataset import Dataset
 from pyspark.sql.types import VariantType
 
-from pipelines.delta.small import in_types
+from pipelines.delta.few_rows import in_types
 from pipelines.dialects import DATA_FUSION
 from pipelines.quality.expectation import ROW_COUNT, Action, Expectation, Suite
 from pipelines.quality.suite_sql import (

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 from pipelines.cluster.aggregates import grouped
-from pipelines.cluster.held import ReplicaLogs
+from pipelines.cluster.replica_logs import ReplicaLogs
 from pipelines.cluster.rows import Row
 from replica.doctor.quorum.branch import BranchPart, agreed_branch, overruled_parts
 from replica.doctor.quorum.progress import CommittedProgress, progress_of

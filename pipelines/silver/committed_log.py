@@ -18,8 +18,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from pipelines.cluster.batches import Longs, first_of_each
-from pipelines.cluster.held import HeldBatches
 from pipelines.cluster.overlaps import best_of_overlapping
+from pipelines.cluster.replica_logs import HeldBatches
 from pipelines.cluster.rows import Row
 from pipelines.silver.capture_groups import moment
 from replica.history.log import OffsetRange

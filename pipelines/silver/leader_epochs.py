@@ -10,7 +10,7 @@ import numpy as np
 
 from pipelines.cluster.aggregates import grouped
 from pipelines.cluster.bronze_rows import BronzeRows
-from pipelines.cluster.held import HeldBatches
+from pipelines.cluster.replica_logs import HeldBatches
 from pipelines.cluster.rows import Row, nulls_first
 from pipelines.tables.keys import REPLICA_KEYS
 

@@ -25,7 +25,7 @@ _JVM_NOISE = (
     b"Picked up JAVA_TOOL_OPTIONS",
 )
 _LARGE_TASK = b"contains a task of very large size"
-"""The rows that pipelines.delta.small reads go to the executors with the task that needs them."""
+"""The rows that pipelines.delta.few_rows reads go to executors with the task that needs them."""
 _METRICS_MODE = "hadoop.metrics.init.mode"
 _STACK_FRAME = (b"\tat ", b"\t... ")
 _muted = threading.Event()

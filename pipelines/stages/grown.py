@@ -1,9 +1,9 @@
 """The stage that derives the tables of a cluster whose logs have only grown since the build before,
 in one unit.
 
-The batches and records that the build before judged (pipelines.stayed) are not judged again, and
-their runs are taken from that build. Everything else is made by the same functions from the same
-rows as in `whole`, so the tables are the same, row for row.
+The batches and records that the build before judged (pipelines.unchanged_logs) are not judged
+again, and their runs are taken from that build. Everything else is made by the same functions from
+the same rows as in `whole`, so the tables are the same, row for row.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from pipelines.stages.output import Output, UnitResult
 from pipelines.stages.pins import Pins
 from pipelines.stages.stored import StoredTables
 from pipelines.stages.whole import Clusters, DerivedClusters, derive, derived_from
-from pipelines.stayed import Stayed
 from pipelines.tables import bronze, gold, silver
 from pipelines.tables.contract import Contract
+from pipelines.unchanged_logs import Stayed
 
 
 @dataclass(frozen=True)

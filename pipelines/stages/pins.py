@@ -10,7 +10,7 @@ from uuid import uuid4
 import pyarrow as pa
 from deltalake import DeltaTable
 
-from pipelines.delta.small import columns_of
+from pipelines.delta.few_rows import columns_of
 from pipelines.dialects import DATA_FUSION
 from pipelines.lake import Lake
 from pipelines.lake.delta_rs import batches_of, open_table, queries

@@ -16,7 +16,7 @@ from pipelines.cluster.cluster_tables import (
     ClusterTables,
 )
 from pipelines.cluster.rows import Row
-from pipelines.delta.small import of_replica
+from pipelines.delta.few_rows import of_replica
 from pipelines.dialects import DATA_FUSION, Sql
 from pipelines.quality.judge import judge_layer
 from pipelines.replay.columns import with_json

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.cli.lake.held import captures
+from jobs.cli.lake.lake_content import captures
 from pipelines.lake import Lake
 from replica.format.batch import HEADER
 from tests.airflow.conftest import Airflow

@@ -10,7 +10,11 @@ from jobs.cli.directories import rehearsed
 from jobs.cli.engine import live_state
 from jobs.cli.seeds import MAX_REHEARSED
 from pipelines.capture import bundle
-from pipelines.capture.archive import ALWAYS_STREAM_BYTES, MAX_STREAM_BYTES, MAX_STREAM_RATIO
+from pipelines.capture.archive_members import (
+    ALWAYS_STREAM_BYTES,
+    MAX_STREAM_BYTES,
+    MAX_STREAM_RATIO,
+)
 from replica.doctor.check.known_quorum import MAX_COMPARED
 from replica.doctor.rehearsal import scenario_file
 from replica.format.compression import (

@@ -14,7 +14,7 @@ from deltalake import write_deltalake
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jobs.cli.lake import held as lake_content
+from jobs.cli.lake import lake_content
 from pipelines.lake import Lake
 from pipelines.lake.schema_version import write_schema_version
 from replica.history.ranges import Ranges

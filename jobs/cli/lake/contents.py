@@ -8,8 +8,8 @@ from datetime import datetime
 from typing import Any
 
 from jobs.cli.commands.lake import LakeOptions
-from jobs.cli.lake import held as lake_content
-from jobs.cli.lake.held import HeldLog
+from jobs.cli.lake import lake_content
+from jobs.cli.lake.lake_content import HeldLog
 from jobs.cli.output import ms_text, time_text, write_json, write_line, write_table
 from pipelines.capture_rounds import Round
 from pipelines.lake.tables import tables_of

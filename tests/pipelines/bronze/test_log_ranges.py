@@ -14,7 +14,7 @@ from pipelines import delta
 from pipelines.bronze.log_ranges import LogRange, log_ranges, log_record_batches
 from pipelines.bronze.new_records import decoded_into
 from pipelines.delta import Lake, PendingAppend
-from pipelines.delta.direct import Writing
+from pipelines.delta.task_files import Writing
 from pipelines.runners.spark import SparkRunner
 from pipelines.runners.stage import Grain
 from pipelines.sources import register

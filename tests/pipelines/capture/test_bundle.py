@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.capture import archive, bundle
+from pipelines.capture import archive_members, bundle
 from replica.format.damage import DamageKind
 from tests.pipelines.capture.bundles import (
     CONTENTS,
@@ -235,7 +235,7 @@ def test_a_header_that_wants_gigabytes_of_memory_is_refused(unpacking: Unpacking
 def test_unwanted_members_count_to_the_limit_of_inflated_bytes(
     unpacking: Unpacking, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(archive, "MAX_STREAM_BYTES", 1_000_000)
+    monkeypatch.setattr(archive_members, "MAX_STREAM_BYTES", 1_000_000)
     packed = gzip.compress(tar_bytes([(META, b"m"), ("x.bin", bytes(9_000_000)), (LOG, b"l")]))
     found = unpacking("c.tar.gz", packed)
     assert unpacking.files() == {META: b"m"}
@@ -264,7 +264,7 @@ def test_too_many_folders_are_cut_off(
 def test_a_small_bundle_inflates_to_no_more_than_small_bundles_do(
     unpacking: Unpacking, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(archive, "ALWAYS_STREAM_BYTES", 1_000_000)
+    monkeypatch.setattr(archive_members, "ALWAYS_STREAM_BYTES", 1_000_000)
     members = [(META, b"m"), ("x.bin", bytes(9_000_000)), (LOG, b"l")]
     found = unpacking("c.tar.gz", gzip.compress(tar_bytes(members)))
     assert unpacking.files() == {META: b"m"}

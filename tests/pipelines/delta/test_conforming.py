@@ -13,8 +13,8 @@ import pytest
 
 from pipelines import delta
 from pipelines.delta.conforming import TableState, refuse_other
-from pipelines.delta.direct import PendingAppend
 from pipelines.delta.publish import Made, publish
+from pipelines.delta.task_files import PendingAppend
 from pipelines.delta.upkeep import upkeep
 from pipelines.delta.writing import merge_values, replace_values
 from pipelines.lake import Lake

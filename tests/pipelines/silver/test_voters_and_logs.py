@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pyspark.sql import Row
 
-from pipelines.cluster.held import ReplicaLogs
+from pipelines.cluster.replica_logs import ReplicaLogs
 from pipelines.gold.inputs import Gold
 from pipelines.tables import silver
 from replica.history.log import ReplicaLog

@@ -14,7 +14,7 @@ import pytest
 
 from jobs.cli.commands.lake import IngestOptions
 from jobs.ingest import run as ingest
-from pipelines import stayed
+from pipelines import unchanged_logs
 from pipelines.bronze import ingest as rounds
 from pipelines.build import build
 from pipelines.delta import Lake, compacting
@@ -119,7 +119,7 @@ def judged(lake: Path) -> list[tuple[object, ...]]:
 
 @pytest.fixture
 def any_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stayed, "LEAST_RECORDS", 0)
+    monkeypatch.setattr(unchanged_logs, "LEAST_RECORDS", 0)
     monkeypatch.setattr(rounds, "_ROUNDS_TO_COMPACT", 4)
     monkeypatch.setattr(compacting, "_LEAST_FILES", 3)
 

@@ -115,7 +115,7 @@ class ReplicaLogs:
 
     def of_group(self, captures: Sequence[str]) -> list[ReplicaLog]:
         """The log of each capture of one group. Its batches are replaced by the runs of
-        pipelines.cluster.held. Raises KeyError for an unknown capture."""
+        pipelines.cluster.replica_logs. Raises KeyError for an unknown capture."""
         runs = runs_of([self._entries(capture_id) for capture_id in captures])
         return list(map(self._log, captures, runs))
 

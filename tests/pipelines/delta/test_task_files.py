@@ -17,8 +17,8 @@ from pyspark.sql.types import VariantVal
 from jobs.cli.asking import sql_delta_rs
 from pipelines import delta
 from pipelines.delta import Lake, NewFile, PendingAppend, WriteTarget, Written
-from pipelines.delta.direct import Writing
-from pipelines.delta.small import in_types
+from pipelines.delta.few_rows import in_types
+from pipelines.delta.task_files import Writing
 from pipelines.runners.local import LocalRunner
 from pipelines.runners.spark import SparkRunner
 from pipelines.runners.stage import Grain

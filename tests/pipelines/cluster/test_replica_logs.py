@@ -10,7 +10,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.cluster.held import HeldEntries, runs_of
+from pipelines.cluster.replica_logs import HeldEntries, runs_of
 from pipelines.silver.capture_groups import finding_of_group
 from replica.history.log import LogBatch, ReplicaLog
 from replica.model.keys import ReplicaKey
