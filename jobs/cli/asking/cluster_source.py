@@ -20,6 +20,7 @@ from replica.doctor.health.log_content import LogContent
 from replica.doctor.health.of_directories import cluster_of, content_of, steps_of
 from replica.doctor.health.past import Past, past_of
 from replica.doctor.health.sizes import entity_counts
+from replica.doctor.preflight.downgrading import NodeReading, reading_of
 from replica.doctor.verdict.verdict import Verdict
 from replica.errors import UsageError
 
@@ -36,6 +37,8 @@ class ClusterSource:
     past: Past | None = None
     verdict: Verdict | None = None
     notices: tuple[str, ...] = ()
+    readings: tuple[NodeReading, ...] = ()
+    """What the release of Wanted.read_by can't read of each directory of the cluster."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +49,8 @@ class Wanted:
     content: bool = False
     past: bool = False
     verdict: bool = False
+    read_by: str | None = None
+    """A release: what it can't read of the directories."""
 
 
 def from_directories(
@@ -91,9 +96,13 @@ def from_directories(
         if wanted.past:
             members = cluster_members(chosen.examined, directories)
             past = past_of(cluster, steps_of(chosen.examined, cluster.end_offset, members))
+        readings: tuple[NodeReading, ...] = ()
+        if wanted.read_by is not None:
+            members = cluster_members(chosen.examined, directories)
+            readings = tuple(reading_of(one, wanted.read_by) for one in members)
         left = tuple(notices)
         notices.clear()  # the caller tells them, below the verdict
-    return ClusterSource(cluster, entity_counts(cluster.image), held, past, verdict, left)
+    return ClusterSource(cluster, entity_counts(cluster.image), held, past, verdict, left, readings)
 
 
 class _Known(NamedTuple):

@@ -34,6 +34,7 @@ RUNBOOKS: Mapping[str, tuple[Rule, ...]] = MappingProxyType(
             log_directories.PARTITION_TWICE, log_directories.FOREIGN_FOLDER,
             log_directories.REPLICA_WITHOUT_FOLDER,
         ),
+        "downgrade": (files.UNREADABLE_BY_RELEASE,),
         "is-the-cluster-well": (health.GHOST_BLOCKS_FEATURE, health.MIN_ISR_UNKNOWN),
     }
 )  # fmt: skip
