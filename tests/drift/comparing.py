@@ -168,6 +168,8 @@ def _readers(facts: Facts, tables: Tables) -> Iterator[str]:
         },
         "quorum_state": facts["files"]["QuorumStateData"]["newest"],
     }
+    if ours.bootstrap_level is not None:
+        kafka["bootstrap_level"] = max(_by_level(facts))
     for part, theirs in kafka.items():
         if getattr(ours, part) != theirs:
             told = f"{theirs} in Kafka, {getattr(ours, part)} in our table"

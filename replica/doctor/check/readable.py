@@ -7,7 +7,7 @@ to which the leader sends its whole log.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from replica.doctor.check.catalogue import files
@@ -21,6 +21,7 @@ from replica.format.control import ControlMessage, KRaftVersion, decode_control,
 from replica.format.directory import SegmentFile, SnapshotFile
 from replica.format.file_names import FileKind
 from replica.format.record import Record
+from replica.format.snapshot import BOOTSTRAP_NAME
 from replica.metadata.changes.readers import Reader
 from replica.metadata.changes.releases import release_of
 from replica.metadata.codec import decode
@@ -113,14 +114,22 @@ def _places(reader: Reader, examined: Examined) -> Iterator[UnreadPlace]:
         yield UnreadPlace(unread, examined.path_of(FileKind.QUORUM_STATE))
     newest = max(examined.usable_snapshots, default=None, key=lambda one: one[0])
     start = 0 if newest is None else newest[0].offset
-    snapshots: Sequence[SnapshotFile] = () if newest is None else (newest[1],)
+    if newest is not None:
+        yield from (replace(one, offset=None) for one in _in_file(reader, examined, newest[1]))
     if directory.bootstrap is not None:
-        snapshots = (*snapshots, directory.bootstrap)
-    for snapshot in snapshots:
-        yield from (replace(one, offset=None) for one in _in_file(reader, examined, snapshot))
+        yield from _of_bootstrap(reader, examined, directory.bootstrap)
     for segment in directory.segments:
         for one in _in_file(reader, examined, segment):
             yield replace(one, at_start=one.offset is not None and one.offset >= start)
+
+
+def _of_bootstrap(reader: Reader, examined: Examined, file: SnapshotFile) -> Iterator[UnreadPlace]:
+    """What the release can't read of bootstrap.checkpoint, with which an empty log begins."""
+    is_empty = next(examined.batches, None) is None
+    for one in _in_file(reader if is_empty else reader.of_bootstrap(), examined, file):
+        why = f"{one.unread.subject}, {one.unread.why}"
+        unread = replace(one.unread, subject=BOOTSTRAP_NAME, why=why)
+        yield replace(one, unread=unread, offset=None)
 
 
 def _in_file(

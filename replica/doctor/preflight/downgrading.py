@@ -10,6 +10,7 @@ from replica.doctor.check.examined import Examined
 from replica.doctor.check.readable import Unread, UnreadPlace, unread_by, unread_level
 from replica.doctor.health.cluster import Cluster
 from replica.doctor.preflight.answer import Preflight, Reason, note, preflight, unknown, unsafe
+from replica.format.snapshot import BOOTSTRAP_NAME
 from replica.metadata.changes.readers import Reader, reader_of
 from replica.metadata.image.settings import METADATA_VERSION
 from replica.model.control import KRAFT_VERSION
@@ -80,6 +81,8 @@ def _of_places(
 
 def _way_out(cluster: Cluster, reader: Reader, subject: str) -> str:
     """What can be done about a level that the release doesn't support; "" for all else."""
+    if subject == BOOTSTRAP_NAME:
+        return ". A log with records needs this file no more: put it aside"
     is_metadata = subject == METADATA_VERSION
     if not is_metadata and subject not in cluster.values("features") and subject != KRAFT_VERSION:
         return ""

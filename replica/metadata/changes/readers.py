@@ -9,7 +9,7 @@ tests/drift holds the table to the classes of the releases that tests run with.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from replica.metadata.changes.releases import NEWEST_LEVELS
 from replica.metadata.records import RECORDS
@@ -43,6 +43,13 @@ _FEATURES_SINCE: Mapping[str, Mapping[str, int]] = {
 """Feature -> release -> the newest level that a cluster of this release may have (Kafka:
 latestProduction)."""
 _OLDEST_LEVELS = {"3.7": 1, "4.0": 7}
+_BOOTSTRAP_LEVELS: Mapping[str, int | None] = {
+    "3.7": 20, "3.8": 21, "3.9": 23, "4.0": 26, "4.1": None,
+}  # fmt: skip
+"""Release -> the newest level that its MetadataVersion names, also of drafts. Up to 4.0 a
+controller that starts looks the level of bootstrap.checkpoint up there (Kafka:
+BootstrapMetadata)."""
+_ANY_LEVEL = (1 << 15) - 1
 _QUORUM_STATES = {"3.7": 0, "3.8": 1}
 
 
@@ -60,8 +67,17 @@ class Reader:
     """The newest version of each type of metadata record."""
     controls: Mapping[str, int]
     """The newest version of each type of control record."""
+    bootstrap_level: int | None
+    """The newest level of metadata.version in bootstrap.checkpoint; None where any will do."""
     quorum_state: int
     """The newest version of quorum-state."""
+
+    def of_bootstrap(self) -> Reader:
+        """What the release reads of bootstrap.checkpoint beside a log with records: it applies the
+        levels to an empty log alone."""
+        last = _ANY_LEVEL if self.bootstrap_level is None else self.bootstrap_level
+        features = dict.fromkeys(_FEATURES_SINCE, _ANY_LEVEL)
+        return replace(self, levels=range(1, last + 1), features=features)
 
 
 def reader_of(release: str) -> Reader:
@@ -74,6 +90,7 @@ def reader_of(release: str) -> Reader:
         _known(_FEATURES_SINCE, release),
         others | _known(_RECORDS_SINCE, release),
         _known(_CONTROLS_SINCE, release),
+        _at(_BOOTSTRAP_LEVELS, release),
         _at(_QUORUM_STATES, release) or 0,
     )
 
@@ -83,7 +100,7 @@ def _known(since: Mapping[str, Mapping[str, int]], release: str) -> dict[str, in
     return {name: number for name, number in found.items() if number is not None}
 
 
-def _at(since: Mapping[str, int], release: str) -> int | None:
+def _at(since: Mapping[str, int] | Mapping[str, int | None], release: str) -> int | None:
     """The number in force in a release; None before the first one."""
     place = _RELEASES.index(release)
     numbers = [number for first, number in since.items() if _RELEASES.index(first) <= place]
