@@ -1,5 +1,5 @@
-"""The part of a changed cluster's logs that has stayed as the build before saw it. A build need not
-judge that part again, nor fold its batches into runs.
+"""Finds, for each changed cluster, the part of its logs that no ingest has changed since the build
+before. A build need not judge that part again, nor fold its batches into runs.
 
 An ingest adds data files, and at times joins small ones. It replaces rows only where a capture
 contradicts or ends what earlier ones showed: a log was truncated or its head deleted, a capture is
@@ -31,11 +31,12 @@ _NO_END = (1 << 63) - 1
 
 @dataclass(frozen=True, slots=True)
 class Stayed:
-    """What is as before. base_offset: the batches that begin below it, and their records.
-    end_offset: the records of the snapshots that end below it."""
+    """The part of a cluster's logs and snapshots that is as the build before saw it."""
 
     base_offset: int
+    """The batches that begin below this offset have stayed, with their records."""
     end_offset: int
+    """The records of the snapshots that end below this offset have stayed."""
 
 
 def stayed_parts(clusters: ChangedClusters) -> dict[str, Stayed]:

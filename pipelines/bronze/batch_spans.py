@@ -29,21 +29,23 @@ FOLDED_COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class FoldedCapture:
-    """A capture of one replica, with what the fold needs of it.
-
-    at: captured_at. previous_at: captured_at of the replica's capture just before. covered_from:
-    see pipelines.bronze.captured. uncovered: the offsets that damage may hide. later: the replica's
-    captures with later times, in the order of these; they were ingested before this one. kept:
-    ranges of offsets (end exclusive) whose batches the log still has, though they were not read
-    again.
-    """
+    """A capture of one replica, with the facts by which its batches are folded into spans."""
 
     at: datetime
+    """captured_at of the capture."""
     previous_at: datetime | None
+    """captured_at of the replica's capture just before; None where this one is the first."""
     covered_from: int
+    """The offset from which on the log shows what it holds and what it lacks (inclusive): see
+    pipelines.bronze.captured.covered_from."""
     uncovered: tuple[Uncovered, ...]
+    """The offsets that damage may hide."""
     later: tuple[KnownCapture, ...] = ()
+    """The replica's captures with later times, in the order of these; they were ingested before
+    this one."""
     kept: tuple[tuple[int, int], ...] = ()
+    """Ranges of offsets (end exclusive) whose batches the log still has, though they were not read
+    again."""
 
     @property
     def next_at(self) -> datetime | None:

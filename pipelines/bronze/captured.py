@@ -50,7 +50,7 @@ def may_hide(ranges: Iterable[Uncovered], offset: int) -> bool:
 
 
 def ranges_of(row: Mapping[str, Any]) -> tuple[Uncovered, ...]:
-    """The column `uncovered` of a row of bronze.captures."""
+    """The ranges of offsets in the column `uncovered` of a row of bronze.captures."""
     return tuple(Uncovered(gap["start"], gap["end"]) for gap in row["uncovered"])
 
 
@@ -129,34 +129,33 @@ larger distance to the newest capture means that the clock was set back."""
 
 @dataclass(frozen=True, slots=True)
 class KnownCapture:
-    """The values of a row of bronze.captures by which new captures get their place. covered_from:
-    see the function."""
+    """The values of a row of bronze.captures by which new captures get their place."""
 
     capture_group: str
     replica: ReplicaId
     at: datetime
     ingest_seq: int
     covered_from: int
+    """The result of covered_from."""
     uncovered: tuple[Uncovered, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Captured:
-    """A capture with its place. at: captured_at, unique among the replica's captures. ingest_seq:
-    the number of its round.
-
-    previous_at: captured_at of the replica's capture just before; None where this one is the first.
-    now: the clock's time at the ingest. later: the replica's captures with later times, in the
-    order of these.
-    """
+    """A capture with its place."""
 
     capture: Capture
     group_id: str
     at: datetime
+    """captured_at, unique among the replica's captures."""
     ingest_seq: int
+    """The number of the ingest round."""
     previous_at: datetime | None
+    """captured_at of the replica's capture just before; None where this one is the first."""
     now: datetime
+    """The time of the ingest, by the clock."""
     later: tuple[KnownCapture, ...]
+    """The replica's captures with later times, in the order of these."""
 
     @property
     def clock_is_behind(self) -> bool:
@@ -166,21 +165,22 @@ class Captured:
 
 @dataclass(frozen=True)
 class PlacedCaptures:
-    """The captures of a lake beside which new ones are placed. captures: by replica, ascending by
-    time; of those before the earliest new one of a replica only the newest. groups: the captures'
-    groups that the lake has. ingest_seq: the number of the lake's newest round; 0 where it has
-    none."""
+    """The captures of a lake beside which new ones are placed."""
 
     captures: Mapping[ReplicaId, Sequence[KnownCapture]] = field(default_factory=dict)
+    """The captures by replica, ascending by time. Of those before the earliest new capture of a
+    replica only the newest is here."""
     groups: frozenset[str] = frozenset()
+    """The captures' groups that the lake has."""
     ingest_seq: int = 0
+    """The number of the lake's newest round; 0 where it has none."""
 
     def of(self, replica: ReplicaId) -> Sequence[KnownCapture]:
-        """The replica's captures, ascending by time."""
+        """The replica's captures, ascending by captured_at; empty where there is none."""
         return self.captures.get(replica, ())
 
     def with_round(self, captures: Iterable[KnownCapture]) -> PlacedCaptures:
-        """These and the captures of a further round."""
+        """These captures, and those of a further round."""
         found = {replica: [*some] for replica, some in self.captures.items()}
         new = [*captures]
         for one in new:
@@ -199,8 +199,9 @@ _NEWEST_SEQ = "SELECT max(ingest_seq) AS newest FROM t"
 def known_captures(
     lake: delta.Lake, groups: Iterable[CaptureGroup], now: datetime
 ) -> PlacedCaptures:
-    """The captures of the lake that matter for the place of the groups' captures. now: as in
-    `place`."""
+    """The captures of the lake beside which `place` puts the captures of these groups: of each
+    replica those since its earliest new capture, and the newest one before. now: the time of the
+    ingest."""
     groups = list(groups)
     earliest: dict[ReplicaId, datetime] = {}
     for capture in (capture for group in groups for capture in group.captures):

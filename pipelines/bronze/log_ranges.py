@@ -37,14 +37,12 @@ _WORTH_A_TASK_BYTES = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class LogRange:
-    """The bytes of a segment that one task reads, and the replica of the log.
-
-    known: positions of the first bytes of batches whose records the table has already, ascending.
-    """
+    """The bytes of a segment that one task reads, and the replica of the log."""
 
     range: RangePartition
     replica: ReplicaId
     known: Longs = field(default_factory=lambda: np.zeros(0, np.int64), compare=False)
+    """Positions of the first bytes of batches whose records the table has already, ascending."""
 
 
 def log_ranges(
@@ -97,7 +95,8 @@ def log_batch_rows(part: LogRange, redactor: Redactor | None) -> Iterator[pa.Rec
 
 
 def owned(batch: pa.RecordBatch, replica: ReplicaId) -> pa.RecordBatch:
-    """The batch with cluster_id, node_id and directory_id, the columns that name the replica."""
+    """The batch with the three columns that name the replica before its own columns: cluster_id,
+    node_id and directory_id."""
     values = [pa.scalar(value, _OWNER.field(name).type) for name, value in asdict(replica).items()]
     constants = [pa.repeat(value, batch.num_rows) for value in values]
     names = [*_OWNER.names, *batch.schema.names]

@@ -1,4 +1,5 @@
-"""The members of tar and zip archives, one by one, as far as damage allows.
+"""Reads the members of a tar or zip archive, one by one and past damage; `bundle` decides which of
+them are unpacked.
 
 The standard library's tarfile takes a damaged header, or a missing end mark, for the end of the
 archive, and believes every size in a header. Here each stop is examined: bytes that are no member
@@ -111,19 +112,18 @@ _DECOMPRESSORS: dict[bytes, Callable[[str], Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class ArchiveMember:
-    """A member of an archive or, with an empty name, a place without an expected member.
-
-    problem: why the member can't be unpacked, apart from its name; "" for a plain file. kind: the
-    kind of the problem. size: how many bytes the member claims; None where it claims no number.
-    chunks: the bytes that can be read; reading them may raise what the standard library raises.
-    """
+    """A member of an archive or, with an empty name, a place without an expected member."""
 
     name: str
     position: int
     chunks: Callable[[], Iterator[bytes]] = lambda: iter(())
+    """The bytes that can be read; reading them may raise what the standard library raises."""
     problem: str = ""
+    """Why the member can't be unpacked, apart from its name; "" for a plain file."""
     kind: DamageKind = DamageKind.HOSTILE_NAME
+    """The kind of the problem."""
     size: int | None = None
+    """How many bytes the member claims; None where it claims no number."""
 
 
 def zip_members(bundle: str) -> Iterator[ArchiveMember]:
@@ -211,8 +211,9 @@ class _Stream:
 class _Run:
     """Members that follow each other, from a header to bytes that are no header.
 
-    resume_at: the position from which the next header is searched. problem: why the run ended; ""
-    where it ended at bytes that tarfile takes for the end of the archive.
+    resume_at: the position from which the next header is searched.
+    problem: why the run ended; "" where it ended at bytes that tarfile takes for the end of the
+        archive.
     """
 
     def __init__(self, stream: _Stream, start: int) -> None:

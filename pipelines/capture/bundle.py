@@ -1,4 +1,5 @@
-"""Unpacks .tar(.gz, .zst and so on) and .zip bundles that may be hostile.
+"""Unpacks Kafka's files of a .tar(.gz, .zst and so on) or .zip bundle into a folder; the bundle may
+be hostile.
 
 Only Kafka's kinds of files are written, and only below the destination. An absolute name loses its
 leading /, as with tar and unzip. A member whose name points elsewhere (..), a link, and bytes
@@ -58,12 +59,13 @@ def is_bundle(path: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Unpacked:
-    """The result of unpacking. files: the number of files. damages: each names its file as
-    <bundle>/<member>, or is of the bundle as a whole."""
+    """The result of unpacking."""
 
     folder: str
     files: int
+    """The number of files."""
     damages: tuple[Damage, ...]
+    """Each names its file as <bundle>/<member>, or is of the bundle as a whole."""
 
 
 def marked(found: DiscoveredPath, damages: Iterable[Damage]) -> DiscoveredPath:

@@ -1,5 +1,5 @@
-"""Tasks read these files where the files lie. Nobody may write to a file between the capture of it
-and the last task that reads it.
+"""The files that tasks read in their places, without a copy. No process may write to a file between
+the capture of it and the last task that reads it.
 
 A stamp shows afterwards whether somebody did. It is taken before a file is looked at, and compared
 once its bytes have been read, so what was read in between is the file of the capture.
@@ -22,17 +22,18 @@ from replica.format.reading import MAX_LOG_BYTES, in_memory_if_small, open_own_f
 
 
 class ChangedFileError(UnreadableFileError):
-    """The file isn't the one that was looked at any more, or can't be read any more."""
+    """The file has changed since it was captured, or can't be read any more."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileStamp:
-    """What differs where a file was written or replaced. modified_ns: since 1970. identity: device
-    and inode of a local file, the ETag of an object in a store that has them."""
+    """The facts of a file by which a later reader notices that the file was written or replaced."""
 
     size_bytes: int
     modified_ns: int | None
+    """Since 1970."""
     identity: str
+    """Device and inode of a local file, the ETag of an object in a store that has them."""
 
     @staticmethod
     def of(path: str) -> FileStamp:
@@ -70,9 +71,10 @@ def _text(value: str | bytes) -> str:
 
 @dataclass(frozen=True, slots=True)
 class PlacedFile:
-    """A file that tasks read in its place. path: a local path or a URI."""
+    """A file that tasks read in its place."""
 
     path: str
+    """A local path or a URI."""
     stamp: FileStamp
 
 
@@ -83,7 +85,7 @@ class InPlace:
     files: Mapping[str, PlacedFile]
 
     def copy_of(self, relative: str) -> str:
-        """Where the file is read: its own place."""
+        """The path at which the file is read: its own path, because no copy is made."""
         return self.files[relative].path
 
     def stamp_of(self, relative: str) -> FileStamp | None:
@@ -109,10 +111,10 @@ def check_opens(path: str) -> None:
 
 @dataclass(frozen=True)
 class InPlaceReader(FileReader):
-    """Reads files without a copy. stamps: gets the stamp of each file that could be opened, from
-    just before, by its path."""
+    """Reads files without a copy."""
 
     stamps: dict[str, FileStamp] = field(default_factory=dict)
+    """Gets the stamp of each file that could be opened, from just before, by its path."""
 
     def __call__(self, path: str, limit: int) -> Source:
         """The file as it lies there."""

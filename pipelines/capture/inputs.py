@@ -20,15 +20,16 @@ from replica.format.formatted import formatted_below
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """A local path to search. `shown` stands for it in every message. is_ours: whether the path is
-    a copy that was made for this call. damages: those of the download or the bundle. remote: the
-    files of a URI whose folder has only their names: empty files."""
+    """A local path to search. `shown` stands for it in every message."""
 
     path: str
     shown: str
     is_ours: bool = False
+    """Whether the path is a copy that was made for this call."""
     damages: tuple[Damage, ...] = ()
+    """The damages of the download or the bundle."""
     remote: tuple[RemoteFile, ...] = ()
+    """The files of a URI whose folder has only their names: empty files."""
 
     def find(
         self, spool: Spool, damages: list[Damage], *, with_formatted: bool = False
@@ -72,8 +73,8 @@ class Input:
         return self.shown if relative == "." else f"{self.shown}/{relative}"
 
     def mark(self, location: DirectoryPath, directory: MetadataDirectory) -> MetadataDirectory:
-        """The directory, with the losses of its download or bundle among its damages. A log that a
-        bundle cut must not look like one that Kafka truncated."""
+        """The directory, with the damages of its download or bundle added to its own. Without them
+        a log that a bundle cut would look like one that Kafka truncated."""
         folder = os.path.basename(os.path.abspath(location.path))
         withheld = []
         for damage in self.damages:

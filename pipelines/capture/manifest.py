@@ -1,4 +1,5 @@
-"""capture.json beside a directory: when it was captured, and whether the copy is still whole."""
+"""Reads capture.json beside a directory: the time of the capture, and whether the copy is still
+whole."""
 
 from __future__ import annotations
 
@@ -20,28 +21,29 @@ from replica.format.reading import MAX_STATE_BYTES, read_own_file
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """The facts about a directory's capture. info: None where there is no readable capture.json.
-    folder: the place of the directory's node in the capture, "" for the capture's root. damages:
-    one where capture.json can't be read, or the capture is unfinished. is_unfinished: whether the
-    capture was interrupted, so that the directory must be left out. is_fragment: whether the
-    directory holds only a part of the log: its capture.json says so, or it is made of single
-    files."""
+    """The facts about a directory's capture."""
 
     info: CaptureInfo | None = None
+    """None where there is no readable capture.json."""
     folder: str = ""
+    """The place of the directory's node in the capture, "" for the capture's root."""
     damages: tuple[Damage, ...] = ()
+    """One where capture.json can't be read, or the capture is unfinished."""
     is_unfinished: bool = False
+    """Whether the capture was interrupted, so that the directory must be left out."""
     is_fragment: bool = False
+    """Whether the directory holds only a part of the log: its capture.json says so, or it is made
+    of single files."""
 
     @property
     def captured_at(self) -> datetime | None:
-        """The moment of the capture, None where nothing tells it."""
+        """The time of the capture; None where no capture.json names it."""
         return None if self.info is None else self.info.captured_at
 
     def verify(self, directory: MetadataDirectory) -> MetadataDirectory:
-        """The directory with a Damage for each captured file that is missing or differs, and with
-        is_fragment. A loss on the way of a copy must not look as if Kafka had truncated or deleted
-        something."""
+        """The directory with its is_fragment, and with a Damage for each captured file that is
+        missing or differs. Without these, a loss on the way of a copy would look as if Kafka had
+        truncated or deleted something."""
         return replace(
             directory,
             damages=(*directory.damages, *self._lost(directory)),

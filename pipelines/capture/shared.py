@@ -48,26 +48,30 @@ from replica.scan.compact import CompactBatches
 
 @dataclass(frozen=True)
 class Sharing:
-    """How directories that every task can reach are looked at. runner: runs the tasks. judge: says
-    what the rules find in a capture."""
+    """The way in which directories that every task can reach are captured."""
 
     runner: Runner
+    """Runs the tasks."""
     judge: Callable[[Capture], JudgedCapture]
+    """Says what the rules find in a capture."""
 
 
 @dataclass(frozen=True)
 class SharedDirectory:
-    """A directory to look at. given: the input that it was found below. remote: its files and those
-    beside it in an object store; none for a local directory. base: as in CaptureOf."""
+    """A directory that a task captures."""
 
     location: DirectoryPath
     given: Input
+    """The input that it was found below."""
     remote: tuple[RemoteFile, ...] = ()
+    """Its files and those beside it in an object store; none for a local directory."""
     base: Base | None = None
+    """As in CaptureOf."""
 
     @staticmethod
     def of(location: DirectoryPath, given: Input) -> SharedDirectory:
-        """The directory as any process finds it."""
+        """The directory in a form that any process can open. given: the input below which it was
+        found."""
         path = os.path.abspath(location.path)
         below = os.path.relpath(path, os.path.abspath(given.path)) if given.remote else ""
         remote = tuple(file for file in given.remote if _belongs(file, below))
@@ -85,12 +89,13 @@ def _belongs(file: RemoteFile, below: str) -> bool:
 
 @dataclass(frozen=True)
 class SharedCapture:
-    """What a task found. left_out: why a lake has no tables for the directory; None where it has.
-    bytes_read: of its files."""
+    """The result of the task that captured one directory."""
 
     looked: CaptureOutcome
     left_out: str | None = None
+    """Why a lake has no tables for the directory; None where it has tables."""
     bytes_read: int = 0
+    """How many bytes of its files were read."""
 
 
 def captures_in_place(
@@ -99,7 +104,8 @@ def captures_in_place(
     sharing: Sharing,
     known: KnownCaptures,
 ) -> list[SharedCapture]:
-    """The capture of each directory. Raises UsageError where one lies in no folder of --order."""
+    """The capture of each directory, in their order, made by one task for each directory. Raises
+    UsageError where a directory lies in none of the folders that --order names."""
     with_bases = _with_bases(directories, options, sharing, known)
     function = partial(_capture, options=replace(options, known=NOTHING_KNOWN), judge=sharing.judge)
     stage: Stage[SharedDirectory, SharedCapture] = Stage(
@@ -144,7 +150,7 @@ def _replica_of(one: SharedDirectory) -> ReplicaId | None:
 
 
 def left_out_because(shown: str, partition: PartitionFolder) -> str | None:
-    """Why a lake has no tables for a partition; None where it has."""
+    """The reason for which a lake has no tables for a partition; None where it has tables."""
     if partition.is_metadata:
         return None
     return (

@@ -67,7 +67,7 @@ class Spool:
         return Spool(root, None if lake.is_remote else lake.folder, spools)
 
     def not_examined(self) -> tuple[str, ...]:
-        """Folders that a search from above must leave out."""
+        """The folders that a search from a folder above must leave out."""
         folders = (self.spools or self.root, self.lake)
         return tuple(str(folder) for folder in folders if folder is not None)
 
@@ -145,24 +145,24 @@ def _place_of(lake: Lake) -> Path:
 
 @dataclass(frozen=True)
 class FileReader(ABC):
-    """Reads the files of a directory: the `read` and `resume` ports of replica.format.directory.
-
-    count: gets how many bytes were read. known: the files that needn't be read again, by canonical
-    path. snapshot_ends: the end offsets of the directory's snapshots. room: the memory for one
-    file.
-    """
+    """Reads the files of a directory: the `read` and `resume` ports of replica.format.directory."""
 
     count: BytesRead
+    """Gets how many bytes were read."""
     known: Mapping[str, KnownFile]
+    """The files that needn't be read again, by canonical path."""
     snapshot_ends: Sequence[int]
+    """The end offsets of the directory's snapshots."""
     room: FileRoom
+    """The memory for one file."""
 
     @abstractmethod
     def __call__(self, path: str, limit: int) -> Source:
         """The bytes of a file. Raises UnreadableFileError."""
 
     def resume(self, relative: str, path: str, name: FileName) -> Resumed | None:
-        """See replica.format.directory.Resume."""
+        """The known file, without reading all of its bytes; None where it must be read whole. It is
+        the port replica.format.directory.Resume."""
         known = self.known.get(canonical(relative))
         if known is None or name.deleted:
             return None
@@ -191,15 +191,13 @@ class FileReader(ABC):
 @dataclass(frozen=True)
 class Copying(FileReader):
     """Reads files and leaves copies. The copy of a known file is sparse: the bytes that were read
-    are at their places, between holes.
-
-    node_folder: the node's log directory, from which relative paths start. follow_links: whether
-    this program made the folder's links, to files that the user named.
-    """
+    are at their places, between holes."""
 
     node_folder: str
+    """The node's log directory, from which relative paths start."""
     copies: Path
     follow_links: bool = False
+    """Whether this program made the folder's links, to files that the user named."""
 
     def __call__(self, path: str, limit: int) -> Source:
         """The file's copy, which no other process writes to."""
@@ -247,5 +245,5 @@ class Copying(FileReader):
         return self.copies / relative
 
     def stamp_of(self, relative: str) -> None:
-        """A copy has no stamp: nobody writes to it."""
+        """None: a copy needs no stamp, because no process writes to it."""
         return None

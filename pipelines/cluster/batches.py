@@ -46,16 +46,12 @@ class _Spans:
 
 @dataclass(frozen=True)
 class Batches:
-    """Batches, sorted by replica, base offset, last offset, epoch and digest.
-
-    replicas: the replicas in the order of their keys. replica: the index of each batch's replica in
-    `replicas`. max_timestamp: microseconds since the epoch, or NO_TIME. is_sound: whether any
-    capture held the batch undamaged. other_columns: those of COLUMNS; and, where the batches are
-    runs of batches (pipelines.silver.log_runs), `batches`: how many are in a run.
-    """
+    """Batches, sorted by replica, base offset, last offset, epoch and digest."""
 
     replicas: tuple[ReplicaId, ...]
+    """The replicas in the order of their keys."""
     replica: Longs
+    """The index of each batch's replica in `replicas`."""
     base_offset: Longs
     last_offset: Longs
     leader_epoch: Longs
@@ -63,8 +59,12 @@ class Batches:
     record_count: Longs
     size_bytes: Longs
     max_timestamp: Longs
+    """Microseconds since the epoch, or NO_TIME."""
     is_sound: npt.NDArray[np.bool_]
+    """Whether any capture held the batch undamaged."""
     other_columns: pa.Table
+    """Those of COLUMNS; and, where the batches are runs of batches (pipelines.silver.log_runs),
+    `batches`: how many are in a run."""
 
     @staticmethod
     def of(rows: pa.Table) -> Batches:
@@ -96,7 +96,7 @@ class Batches:
         return np.minimum(self.last_offset + 1, self.base_offset + records)
 
     def at(self, places: Places) -> Batches:
-        """The batches at these places, in their order, without `other_columns`."""
+        """The batches at these indexes, in the order of the indexes, without `other_columns`."""
         columns = {
             one.name: getattr(self, one.name)[places]
             for one in fields(self)
@@ -105,7 +105,7 @@ class Batches:
         return Batches(self.replicas, **columns, other_columns=self.other_columns.slice(0, 0))
 
     def of_replica(self, replica: ReplicaId) -> slice:
-        """The range of a replica's batches."""
+        """The indexes of a replica's batches, which follow one another."""
         if replica not in self._codes:
             return slice(0, 0)
         code = self._codes[replica]
@@ -142,11 +142,12 @@ class Batches:
 
     @cached_property
     def held(self) -> Places:
-        """The batches that the log of some capture held. Others were in deleted segments alone."""
+        """The batches that the .log files of some capture held. The others were only in
+        .log.deleted files."""
         return np.unique(self._spans.place)
 
     def is_one(self, place: int) -> bool:
-        """Whether the index stands for one batch, and not for a run of several."""
+        """Whether the index is that of a single batch, and not of a run of several."""
         if "batches" not in self.other_columns.column_names:
             return True
         return bool(self.other_columns["batches"][place].as_py() == 1)
@@ -172,7 +173,8 @@ class Batches:
 
     @cached_property
     def entries(self) -> Longs:
-        """For each batch a number, which is the same for equal batches of several replicas."""
+        """For each batch a number that is the same for equal batches of several replicas, and
+        differs for others."""
         digest = digests(self.crc, self.size_bytes)
         columns = np.stack([self.base_offset, self.last_offset, self.leader_epoch, digest], axis=1)
         _, codes = np.unique(columns, axis=0, return_inverse=True)

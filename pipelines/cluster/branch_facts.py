@@ -34,10 +34,12 @@ the lowest base offset."""
 
 
 class BranchQuestions(NamedTuple):
-    """What is asked about the batches. marks: offsets. recent_ms: ms since the epoch."""
+    """The questions about the batches of the agreed branch, which BranchFacts answers."""
 
     marks: tuple[int, ...] = ()
+    """Offsets: BranchFacts.below counts what begins below each of them."""
     recent_ms: int = 0
+    """The time from which on batches count as recent (see Recent), in ms since the epoch."""
 
 
 class Recent(NamedTuple):
@@ -49,17 +51,20 @@ class Recent(NamedTuple):
 
 
 class BranchFacts(NamedTuple):
-    """The answers. growth, sizes: rows of GROWTH and SIZES. below: by mark, the bytes and the
-    number of offsets of the batches that begin below it."""
+    """The answers to BranchQuestions."""
 
     growth: pa.Table
+    """Rows of GROWTH."""
     sizes: pa.Table
+    """Rows of SIZES."""
     below: Mapping[int, tuple[int, int]]
+    """For each mark: the bytes and the number of offsets of the batches that begin below it."""
     recent: Recent
 
 
 def facts_of(found: BranchBatches, records: pa.Table, asked: BranchQuestions) -> BranchFacts:
-    """The facts about one piece. records: those of its batches, as the replicas have them."""
+    """The facts about one piece of the branch. records: the records of its batches, as the replicas
+    have them."""
     is_agreed = found.branch.low == found.batches.base_offset[found.places]
     places = found.places[is_agreed]
     batches = found.batches

@@ -13,26 +13,25 @@ from pipelines.cluster.rows import Row, ms_between
 
 
 class _Epoch(NamedTuple):
-    """An epoch. at: the time when it began; for an epoch that is in no log, the time of the first
-    capture that shows it.
-
-    leaderless: the number of epochs without a leader since the known epoch before this one; this
-    epoch counts, too. reign_ms: the epoch's length in ms; None where the epoch hasn't ended, and
-    where a time is unknown.
-    """
+    """An epoch."""
 
     at: datetime | None
+    """The time when it began; for an epoch that is in no log, the time of the first capture that
+    shows it."""
     has_leader: bool
     leader_id: int | None
     leaderless: int
+    """The number of epochs without a leader since the known epoch before this one; this epoch
+    counts, too."""
     reign_ms: int | None
+    """The epoch's length in ms; None where the epoch hasn't ended, and where a time is unknown."""
 
 
 def elections(
     cluster_id: str, history: Sequence[Row], captures: Iterable[Row], state: Iterable[Row]
 ) -> list[Row]:
-    """The table's rows. history: rows of gold.leader_epoch_history. captures, state: bronze's
-    rows."""
+    """Rows of gold.elections. history: rows of gold.leader_epoch_history. captures, state: rows of
+    bronze.captures and bronze.replica_state."""
     epochs = sorted(_known_and_seen(history, captures, state), key=itemgetter("epoch"))
     by_hour = grouped(_counted(epochs), lambda epoch: hour_of(epoch.at))
     return [

@@ -32,16 +32,18 @@ _NAME = re.compile(r"[^/]+$")
 
 
 class Judged(NamedTuple):
-    """What gold.findings is made from. captured: the findings of beside_other_logs. snapshots: from
-    judged_snapshots. replayed: the `compared` of Records.
-    health: the findings of `health`. stale: (capture_id, finding) of each voter whose directory is
-    older than what it did."""
+    """What gold.findings is made from."""
 
     captured: Iterable[Row]
+    """The findings of beside_other_logs."""
     snapshots: Sequence[Row]
+    """The rows of judged_snapshots."""
     replayed: Sequence[Row]
+    """The rows Records.compared."""
     health: Sequence[Row]
+    """The findings of `health`."""
     stale: Sequence[tuple[str, Finding]]
+    """(capture_id, finding) of each voter whose directory is older than what it did."""
 
 
 def findings(
@@ -71,8 +73,8 @@ def findings(
 
 
 def refused_records(replayed: Iterable[Row], committed: AgreedBranch) -> list[Row]:
-    """A finding, from _worded, where the log holds records that can't be applied; otherwise none.
-    replayed: a Replayed's `compared`."""
+    """A finding where the log holds records that can't be applied; otherwise none. replayed: a
+    Replayed's `compared`."""
     rows = [row for row in replayed if row["content_sha256"] is None and row["refused"] > 0]
     first = min((row["first_refused"] for row in rows), key=itemgetter("offset"), default=None)
     epoch = None if first is None else committed.epoch_at(first["offset"])
@@ -116,7 +118,7 @@ def _at_batches(located: Iterable[Row], tables: ClusterTables) -> Iterator[Row]:
 
 
 def without_repetitions(found: Iterable[Row]) -> list[Row]:
-    """The first row of each key, with all of the table's columns."""
+    """The first of the rows with each key, with all of the table's columns."""
     rows: dict[tuple[Any, ...], Row] = {}
     for one in found:
         key = tuple(one[name] for name in FINDING_KEYS)

@@ -52,19 +52,18 @@ _US_PER_MS = 1000
 
 @dataclass(frozen=True)
 class Silver:
-    """The input of silver's tables, and intermediate results that several tables share.
-
-    runs: rows of silver.log_runs. known_groups: rows of silver.capture_groups that an earlier build
-    made, by capture_group; a group of which there is one isn't compared again. compared_before: the
-    snapshots that an earlier build has compared with the log. earlier_exposure: what an earlier
-    build found of the newest state then.
-    """
+    """The input of silver's tables, and intermediate results that several tables share."""
 
     tables: ClusterTables
     runs: pa.Table
+    """Rows of silver.log_runs."""
     known_groups: Mapping[str, Row] = field(default_factory=dict)
+    """Rows of silver.capture_groups that an earlier build made, by capture_group; a group of which
+    there is one isn't compared again."""
     compared_before: ComparedBefore = field(default_factory=ComparedBefore)
+    """The snapshots that an earlier build has compared with the log."""
     earlier_exposure: EarlierExposure | None = None
+    """What an earlier build found of the newest state then."""
 
     @property
     def cluster_id(self) -> str:
@@ -117,7 +116,7 @@ class Silver:
 
     @cached_property
     def asked(self) -> BranchQuestions:
-        """What a pass over the branch is asked."""
+        """The questions about the agreed branch that a pass over it answers."""
         newest = self.newest_ms
         recent_ms = 0 if newest is None else newest - MAX_MS
         return BranchQuestions(marks_of(self.bronze.snapshots), recent_ms)
@@ -125,25 +124,24 @@ class Silver:
 
 @dataclass(frozen=True)
 class Records:
-    """What passes over the cluster's records found.
-
-    facts: those of the agreed branch. compared: rows of REPLAYED, one for each content of a
-    snapshot, pair of contents and run of the log. ranges: rows of gold.state_ranges.
-    """
+    """What passes over the cluster's records found."""
 
     facts: BranchFacts
+    """The facts of the agreed branch's batches."""
     compared: Sequence[Row]
+    """Rows of REPLAYED, one for each content of a snapshot, pair of contents and run of the log."""
     ranges: Sequence[Row]
+    """Rows of gold.state_ranges."""
 
 
 @dataclass(frozen=True)
 class Gold:
-    """The input of gold's tables, and intermediate results that several tables share. judge_health:
-    judges some newest states."""
+    """The input of gold's tables, and intermediate results that several tables share."""
 
     silver: Silver
     records: Records
     judge_health: Callable[[Sequence[Row]], Sequence[JudgedState]]
+    """The function that judges some newest states."""
 
     @property
     def bronze(self) -> BronzeRows:
@@ -180,7 +178,7 @@ class Gold:
 
     @cached_property
     def quorum(self) -> KnownQuorum:
-        """What the newest capture group proves about the quorum."""
+        """The facts about the quorum that the newest capture group proves."""
         of, silver = self.bronze, self.silver
         logs = ReplicaLogs(of, silver.held, silver.snapshot_sets)
         newest = self.newest_captures
@@ -191,7 +189,8 @@ class Gold:
 
     @cached_property
     def stale(self) -> list[tuple[str, Finding]]:
-        """(capture_id, finding) of each voter of the newest group whose directory is stale."""
+        """(capture_id, finding) of each voter of the newest group whose directory is older than
+        what the voter did."""
         return [
             (row["capture_id"], judge_stale_voter(voter).in_file(row["source"]))
             for voter in self.quorum.in_doubt(VoterDoubt.STALE)

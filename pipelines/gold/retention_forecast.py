@@ -26,20 +26,21 @@ _LOG_FILE = re.compile(r"/[0-9]{20}\.log$")
 
 
 class _Kept(NamedTuple):
-    """The snapshots of a capture. oldest_time: the time of the last record in the oldest snapshot.
-    second_end: the end offset of the second oldest snapshot, exclusive."""
+    """The snapshots of a capture."""
 
     snapshots: int = 0
     size_bytes: int = 0
     oldest_time: datetime | None = None
+    """The time of the last record in the oldest snapshot."""
     second_end: int | None = None
+    """The end offset of the second oldest snapshot, exclusive."""
 
 
 class _Growth(NamedTuple):
-    """The growth of a cluster's log. log_time_ms: the time of its newest record, in ms since the
-    epoch."""
+    """The growth of a cluster's log."""
 
     log_time_ms: int | None = None
+    """The time of its newest record, in ms since the epoch."""
     measured_ms: int | None = None
     bytes_per_day: int | None = None
 
@@ -51,11 +52,12 @@ def retention_forecast(
     recent: Recent,
     cadence: Iterable[Row],
 ) -> Iterator[Row]:
-    """The rows of one cluster. newest_ms: the time of the newest record of its agreed branch.
-    recent: the branch's batches of the last MAX_MS before it. cadence: rows of
-    gold.snapshot_cadence. The others are bronze's rows.
+    """Rows of gold.retention_forecast for one cluster. Sizes and growth are those of the newest
+    capture.
 
-    Sizes and growth are those of the newest capture: the future is unknown.
+    captures, snapshots: rows of bronze.captures and bronze.snapshots. newest_ms: the time of the
+    newest record of the agreed branch, in ms since the epoch. recent: the branch's batches of the
+    last MAX_MS before it. cadence: rows of gold.snapshot_cadence.
     """
     kept = {one: _kept(rows) for one, rows in by_capture(snapshots).items()}
     growth = _log_growth(newest_ms, recent)

@@ -31,29 +31,28 @@ _Ids = tuple[int, int, str]
 
 @dataclass(frozen=True)
 class ComparedBefore:
-    """What an earlier build found of a cluster.
-
-    branch: ENTRY of its rows of silver.committed_log. equal: end offset, epoch and content of each
-    snapshot that was equal to the log. stayed: the records that begin below this offset are as they
-    were.
-    """
+    """What an earlier build found of a cluster."""
 
     branch: pa.Table = field(default_factory=COMMITTED_LOG.arrow_columns(ENTRY).empty_table)
+    """ENTRY of its rows of silver.committed_log."""
     equal: Collection[_Ids] = ()
+    """End offset, epoch and content of each snapshot that was equal to the log."""
     stayed: int = 0
+    """The records that begin below this offset are as they were."""
 
     def still_equal(
         self, committed: Sequence[pa.Table], snapshots: Iterable[PlannedSnapshot]
     ) -> frozenset[_Ids]:
-        """Those of the snapshots that are equal still. committed: rows of silver.committed_log,
-        ascending by offset. A snapshot beside another one of its id is left out."""
+        """The snapshots that were equal to the log and still are. committed: rows of
+        silver.committed_log, ascending by offset. A snapshot beside another one of its id is left
+        out."""
         of_id = Counter(one[:2] for one in snapshots)
         end = self.same_until(committed) if self.equal else 0
         return frozenset(one for one in self.equal if one[0] <= end and of_id[one[:2]] == 1)
 
     def same_until(self, committed: Sequence[pa.Table]) -> int:
-        """The offset below which the branch and its records are as they were. committed: as in
-        still_equal."""
+        """The offset (exclusive) up to which the branch and its records are as they were.
+        committed: as in still_equal."""
         return min(self.stayed, self._branches_part(committed))
 
     def _branches_part(self, committed: Sequence[pa.Table]) -> int:

@@ -18,41 +18,44 @@ MAX_LOSSES_TOLD = 3
 
 
 class When(Enum):
-    """GONE: captures show that the records vanished. PENDING: the replica's newest capture still
-    holds them, and it truncates them when it follows the other branch. UNSEEN: the replica held
-    them, and no later capture shows what happened to them."""
+    """Whether captures show the loss of the records."""
 
     GONE = "gone"
+    """Captures show that the replica no longer has the records."""
     PENDING = "pending"
+    """The replica's newest capture still has the records. The replica truncates them when it
+    follows the other branch."""
     UNSEEN = "unseen"
+    """The replica had the records, and no later capture shows whether it still has them."""
 
 
 @dataclass(frozen=True)
 class LostRecordCount:
     """Records that replicas lost, or would lose: how many, and how many of them are proven
-    committed, superseded or unproven.
-
-    first: the first offset. end: the end of a run that is gone, exclusive; None for other records.
-    kept: whether another replica never lost those that were committed, so that only the copies of
-    `replicas` did; False where nobody asked. epochs: the epochs of the records, where the tables
-    have them. capture_group: the group whose captures show that the records are pending or unseen.
-    between: captured_at of the last capture with the records that are gone (None where no table has
-    it), and of the first capture without them. effect: None where nobody asked for it.
-    """
+    committed, superseded or unproven."""
 
     replicas: tuple[Replica, ...]
     when: When
     first: int
+    """The first offset of these records (inclusive)."""
     records: int
     committed: int
     unproven: int
     superseded: int
     epochs: tuple[int, ...] = ()
+    """The epochs of the records, where the tables have them."""
     end: int | None = None
+    """The end of a run that is gone, exclusive; None for other records."""
     capture_group: str = ""
+    """The group whose captures show that the records are pending or unseen."""
     between: tuple[datetime | None, datetime] | None = None
+    """captured_at of the last capture with the records that are gone (None where no table has it),
+    and of the first capture without them."""
     effect: Effect | None = None
+    """The effect of the loss; None where no query asked for it."""
     kept: bool = False
+    """Whether another replica never lost those that were committed, so that only the copies of
+    `replicas` did; False where nobody asked."""
 
     @property
     def drawn_to(self) -> int:

@@ -30,20 +30,22 @@ MAX_NEXT_STEPS, MAX_HEALTH_STEPS = 5, 3
 
 @dataclass(frozen=True)
 class PartingView:
-    """One divergence. records: those of the offsets around the divergence, with one cell for each
-    branch. more: how many offsets follow."""
+    """The part of the page about one divergence."""
 
     decoded: DecodedBranches
     drawing: Html
     records: tuple[RecordRow, ...]
+    """The records at the offsets around the divergence, with one cell for each branch."""
     more: int
+    """How many more offsets differ, whose records are not shown."""
 
 
 @dataclass(frozen=True)
 class RuleView(RuleCount):
-    """The findings of one rule. rule: None for a rule of another release."""
+    """The findings of one rule."""
 
     rule: Rule | None
+    """None for a rule of another release."""
     rows: tuple[Row, ...]
 
     @property
@@ -54,40 +56,42 @@ class RuleView(RuleCount):
 
 @dataclass(frozen=True)
 class HealthView:
-    """A rule of health that found something. subjects: the first entities with the finding, each
-    with `name` and `what`. rule: None for a rule of another release."""
+    """A rule of health that found something."""
 
     id: str
     severity: str
     message: str
     subjects: tuple[Row, ...]
+    """The first entities with the finding, each with `name` and `what`."""
     rule: Rule | None
+    """None for a rule of another release."""
 
 
 @dataclass(frozen=True)
 class TruncatedView:
-    """The records of a truncation. row: the truncation's row in the table. more: how many of its
-    records are left out."""
+    """The records of a truncation."""
 
     row: Row
+    """The truncation's row in the table."""
     records: tuple[RecordRow, ...]
     more: int
+    """How many of its records are left out."""
     sql: str
 
 
 @dataclass(frozen=True)
 class ClusterView:
-    """One cluster. identity: the beginning of its ids in the page. next_steps: rules, each with the
-    next step that it asks for. A drawing is None where there is nothing to draw. travel is None
-    where the lake lacks the tables of the cluster's history. runbook: its name; None where there is
-    none."""
+    """The part of the page about one cluster. A drawing is None where there is nothing to draw, and
+    `travel` is None where the lake lacks the tables of the cluster's history."""
 
     identity: str
+    """The beginning of its ids in the page."""
     evidence: Evidence
     names: Names
     rounds: Rounds
     verdict: ReportVerdict
     next_steps: tuple[tuple[str, str], ...]
+    """Rules, each with the next step that it asks for."""
     voters: frozenset[int]
     fills: Fills
     epoch_drawing: Html
@@ -101,6 +105,7 @@ class ClusterView:
     travel: JourneyView | None
     summary: Summary
     runbook: str | None
+    """The name of the runbook for the verdict; None where there is none."""
 
     @property
     def health_steps(self) -> tuple[tuple[str, str], ...]:

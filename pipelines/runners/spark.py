@@ -46,9 +46,10 @@ _TASKS_OF_A_CORE = 3
 
 @dataclass
 class SparkRunner(Runner):
-    """Runs each stage as one Spark job. spark: of this process or by Spark Connect."""
+    """Runs each stage as one Spark job."""
 
     spark: SparkSession
+    """The session: of this process, or by Spark Connect."""
 
     @staticmethod
     def of(spark: SparkSession) -> SparkRunner:
@@ -120,7 +121,7 @@ class SparkRunner(Runner):
         return given
 
     def _results(self, found: pa.Table, count: int) -> list[Attempted]:
-        """What came of each unit; of a group without rows nothing came."""
+        """The result or error of each unit; a group without rows gives nothing."""
         known: dict[int, Attempted] = {}
         for attempted in found["attempted"].to_pylist():
             one: Attempted = pickle.loads(attempted)  # noqa: S301 - from our own tasks

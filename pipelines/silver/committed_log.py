@@ -67,7 +67,7 @@ class AgreedBranch(_Ranges):
 
     @property
     def entries(self) -> int:
-        """The number of offsets."""
+        """The number of offsets that have an entry."""
         return int((self.high - self.low).sum())
 
     @property
@@ -93,7 +93,7 @@ class AgreedBranch(_Ranges):
         )
 
     def commitments(self, places: Longs) -> pa.Array:
-        """The commitment of an entry in each of the ranges at these places."""
+        """The commitment of the entries in each of the ranges with these indexes."""
         return pa.array(_COMMITMENTS).take(pa.array(self.is_proven[places] + 0))
 
     def places(self, offsets: Longs) -> Longs:
@@ -130,11 +130,11 @@ class AgreedBranch(_Ranges):
 
 @dataclass(frozen=True)
 class _Pieces(_Ranges):
-    """Pieces of batches in the branches of some groups. moment: the rank of the newest group whose
-    branch has the piece."""
+    """Pieces of batches in the branches of some groups."""
 
     base_offset: Longs
     moment: Longs
+    """The rank of the newest group whose branch has the piece."""
 
 
 def committed_log(cluster_id: str, held: HeldBatches, groups: Sequence[Row]) -> AgreedBranch:

@@ -26,12 +26,14 @@ def leader_epochs(bronze: BronzeRows, held: HeldBatches) -> Iterator[Row]:
 
 
 class _InLog(NamedTuple):
-    """An epoch in a capture's log. start: its lowest offset. last: its highest offset. changes: its
-    LEADER_CHANGE records."""
+    """An epoch in a capture's log."""
 
     start: int
+    """The lowest offset of the epoch."""
     last: int
+    """The highest offset of the epoch (inclusive)."""
     changes: list[Row]
+    """The LEADER_CHANGE records of the epoch."""
 
 
 def _in_log(held: HeldBatches, capture_id: str) -> dict[int, _InLog]:

@@ -1,4 +1,5 @@
-"""A cluster that is too large for one unit: the same functions, in units of bounded size.
+"""The stages that derive the tables of a cluster which is too large for one unit: the functions of
+`whole`, in units of bounded size.
 
 `judge_offsets` -> `agree` -> `survey_piece` -> `replay_bucket` -> `newest` -> `look_back`, as often
 as needed -> `tell`. The rows of a table that has one for each record, or each change, are written
@@ -65,16 +66,18 @@ _STEPS_OF_A_RANGE = 1_000_000
 @dataclass(frozen=True)
 class Offsets:
     """A unit: the batches of a cluster that begin at offsets from low (inclusive) to high
-    (exclusive). records: how many they have, about."""
+    (exclusive)."""
 
     cluster_id: str
     low: int
     high: int
     records: int
+    """The number of records of these batches, about."""
 
 
 def judge_offsets(unit: Offsets, pins: Pins) -> UnitResult:
-    """Judges the batches and records. Tells the runs of batches, as rows of silver.log_runs."""
+    """Judges the batches and records of the unit. `told` of the result has the runs of batches, as
+    rows of silver.log_runs."""
     mine = f"cluster_id = {DATA_FUSION.literal(unit.cluster_id)}"
     where = f"{mine} AND base_offset >= {unit.low:d} AND base_offset < {unit.high:d}"
     judgements, left_out = judged(pins, _RECORD_TABLES, where)
@@ -86,8 +89,11 @@ def judge_offsets(unit: Offsets, pins: Pins) -> UnitResult:
 def judged(
     pins: Pins, contracts: Sequence[Contract], where: Sql, joined: Sequence[Contract] = ()
 ) -> tuple[tuple[Judgement, ...], tuple[LeftOut, ...]]:
-    """How the rows that fulfil a condition fare, read by the query that judges them. joined: tables
-    that only the suites of these tables join, of which the same condition holds."""
+    """Judges the rows that fulfil a condition, in the query that reads them. Returns the
+    judgements, and the rows that are left out.
+
+    joined: tables that are only joined by the suites of the others, for the same condition.
+    """
     names = [one.name for one in (*contracts, *joined)]
     rows = {name: f"(SELECT * FROM {table_name(name)} WHERE {where})" for name in names}
     judgements, left_out = judge_stored(partial(pins.answer, names), contracts, rows)
@@ -96,31 +102,37 @@ def judged(
 
 @dataclass(frozen=True)
 class Agreeing:
-    """A unit: a cluster. runs: those of its ranges of offsets. leaves_out: as in StoredTables.
-    rounds: as in Clusters."""
+    """A unit of the stage `agree`: a cluster."""
 
     cluster_id: str
     runs: Sequence[pa.Table]
+    """The runs of all ranges of the cluster's offsets."""
     leaves_out: bool
+    """As in StoredTables."""
     records: int
     replaced: Replaced
     rounds: frozenset[int] = frozenset()
+    """As in Clusters."""
 
 
 @dataclass(frozen=True)
 class Agreed:
-    """What the stage `agree` tells of a cluster. runs, groups: its rows of silver.log_runs and
-    silver.capture_groups. asked: what a pass over the branch is asked. branch: its ranges. members,
-    formatted: those of the wanted rounds."""
+    """The result of the stage `agree` for a cluster."""
 
     cluster_id: str
     runs: pa.Table
+    """The cluster's rows of silver.log_runs."""
     groups: pa.Table
+    """The cluster's rows of silver.capture_groups."""
     log: BranchLog
     asked: BranchQuestions
+    """The questions that each pass over a piece of the branch answers."""
     branch: AgreedBranch
+    """The ranges of the agreed branch, ascending."""
     members: tuple[RoundMember, ...]
+    """The captures of the cluster in the ingest rounds that the build judges."""
     formatted: tuple[FormattedMember, ...]
+    """The formatted log directories in these rounds that were never started."""
 
     @property
     def entries(self) -> int:
@@ -156,17 +168,17 @@ def agree(unit: Agreeing, pins: Pins) -> UnitResult:
 
 @dataclass(frozen=True)
 class Piece:
-    """A unit: a piece of a cluster's agreed branch, or a whole snapshot. before: the entry of the
-    branch before the piece, as a row of silver.committed_log. is_within_run: whether the piece
-    begins within a run of batches."""
+    """A unit: a piece of a cluster's agreed branch, or a whole snapshot."""
 
     cluster_id: str
     of: BranchPiece | PlannedSnapshot
     asked: BranchQuestions
     leaves_out: bool
     before: Row | None
+    """The entry of the branch before the piece, as a row of silver.committed_log."""
     records: int
     is_within_run: bool = False
+    """Whether the piece begins within a run of batches."""
 
 
 def pieces(agreed: Agreed) -> Iterator[Piece]:
@@ -193,16 +205,18 @@ def _entry(cluster_id: str, offset: int, epoch: int) -> Row:
 
 
 class PieceTold(NamedTuple):
-    """What a piece of the branch tells: the facts that a plan of the replay needs, and those that
-    tables are made from."""
+    """The result of survey_piece for a piece of the branch."""
 
     surveyed: Surveyed
+    """The facts that the plan of the replay needs."""
     facts: BranchFacts
+    """The facts from which tables are made."""
 
 
 def survey_piece(unit: Piece, pins: Pins) -> UnitResult:
-    """Makes the piece's rows of silver.committed_log; tells PieceTold. Of a snapshot it tells
-    whether it has a record that this release doesn't know."""
+    """Makes the piece's rows of silver.committed_log. `told` of the result is a PieceTold. For a
+    snapshot no rows are made, and `told` is whether it has a record of a type or version that this
+    release doesn't know."""
     tables = StoredTables(unit.cluster_id, pins, {}, unit.leaves_out)
     reader = BranchReader(tables, is_whole=not unit.leaves_out)
     if isinstance(unit.of, PlannedSnapshot):
@@ -219,8 +233,7 @@ def survey_piece(unit: Piece, pins: Pins) -> UnitResult:
 
 @dataclass(frozen=True)
 class Telling:
-    """A unit: a cluster, of which all records were replayed. history: the new files of
-    gold.metadata_history. past: since when the newest state is as it is; None: not known yet."""
+    """A unit: a cluster, of which all records were replayed."""
 
     agreed: Agreed
     leaves_out: bool
@@ -228,8 +241,10 @@ class Telling:
     compared: Sequence[Row]
     ranges: Sequence[Row]
     history: tuple[str, ...]
+    """The new files of gold.metadata_history."""
     replaced: Replaced
     past: Past | None = None
+    """Since when the newest state is as it is; None while that isn't known."""
 
     @property
     def cluster_id(self) -> str:
@@ -237,15 +252,17 @@ class Telling:
 
 
 class NewestTold(NamedTuple):
-    """What the stage `newest state` tells of a cluster. state_row: from
-    pipelines.gold.newest_states. steps: the ranges of its history, newest first."""
+    """The result of the stage `newest state` for a cluster."""
 
     state_row: Row
+    """The row of pipelines.gold.newest_states for this cluster."""
     steps: Sequence[StepRange]
+    """The ranges of the history of that state, newest first."""
 
 
 def newest(unit: Telling, pins: Pins) -> UnitResult:
-    """Tells NewestTold; None where the lake knows no state of the cluster."""
+    """Finds the newest state of a cluster, and the history that look_back reads. `told` of the
+    result is a NewestTold; None where the lake knows no state of the cluster."""
     newest_states = _derived(unit, pins).newest_states
     if not newest_states:
         return UnitResult(())
@@ -257,23 +274,24 @@ def newest(unit: Telling, pins: Pins) -> UnitResult:
 
 @dataclass(frozen=True)
 class LookingBack:
-    """A unit: a range of the history of a cluster's newest state. history: as in Telling. asked:
-    the questions that newer ranges have left open; None: all."""
+    """A unit: a range of the history of a cluster's newest state."""
 
     cluster_id: str
     history: tuple[str, ...]
+    """As in Telling."""
     state_row: Row
     steps: StepRange
     asked: Waiting | None
+    """The questions that newer ranges have left open; None where all are open."""
 
     @property
     def records(self) -> int:
-        """How much work it is: a row of a step is about as much as a record."""
+        """The work of the unit, in records: a row of a step takes about as long as a record."""
         return self.steps.rows or 1
 
 
 def look_back(unit: LookingBack, pins: Pins) -> UnitResult:
-    """Tells a PastRange."""
+    """Reads one range of the history of the newest state. `told` of the result is a PastRange."""
     versions = _versions(unit, pins)
     return UnitResult((), told=look_back_rows(versions, unit.state_row, unit.steps, unit.asked))
 
@@ -284,8 +302,8 @@ def _versions(unit: Telling | LookingBack, pins: Pins) -> Dataset:
 
 
 def tell(unit: Telling, pins: Pins) -> UnitResult:
-    """Makes the tables of gold that have no row for each record. Tells the NewestEvidence on the
-    cluster."""
+    """Makes the tables of gold that have no row for each record. `told` of the result has the
+    NewestEvidence on the cluster."""
     out = Output(pins, unit.replaced)
     derived = _derived(unit, pins)
     for contract, node in GOLD_FUNCTIONS.items():

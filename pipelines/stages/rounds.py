@@ -1,5 +1,5 @@
-"""What clusters that were captured together say of each other; and tables whose rows belong to no
-cluster."""
+"""The findings about clusters that were captured together, from the files of all of them; and
+tables whose rows belong to no cluster."""
 
 from __future__ import annotations
 
@@ -18,14 +18,16 @@ from pipelines.tables.keys import REPLICA_KEYS
 
 @dataclass(frozen=True)
 class Members:
-    """A unit: members of a round. offsets: those whose entries are compared."""
+    """A unit: members of a round."""
 
     members: tuple[RoundMember, ...]
     offsets: tuple[int, ...]
+    """The offsets whose entries are compared."""
 
 
 def first_entries(unit: Members, pins: Pins) -> UnitResult:
-    """Tells, by capture_id, the batches that hold the offsets (Entries)."""
+    """Finds the batches that hold the offsets. `told` of the result has them (Entries) by
+    capture_id."""
     clusters = sorted({one.member.replica.cluster_id for one in unit.members})
     rows = holding(pins, clusters, unit.offsets)
     return UnitResult((), told={one.capture_id: entries_at(rows, one) for one in unit.members})

@@ -1,4 +1,5 @@
-"""The stages of a build as its driver runs them: what all of their units give is kept."""
+"""Runs the stages of a build one after another in its driver, and collects the results of their
+units."""
 
 from __future__ import annotations
 
@@ -21,18 +22,21 @@ _READ = tuple(one.name for one in bronze.DERIVED_FROM)
 
 @dataclass
 class BuildStages:
-    """What a build's stages share. pins: the tables that they read. results: what units have given
-    so far. members, formatted: those of the rounds of captures that the build judges. evidence:
-    that on each cluster that was derived."""
+    """The input that all stages of a build share, and the results that they have given."""
 
     pins: Pins
+    """The tables that the stages read, at fixed versions."""
     runner: Runner
     progress: Callable[[str], None]
     done: Callable[[Any], None]
     results: list[UnitResult] = field(default_factory=list, init=False)
+    """The results of all units that have run so far."""
     members: list[RoundMember] = field(default_factory=list, init=False)
+    """The captures in the ingest rounds that the build judges."""
     formatted: list[FormattedMember] = field(default_factory=list, init=False)
+    """The formatted log directories in these rounds that were never started."""
     evidence: list[NewestEvidence] = field(default_factory=list, init=False)
+    """The evidence of the newest captures of each cluster that was derived."""
 
     def run(
         self,
@@ -42,7 +46,8 @@ class BuildStages:
         units: Sequence[Any],
         writes: Sequence[Contract] = (),
     ) -> list[UnitResult]:
-        """Runs a stage, and keeps what its units give."""
+        """Runs a stage, keeps the results of its units, and returns them in the order of the units.
+        Raises the errors of Runner.run."""
         if not units:
             return []
         self.progress(f"{name}: {len(units)} of grain {grain.value}")

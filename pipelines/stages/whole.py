@@ -1,4 +1,9 @@
-"""A cluster in one unit, from bronze to gold; small clusters share a unit."""
+"""The stage that derives all tables of a cluster in one unit, from bronze to gold. Small clusters
+share a unit.
+
+`grown` is for a cluster of which the build before has judged a part, `cut` for a cluster that is
+too large for one unit. All three give the same rows.
+"""
 
 from __future__ import annotations
 
@@ -32,28 +37,31 @@ from pipelines.tables.contract import Contract
 
 @dataclass(frozen=True)
 class DerivedClusters:
-    """What a unit tells of its clusters. members, formatted: those of the wanted rounds. evidence:
-    that on each cluster of which a whole capture is known."""
+    """The result of a unit, besides the files that it wrote."""
 
     members: tuple[RoundMember, ...]
+    """The captures of these clusters in the ingest rounds that the build judges."""
     formatted: tuple[FormattedMember, ...]
+    """The formatted log directories in these rounds that were never started."""
     evidence: tuple[NewestEvidence, ...]
+    """The evidence of the newest captures, for each cluster of which a whole capture is known."""
 
 
 @dataclass(frozen=True)
 class Clusters:
-    """A unit: clusters that are derived together. records: how many they have, about. rounds: the
-    numbers of the ingest rounds whose members are wanted."""
+    """A unit: clusters that are derived together."""
 
     clusters: tuple[str, ...]
     records: int
+    """The number of records of these clusters, about."""
     replaced: Replaced
     rounds: frozenset[int] = frozenset()
+    """The numbers of the ingest rounds whose members are wanted."""
 
 
 def derive(unit: Clusters, pins: Pins) -> UnitResult:
-    """All tables of silver and gold of the unit's clusters, without gold.verdicts and the findings
-    between clusters. Tells DerivedClusters.
+    """Makes the rows of all tables of silver and gold for the unit's clusters, except gold.verdicts
+    and the findings between clusters. `told` of the result is a DerivedClusters.
 
     Where rows break an expectation whose action is STOP, the caller commits nothing. Raises OSError
     and UnwritableFileError for files that can't be written, and what delta-rs raises.
@@ -87,8 +95,9 @@ def derive(unit: Clusters, pins: Pins) -> UnitResult:
 def of_one(
     cluster_id: str, admitted: Mapping[Contract, pa.Table], groups: Sequence[Row] = ()
 ) -> Silver:
-    """What the tables of a cluster are made from. admitted: rows of bronze's tables. groups: rows
-    of silver.capture_groups that are known."""
+    """The input from which the tables of a cluster are made. admitted: rows of bronze's tables,
+    from which rows may be derived. groups: rows of silver.capture_groups that an earlier build
+    made."""
     mine = {contract: of_cluster(rows, cluster_id) for contract, rows in admitted.items()}
     tables = HeldTables(cluster_id, mine)
     runs = log_runs(mine[bronze.LOG_BATCHES])

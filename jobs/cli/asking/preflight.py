@@ -22,6 +22,7 @@ from replica.doctor.preflight.answer import ChangeSafety, Preflight, Reason, gra
 from replica.doctor.preflight.decommissioning import decommission
 from replica.doctor.preflight.downgrading import downgrade_binaries
 from replica.doctor.preflight.ground import grounded
+from replica.doctor.preflight.migrating import finish_migration
 from replica.doctor.preflight.reassigning import reassign
 from replica.doctor.preflight.reassignment_file import assignments_in
 from replica.doctor.preflight.rolling import roll
@@ -51,8 +52,8 @@ class _Judged(NamedTuple):
 
 STOP, ROLL, DECOMMISSION = "stop-a-broker", "restart-all-nodes", "take-a-broker-out"
 REASSIGN, UPGRADE, VOTERS = "reassign-partitions", "upgrade", "change-the-voters"
-DOWNGRADE = "downgrade"
-RUNBOOKS = (STOP, ROLL, DECOMMISSION, REASSIGN, UPGRADE, DOWNGRADE, VOTERS)
+DOWNGRADE, MIGRATION = "downgrade", "migrate-from-zookeeper"
+RUNBOOKS = (STOP, ROLL, DECOMMISSION, REASSIGN, UPGRADE, DOWNGRADE, VOTERS, MIGRATION)
 """The runbooks about changes."""
 
 
@@ -100,6 +101,8 @@ def _changes(options: PlanOptions) -> list[Change]:
         )
     if options.to_dynamic:
         found.append(Change(VOTERS, lambda source: to_dynamic(source.cluster)))
+    if options.finish_migration:
+        found.append(Change(MIGRATION, lambda source: finish_migration(source.cluster)))
     return found
 
 

@@ -99,6 +99,12 @@ class PlanOptions:
     to_dynamic: bool = option(
         "--to-dynamic", "Turn static voters into dynamic ones (kraft.version 1).", default=False
     )
+    finish_migration: bool = option(
+        "--finish-migration",
+        "End a migration from ZooKeeper: whether brokers of ZooKeeper are left, what is left to "
+        "do, and up to when the way back is open.",
+        default=False,
+    )
     broker_config: cluster_options.BrokerConfig = None
     while_s: float | None = option(
         "--while SECONDS",

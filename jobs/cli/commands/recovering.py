@@ -51,8 +51,12 @@ class RehearseOptions:
       kraftlake rehearse --json captures/ | jq 'select(.kind == "outcome") | .leader'
       kraftlake explain --runbook rehearse-a-start
 
-    --json: kind (answer, outcome, smallest_loss), a line each. answer: cluster_id, answer, reasons,
-    needs, runs, seeds, voters, leaders. outcome: outcome, seeds, leader, epochs, committed_lost and
+    Where `kraftlake recover --plan` recommends to leave some of the nodes stopped, its start is
+    played, too, and told below. The exit code is that of the start of all nodes.
+
+    --json: kind (answer, outcome, recommended_answer, recommended_outcome, smallest_loss), a line
+    each. answer: cluster_id, answer, reasons, needs, runs, seeds, voters, leaders, start (node ids;
+    null with --scenario). outcome: outcome, seeds, leader, epochs, committed_lost and
     unproven_lost ([first, end) pairs), nodes (node_id, truncated, epochs, replaced_by, lost,
     committed_lost, unproven_lost, superseded_lost, is_behind, has_new_disk), failed.
     smallest_loss: bound, sets, seeds_of_each, dead, empty, seed, leader, committed_lost, scenario.

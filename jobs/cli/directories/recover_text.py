@@ -66,7 +66,7 @@ def describe(
         wins = "wins" if len(winners) == 1 else "may win"
         who = f"{'' if len(winners) == 1 else 'each of '}{named('node', winners)}"
         holds = "" if any(_condition(plan)) else ", and holds all that was committed"
-        yield f"  {left}: {who} {wins} the election{holds}"
+        yield f"  {left}: {who} {wins} the election{_while_stopped(plan)}{holds}"
     yield from (f"  needs: {need}" for need in needs_of(plan))
     steps = tuple(steps_of(plan, by_key, hosted))
     stand_ins = next((n for n, step in enumerate(steps, 1) if step.makes_stand_ins), None)
@@ -97,6 +97,13 @@ def describe(
     for number, step in enumerate(steps, start=1):
         yield f"  {number}. {step.text}"
         yield from (f"       {one_line(command)}" for command in step.commands)
+
+
+def _while_stopped(plan: RecoveryPlan) -> str:
+    """Which nodes the plan doesn't start; "" where it starts all."""
+    stopped = [str(one) for one in sorted({voter.key.node_id for voter in plan.doubted})]
+    stay = "stays" if len(stopped) == 1 else "stay"
+    return f" while {named('node', stopped)} {stay} stopped" if stopped else ""
 
 
 def needs_of(plan: RecoveryPlan) -> Sequence[str]:

@@ -33,17 +33,18 @@ from replica.wire.schema import Message
 from replica.wire.server import Client
 
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.01, 0.5
-"""The shortest and the longest pause (s) between two looks at the log, while it has fewer bytes
+"""The shortest and the longest pause (s) between two passes over the log, while it has fewer bytes
 than minBytes."""
 
 
 @dataclass(slots=True)
 class _Round:
-    """What one look at the log found. size: the bytes of the records. is_final: whether to answer
-    without further waiting."""
+    """What one pass over the log found."""
 
     size: int = 0
+    """The bytes of the records."""
     is_final: bool = False
+    """Whether to answer without further waiting."""
 
 
 async def fetch_by_reader(

@@ -19,20 +19,23 @@ class BufferAllocationError(KraftlakeError):
 
 @dataclass(slots=True)
 class Accumulated:
-    """The records of one batch. timestamp: the time (ms) of the first append. values: the records'
-    values, in order. size: the size of the batch in bytes."""
+    """The records of one batch."""
 
     timestamp: int
+    """The time (ms) of the first append."""
     values: list[bytes]
+    """The records' values, in order."""
     size: int
+    """The size of the batch in bytes."""
 
 
 class BatchAccumulator:
     """The batches that wait to be appended. Further records go into the newest batch while they
     fit.
 
-    linger_ms: how long the first append waits for others. max_batch_bytes: the size of the largest
-    batch as it is on disk. max_batches: how many batches may wait.
+    linger_ms: how long the first append waits for others.
+    max_batch_bytes: the size of the largest batch as it is on disk.
+    max_batches: how many batches may wait.
     """
 
     def __init__(self, linger_ms: int, max_batch_bytes: int, max_batches: int) -> None:
