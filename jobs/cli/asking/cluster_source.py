@@ -15,14 +15,16 @@ from jobs.cli.output import ProgressLine
 from replica.doctor.check.damaged import bundle_damage
 from replica.doctor.check.examined import Examined
 from replica.doctor.check.newest import ClusterState, cluster_members, newest_states
+from replica.doctor.check.readable import unread_by
 from replica.doctor.health.cluster import Cluster
 from replica.doctor.health.log_content import LogContent
 from replica.doctor.health.of_directories import cluster_of, content_of, steps_of
 from replica.doctor.health.past import Past, past_of
 from replica.doctor.health.sizes import entity_counts
-from replica.doctor.preflight.downgrading import NodeReading, reading_of
+from replica.doctor.preflight.downgrading import NodeReading
 from replica.doctor.verdict.verdict import Verdict
 from replica.errors import UsageError
+from replica.metadata.changes.readers import reader_of
 
 
 @dataclass(frozen=True)
@@ -99,10 +101,20 @@ def from_directories(
         readings: tuple[NodeReading, ...] = ()
         if wanted.read_by is not None:
             members = cluster_members(chosen.examined, directories)
-            readings = tuple(reading_of(one, wanted.read_by) for one in members)
+            readings = tuple(_reading_of(one, wanted.read_by) for one in members)
         left = tuple(notices)
         notices.clear()  # the caller tells them, below the verdict
     return ClusterSource(cluster, entity_counts(cluster.image), held, past, verdict, left, readings)
+
+
+def _reading_of(examined: Examined, release: str) -> NodeReading:
+    replica = examined.replica
+    return NodeReading(
+        None if replica is None else replica.node_id,
+        examined.shown,
+        unread_by(reader_of(release), examined),
+        not examined.hides_entries,
+    )
 
 
 class _Known(NamedTuple):

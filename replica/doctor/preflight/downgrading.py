@@ -6,12 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from replica.doctor.check.examined import Examined
-from replica.doctor.check.readable import Unread, UnreadPlace, unread_by, unread_level
 from replica.doctor.health.cluster import Cluster
 from replica.doctor.preflight.answer import Preflight, Reason, note, preflight, unknown, unsafe
-from replica.format.snapshot import BOOTSTRAP_NAME
 from replica.metadata.changes.readers import Reader, reader_of
+from replica.metadata.changes.unread import BOOTSTRAP, Unread, UnreadPlace, unread_level
 from replica.metadata.image.settings import METADATA_VERSION
 from replica.model.control import KRAFT_VERSION
 from replica.shell_text import line
@@ -30,17 +28,6 @@ class NodeReading(NamedTuple):
     @property
     def name(self) -> str:
         return self.shown if self.node_id is None else str(self.node_id)
-
-
-def reading_of(examined: Examined, release: str) -> NodeReading:
-    """What a release can't read of a directory. release: a key of NEWEST_LEVELS."""
-    replica = examined.replica
-    return NodeReading(
-        None if replica is None else replica.node_id,
-        examined.shown,
-        unread_by(reader_of(release), examined),
-        not examined.hides_entries,
-    )
 
 
 def downgrade_binaries(
@@ -81,7 +68,7 @@ def _of_places(
 
 def _way_out(cluster: Cluster, reader: Reader, subject: str) -> str:
     """What can be done about a level that the release doesn't support; "" for all else."""
-    if subject == BOOTSTRAP_NAME:
+    if subject == BOOTSTRAP:
         return ". A log with records needs this file no more: put it aside"
     is_metadata = subject == METADATA_VERSION
     if not is_metadata and subject not in cluster.values("features") and subject != KRAFT_VERSION:

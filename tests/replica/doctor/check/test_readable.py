@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from replica.doctor.check.examined import Examined, examine
-from replica.doctor.check.readable import UnreadPlace, judged_for, unread_by
+from replica.doctor.check.readable import judged_for, unread_by
 from replica.format.discovery import discover
 from replica.metadata.changes.readers import reader_of
 from replica.metadata.changes.releases import NEWEST_LEVELS
+from replica.metadata.changes.unread import UnreadPlace
 from tests.replica.doctor.check.editing import (
     append,
     batches,

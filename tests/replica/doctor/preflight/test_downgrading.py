@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from replica.doctor.check.readable import Unread, UnreadPlace, unread_level
 from replica.doctor.preflight.answer import ChangeSafety
 from replica.doctor.preflight.downgrading import NodeReading, downgrade_binaries
 from replica.metadata.changes.readers import reader_of
+from replica.metadata.changes.unread import Unread, UnreadPlace, unread_level
 from tests.replica.doctor.preflight.clusters import cluster, controller, level
 
 
