@@ -52,7 +52,7 @@ from jobs.cli.directories.starting_nodes import (
     release_named,
     starting_nodes,
 )
-from jobs.cli.directories.verdict_text import describe_verdict, verdict_line, verdict_row
+from jobs.cli.directories.verdict_text import describe_verdict, only_line, verdict_row
 from jobs.cli.output import (
     ProgressLine,
     complain,
@@ -281,7 +281,7 @@ class _Checking:
             return _Answer(verdict, (), rows)
         of_capture = self._of_captures(capture)
         if self.options.quiet:
-            line = verdict_line(verdict) + (f" ({of_capture})" if of_capture else "")
+            line = only_line(verdict) + (f" ({of_capture})" if of_capture else "")
             return _Answer(verdict, (line,))
         table: Iterable[str] = ()
         if cluster is not None and self.families.files:
