@@ -29,6 +29,7 @@ class PlanOptions:
       kraftlake plan --stop-broker 2 node1/
       kraftlake plan --reassignment moves.json --broker-config server.properties node1/
       kraftlake plan --upgrade 4.4 --lake lake
+      kraftlake plan --downgrade 4.1 --downgrade-binaries 4.1 node1/ node2/ node3/
       kraftlake plan -b localhost:9093 --remove-voter 3
       kraftlake plan --while 10 --stop-broker 3 node1/ && kafka-server-stop.sh
       kraftlake plan --roll --decommission 4 node1/
@@ -90,6 +91,12 @@ class PlanOptions:
         default=None,
         callback=options.known_release("--downgrade"),
     )
+    downgrade_binaries: Text = option(
+        "--downgrade-binaries R",
+        "Run Kafka release R on these directories as they are: what it can't read of them.",
+        default=None,
+        callback=options.known_release("--downgrade-binaries"),
+    )
     to_dynamic: bool = option(
         "--to-dynamic", "Turn static voters into dynamic ones (kraft.version 1).", default=False
     )
@@ -124,7 +131,7 @@ class PlanOptions:
         of_a_lake = given(self, "at_offset", "at_time", "committed_only")
         needs("--lake", not (self.paths or self.bootstrap), of_a_lake)
         needs("--bootstrap", self.bootstrap, given(self, "timeout_s", "command_config"))
-        needs("PATH", self.paths, given(self, "order"))
+        needs("PATH", self.paths, given(self, "order", "downgrade_binaries"))
         needs("PATH", self.paths or self.bootstrap, given(self, "pass_over"))
         if self.bootstrap and self.cluster is not None:
             raise UsageError("--cluster goes with --lake or PATH: a quorum is of one cluster")
