@@ -88,12 +88,19 @@ class ReportVerdict:
         """What users feel or somebody has to look after now, such as `Now: 614 of 690 partitions
         have no leader.`; empty where nothing is wrong but what the clauses tell of logs that
         part."""
-        others = [fact for fact in self.now if not _is_of_losses(fact)]
+        above = self.of_other_clusters
+        others = [fact for fact in self.now if not _is_of_losses(fact) and fact not in above]
         if not others:
             return ""
         more = len(others) - 1
         also = f" And {counted(more, 'other warning')}." if more else ""
         return f"Now: {others[0].text}{also}"
+
+    @property
+    def of_other_clusters(self) -> tuple[Fact, ...]:
+        """What has to be read before the sentence, because whoever acts before that is put right
+        acts on the wrong disk. Empty where the facts begin with it."""
+        return tuple(fact for fact in self.now[1:] if fact.is_of_other_clusters)
 
     @property
     def sentence(self) -> str:

@@ -38,7 +38,7 @@ from jobs.cli.directories.log_directories import (
     not_asked_for,
     of_cluster,
 )
-from jobs.cli.directories.verdict_text import describe_verdict, verdict_line, verdict_row
+from jobs.cli.directories.verdict_text import describe_verdict, verdict_alone, verdict_row
 from jobs.cli.output import (
     ProgressLine,
     complain,
@@ -52,7 +52,7 @@ from replica.doctor.check.damaged import bundle_damage
 from replica.doctor.check.group import judge_group
 from replica.doctor.check.known_quorum import EarlierRounds, with_round
 from replica.doctor.check.rule import Finding
-from replica.doctor.verdict.evidence import ClusterEvidence
+from replica.doctor.verdict.evidence import NO_LOG, ClusterEvidence
 from replica.doctor.verdict.facts import verdict_on
 from replica.doctor.verdict.of_group import (
     JudgedCluster,
@@ -61,17 +61,11 @@ from replica.doctor.verdict.of_group import (
     names_file_of,
     node_of,
 )
-from replica.doctor.verdict.verdict import Gap, Verdict
+from replica.doctor.verdict.verdict import Verdict
 from replica.format.directory import MAX_READS
 from replica.format.discovery import DiscoveredPath
 from replica.format.log_directory import LogDirectory
 from replica.severity import Severity
-
-_NO_LOG = Gap(
-    "a cluster's state and logs",
-    "nothing here has a metadata log that can be read",
-    "Name the directories of nodes that have started.",
-)
 
 
 def run(options: CheckOptions) -> int:
@@ -137,7 +131,7 @@ class _Checking:
 
     def _of_unread(self, found: Sequence[Finding]) -> Iterator[_Answer]:
         if found and self.families.files:
-            evidence = ClusterEvidence(gaps=(_NO_LOG,)).with_unread(found)
+            evidence = ClusterEvidence(gaps=(NO_LOG,)).with_unread(found)
             yield self._answer(evidence, [LocatedFinding("", one) for one in found])
 
     def group(
@@ -215,8 +209,8 @@ class _Checking:
             return _Answer(verdict, (), (verdict_row(verdict), *map(_row, shown), *of_directories))
         of_capture = self._of_captures(capture)
         if self.options.quiet:
-            line = verdict_line(verdict) + (f" ({of_capture})" if of_capture else "")
-            return _Answer(verdict, (line,))
+            *above, line = verdict_alone(verdict)
+            return _Answer(verdict, (*above, line + (f" ({of_capture})" if of_capture else "")))
         table: Iterable[str] = ()
         if cluster is not None and self.families.files:
             table = (

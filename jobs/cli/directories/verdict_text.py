@@ -28,6 +28,13 @@ def verdict_line(verdict: Verdict) -> str:
     return coloured(f"{verdict.level.shown:<{_WIDTH}}", colour) + one_line(verdict.headline)
 
 
+def verdict_alone(verdict: Verdict) -> Iterator[str]:
+    """The verdict in one line, below a line for each other thing that is wrong with the disks of
+    several clusters."""
+    yield from _of_other_clusters(verdict, steps=False)
+    yield verdict_line(verdict)
+
+
 def describe_verdict(
     verdict: Verdict, *, on_page: bool = False, capture: str = ""
 ) -> Iterator[str]:
