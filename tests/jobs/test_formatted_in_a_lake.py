@@ -105,7 +105,7 @@ def test_directories_that_were_only_formatted_have_the_verdict_of_check(
     assert [one["cluster_id"] for one in held] == sorted({*cluster_ids})
     for row in held:
         assert as_of_check(row) == as_of_check(expected)
-        assert row["source"] == "" and row["end_offset"] is None and row["voters"] == []
+        assert (row["source"], row["end_offset"], row["voters"]) == ("", None, [])
     assert sum(one["notes"] for one in held) == expected["notes"] == len(cluster_ids)
 
 
