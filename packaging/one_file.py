@@ -36,7 +36,7 @@ if sys.version_info < (3, 11):
         " python3.12 %s" % (sys.version_info[0], sys.version_info[1], sys.argv[0])
     )
 
-from jobs.cli.main import main
+from jobs.cli.start import main
 
 main()
 """
@@ -66,6 +66,7 @@ def write_file(wheel: Path, target: Path) -> int:
                 stripdir=str(staged),
                 invalidation_mode=PycInvalidationMode.UNCHECKED_HASH,
             )
+        _place_runbooks(staged)
         names = sorted(path.relative_to(staged).as_posix() for path in _wanted(staged))
         target.parent.mkdir(parents=True, exist_ok=True)
         draft = target.with_name(f".{target.name}")
@@ -84,9 +85,17 @@ def _install_locked(folder: Path) -> None:
     subprocess.run([*pip, *locked], check=True)  # noqa: S603
 
 
+def _place_runbooks(folder: Path) -> None:
+    """Moves the runbooks of the wheel to where a checkout has them, beside the packages."""
+    target = folder / "docs" / "how-to" / "runbooks"
+    (source,) = folder.glob("*.data/data/share/kraftlake/runbooks")
+    target.parent.mkdir(parents=True)
+    source.rename(target)
+
+
 def _wanted(folder: Path) -> Iterator[Path]:
-    """The files of packages and of their metadata, without scripts, settings of the lake and the
-    demo's logs."""
+    """The files of packages and of their metadata, and the runbooks, without scripts, settings of
+    the lake and the demo's logs."""
     for path in folder.rglob("*"):
         if path.suffix in _COMPILED:
             raise CompiledCodeError(f"{path.relative_to(folder)}: not Python")

@@ -43,20 +43,19 @@ ORDER BY l.cluster_id, l.captured_at, l.ingest_seq, l.capture_group"""
 
 @dataclass(frozen=True)
 class Round:
-    """The captures of one group and one time.
-
-    round_name: the round's name in `ingest --order`; None without --order. has_own_time: whether
-    captured_at is from capture.json or --captured-at. newest_record_ms: the largest time of the
-    records in the logs of the group, in ms since 1970; None where it was not queried.
-    """
+    """The captures of one group and one time."""
 
     cluster_id: str
     capture_group: str
     captured_at: datetime
     captures: int
     has_own_time: bool
+    """Whether captured_at is from capture.json or --captured-at."""
     round_name: str | None = None
+    """The round's name in `ingest --order`; None without --order."""
     newest_record_ms: int | None = None
+    """The largest time of the records in the logs of the group, in ms since 1970; None where it was
+    not queried."""
 
     def label(self, time_text: Callable[[datetime], str], ms_text: Callable[[int], str]) -> str:
         """The round's name, such as `split (newest record 2026-11-21 03:20:10 UTC)`, or the time of

@@ -40,17 +40,19 @@ def check_ingested(lake: Lake) -> None:
 
 @dataclass(frozen=True)
 class DataFile:
-    """A data file of a table, by the table's log. low, high: the least and the greatest cluster_id
-    in it. first, last: the least and the greatest base offset, where the table has such a
-    column."""
+    """A data file of a table, by the table's log."""
 
     name: str
     rows: int
     size_bytes: int
     low: str
+    """The least cluster_id in the file."""
     high: str
+    """The greatest cluster_id in the file."""
     first: int = 0
+    """The least base offset in the file, where the table has such a column."""
     last: int = 0
+    """The greatest base offset in the file, where the table has such a column."""
 
     def may_hold(self, cluster_id: str) -> bool:
         """Whether rows of the cluster may be in it."""
@@ -78,20 +80,22 @@ def files_of(pins: Pins, contract: Contract) -> list[DataFile]:
 
 @dataclass(frozen=True)
 class ClusterSize:
-    """How large a cluster is in bronze. records: of its logs and snapshots, about. file_bytes: of
-    the data files that have some of them."""
+    """How large a cluster is in bronze."""
 
     records: int
+    """The number of records of its logs and snapshots, about."""
     file_bytes: int
+    """The bytes of the data files that have some of these records."""
 
 
 @dataclass(frozen=True)
 class ChangedClusters:
-    """The clusters of a lake. pins: the tables that the build reads. before: the build whose rows
-    of unchanged clusters are kept; None where no rows are kept."""
+    """The clusters of a lake."""
 
     pins: Pins
+    """The tables that the build reads, at fixed versions."""
     before: LastBuild | None
+    """The build before, whose rows of unchanged clusters are kept; None where no rows are kept."""
 
     @cached_property
     def all(self) -> dict[str, ClusterState]:

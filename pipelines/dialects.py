@@ -25,11 +25,12 @@ _NO_TEXT = re.compile("[\0\ud800-\udfff]")
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """How an engine reads a text between quotes. quote: the sign around names. escapes: whether a
-    backslash in a literal begins an escape sequence, as Java has them."""
+    """How an engine reads a text between quotes."""
 
     quote: str
+    """The sign around names."""
     escapes: bool = False
+    """Whether a backslash in a literal begins an escape sequence, as Java has them."""
 
     def literal(self, value: str | int) -> Sql:
         """The value as a literal. Raises UsageError for a text that no engine's SQL can hold: with

@@ -35,12 +35,12 @@ _LAYERS = tuple(tuple(one.name for one in layer) for layer in (bronze.DERIVED_FR
 
 @dataclass(frozen=True)
 class JudgedClusters:
-    """A unit: the rows of some clusters in the tables of a layer, by name. records: as in
-    Clusters."""
+    """A unit: the rows of some clusters in the tables of a layer, by name."""
 
     clusters: tuple[str, ...]
     tables: tuple[str, ...]
     records: int
+    """As in Clusters."""
 
 
 def judge_clusters(unit: JudgedClusters, pins: Pins) -> UnitResult:

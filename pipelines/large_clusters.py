@@ -37,13 +37,15 @@ _LEAST_OF_BUCKETS = 100_000
 
 @dataclass(frozen=True)
 class LargeClusters:
-    """Large clusters of a build. records: how many each has, about. replaced: what the new rows of
-    a cluster take the place of, by the tuple of it alone. rounds: as in Clusters."""
+    """Large clusters of a build."""
 
     stages: BuildStages
     records: dict[str, int]
+    """The number of records of each cluster, about."""
     replaced: Mapping[tuple[str, ...], Replaced]
+    """What the new rows of a cluster take the place of, by the tuple of it alone."""
     rounds: frozenset[int]
+    """As in Clusters."""
 
     def run(self) -> None:
         """All stages."""
@@ -230,12 +232,12 @@ class LargeClusters:
 
 @dataclass
 class _LookBack:
-    """The look back of one cluster while it goes on. steps: the ranges of its history that have not
-    been read, newest first."""
+    """The look back of one cluster while it goes on."""
 
     of: cut.Telling
     state_row: Row
     steps: Sequence[StepRange]
+    """The ranges of its history that have not been read, newest first."""
     _read: PastRange | None = None
 
     def next_units(self, at_once: int) -> list[cut.LookingBack]:

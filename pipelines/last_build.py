@@ -39,16 +39,19 @@ ClusterState = tuple[int, int]
 
 @dataclass(frozen=True)
 class LastBuild:
-    """A build that succeeded. derivation: DERIVATION then. tables: the state of each table, by
-    name: of bronze as it was read, of derived tables as they were written. rows: the row counts
-    that the build gave. clusters: the state of each cluster. judgements: those of all rows, bronze
-    and derived."""
+    """A build that succeeded."""
 
     derivation: int
+    """The value that DERIVATION had at that build."""
     tables: Mapping[str, TableState]
+    """The state of each table, by name: of bronze as it was read, of derived tables as they were
+    written."""
     rows: Mapping[str, int]
+    """The row counts that the build gave."""
     clusters: Mapping[str, ClusterState]
+    """The state of each cluster."""
     judgements: tuple[Judgement, ...]
+    """The judgements of all rows, of bronze and of derived tables."""
 
     def still_holds(self, lake: Lake) -> bool:
         """Whether a build would find nothing to do."""

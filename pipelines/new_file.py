@@ -15,16 +15,15 @@ Bound = int | str | datetime
 
 @dataclass(frozen=True, slots=True)
 class NewFile:
-    """A closed file that no commit names yet.
-
-    name: its name in the table's folder. modified: ms since the epoch. null_counts: the number of
-    rows without a value, for each column. bounds: the least and the greatest value of each column
-    for which they are known.
-    """
+    """A closed file that no commit names yet."""
 
     name: str
+    """Its name in the table's folder."""
     size_bytes: int
     modified: int
+    """In ms since the epoch."""
     row_count: int
     null_counts: Mapping[str, int]
+    """The number of rows without a value, for each column."""
     bounds: Mapping[str, tuple[Bound, Bound]]
+    """The least and the greatest value of each column for which they are known."""

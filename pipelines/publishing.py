@@ -24,13 +24,14 @@ from replica.errors import CorruptDataError
 
 @dataclass(frozen=True)
 class Publishing:
-    """A build of which all units are done. number: the build's own, for Delta's transactions.
-    run_id: as in pipelines.build.build."""
+    """A build of which all units are done."""
 
     stages: BuildStages
     clusters: ChangedClusters
     run_id: str
+    """As in pipelines.build.build."""
     number: int = field(default_factory=lambda: int(time.time() * 1000))
+    """The build's own, for Delta's transactions."""
     at: datetime = field(default_factory=lambda: datetime.now(UTC))
 
     def run(self) -> dict[str, int]:

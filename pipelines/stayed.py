@@ -31,11 +31,12 @@ _NO_END = (1 << 63) - 1
 
 @dataclass(frozen=True, slots=True)
 class Stayed:
-    """What is as before. base_offset: the batches that begin below it, and their records.
-    end_offset: the records of the snapshots that end below it."""
+    """The part of a cluster's logs and snapshots that is as the build before saw it."""
 
     base_offset: int
+    """The batches that begin below this offset have stayed, with their records."""
     end_offset: int
+    """The records of the snapshots that end below this offset have stayed."""
 
 
 def stayed_parts(clusters: ChangedClusters) -> dict[str, Stayed]:

@@ -94,14 +94,15 @@ class _StoppedError(Exception):
 
 @dataclass
 class _MicroBatches:
-    """Does the work of micro-batches, in a thread that Spark calls. at_work: held while a
-    micro-batch is at work. error: with which a micro-batch ended."""
+    """Does the work of micro-batches, in a thread that Spark calls."""
 
     work: Work
     stop: threading.Event
     query_id: Future[str] = field(default_factory=Future)
     at_work: threading.Lock = field(default_factory=threading.Lock)
+    """Held while a micro-batch is at work."""
     error: BaseException | None = None
+    """The error with which a micro-batch ended."""
 
     def run(self, changed: DataFrame, number: int) -> None:
         transaction = Transaction(self.query_id.result(), number)

@@ -9,14 +9,35 @@ from __future__ import annotations
 
 import json
 import sys
+import sysconfig
 from importlib.machinery import PathFinder
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from replica.shell_text import line
+
+if TYPE_CHECKING:
+    import zipfile
 
 ROOT = Path(__file__).parents[1]
 """What holds the packages: site-packages, a checkout, or the file of the zipapp."""
 _CACHE_MARK = "CACHEDIR.TAG"
+
+
+def shipped(beside: str, installed: str) -> Path | zipfile.Path | None:
+    """A folder of files that come with the code: in a checkout or a zip beside the packages, else
+    where a wheel installs it; None where there is none. beside: its path in a checkout. installed:
+    its name below share/kraftlake."""
+    if ROOT.is_file():
+        import zipfile  # takes 10 ms, and few starts need it
+
+        folder: Path | zipfile.Path = zipfile.Path(ROOT, f"{beside}/")
+    else:
+        folder = ROOT / beside
+    if folder.is_dir():
+        return folder
+    data = Path(sysconfig.get_path("data")) / "share" / "kraftlake" / installed
+    return data if data.is_dir() else None
 
 
 def line_that_adds(extra: str) -> str:

@@ -1,7 +1,7 @@
 """The `kraftlake` command, and a folder for each group of commands that its help shows.
 
-- `main`: all commands, which `__main__` starts; `commands`: their options and help; `outcome`:
-  their exit codes.
+- `start`: what the console script and `__main__` run; `main`: all commands; `commands`: their
+  options and help; `outcome`: their exit codes.
 - `directories`, `lake`, `asking`, `sharing`, `engine`: the commands' work, by headings of help.
 - What they share: `output` and `table_text` (printing), `record_lines`, `clock`, `moments`,
   `choices`, `option_files`, `redacting`, `seeds`, `interrupts`,

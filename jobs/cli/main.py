@@ -20,6 +20,7 @@ from jobs.cli.commands import (
     copying,
     directories,
     engine,
+    explaining,
     happening,
     lake,
     planning,
@@ -102,7 +103,7 @@ _GROUPS = {
     "Directories of nodes": (
         happening.WhatHappenedOptions,
         directories.CheckOptions,
-        directories.ExplainOptions,
+        explaining.ExplainOptions,
         happening.TimelineOptions,
         directories.RecoverOptions,
         recovering.RehearseOptions,

@@ -21,7 +21,7 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any, TextIO
 
-from jobs.cli.table_text import row_lines, widths_of, wrapped
+from jobs.cli.table_text import cut, row_lines, widths_of, wrapped
 from replica.terminal_text import one_line, safe_json, safe_json_bytes, to_stderr
 
 MEASURED_ROWS = 500
@@ -232,23 +232,24 @@ def write_table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> int:
 
 def table_lines(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[str]:
     """An aligned table, with numbers on the right. On a narrower terminal, cells continue on the
-    lines below."""
+    lines below, and very long ones are cut."""
     room = terminal_width()
     remaining = iter(rows)
     head = list(itertools.islice(remaining, MEASURED_ROWS))
     right = [_is_numeric(row[index] for row in head) for index in range(len(columns))]
-    shown = [_cells(row) for row in head]
+    wrap = room is not None
+    shown = [_cells(row, wrap) for row in head]
     names = [one_line(name) for name in columns]
     widths = widths_of(names, shown, room)
-    wrap = room is not None
     yield from row_lines(names, widths, [False] * len(names), wrap=wrap)
     yield "  ".join("-" * width for width in widths)
-    for row in itertools.chain(shown, map(_cells, remaining)):
+    for row in itertools.chain(shown, (_cells(row, wrap) for row in remaining)):
         yield from row_lines(row, widths, right, wrap=wrap)
 
 
-def _cells(row: Sequence[Any]) -> list[str]:
-    return [one_line(cell_text(value)) for value in row]
+def _cells(row: Sequence[Any], on_terminal: bool) -> list[str]:
+    cells = [one_line(cell_text(value)) for value in row]
+    return [cut(cell) for cell in cells] if on_terminal else cells
 
 
 def _is_numeric(values: Iterable[Any]) -> bool:

@@ -8,6 +8,11 @@ from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 
 _GAP = 2
+_MOST_ALIGNED = 200
+"""The widest column where the room is unlimited: for one value of thousands of characters the other
+rows get no thousands of blanks."""
+MOST_SHOWN = 500
+"""How many characters of a cell a terminal shows."""
 _LEAST = 8
 """The least width of a column. A narrower terminal wraps the lines itself."""
 
@@ -20,12 +25,19 @@ def widths_of(names: Sequence[str], rows: Sequence[Sequence[str]], room: int | N
         for index, name in enumerate(names)
     ]
     if room is None:
-        return widths
+        return [min(width, _MOST_ALIGNED) for width in widths]
     room -= _GAP * (len(widths) - 1)
     widths = [min(width, max(room, _LEAST)) for width in widths]
     while sum(widths) > room and max(widths) > _LEAST:
         widths[widths.index(max(widths))] -= 1
     return widths
+
+
+def cut(cell: str) -> str:
+    """A cell for a terminal: one of thousands of characters would fill its screen."""
+    if len(cell) <= MOST_SHOWN:
+        return cell
+    return f"{cell[:MOST_SHOWN]}... ({len(cell)} characters; --json has all)"
 
 
 def row_lines(

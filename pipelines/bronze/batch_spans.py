@@ -29,21 +29,22 @@ FOLDED_COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class FoldedCapture:
-    """A capture of one replica, with what the fold needs of it.
-
-    at: captured_at. previous_at: captured_at of the replica's capture just before. covered_from:
-    see pipelines.bronze.captured. uncovered: the offsets that damage may hide. later: the replica's
-    captures with later times, in the order of these; they were ingested before this one. kept:
-    ranges of offsets (end exclusive) whose batches the log still has, though they were not read
-    again.
-    """
+    """A capture of one replica, with what the fold needs of it."""
 
     at: datetime
+    """captured_at."""
     previous_at: datetime | None
+    """captured_at of the replica's capture just before."""
     covered_from: int
+    """See pipelines.bronze.captured."""
     uncovered: tuple[Uncovered, ...]
+    """The offsets that damage may hide."""
     later: tuple[KnownCapture, ...] = ()
+    """The replica's captures with later times, in the order of these; they were ingested before
+    this one."""
     kept: tuple[tuple[int, int], ...] = ()
+    """Ranges of offsets (end exclusive) whose batches the log still has, though they were not read
+    again."""
 
     @property
     def next_at(self) -> datetime | None:

@@ -39,14 +39,12 @@ _LEAST, _MOST = -(2**63), 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class Touched:
-    """The rows of LOG_BATCHES of a replica that a capture may change.
-
-    ranges: their base offsets, by the first and the last one of each range. closed_from: the lowest
-    base offset at which a row with last_seen may change.
-    """
+    """The rows of LOG_BATCHES of a replica that a capture may change."""
 
     ranges: tuple[tuple[int, int], ...] = ((_LEAST, _MOST),)
+    """The base offsets of these rows, as ranges: first and last offset, both inclusive."""
     closed_from: int = _LEAST
+    """The lowest base offset at which a row with last_seen may change."""
 
     def within(self, start: int | None, end: int | None) -> Touched:
         """Those from `start` (inclusive) to `end` (exclusive)."""
@@ -58,20 +56,19 @@ class Touched:
 @dataclass(frozen=True, slots=True)
 class LogStretch:
     """Offsets of a replica's log from `start` (inclusive) to `end` (exclusive), None where there is
-    no bound.
-
-    parts: all bytes of the round that may hold a batch with these offsets. touched: the rows of the
-    stretch that the round may change. known: how many there are. new: how many of the round's
-    batches have these offsets.
-    """
+    no bound."""
 
     replica: ReplicaId
     start: int | None
     end: int | None
     parts: tuple[LogRange, ...]
+    """All bytes of the round that may hold a batch with these offsets."""
     touched: Touched
+    """The rows of the stretch that the round may change."""
     known: int
+    """The number of these rows."""
     new: int
+    """How many of the round's batches have these offsets."""
 
     @property
     def size(self) -> int:
@@ -249,10 +246,10 @@ def _known_offsets(
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """How the rows of the table t that may change are asked for, in the SQL of delta-rs. replicas:
-    the replica of each `number`."""
+    """How the rows of the table t that may change are asked for, in the SQL of delta-rs."""
 
     replicas: Sequence[ReplicaId] = ()
+    """The replica of each `number`."""
     to_bounds: Sql = ""
     changing: Sql = "false"
 

@@ -129,34 +129,33 @@ larger distance to the newest capture means that the clock was set back."""
 
 @dataclass(frozen=True, slots=True)
 class KnownCapture:
-    """The values of a row of bronze.captures by which new captures get their place. covered_from:
-    see the function."""
+    """The values of a row of bronze.captures by which new captures get their place."""
 
     capture_group: str
     replica: ReplicaId
     at: datetime
     ingest_seq: int
     covered_from: int
+    """As in the docstring of covered_from."""
     uncovered: tuple[Uncovered, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Captured:
-    """A capture with its place. at: captured_at, unique among the replica's captures. ingest_seq:
-    the number of its round.
-
-    previous_at: captured_at of the replica's capture just before; None where this one is the first.
-    now: the clock's time at the ingest. later: the replica's captures with later times, in the
-    order of these.
-    """
+    """A capture with its place."""
 
     capture: Capture
     group_id: str
     at: datetime
+    """captured_at, unique among the replica's captures."""
     ingest_seq: int
+    """The number of the ingest round."""
     previous_at: datetime | None
+    """captured_at of the replica's capture just before; None where this one is the first."""
     now: datetime
+    """The time of the ingest, by the clock."""
     later: tuple[KnownCapture, ...]
+    """The replica's captures with later times, in the order of these."""
 
     @property
     def clock_is_behind(self) -> bool:
@@ -166,14 +165,15 @@ class Captured:
 
 @dataclass(frozen=True)
 class PlacedCaptures:
-    """The captures of a lake beside which new ones are placed. captures: by replica, ascending by
-    time; of those before the earliest new one of a replica only the newest. groups: the captures'
-    groups that the lake has. ingest_seq: the number of the lake's newest round; 0 where it has
-    none."""
+    """The captures of a lake beside which new ones are placed."""
 
     captures: Mapping[ReplicaId, Sequence[KnownCapture]] = field(default_factory=dict)
+    """The captures by replica, ascending by time. Of those before the earliest new capture of a
+    replica only the newest is here."""
     groups: frozenset[str] = frozenset()
+    """The captures' groups that the lake has."""
     ingest_seq: int = 0
+    """The number of the lake's newest round; 0 where it has none."""
 
     def of(self, replica: ReplicaId) -> Sequence[KnownCapture]:
         """The replica's captures, ascending by time."""

@@ -68,13 +68,14 @@ def forget(
 
 @dataclass(frozen=True)
 class _Forgetting:
-    """The steps of the removal. captures: rows of bronze.captures. remaining: the captures that
-    stay, by index, with their group."""
+    """The steps of the removal."""
 
     spark: SparkSession
     lake: Lake
     captures: list[Row]
+    """Rows of bronze.captures."""
     remaining: Mapping[int, str]
+    """The captures that stay, by index, with their group."""
 
     def run(self, progress: Callable[[str], None]) -> dict[str, int]:
         """All steps."""

@@ -75,13 +75,15 @@ Counts = Counter[str]
 
 @dataclass(frozen=True)
 class Ingest:
-    """An ingest into a lake. runner: runs its stages. redaction: None keeps secrets. tell: is told
-    of each damage that is found after the captures, with the user's names."""
+    """An ingest into a lake."""
 
     runner: Runner
+    """The runner of the stages."""
     lake: Lake
     redaction: Redaction | None
+    """How secrets are hidden; with None they are kept."""
     tell: Callable[[Damage], None] = nothing
+    """A function that gets each damage that is found after the captures, with the user's names."""
 
     def create_tables(self) -> None:
         """Create the tables that are absent.
@@ -164,21 +166,21 @@ class Ingest:
 
 @dataclass(frozen=True)
 class _Pass:
-    """The steps of one pass.
-
-    captured: the captures of its rounds, of each replica one. redactor: None keeps secrets. runner:
-    as in Ingest. decoded, batch: as in Ingest.run_pass. counts: the rows that the steps have
-    written so far. known: the known files of its captures, by capture and path.
-    """
+    """The steps of one pass. decoded, batch: as in Ingest.run_pass."""
 
     lake: Lake
     captured: Sequence[Captured]
+    """The captures of the rounds of this pass, one of each replica."""
     redactor: Redactor | None
+    """What hides secrets in records; with None they are kept."""
     runner: Runner
+    """As in Ingest."""
     decoded: Callable[[int], None]
     batch: Transaction | None = None
     counts: Counts = field(default_factory=Counter)
+    """The rows that the steps have written so far."""
     known: dict[str, Mapping[str, KnownFile]] = field(default_factory=dict)
+    """The known files of the captures, by capture and path."""
 
     def run(self, progress: Callable[[str], None]) -> Counts:
         """All steps. A later pass may repeat each of them."""

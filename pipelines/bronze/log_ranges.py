@@ -37,14 +37,12 @@ _WORTH_A_TASK_BYTES = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class LogRange:
-    """The bytes of a segment that one task reads, and the replica of the log.
-
-    known: positions of the first bytes of batches whose records the table has already, ascending.
-    """
+    """The bytes of a segment that one task reads, and the replica of the log."""
 
     range: RangePartition
     replica: ReplicaId
     known: Longs = field(default_factory=lambda: np.zeros(0, np.int64), compare=False)
+    """Positions of the first bytes of batches whose records the table has already, ascending."""
 
 
 def log_ranges(

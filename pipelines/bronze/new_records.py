@@ -159,13 +159,14 @@ _HEADER_NAMES = ("base_offset", "leader_epoch", "crc")
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """Keys with base offsets from `least` to `most`, both inclusive. held: the keys of a table, or
-    batches that have keys. chosen: which of these keys count."""
+    """Keys with base offsets from `least` to `most`, both inclusive."""
 
     least: int
     most: int
     held: Longs | Sequence[LocatedBatch]
+    """The keys of a table, or batches that have keys."""
     chosen: np.ndarray
+    """Which of these keys count."""
 
     def keys(self) -> Longs:
         held = self.held if isinstance(self.held, np.ndarray) else _keys_of(self.held)
@@ -214,13 +215,14 @@ _NO_KEYS: Longs = np.zeros((len(_HEADER_KEYS), 0), np.int64)
 
 @dataclass(frozen=True, slots=True)
 class WantedSegment:
-    """A segment with batches that the lake lacks. batches: their number. known: the positions of
-    the first bytes of batches that the lake has, ascending."""
+    """A segment with batches that the lake lacks."""
 
     one: Captured
     segment: SegmentFile
     batches: int
+    """Their number."""
     known: Longs = field(compare=False)
+    """The positions of the first bytes of batches that the lake has, ascending."""
 
 
 def wanted_segments(

@@ -65,31 +65,31 @@ class NewSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class NewCapture:
-    """A capture of a replica that the lake lacks: one row of bronze.captures.
-
-    round: its number, from 1, in the order of ingestion. round_name: its name in --order.
-    directory: the directory as the user named it. follows: captured_at of the replica's capture
-    before; None where there is none. damages: the number of places that can't be read.
-    """
+    """A capture of a replica that the lake lacks: one row of bronze.captures."""
 
     round: int
+    """The number of the capture's round, from 1, in the order of ingestion."""
     round_name: str | None
+    """The name of the round in --order; None without --order."""
     replica: ReplicaId
     directory: str
+    """The directory as the user named it."""
     captured_at: datetime
     follows: datetime | None
+    """captured_at of the replica's capture before; None where there is none."""
     segments: tuple[NewRange, ...]
     snapshots: tuple[NewSnapshot, ...]
     damages: int
+    """The number of places in the capture that can't be read."""
 
 
 @dataclass(frozen=True, slots=True)
 class IngestPlan:
-    """The plan of an ingest. damages: the number of damages that belong to no replica and that the
-    lake lacks."""
+    """The plan of an ingest."""
 
     captures: tuple[NewCapture, ...]
     damages: int
+    """The number of damages that belong to no replica and that the lake lacks."""
 
     @property
     def new_bytes(self) -> int:

@@ -28,21 +28,20 @@ _DELETED = ".deleted"
 
 @dataclass(frozen=True, slots=True)
 class ReplicaCapture:
-    """One capture of one replica, from bronze.captures.
-
-    covered_from: see pipelines.bronze.captured. uncovered: the offsets that damage may hide. files:
-    the hash of each file's content, by the file's name in the metadata folder. is_kept: whether the
-    capture stays in the lake.
-    """
+    """One capture of one replica, from bronze.captures."""
 
     capture_id: str
     at: datetime
     ingest_seq: int
     source: str
     covered_from: int
+    """See pipelines.bronze.captured."""
     uncovered: tuple[Uncovered, ...]
+    """The offsets that damage may hide."""
     files: Mapping[str, str]
+    """The hash of each file's content, by the file's name in the metadata folder."""
     is_kept: bool
+    """Whether the capture stays in the lake."""
 
     def has_in(self, spans: Iterable[Mapping[str, Any]]) -> bool:
         """Whether the capture's time is in one of the spans."""

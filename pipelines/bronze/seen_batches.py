@@ -71,12 +71,13 @@ def write_seen_batches(
 
 @dataclass(frozen=True, slots=True)
 class _Unit:
-    """A window, with what the fold needs of its replicas and clusters alone. moments: the captures
-    of its replicas. own: those results of own_crcs that are of its clusters."""
+    """A window, with what the fold needs of its replicas and clusters alone."""
 
     window: FoldWindow
     moments: log_batches.Moments
+    """The captures of its replicas."""
     own: OwnCrcs
+    """Those results of own_crcs that are of its clusters."""
 
     @staticmethod
     def of(window: FoldWindow, moments: log_batches.Moments, own: OwnCrcs) -> _Unit:

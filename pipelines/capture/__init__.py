@@ -2,7 +2,8 @@
 
 - In: `inputs` makes local folders of paths, `remote` of URIs, `bundle` with `archive` of bundles.
 - `captures`: those that one call makes, of replicas; `capture`: one of them, with `manifest`
-  (capture.json), `grouping` (which were taken together) and `known` (what the lake has already).
+  (capture.json), `grouping` (which were taken together), `same_copy` (which are equal) and `known`
+  (what the lake has already).
 - `spool` copies what is read. `shared`: tasks look at directories that all of them reach, and read
   the files `in_place`.
 - `kraftlake capture`: `taking`, `destination`; `pruning` removes old captures.

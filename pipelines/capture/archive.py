@@ -111,19 +111,18 @@ _DECOMPRESSORS: dict[bytes, Callable[[str], Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class ArchiveMember:
-    """A member of an archive or, with an empty name, a place without an expected member.
-
-    problem: why the member can't be unpacked, apart from its name; "" for a plain file. kind: the
-    kind of the problem. size: how many bytes the member claims; None where it claims no number.
-    chunks: the bytes that can be read; reading them may raise what the standard library raises.
-    """
+    """A member of an archive or, with an empty name, a place without an expected member."""
 
     name: str
     position: int
     chunks: Callable[[], Iterator[bytes]] = lambda: iter(())
+    """The bytes that can be read; reading them may raise what the standard library raises."""
     problem: str = ""
+    """Why the member can't be unpacked, apart from its name; "" for a plain file."""
     kind: DamageKind = DamageKind.HOSTILE_NAME
+    """The kind of the problem."""
     size: int | None = None
+    """How many bytes the member claims; None where it claims no number."""
 
 
 def zip_members(bundle: str) -> Iterator[ArchiveMember]:

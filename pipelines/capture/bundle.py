@@ -58,12 +58,13 @@ def is_bundle(path: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Unpacked:
-    """The result of unpacking. files: the number of files. damages: each names its file as
-    <bundle>/<member>, or is of the bundle as a whole."""
+    """The result of unpacking."""
 
     folder: str
     files: int
+    """The number of files."""
     damages: tuple[Damage, ...]
+    """Each names its file as <bundle>/<member>, or is of the bundle as a whole."""
 
 
 def marked(found: DiscoveredPath, damages: Iterable[Damage]) -> DiscoveredPath:

@@ -37,41 +37,36 @@ from replica.scan.file_room import FileRoom
 
 @dataclass(frozen=True, slots=True)
 class CaptureOptions:
-    """Options of a capture of directories. captured_at: the time of the captures, with a time zone;
-    None where the caller names no time. order: folder names, oldest first. replica: the owner of
-    single files. known: captures whose files needn't be read again. seal: the lake's seal.
-    goes_on: whether a path that can't be read is left out, as a follower does, in place of an
-    error."""
+    """Options of a capture of directories."""
 
     captured_at: datetime | None = None
+    """The time of the captures, with a time zone; None where the caller names no time."""
     order: tuple[str, ...] = ()
+    """Folder names, oldest first."""
     replica: ReplicaId | None = None
+    """The owner of single files."""
     known: KnownCaptures = NOTHING_KNOWN
+    """Captures whose files needn't be read again."""
     seal: Seal = OPEN
+    """The lake's seal."""
     goes_on: bool = False
+    """Whether a path that can't be read is left out, as a follower does, in place of an error."""
 
 
 @dataclass(frozen=True, slots=True)
 class JudgedCapture:
-    """The findings of one capture. rows: rows of bronze.findings. known: the files that the next
-    ingest need not read again, by path."""
+    """The findings of one capture."""
 
     capture_id: str
     rows: tuple[dict[str, Any], ...]
+    """Rows of bronze.findings."""
     known: Mapping[str, KnownFile]
+    """The files that the next ingest need not read again, by path."""
 
 
 @dataclass(frozen=True, slots=True)
 class Capture:
-    """One replica's directory as it was read, and where its files can be read again.
-
-    captured_at: the time at which the directory was looked at; None where that time is unknown, so
-    that the time of the ingest is taken. batch: captures with the same batch were taken together.
-    base: an earlier capture that holds the bytes which this capture did not read; None where it
-    read all bytes. round_name: the name in --order that the capture belongs to; None without
-    --order. seal: the form in which the lake shows hashes. judged: what the rules say, where
-    whoever looked has asked them.
-    """
+    """One replica's directory as it was read, and where its files can be read again."""
 
     replica: ReplicaId
     directory: MetadataDirectory
@@ -79,11 +74,19 @@ class Capture:
     copies: Copying | InPlace
     capture_id: str
     captured_at: datetime | None
+    """The time at which the directory was looked at; None where that time is unknown, so that the
+    time of the ingest is taken."""
     batch: str
+    """Captures with the same batch were taken together."""
     base: Base | None = None
+    """An earlier capture that holds the bytes which this capture did not read; None where it read
+    all bytes."""
     round_name: str | None = None
+    """The name in --order that the capture belongs to; None without --order."""
     seal: Seal = OPEN
+    """The form in which the lake shows hashes."""
     judged: JudgedCapture | None = None
+    """What the rules say, where whoever looked has asked them."""
 
     def shown_hash(self, file: DirectoryFile) -> str:
         """The form in which the lake shows the hash of the file's content."""
@@ -127,26 +130,29 @@ def base_of(
 
 @dataclass(frozen=True, slots=True)
 class CaptureOutcome:
-    """What came of a directory. capture: None where there is none; then one of the damages says
-    why, or the capture is unfinished. manifest: what capture.json says, and its damages."""
+    """What came of a directory."""
 
     manifest: Manifest
+    """What capture.json says, and its damages."""
     capture: Capture | None = None
+    """None where there is none; then one of the damages says why, or the capture is unfinished."""
     damages: tuple[Damage, ...] = ()
 
 
 @dataclass(frozen=True)
 class CaptureOf:
-    """A capture of one directory. given: the input that it was found below. base: the lake's newest
-    capture of the replica, if it is of use. spool: gets copies; None to read files in their place.
-    count: gets how much was read."""
+    """A capture of one directory."""
 
     location: DirectoryPath
     given: Input
+    """The input that it was found below."""
     options: CaptureOptions
     base: Base | None
+    """The lake's newest capture of the replica, if it is of use."""
     count: BytesRead
+    """Gets how much was read."""
     spool: Spool | None = None
+    """Gets copies; None to read files in their place."""
 
     def capture(self) -> CaptureOutcome:
         """Reads the directory. Raises UsageError where it is no folder, or lies in no folder of

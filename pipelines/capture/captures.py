@@ -54,13 +54,15 @@ Round: TypeAlias = tuple[CaptureGroup, ...]
 
 @dataclass(frozen=True, slots=True)
 class Captures:
-    """The captures of one call. rounds: in the order of ingestion, oldest first. damages: those of
-    files that belong to no replica, by the user's names. left_out: a sentence about each partition
-    that is no metadata log, and each path that a follower can't read now."""
+    """The captures of one call."""
 
     rounds: tuple[Round, ...]
+    """The rounds in the order of ingestion, oldest first."""
     damages: tuple[Damage, ...]
+    """The damages of files that belong to no replica, by the user's names."""
     left_out: tuple[str, ...] = ()
+    """A sentence about each partition that is no metadata log, and each path that a follower can't
+    read now."""
 
     @property
     def is_empty(self) -> bool:

@@ -27,12 +27,13 @@ class ChangedFileError(UnreadableFileError):
 
 @dataclass(frozen=True, slots=True)
 class FileStamp:
-    """What differs where a file was written or replaced. modified_ns: since 1970. identity: device
-    and inode of a local file, the ETag of an object in a store that has them."""
+    """What differs where a file was written or replaced."""
 
     size_bytes: int
     modified_ns: int | None
+    """Since 1970."""
     identity: str
+    """Device and inode of a local file, the ETag of an object in a store that has them."""
 
     @staticmethod
     def of(path: str) -> FileStamp:
@@ -70,9 +71,10 @@ def _text(value: str | bytes) -> str:
 
 @dataclass(frozen=True, slots=True)
 class PlacedFile:
-    """A file that tasks read in its place. path: a local path or a URI."""
+    """A file that tasks read in its place."""
 
     path: str
+    """A local path or a URI."""
     stamp: FileStamp
 
 
@@ -109,10 +111,10 @@ def check_opens(path: str) -> None:
 
 @dataclass(frozen=True)
 class InPlaceReader(FileReader):
-    """Reads files without a copy. stamps: gets the stamp of each file that could be opened, from
-    just before, by its path."""
+    """Reads files without a copy."""
 
     stamps: dict[str, FileStamp] = field(default_factory=dict)
+    """Gets the stamp of each file that could be opened, from just before, by its path."""
 
     def __call__(self, path: str, limit: int) -> Source:
         """The file as it lies there."""

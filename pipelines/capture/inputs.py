@@ -20,15 +20,16 @@ from replica.format.formatted import formatted_below
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """A local path to search. `shown` stands for it in every message. is_ours: whether the path is
-    a copy that was made for this call. damages: those of the download or the bundle. remote: the
-    files of a URI whose folder has only their names: empty files."""
+    """A local path to search. `shown` stands for it in every message."""
 
     path: str
     shown: str
     is_ours: bool = False
+    """Whether the path is a copy that was made for this call."""
     damages: tuple[Damage, ...] = ()
+    """The damages of the download or the bundle."""
     remote: tuple[RemoteFile, ...] = ()
+    """The files of a URI whose folder has only their names: empty files."""
 
     def find(
         self, spool: Spool, damages: list[Damage], *, with_formatted: bool = False

@@ -29,23 +29,26 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True)
 class Base:
-    """A replica's newest capture. at: its captured_at. files: those that needn't be read again, by
-    canonical path (replica.format.capture). has_deleted: whether it held .log.deleted files."""
+    """A replica's newest capture."""
 
     replica: ReplicaId
     capture_id: str
     at: datetime
+    """The captured_at of the capture."""
     files: Mapping[str, KnownFile]
+    """The files that needn't be read again, by canonical path (replica.format.capture)."""
     has_deleted: bool
+    """Whether the capture held .log.deleted files."""
 
 
 @dataclass(frozen=True)
 class KnownCaptures:
-    """The newest captures in a lake's bronze.captures. lake: None where nothing is known. seal: the
-    lake's seal."""
+    """The newest captures in a lake's bronze.captures."""
 
     lake: Lake | None
+    """None where nothing is known."""
     seal: Seal = OPEN
+    """The lake's seal."""
 
     def of(self, replica: ReplicaId) -> Base | None:
         """The replica's newest capture. None where the lake has none. Raises UsageError for a

@@ -20,18 +20,19 @@ from replica.format.reading import MAX_STATE_BYTES, read_own_file
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """The facts about a directory's capture. info: None where there is no readable capture.json.
-    folder: the place of the directory's node in the capture, "" for the capture's root. damages:
-    one where capture.json can't be read, or the capture is unfinished. is_unfinished: whether the
-    capture was interrupted, so that the directory must be left out. is_fragment: whether the
-    directory holds only a part of the log: its capture.json says so, or it is made of single
-    files."""
+    """The facts about a directory's capture."""
 
     info: CaptureInfo | None = None
+    """None where there is no readable capture.json."""
     folder: str = ""
+    """The place of the directory's node in the capture, "" for the capture's root."""
     damages: tuple[Damage, ...] = ()
+    """One where capture.json can't be read, or the capture is unfinished."""
     is_unfinished: bool = False
+    """Whether the capture was interrupted, so that the directory must be left out."""
     is_fragment: bool = False
+    """Whether the directory holds only a part of the log: its capture.json says so, or it is made
+    of single files."""
 
     @property
     def captured_at(self) -> datetime | None:

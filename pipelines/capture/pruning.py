@@ -17,13 +17,15 @@ from replica.format.capture import CaptureInfo
 
 @dataclass(frozen=True, slots=True)
 class OldCapture:
-    """A capture that is old enough to remove. path: its folder. files, size_bytes: the number and
-    the bytes of the files that its capture.json names."""
+    """A capture that is old enough to remove."""
 
     path: str
+    """Its folder."""
     captured_at: datetime
     files: int
+    """The number of files that its capture.json names."""
     size_bytes: int
+    """The bytes of these files."""
 
 
 @contextmanager

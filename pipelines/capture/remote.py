@@ -35,14 +35,15 @@ LISTING_S, CHUNK_S = 120.0, 300.0
 
 @dataclass(frozen=True, slots=True)
 class RemoteFile:
-    """A file below a URI. relative: its path below the URI, "" where the URI is the file's own.
-    path: the file's path in its store. size_bytes: the size that the store lists; None where the
-    store doesn't tell it."""
+    """A file below a URI."""
 
     uri: str
     relative: str
+    """Its path below the URI, "" where the URI is the file's own."""
     path: str
+    """The file's path in its store."""
     size_bytes: int | None
+    """The size that the store lists; None where the store doesn't tell it."""
 
     @property
     def name(self) -> str:
@@ -52,11 +53,12 @@ class RemoteFile:
 
 @dataclass(frozen=True, slots=True)
 class Downloaded:
-    """The result of a download. file: the local copy where the URI names a single file, else None.
-    damages: files that could not be read, by their shown URIs."""
+    """The result of a download."""
 
     file: str | None
+    """The local copy where the URI names a single file, else None."""
     damages: tuple[Damage, ...]
+    """Files that could not be read, by their shown URIs."""
 
 
 def download(uri: str, folder: str) -> Downloaded:

@@ -48,22 +48,25 @@ from replica.scan.compact import CompactBatches
 
 @dataclass(frozen=True)
 class Sharing:
-    """How directories that every task can reach are looked at. runner: runs the tasks. judge: says
-    what the rules find in a capture."""
+    """How directories that every task can reach are looked at."""
 
     runner: Runner
+    """Runs the tasks."""
     judge: Callable[[Capture], JudgedCapture]
+    """Says what the rules find in a capture."""
 
 
 @dataclass(frozen=True)
 class SharedDirectory:
-    """A directory to look at. given: the input that it was found below. remote: its files and those
-    beside it in an object store; none for a local directory. base: as in CaptureOf."""
+    """A directory to look at."""
 
     location: DirectoryPath
     given: Input
+    """The input that it was found below."""
     remote: tuple[RemoteFile, ...] = ()
+    """Its files and those beside it in an object store; none for a local directory."""
     base: Base | None = None
+    """As in CaptureOf."""
 
     @staticmethod
     def of(location: DirectoryPath, given: Input) -> SharedDirectory:
@@ -85,12 +88,13 @@ def _belongs(file: RemoteFile, below: str) -> bool:
 
 @dataclass(frozen=True)
 class SharedCapture:
-    """What a task found. left_out: why a lake has no tables for the directory; None where it has.
-    bytes_read: of its files."""
+    """What a task found."""
 
     looked: CaptureOutcome
     left_out: str | None = None
+    """Why a lake has no tables for the directory; None where it has."""
     bytes_read: int = 0
+    """How many bytes of its files were read."""
 
 
 def captures_in_place(

@@ -145,17 +145,16 @@ def _place_of(lake: Lake) -> Path:
 
 @dataclass(frozen=True)
 class FileReader(ABC):
-    """Reads the files of a directory: the `read` and `resume` ports of replica.format.directory.
-
-    count: gets how many bytes were read. known: the files that needn't be read again, by canonical
-    path. snapshot_ends: the end offsets of the directory's snapshots. room: the memory for one
-    file.
-    """
+    """Reads the files of a directory: the `read` and `resume` ports of replica.format.directory."""
 
     count: BytesRead
+    """Gets how many bytes were read."""
     known: Mapping[str, KnownFile]
+    """The files that needn't be read again, by canonical path."""
     snapshot_ends: Sequence[int]
+    """The end offsets of the directory's snapshots."""
     room: FileRoom
+    """The memory for one file."""
 
     @abstractmethod
     def __call__(self, path: str, limit: int) -> Source:
@@ -191,15 +190,13 @@ class FileReader(ABC):
 @dataclass(frozen=True)
 class Copying(FileReader):
     """Reads files and leaves copies. The copy of a known file is sparse: the bytes that were read
-    are at their places, between holes.
-
-    node_folder: the node's log directory, from which relative paths start. follow_links: whether
-    this program made the folder's links, to files that the user named.
-    """
+    are at their places, between holes."""
 
     node_folder: str
+    """The node's log directory, from which relative paths start."""
     copies: Path
     follow_links: bool = False
+    """Whether this program made the folder's links, to files that the user named."""
 
     def __call__(self, path: str, limit: int) -> Source:
         """The file's copy, which no other process writes to."""

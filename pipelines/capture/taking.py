@@ -43,20 +43,19 @@ _JOURNAL_EVERY_BYTES = 16 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class CapturedDirectory:
-    """One directory of a capture. folder: its place in the capture. shown: its place in the user's
-    words.
-
-    sent_bytes: how many bytes were written now; the rest of size_bytes was written before. damages:
-    name files as the user does; the capture has the readable bytes of a damaged file.
-    """
+    """One directory of a capture."""
 
     folder: str
+    """Its place in the capture."""
     shown: str
+    """Its place in the user's words."""
     files: int
     size_bytes: int
     sent_bytes: int
+    """How many bytes were written now; the rest of size_bytes was written before."""
     has_moved: bool
     damages: tuple[Damage, ...]
+    """Name files as the user does; the capture has the readable bytes of a damaged file."""
 
 
 def directories(paths: Sequence[str]) -> tuple[DirectoryPath, ...]:
@@ -156,15 +155,16 @@ def _stem(one: DirectoryPath) -> str:
 
 @dataclass
 class _Target:
-    """The place of one capture. arrived: the files that are there, by path below the place. wanted:
-    the files that the capture will have."""
+    """The place of one capture."""
 
     place: CaptureDestination
     shown: str
     at: datetime
     redacted: RedactedFiles | None = None
     arrived: dict[str, CapturedFile] = field(default_factory=dict)
+    """The files that are there, by path below the place."""
     wanted: dict[str, CapturedFile] = field(default_factory=dict)
+    """The files that the capture will have."""
     _seen: set[str] = field(default_factory=set)
     """Paths of files that this call has written, or found there with their content."""
     _unsaved_bytes: int = 0

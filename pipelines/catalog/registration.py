@@ -39,21 +39,23 @@ class CatalogError(KraftlakeError):
 
 @dataclass(frozen=True)
 class CatalogEntry:
-    """The catalog's entry for a name. kind: table or view. lake: the lake for which kraftlake made
-    a view; empty for other entries."""
+    """The catalog's entry for a name."""
 
     name: str
     kind: str
+    """Table or view."""
     location: str = ""
     lake: str = ""
+    """The lake for which kraftlake made a view; empty for other entries."""
     is_external: bool = False
 
 
 @dataclass(frozen=True)
 class CatalogChange:
-    """A name and what was done with it. action: REGISTERED, KEPT or DROPPED."""
+    """A name and what was done with it."""
 
     action: str
+    """REGISTERED, KEPT or DROPPED."""
     entry: CatalogEntry
 
 

@@ -23,13 +23,15 @@ OWNER = "kraftlake.lake"
 
 @dataclass(frozen=True)
 class NamedQuery:
-    """A view that is to be made. name: `database.view`. columns: (name, meaning). query: SQL, in
-    which tables have their full names."""
+    """A view that is to be made."""
 
     name: str
+    """`database.view`."""
     description: str
     columns: tuple[tuple[Sql, str], ...]
+    """(name, meaning)."""
     query: Sql
+    """SQL, in which tables have their full names."""
 
 
 def create_database(name: Sql, layer: str, root: str, location: str) -> Sql:

@@ -46,16 +46,12 @@ class _Spans:
 
 @dataclass(frozen=True)
 class Batches:
-    """Batches, sorted by replica, base offset, last offset, epoch and digest.
-
-    replicas: the replicas in the order of their keys. replica: the index of each batch's replica in
-    `replicas`. max_timestamp: microseconds since the epoch, or NO_TIME. is_sound: whether any
-    capture held the batch undamaged. other_columns: those of COLUMNS; and, where the batches are
-    runs of batches (pipelines.silver.log_runs), `batches`: how many are in a run.
-    """
+    """Batches, sorted by replica, base offset, last offset, epoch and digest."""
 
     replicas: tuple[ReplicaId, ...]
+    """The replicas in the order of their keys."""
     replica: Longs
+    """The index of each batch's replica in `replicas`."""
     base_offset: Longs
     last_offset: Longs
     leader_epoch: Longs
@@ -63,8 +59,12 @@ class Batches:
     record_count: Longs
     size_bytes: Longs
     max_timestamp: Longs
+    """Microseconds since the epoch, or NO_TIME."""
     is_sound: npt.NDArray[np.bool_]
+    """Whether any capture held the batch undamaged."""
     other_columns: pa.Table
+    """Those of COLUMNS; and, where the batches are runs of batches (pipelines.silver.log_runs),
+    `batches`: how many are in a run."""
 
     @staticmethod
     def of(rows: pa.Table) -> Batches:

@@ -28,24 +28,26 @@ _OFFSETS_AT_ONCE = 500_000
 
 
 class BranchRange(NamedTuple):
-    """Batches of a run that the agreed branch has.
-
-    low, high: the offsets at which the branch has the run, high is exclusive. first, end: of these
-    batches the base offsets are from first (inclusive) to end (exclusive).
-    leader_epoch: of its batches. crc: that of its batch; None where the run has several. is_proven:
-    whether it is proven to be committed. replica, at: a replica, and a time at which a capture held
-    the run in this replica's log.
-    """
+    """Batches of a run that the agreed branch has."""
 
     low: int
+    """The first offset at which the branch has the run, inclusive."""
     high: int
+    """The end of these offsets, exclusive."""
     first: int
+    """The lowest base offset of the batches, inclusive."""
     end: int
+    """The end of their base offsets, exclusive."""
     leader_epoch: int
+    """The leader epoch of the batches."""
     crc: int | None
+    """The CRC of the batch; None where the run has several batches."""
     is_proven: bool
+    """Whether the run is proven to be committed."""
     replica: ReplicaId
+    """A replica whose log held the run."""
     at: datetime
+    """The time of a capture that shows the run in this replica's log."""
 
 
 BranchPiece = tuple[BranchRange, ...]
@@ -93,12 +95,14 @@ def _ranges(committed: AgreedBranch, batches: Batches) -> Iterator[BranchRange]:
 
 
 class BranchBatches(NamedTuple):
-    """The batches of a piece of the branch. batches: all batches that were read. places: the
-    indexes of those of the branch. branch: for each of these its offsets in the branch."""
+    """The batches of a piece of the branch."""
 
     batches: Batches
+    """All batches that were read."""
     places: Longs
+    """The indexes in `batches` of the batches that the branch has."""
     branch: AgreedBranch
+    """The offsets in the branch of each of these batches."""
 
 
 def batches_of(tables: ClusterTables, piece: BranchPiece) -> BranchBatches:
@@ -131,11 +135,12 @@ def batches_of(tables: ClusterTables, piece: BranchPiece) -> BranchBatches:
 
 
 class BranchRecords(NamedTuple):
-    """Records of the agreed branch, ascending by offset, each once. rows: the records, with the
-    columns of RECORDS. commitments: the commitment of each record, as in silver.committed_log."""
+    """Records of the agreed branch, ascending by offset, each once."""
 
     rows: pa.Table
+    """The records, with the columns of RECORDS."""
     commitments: pa.Array
+    """The commitment of each record, as in silver.committed_log."""
 
 
 def read_records(tables: ClusterTables, piece: BranchPiece, *, is_whole: bool = True) -> pa.Table:
@@ -158,23 +163,24 @@ def branch_records(branch: AgreedBranch, rows: pa.Table) -> BranchRecords:
 
 
 class LostTail(NamedTuple):
-    """A branch that lost.
-
-    position: the offset of the fork: the first offset at which the log of the branch holds another
-    entry than the agreed branch. tail_id: a capture that shows the branch. commitment: "superseded"
-    where the agreed entry at the fork is proven, otherwise "unproven". replica: the replica of that
-    log. at: the time of the capture. ranges: first (inclusive) and last (inclusive) offset and the
-    epoch of each run of the log from the fork on that the branch hasn't. last_offset: the last
-    offset of these, inclusive.
-    """
+    """A branch that lost."""
 
     position: int
+    """The offset of the fork: the first offset at which the log of the branch holds another entry
+    than the agreed branch."""
     tail_id: str
+    """A capture that shows the branch."""
     commitment: str
+    """"superseded" where the agreed entry at the fork is proven, otherwise "unproven"."""
     replica: ReplicaId
+    """The replica of that log."""
     at: datetime
+    """The time of the capture."""
     ranges: tuple[tuple[int, int, int], ...]
+    """The first offset (inclusive), the last offset (inclusive) and the epoch of each run from the
+    fork on that this log has and the agreed branch lacks."""
     last_offset: int
+    """The last offset of these runs, inclusive."""
 
 
 def tails_of(held: HeldBatches, committed: AgreedBranch) -> Iterator[LostTail]:

@@ -34,10 +34,12 @@ the lowest base offset."""
 
 
 class BranchQuestions(NamedTuple):
-    """What is asked about the batches. marks: offsets. recent_ms: ms since the epoch."""
+    """The questions about the batches of the agreed branch, which BranchFacts answers."""
 
     marks: tuple[int, ...] = ()
+    """Offsets: BranchFacts.below counts what begins below each of them."""
     recent_ms: int = 0
+    """The time from which on batches count as recent (see Recent), in ms since the epoch."""
 
 
 class Recent(NamedTuple):
@@ -49,12 +51,14 @@ class Recent(NamedTuple):
 
 
 class BranchFacts(NamedTuple):
-    """The answers. growth, sizes: rows of GROWTH and SIZES. below: by mark, the bytes and the
-    number of offsets of the batches that begin below it."""
+    """The answers to BranchQuestions."""
 
     growth: pa.Table
+    """Rows of GROWTH."""
     sizes: pa.Table
+    """Rows of SIZES."""
     below: Mapping[int, tuple[int, int]]
+    """For each mark: the bytes and the number of offsets of the batches that begin below it."""
     recent: Recent
 
 

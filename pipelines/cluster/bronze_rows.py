@@ -18,15 +18,17 @@ from replica.doctor.check.catalogue.groups import NEVER_STARTED
 
 @dataclass(frozen=True)
 class BronzeRows:
-    """The rows of one cluster in bronze's tables, with the tables' columns. captures: without those
-    of log directories that were formatted and never started, which are `formatted`. batches: the
-    runs of its batches, each in the place of a batch. found: bronze.findings about `captures`."""
+    """The rows of one cluster in bronze's tables, with the tables' columns."""
 
     captures: Sequence[Row]
+    """The captures without those of log directories that were formatted and never started; these
+    are in `formatted`."""
     batches: Batches
+    """The runs of its batches, each in the place of a batch."""
     snapshots: Sequence[Row]
     state: Sequence[Row]
     found: Sequence[Row]
+    """bronze.findings about `captures`."""
     formatted: Sequence[Row] = ()
 
     @property

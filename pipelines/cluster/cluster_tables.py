@@ -75,10 +75,11 @@ class ClusterTables(ABC):
 
 @dataclass(frozen=True)
 class HeldTables(ClusterTables):
-    """Rows that this process holds. tables: the cluster's rows in bronze.DERIVED_FROM."""
+    """Rows that this process holds."""
 
     cluster_id: str
     tables: Mapping[Contract, pa.Table]
+    """The cluster's rows in the tables bronze.DERIVED_FROM, by table name."""
 
     def rows(self, contract: Contract) -> list[Row]:
         found: list[Row] = self.tables[contract].to_pylist()

@@ -87,11 +87,12 @@ SnapshotKey = tuple[Any, ...]
 
 @dataclass(frozen=True)
 class ControlRecords:
-    """The control records of one batch. leader_change: its LEADER_CHANGE record; None where it has
-    no such record. voter_sets: one for each KRAFT_VOTERS record."""
+    """The control records of one batch."""
 
     leader_change: Row | None
+    """Its LEADER_CHANGE record; None where it has no such record."""
     voter_sets: list[Row]
+    """One for each KRAFT_VOTERS record."""
 
 
 def control_records(records: pa.Table) -> dict[BatchKey, ControlRecords]:

@@ -186,13 +186,14 @@ logs have different neighbours of it. _UNSEEN: no log has held the entry so far.
 
 @dataclass(frozen=True)
 class HeldEntries:
-    """The batches of one log, sorted by offset, not overlapping. entry: a number for each batch,
-    from 0 on, which is the same for equal batches of all logs. base_offset, last_offset:
-    inclusive."""
+    """The batches of one log, sorted by offset, not overlapping."""
 
     entry: Longs
+    """A number for each batch, from 0 on, which is the same for equal batches of all logs."""
     base_offset: Longs
+    """Inclusive."""
     last_offset: Longs
+    """Inclusive."""
     epoch: Longs
 
 

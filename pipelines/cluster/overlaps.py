@@ -14,12 +14,12 @@ from pipelines.cluster.batches import Longs
 
 
 class Best(NamedTuple):
-    """Ranges that don't overlap, ascending, from low (inclusive) to high (exclusive). claim: the
-    index of the given range that counts there."""
+    """Ranges that don't overlap, ascending, from low (inclusive) to high (exclusive)."""
 
     low: Longs
     high: Longs
     claim: Longs
+    """The index of the given range that counts there."""
 
 
 def best_of_overlapping(

@@ -39,11 +39,12 @@ COMPACTED = INGEST | {"kraftlakeRows": "same"}
 
 @dataclass(frozen=True, slots=True)
 class StatisticsColumns:
-    """The columns of a table of which Delta's log has statistics. bounded: the columns with least
-    and greatest value. counted: the columns with a count of NULLs."""
+    """The columns of a table of which Delta's log has statistics."""
 
     bounded: frozenset[str]
+    """The columns of which the log has the least and the greatest value."""
     counted: frozenset[str]
+    """The columns of which the log has the number of NULLs."""
 
     @staticmethod
     def of_contract(schema: StructType) -> StatisticsColumns:
@@ -105,10 +106,10 @@ def _scalar(value: Bound) -> int | str:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """The result of a write. version: the table's version after it; None where nothing had to be
-    committed."""
+    """The result of a write."""
 
     version: int | None
+    """The table's version after it; None where nothing had to be committed."""
     files: int
     rows: int
     size_bytes: int
@@ -119,12 +120,12 @@ NOTHING = Written(None, 0, 0, 0)
 
 @dataclass(frozen=True)
 class WriteTarget:
-    """The facts about a table that a task needs to write the table's files. bounded: the columns
-    whose least and greatest values are wanted."""
+    """The facts about a table that a task needs to write the table's files."""
 
     folder: str
     schema: pa.Schema
     bounded: frozenset[str]
+    """The columns whose least and greatest values are wanted."""
 
     @staticmethod
     def of(lake: Lake, contract: Contract) -> WriteTarget:

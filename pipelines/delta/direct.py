@@ -27,12 +27,15 @@ from replica.errors import UsageError, writing
 @dataclass(frozen=True)
 class Writing(Generic[Unit, Result]):
     """A stage whose function writes files of one table. The function takes a unit, and as `target`
-    the WriteTarget. name, grain: as in Stage. table: the table's name."""
+    the WriteTarget."""
 
     name: str
+    """As in Stage."""
     grain: Grain
+    """As in Stage."""
     function: Callable[..., Result]
     table: str
+    """The table's name."""
 
     def to(self, target: WriteTarget) -> Stage[Unit, Result]:
         """The stage that writes to the target."""

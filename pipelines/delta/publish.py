@@ -29,17 +29,16 @@ IS_GONE = "_is_gone"
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """What a unit made of one table.
-
-    files: new files of the table. replaces: the names of files of the pinned version that go.
-    changes: for a table with a change data feed: files of rows to update, or (IS_GONE) to delete;
-    `files` has the rows to insert.
-    """
+    """What a unit made of one table."""
 
     table: str
     files: tuple[NewFile, ...] = ()
+    """New files of the table."""
     replaces: tuple[str, ...] = ()
+    """The names of files of the pinned version that go."""
     changes: tuple[NewFile, ...] = ()
+    """For a table with a change data feed: files of rows to update, or (IS_GONE) to delete; `files`
+    has the rows to insert."""
 
 
 def publish(lake: Lake, contract: Contract, made: Sequence[Made], seen: int, build: int) -> None:

@@ -38,18 +38,18 @@ _DEFAULTS = {_FILE_RETENTION: "interval 1 week", _LOG_RETENTION: "interval 30 da
 @dataclass(frozen=True, slots=True)
 class Upkeep:
     """The work of an upkeep, or the work that a dry run would do. None stands for a number that a
-    dry run can't know.
-
-    retention_days: how long files that a commit removed stay on disk. files, files_after: the
-    number of files of the newest version, before and after. deleted_files: the number of deleted
-    data files. deleted_log_entries: the number of deleted entries of _delta_log.
-    """
+    dry run can't know."""
 
     retention_days: int
+    """How long files that a commit removed stay on disk."""
     files: int
+    """The number of files of the newest version, before the upkeep."""
     files_after: int | None
+    """The number of files of the newest version, after the upkeep."""
     deleted_files: int | None
+    """The number of deleted data files."""
     deleted_log_entries: int | None
+    """The number of deleted entries of _delta_log."""
 
 
 def upkeep(

@@ -30,16 +30,17 @@ _OF_FILES = ("node_id", "directory_id", "position", "offset", "epoch", "message"
 
 @dataclass(frozen=True, slots=True)
 class Alert:
-    """A finding that is new, or resolved. row: the finding's row of gold.findings; of a resolved
-    finding, its last row. key: names the alert, and stays the same. at_ms: the time of the build
-    that reported the finding, in ms since the epoch. routing_key: PagerDuty's key of the service;
-    empty for the other forms."""
+    """A finding that is new, or resolved."""
 
     row: Row
+    """The finding's row of gold.findings; of a resolved finding, its last row."""
     key: str
+    """Names the alert, and stays the same."""
     at_ms: int
+    """The time of the build that reported the finding, in ms since the epoch."""
     is_resolved: bool = False
     routing_key: str = ""
+    """PagerDuty's key of the service; empty for the other forms."""
 
 
 Shape = Callable[[Alert], bytes]

@@ -49,12 +49,12 @@ _LONG_VALUE = 8
 
 @dataclass(frozen=True)
 class KafkaDestination:
-    """The topics to publish to, and the cluster. properties: librdkafka's properties, with
-    bootstrap.servers."""
+    """The topics to publish to, and the cluster."""
 
     topic: str
     progress_topic: str
     properties: Mapping[str, str] = field(repr=False)
+    """librdkafka's properties, with bootstrap.servers."""
 
     def __post_init__(self) -> None:
         for name in ("transactional.id", *_OURS):

@@ -19,20 +19,20 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class RowChange:
-    """The change of one row in one commit.
-
-    version: the commit's version. ordinal: the change's place in the version, from 0; table,
-    version and ordinal identify the change, each time it is read. committed_at: the commit's time
-    in ms since the epoch; None for a row that is read. before, after: the row before and after the
-    commit; None where there was no row, or is none.
-    """
+    """The change of one row in one commit."""
 
     op: Op
     version: int
+    """The commit's version."""
     ordinal: int
+    """The change's place in the version, from 0; table, version and ordinal identify the change,
+    each time it is read."""
     committed_at: int | None
+    """The commit's time in ms since the epoch; None for a row that is read."""
     before: Row | None
+    """The row before the commit; None where there was no row."""
     after: Row | None
+    """The row after the commit; None where the commit deleted the row."""
 
     @property
     def row(self) -> Row:
@@ -59,11 +59,11 @@ class FeedPosition:
 
 @dataclass(frozen=True, slots=True)
 class FeedProgress:
-    """How far a table was published. table_id: Delta's id of the table, which no other
-    table has."""
+    """How far a table was published."""
 
     table: str
     table_id: str
+    """Delta's id of the table, which no other table has."""
     position: FeedPosition
 
     def to_json(self) -> dict[str, Any]:
@@ -90,11 +90,12 @@ class FeedProgress:
 
 @dataclass(frozen=True)
 class Feed:
-    """A table with a feed. key: the columns whose values, as JSON, are a message's key. Changes
-    with equal keys keep their order."""
+    """A table with a feed."""
 
     contract: Contract
     key: tuple[str, ...]
+    """The columns whose values, as JSON, are a message's key. Changes with equal keys keep their
+    order."""
 
     @property
     def name(self) -> str:

@@ -47,12 +47,7 @@ _TEMPORARY = (408, 425, 429, 500, 502, 503, 504)
 
 @dataclass(frozen=True)
 class WebhookEndpoint:
-    """An endpoint and how to send to it. headers: those that are sent with each request. timeout_s:
-    the longest time for the connection, and for each wait for the answer. attempts: how many there
-    are in a row; the second comes at once, the third after twice backoff_s, and each later one
-    after twice the time before, up to a minute, or at the time of a Retry-After. limit_s: the
-    longest time of one request, however slowly the answer arrives. form: one of FORMATS. least: one
-    of SEVERITIES. routing_key: PagerDuty's key of the service.
+    """An endpoint and how to send to it.
 
     Raises UsageError for a text that is no http or https URL, an unknown form or severity, and a
     key for a form that takes none.
@@ -60,13 +55,22 @@ class WebhookEndpoint:
 
     url: str = field(repr=False)
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """The HTTP headers that are sent with each request."""
     timeout_s: float = 10.0
+    """The longest time for the connection, and for each wait for the answer."""
     attempts: int = 6
+    """How many attempts there are in a row. The second comes at once, the third after twice
+    backoff_s, and each later one after twice the pause before, up to a minute. Where the answer has
+    Retry-After, the next attempt waits for that time."""
     backoff_s: float = 0.5
     limit_s: float = 180.0
+    """The longest time of one request, however slowly the answer arrives."""
     form: str = JSON
+    """One of FORMATS."""
     least: str = "error"
+    """One of SEVERITIES."""
     routing_key: str = field(default="", repr=False)
+    """PagerDuty's key of the service."""
 
     def __post_init__(self) -> None:
         if self.form not in FORMATS:

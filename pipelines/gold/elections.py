@@ -13,19 +13,18 @@ from pipelines.cluster.rows import Row, ms_between
 
 
 class _Epoch(NamedTuple):
-    """An epoch. at: the time when it began; for an epoch that is in no log, the time of the first
-    capture that shows it.
-
-    leaderless: the number of epochs without a leader since the known epoch before this one; this
-    epoch counts, too. reign_ms: the epoch's length in ms; None where the epoch hasn't ended, and
-    where a time is unknown.
-    """
+    """An epoch."""
 
     at: datetime | None
+    """The time when it began; for an epoch that is in no log, the time of the first capture that
+    shows it."""
     has_leader: bool
     leader_id: int | None
     leaderless: int
+    """The number of epochs without a leader since the known epoch before this one; this epoch
+    counts, too."""
     reign_ms: int | None
+    """The epoch's length in ms; None where the epoch hasn't ended, and where a time is unknown."""
 
 
 def elections(

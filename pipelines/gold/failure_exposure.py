@@ -52,25 +52,24 @@ _START, _STOP = field("valid_from_offset"), field("valid_to_offset")
 
 
 class StepRange(NamedTuple):
-    """The steps at offsets from first (inclusive) to stop (exclusive). rows: how many rows tell of
-    them; None: not counted."""
+    """The steps at offsets from first (inclusive) to stop (exclusive)."""
 
     first: int
     stop: int
     rows: int | None = None
+    """How many rows of gold.metadata_changes these steps have; None where they were not counted."""
 
 
 @dataclass(frozen=True)
 class EarlierExposure:
-    """What an earlier build found of the state that was a cluster's newest one then.
-
-    steps: those that led to that state; the log below their end is the same now. voters: the
-    state's then. rows: its rows of gold.failure_exposure.
-    """
+    """What an earlier build found of the state that was a cluster's newest one then."""
 
     steps: StepRange
+    """The steps that led to that state; the log below their end is the same now."""
     voters: Sequence[int]
+    """The voters of that state."""
     rows: Sequence[Row]
+    """The rows of gold.failure_exposure about that state."""
 
     def led_to(self, state_row: Row) -> bool:
         """Whether later steps lead from that state to this one."""

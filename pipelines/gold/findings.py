@@ -32,16 +32,18 @@ _NAME = re.compile(r"[^/]+$")
 
 
 class Judged(NamedTuple):
-    """What gold.findings is made from. captured: the findings of beside_other_logs. snapshots: from
-    judged_snapshots. replayed: the `compared` of Records.
-    health: the findings of `health`. stale: (capture_id, finding) of each voter whose directory is
-    older than what it did."""
+    """What gold.findings is made from."""
 
     captured: Iterable[Row]
+    """The findings of beside_other_logs."""
     snapshots: Sequence[Row]
+    """The rows of judged_snapshots."""
     replayed: Sequence[Row]
+    """The rows Records.compared."""
     health: Sequence[Row]
+    """The findings of `health`."""
     stale: Sequence[tuple[str, Finding]]
+    """(capture_id, finding) of each voter whose directory is older than what it did."""
 
 
 def findings(

@@ -18,6 +18,7 @@ from replica.doctor.check.rule import Finding
 from replica.doctor.health.cluster import Beginning, Cluster
 from replica.doctor.health.exposure import PAIR, Exposure, Failure, Harm, exposures, min_isr_unknown
 from replica.doctor.health.judging import judge_health
+from replica.doctor.health.leaderless import leaderless_in_restart
 from replica.doctor.health.past import WATCHED, Past, VisibleChange
 from replica.doctor.verdict.evidence import Since, leaderless
 from replica.metadata.image.image import KINDS
@@ -64,14 +65,19 @@ WATCHED_ENTITIES = tuple(_TABLES)
 
 @dataclass(frozen=True)
 class JudgedState:
-    """The judgement of a cluster's newest state. rows: those of JUDGEMENT. findings: those of
-    health, with all their subjects. partitions: how many the state has. leaderless: since when
-    partitions have no leader; None where none lacks one, or no time is known."""
+    """The judgement of a cluster's newest state."""
 
     rows: Sequence[Row]
+    """Rows of JUDGEMENT."""
     findings: tuple[Finding, ...]
+    """The findings of the rules of health, with all their subjects."""
     partitions: int
+    """The number of partitions in the state."""
     leaderless: Since | None
+    """The time since when partitions have no leader; None where each has one, or where no time is
+    known."""
+    leaderless_in_restart: Mapping[int, int]
+    """The result of replica.doctor.health.leaderless.leaderless_in_restart."""
 
 
 def judged_state(
@@ -80,7 +86,13 @@ def judged_state(
     """Judges one cluster. state_row: from pipelines.gold.newest_states. steps: see `leaderless`."""
     found = (*judge_health(replace(cluster, starts=past.starts)),)
     rows = [*(_finding_row(state_row, one) for one in found), *_exposure_rows(cluster, past)]
-    return JudgedState(rows, found, len(cluster.partitions), leaderless(cluster, steps))
+    return JudgedState(
+        rows,
+        found,
+        len(cluster.partitions),
+        leaderless(cluster, steps),
+        leaderless_in_restart(cluster),
+    )
 
 
 def cluster_of(

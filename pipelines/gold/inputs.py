@@ -52,19 +52,18 @@ _US_PER_MS = 1000
 
 @dataclass(frozen=True)
 class Silver:
-    """The input of silver's tables, and intermediate results that several tables share.
-
-    runs: rows of silver.log_runs. known_groups: rows of silver.capture_groups that an earlier build
-    made, by capture_group; a group of which there is one isn't compared again. compared_before: the
-    snapshots that an earlier build has compared with the log. earlier_exposure: what an earlier
-    build found of the newest state then.
-    """
+    """The input of silver's tables, and intermediate results that several tables share."""
 
     tables: ClusterTables
     runs: pa.Table
+    """Rows of silver.log_runs."""
     known_groups: Mapping[str, Row] = field(default_factory=dict)
+    """Rows of silver.capture_groups that an earlier build made, by capture_group; a group of which
+    there is one isn't compared again."""
     compared_before: ComparedBefore = field(default_factory=ComparedBefore)
+    """The snapshots that an earlier build has compared with the log."""
     earlier_exposure: EarlierExposure | None = None
+    """What an earlier build found of the newest state then."""
 
     @property
     def cluster_id(self) -> str:
@@ -125,25 +124,24 @@ class Silver:
 
 @dataclass(frozen=True)
 class Records:
-    """What passes over the cluster's records found.
-
-    facts: those of the agreed branch. compared: rows of REPLAYED, one for each content of a
-    snapshot, pair of contents and run of the log. ranges: rows of gold.state_ranges.
-    """
+    """What passes over the cluster's records found."""
 
     facts: BranchFacts
+    """The facts of the agreed branch's batches."""
     compared: Sequence[Row]
+    """Rows of REPLAYED, one for each content of a snapshot, pair of contents and run of the log."""
     ranges: Sequence[Row]
+    """Rows of gold.state_ranges."""
 
 
 @dataclass(frozen=True)
 class Gold:
-    """The input of gold's tables, and intermediate results that several tables share. judge_health:
-    judges some newest states."""
+    """The input of gold's tables, and intermediate results that several tables share."""
 
     silver: Silver
     records: Records
     judge_health: Callable[[Sequence[Row]], Sequence[JudgedState]]
+    """The function that judges some newest states."""
 
     @property
     def bronze(self) -> BronzeRows:

@@ -40,14 +40,15 @@ _NO_STATE: Row = dict.fromkeys(("leader_id", "leader_epoch", "current_voters"))
 
 
 class RoundMember(NamedTuple):
-    """A capture in a round. member: the facts that the rules need, without first_offset and
-    entries. first_offset: the first offset in its log; None where that is empty."""
+    """A capture in a round."""
 
     ingest_seq: int
     capture_id: str
     captured_at: datetime
     member: GroupMember
+    """The facts that the rules need, without first_offset and entries."""
     first_offset: int | None
+    """The first offset in its log; None where that is empty."""
 
 
 class FormattedMember(NamedTuple):

@@ -20,33 +20,37 @@ OF_CAPTURE = (*REPLICA_KEYS, "capture_group", "capture_id", "captured_at", "roun
 
 
 class _LogTimes(NamedTuple):
-    """Facts of a capture's log; None where a fact is unknown. agreed_time: the time of the log's
-    newest record that the agreed branch has, too."""
+    """Facts of a capture's log; None where a fact is unknown."""
 
     last_epoch: int | None = None
     last_append_time: datetime | None = None
     agreed_time: datetime | None = None
+    """The time of the log's newest record that the agreed branch has, too."""
 
 
 class _Snapshot(NamedTuple):
-    """A whole snapshot. end_offset: exclusive."""
+    """A whole snapshot."""
 
     epoch: int | None = None
     end_offset: int | None = None
+    """Exclusive."""
     time: datetime | None = None
 
 
 class _Parts(NamedTuple):
-    """The input of the table's rows. snapshots, state, stated: values by capture_id; stated has the
-    voters that a capture's files name. groups: the groups by their names. newest: the name of the
-    newest group."""
+    """The input of the table's rows."""
 
     held: HeldBatches
     snapshots: Mapping[str, _Snapshot]
+    """By capture_id."""
     state: Mapping[str, Row]
+    """By capture_id."""
     stated: Mapping[str, Row]
+    """By capture_id: the voters that a capture's files name."""
     groups: Mapping[str, Row]
+    """The groups by their names."""
     newest: str | None
+    """The name of the newest group."""
 
 
 def replica_status(

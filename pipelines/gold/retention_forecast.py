@@ -26,20 +26,21 @@ _LOG_FILE = re.compile(r"/[0-9]{20}\.log$")
 
 
 class _Kept(NamedTuple):
-    """The snapshots of a capture. oldest_time: the time of the last record in the oldest snapshot.
-    second_end: the end offset of the second oldest snapshot, exclusive."""
+    """The snapshots of a capture."""
 
     snapshots: int = 0
     size_bytes: int = 0
     oldest_time: datetime | None = None
+    """The time of the last record in the oldest snapshot."""
     second_end: int | None = None
+    """The end offset of the second oldest snapshot, exclusive."""
 
 
 class _Growth(NamedTuple):
-    """The growth of a cluster's log. log_time_ms: the time of its newest record, in ms since the
-    epoch."""
+    """The growth of a cluster's log."""
 
     log_time_ms: int | None = None
+    """The time of its newest record, in ms since the epoch."""
     measured_ms: int | None = None
     bytes_per_day: int | None = None
 

@@ -22,9 +22,10 @@ _OF_ELECTIONS = (files.ELECTIONS_WITHOUT_WINNER.id, log.ENDLESS_ELECTIONS.id)
 
 
 class _GroupLogs(NamedTuple):
-    """The logs of one capture group. ends: where each capture's log ends."""
+    """The logs of one capture group."""
 
     ends: dict[str, OffsetAndEpoch]
+    """Where each capture's log ends."""
     together: ClusterLogs
 
 

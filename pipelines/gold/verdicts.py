@@ -137,6 +137,7 @@ def _evidence(of: Gold, captures: Sequence[Row]) -> ClusterEvidence:
         None if state is None else state.findings,
         0 if state is None else state.partitions,
         None if state is None else state.leaderless,
+        {} if state is None else state.leaderless_in_restart,
         tuple(str(voter.key.node_id) for voter in of.quorum.voters),
         tuple(str(key.node_id) for key in of.quorum.unreliable),
         None if state_row is None else _known_state(state_row),

@@ -65,10 +65,12 @@ def claimed(lake: Lake, waiting: Callable[[], None]) -> Iterator[None]:
 
 @dataclass
 class Claim:
-    """The claim of one writer. store: a file system of pyarrow.fs. folder: holds all claims."""
+    """The claim of one writer."""
 
     store: Any
+    """A file system of pyarrow.fs."""
     folder: str
+    """Holds all claims."""
     path: str = field(init=False)
     is_lost: bool = False
 

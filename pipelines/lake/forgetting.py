@@ -18,11 +18,12 @@ FILE_NAME = "_forgetting.json"
 
 @dataclass(frozen=True, slots=True)
 class Targets:
-    """What is to be forgotten. captures: ids of captures, or of capture groups. clusters: cluster
-    ids."""
+    """What is to be forgotten."""
 
     captures: frozenset[str] = frozenset()
+    """Ids of captures, or of capture groups."""
     clusters: frozenset[str] = frozenset()
+    """Cluster ids."""
 
     def __or__(self, other: Targets) -> Targets:
         return Targets(self.captures | other.captures, self.clusters | other.clusters)

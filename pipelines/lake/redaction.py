@@ -20,13 +20,15 @@ _KEY_BYTES = 32
 
 @dataclass(frozen=True, slots=True)
 class Redaction:
-    """How a lake hides secrets. key_file: the file of the lake's key, or a copy of it.
-    shown_configs: names of configs that Kafka doesn't know, whose values the user wants to see
-    (replica.metadata.redact). keeps_crcs: whether batches that hold secrets keep their CRCs."""
+    """How a lake hides secrets."""
 
     key_file: str
+    """The file of the lake's key, or a copy of it."""
     shown_configs: frozenset[str] = frozenset()
+    """Names of configs that Kafka doesn't know, whose values the user wants to see
+    (replica.metadata.redact)."""
     keeps_crcs: bool = False
+    """Whether batches that hold secrets keep their CRCs."""
 
 
 def redactor_of(redaction: Redaction | None) -> Redactor | None:

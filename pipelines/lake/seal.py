@@ -23,9 +23,10 @@ _SEALED_DIGITS = 2 * (_TAG_BYTES + _HASH_BYTES)
 
 @dataclass(frozen=True, slots=True)
 class Seal:
-    """The seal of a lake. key: None where the lake keeps hashes as they are."""
+    """The seal of a lake."""
 
     key: bytes | None = field(default=None, repr=False)
+    """None where the lake keeps hashes as they are."""
 
     def close(self, digest: str) -> str:
         """The form of a hash that a lake keeps. digest: at most 64 hex digits; "" stays ""."""

@@ -70,12 +70,12 @@ class _Client(OpenLineageClient):
 
 @dataclass(frozen=True)
 class TableState:
-    """A table at a version. rows: how many rows were written since an earlier version; None where
-    nobody asked for that."""
+    """A table at a version."""
 
     contract: Contract
     version: int
     rows: int | None = None
+    """How many rows were written since an earlier version; None where nobody asked for that."""
 
 
 def versions(lake: Lake) -> dict[str, int]:

@@ -10,8 +10,7 @@ from typing import Any, TypedDict
 
 class CountedExpectation(TypedDict):
     """How many rows of a table break one expectation. expectation, columns, kwargs, meaning,
-    action: as in pipelines.quality.expectation.Expectation. unexpected_rows: 0 for an expectation
-    about the table as a whole. sample_keys: keys of some of these rows, each as a JSON object."""
+    action: as in pipelines.quality.expectation.Expectation."""
 
     expectation: str
     columns: list[str]
@@ -20,7 +19,9 @@ class CountedExpectation(TypedDict):
     action: str
     evaluated_rows: int
     unexpected_rows: int
+    """0 for an expectation about the table as a whole."""
     sample_keys: list[str]
+    """Keys of some of these rows, each as a JSON object."""
 
 
 class CountedTable(TypedDict):
@@ -32,11 +33,12 @@ class CountedTable(TypedDict):
 
 
 class CountedRun(TypedDict):
-    """A run of a job. at: its time in UTC, as text. stopped: why it committed nothing, empty where
-    it committed."""
+    """A run of a job."""
 
     job: str
     run_id: str
     at: str
+    """Its time in UTC, as text."""
     stopped: str
+    """Why it committed nothing, empty where it committed."""
     tables: list[CountedTable]

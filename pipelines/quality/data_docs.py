@@ -32,10 +32,11 @@ class NoDataDocsError(KraftlakeError):
 
 @dataclass
 class CheckpointProcess:
-    """The process. said: what it wrote to stderr."""
+    """The process."""
 
     process: subprocess.Popen[bytes]
     said: IO[bytes]
+    """What it wrote to stderr."""
     _answers: dict[int, dict[str, Any]] = field(default_factory=dict, init=False)
 
     @classmethod

@@ -53,20 +53,19 @@ class Action(StrEnum):
 
 @dataclass(frozen=True)
 class Expectation:
-    """One expectation of a table. type: the name in Great Expectations. kwargs: the expectation's
-    arguments except the columns.
-
-    columns: the columns that the expectation is about; none for the table as a whole. meaning: a
-    sentence that holds for every good row. predicate: set for a condition that SQL can't express: a
-    function of the values of `columns`.
-    """
+    """One expectation of a table."""
 
     type: str
+    """The name of the expectation in Great Expectations."""
     columns: tuple[str, ...]
+    """The columns that the expectation is about; none for the table as a whole."""
     kwargs: Mapping[str, Any]
+    """The expectation's arguments except the columns."""
     action: Action
     meaning: str
+    """A sentence that holds for every good row."""
     predicate: Callable[..., bool] | None = None
+    """Set for a condition that SQL can't express: a function of the values of `columns`."""
 
     def __post_init__(self) -> None:
         # we write the expectations: a mistake in one is a bug, which the import shows
@@ -91,32 +90,30 @@ def at_least(column: str, least: int, *, action: Action) -> Expectation:
 
 @dataclass(frozen=True)
 class Join:
-    """The columns that a suite adds to each row of its table from another table of the same layer.
-
-    on: the columns that must be equal in both. columns: name -> SQL aggregate over the equal rows
-    of the other table, NULL where there are none.
-    """
+    """The columns that a suite adds to each row of its table from another table of the same
+    layer."""
 
     contract: Contract
     on: tuple[str, ...]
+    """The columns that must be equal in both."""
     columns: Mapping[str, str]
+    """Name -> SQL aggregate over the equal rows of the other table, NULL where there are none."""
 
 
 @dataclass(frozen=True)
 class Suite:
-    """The expectations of one table.
-
-    own: the expectations besides those of the contract. derived, and the columns of joined: more
-    columns that conditions may use. derived: name -> SQL over the table's row `t` and its
-    neighbours (window functions), which Spark and DataFusion understand alike: where it orders
-    rows, it says NULLS FIRST. least_rows: a table with fewer rows breaks the suite.
-    """
+    """The expectations of one table. Their conditions may also use `derived` and the columns of
+    `joined`."""
 
     contract: Contract
     own: tuple[Expectation, ...]
+    """The expectations besides those of the contract."""
     derived: Mapping[str, str]
+    """Name -> SQL over the table's row `t` and its neighbours (window functions), which Spark and
+    DataFusion understand alike: where it orders rows, it says NULLS FIRST."""
     joined: Join | None
     least_rows: int
+    """A table with fewer rows breaks the suite."""
 
     @property
     def name(self) -> str:

@@ -42,18 +42,17 @@ _CONTEXT = "_is_context"
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """How some rows of one table fare: those of a cluster that a task judged together.
-
-    cluster_id: "" for a table whose rows name no cluster. row_count: how many rows were judged.
-    broken: how many of them break each expectation of the suite, in the suite's order. samples: the
-    keys of some broken rows, each as a JSON object, by the expectation's number.
-    """
+    """The result of judging rows of one table: those of a cluster that a task judged together."""
 
     table: str
     cluster_id: str
+    """"" for a table whose rows name no cluster."""
     row_count: int
+    """How many rows were judged."""
     broken: tuple[int, ...]
+    """How many rows break each expectation of the suite, in the suite's order."""
     samples: Mapping[int, tuple[str, ...]]
+    """The keys of some broken rows, each as a JSON object, by the expectation's number."""
 
     @property
     def is_unbroken(self) -> bool:
@@ -63,22 +62,25 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """A row from which nothing is derived. reason: the meaning of the expectation that it breaks.
-    row_key, content: the row's keys, and the whole row, as JSON objects."""
+    """A row from which nothing is derived."""
 
     table: str
     cluster_id: str
     reason: str
+    """The meaning of the expectation that it breaks."""
     row_key: str
+    """The keys of the row, as a JSON object."""
     content: str
+    """The whole row, as a JSON object."""
 
 
 @dataclass(frozen=True)
 class Judged:
-    """Rows that were judged. admitted: those from which the next layer may be derived."""
+    """Rows that were judged."""
 
     contract: Contract
     admitted: pa.Table
+    """The rows from which the next layer may be derived."""
     judgements: tuple[Judgement, ...]
     left_out: tuple[LeftOut, ...] = ()
 
@@ -175,11 +177,12 @@ def _judge(
 
 @dataclass(frozen=True)
 class _Counts:
-    """Counts the broken rows of one table. judged: SQL of the judged rows."""
+    """Counts the broken rows of one table."""
 
     answer: Answer
     suite: Suite
     judged: str
+    """SQL of the judged rows."""
 
     def judgements(self) -> tuple[Judgement, ...]:
         """The counts of each cluster."""

@@ -27,14 +27,15 @@ PAGES = "_quality"
 
 @dataclass(frozen=True)
 class QualityRun:
-    """A run of a job, `build` or `quality`. at: its time, in UTC. progress: is called with a line
-    of text where there are no Data Docs."""
+    """A run of a job, `build` or `quality`."""
 
     lake: delta.Lake
     job: str
     run_id: str
     at: datetime
+    """Its time, in UTC."""
     progress: Callable[[str], None]
+    """Is called with a line of text where there are no Data Docs."""
 
     def begin_docs(self, results: Sequence[TableResult], stopped: str = "") -> PendingDocs:
         """Great Expectations begins to validate the counts, while this process goes on. stopped: as

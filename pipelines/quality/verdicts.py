@@ -17,15 +17,16 @@ from replica.errors import CorruptDataError
 
 @dataclass(frozen=True)
 class ExpectationResult:
-    """Whether a table meets one expectation. evaluated_rows: rows of the table. unexpected_rows:
-    rows that break the expectation; 0 for an expectation about the table as a whole. sample: keys
-    of some of these rows, each as a JSON object."""
+    """Whether a table meets one expectation."""
 
     expectation: Expectation
     success: bool
     evaluated_rows: int
+    """Rows of the table."""
     unexpected_rows: int = 0
+    """Rows that break the expectation; 0 for an expectation about the table as a whole."""
     sample: tuple[str, ...] = ()
+    """Keys of some of these rows, each as a JSON object."""
 
     @property
     def fields(self) -> dict[str, Any]:

@@ -56,12 +56,14 @@ def with_json(rows: pa.Table) -> pa.Table:
 
 
 class RecordPlace(NamedTuple):
-    """The place at which a part of a replay reads records, in columns of SPREAD. position,
-    commitment: an array, or one value for all records."""
+    """The place at which a part of a replay reads records, in columns of SPREAD."""
 
     position: pa.Array | int
+    """The position of each record in the order of the replay: an array, or one value for all
+    records."""
     source: str
     commitment: pa.Array | str | None
+    """The commitment of each record: an array, or one value for all records."""
 
 
 def is_unknown(rows: pa.Table) -> _Mask:

@@ -110,12 +110,13 @@ class Comparing:
 
 @dataclass
 class _Run:
-    """A run that has begun. refused: how many of its records, which this part owns, can't be
-    applied. first: the first of these records."""
+    """A run that has begun."""
 
     run: ReplayRun
     refused: int = 0
+    """How many of its records, which this part owns, can't be applied."""
     first: Refusal | None = None
+    """The first of these records."""
 
     def ended(self) -> Row:
         """The columns of the run's row, except cluster_id."""

@@ -31,16 +31,14 @@ _Ids = tuple[int, int, str]
 
 @dataclass(frozen=True)
 class ComparedBefore:
-    """What an earlier build found of a cluster.
-
-    branch: ENTRY of its rows of silver.committed_log. equal: end offset, epoch and content of each
-    snapshot that was equal to the log. stayed: the records that begin below this offset are as they
-    were.
-    """
+    """What an earlier build found of a cluster."""
 
     branch: pa.Table = field(default_factory=COMMITTED_LOG.arrow_columns(ENTRY).empty_table)
+    """ENTRY of its rows of silver.committed_log."""
     equal: Collection[_Ids] = ()
+    """End offset, epoch and content of each snapshot that was equal to the log."""
     stayed: int = 0
+    """The records that begin below this offset are as they were."""
 
     def still_equal(
         self, committed: Sequence[pa.Table], snapshots: Iterable[PlannedSnapshot]

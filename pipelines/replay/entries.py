@@ -88,13 +88,14 @@ _ENTRY = slice(SPREAD.names.index("offset"), SPREAD.names.index("is_control"))
 
 
 class LogEntry(NamedTuple):
-    """A record of the log. timestamp_us: us since the epoch; None where Kafka has no time.
-    commitment: as in silver.committed_log; superseded or unproven for a record of a tail."""
+    """A record of the log."""
 
     offset: int
     timestamp_us: int | None
+    """In microseconds since the epoch; None where Kafka has no time."""
     leader_epoch: int
     commitment: str
+    """As in silver.committed_log; superseded or unproven for a record of a tail."""
     record: ReplayedRecord
 
 

@@ -49,18 +49,20 @@ record. A log with transactions switches between the two often."""
 
 @dataclass
 class PartitionsReplay:
-    """A run that is being replayed. refused: how many records can't be applied. is_explained:
-    whether such a record was given already, so that further ones are only counted. changes,
-    batches: the rows made so far, as single changes and as rows of WRITTEN."""
+    """A run that is being replayed."""
 
     part: Part
     replay: VersionedReplay = field(default_factory=VersionedReplay)
     namer: ChangeNamer = field(default_factory=ChangeNamer)
     opened: Open = field(default_factory=dict)
     is_explained: bool = False
+    """Whether such a record was given already, so that further ones are only counted."""
     refused: int = 0
+    """How many records can't be applied."""
     changes: list[tuple[Any, ...]] = field(default_factory=list)
+    """The rows made so far as single changes."""
     batches: list[pa.RecordBatch] = field(default_factory=list)
+    """The rows made so far as batches of WRITTEN."""
 
 
 class Partitions:

@@ -45,27 +45,28 @@ _ROWS_AT_ONCE = 4096
 
 
 class SnapshotEntities(NamedTuple):
-    """The entities of a snapshot that belong to this part. refused: records of the snapshot that
-    can't be applied."""
+    """The entities of a snapshot that belong to this part."""
 
     snapshot: PlannedSnapshot
     image: Image
     refused: int
+    """Records of the snapshot that can't be applied."""
 
 
 class Begin(NamedTuple):
-    """A run begins: all following entries belong to it. image: the state before the first
-    of them."""
+    """A run begins: all following entries belong to it."""
 
     run: ReplayRun
     image: Image
+    """The state before the first of them."""
 
 
 class End(NamedTuple):
-    """A run ends: all its entries came. is_log_end: whether the log ends there, too."""
+    """A run ends: all its entries came."""
 
     run: ReplayRun
     is_log_end: bool
+    """Whether the log ends there, too."""
 
 
 class LostRecords(NamedTuple):
@@ -80,14 +81,15 @@ Step: TypeAlias = SnapshotEntities | Begin | End | LostRecords | Entries
 
 @dataclass(frozen=True)
 class Part:
-    """One part of a cluster's replay. rows: the part's records, with the columns of SPREAD, sorted
-    by position, source and offset. They have the contents of all complete snapshots."""
+    """One part of a cluster's replay."""
 
     cluster_id: str
     bucket: int
     buckets: int
     plan: ReplayPlan
     rows: Iterator[pa.RecordBatch]
+    """The part's records, with the columns of SPREAD, sorted by position, source and offset. They
+    have the contents of all complete snapshots."""
 
     def owns(self, kind: str, key: str) -> bool:
         """Whether this part writes the rows of the entity."""

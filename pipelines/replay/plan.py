@@ -15,16 +15,16 @@ CONTENT_IDS = ("cluster_id", "end_offset", "epoch", "content_sha256")
 
 
 class PlannedSnapshot(NamedTuple):
-    """The content of a whole snapshot under one id. branch_epoch: the agreed branch's epoch at
-    end_offset - 1; None where the branch lacks that offset, and before the replay is planned.
-    timestamp_us: the time of the last record that the snapshot contains; None where that time is
-    unknown."""
+    """The content of a whole snapshot under one id."""
 
     end_offset: int
     epoch: int
     content_sha256: str
     branch_epoch: int | None
+    """The agreed branch's epoch at end_offset - 1; None where the branch lacks that offset, and
+    before the replay is planned."""
     timestamp_us: int | None
+    """The time of the last record that the snapshot contains; None where that time is unknown."""
 
     @property
     def is_on_branch(self) -> bool:
@@ -32,12 +32,12 @@ class PlannedSnapshot(NamedTuple):
 
 
 class ReplayRun(NamedTuple):
-    """Offsets from start (inclusive) to end (exclusive) without a hole. base: the snapshot with
-    which the run's replay begins; None where no snapshot fits."""
+    """Offsets from start (inclusive) to end (exclusive) without a hole."""
 
     start: int
     end: int
     base: PlannedSnapshot | None
+    """The snapshot with which the run's replay begins; None where no snapshot fits."""
 
     @property
     def base_offset(self) -> int | None:
@@ -47,12 +47,16 @@ class ReplayRun(NamedTuple):
 
 @dataclass(frozen=True)
 class ReplayPlan:
-    """The plan of one cluster. runs, snapshots: ascending. log_end: the end (exclusive) of the
-    cluster's agreed branch; None where no capture holds a record of it. unknown: the offsets of the
-    branch whose records are of a type or version that this release doesn't know. Such a record
-    counts as a hole in the log, because no state behind it is known completely."""
+    """The plan of one cluster."""
 
     runs: tuple[ReplayRun, ...]
+    """Ascending by offset."""
     snapshots: tuple[PlannedSnapshot, ...]
+    """The whole snapshots, ascending by end offset."""
     log_end: int | None
+    """The end (exclusive) of the cluster's agreed branch; None where no capture holds a record of
+    it."""
     unknown: frozenset[int] = frozenset()
+    """The offsets of the branch whose records are of a type or version that this release doesn't
+    know. Such a record counts as a hole in the log, because no state behind it is known
+    completely."""

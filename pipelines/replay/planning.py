@@ -34,11 +34,12 @@ def whole_snapshots(snapshots: Iterable[Row]) -> Iterator[PlannedSnapshot]:
 
 
 class Surveyed(NamedTuple):
-    """The facts about some records that a plan needs. held: the offsets that have a record.
-    unknown: the offsets of records whose type or version this release doesn't know."""
+    """The facts about some records that a plan needs."""
 
     held: _Runs
+    """The offsets that have a record."""
     unknown: list[int]
+    """The offsets of records whose type or version this release doesn't know."""
 
 
 def surveyed(rows: pa.Table) -> Surveyed:

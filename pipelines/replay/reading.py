@@ -41,12 +41,13 @@ from pipelines.silver.committed_log import AgreedBranch
 @dataclass(frozen=True)
 class BranchLog:
     """The agreed branch as it is replayed: pieces, ascending, which together are the whole branch;
-    the branches that lost; and the whole snapshots. is_whole: as in read_records."""
+    the branches that lost; and the whole snapshots."""
 
     pieces: tuple[BranchPiece, ...]
     tails: tuple[LostTail, ...]
     snapshots: tuple[PlannedSnapshot, ...]
     is_whole: bool = True
+    """As in read_records."""
 
 
 @dataclass(frozen=True)
@@ -77,12 +78,14 @@ class BranchReader:
 
 @dataclass(frozen=True)
 class SurveyedPiece:
-    """What one pass over a piece of the branch finds. committed: its rows of silver.committed_log.
-    surveyed: what a plan of the replay needs. facts: what other tables are made from."""
+    """What one pass over a piece of the branch finds."""
 
     committed: pa.Table
+    """Its rows of silver.committed_log."""
     surveyed: Surveyed
+    """What a plan of the replay needs."""
     facts: BranchFacts
+    """What other tables are made from."""
 
 
 def survey(reader: BranchReader, piece: BranchPiece, asked: BranchQuestions) -> SurveyedPiece:
@@ -99,12 +102,14 @@ def has_unknown(reader: BranchReader, snapshot: PlannedSnapshot) -> bool:
 
 @dataclass(frozen=True)
 class Replayed:
-    """The results of a replay of the agreed branch. written: rows of WRITTEN: what each record
-    changes, of the agreed branch and of the branches that lost. compared: rows of REPLAYED: the
-    comparisons of snapshots with the log, and the records of the log that can't be applied."""
+    """The results of a replay of the agreed branch."""
 
     written: pa.Table
+    """Rows of WRITTEN: what each record changes, of the agreed branch and of the branches that
+    lost."""
     compared: list[Row]
+    """Rows of REPLAYED: the comparisons of snapshots with the log, and the records of the log that
+    can't be applied."""
 
 
 def replayed(reader: BranchReader, log: BranchLog, plan: ReplayPlan) -> Replayed:

@@ -19,14 +19,16 @@ _HEAD, _BAR, _GAP = 18, 26, 8
 
 @dataclass(frozen=True)
 class ActivityKind:
-    """One kind of change. buckets: (bucket, number of changes) of the buckets that have changes.
-    first, last: offsets of the first and the last change, inclusive."""
+    """One kind of change."""
 
     name: str
     changes: int
     first: int
+    """The offset of the first change, inclusive."""
     last: int
+    """The offset of the last change, inclusive."""
     buckets: tuple[tuple[int, int], ...]
+    """(bucket, number of changes) of the buckets that have changes."""
 
 
 def kinds(rows: Iterable[Row]) -> list[ActivityKind]:

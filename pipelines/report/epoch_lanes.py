@@ -22,15 +22,17 @@ _HEAD, _BAR, _MARKS, _GAP = 18, 24, 18, 12
 
 @dataclass(frozen=True)
 class Lane:
-    """One replica. title: its name. end: its log end offset, exclusive. snapshots: (end offset,
-    text, whether the snapshot is invalid)."""
+    """One replica."""
 
     is_voter: bool
     title: str
+    """Its name."""
     end: int
+    """Its log end offset, exclusive."""
     blocks: tuple[Block, ...]
     losses: tuple[LostRecordCount, ...]
     snapshots: tuple[tuple[int, str, bool], ...]
+    """(end offset, text, whether the snapshot is invalid)."""
 
 
 def lane(row: Row, title: str, evidence: Evidence, fills: Fills, *, is_voter: bool) -> Lane:

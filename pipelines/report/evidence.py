@@ -72,47 +72,49 @@ _QUERIES = (
 
 @dataclass(frozen=True)
 class Activity:
-    """Changes over time. typed: whether they are rows of gold.metadata_changes; otherwise they are
-    records, counted by their types.
-
-    start: the seconds since 1970 at which bucket 0 begins. width: how many seconds a bucket has.
-    """
+    """Changes over time."""
 
     figure: Figure
     start: int
+    """The seconds since 1970 at which bucket 0 begins."""
     width: int
+    """How many seconds a bucket has."""
     typed: bool
+    """Whether they are rows of gold.metadata_changes; otherwise they are records, counted by their
+    types."""
 
 
 @dataclass(frozen=True)
 class DecodedBranches:
-    """The branches of one divergence. heads: which replica held which batch. speakers: the replica
-    of each branch whose records are shown. records: the records of these replicas."""
+    """The branches of one divergence."""
 
     parting: Parting
     heads: Figure
+    """Which replica held which batch."""
     records: Figure
+    """The records of these replicas."""
     speakers: tuple[Replica, ...]
+    """The replica of each branch whose records are shown."""
 
 
 @dataclass(frozen=True)
 class Lost:
-    """A loss with its effect. written: the times of its records. types: the types of its records.
-    changes: the changes that the records would have made, by type; None where the lake has no typed
-    changes."""
+    """A loss with its effect."""
 
     loss: LostRecordCount
     written: Figure
+    """The times of its records."""
     types: Figure
+    """The types of its records."""
     changes: Figure | None
+    """The changes that the records would have made, by type; None where the lake has no typed
+    changes."""
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """The tables' answers about one cluster. truncated: the decoded records of some truncations, by
-    the truncation's place in the list. losses: all losses; `lost` has those with their effect.
-    newest_changes, state_ranges, exposure, verdict, voter_sets: None where the
-    lake lacks the table."""
+    """The tables' answers about one cluster. newest_changes, state_ranges, exposure, verdict,
+    voter_sets: None where the lake lacks the table."""
 
     cluster_id: str
     summary: Row
@@ -135,7 +137,9 @@ class Evidence:
     activity: Activity
     decoded: tuple[DecodedBranches, ...] = ()
     truncated: dict[int, Figure] = field(default_factory=dict)
+    """The decoded records of some truncations, by the truncation's place in the list."""
     losses: tuple[LostRecordCount, ...] = ()
+    """All losses; `lost` has those with their effect."""
     lost: tuple[Lost, ...] = ()
     newest_changes: Figure | None = None
     state_ranges: Figure | None = None

@@ -16,17 +16,22 @@ _THINNEST = 0.6
 
 @dataclass(frozen=True)
 class Block:
-    """A block of a lane. start, end: its edges on the drawing's scale. fill: a class of the style
-    sheet. texts: labels, the longest first. title: the tooltip. count: how many epochs the block
-    stands for. is_below: whether the block is below the log start."""
+    """A block of a lane."""
 
     start: float
+    """The left edge on the drawing's scale."""
     end: float
+    """The right edge on the drawing's scale."""
     fill: str
+    """A class of the style sheet."""
     texts: tuple[str, ...]
+    """Labels, the longest first."""
     title: str
+    """The tooltip."""
     count: int = 1
+    """How many epochs the block stands for."""
     is_below: bool = False
+    """Whether the block is below the log start."""
 
 
 def merged(blocks: Sequence[Block], scale: Scale) -> list[Block]:

@@ -30,29 +30,30 @@ class When(Enum):
 @dataclass(frozen=True)
 class LostRecordCount:
     """Records that replicas lost, or would lose: how many, and how many of them are proven
-    committed, superseded or unproven.
-
-    first: the first offset. end: the end of a run that is gone, exclusive; None for other records.
-    kept: whether another replica never lost those that were committed, so that only the copies of
-    `replicas` did; False where nobody asked. epochs: the epochs of the records, where the tables
-    have them. capture_group: the group whose captures show that the records are pending or unseen.
-    between: captured_at of the last capture with the records that are gone (None where no table has
-    it), and of the first capture without them. effect: None where nobody asked for it.
-    """
+    committed, superseded or unproven."""
 
     replicas: tuple[Replica, ...]
     when: When
     first: int
+    """The first offset."""
     records: int
     committed: int
     unproven: int
     superseded: int
     epochs: tuple[int, ...] = ()
+    """The epochs of the records, where the tables have them."""
     end: int | None = None
+    """The end of a run that is gone, exclusive; None for other records."""
     capture_group: str = ""
+    """The group whose captures show that the records are pending or unseen."""
     between: tuple[datetime | None, datetime] | None = None
+    """captured_at of the last capture with the records that are gone (None where no table has it),
+    and of the first capture without them."""
     effect: Effect | None = None
+    """None where nobody asked for it."""
     kept: bool = False
+    """Whether another replica never lost those that were committed, so that only the copies of
+    `replicas` did; False where nobody asked."""
 
     @property
     def drawn_to(self) -> int:

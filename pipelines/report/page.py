@@ -32,17 +32,19 @@ _SCRIPTS = ("report.js", "travel_data.js", "travel_panels.js", "travel.js")
 
 @dataclass(frozen=True)
 class Report:
-    """The content of a page. clusters: those on the page. more: how many other clusters the lake
-    has. of_directories: the directories of which the lake was made only for this page; empty for a
-    lake that stays."""
+    """The content of a page."""
 
     lake: Lake
     version: str
     generated_at: datetime
     clusters: tuple[ClusterView, ...]
+    """The clusters on the page."""
     more: int
+    """How many other clusters the lake has."""
     unidentified: Figure
     of_directories: tuple[str, ...] = ()
+    """The directories of which the lake was made only for this page; empty for a lake that
+    stays."""
 
 
 def make_report(

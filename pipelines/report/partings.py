@@ -53,22 +53,22 @@ class Losing:
 
 @dataclass(frozen=True)
 class Parting:
-    """Replicas of one capture group whose logs differ from one offset on.
-
-    relation: diverged, or conflict where they differ under one epoch. branches: the newest epoch
-    comes first. losing: empty in a conflict. captured_at: the time of the newest group that shows
-    the divergence. since_ms: the smallest time of the batches at the divergence, in ms since 1970;
-    None where it is unknown.
-    """
+    """Replicas of one capture group whose logs differ from one offset on."""
 
     relation: str
+    """Diverged, or conflict where they differ under one epoch."""
     offset: int
     capture_group: str
     captured_at: datetime
+    """The time of the newest group that shows the divergence."""
     is_latest: bool
     branches: tuple[ForkBranch, ...]
+    """The newest epoch comes first."""
     losing: tuple[Losing, ...]
+    """Empty in a conflict."""
     since_ms: int | None = None
+    """The smallest time of the batches at the divergence, in ms since 1970; None where it is
+    unknown."""
 
     @property
     def is_conflict(self) -> bool:

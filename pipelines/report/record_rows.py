@@ -16,10 +16,11 @@ from replica.metadata.json_text import from_plain, json_text
 
 @dataclass(frozen=True)
 class Cell:
-    """One record, as `kraftlake dump` shows it. time: ISO-8601 in UTC."""
+    """One record, as `kraftlake dump` shows it."""
 
     epoch: int
     time: str
+    """ISO-8601 in UTC."""
     record_type: str
     version: int | None
     payload: str
@@ -27,11 +28,12 @@ class Cell:
 
 @dataclass(frozen=True)
 class RecordRow:
-    """The records at an offset. cells: one for each branch, None where the branch has no record
-    there; a single cell where all branches have the same record."""
+    """The records at an offset."""
 
     offset: int
     cells: tuple[Cell | None, ...]
+    """One for each branch, None where the branch has no record there; a single cell where all
+    branches have the same record."""
 
 
 def branch_rows(rows: Iterable[Row], speakers: Sequence[Replica]) -> tuple[RecordRow, ...]:

@@ -14,16 +14,15 @@ Row: TypeAlias = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class ReportSource:
-    """A lake that answers queries.
-
-    lake: as the user named it. tables: `schema.table` of each table in it. ask: takes one SELECT in
-    DataFusion's dialect and gives its rows; times are datetimes in UTC, VARIANT is decoded. `ask`
-    raises KraftlakeError.
-    """
+    """A lake that answers queries."""
 
     lake: Lake
+    """The lake, as the user named it."""
     tables: Collection[str]
+    """`schema.table` of each table in it."""
     ask: Callable[[str], list[Row]]
+    """Takes one SELECT in DataFusion's dialect and gives its rows; times are datetimes in UTC,
+    VARIANT is decoded. `ask` raises KraftlakeError."""
 
     def figure(self, sql: str) -> Figure:
         """The query's rows. If they have a column `total`, it is the number of rows
@@ -39,12 +38,12 @@ class ReportSource:
 
 @dataclass(frozen=True)
 class Figure:
-    """The query and rows behind a figure or table of the page. total: the number of rows without
-    the query's LIMIT."""
+    """The query and rows behind a figure or table of the page."""
 
     sql: str
     rows: tuple[Row, ...] = ()
     total: int = 0
+    """The number of rows without the query's LIMIT."""
 
     @property
     def more(self) -> int:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pipelines.gold.verdict_rows import facts_in, gaps_in
 from pipelines.report.evidence import Evidence
 from pipelines.report.source import Row
+from replica.doctor.verdict.runbooks import runbook_of
 from replica.doctor.verdict.verdict import Fact, Gap
 
 
@@ -18,6 +19,11 @@ def facts_now(evidence: Evidence) -> tuple[Fact, ...]:
 def gaps_now(evidence: Evidence) -> tuple[Gap, ...]:
     """What nobody can judge."""
     return tuple(gap for row in _verdict_rows(evidence) for gap in gaps_in(row))
+
+
+def runbook_now(evidence: Evidence) -> str | None:
+    """The name of the runbook about the facts; None where there is none."""
+    return runbook_of({rule for fact in facts_now(evidence) for rule in fact.rules})
 
 
 def _verdict_rows(evidence: Evidence) -> Sequence[Row]:

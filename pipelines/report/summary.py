@@ -26,25 +26,27 @@ HIGH, LIMITED = "high", "limited"
 
 @dataclass(frozen=True)
 class Summary:
-    """The sentences of the first page. certainty: LIMITED where `confidence` has reasons for
-    doubt, otherwise HIGH."""
+    """The sentences of the first page."""
 
     when: tuple[str, ...]
     impact: tuple[str, ...]
     certainty: str
+    """LIMITED where `confidence` has reasons for doubt, otherwise HIGH."""
     confidence: tuple[str, ...]
 
 
 class Outage(NamedTuple):
     """A time during which partitions were without leader: the most at one moment, and how many
-    partitions there were then. since_ms: when it began. until_ms: when it ended; None where some
-    have no leader in the newest state, or where no time is known. All in ms since 1970."""
+    partitions there were then."""
 
     most: int
     of: int
     since_ms: int | None
+    """When it began, in ms since 1970."""
     most_ms: int | None
     until_ms: int | None
+    """When it ended, in ms since 1970; None where some partitions have no leader in the newest
+    state, or where no time is known."""
     is_over: bool
 
     @property

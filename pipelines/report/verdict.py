@@ -24,64 +24,70 @@ TOLD_BY_LOSSES = frozenset({"log-divergence", "conflict", "committed-data-at-ris
 
 @dataclass(frozen=True)
 class RuleCount:
-    """The number of findings of one rule. id: the rule's id. findings: those in all captures. now:
-    those in the newest capture of each replica."""
+    """The number of findings of one rule."""
 
     id: str
+    """The rule's id."""
     severity: str
     findings: int
+    """The number in all captures."""
     now: int
+    """The number in the newest capture of each replica."""
 
 
 @dataclass(frozen=True)
 class ReportFacts:
-    """The facts by which the rules make the verdict.
-
-    members: how many replicas the newest capture group has. end_offset: their largest log end
-    offset, exclusive. end_written_ms: the largest time of their records, in ms since 1970; None
-    where no table tells it. relations: how many of their pairs have each relation. partings: all
-    that any capture shows. snapshots: how many have each verdict. damage: how many places are
-    damaged. kinds: the kinds of this damage. unbuilt: how many captures came in after the last
-    build. known_to: the last end offset at which the metadata state is known; None where no table
-    tells it. not_judged: what nobody can judge by the newest captures.
-    """
+    """The facts by which the rules make the verdict."""
 
     names: Names
     members: int
+    """How many replicas the newest capture group has."""
     end_offset: int
+    """The largest log end offset of these replicas, exclusive."""
     relations: Mapping[str, int]
+    """The number of pairs of these replicas, by the relation of the two logs."""
     losses: tuple[LostRecordCount, ...]
     partings: tuple[Parting, ...]
+    """The divergences that any capture shows."""
     snapshots: Mapping[str, int]
+    """The number of snapshots, by their verdict (gold.snapshot_validity)."""
     rules: tuple[RuleCount, ...]
     damage: int
+    """How many places are damaged."""
     kinds: tuple[str, ...]
+    """The kinds of this damage."""
     unbuilt: int
+    """How many captures came in after the last build."""
     rounds: Rounds = NO_ROUNDS
     end_written_ms: int | None = None
+    """The largest time of these replicas' records, in ms since 1970; None where no table has it."""
     known_to: int | None = None
+    """The last end offset (exclusive) at which the metadata state is known; None where no table has
+    it."""
     not_judged: tuple[Gap, ...] = ()
+    """What nobody can judge by the newest captures."""
     now: tuple[Fact, ...] = ()
 
 
 @dataclass(frozen=True)
 class Clause:
-    """One statement. text: begins with a small letter, and ends without a full stop."""
+    """One statement."""
 
     level: Level
     text: str
+    """Begins with a small letter, and ends without a full stop."""
 
 
 @dataclass(frozen=True)
 class ReportVerdict:
-    """The verdict on a cluster. level: the worst level of the facts and clauses. now: the facts of
-    check's verdict on the newest captures, the worst first. clauses: what the logs and files of its
-    replicas show.
-    """
+    """The verdict on a cluster."""
 
     level: Level
+    """The worst level of the facts and clauses."""
     clauses: tuple[Clause, ...]
+    """What the logs and files of its replicas show."""
     now: tuple[Fact, ...] = ()
+    """The facts of check's verdict on the newest captures, the worst first."""
 
     @property
     def headline(self) -> str:

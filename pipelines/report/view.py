@@ -16,7 +16,7 @@ from pipelines.report.queries import MAX_SUBJECTS
 from pipelines.report.record_rows import RecordRow, branch_rows, plain_rows
 from pipelines.report.rounds import Rounds
 from pipelines.report.source import Figure, Row
-from pipelines.report.state_now import facts_now, gaps_now
+from pipelines.report.state_now import facts_now, gaps_now, runbook_now
 from pipelines.report.summary import Summary, summary
 from pipelines.report.travel.shown import JourneyView, journey_view
 from pipelines.report.travel.trip import Trip
@@ -30,20 +30,22 @@ MAX_NEXT_STEPS, MAX_HEALTH_STEPS = 5, 3
 
 @dataclass(frozen=True)
 class PartingView:
-    """One divergence. records: those of the offsets around the divergence, with one cell for each
-    branch. more: how many offsets follow."""
+    """One divergence."""
 
     decoded: DecodedBranches
     drawing: Html
     records: tuple[RecordRow, ...]
+    """The records at the offsets around the divergence, with one cell for each branch."""
     more: int
+    """How many more offsets differ, whose records are not shown."""
 
 
 @dataclass(frozen=True)
 class RuleView(RuleCount):
-    """The findings of one rule. rule: None for a rule of another release."""
+    """The findings of one rule."""
 
     rule: Rule | None
+    """None for a rule of another release."""
     rows: tuple[Row, ...]
 
     @property
@@ -54,39 +56,42 @@ class RuleView(RuleCount):
 
 @dataclass(frozen=True)
 class HealthView:
-    """A rule of health that found something. subjects: the first entities with the finding, each
-    with `name` and `what`. rule: None for a rule of another release."""
+    """A rule of health that found something."""
 
     id: str
     severity: str
     message: str
     subjects: tuple[Row, ...]
+    """The first entities with the finding, each with `name` and `what`."""
     rule: Rule | None
+    """None for a rule of another release."""
 
 
 @dataclass(frozen=True)
 class TruncatedView:
-    """The records of a truncation. row: the truncation's row in the table. more: how many of its
-    records are left out."""
+    """The records of a truncation."""
 
     row: Row
+    """The truncation's row in the table."""
     records: tuple[RecordRow, ...]
     more: int
+    """How many of its records are left out."""
     sql: str
 
 
 @dataclass(frozen=True)
 class ClusterView:
-    """One cluster. identity: the beginning of its ids in the page. next_steps: rules, each with the
-    next step that it asks for. A drawing is None where there is nothing to draw. travel is None
-    where the lake lacks the tables of the cluster's history."""
+    """The part of the page about one cluster. A drawing is None where there is nothing to draw, and
+    `travel` is None where the lake lacks the tables of the cluster's history."""
 
     identity: str
+    """The beginning of its ids in the page."""
     evidence: Evidence
     names: Names
     rounds: Rounds
     verdict: ReportVerdict
     next_steps: tuple[tuple[str, str], ...]
+    """Rules, each with the next step that it asks for."""
     voters: frozenset[int]
     fills: Fills
     epoch_drawing: Html
@@ -99,6 +104,8 @@ class ClusterView:
     health: tuple[HealthView, ...]
     travel: JourneyView | None
     summary: Summary
+    runbook: str | None
+    """The name of the runbook for the verdict; None where there is none."""
 
     @property
     def health_steps(self) -> tuple[tuple[str, str], ...]:
@@ -151,6 +158,7 @@ def cluster_view(evidence: Evidence, number: int, trip: Trip | None = None) -> C
         health=tuple(map(_health, evidence.health.rows)),
         travel=journey_view(identity, trip, evidence, names, fills),
         summary=summary(facts, evidence, voters, trip),
+        runbook=runbook_now(evidence),
     )
 
 

@@ -25,13 +25,16 @@ class TaskError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Attempted:
-    """What came of a unit. number: the unit's number in its stage. result: None where it failed.
-    error: our own error, or OSError, or TaskError. seconds: how long it took."""
+    """What came of a unit."""
 
     number: int
+    """The unit's number in its stage."""
     result: Any
+    """The unit's result; None where the unit failed."""
     error: Exception | None
+    """Our own error, or OSError, or TaskError."""
     seconds: float
+    """How many seconds the unit took."""
 
 
 def attempt(function: Callable[[Any], Any], number: int, unit: Any) -> Attempted:

@@ -15,18 +15,21 @@ from pipelines.runners.stage import Result, Stage, Unit
 
 @dataclass(frozen=True, slots=True)
 class StageRun:
-    """One run of a stage, for the summary. tasks: how many tasks of Spark, or threads or processes,
-    did its units. rows, files: of the data files that the units wrote. seconds: of the clock.
-    busy_s: of all units together."""
+    """One run of a stage, for the summary."""
 
     name: str
     grain: str
     units: int
     tasks: int
+    """How many tasks of Spark, or threads or processes, did its units."""
     rows: int
+    """The number of rows in the data files that the units wrote."""
     files: int
+    """The number of these data files."""
     seconds: float
+    """The wall-clock time of the stage."""
     busy_s: float
+    """The seconds that all units took, added up."""
 
 
 def files_in(result: Any) -> Sequence[NewFile]:
@@ -43,12 +46,14 @@ def nothing(_: Any) -> None:
 
 @dataclass
 class Runner(ABC):
-    """Runs stages. name: of the engine, as a line on stderr shows it. at_once: how many units run
-    side by side. ran: the stages that have run so far."""
+    """Runs stages."""
 
     name: str
+    """The name of the engine, as a line on stderr shows it."""
     at_once: int
+    """How many units run at the same time."""
     ran: list[StageRun] = field(default_factory=list, init=False)
+    """The stages that have run so far."""
 
     def run(
         self,

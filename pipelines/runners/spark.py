@@ -46,9 +46,10 @@ _TASKS_OF_A_CORE = 3
 
 @dataclass
 class SparkRunner(Runner):
-    """Runs each stage as one Spark job. spark: of this process or by Spark Connect."""
+    """Runs each stage as one Spark job."""
 
     spark: SparkSession
+    """The session: of this process, or by Spark Connect."""
 
     @staticmethod
     def of(spark: SparkSession) -> SparkRunner:

@@ -30,19 +30,21 @@ def _one(_: Any) -> int:
 
 @dataclass(frozen=True)
 class Stage(Generic[Unit, Result]):
-    """A step of the pipeline that is done in units, each by one task.
-
-    name: as the summary and Spark's UI show it. grain: what a unit is. function: makes the result
-    of a unit. It runs in any process of any machine, so the function, its units and its results can
-    be pickled; units and results are small, rows go into files. reads, writes: the names of the
-    tables. weight: how much work a unit is; the unit of weight is a record. in_threads: whether the
-    function's work is done by code that frees Python's lock, so that threads can share it.
-    """
+    """A step of the pipeline that is done in units, each by one task."""
 
     name: str
+    """As the summary and Spark's UI show it."""
     grain: Grain
+    """What a unit is."""
     function: Callable[[Unit], Result]
+    """Makes the result of a unit. It runs in any process of any machine, so the function, its units
+    and its results can be pickled; units and results are small, rows go into files."""
     reads: tuple[str, ...] = ()
+    """The names of the tables that the stage reads."""
     writes: tuple[str, ...] = ()
+    """The names of the tables that the stage writes."""
     weight: Callable[[Unit], int] = _one
+    """How much work a unit is; the unit of weight is a record."""
     in_threads: bool = False
+    """Whether the function's work is done by code that frees Python's lock, so that threads can
+    share it."""

@@ -130,11 +130,11 @@ class AgreedBranch(_Ranges):
 
 @dataclass(frozen=True)
 class _Pieces(_Ranges):
-    """Pieces of batches in the branches of some groups. moment: the rank of the newest group whose
-    branch has the piece."""
+    """Pieces of batches in the branches of some groups."""
 
     base_offset: Longs
     moment: Longs
+    """The rank of the newest group whose branch has the piece."""
 
 
 def committed_log(cluster_id: str, held: HeldBatches, groups: Sequence[Row]) -> AgreedBranch:

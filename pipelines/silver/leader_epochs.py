@@ -26,12 +26,14 @@ def leader_epochs(bronze: BronzeRows, held: HeldBatches) -> Iterator[Row]:
 
 
 class _InLog(NamedTuple):
-    """An epoch in a capture's log. start: its lowest offset. last: its highest offset. changes: its
-    LEADER_CHANGE records."""
+    """An epoch in a capture's log."""
 
     start: int
+    """Its lowest offset."""
     last: int
+    """Its highest offset."""
     changes: list[Row]
+    """Its LEADER_CHANGE records."""
 
 
 def _in_log(held: HeldBatches, capture_id: str) -> dict[int, _InLog]:

@@ -18,31 +18,33 @@ from replica.model.keys import ReplicaId
 
 @dataclass(frozen=True)
 class Owner:
-    """Where files lie, and whose they are. directory: the metadata directory as an absolute path,
-    or as a URI without its secret parts. replica: None where no meta.properties names it."""
+    """Where files lie, and whose they are."""
 
     directory: str
+    """The metadata directory as an absolute path, or as a URI without its secret parts."""
     replica: ReplicaId | None
+    """The replica; None where no meta.properties names it."""
 
 
 @dataclass(frozen=True)
 class SourceFile:
-    """A file that a source reads. path: a local path, or a URI. shown: the file's name in the
-    column `file`.
-
-    start: the first byte to read, where a batch begins. next_offset: that batch's base offset, for
-    a start above 0. end: the byte to stop at (exclusive); None to read up to the file's end. owner:
-    None where nobody asks for it. stamp: by what it shows whether the file was changed since; None
-    where nobody writes to it, or nobody asks.
-    """
+    """A file that a source reads."""
 
     path: str
+    """A local path, or a URI."""
     shown: str
+    """The file's name in the column `file`."""
     start: int = 0
+    """The first byte to read, where a batch begins."""
     next_offset: int | None = None
+    """The base offset of the batch at `start`, where start is above 0."""
     end: int | None = None
+    """The byte to stop at (exclusive); None to read up to the file's end."""
     owner: Owner | None = None
+    """None where the caller doesn't ask for the owner."""
     stamp: FileStamp | None = None
+    """The stamp by which a later read notices that the file was changed; None where nobody writes
+    to the file, or where the caller doesn't ask for the stamp."""
 
 
 def log_files(path: str) -> list[SourceFile]:

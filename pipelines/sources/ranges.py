@@ -41,19 +41,18 @@ _NO_OFFSET = -2
 @dataclass
 class RangePartition(InputPartition):
     """Bytes from start (inclusive) to end (exclusive) of a file: whole batches, or damage whose
-    extent the planner found.
-
-    expected_offset: the base offset of the first batch if the log is sound; None where any offset
-    will do. owner, stamp: as in SourceFile.
-    """
+    extent the planner found."""
 
     path: str
     shown: str
     start: int
     end: int
     expected_offset: int | None
+    """The base offset of the first batch if the log is sound; None where any offset will do."""
     owner: Owner | None = None
+    """As in SourceFile."""
     stamp: FileStamp | None = None
+    """As in SourceFile."""
 
     def __hash__(self) -> int:
         return hash((self.path, self.start, self.end))
@@ -61,13 +60,13 @@ class RangePartition(InputPartition):
 
 @dataclass(frozen=True)
 class Places:
-    """The batches of a file in its order, by column. next_offset: the base offset that the next
-    batch must have."""
+    """The batches of a file in its order, by column."""
 
     position: Longs
     base_offset: Longs
     size_bytes: Longs
     next_offset: Longs
+    """The base offset that the next batch must have."""
     crc_valid: np.ndarray
 
     @staticmethod

@@ -29,15 +29,18 @@ class Jar:
 
 @dataclass(frozen=True)
 class JarSet:
-    """Jars that are used together. name: their name in messages. size: their size together, MB.
-    folder: their folder in the cache; each version has its own, so an upgrade never mixes versions.
-    option: the option of `python -P -m pipelines.spark.jars` that asks for them."""
+    """Jars that are used together."""
 
     name: str
+    """The name of the set in messages."""
     size: int
+    """The size of all jars together, in MB."""
     folder: str
+    """The folder of the set in the cache. Each version has its own, so an upgrade never mixes
+    versions."""
     jars: tuple[Jar, ...]
     option: str = ""
+    """The option of `python -P -m pipelines.spark.jars` that asks for them."""
 
     @property
     def cache(self) -> Path:

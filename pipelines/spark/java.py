@@ -53,13 +53,15 @@ exec {java} "$@"
 
 @dataclass(frozen=True)
 class Java:
-    """A Java that was run. home: the value for JAVA_HOME. version: the feature release, such as 17.
-    origin: who named it: JAVA_HOME, PATH or a package."""
+    """A Java that was run."""
 
     executable: Path
     home: Path
+    """The value for JAVA_HOME."""
     version: int
+    """The feature release, such as 17."""
     origin: str
+    """Who named it: JAVA_HOME, PATH or a package."""
 
 
 def find_java() -> Java:

@@ -77,13 +77,14 @@ _NAMING = (_JARS, "spark.driver.extraClassPath", "spark.jars.packages")
 
 @dataclass(frozen=True)
 class _Need:
-    """A set of jars that a session needs. is_among: whether names of files, URLs or Maven
-    coordinates name its main jar; it raises UsageError where they name one of another release.
-    main_class: a class that a JVM with the set has."""
+    """A set of jars that a session needs."""
 
     jars: JarSet
     is_among: Callable[[Iterable[str]], bool]
+    """Whether names of files, URLs or Maven coordinates name its main jar; it raises UsageError
+    where they name one of another release."""
     main_class: str
+    """A class that a JVM with the set has."""
 
     def is_named(self, settings: Mapping[str, str]) -> bool:
         """Whether the settings name the set themselves."""

@@ -73,13 +73,13 @@ def replay_bucket(unit: Bucket, pins: Pins) -> UnitResult:
 
 @dataclass(frozen=True)
 class Spread:
-    """A unit: records of a cluster that are spread over the buckets of its replay. of: a piece of
-    the branch; or a whole snapshot or a branch that lost. group: the number of the cluster's first
-    bucket among the buckets of all clusters."""
+    """A unit: records of a cluster that are spread over the buckets of its replay."""
 
     bucket: Bucket
     of: BranchPiece | PlannedSnapshot | LostTail
+    """A piece of the branch; or a whole snapshot or a branch that lost."""
     group: int
+    """The number of the cluster's first bucket among the buckets of all clusters."""
     records: int
 
 
@@ -163,13 +163,14 @@ def _is_contested(changes: pa.RecordBatch, tails: Sequence[LostTail]) -> npt.NDA
 
 @dataclass
 class _Files:
-    """Files of one table, written as their rows come. made: makes the table's rows of rows of
-    WRITTEN. size: the bytes of Arrow in one file; None where all rows are to be in one file."""
+    """Files of one table, written as their rows come."""
 
     out: Output
     contract: Contract
     made: Callable[[pa.Table], pa.Table]
+    """Makes the table's rows of rows of WRITTEN."""
     size: int | None = _FILE_BYTES
+    """The bytes of Arrow in one file; None where all rows are to be in one file."""
     waiting: list[pa.RecordBatch] = field(default_factory=list)
     waiting_bytes: int = 0
 

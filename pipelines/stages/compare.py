@@ -23,12 +23,13 @@ _ROWS_COMPARED = 300_000
 @dataclass(frozen=True)
 class Changed:
     """A unit: new rows of gold.metadata_changes of a cluster of which the table has rows, with
-    offsets from low (inclusive) to high (exclusive). files: new files with these rows."""
+    offsets from low (inclusive) to high (exclusive)."""
 
     cluster_id: str
     low: int
     high: int
     files: tuple[str, ...]
+    """New files with these rows."""
     records: int
 
 

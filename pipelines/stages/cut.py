@@ -65,12 +65,13 @@ _STEPS_OF_A_RANGE = 1_000_000
 @dataclass(frozen=True)
 class Offsets:
     """A unit: the batches of a cluster that begin at offsets from low (inclusive) to high
-    (exclusive). records: how many they have, about."""
+    (exclusive)."""
 
     cluster_id: str
     low: int
     high: int
     records: int
+    """The number of records of these batches, about."""
 
 
 def judge_offsets(unit: Offsets, pins: Pins) -> UnitResult:
@@ -96,31 +97,37 @@ def judged(
 
 @dataclass(frozen=True)
 class Agreeing:
-    """A unit: a cluster. runs: those of its ranges of offsets. leaves_out: as in StoredTables.
-    rounds: as in Clusters."""
+    """A unit of the stage `agree`: a cluster."""
 
     cluster_id: str
     runs: Sequence[pa.Table]
+    """The runs of all ranges of the cluster's offsets."""
     leaves_out: bool
+    """As in StoredTables."""
     records: int
     replaced: Replaced
     rounds: frozenset[int] = frozenset()
+    """As in Clusters."""
 
 
 @dataclass(frozen=True)
 class Agreed:
-    """What the stage `agree` tells of a cluster. runs, groups: its rows of silver.log_runs and
-    silver.capture_groups. asked: what a pass over the branch is asked. branch: its ranges. members,
-    formatted: those of the wanted rounds."""
+    """The result of the stage `agree` for a cluster."""
 
     cluster_id: str
     runs: pa.Table
+    """The cluster's rows of silver.log_runs."""
     groups: pa.Table
+    """The cluster's rows of silver.capture_groups."""
     log: BranchLog
     asked: BranchQuestions
+    """The questions that each pass over a piece of the branch answers."""
     branch: AgreedBranch
+    """The ranges of the agreed branch, ascending."""
     members: tuple[RoundMember, ...]
+    """The captures of the cluster in the ingest rounds that the build judges."""
     formatted: tuple[FormattedMember, ...]
+    """The formatted log directories in these rounds that were never started."""
 
     @property
     def entries(self) -> int:
@@ -156,17 +163,17 @@ def agree(unit: Agreeing, pins: Pins) -> UnitResult:
 
 @dataclass(frozen=True)
 class Piece:
-    """A unit: a piece of a cluster's agreed branch, or a whole snapshot. before: the entry of the
-    branch before the piece, as a row of silver.committed_log. is_within_run: whether the piece
-    begins within a run of batches."""
+    """A unit: a piece of a cluster's agreed branch, or a whole snapshot."""
 
     cluster_id: str
     of: BranchPiece | PlannedSnapshot
     asked: BranchQuestions
     leaves_out: bool
     before: Row | None
+    """The entry of the branch before the piece, as a row of silver.committed_log."""
     records: int
     is_within_run: bool = False
+    """Whether the piece begins within a run of batches."""
 
 
 def pieces(agreed: Agreed) -> Iterator[Piece]:
@@ -219,8 +226,7 @@ def survey_piece(unit: Piece, pins: Pins) -> UnitResult:
 
 @dataclass(frozen=True)
 class Telling:
-    """A unit: a cluster, of which all records were replayed. history: the new files of
-    gold.metadata_history. past: since when the newest state is as it is; None: not known yet."""
+    """A unit: a cluster, of which all records were replayed."""
 
     agreed: Agreed
     leaves_out: bool
@@ -228,8 +234,10 @@ class Telling:
     compared: Sequence[Row]
     ranges: Sequence[Row]
     history: tuple[str, ...]
+    """The new files of gold.metadata_history."""
     replaced: Replaced
     past: Past | None = None
+    """Since when the newest state is as it is; None while that isn't known."""
 
     @property
     def cluster_id(self) -> str:
@@ -237,11 +245,12 @@ class Telling:
 
 
 class NewestTold(NamedTuple):
-    """What the stage `newest state` tells of a cluster. state_row: from
-    pipelines.gold.newest_states. steps: the ranges of its history, newest first."""
+    """The result of the stage `newest state` for a cluster."""
 
     state_row: Row
+    """The row of pipelines.gold.newest_states for this cluster."""
     steps: Sequence[StepRange]
+    """The ranges of the history of that state, newest first."""
 
 
 def newest(unit: Telling, pins: Pins) -> UnitResult:
@@ -257,14 +266,15 @@ def newest(unit: Telling, pins: Pins) -> UnitResult:
 
 @dataclass(frozen=True)
 class LookingBack:
-    """A unit: a range of the history of a cluster's newest state. history: as in Telling. asked:
-    the questions that newer ranges have left open; None: all."""
+    """A unit: a range of the history of a cluster's newest state."""
 
     cluster_id: str
     history: tuple[str, ...]
+    """As in Telling."""
     state_row: Row
     steps: StepRange
     asked: Waiting | None
+    """The questions that newer ranges have left open; None where all are open."""
 
     @property
     def records(self) -> int:

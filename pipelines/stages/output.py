@@ -42,13 +42,15 @@ _MOST_COMPARED = 1_000
 
 @dataclass(frozen=True, slots=True)
 class UnitResult:
-    """What came of a unit. judgements: of the rows that it read or made. left_out: rows of bronze
-    from which nothing was derived. told: what other stages need of it."""
+    """What came of a unit."""
 
     made: tuple[Made, ...]
     judgements: tuple[Judgement, ...] = ()
+    """The judgements of the rows that the unit read or made."""
     left_out: tuple[LeftOut, ...] = ()
+    """Rows of bronze from which nothing was derived."""
     told: Any = None
+    """What other stages need to know of the unit."""
 
     @property
     def files(self) -> tuple[NewFile, ...]:
@@ -58,28 +60,28 @@ class UnitResult:
 
 @dataclass(frozen=True, slots=True)
 class Replaced:
-    """The rows that a unit's rows take the place of.
-
-    clusters: the clusters whose rows go. own: by table, files of the pinned version with rows of
-    these clusters alone. shared: by table, files that have rows of other clusters, too, which are
-    written anew. gone: all clusters whose rows in the shared files go; other units have their new
-    rows.
-    """
+    """The rows that a unit's new rows replace."""
 
     clusters: tuple[str, ...]
+    """The ids of the clusters whose rows go."""
     own: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """The files, by table, of the pinned version that have rows of these clusters alone."""
     shared: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """The files, by table, that also have rows of other clusters: these files are written anew."""
     gone: tuple[str, ...] = ()
+    """All clusters whose rows in the shared files go; other units have their new rows."""
 
 
 @dataclass
 class Output:
-    """Takes the rows that a unit makes. pins: the tables at the versions before. is_whole: whether
-    it takes all rows of the unit's clusters, so that a file which has just these rows can stay."""
+    """Takes the rows that a unit makes."""
 
     pins: Pins
+    """The tables at the versions that the build reads."""
     replaced: Replaced
     is_whole: bool = False
+    """Whether it takes all rows of the unit's clusters, so that a file which has just these rows
+    can stay."""
     kept: set[str] = field(default_factory=set, init=False)
     made: list[Made] = field(default_factory=list, init=False)
     left_out: list[LeftOut] = field(default_factory=list, init=False)

@@ -20,13 +20,14 @@ from pipelines.tables.contract import Contract
 
 @dataclass(frozen=True)
 class Pins:
-    """Tables of a lake at fixed versions, by name. token: distinguishes the reads of two runs even
-    where lake and versions are equal, because a lake can be deleted and made again. Methods raise
-    what delta-rs raises, which is a plain Exception where a data file is missing."""
+    """Tables of a lake at fixed versions, by name. Methods raise what delta-rs raises, which is a
+    plain Exception where a data file is missing."""
 
     lake: Lake
     versions: Mapping[str, int]
     token: str = field(default_factory=lambda: uuid4().hex, compare=False)
+    """Distinguishes the reads of two runs even where lake and versions are equal, because a lake
+    can be deleted and made again."""
 
     def table(self, name: str) -> DeltaTable:
         """The table, opened once by each process."""

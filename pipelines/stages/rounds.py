@@ -18,10 +18,11 @@ from pipelines.tables.keys import REPLICA_KEYS
 
 @dataclass(frozen=True)
 class Members:
-    """A unit: members of a round. offsets: those whose entries are compared."""
+    """A unit: members of a round."""
 
     members: tuple[RoundMember, ...]
     offsets: tuple[int, ...]
+    """The offsets whose entries are compared."""
 
 
 def first_entries(unit: Members, pins: Pins) -> UnitResult:

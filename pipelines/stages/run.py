@@ -21,18 +21,21 @@ _READ = tuple(one.name for one in bronze.DERIVED_FROM)
 
 @dataclass
 class BuildStages:
-    """What a build's stages share. pins: the tables that they read. results: what units have given
-    so far. members, formatted: those of the rounds of captures that the build judges. evidence:
-    that on each cluster that was derived."""
+    """What a build's stages share."""
 
     pins: Pins
+    """The tables that the stages read, at fixed versions."""
     runner: Runner
     progress: Callable[[str], None]
     done: Callable[[Any], None]
     results: list[UnitResult] = field(default_factory=list, init=False)
+    """The results of all units that have run so far."""
     members: list[RoundMember] = field(default_factory=list, init=False)
+    """The captures in the ingest rounds that the build judges."""
     formatted: list[FormattedMember] = field(default_factory=list, init=False)
+    """The formatted log directories in these rounds that were never started."""
     evidence: list[NewestEvidence] = field(default_factory=list, init=False)
+    """The evidence of the newest captures of each cluster that was derived."""
 
     def run(
         self,

@@ -30,13 +30,14 @@ _CONTENT = ("timestamp", "is_control", "record_type", "record_version", "value")
 
 @dataclass(frozen=True)
 class StoredTables(ClusterTables):
-    """A cluster in the lake. small: the rows of its tables that have few, which were judged before.
-    leaves_out: whether some batches or records are left out of what is derived."""
+    """A cluster in the lake."""
 
     cluster_id: str
     pins: Pins
     small: Mapping[Contract, pa.Table]
+    """The rows of its tables that have few, which were judged before."""
     leaves_out: bool = False
+    """Whether some batches or records are left out of what is derived."""
 
     def rows(self, contract: Contract) -> list[Row]:
         found: list[Row] = self.small[contract].to_pylist()

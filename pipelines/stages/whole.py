@@ -32,23 +32,26 @@ from pipelines.tables.contract import Contract
 
 @dataclass(frozen=True)
 class DerivedClusters:
-    """What a unit tells of its clusters. members, formatted: those of the wanted rounds. evidence:
-    that on each cluster of which a whole capture is known."""
+    """The result of a unit, besides the files that it wrote."""
 
     members: tuple[RoundMember, ...]
+    """The captures of these clusters in the ingest rounds that the build judges."""
     formatted: tuple[FormattedMember, ...]
+    """The formatted log directories in these rounds that were never started."""
     evidence: tuple[NewestEvidence, ...]
+    """The evidence of the newest captures, for each cluster of which a whole capture is known."""
 
 
 @dataclass(frozen=True)
 class Clusters:
-    """A unit: clusters that are derived together. records: how many they have, about. rounds: the
-    numbers of the ingest rounds whose members are wanted."""
+    """A unit: clusters that are derived together."""
 
     clusters: tuple[str, ...]
     records: int
+    """The number of records of these clusters, about."""
     replaced: Replaced
     rounds: frozenset[int] = frozenset()
+    """The numbers of the ingest rounds whose members are wanted."""
 
 
 def derive(unit: Clusters, pins: Pins) -> UnitResult:

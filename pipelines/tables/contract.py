@@ -113,17 +113,16 @@ class ContractError(TypeError):
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table. name: its name in SQL. type: its type in Spark's DDL, such as
-    "array<int>" or "variant".
-
-    description: one sentence with the unit; it becomes the column's comment in the table. nullable:
-    whether a row may lack a value.
-    """
+    """A column of a table."""
 
     name: str
+    """Its name in SQL."""
     type: str
+    """Its type in Spark's DDL, such as "array<int>" or "variant"."""
     description: str
+    """One sentence with the unit; it becomes the column's comment in the table."""
     nullable: bool = True
+    """Whether a row may lack a value."""
 
     @cached_property
     def data_type(self) -> DataType:
@@ -160,15 +159,17 @@ def columns(text: str) -> tuple[Column, ...]:
 
 @dataclass(frozen=True)
 class Contract:
-    """The contract of one table. name: such as "bronze.captures". keys: the columns that tell one
-    row from another. change_feed: whether Delta keeps the changes of rows for readers of its change
-    data feed: for FEED_RETENTION_DAYS, also when VACUUM runs."""
+    """The contract of one table."""
 
     name: str
+    """Such as "bronze.captures"."""
     description: str
     columns: tuple[Column, ...]
     keys: tuple[str, ...]
+    """The columns that tell one row from another."""
     change_feed: bool = False
+    """Whether Delta keeps the changes of rows for readers of its change data feed: for
+    FEED_RETENTION_DAYS, also when VACUUM runs."""
 
     def __post_init__(self) -> None:
         # we write the contracts: a mistake in one is a bug, which the import shows

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from replica.errors import DataError, UnreadableFileError, UsageError
 from replica.format import capture, segment
 from replica.format.batch import HEADER, computed_crc, decode_header
+from replica.format.damage import Damage, DamageKind
 from replica.format.directory import MetadataDirectory, read_directory
 from replica.format.file_names import (
     ARCHIVE_FOLDER,
@@ -25,6 +26,10 @@ from replica.format.file_names import (
 )
 from replica.format.reading import MAX_STATE_BYTES, ReadFile, own_source, read_own_file
 
+_NOTHING = (
+    "a folder without a metadata directory, a segment or a snapshot: an empty disk, or not the "
+    "folder that was meant"
+)
 _SNIFFED_BYTES = 1024 * 1024
 
 
@@ -97,6 +102,23 @@ OnError = Callable[[UnreadableFileError], None]
 goes on."""
 
 
+class NothingToReadError(UsageError):
+    """There is no metadata directory, segment or snapshot below a path."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(
+            f"{path}: no metadata directory below it; expected a {METADATA_FOLDER} folder, a "
+            "segment (.log) or a snapshot (.checkpoint)"
+        )
+        self.path = path
+
+    @property
+    def damage(self) -> Damage:
+        """The same of one of several paths, which doesn't end the work on the others: a new disk is
+        such a folder."""
+        return Damage(0, 0, DamageKind.NOT_KAFKA, _NOTHING, self.path)
+
+
 def discover(
     paths: Iterable[str], *, on_error: OnError | None = None, skip: Collection[str] = ()
 ) -> tuple[DiscoveredPath, ...]:
@@ -104,7 +126,8 @@ def discover(
     folders below a path are sorted by name.
 
     skip: folders below a path that are not searched. Raises UsageError for a path that doesn't
-    exist or has nothing to read below it; a recorder's archive may be empty. Raises
+    exist, NothingToReadError for one with nothing to read below it; a recorder's archive may be
+    empty. Raises
     UnreadableFileError for a folder that can't be listed, unless `on_error` takes it.
     """
     found: list[DiscoveredPath] = []
@@ -112,10 +135,7 @@ def discover(
         search = _Search(frozenset(skip), on_error)
         below = list(search.run(path))
         if not below and not search.failed and not _is_archive(path):
-            raise UsageError(
-                f"{path}: no metadata directory below it; expected a {METADATA_FOLDER} folder, "
-                "a segment (.log) or a snapshot (.checkpoint)"
-            )
+            raise NothingToReadError(path)
         found.extend(below)
     return tuple(found)
 

@@ -31,8 +31,8 @@ class TruncationBelowHighWatermarkError(KraftlakeError):
 
     def __init__(self, offset: int, high_watermark: int) -> None:
         super().__init__(
-            f"truncation to offset {offset} was asked for, below the high watermark "
-            f"{high_watermark}"
+            "the leader asks it to cut off committed records: to truncate to offset "
+            f"{offset}, below the high watermark {high_watermark}"
         )
         self.offset = offset
 

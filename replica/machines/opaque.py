@@ -20,11 +20,13 @@ _STATE = struct.Struct(">q32s")
 
 @dataclass(frozen=True, slots=True)
 class OpaqueState:
-    """The state. batches: the number of committed batches, without control batches. digest: the
-    SHA-256 over the digest before and the bytes of the last batch; zeros at the beginning."""
+    """What OpaqueMachine keeps of the records."""
 
     batches: int = 0
+    """The number of committed batches, without control batches."""
     digest: bytes = bytes(32)
+    """The SHA-256 over the digest before and the bytes of the last batch; zeros at the
+    beginning."""
 
     def after(self, data: bytes) -> OpaqueState:
         """The state with one more batch, given as its bytes on disk."""

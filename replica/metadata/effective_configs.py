@@ -37,15 +37,14 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The values by name of the resource, and by the name of the config.
-
-    brokers: "" is the default of all brokers. file: those of a broker's server.properties.
-    """
+    """The values that the log and a file set for configs, by the names of resource and config."""
 
     topics: Mapping[str, Mapping[str, Setting]] = field(default_factory=dict)
     brokers: Mapping[str, Mapping[str, Setting]] = field(default_factory=dict)
+    """The dynamic configs of each broker; "" is the default of all brokers."""
     groups: Mapping[str, Mapping[str, Setting]] = field(default_factory=dict)
     file: Mapping[str, Setting] = field(default_factory=dict)
+    """The configs of a broker's server.properties."""
 
 
 @dataclass(frozen=True, slots=True)

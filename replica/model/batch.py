@@ -10,22 +10,22 @@ from replica.model.control import ControlRecord
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """One record batch with its place in a log.
-
-    base_offset, last_offset: both inclusive. timestamp: the append time (ms), which is the batch's
-    max timestamp. control: the control records that concern Raft, in order, one for each offset
-    from base_offset on. data: the bytes of the batch as they are on disk. In a batch that was
-    proposed, the log sets the base offset and the leader epoch, which the CRC doesn't cover. A
-    batch that the core itself made has no data: the log encodes `control`, or `values`, which are
-    the values of the state machine's records.
-    """
+    """One record batch with its place in a log."""
 
     base_offset: int
+    """Inclusive."""
     last_offset: int
+    """Inclusive."""
     epoch: int
     timestamp: int = -1
+    """The append time (ms), which is the batch's max timestamp."""
     control: tuple[ControlRecord, ...] = ()
+    """The control records that concern Raft, in order, one for each offset from base_offset on."""
     data: bytes = b""
+    """The bytes of the batch as they are on disk. In a batch that was proposed, the log sets the
+    base offset and the leader epoch, which the CRC doesn't cover. A batch that the core itself made
+    has no data: the log encodes `control`, or `values`, which are the values of the state machine's
+    records."""
     values: tuple[bytes, ...] = ()
 
     def __post_init__(self) -> None:

@@ -19,12 +19,12 @@ KRAFT_VERSION = "kraft.version"
 
 @dataclass(frozen=True, slots=True)
 class LeaderChange:
-    """The first record of every epoch. granting_voters: the voters that elected the leader; the
-    leader is one of them."""
+    """The first record of every epoch."""
 
     leader_id: int
     voters: tuple[ReplicaKey, ...]
     granting_voters: tuple[ReplicaKey, ...]
+    """The voters that elected the leader; the leader is one of them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,12 +16,12 @@ none."""
 class ReplicaKey:
     """A replica inside one cluster: node id and directory id (KIP-853).
 
-    A node whose disk was wiped gets a new directory id, and so is another replica. directory_id:
-    ZERO_UUID where a static quorum or meta.properties v0 has none.
+    A node whose disk was wiped gets a new directory id, and so is another replica.
     """
 
     node_id: int
     directory_id: str = ZERO_UUID
+    """The directory id; ZERO_UUID where a static quorum or meta.properties v0 has none."""
 
     def matches(self, other: ReplicaKey) -> bool:
         """Whether this key means the replica `other`. A key without a directory means every

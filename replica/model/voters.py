@@ -14,9 +14,10 @@ from replica.model.keys import ReplicaKey
 
 @dataclass(frozen=True, slots=True, order=True)
 class Endpoint:
-    """The host and port of a node's listener. name: the name of the listener."""
+    """The host and port of a node's listener."""
 
     name: str
+    """The name of the listener."""
     host: str
     port: int
 
@@ -26,13 +27,14 @@ Endpoints = tuple[Endpoint, ...]
 
 @dataclass(frozen=True, slots=True)
 class Voter:
-    """One voter. min_kraft_version, max_kraft_version: the lowest and the highest kraft.version
-    that it supports, both inclusive."""
+    """One voter."""
 
     key: ReplicaKey
     endpoints: Endpoints = ()
     min_kraft_version: int = 0
+    """The lowest kraft.version that it supports."""
     max_kraft_version: int = 1
+    """The highest kraft.version that it supports (inclusive)."""
 
     def matches(self, key: ReplicaKey) -> bool:
         """Whether `key` is this voter: it has the same node, and the voter's directory if known."""
@@ -121,13 +123,11 @@ node."""
 @dataclass(frozen=True, slots=True)
 class VotersAt:
     """The voters that a record at `offset` names. A KRaftVoters record (KIP-853) names those in
-    force from this offset on, a LeaderChange record those at the start of its epoch.
-
-    offset: the offset of the record. For a snapshot's voters it is the snapshot's end offset - 1,
-    as in Kafka's KRaftControlRecordStateMachine (-1 for the bootstrap snapshot 0-0). epoch: the
-    epoch of the record's batch, or of the snapshot.
-    """
+    force from this offset on, a LeaderChange record those at the start of its epoch."""
 
     offset: int
+    """The offset of the record. For a snapshot's voters it is the snapshot's end offset - 1, as in
+    Kafka's KRaftControlRecordStateMachine (-1 for the bootstrap snapshot 0-0)."""
     epoch: int
+    """The epoch of the record's batch, or of the snapshot."""
     voters: VoterKeys

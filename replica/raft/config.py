@@ -19,30 +19,18 @@ FOREVER = 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """All settings of one replica. Every time is in ms, every size in bytes.
-
-    local: this replica with its endpoints and the kraft.versions that it supports; None for a
-    replica without a node id, which only observes. static_voters: controller.quorum.voters, in
-    force while neither the log nor a snapshot names voters. bootstrap_ids: negative ids, which the
-    host maps to controller.quorum.bootstrap.servers. default_listener: the listener that peers
-    connect to. append_linger_ms: how long records of a leader's state machine wait for others that
-    share their batch. max_pending_batches: how many batches may wait so (see BatchAccumulator).
-    append_when_idle: whether a leader appends waiting records before the end of the linger when all
-    earlier records are committed; with False they always wait for its end, as in Kafka.
-    max_batch_bytes: the largest batch that a leader appends. fetch_max_bytes,
-    fetch_snapshot_max_bytes: how much one fetch asks a leader for (KIP-1219). response_max_bytes:
-    the largest answer that this replica gives as leader. auto_join: whether an observer that has
-    endpoints makes itself a voter (KIP-1186). removed_voter_stands: see Core.may_stand; False for a
-    replica that does as Kafka's. retention_bytes, retention_ms:
-    metadata.max.retention.*, -1 for no limit. start_lag_ms: metadata.start.offset.lag.time.max.ms;
-    if set, the log start moves by KIP-630's policy and not by Kafka's (see `log_start`).
-    """
+    """All settings of one replica. Every time is in ms, every size in bytes."""
 
     cluster_id: str
     local: Voter | None
+    """This replica with its endpoints and the kraft.versions that it supports; None for a replica
+    without a node id, which only observes."""
     static_voters: VoterSet = VoterSet()  # noqa: RUF009 (frozen)
+    """controller.quorum.voters, in force while neither the log nor a snapshot names voters."""
     bootstrap_ids: tuple[int, ...] = ()
+    """Negative ids, which the host maps to controller.quorum.bootstrap.servers."""
     default_listener: str = "CONTROLLER"
+    """The listener that peers connect to."""
     election_timeout_ms: int = 1_000
     election_backoff_max_ms: int = 1_000
     fetch_timeout_ms: int = 2_000
@@ -50,17 +38,32 @@ class Config:
     request_timeout_ms: int = 2_000
     retry_backoff_ms: int = 20
     fetch_max_bytes: int = 1024 * 1024
+    """How much one fetch asks a leader for (KIP-1219)."""
     fetch_snapshot_max_bytes: int = 1024 * 1024
+    """How much of a snapshot one fetch asks a leader for (KIP-1219)."""
     response_max_bytes: int = 10 * 1024 * 1024
+    """The largest answer that this replica gives as leader."""
     append_linger_ms: int = 25
+    """How long records of a leader's state machine wait for others that share their batch."""
     append_when_idle: bool = True
+    """Whether a leader appends waiting records before the end of the linger when all earlier
+    records are committed; with False they always wait for its end, as in Kafka."""
     max_batch_bytes: int = 8 * 1024 * 1024
+    """The largest batch that a leader appends."""
     max_pending_batches: int = 10
+    """How many batches may wait until their linger is over (see BatchAccumulator)."""
     retention_bytes: int = 100 * 1024 * 1024
+    """metadata.max.retention.bytes, -1 for no limit."""
     retention_ms: int = 7 * 24 * 3_600_000
+    """metadata.max.retention.ms, -1 for no limit."""
     start_lag_ms: int | None = None
+    """metadata.start.offset.lag.time.max.ms; if set, the log start moves by KIP-630's policy and
+    not by Kafka's (see `log_start`)."""
     auto_join: bool = False
+    """Whether an observer that has endpoints makes itself a voter (KIP-1186)."""
     removed_voter_stands: bool = True
+    """Whether a replica that a voter-set change has removed may stand for election: see
+    Core.may_stand. Kafka's replicas behave as with False."""
 
     def __post_init__(self) -> None:
         if any(node_id >= NO_NODE for node_id in self.bootstrap_ids):

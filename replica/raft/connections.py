@@ -15,12 +15,14 @@ from replica.raft.messages import PeerRequest
 
 @dataclass(frozen=True, slots=True)
 class PeerConnection:
-    """What a peer was asked. correlation_id, request: the request in flight; None where there is
-    none. until: when (ms) the wait for the answer ends, or the pause after a failed request."""
+    """What a peer was asked."""
 
     correlation_id: int | None = None
+    """The correlation id of the request in flight; None where there is none."""
     until: int = 0
+    """When (ms) the wait for the answer ends, or the pause after a failed request."""
     request: PeerRequest | None = None
+    """The request in flight; None where there is none."""
 
 
 _READY = PeerConnection()

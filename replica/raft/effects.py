@@ -71,10 +71,11 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Send:
-    """A request to a peer. node_id: the id of a voter or leader, whose `endpoints` are given; or
-    one of Config.bootstrap_ids, whose address the host knows."""
+    """A request to a peer."""
 
     node_id: int
+    """The id of a voter or leader, whose `endpoints` are given; or one of Config.bootstrap_ids,
+    whose address the host knows."""
     endpoints: Endpoints
     correlation_id: int
     message: PeerRequest

@@ -47,21 +47,22 @@ class HistoryEntry(Generic[_Value]):
 
 @dataclass(frozen=True, slots=True)
 class LogState:
-    """Where the log starts and ends, and what has to be known of its content.
-
-    log_start: inclusive. log_end, flushed_end: exclusive. snapshots: the complete snapshots,
-    ascending by id. voter_sets, versions: the voter sets and kraft.versions of the log and of its
-    newest snapshot, ascending by offset.
-    """
+    """Where the log starts and ends, and what has to be known of its content."""
 
     log_start: int
+    """Inclusive."""
     log_end: int
+    """Exclusive."""
     flushed_end: int
+    """The end of what is flushed to disk, exclusive."""
     epochs: Epochs
     snapshots: tuple[SnapshotFacts, ...]
+    """The complete snapshots, ascending by id."""
     static_voters: VoterSet
     voter_sets: tuple[HistoryEntry[VoterSet], ...] = ()
+    """The voter sets of the log and of its newest snapshot, ascending by offset."""
     versions: tuple[HistoryEntry[int], ...] = ()
+    """The kraft.versions of the log and of its newest snapshot, ascending by offset."""
 
     @property
     def voters(self) -> VoterSet:

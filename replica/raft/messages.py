@@ -20,37 +20,37 @@ from replica.model.voters import Endpoints, Voter
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Request:
-    """What all requests share. cluster_id: None where the sender names no cluster, which is
-    allowed."""
+    """What all requests share."""
 
     cluster_id: str | None = None
+    """The sender's cluster id; None where the sender names no cluster, which is allowed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Response:
-    """What all responses share. epoch, leader_id: the newest epoch and its leader that the
-    answering replica knows; leader_id is NO_NODE where it knows no leader."""
+    """What all responses share."""
 
     error: ErrorCode = ErrorCode.NONE
     epoch: int = UNDEFINED_EPOCH
+    """The newest epoch that the answering replica knows."""
     leader_id: int = NO_NODE
+    """The leader of that epoch; NO_NODE where the replica knows no leader."""
     leader_endpoints: Endpoints = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VoteRequest(_Request):
     """The candidate asks for a vote in `epoch`. With a pre-vote it asks whether the voter would
-    vote for it in the next epoch (KIP-996).
-
-    voter: the replica that is asked; None in old versions of the request. last_epoch, end_offset:
-    where the candidate's log ends (exclusive), or its snapshot if that is newer.
-    """
+    vote for it in the next epoch (KIP-996)."""
 
     epoch: int
     candidate: ReplicaKey
     voter: ReplicaKey | None = None
+    """The replica that is asked; None in old versions of the request."""
     last_epoch: int
+    """The epoch of the last record of the candidate's log, or of its snapshot if that is newer."""
     end_offset: int
+    """Where that log or snapshot ends (exclusive)."""
     pre_vote: bool = False
 
 
@@ -91,40 +91,37 @@ class EndQuorumEpochResponse(_Response):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchRequest(_Request):
-    """A replica asks for records from `fetch_offset` on, where its own log ends.
-
-    replica: its node id is NO_NODE where the sender has none. last_fetched_epoch: the epoch of the
-    last record before `fetch_offset`. high_watermark: the high watermark that the sender knows
-    (Fetch v18, KIP-1166), -1 where it knows none; None in older versions of Fetch, which wait for
-    records alone.
-    """
+    """A replica asks for records from `fetch_offset` on, where its own log ends."""
 
     replica: ReplicaKey
+    """The sender; its node id is NO_NODE where it has none."""
     epoch: int
     fetch_offset: int
     last_fetched_epoch: int
+    """The epoch of the last record before `fetch_offset`."""
     max_wait_ms: int = 0
     max_bytes: int = 2**31 - 1
     high_watermark: int | None = None
+    """The high watermark that the sender knows (Fetch v18, KIP-1166), -1 where it knows none; None
+    in older versions of Fetch, which wait for records alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchResponse(_Response):
     """The answer to a fetch: records (perhaps none), or a diverging epoch, or the id of a snapshot
-    that the follower has to fetch first.
-
-    diverging: an epoch and its end offset (exclusive) in the leader's log, for a follower whose log
-    differs. high_watermark: None while the leader doesn't know it. data: the bytes of the batches,
-    which the leader's host reads from its log (Reply.read). batches: the same batches as values,
-    which the follower's host decodes. A leader makes no values, because that would take seven times
-    as long as reading the bytes.
-    """
+    that the follower has to fetch first."""
 
     data: bytes | memoryview = b""
+    """The bytes of the batches, which the leader's host reads from its log (Reply.read)."""
     batches: tuple[Batch, ...] = ()
+    """The same batches as values, which the follower's host decodes. A leader makes no values,
+    because that would take seven times as long as reading the bytes."""
     high_watermark: int | None = None
+    """None while the leader doesn't know it."""
     log_start: int = 0
     diverging: OffsetAndEpoch | None = None
+    """An epoch and its end offset (exclusive) in the leader's log, for a follower whose log
+    differs."""
     snapshot_id: OffsetAndEpoch | None = None
 
 
@@ -141,13 +138,14 @@ class FetchSnapshotRequest(_Request):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchSnapshotResponse(_Response):
-    """A slice of a snapshot. size: the number of bytes of the whole snapshot. data: the bytes from
-    byte `position` on; the slice may begin and end within a batch."""
+    """A slice of a snapshot."""
 
     snapshot_id: OffsetAndEpoch | None = None
     size: int = 0
+    """The number of bytes of the whole snapshot."""
     position: int = 0
     data: bytes = b""
+    """The bytes from byte `position` on; the slice may begin and end within a batch."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,17 +165,15 @@ class ApiVersionsResponse(_Response):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddVoterRequest(_Request):
     """AddRaftVoter (KIP-853), from an administrator or from the new voter itself
-    (Config.auto_join).
-
-    ack_when_committed: whether the answer waits for the commit. A new voter that asks for itself
-    sets it to False (KIP-1186): it fetches again only after the answer, and with two voters nothing
-    is committed before the new voter fetches.
-    """
+    (Config.auto_join)."""
 
     voter: ReplicaKey
     endpoints: Endpoints
     timeout_ms: int = 30_000
     ack_when_committed: bool = True
+    """Whether the answer waits for the commit. A new voter that asks for itself sets it to False
+    (KIP-1186): it fetches again only after the answer, and with two voters nothing is committed
+    before the new voter fetches."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,10 +203,10 @@ class UpdateFeaturesRequest(_Request):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VoterChangeResponse(_Response):
-    """The answer to the four requests that change voters or kraft.version. message: why the leader
-    refuses, in one line."""
+    """The answer to the four requests that change voters or kraft.version."""
 
     message: str = ""
+    """Why the leader refuses, in one line."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -221,62 +217,58 @@ class DescribeQuorumRequest(_Request):
 @dataclass(frozen=True, slots=True)
 class ReplicaState:
     """How far the log of a replica is, as the leader sees it (KIP-836). A field is -1 where the
-    leader doesn't know it.
-
-    log_end: exclusive. last_fetch: when the replica fetched last, in ms of the leader's clock; -1
-    for the leader itself. last_caught_up: the last time (ms) at which the replica had all of the
-    leader's log.
-    """
+    leader doesn't know it."""
 
     replica: ReplicaKey
     log_end: int
+    """Exclusive."""
     last_fetch: int
+    """When the replica fetched last, in ms of the leader's clock; -1 for the leader itself."""
     last_caught_up: int
+    """The last time (ms) at which the replica had all of the leader's log."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribeQuorumResponse(_Response):
-    """How far the logs of all voters and observers are. high_watermark: -1 while the leader doesn't
-    know it."""
+    """How far the logs of all voters and observers are."""
 
     high_watermark: int = -1
+    """-1 while the leader doesn't know it."""
     voters: tuple[ReplicaState, ...] = ()
     observers: tuple[ReplicaState, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchQuorumRecordsRequest(_Request):
-    """The fetch of KIP-595's draft (see replica.raft.leader.draft).
-
-    replica: a key without a directory, because the draft sends none. fetch_epoch: the epoch of the
-    sender's last record.
-    """
+    """The fetch of KIP-595's draft (see replica.raft.leader.draft)."""
 
     replica: ReplicaKey
+    """A key without a directory, because the draft sends none."""
     epoch: int
     fetch_offset: int
     fetch_epoch: int
+    """The epoch of the sender's last record."""
     is_follower: bool
     max_bytes: int = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchQuorumRecordsResponse(_Response):
-    """The answer to the draft's fetch. next_fetch_offset, next_fetch_epoch: where the sender has to
-    truncate its log to; -1 unless the error is OFFSET_OUT_OF_RANGE.
-
-    records: the bytes of the batches, which the host reads (Reply.read); with the error
-    NOT_FOLLOWER they are valid too. first_dirty_offset: the first offset that is in no snapshot,
-    which is the end of the newest one. last_caught_up: the time (ms) at which the sender last had
-    all of the log; -1 while unknown.
-    """
+    """The answer to the draft's fetch."""
 
     next_fetch_offset: int = -1
+    """The offset at which the sender has to truncate its log; -1 unless the error is
+    OFFSET_OUT_OF_RANGE."""
     next_fetch_epoch: int = -1
+    """The epoch before that offset; -1 unless the error is OFFSET_OUT_OF_RANGE."""
     records: bytes = b""
+    """The bytes of the batches, which the host reads (Reply.read); with the error NOT_FOLLOWER they
+    are valid too."""
     high_watermark: int = -1
     first_dirty_offset: int = 0
+    """The first offset that is in no snapshot, which is the end of the newest one."""
     last_caught_up: int = -1
+    """The time (ms) at which the sender last had all of the log; -1 while unknown."""
 
 
 PeerRequest: TypeAlias = (

@@ -21,16 +21,16 @@ from replica.raft.progress import ReplicaProgress
 
 @dataclass(frozen=True, slots=True)
 class Unattached:
-    """A replica that waits for a leader. election_deadline: FOREVER for an observer.
-
-    leader_id: the leader of this epoch, whose endpoints are not known; NO_NODE where the leader is
-    not known. voted: the replica that got the local vote in this epoch; None for no vote.
-    """
+    """A replica that waits for a leader."""
 
     epoch: int
     election_deadline: int = FOREVER
+    """The time (ms) at which a voter begins to ask for votes; FOREVER for an observer."""
     leader_id: int = NO_NODE
+    """The leader of this epoch, whose endpoints are not known; NO_NODE where the leader is not
+    known."""
     voted: ReplicaKey | None = None
+    """The replica that got the local vote in this epoch; None for no vote."""
     leader_endpoints: ClassVar[Endpoints] = ()
 
 
@@ -83,14 +83,15 @@ class VoteTally:
 
 @dataclass(frozen=True, slots=True)
 class Prospective:
-    """A voter that asks for pre-votes. leader_id, leader_endpoints: the leader that it followed
-    before, and follows again if it doesn't win."""
+    """A voter that asks for pre-votes."""
 
     epoch: int
     tally: VoteTally
     election_deadline: int
     leader_id: int = NO_NODE
+    """The leader that it followed before, and follows again if it doesn't win."""
     leader_endpoints: Endpoints = ()
+    """The endpoints of that leader."""
     voted: ReplicaKey | None = None
 
 
@@ -106,13 +107,13 @@ class OlderLeader:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A voter that asks for votes. voted: the local replica's own key, as a candidate votes for
-    itself."""
+    """A voter that asks for votes."""
 
     epoch: int
     tally: VoteTally
     election_deadline: int
     voted: ReplicaKey
+    """The local replica's own key, as a candidate votes for itself."""
     leader_id: ClassVar[int] = NO_NODE
     leader_endpoints: ClassVar[Endpoints] = ()
 
@@ -129,29 +130,27 @@ class SnapshotFetch:
 
 @dataclass(frozen=True, slots=True)
 class Follower:
-    """A replica that fetches from the leader of its epoch.
-
-    fetch_deadline: the time after which a voter starts a pre-vote; every good answer of the leader
-    moves it further. has_fetched: whether this leader has given a good answer; from then on this
-    replica refuses pre-votes. has_resigned: whether the leader said that it has resigned, which is
-    final in this epoch. leader_watermark: the high watermark that the leader named last; None
-    before it named one. update_voter_deadline: when to check whether the voter set has this voter's
-    endpoints and versions right. has_updated_leader: whether this voter has told the leader its
-    endpoints and versions, at kraft.version 0. fetching: the snapshot that is being fetched; None
-    where there is none.
-    """
+    """A replica that fetches from the leader of its epoch."""
 
     epoch: int
     leader_id: int
     leader_endpoints: Endpoints
     fetch_deadline: int
+    """The time (ms) at which a voter starts a pre-vote; every good answer of the leader moves it
+    further."""
     update_voter_deadline: int
+    """When (ms) to check whether the voter set has this voter's endpoints and versions right."""
     voted: ReplicaKey | None = None
     has_fetched: bool = False
+    """Whether this leader has given a good answer; from then on this replica refuses pre-votes."""
     has_resigned: bool = False
+    """Whether the leader said that it has resigned, which is final in this epoch."""
     has_updated_leader: bool = False
+    """Whether this voter has told the leader its endpoints and versions, at kraft.version 0."""
     leader_watermark: int | None = None
+    """The high watermark that the leader named last; None before it named one."""
     fetching: SnapshotFetch | None = None
+    """The snapshot that is being fetched; None where there is none."""
 
     def trusting(self, fetch_deadline: int) -> Follower:
         """The role after a good answer of the leader. If the leader has resigned, nothing changes:
@@ -167,18 +166,18 @@ class PendingChange:
 
     While `last_offset` is None, it waits until the new voter answers ApiVersions. Then it waits
     until the record at `last_offset` is committed.
-
-    deadline: when (ms) to stop waiting and answer REQUEST_TIMED_OUT. voter: the voter to be added.
-    ack_when_committed: whether the request is answered at the commit, or already at the append.
-    is_answered: whether the request has been answered.
     """
 
     request_id: Hashable
     deadline: int
+    """When (ms) to stop waiting and answer REQUEST_TIMED_OUT."""
     voter: Voter | None = None
+    """The voter to be added."""
     last_offset: int | None = None
     ack_when_committed: bool = True
+    """Whether the request is answered at the commit, or already at the append."""
     is_answered: bool = False
+    """Whether the request has been answered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,17 +237,15 @@ class Leader:
 
 @dataclass(frozen=True, slots=True)
 class Resigned:
-    """A leader that has resigned. leader_id: the local node id, because the epoch has no other
-    leader.
-
-    unacked: the node ids of the voters that have not answered EndQuorumEpoch. voted: None, because
-    this replica voted for itself.
-    """
+    """A leader that has resigned."""
 
     epoch: int
     leader_id: int
+    """The local node id, because the epoch has no other leader."""
     leader_endpoints: Endpoints
     election_deadline: int
     unacked: frozenset[int]
+    """The node ids of the voters that have not answered EndQuorumEpoch."""
     preferred_successors: tuple[ReplicaKey, ...] = ()
     voted: ReplicaKey | None = None
+    """None, because this replica voted for itself."""

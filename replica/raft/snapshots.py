@@ -19,18 +19,17 @@ from replica.raft.roles import Follower, Leader
 
 @dataclass(frozen=True, slots=True)
 class SnapshotPolicy:
-    """When a state machine makes a snapshot.
-
-    max_new_bytes: metadata.log.max.record.bytes.between.snapshots. max_interval_ms:
-    metadata.log.max.snapshot.interval.ms, 0 for no such limit. A snapshot is due when one of the
-    two limits is reached, as in released Kafka. min_changed_ratio:
-    metadata.snapshot.min.changed_records.ratio of KIP-630's text. If it is set, a snapshot is due
-    only when max_new_bytes is reached and this share of the last snapshot's records has changed.
-    """
+    """When a state machine makes a snapshot."""
 
     max_new_bytes: int = 20 * 1024 * 1024
+    """metadata.log.max.record.bytes.between.snapshots."""
     max_interval_ms: int = 3_600_000
+    """metadata.log.max.snapshot.interval.ms, 0 for no such limit. A snapshot is due when one of the
+    two limits is reached, as in released Kafka."""
     min_changed_ratio: float | None = None
+    """metadata.snapshot.min.changed_records.ratio of KIP-630's text. If it is set, a snapshot is
+    due only when max_new_bytes is reached and this share of the last snapshot's records has
+    changed."""
 
     def is_due(self, new_bytes: int, interval_ms: int, changed_ratio: float) -> bool:
         """Whether a snapshot is due. new_bytes: the bytes of the records committed since the newest

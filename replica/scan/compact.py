@@ -31,11 +31,12 @@ _PAST_DELTA = {"last_offset": 0, "next_offset": 1}
 
 
 class _Column(NamedTuple):
-    """A column of numbers. least: the smallest number. above: the difference of each number to the
-    smallest; None where all numbers are equal."""
+    """A column of numbers."""
 
     least: int
+    """The smallest number."""
     above: np.ndarray | None
+    """The difference of each number to the smallest; None where all numbers are equal."""
 
     @staticmethod
     def of(values: Longs) -> _Column:

@@ -86,12 +86,18 @@ def controllers(node_ids: Iterable[int]) -> Records:
     )
 
 
-def register_broker(broker_id: int, broker_epoch: int) -> Records:
+def migration_state(state: int) -> Records:
+    """How far a migration from ZooKeeper is (replica.metadata.image.settings has the states)."""
+    return (record("ZK_MIGRATION_STATE_RECORD", zkMigrationState=state),)
+
+
+def register_broker(broker_id: int, broker_epoch: int, *, is_of_zookeeper: bool = False) -> Records:
     """The registration of a broker. broker_epoch: the offset that the record gets."""
     registration = record(
         "REGISTER_BROKER_RECORD",
         3,
         brokerId=broker_id,
+        isMigratingZkBroker=is_of_zookeeper,
         incarnationId=uuid_of(f"broker {broker_id} {broker_epoch}"),
         brokerEpoch=broker_epoch,
         endPoints=_end_points("PLAINTEXT", broker_id, 9092),

@@ -32,28 +32,33 @@ from replica.storage.segment_files import KINDS
 
 @dataclass(frozen=True, slots=True)
 class CutTail:
-    """The end of a log that is about to be cut off. start_offset: inclusive. end_offset: exclusive.
-    epoch: the epoch of the last record. pieces: (base offset of the segment, bytes of whole
-    batches), in the order of the log."""
+    """The end of a log that is about to be cut off."""
 
     start_offset: int
+    """Inclusive."""
     end_offset: int
+    """Exclusive."""
     epoch: int
+    """The epoch of the last record."""
     pieces: Iterable[tuple[int, memoryview]]
+    """(base offset of the segment, bytes of whole batches), in the order of the log."""
 
 
 @dataclass(frozen=True, slots=True)
 class Archive:
-    """Keeps what a log drops. folder: the folder that holds the entries. replica: the owner of the
-    log. partition: the name of the partition's folder. now: a function that gives the time in ms
-    since 1970 (UTC). report: a function that gets a line for each entry."""
+    """Keeps what a log drops."""
 
     files: FileSystem
     folder: str
+    """The folder that holds the entries."""
     replica: ReplicaId
+    """The owner of the log."""
     partition: str
+    """The name of the partition's folder."""
     now: Callable[[], int]
+    """A function that gives the time in ms since 1970 (UTC)."""
     report: Callable[[str], None]
+    """A function that gets a line for each entry."""
 
     def keep_tail(self, tail: CutTail) -> None:
         """Copy durably what is about to be truncated."""

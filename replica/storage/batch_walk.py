@@ -116,11 +116,11 @@ def _size_of_first(piece: memoryview) -> int:
 
 
 class BatchBytes(NamedTuple):
-    """Whole batches as they lie in a file, one after another. runs: these batches as runs, whose
-    positions count from the first byte of `data`."""
+    """Whole batches as they lie in a file, one after another."""
 
     data: memoryview
     runs: tuple[Run, ...]
+    """These batches as runs, whose positions count from the first byte of `data`."""
 
 
 def read_batches(

@@ -29,12 +29,13 @@ from replica.storage.segment_index import (
 
 @dataclass(frozen=True, slots=True)
 class CheckedSegment:
-    """A closed segment after the check. last: its last batch; None where a snapshot covers the
-    whole segment, so that nothing was read. rebuilt: whether its indexes were made anew."""
+    """A closed segment after the check."""
 
     segment: ClosedSegment
     last: Frame | None
+    """Its last batch; None where a snapshot covers the whole segment, so that nothing was read."""
     rebuilt: bool = False
+    """Whether its indexes were made anew."""
 
 
 def trust_closed(files: SegmentFiles, end_offset: int) -> CheckedSegment | None:

@@ -22,16 +22,15 @@ MAX_RELATIVE_OFFSET = 2**31 - 1
 
 @dataclass(slots=True)
 class SegmentIndex:
-    """The two indexes of a segment. offsets, times: the bytes of the two files, without the zeros
-    that Kafka preallocates.
-
-    interval_bytes: the bytes of log between two entries (Kafka: index.interval.bytes, 4096).
-    """
+    """The two indexes of a segment."""
 
     base_offset: int
     interval_bytes: int
+    """The bytes of log between two entries (Kafka: index.interval.bytes, 4096)."""
     offsets: bytearray = field(default_factory=bytearray)
+    """The bytes of the offset index, without the zeros that Kafka preallocates."""
     times: bytearray = field(default_factory=bytearray)
+    """The bytes of the time index, without the zeros that Kafka preallocates."""
     max_timestamp: int = -1
     _offset_of_max: int = 0
     _bytes_since_entry: int = 0

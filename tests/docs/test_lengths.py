@@ -27,7 +27,9 @@ def test_what_kraftlake_promises_about_security_is_read_in_minutes() -> None:
 def test_a_runbook_is_one_screen_without_what_is_folded_away(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     shown = re.sub(r"^<details markdown=.*?^</details>$", "", text, flags=re.MULTILINE | re.DOTALL)
-    assert len(shown.rstrip().splitlines()) <= 45
+    rows = sum(line.startswith("| ") for line in shown.splitlines())
+    index = rows if page.name == "README.md" else 0  # it has a row for each runbook
+    assert len(shown.rstrip().splitlines()) - index <= 45
     assert "```" not in shown
 
 

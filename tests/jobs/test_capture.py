@@ -6,6 +6,8 @@ import json
 import shutil
 from pathlib import Path
 
+import pytest
+
 from replica.format.file_names import METADATA_FOLDER
 from tests.jobs.conftest import Kraftlake
 
@@ -41,6 +43,19 @@ def test_a_damaged_directory_is_captured_as_it_is_and_named(
     assert ended.code == 1
     assert any("quorum-state" in line for line in ended.complaints)
     assert (tmp_path / "out" / "node-1" / METADATA_FOLDER / "quorum-state").read_bytes() == b"{"
+
+
+@pytest.mark.parametrize("command", ["capture", "redact"])
+def test_an_empty_folder_does_not_end_the_copy_of_others(
+    kraftlake: Kraftlake, data: Path, tmp_path: Path, command: str
+) -> None:
+    empty = tmp_path / "new-disk"
+    empty.mkdir()
+    ended = kraftlake(command, empty, data / LIVE / "1", "-o", tmp_path / "out")
+    assert ended.code == 1
+    assert [line.split(": ")[0] for line in ended.lines] == ["node-1", "next"]
+    assert any(one.startswith(f"{empty}: ") and "empty disk" in one for one in ended.complaints)
+    assert "no metadata directory below it" in kraftlake(command, empty, "-o", "alone").error
 
 
 def test_a_finished_capture_is_never_written_over(

@@ -62,7 +62,7 @@ def test_findings_of_health_name_all_in_json_and_the_first_in_text(kraftlake: Kr
     assert len(first["subjects"]) == 933
     assert first["subjects"][0] == {
         "name": "add-147-0-0",
-        "what": "replicas [11], last known eligible [11]; live of these []",
+        "what": "replicas [11], last known eligible [11]; none of these is up",
         "offset": 3430,
     }
     (told,) = ended.summary["health"]

@@ -181,6 +181,18 @@ def test_an_empty_metadata_directory_is_said_to_be_empty(
     assert ended.complaints == [f"{folder}: nothing to dump in it"]
 
 
+def test_an_empty_folder_does_not_end_the_dump_of_others(
+    tmp_path: Path, data: Path, kraftlake: Kraftlake
+) -> None:
+    node = data / "kafka-4.4.0-dynamic/final/1"
+    ended = kraftlake("dump", tmp_path, node)
+    assert ended.code == 1
+    (told,) = ended.complaints
+    assert told.startswith(f"{tmp_path}: ")
+    assert "an empty disk, or not the folder that was meant" in told
+    assert len(ended.lines) == len(kraftlake("dump", node).lines)
+
+
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [

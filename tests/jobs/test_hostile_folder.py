@@ -75,7 +75,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     script = folder.parent / "bin/kraftlake"  # as pip writes it
     script.parent.mkdir()
     script.write_text(
-        f"#!{sys.executable}\nimport sys\nfrom jobs.cli.main import main\n"
+        f"#!{sys.executable}\nimport sys\nfrom jobs.cli.start import main\n"
         "if __name__ == '__main__':\n    sys.exit(main())\n"
     )
     script.chmod(0o755)

@@ -51,7 +51,7 @@ def test_every_command_begins_with_the_verdict_of_check(
     line = kraftlake("check", "-q", capture).out
     text = kraftlake(*command, capture)
     assert text.lines[0] == line.rstrip("\n")
-    assert 1 <= text.lines.index("") <= (10 if command[0] == "what-happened" else 2)
+    assert 1 <= text.lines.index("") <= (10 if command[0] == "what-happened" else 3)
 
 
 def test_what_was_never_started_is_in_the_verdict_of_each(

@@ -11,6 +11,10 @@ import pytest
 from jobs.cli.directories.recover_combined import kept_replicas, lost_replicas
 from replica.doctor.health.hosted import HostedReplica
 from replica.model.keys import ZERO_UUID, ReplicaKey
+from replica.simulate.metadata_records import register_broker
+from replica.simulate.node import Layout
+from replica.simulate.scenarios.quorum import ScriptedQuorum
+from replica.simulate.scenarios.writing import write_capture
 from tests.jobs.conftest import Ended, Kraftlake
 from tests.replica.doctor.check.editing import append, metadata, segment
 from tests.replica.doctor.health.clusters import directory_of
@@ -90,6 +94,33 @@ def test_of_a_static_voter_nobody_knows_which_replicas_share_the_disk(
         " Perhaps gone with this disk: 2 partition replicas (moved-0 and moved-1). No other broker "
         "has moved-1 in sync."
     )
+
+
+@pytest.mark.parametrize(
+    ("brokers", "file"),
+    [
+        ((1, 2, 3), "config/server.properties"),
+        ((), "config/controller.properties"),
+        ((2, 3), "config/controller.properties"),
+    ],
+)
+def test_addresses_of_static_voters_are_read_from_the_file_of_the_node_on_which_the_tool_runs(
+    kraftlake: Kraftlake, tmp_path: Path, brokers: tuple[int, ...], file: str
+) -> None:
+    quorum = ScriptedQuorum("static", Layout(voters=3, observers=1, is_static=True))
+    quorum.begin("orders")
+    for broker_id in brokers:
+        quorum.append(1, register_broker(broker_id, 100 + broker_id))
+    quorum.settle()
+    write_capture(quorum.capture(), str(tmp_path / "nodes"))
+    ended = kraftlake("recover", "--plan", tmp_path / "nodes" / "1", tmp_path / "nodes" / "2")
+    (described,) = [one.strip() for one in ended.lines if "describe --replication" in one]
+    assert described == (
+        'bin/kafka-metadata-quorum.sh --bootstrap-controller "$(sed -n '
+        f"'s/^controller.quorum.voters=//p' {file} | sed 's/[0-9]*@//g')\" describe --replication"
+        "  # on node 1"
+    )
+    assert "commands with bin/ or config/ run in the folder of a node's Kafka" in ended.out
 
 
 def test_nothing_is_said_of_brokers_where_the_voter_is_none(

@@ -153,7 +153,7 @@ def test_a_working_majority_is_left_running_and_a_stale_voter_is_kept_from_votin
         shutil.copytree(data / "kafka-4.1.1-dynamic" / capture / node, tmp_path / node)
     ended = kraftlake("recover", "--plan", tmp_path)
     assert ended.code == 0
-    assert "2 of 3 voters are left, a majority" in ended.out
+    assert "the directories of 2 of 3 voters are here, a majority" in ended.out
     assert of_node(ended, 3)[-1].endswith(
         "directory is of epoch 5, and it led or voted in epoch 6: restored from an older "
         "copy, or copied earlier"
@@ -174,7 +174,9 @@ def test_a_working_majority_is_left_running_and_a_stale_voter_is_kept_from_votin
     ids=["all voters", "a majority", "no majority"],
 )
 def test_what_a_plan_relies_on_is_told(kraftlake: Kraftlake, paths: tuple[str, ...]) -> None:
-    need = "every node was stopped before the first directory was copied"
+    need = (
+        "all nodes were stopped before you copied the first directory; if they run, copy all again"
+    )
     assert f"  needs: {need}" in kraftlake("recover", "--plan", *paths).lines
     rows = kraftlake("recover", "--plan", "--json", *paths).answers
     assert all(row["needs"][0] == need for row in rows)
@@ -319,7 +321,8 @@ def test_the_controllers_of_a_dynamic_quorum_are_named_by_their_endpoints(
     ended = kraftlake("recover", "--plan", f"{SPLIT}/2", f"{SPLIT}/3")
     (remove,) = [line for line in commands_in(ended) if " remove-controller " in line]
     assert re.search(r"--bootstrap-controller \S+:\d+,\S+:\d+,\S+:\d+ ", remove)
-    assert remove.endswith("--controller-id 1 --controller-directory-id=w1rJ2UULXXXZu6RS0Vk1kg")
+    removed = remove.partition("  # on node ")[0]
+    assert removed.endswith("--controller-id 1 --controller-directory-id=w1rJ2UULXXXZu6RS0Vk1kg")
 
 
 def test_the_controllers_of_a_static_quorum_are_taken_from_their_own_file(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jobs.cli.directories.rehearse_text import describe
+from jobs.cli.directories.rehearse_text import PlayedStart, describe
 from replica.doctor.rehearsal.captured import CapturedQuorum
 from replica.doctor.rehearsal.outcome import Fate, Outcome
 from replica.doctor.rehearsal.runs import Found, Rehearsal, ScenarioSafety
@@ -24,7 +24,8 @@ def told(fate: Fate) -> list[str]:
     captured = CapturedQuorum("cluster", {}, VoterSet(), True, classify(()), classify(()), 0)
     found = Found(outcome, (0,), (4, 4))
     rehearsal = Rehearsal(captured, Scenario(), range(1), (found,))
-    lines = list(describe(rehearsal, ScenarioSafety.SAFE, (), None, ("nodes",)))
+    asked = PlayedStart(rehearsal, ScenarioSafety.SAFE, ())
+    lines = list(describe(asked, None, None, ("nodes",)))
     return [line.strip() for line in lines[lines.index("") :] if line.startswith("  node 12")]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -146,3 +147,19 @@ def test_topics_that_no_majority_holds_are_named_as_not_proven(
     assert "not proven to be committed" in told
     committed = kraftlake(*asked, "--committed-only")
     assert (committed.rows, "proven" in committed.err) == (before.rows, False)
+
+
+@pytest.mark.usefixtures("recorded")
+@pytest.mark.parametrize("limit", [1, 3])
+def test_a_limit_holds_for_each_kind_in_text_alone(kraftlake: Kraftlake, limit: int) -> None:
+    asked = ("--entity", "topic", "--entity", "feature", NODE)
+    rows = kraftlake("state", "--json", *asked).rows
+    assert kraftlake("state", "--json", "--limit", str(limit), *asked).rows == rows
+    shown = kraftlake("state", "--limit", str(limit), *asked).lines
+    counts = Counter(row["entity"] for row in rows)
+    for kind, count in counts.items():
+        assert count > limit
+        assert sum(line.split()[0] == kind for line in shown) == limit
+        more = f"{kind}: ... and {count - limit} more; --limit {count} or --json lists all"
+        assert more in shown
+    assert len(kraftlake("state", *asked).lines) == len(rows) + 2, "without --limit all"

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jobs.cli.output import write_table, write_wrapped
-from jobs.cli.table_text import row_lines, text_width, widths_of, wrapped
+from jobs.cli.table_text import MOST_SHOWN, row_lines, text_width, widths_of, wrapped
 
 texts = st.text(st.characters(codec="utf-8", exclude_categories=["C", "Z", "M"]) | st.just(" "))
 
@@ -69,3 +69,21 @@ def test_a_wrapped_line_goes_on_below_its_text(capsys: pytest.CaptureFixture[str
         "03:18  node 2 leads epoch 1",
         "       by two votes",
     ]
+
+
+@pytest.mark.parametrize("length", [MOST_SHOWN, MOST_SHOWN + 1, 100_000])
+def test_a_cell_of_thousands_of_characters_is_cut_on_a_terminal_alone(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], length: int
+) -> None:
+    rows = [("a", "x" * length, 1), ("b", "y", 2)]
+    write_table(("key", "value", "offset"), rows)
+    piped = capsys.readouterr().out
+    assert "x" * length in piped
+    assert max(map(len, piped.splitlines()[3:])) < 250, "no other row is as wide"
+    monkeypatch.setattr("jobs.cli.output.terminal_width", lambda: 100)
+    write_table(("key", "value", "offset"), rows)
+    shown = capsys.readouterr().out
+    assert shown.count("x") == min(length, MOST_SHOWN)
+    note = f"({length}characters;--jsonhasall)"
+    assert (note in "".join(shown.split())) == (length > MOST_SHOWN)
+    assert len(shown.splitlines()) < 15

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
+from replica.simulate.metadata_records import create_topic, topic_config
+from replica.simulate.node import Layout
+from replica.simulate.scenarios.library import SCENARIOS_BY_NAME
+from replica.simulate.scenarios.quorum import ScriptedQuorum
+from replica.simulate.scenarios.writing import write_capture
 from tests.jobs.conftest import Kraftlake
 
 DYNAMIC, NEW = "kafka-4.1.1-dynamic", "kafka-4.4.0-dynamic"
@@ -14,7 +20,7 @@ pytestmark = pytest.mark.usefixtures("recorded")
 
 def test_an_incident_is_told_on_one_page(kraftlake: Kraftlake) -> None:
     ended = kraftlake("what-happened", f"{DYNAMIC}/split")
-    assert (ended.code, ended.err) == (0, "")
+    assert (ended.code, ended.err) == (1, "")
     assert len(ended.lines) <= 24
     assert ended.lines[0] == kraftlake("check", "-q", f"{DYNAMIC}/split").lines[0]
     told = ended.lines.index("What happened:")
@@ -37,6 +43,37 @@ def test_a_healthy_cluster_has_nothing_to_do(kraftlake: Kraftlake) -> None:
     assert "What to do:" not in lines
 
 
+def test_a_lost_majority_is_told_with_what_a_start_may_discard(
+    kraftlake: Kraftlake, tmp_path: Path
+) -> None:
+    quorum = ScriptedQuorum("lost majority", Layout(voters=5, observers=1))
+    quorum.begin("orders")
+    quorum.settle()
+    quorum.crash(2, 3, 4, 5)
+    quorum.append(1, create_topic("ghost", (6,)))
+    quorum.run_ms(600)
+    quorum.append(1, topic_config("orders", "retention.ms", "2"))
+    write_capture(quorum.capture(), str(tmp_path / "nodes"))
+    ended = kraftlake("what-happened", tmp_path / "nodes")
+    assert "of topics ghost and orders) are on 1 of 5 voters (1)" in ended.lines[0]
+    first, end = (ended.lines.index(one) for one in ("What happened:", "What to do:"))
+    (event,) = ended.lines[first + 1 : end - 1]
+    assert "majority stopped: voters 2, 3, 4 and 5 had stopped before the change at offset" in event
+    row = kraftlake("what-happened", "--json", tmp_path / "nodes").rows[-1]
+    assert (row["kind"], row["voters"]) == ("majority_stopped", [2, 3, 4, 5])
+    (kept,) = re.findall(r"before the change at offset (\d+)", event)
+    assert row["offset"] == int(kept)
+
+
+def test_where_no_event_led_to_the_verdict_the_page_says_so(
+    kraftlake: Kraftlake, tmp_path: Path
+) -> None:
+    write_capture(SCENARIOS_BY_NAME["replaced-disk"].capture(), str(tmp_path / "nodes"))
+    lines = kraftlake("what-happened", tmp_path / "nodes" / "2").lines
+    told = lines[lines.index("What happened:") + 1 : lines.index("What to do:") - 1]
+    assert told == ["  These logs show no event that led to it."]
+
+
 def test_several_captures_are_one_story_with_the_verdict_of_the_newest(
     kraftlake: Kraftlake,
 ) -> None:
@@ -53,6 +90,14 @@ def test_json_says_of_each_line_what_it_is(kraftlake: Kraftlake) -> None:
     assert (last["ended"], last["most"]) == (None, 933)
     (verdict,) = kraftlake("check", "--json", f"{DYNAMIC}/split").verdicts
     assert rows[0] == verdict
+
+
+@pytest.mark.parametrize(
+    "nodes", [f"{DYNAMIC}/split", f"{NEW}/final", f"{NEW}/final/1", "kafka-3.7.2-static/final/2"]
+)
+def test_the_exit_code_is_that_of_check(kraftlake: Kraftlake, nodes: str) -> None:
+    for words in ((), ("--json",)):
+        assert kraftlake("what-happened", *words, nodes).code == kraftlake("check", nodes).code
 
 
 def test_times_are_those_of_the_zone(kraftlake: Kraftlake) -> None:

@@ -25,7 +25,8 @@ MODULES = (
     "pyspark_kraft_snapshot.py",
 )
 """By which Spark finds the formats of the data sources."""
-_INPUTS = (*PACKAGES, *MODULES, "conf", "pyproject.toml", "README.md", "LICENSE")
+RUNBOOKS = "docs/how-to/runbooks"
+_INPUTS = (*PACKAGES, *MODULES, "conf", RUNBOOKS, "pyproject.toml", "README.md", "LICENSE")
 _IGNORED = shutil.ignore_patterns("__pycache__")
 _BACKEND = (
     "import sys; from setuptools import build_meta as b; getattr(b, sys.argv[1])(sys.argv[2])"

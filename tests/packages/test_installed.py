@@ -166,3 +166,9 @@ def test_the_installed_code_finds_its_settings_and_its_templates(
     assert module.startswith(str(core.site_packages))
     assert template.startswith(str(core.site_packages))
     assert (conf, cores) == (str(core.folder / "share" / "kraftlake" / "conf"), "8")
+
+
+def test_a_runbook_is_printed_without_the_documentation(core: Installation, tmp_path: Path) -> None:
+    told = core.kraftlake("explain", "--runbook", "two-quorums", cwd=tmp_path)
+    assert (told.returncode, told.stderr) == (0, "")
+    assert told.stdout.startswith("# Two quorums under one cluster id\n")

@@ -70,6 +70,7 @@ def test_the_one_file_holds_no_compiled_code_and_the_licences_of_its_packages(
         ("check", "--json", "tests/data/kafka-3.7.2-static/split"),
         ("dump", "--redact-key", "LICENSE", "tests/data/generated-all-types"),
         ("--help",),
+        ("explain", "--runbook", "two-quorums"),
         ("completion", "bash"),
     ],
 )

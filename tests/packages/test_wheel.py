@@ -9,10 +9,18 @@ from zipfile import ZipFile
 
 import pytest
 
-from tests.packages.building import MODULES, PACKAGES, REPOSITORY, build, copy_of_the_checkout
+from tests.packages.building import (
+    MODULES,
+    PACKAGES,
+    REPOSITORY,
+    RUNBOOKS,
+    build,
+    copy_of_the_checkout,
+)
 from tests.packages.conftest import EPOCH
 
-_SHARE = "share/kraftlake/conf"
+_SHARE = {"conf": "conf", "runbooks": RUNBOOKS}
+"""The folders below share/kraftlake, and where the checkout has them."""
 
 
 def names_in(wheel: Path) -> set[str]:
@@ -44,13 +52,15 @@ def test_the_wheel_says_that_replica_is_typed(wheel: Path) -> None:
     assert "replica/py.typed" in names_in(wheel)
 
 
-def test_the_wheel_brings_the_settings_that_the_checkout_has(wheel: Path) -> None:
+def test_the_wheel_brings_the_settings_and_runbooks_that_the_checkout_has(wheel: Path) -> None:
     stem = "-".join(wheel.name.split("-")[:2])
-    prefix = f"{stem}.data/data/{_SHARE}/"
+    prefix = f"{stem}.data/data/share/kraftlake/"
     installed = {name.removeprefix(prefix) for name in names_in(wheel) if ".data/" in name}
-    conf = REPOSITORY / "conf"
     assert installed == {
-        path.relative_to(conf).as_posix() for path in conf.rglob("*") if path.is_file()
+        f"{share}/{path.relative_to(REPOSITORY / folder).as_posix()}"
+        for share, folder in _SHARE.items()
+        for path in (REPOSITORY / folder).rglob("*")
+        if path.is_file()
     }
 
 
@@ -61,7 +71,7 @@ def test_the_wheel_names_its_command_and_its_extras(wheel: Path) -> None:
             "[console_scripts]",
             "kraftlake",
             "=",
-            "jobs.cli.main:main",
+            "jobs.cli.start:main",
         ]
     metadata = message_from_string(metadata_of(wheel))
     extras = {"connect", "scan", "s3", "duckdb", "mcp", "lake", "dev"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
 from jobs.cli.asking.about import asked_cluster
 from jobs.cli.asking.cluster_source import ClusterSource, Wanted
@@ -12,32 +13,54 @@ from jobs.cli.asking.state_of_cluster import source_of
 from jobs.cli.commands.options import passed_over_in
 from jobs.cli.commands.planning import PlanOptions
 from jobs.cli.directories.broker_defaults import defaults_in
-from jobs.cli.directories.verdict_text import write_verdict
+from jobs.cli.directories.verdict_text import runbook_text, write_verdict
 from jobs.cli.option_files import text_in
 from jobs.cli.outcome import SAFETY_CODES
-from jobs.cli.output import complain, more_line, write_either
+from jobs.cli.output import complain, more_line, write_either, write_line
 from replica.doctor.health.cluster import Cluster
 from replica.doctor.preflight.answer import ChangeSafety, Preflight, Reason, gravest
 from replica.doctor.preflight.decommissioning import decommission
 from replica.doctor.preflight.ground import grounded
+from replica.doctor.preflight.migrating import finish_migration
 from replica.doctor.preflight.reassigning import reassign
 from replica.doctor.preflight.reassignment_file import assignments_in
 from replica.doctor.preflight.rolling import roll
 from replica.doctor.preflight.stopping import stop_brokers, stop_rack
 from replica.doctor.preflight.upgrading import downgrade, upgrade
 from replica.doctor.preflight.voters import add_voter, remove_voter, to_dynamic
+from replica.doctor.verdict.verdict import Verdict
 from replica.errors import UsageError
 
 _MAX_FILE_BYTES = 64 * 1024 * 1024
 
-Check = Callable[[Cluster], Preflight]
+
+class Change(NamedTuple):
+    """A change that the user asks about. runbook: the runbook about it. judge: judges the change on
+    a state."""
+
+    runbook: str
+    judge: Callable[[Cluster], Preflight]
+
+
+class _Judged(NamedTuple):
+    """The answer about a change. runbook: as in Change."""
+
+    runbook: str
+    answer: Preflight
+
+
+STOP, ROLL, DECOMMISSION = "stop-a-broker", "restart-all-nodes", "take-a-broker-out"
+REASSIGN, UPGRADE, VOTERS = "reassign-partitions", "upgrade", "change-the-voters"
+MIGRATION = "migrate-from-zookeeper"
+RUNBOOKS = (STOP, ROLL, DECOMMISSION, REASSIGN, UPGRADE, VOTERS, MIGRATION)
+"""The runbooks about changes."""
 
 
 def run(options: PlanOptions) -> int:
     """Print the answers. Returns 0 where every change is safe, 1 where one is unsafe, else 3.
     Raises KraftlakeError."""
-    checks = _checks(options)
-    if not checks:
+    changes = _changes(options)
+    if not changes:
         raise UsageError("plan: name a change, such as --stop-broker 2 (see --help)")
     defaults = defaults_in(options.broker_config)
     if options.bootstrap is not None:
@@ -50,68 +73,81 @@ def run(options: PlanOptions) -> int:
             passed_over_in(options.pass_over),
         )
         with quorum as live:
-            return _judge(lambda: live.source(defaults), checks, options)
+            return _judge(lambda: live.source(defaults), changes, options)
     asked = asked_cluster(options, "plan")
-    return _judge(lambda: source_of(asked, defaults, Wanted(verdict=True)), checks, options)
+    return _judge(lambda: source_of(asked, defaults, Wanted(verdict=True)), changes, options)
 
 
-def _checks(options: PlanOptions) -> list[Check]:
-    """The checks of the changes that were asked about. Raises UsageError for a wrong file or
+def _changes(options: PlanOptions) -> list[Change]:
+    """The changes that were asked about. Raises UsageError for a wrong file or
     list."""
     found = [*_of_partitions(options), *_of_nodes(options)]
     if (removed := options.remove_voter) is not None:
-        found.append(lambda cluster: remove_voter(cluster, removed))
+        found.append(Change(VOTERS, lambda cluster: remove_voter(cluster, removed)))
     if (added := options.add_voter) is not None:
-        found.append(lambda cluster: add_voter(cluster, added))
+        found.append(Change(VOTERS, lambda cluster: add_voter(cluster, added)))
     if (release := options.upgrade) is not None:
-        found.append(lambda cluster: upgrade(cluster, release))
+        found.append(Change(UPGRADE, lambda cluster: upgrade(cluster, release)))
     if (older := options.downgrade) is not None:
-        found.append(lambda cluster: downgrade(cluster, older))
+        found.append(Change(UPGRADE, lambda cluster: downgrade(cluster, older)))
     if options.to_dynamic:
-        found.append(to_dynamic)
+        found.append(Change(VOTERS, to_dynamic))
+    if options.finish_migration:
+        found.append(Change(MIGRATION, finish_migration))
     return found
 
 
-def _of_partitions(options: PlanOptions) -> Iterator[Check]:
+def _of_partitions(options: PlanOptions) -> Iterator[Change]:
     if (path := options.reassignment) is not None:
         assignments = assignments_in(text_in("--reassignment", path, _MAX_FILE_BYTES), path)
-        yield lambda cluster: reassign(cluster, assignments)
+        yield Change(REASSIGN, lambda cluster: reassign(cluster, assignments))
 
 
-def _of_nodes(options: PlanOptions) -> Iterator[Check]:
+def _of_nodes(options: PlanOptions) -> Iterator[Change]:
     if options.stop_broker is not None:
         stopped = _ids("--stop-broker", options.stop_broker)
-        yield lambda cluster: stop_brokers(cluster, stopped)
+        yield Change(STOP, lambda cluster: stop_brokers(cluster, stopped))
     if (rack := options.stop_rack) is not None:
         if not rack.strip():
             raise UsageError("--stop-rack: expected the name of a rack, as in broker.rack")
-        yield lambda cluster: stop_rack(cluster, rack)
+        yield Change(STOP, lambda cluster: stop_rack(cluster, rack))
     if options.decommission is not None:
         leaving = _ids("--decommission", options.decommission)
-        yield lambda cluster: decommission(cluster, leaving)
+        yield Change(DECOMMISSION, lambda cluster: decommission(cluster, leaving))
     if options.roll:
-        yield roll
+        yield Change(ROLL, roll)
 
 
-def _judge(look: Callable[[], ClusterSource], checks: Sequence[Check], options: PlanOptions) -> int:
-    """Judge the changes once, or with --while until all are safe. look: gives the present state,
-    of directories, a lake or a running quorum."""
+def _judge(
+    look: Callable[[], ClusterSource], changes: Sequence[Change], options: PlanOptions
+) -> int:
+    """Judge the changes once, or with --while until all are safe: then an answer that is as before
+    is told in one line. look: gives the present state, of directories, a lake or a running
+    quorum."""
+    before: tuple[Verdict | None, Sequence[_Judged]] | None = None
     while True:
         source = look()
-        cluster = source.cluster
-        if source.verdict is not None:
-            write_verdict(source.verdict, json_output=options.json_output)
-        found = [grounded(check(cluster), cluster) for check in checks]
-        _show(found, cluster, options.limit, json_output=options.json_output)
-        for notice in source.notices:
-            complain(notice)
-        code = SAFETY_CODES[gravest(one.answer for one in found).value]
+        cluster, in_json = source.cluster, options.json_output
+        found = [_Judged(one.runbook, grounded(one.judge(cluster), cluster)) for one in changes]
+        answer = gravest(one.answer.answer for one in found)
+        if before == (source.verdict, found) and not in_json:
+            write_line(
+                f"still {answer.value.upper()}, by the state up to offset {cluster.end_offset}"
+            )
+        else:
+            if source.verdict is not None:
+                write_verdict(source.verdict, json_output=in_json)
+            _show(found, cluster, options.limit, json_output=in_json)
+            for notice in source.notices:
+                complain(notice)
+        before = source.verdict, found
+        code = SAFETY_CODES[answer.value]
         if options.while_s is None or code == 0:
             return code
         time.sleep(options.while_s)
 
 
-def _show(found: Sequence[Preflight], cluster: Cluster, limit: int, *, json_output: bool) -> None:
+def _show(found: Sequence[_Judged], cluster: Cluster, limit: int, *, json_output: bool) -> None:
     name = "of an unknown id" if cluster.cluster_id is None else cluster.cluster_id
     complain(f"plan: cluster {name} at offset {cluster.end_offset}")
     rows = (_row(one, cluster.end_offset) for one in found)
@@ -119,7 +155,8 @@ def _show(found: Sequence[Preflight], cluster: Cluster, limit: int, *, json_outp
     write_either(rows, lines, json_output=json_output)
 
 
-def _row(one: Preflight, end_offset: int) -> dict[str, object]:
+def _row(judged: _Judged, end_offset: int) -> dict[str, object]:
+    one = judged.answer
     return {
         "kind": "plan",
         "action": one.action,
@@ -128,6 +165,7 @@ def _row(one: Preflight, end_offset: int) -> dict[str, object]:
         "reasons": [_reason_row(reason) for reason in one.reasons],
         "needs": list(one.needs),
         "order": list(one.order),
+        "runbook": judged.runbook,
     }
 
 
@@ -140,16 +178,23 @@ def _reason_row(reason: Reason) -> dict[str, object]:
     }
 
 
-def _described(one: Preflight, limit: int) -> Iterator[str]:
+def _described(judged: _Judged, limit: int) -> Iterator[str]:
+    one = judged.answer
     yield f"{one.answer.value.upper():8}{one.action}"
-    for reason in one.reasons[:limit]:
-        mark = "note" if reason.answer is ChangeSafety.SAFE else reason.answer.value
-        at = "" if reason.offset is None else f" (offset {reason.offset})"
-        yield f"  {mark:8}{reason.subject}: {reason.detail}{at}"
-    yield from (f"  {line}" for line in more_line(limit, len(one.reasons)))
+    shown = one.reasons[:limit]
+    yield from (_line(reason) for reason in shown if not reason.is_of_partition)
     if one.order:
         yield f"  order   {', '.join(map(str, one.order))}"
     yield from (f"  needs   {need}" for need in one.needs)
+    yield from (_line(reason) for reason in shown if reason.is_of_partition)
+    yield from (f"  {line}" for line in more_line(limit, len(one.reasons)))
+    yield f"  runbook {runbook_text(judged.runbook)}"
+
+
+def _line(reason: Reason) -> str:
+    mark = "note" if reason.answer is ChangeSafety.SAFE else reason.answer.value
+    at = "" if reason.offset is None else f" (offset {reason.offset})"
+    return f"  {mark:8}{reason.subject}: {reason.detail}{at}"
 
 
 def _ids(option: str, texts: Sequence[str]) -> list[int]:

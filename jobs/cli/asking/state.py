@@ -4,14 +4,15 @@ and, from a lake, how it differs from another state."""
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from jobs.cli.asking.about import About, AskedCluster, KnownNames, asked_cluster
 from jobs.cli.asking.entities import entities_at, history_of
-from jobs.cli.asking.query_result import QueryResult, write_answer
+from jobs.cli.asking.query_result import CSV, PLAIN_CSV, QueryResult, write_answer
 from jobs.cli.choices import check_patterns, fits
 from jobs.cli.commands.asking import StateOptions
 from jobs.cli.commands.combinations import form_of
@@ -19,6 +20,7 @@ from jobs.cli.moments import Moment, either_of
 from jobs.cli.output import (
     complain,
     json_text,
+    more_line,
     write_json,
     write_line,
 )
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
 COLUMNS = ("entity", "key", "value", "offset")
 DIFF_COLUMNS = ("entity", "key", "name", "change", "old", "new")
 
+_T = TypeVar("_T")
 _ORDER = {kind.name: place for place, kind in enumerate(KINDS)}
 
 
@@ -78,7 +81,10 @@ def run(options: StateOptions) -> int:
         return effective.run(asked, options)
     if options.diff is not None:
         a, b = (either_of("--diff", text) for text in options.diff)
-        return _show_differences(history_of(asked), a, b, json_output=options.json_output)
+        limit = None if options.json_output else options.limit
+        return _show_differences(
+            history_of(asked), a, b, limit=limit, json_output=options.json_output
+        )
     return _show_entities(asked, options)
 
 
@@ -90,8 +96,34 @@ def _show_entities(asked: AskedCluster, options: StateOptions) -> int:
     complain(f"state: at offset {end_offset}")
     shown = _shown(held, wanted)
     first = list(islice(shown, 1))  # an unknown topic is refused before anything is written
-    write_answer(QueryResult(COLUMNS, chain(first, shown)), form)
+    limited = _Limited(None if form in ("json", CSV, PLAIN_CSV) else options.limit)
+    of_kinds = limited.of((row[0], row) for row in chain(first, shown))
+    write_answer(QueryResult(COLUMNS, of_kinds), form)
+    limited.tell()
     return 0
+
+
+class _Limited:
+    """Shows the first things of each kind. limit: how many; None for all."""
+
+    def __init__(self, limit: int | None) -> None:
+        self.limit = limit
+        self.counts: Counter[str] = Counter()
+
+    def of(self, things: Iterable[tuple[str, _T]]) -> Iterator[_T]:
+        """The things that are shown. things: each with its kind."""
+        for kind, thing in things:
+            self.counts[kind] += 1
+            if self.limit is None or self.counts[kind] <= self.limit:
+                yield thing
+
+    def tell(self) -> None:
+        """Print how many of each kind are left out."""
+        if self.limit is None:
+            return
+        for kind, count in self.counts.items():
+            for text in more_line(self.limit, count):
+                write_line(f"{kind}: {text}")
 
 
 def _shown(held: Iterable[StateEntity], wanted: EntityFilter) -> Iterator[Sequence[Any]]:
@@ -109,17 +141,24 @@ def _shown(held: Iterable[StateEntity], wanted: EntityFilter) -> Iterator[Sequen
 
 
 def _show_differences(
-    history: ClusterHistory, before: Moment, after: Moment, *, json_output: bool
+    history: ClusterHistory,
+    before: Moment,
+    after: Moment,
+    *,
+    limit: int | None,
+    json_output: bool,
 ) -> int:
     a, b = history.end_offset(before), history.end_offset(after)
     complain(f"state: from offset {a} to {b}")
-    for told in differences(history, a, b):
+    limited = _Limited(limit)
+    for told in limited.of((one.write.kind.name, one) for one in differences(history, a, b)):
         if json_output:
             kind, key = told.write.kind, told.write.key
             values = kind.name, kind.key_text(key), told.name, *told.change
             write_json(dict(zip(DIFF_COLUMNS, values, strict=True)))
         else:
             write_line(line(told))
+    limited.tell()
     return 0
 
 

@@ -42,6 +42,8 @@ from replica.doctor.preflight.ground import grounded
 from replica.doctor.quorum.known_quorum import VoterDoubt
 from replica.words import counted, named
 
+_ROWS = 10
+"""How many rows of each kind are shown without --limit."""
 _SIZE_TITLES = {
     ENTITY: "Entities in the state, by kind",
     TOPIC: "Topics with the most replicas (count: partitions)",
@@ -77,7 +79,7 @@ def run(asked: AskedCluster, options: StateOptions) -> int:
     if source.cluster.passed_over:
         complain(f"state: passed over: {source.cluster.passed_over}")
     show = show_sizes if options.sizes else show_exposure
-    return show(source, limit=options.limit, json_output=options.json_output)
+    return show(source, limit=options.limit or _ROWS, json_output=options.json_output)
 
 
 def show_sizes(source: ClusterSource, *, limit: int, json_output: bool) -> int:
@@ -133,6 +135,12 @@ def show_exposure(source: ClusterSource, *, limit: int, json_output: bool) -> in
     return 0
 
 
+def _running(cluster: Cluster) -> str:
+    """Such as `voters 1 and 2 run`: the voters that are counted."""
+    left = sorted(cluster.voters_up)
+    return f"{named('voter', [str(one) for one in left])} {'runs' if len(left) == 1 else 'run'}"
+
+
 def _voters(cluster: Cluster) -> None:
     """Say which voters are not counted, and on what the figures about voters rest."""
     for what, voters in (
@@ -147,11 +155,8 @@ def _voters(cluster: Cluster) -> None:
     ):
         if voters:
             complain(f"state: {named('voter', [str(one) for one in sorted(voters)])}: {what}")
-    if cluster.voters:
-        complain(
-            "state: needs: the voters that are counted have to run: no log shows whether a "
-            "controller runs"
-        )
+    if cluster.voters_up:
+        complain(f"state: not checked: whether {_running(cluster)}, which no log shows")
     ground = grounded(Preflight("", ()), cluster)
     for doubt in ground.reasons:
         subject = "" if doubt.subject == "state" else f"{doubt.subject}: "

@@ -2,7 +2,8 @@
 docstring is the help. A command's work is in the folder of its heading in `kraftlake --help`, such
 as jobs/cli/directories for "Directories of nodes".
 
-  directories   dump, diff, check, recover, explain
+  directories   dump, diff, check, recover
+  explaining    explain
   copying       capture, prune, redact
   happening     what-happened, timeline, history
   recovering    rehearse, restore

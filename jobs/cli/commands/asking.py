@@ -108,6 +108,7 @@ class StateOptions:
       kraftlake state --lake lake --diff 1500 2026-11-21T05:00Z
       kraftlake state --exposure node1/ --broker-config server.properties
       kraftlake state --effective --topic orders node1/
+      kraftlake explain --runbook config-in-force
 
     --json: entity, key, value (JSON as text, with Kafka's field names), offset (of the record that
     last changed it; null where that record is older than the log); with --diff: entity, key, name,
@@ -166,8 +167,11 @@ class StateOptions:
         default=False,
     )
     broker_config: cluster_options.BrokerConfig = None
-    limit: int = option(
-        "--limit N", "In text, show N rows of each kind at most.", default=10, min=1
+    limit: Number = option(
+        "--limit N",
+        "In text, show N rows of each kind at most; 10 with --sizes and --exposure, else all.",
+        default=None,
+        min=1,
     )
     json_output: options.Json = False
     csv: options.Csv = False

@@ -97,6 +97,7 @@ class RedactOptions:
     Examples:
       kraftlake redact captures/2026-11-21T0500 -o for-the-vendor
       kraftlake redact --names --redact-key ticket.key node1/ node2/ node3/ -o ticket-4711
+      kraftlake explain --runbook log-to-share
 
     Exit codes: 0, 1 when something is damaged, 2 usage.
     """

@@ -1,4 +1,4 @@
-"""Commands over logs on disk: dump, diff, check, recover, explain."""
+"""Commands over logs on disk: dump, diff, check, recover."""
 
 from jobs.cli.commands import cluster_options, options
 from jobs.cli.commands.combinations import exclusive, given, needs
@@ -142,21 +142,22 @@ class CheckOptions:
 
     --json: each line has a kind. verdict: cluster_id, level (outage, at-risk, attention,
     incomplete, healthy), headline, facts (level, severity, text, next_step, rules), next_steps,
-    not_judged (what, why, next_step), notes (how many), end_offset, at (ms) and source of the state
-    that it is about. finding: rule, family (files, health), severity (info, which text calls a
-    note, warning, error), file, position (byte), offset, epoch, message; of health also
-    cluster_id, end_offset (of the state) and subjects (name, what, offset; each partition, node and
-    so on that the rule found). log-directory, with --partitions: cluster_id, node_id, directory_id,
-    path, partitions, size_bytes (of all folders), future, deleted and stray (folders that Kafka has
-    marked so). The last line has the kind summary and, in the field summary: level
-    (the worst), checked, errors, warnings, notes (of all findings, shown or not), exit_code;
-    directories with directory, cluster_id, node_id, directory_id, role (voter, observer),
-    partition, verdict (ok, no-fault-found, warning, error), errors, warnings, notes (of the
-    findings about files that name the directory), log_start_offset, log_end_offset, epoch,
-    snapshots (how many are valid, invalid, unverifiable); health with cluster_id, directory,
-    end_offset, is_whole (the state is known to the log's end), verdict (healthy, warning, error,
-    null where no state is known), errors, warnings, notes; and quorums with cluster_id, voters and
-    not_checked (voters whose directory was not given), both with node_id and directory_id.
+    runbook (a name for `explain --runbook`, or null), not_judged (what, why, next_step), notes (how
+    many), end_offset, at (ms) and source of the state that it is about. finding: rule, family
+    (files, health), severity (info, which text calls a note, warning, error), file, position
+    (byte), offset, epoch, message; of health also cluster_id, end_offset (of the state) and
+    subjects (name, what, offset; each partition, node and so on that the rule found). log-
+    directory, with --partitions: cluster_id, node_id, directory_id, path, partitions, size_bytes
+    (of all folders), future, deleted and stray (folders that Kafka has marked so). The last line
+    has the kind summary and, in the field summary: level (the worst), checked, errors, warnings,
+    notes (of all findings, shown or not), exit_code; directories with directory, cluster_id,
+    node_id, directory_id, role (voter, observer), partition, verdict (ok, no-fault-found, warning,
+    error), errors, warnings, notes (of the findings about files that name the directory),
+    log_start_offset, log_end_offset, epoch, snapshots (how many are valid, invalid, unverifiable);
+    health with cluster_id, directory, end_offset, is_whole (the state is known to the log's end),
+    verdict (healthy, warning, error, null where no state is known), errors, warnings, notes; and
+    quorums with cluster_id, voters and not_checked (voters whose directory was not given), both
+    with node_id and directory_id.
 
     \b
     Examples:
@@ -289,24 +290,3 @@ class RecoverOptions:
                 "recover: --plan is missing; kraftlake plans, and changes no directory"
             )
         needs("--rehearse", self.rehearse, given(self, "seeds"))
-
-
-@command("cli.directories.explain:run", "Explain a finding of check, and what to do about it.")
-class ExplainOptions:
-    """Explain a rule of `kraftlake check`: its meaning, what Kafka does, and what to do.
-
-    Without a rule, the command lists all rules.
-
-    --json: rule, family (files, health), severity, meaning, kafka, next_step, issues (incidents
-    that the rule would have found).
-
-    \b
-    Examples:
-      kraftlake explain snapshot-log-hole
-      kraftlake explain --json | jq 'select(.severity == "error") | .rule'
-
-    Exit codes: 0, 2 usage (no such rule).
-    """
-
-    rule: Text = argument("[RULE]", "A rule's name, such as torn-tail.", default=None)
-    json_output: options.Json = False

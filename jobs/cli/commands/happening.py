@@ -33,11 +33,15 @@ class WhatHappenedOptions:
     Examples:
       kraftlake what-happened node1/ node2/ node3/
       kraftlake what-happened --tz local --order before,after captures/
+      kraftlake explain --runbook what-happened-when
 
     --json: each line has a kind. verdict: as of `kraftlake check --json`. event: as of `kraftlake
     timeline --json`. outage: cluster_id, began and ended (ms; ended is null where partitions still
-    have no leader), most (partitions without leader at one time). gap: cluster_id, detail (what the
-    directories don't tell). Exit codes: 0, 2 usage (also directories without a metadata log).
+    have no leader), most (partitions without leader at one time). majority_stopped: cluster_id, at
+    (ms), offset of the first change that the voters lack, voters (node ids). gap: cluster_id,
+    detail (what the directories don't tell). Exit codes: 0, 1 something is wrong (outage,
+    at-risk or attention, as of `kraftlake check`), 2 usage (also directories without a metadata
+    log).
     """
 
     paths: options.Paths

@@ -31,10 +31,11 @@ class PlanOptions:
       kraftlake plan -b localhost:9093 --remove-voter 3
       kraftlake plan --while 10 --stop-broker 3 node1/ && kafka-server-stop.sh
       kraftlake plan --roll --decommission 4 node1/
+      kraftlake explain --runbook before-you-change
 
-    --json: action, answer, end_offset, reasons (answer, subject, detail, offset), needs, order, a
-    line for each change. Exit codes: 0 safe, 1 unsafe (or a quorum that can't be read), 3 unknown,
-    2 usage.
+    --json: action, answer, end_offset, reasons (answer, subject, detail, offset), needs, order,
+    runbook, a line for each change. Exit codes: 0 safe, 1 unsafe (or a quorum that can't be read),
+    3 unknown, 2 usage.
     """
 
     paths: cluster_options.PathsOfAState = None
@@ -91,10 +92,17 @@ class PlanOptions:
     to_dynamic: bool = option(
         "--to-dynamic", "Turn static voters into dynamic ones (kraft.version 1).", default=False
     )
+    finish_migration: bool = option(
+        "--finish-migration",
+        "End a migration from ZooKeeper: whether brokers of ZooKeeper are left, what is left to "
+        "do, and up to when the way back is open.",
+        default=False,
+    )
     broker_config: cluster_options.BrokerConfig = None
     while_s: float | None = option(
         "--while SECONDS",
-        "Judge again every SECONDS until the answer is safe.",
+        "Judge again every SECONDS until the answer is safe. An answer that is as before is one "
+        "line.",
         default=None,
         min=0.1,
     )

@@ -49,9 +49,14 @@ class RehearseOptions:
       kraftlake rehearse --scenario lost-disk.toml --seeds 0:100 captures/
       kraftlake rehearse -o outcomes captures/ && kraftlake check outcomes/outcome-1
       kraftlake rehearse --json captures/ | jq 'select(.kind == "outcome") | .leader'
+      kraftlake explain --runbook rehearse-a-start
 
-    --json: kind (answer, outcome, smallest_loss), a line each. answer: cluster_id, answer, reasons,
-    needs, runs, seeds, voters, leaders. outcome: outcome, seeds, leader, epochs, committed_lost and
+    Where `kraftlake recover --plan` recommends to leave some of the nodes stopped, its start is
+    played, too, and told below. The exit code is that of the start of all nodes.
+
+    --json: kind (answer, outcome, recommended_answer, recommended_outcome, smallest_loss), a line
+    each. answer: cluster_id, answer, reasons, needs, runs, seeds, voters, leaders, start (node ids;
+    null with --scenario). outcome: outcome, seeds, leader, epochs, committed_lost and
     unproven_lost ([first, end) pairs), nodes (node_id, truncated, epochs, replaced_by, lost,
     committed_lost, unproven_lost, superseded_lost, is_behind, has_new_disk), failed.
     smallest_loss: bound, sets, seeds_of_each, dead, empty, seed, leader, committed_lost, scenario.
@@ -112,6 +117,7 @@ class RestoreOptions:
       kraftlake restore --release 3.9 --lake lake --at-offset 1526 -o restored
       kraftlake restore --release 4.4 --formatted /var/kafka/metadata left/ -o restored
       kraftlake restore --release 4.4 --map-brokers 1=11,2=12 left/ -o restored
+      kraftlake explain --runbook all-controllers-gone
 
     --json: a line each with kind (restored, change), entity, number; a change also has detail and
     examples. Exit codes: 0, 1 recover --plan says that no node may be started, 2 usage (also a log

@@ -18,7 +18,7 @@ from pipelines.object_store import shown_uri
 from replica.doctor.redacted.record_redactor import RecordRedactor
 from replica.errors import UnreadableFileError, UsageError
 from replica.format.damage import Damage
-from replica.format.discovery import DirectoryPath, DiscoveredPath
+from replica.format.discovery import DirectoryPath, DiscoveredPath, NothingToReadError
 from replica.shell_text import line, path
 from replica.words import counted
 
@@ -60,16 +60,24 @@ def _found(
     paths: Sequence[str], stack: ExitStack
 ) -> tuple[tuple[DirectoryPath, ...], Sequence[Damage]]:
     """(the directories below the paths, what of a bundle could not be unpacked). Bundles stay
-    unpacked until `stack` closes. Prints the damages. Raises as `directories`."""
+    unpacked until `stack` closes. Prints the damages. Raises as `directories`, but where others
+    have something to copy a folder without anything is a damage."""
     found: list[DiscoveredPath] = []
     damages: list[Damage] = []
+    empty: list[NothingToReadError] = []
     for named in paths:
-        if is_bundle(named):
-            held, left_out, _ = discovered(named, stack)
-            found += held
-            damages += left_out
-        else:
-            found += directories([named])
+        try:
+            if is_bundle(named):
+                held, left_out, _ = discovered(named, stack)
+                found += held
+                damages += left_out
+            else:
+                found += directories([named])
+        except NothingToReadError as error:
+            empty.append(error)
+    if len(empty) == len(paths):
+        raise empty[0]
+    damages += [error.damage for error in empty]
     for damage in damages:
         complain(str(damage))
     if not found:

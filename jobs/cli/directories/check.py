@@ -76,6 +76,8 @@ def run(options: CheckOptions) -> int:
         stack.enter_context(no_search_for_cycles())
         inputs = find_inputs(options.paths, names_in(options.order), stack, for_check=True)
         unread, checking.captures = inputs.unread(), inputs.captures
+        for sentence in inputs.left_out_copies():
+            complain(sentence)
         checking.earlier = {} if len(inputs.groups) > 1 else None
         is_one = len(inputs.groups) == 1
         for number, group in enumerate(inputs.groups, start=1):

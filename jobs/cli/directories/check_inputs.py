@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from jobs.cli.directories.discovering import discovered, unreadable
+from jobs.cli.directories.discovering import discovered_each, unreadable
 from pipelines.capture.grouping import (
     AmbiguousOrderError,
     ambiguous,
@@ -17,6 +17,7 @@ from pipelines.capture.grouping import (
     refuse_unused,
     replica_at,
 )
+from pipelines.capture.same_copy import are_same_copy
 from replica.doctor.check.damaged import bundle_damage
 from replica.doctor.check.examined import Examined, examine
 from replica.doctor.check.formatted import judge_formatted
@@ -24,7 +25,7 @@ from replica.doctor.check.known_quorum import EarlierRounds, earlier_rounds
 from replica.doctor.check.partition import topic_id_in
 from replica.doctor.check.rule import Finding
 from replica.errors import UnreadableFileError, UsageError
-from replica.format.damage import Damage, DamageKind
+from replica.format.damage import Damage
 from replica.format.discovery import DirectoryPath, DiscoveredPath, FilePath
 from replica.format.formatted import FormattedDirectory
 from replica.metadata.passed_over import NOTHING, PassedOver
@@ -43,6 +44,8 @@ class CheckInputs:
     """Those of bundles, and of folders that can't be listed. They name files as the user does."""
     formatted: tuple[FormattedDirectory, ...] = ()
     """Log directories without a metadata log."""
+    copies: tuple[tuple[str, str], ...] = ()
+    """(the user's name of a directory that was left out, that of the one with the same bytes)."""
     earlier: tuple[tuple[DiscoveredPath, ...], ...] = ()
     """The groups of earlier captures, the oldest first, for a command that asks of the newest one
     alone."""
@@ -71,19 +74,19 @@ class CheckInputs:
         formatted and never started."""
         return (*bundle_damage(self.damages), *self.never_started)
 
+    def left_out_copies(self) -> Iterator[str]:
+        """A sentence for each copy of a directory that was named, too."""
+        for copy, kept in self.copies:
+            yield f"{copy}: left out: a copy of {kept}, byte for byte"
+
     def left_out(self) -> Iterator[str]:
-        """A sentence for each log directory with which no node ever started."""
+        """A sentence for each log directory with which no node ever started, and for each copy."""
+        yield from self.left_out_copies()
         never = {finding.file for finding in self.never_started}
         for one in self.formatted:
             if one.is_alone or one.meta_properties in never:
                 node_id = one.replica.node_id
                 yield f"{one.shown}: left out: formatted for node {node_id}, and no metadata log"
-
-
-_NOTHING = (
-    "a folder without a metadata directory, a segment or a snapshot: an empty disk, or not the "
-    "folder that was meant"
-)
 
 
 def find_inputs(
@@ -98,22 +101,11 @@ def find_inputs(
     """
     search = _Search(order)
     formatted: list[FormattedDirectory] = []
-    empty: list[UsageError] = []
-    for path in paths:
-        try:
-            below = discovered(path, stack, for_check=True)
-        except UsageError as error:
-            if not os.path.isdir(path):
-                raise
-            empty.append(error)
-            search.damages.append(Damage(0, 0, DamageKind.NOT_KAFKA, _NOTHING, path))
-            continue
+    for path, below in discovered_each(paths, stack, for_check=True):
         formatted += below.formatted
         search.damages += below.damages
         for one in below.found:
             search.take(one, path)
-    if empty and not (search.batches or search.files or formatted):
-        raise empty[0]
     refuse_unused(order, search.batches)
     named = sorted(search.batches, key=order.index if order else captured_at)
     groups: list[tuple[DiscoveredPath, ...]] = [tuple(search.batches[batch]) for batch in named]
@@ -122,7 +114,9 @@ def find_inputs(
     if not groups and not search.damages and not for_check:
         shown = ", ".join(one.shown for one in formatted)
         raise UsageError(f"{shown}: formatted, and without a metadata log: the node never started")
-    return CheckInputs(tuple(groups), tuple(search.damages), tuple(formatted))
+    return CheckInputs(
+        tuple(groups), tuple(search.damages), tuple(formatted), copies=tuple(search.copies)
+    )
 
 
 def find_newest_inputs(
@@ -178,9 +172,12 @@ class _Search:
     owners: dict[tuple[ReplicaId, str], DirectoryPath] = field(default_factory=dict)
     """The directories of the batch without a name, by replica and topic id. One replica of a
     partition may occur in it only once."""
+    copies: list[tuple[str, str]] = field(default_factory=list)
+    """(the user's name of a directory, that of another one with the same bytes)."""
 
     def take(self, found: DiscoveredPath, argument: str) -> None:
-        """Add a directory to its batch, or a single file to the files.
+        """Add a directory to its batch, or a single file to the files. A copy of a directory that
+        is there already, with the same bytes, is no other capture of it.
 
         argument: the path that the user typed. Raises AmbiguousOrderError for a second capture of a
         replica in the batch without a name.
@@ -198,6 +195,9 @@ class _Search:
             other = self.owners.setdefault(
                 (replica, topic_id_in(found.path) or METADATA_TOPIC_ID), found
             )
+            if other is not found and are_same_copy(other, found):
+                self.copies.append((found.shown, other.shown))
+                return
             if other is not found:
                 raise ambiguous(other.shown, found.shown, replica.node_id)
         self.batches.setdefault(batch, []).append(found)

@@ -4,7 +4,7 @@ a bundle."""
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import NamedTuple
@@ -12,7 +12,7 @@ from typing import NamedTuple
 from pipelines.capture.bundle import is_bundle, marked, unpack
 from replica.errors import UnreadableFileError, UsageError
 from replica.format.damage import Damage, DamageKind
-from replica.format.discovery import DiscoveredPath, discover
+from replica.format.discovery import DiscoveredPath, NothingToReadError, discover
 from replica.format.formatted import FormattedDirectory, formatted_below
 
 
@@ -63,6 +63,27 @@ def discovered(path: str, stack: ExitStack, *, for_check: bool = False) -> Disco
     named = (replace(one, shown=path + one.shown.removeprefix(folder)) for one in found)
     read = [marked(one, unpacked.damages) for one in named]
     return Discovered(read, unpacked.damages, formatted)
+
+
+def discovered_each(
+    paths: Iterable[str], stack: ExitStack, *, for_check: bool = False
+) -> Iterator[tuple[str, Discovered]]:
+    """Each path with what is at or below it. A folder with nothing to read below it, as that of a
+    new disk, is a damage beside others. Raises what `discovered` raises; where no path has anything
+    to read, UsageError for the first of them."""
+    empty: list[NothingToReadError] = []
+    is_empty = True
+    for path in paths:
+        try:
+            below = discovered(path, stack, for_check=for_check)
+        except NothingToReadError as error:
+            empty.append(error)
+            below = Discovered((), [error.damage])
+        else:
+            is_empty = False
+        yield path, below
+    if empty and is_empty:
+        raise empty[0]
 
 
 def _formatted_alone(

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 
-from jobs.cli.directories.discovering import discovered, unreadable
+from jobs.cli.directories.discovering import discovered_each, unreadable
 from jobs.cli.output import complain
 from replica.doctor.check.partition import PartitionFolder, partition_at, partition_of_file
 from replica.errors import UnreadableFileError, reading
@@ -50,14 +50,13 @@ class DumpFiles:
 def find_files(paths: Iterable[str], wanted: WantedFiles, stack: ExitStack) -> DumpFiles:
     """Every file to read. Bundles stay unpacked until `stack` closes.
 
-    Raises UsageError where a path doesn't exist, or has nothing to read below it.
+    Raises UsageError where a path doesn't exist, or no path has anything to read below it.
     """
     files: list[DumpFile] = []
     damages: list[Damage] = []
-    for path in paths:
-        found, unread, _ = discovered(path, stack)
-        damages.extend(unread)
-        for one in found:
+    for _, below in discovered_each(paths, stack):
+        damages.extend(below.damages)
+        for one in below.found:
             if isinstance(one, FilePath):
                 files.append(DumpFile(one.path, one.shown, one.name))
                 continue

@@ -5,15 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jobs.cli.choices import named
-from jobs.cli.commands.directories import ExplainOptions
+from jobs.cli.commands.explaining import ExplainOptions
+from jobs.cli.directories.runbook_pages import page_lines, runbooks
+from jobs.cli.directories.verdict_text import runbook_text
 from jobs.cli.output import write_either, write_json, write_table
 from replica.doctor.check.catalogue import RULES, RULES_BY_ID
 from replica.doctor.check.rule import Rule
+from replica.doctor.verdict.runbooks import runbook_of
+from replica.errors import UsageError
 
 
 def run(options: ExplainOptions) -> int:
-    """Print one rule, or the list of all."""
-    if options.rule is not None:
+    """Print a runbook, one rule, or the list of all rules."""
+    if options.runbook is not None:
+        _print_runbook(options)
+    elif options.rule is not None:
         rule = named(options.rule, RULES_BY_ID, "rule", "`kraftlake explain` lists them")
         write_either([_plain(rule)], _described(rule), json_output=options.json_output)
     elif options.json_output:
@@ -25,6 +31,18 @@ def run(options: ExplainOptions) -> int:
     return 0
 
 
+def _print_runbook(options: ExplainOptions) -> None:
+    known = runbooks()
+    if options.rule is not None:
+        raise UsageError("explain: name a rule, or a runbook by --runbook, not both")
+    if not known:
+        raise UsageError("--runbook: this installation came without the runbooks")
+    name = str(options.runbook)
+    text = named(name, known, "runbook", f"there are {', '.join(known)}")
+    row = {"runbook": name.strip().lower(), "text": text}
+    write_either([row], page_lines(text), json_output=options.json_output)
+
+
 def _plain(rule: Rule) -> dict[str, object]:
     return {
         "rule": rule.id,
@@ -34,6 +52,7 @@ def _plain(rule: Rule) -> dict[str, object]:
         "kafka": rule.kafka,
         "next_step": rule.next_step,
         "issues": list(rule.issues),
+        "runbook": runbook_of((rule.id,)),
     }
 
 
@@ -45,3 +64,6 @@ def _described(rule: Rule) -> Iterator[str]:
     yield f"Next:     {rule.next_step}"
     if rule.issues:
         yield f"Seen in:  {', '.join(rule.issues)}"
+    runbook = runbook_of((rule.id,))
+    if runbook is not None:
+        yield f"Runbook:  {runbook_text(runbook)}"

@@ -8,7 +8,7 @@ from replica.history.ranges import Ranges
 from replica.model.epochs import OffsetAndEpoch
 from replica.words import counted
 
-NEED = "every node was stopped before the first directory was copied"
+NEED = "all nodes were stopped before you copied the first directory; if they run, copy all again"
 """What an answer about the start of directories relies on, and no file shows."""
 
 

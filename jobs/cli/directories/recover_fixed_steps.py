@@ -33,7 +33,10 @@ FIND_OUT_WHY_NOBODY_LEADS = RecoverStep(
     (
         noted(Shell("LOG_DIR=/var/lib/kafka/metadata"), "on each controller"),
         Shell('grep cluster.id "$LOG_DIR"/meta.properties'),
-        line("grep", "controller.quorum", CONTROLLER_FILE),
+        noted(
+            line("grep", "controller.quorum", CONTROLLER_FILE),
+            "of a node that is a broker too: server.properties",
+        ),
     ),
 )
 """The last step where no log holds a record: there is nothing to go on with."""
@@ -44,7 +47,7 @@ RESTART_BROKERS = RecoverStep(
     (
         noted(
             Shell("bin/kafka-server-stop.sh --process-role=broker"),
-            "on each broker, one after another",
+            "on each broker that is no controller, one after another",
         ),
         noted(
             Shell("bin/kafka-server-start.sh -daemon config/broker.properties"),

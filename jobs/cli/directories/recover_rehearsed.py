@@ -16,7 +16,7 @@ from replica.doctor.quorum.ranked_replica import RankedReplica
 from replica.doctor.quorum.recovery import RecoveryDecision, RecoveryPlan
 from replica.doctor.rehearsal.outcome import Fate, Outcome
 from replica.doctor.rehearsal.runs import Found, Rehearsal, ScenarioSafety, judge, rehearse_all
-from replica.doctor.rehearsal.step import Scenario
+from replica.doctor.rehearsal.step import Scenario, ScenarioStep
 from replica.model.epochs import OffsetAndEpoch
 from replica.model.keys import ReplicaKey
 from replica.terminal_text import one_line
@@ -95,6 +95,16 @@ def rehearse_plan(
     unproven = plan.reasons if plan.answer is RecoveryDecision.UNPROVEN else ()
     answer, reasons = judge(rehearsal, (*unproven, *rehearsed.doubts), rehearsed.refusals)
     return RehearsedPlan(plan, rehearsal, answer, reasons)
+
+
+def recommended_start(
+    plan: RecoveryPlan, by_key: Mapping[ReplicaKey, Examined]
+) -> ScenarioStep | None:
+    """The start of nodes with which the steps of a safe plan begin; None where they start none, or
+    the plan isn't safe."""
+    if plan.answer is not RecoveryDecision.SAFE:
+        return None
+    return next((play for step in steps_of(plan, by_key) for play in step.plays), None)
 
 
 def _compared(plan: RecoveryPlan, found: Found) -> Iterator[str]:

@@ -29,11 +29,12 @@ from replica.words import named, sentence
 _START = ("bin/kafka-server-start.sh", "-daemon")
 _RUN = ("kraftlake", "replica", "run", "-c", "server.properties")
 _OF_VOTERS = ("--type", "KRAFT_VOTERS", "--type", "LEADER_CHANGE")
-_STATIC_VOTERS = Shell(
-    "\"$(sed -n 's/^controller.quorum.voters=//p' config/controller.properties "
-    "| sed 's/[0-9]*@//g')\""
+_STATIC_VOTERS = (
+    Shell("\"$(sed -n 's/^controller.quorum.voters=//p' "),
+    Shell(" | sed 's/[0-9]*@//g')\""),
 )
-"""Stands for host:port of each voter of a static quorum, whose logs don't hold these."""
+"""Around the name of a node's properties it stands for host:port of each voter of a static quorum,
+whose logs don't hold these."""
 
 
 NO_BROKERS: HostedReplicas = MappingProxyType({})
@@ -131,8 +132,14 @@ class _Quorum:
     def _bootstrap(self) -> str:
         known = [self.hosts[v.node_id] for v in self.voters if v.node_id in self.hosts]
         if not known:
-            return _STATIC_VOTERS
+            before, behind = _STATIC_VOTERS
+            return word(before, self._file(self._asked), behind)
         return ",".join(f"{host}:{port}" for host, port in known)
+
+    @property
+    def _asked(self) -> int:
+        """The node on which the tools run: their commands name files of its Kafka."""
+        return next(iter((*self.left, *self.voters, self.plan.winner.key))).node_id
 
     def _on(self, node_id: int, *words: str) -> Shell:
         """The command line of these words, which a node's host is to run."""
@@ -199,6 +206,8 @@ class _Quorum:
 
     def _file(self, node_id: int) -> str:
         """The path of a node's properties in Kafka's own archive."""
+        if not self.partition.is_metadata:
+            return _RUN[-1]
         return COMBINED_FILE if node_id in self.hosted else CONTROLLER_FILE
 
     def leave_stopped(self) -> RecoverStep:
@@ -206,8 +215,8 @@ class _Quorum:
         nodes = [voter.node_id for voter in self.doubted]
         which = named("node", [str(node) for node in nodes])
         return RecoverStep(
-            f"Keep {which} stopped until the disk is empty (below): a voter whose directory has "
-            "forgotten a vote may vote twice in one epoch.",
+            f"Keep {which} stopped until the step below that formats a new disk: a voter whose "
+            "directory has forgotten a vote may vote twice in one epoch.",
             self._stopping(nodes),
         )
 
@@ -245,9 +254,10 @@ class _Quorum:
     def describe(self, text: str) -> RecoverStep:
         if not self.partition.is_metadata:
             topic = self.partition.name.rpartition("-")[0]
-            asked = ("kraftlake", "replica", "describe", "-b", self._bootstrap)
-            return RecoverStep(text, (line(*asked, "--topic", topic),))
-        return RecoverStep(text, (line(*self._tool, "describe", "--replication"),))
+            words = ("kraftlake", "replica", "describe", "-b", self._bootstrap, "--topic", topic)
+            return RecoverStep(text, (self._on(self._asked, *words),))
+        described = self._on(self._asked, *self._tool, "describe", "--replication")
+        return RecoverStep(text, (described,))
 
     @property
     def _tool(self) -> tuple[str, ...]:
@@ -292,7 +302,7 @@ class _Quorum:
             )
             + brokers,
             (
-                line(tool, *bootstrap, *removed, directory),
+                self._on(self._asked, tool, *bootstrap, *removed, directory),
                 on(*form, "--no-initial-controllers"),
                 on(*self._start(voter.node_id)),
                 on(tool, "--command-config", own, *bootstrap, "add-controller"),
@@ -327,7 +337,10 @@ class _Quorum:
                 "Find out who the voters are.",
                 (
                     line("kraftlake", "dump", *_OF_VOTERS, *shown_paths(self.shown)),
-                    noted(line("grep", "controller.quorum", CONTROLLER_FILE), "on each controller"),
+                    noted(
+                        line("grep", "controller.quorum", self._file(self._asked)),
+                        "on each controller",
+                    ),
                 ),
             )
             return

@@ -61,14 +61,12 @@ def describe(
     if plan.answer is RecoveryDecision.SAFE:
         count = len(plan.voters or ())
         there = count - len(plan.missing)
-        left = (
-            f"{there} of {counted(count, 'voter')} {'is' if there == 1 else 'are'} left, a majority"
-        )
+        left = f"the directories of {there} of {counted(count, 'voter')} are here, a majority"
         winners = [str(key.node_id) for key in plan.electable]
         wins = "wins" if len(winners) == 1 else "may win"
         who = f"{'' if len(winners) == 1 else 'each of '}{named('node', winners)}"
         holds = "" if any(_condition(plan)) else ", and holds all that was committed"
-        yield f"  {left}: {who} {wins} the election{holds}"
+        yield f"  {left}: {who} {wins} the election{_while_stopped(plan)}{holds}"
     yield from (f"  needs: {need}" for need in needs_of(plan))
     steps = tuple(steps_of(plan, by_key, hosted))
     stand_ins = next((n for n, step in enumerate(steps, 1) if step.makes_stand_ins), None)
@@ -93,11 +91,19 @@ def describe(
         yield f"   -  node {_named(voter.key)}: {told}"
     yield ""
     yield (
-        "Nothing was changed. What a person would do; bin/ and config/ are those of a node's Kafka:"
+        "Nothing was changed. What a person would do; commands with bin/ or config/ run in the "
+        "folder of a node's Kafka:"
     )
     for number, step in enumerate(steps, start=1):
         yield f"  {number}. {step.text}"
         yield from (f"       {one_line(command)}" for command in step.commands)
+
+
+def _while_stopped(plan: RecoveryPlan) -> str:
+    """Which nodes the plan doesn't start; "" where it starts all."""
+    stopped = [str(one) for one in sorted({voter.key.node_id for voter in plan.doubted})]
+    stay = "stays" if len(stopped) == 1 else "stay"
+    return f" while {named('node', stopped)} {stay} stopped" if stopped else ""
 
 
 def needs_of(plan: RecoveryPlan) -> Sequence[str]:
@@ -118,6 +124,11 @@ def _condition(plan: RecoveryPlan) -> Iterator[str]:
             "no disk given here was emptied or restored from an older copy, which "
             f"{named('node', absent)} could show, whose {whose} not given"
         )
+
+
+def _under_condition(plan: RecoveryPlan) -> str:
+    """What a sentence adds that holds only on the condition of the answer."""
+    return ", if the condition above holds" if any(_condition(plan)) else ""
 
 
 def _answer(plan: RecoveryPlan) -> str:
@@ -182,7 +193,10 @@ def _of_another(
     yield f"loses offsets {ranges_text(standing.at_risk)}"
     never = plan.answer is RecoveryDecision.SAFE
     yield f"of these {losses_text(standing.lost)}" + (
-        "; none of them can have been committed, so no broker has applied them" if never else ""
+        "; none of them can have been committed, so no broker has applied them"
+        f"{_under_condition(plan)}"
+        if never
+        else ""
     )
     if plan.answer is not RecoveryDecision.REFUSED:
         yield f"{_fate(plan, standing)}. No action needed; keep a copy."
@@ -193,7 +207,9 @@ def _if_another_wins(plan: RecoveryPlan, standing: RankedReplica) -> Iterator[st
     if standing.may_lose:
         never = plan.answer is RecoveryDecision.SAFE
         yield f"loses offsets {ranges_text(standing.may_lose)} if a voter without them wins" + (
-            ": no majority holds them, so they were not committed" if never else ""
+            f": no majority holds them, so they were not committed{_under_condition(plan)}"
+            if never
+            else ""
         )
 
 

@@ -8,8 +8,9 @@ from jobs.cli.commands.options import names_in
 from jobs.cli.commands.recovering import RehearseOptions
 from jobs.cli.directories.notices import told_at_the_end
 from jobs.cli.directories.recover import given_nodes
-from jobs.cli.directories.rehearse_text import describe, rows
-from jobs.cli.directories.rehearsed import not_of_metadata, rehearsed_quorum
+from jobs.cli.directories.recover_rehearsed import recommended_start
+from jobs.cli.directories.rehearse_text import PlayedStart, describe, rows
+from jobs.cli.directories.rehearsed import Rehearsed, not_of_metadata, rehearsed_quorum
 from jobs.cli.directories.verdict_text import write_verdict
 from jobs.cli.option_files import text_in
 from jobs.cli.outcome import SAFETY_CODES
@@ -52,13 +53,31 @@ def run(options: RehearseOptions) -> int:
             place = stack.enter_context(destination_at(options.output))
         write_verdict(verdict, json_output=options.json_output)
         rehearsal, search = _played(rehearsed.captured, scenario, seeds, options.failures)
-        answer, reasons = judge(rehearsal, rehearsed.doubts, rehearsed.refusals)
-        lines = describe(rehearsal, answer, reasons, search, options.paths)
-        found = rows(rehearsal, answer, reasons, search)
+        judged = judge(rehearsal, rehearsed.doubts, rehearsed.refusals)
+        asked = PlayedStart(rehearsal, *judged, options.scenario)
+        recommended = None
+        if options.scenario is None:
+            recommended = _recommended(rehearsed, seeds)
+        lines = describe(asked, recommended, search, options.paths)
+        found = rows(asked, recommended, search)
         write_either(found, lines, json_output=options.json_output)
         if place is not None and options.output is not None:
             _write(rehearsal, search, place, options.output)
-    return SAFETY_CODES[answer.value]
+    return SAFETY_CODES[asked.answer.value]
+
+
+def _recommended(rehearsed: Rehearsed, seeds: range) -> PlayedStart | None:
+    """The start that `recover` recommends; None where it recommends none, or that of all nodes."""
+    captured = rehearsed.captured
+    start = recommended_start(rehearsed.plan, rehearsed.by_key)
+    if start is None or start.start is None or {*start.start} >= captured.nodes.keys():
+        return None
+    progress = ProgressLine()
+    rehearsal = rehearse_all(
+        captured, Scenario((start,)), seeds, lambda seed: progress.show(f"seed {seed}")
+    )
+    progress.clear()
+    return PlayedStart(rehearsal, *judge(rehearsal, rehearsed.doubts, rehearsed.refusals))
 
 
 def _played(

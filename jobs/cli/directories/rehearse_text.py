@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from jobs.cli.directories.offsets_text import (
@@ -21,7 +22,7 @@ from replica.doctor.rehearsal.scenario_file import toml_of
 from replica.doctor.rehearsal.step import ScenarioStep
 from replica.history.ranges import difference
 from replica.terminal_text import one_line
-from replica.words import counted
+from replica.words import counted, named
 
 _COLOURS = {
     ScenarioSafety.SAFE: "green",
@@ -30,22 +31,62 @@ _COLOURS = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class PlayedStart:
+    """A start of nodes that was played. answer, reasons: those of `judge`. scenario: the file that
+    says which nodes start; None where none does."""
+
+    rehearsal: Rehearsal
+    answer: ScenarioSafety
+    reasons: tuple[str, ...]
+    scenario: str | None = None
+
+    @property
+    def nodes(self) -> tuple[int, ...]:
+        """The ids of the nodes that start first, ascending."""
+        start, captured = self.rehearsal.scenario.steps[0].start, self.rehearsal.captured
+        return tuple(sorted(captured.nodes if start is None else start))
+
+    @property
+    def text(self) -> str:
+        """Which nodes start."""
+        if self.scenario is not None:
+            return f"as {self.scenario} says"
+        stopped = [str(one) for one in sorted({*self.rehearsal.captured.nodes} - {*self.nodes})]
+        started = named("node", [str(one) for one in self.nodes])
+        stay = "stays" if len(stopped) == 1 else "stay"
+        return f"{started}; {named('node', stopped)} {stay} stopped" if stopped else started
+
+
 def describe(
-    rehearsal: Rehearsal,
-    answer: ScenarioSafety,
-    reasons: Sequence[str],
+    asked: PlayedStart,
+    recommended: PlayedStart | None,
     search: Search | None,
     paths: Sequence[str],
 ) -> Iterator[str]:
     """The lines: the answer and its reasons, the leaders, each outcome, the smallest set of
-    failures."""
-    captured, seeds = rehearsal.captured, rehearsal.seeds
+    failures; before the last the same of the start that `recover` recommends, where that is
+    another one."""
+    captured = asked.rehearsal.captured
     voters = ", ".join(map(str, captured.voters.ids))
+    yield from _of_start(f"cluster {captured.cluster_id}, voters {voters}", asked)
+    if recommended is not None:
+        yield ""
+        yield from _of_start("the start that `recover --plan` recommends", recommended)
+    if search is not None:
+        yield ""
+        yield from _search_lines(search, paths)
+
+
+def _of_start(what: str, played: PlayedStart) -> Iterator[str]:
+    rehearsal, answer = played.rehearsal, played.answer
+    seeds = rehearsal.seeds
     yield one_line(
-        f"cluster {captured.cluster_id}, voters {voters}: {counted(len(seeds), 'run')}, "
-        f"seeds {seeds[0]} to {seeds[-1]}: {coloured(answer.value, _COLOURS[answer])}"
+        f"{what}: {counted(len(seeds), 'run')}, seeds {seeds[0]} to {seeds[-1]}: "
+        f"{coloured(answer.value, _COLOURS[answer])}"
     )
-    for reason in reasons:
+    yield one_line(f"  start: {played.text}")
+    for reason in played.reasons:
         yield one_line(f"  {reason}")
     yield f"  needs: {NEED}"
     yield ""
@@ -56,26 +97,35 @@ def describe(
         yield ""
         yield f"outcome {number}: {_headline(found)}"
         yield from (f"  {one_line(line)}" for line in _events(found))
-    if search is not None:
-        yield ""
-        yield from _search_lines(search, paths)
 
 
 def rows(
-    rehearsal: Rehearsal, answer: ScenarioSafety, reasons: Sequence[str], search: Search | None
+    asked: PlayedStart, recommended: PlayedStart | None, search: Search | None
 ) -> Iterator[dict[str, Any]]:
-    """The answer, then each outcome, then the result of the search."""
+    """The answer, then each outcome; the same of the start that `recover` recommends, where that is
+    another one; then the result of the search."""
+    yield from _rows_of_start(asked)
+    if recommended is not None:
+        for row in _rows_of_start(recommended):
+            yield {**row, "kind": f"recommended_{row['kind']}"}
+    if search is not None:
+        yield _search_row(search)
+
+
+def _rows_of_start(played: PlayedStart) -> Iterator[dict[str, Any]]:
+    rehearsal = played.rehearsal
     captured, seeds = rehearsal.captured, rehearsal.seeds
     yield {
         "kind": "answer",
         "cluster_id": captured.cluster_id,
-        "answer": answer.value,
-        "reasons": list(reasons),
+        "answer": played.answer.value,
+        "reasons": list(played.reasons),
         "needs": [NEED],
         "runs": len(seeds),
         "seeds": [seeds[0], seeds[-1] + 1],
         "voters": list(captured.voters.ids),
         "leaders": [{"node_id": node, "runs": count} for node, count in rehearsal.leaders],
+        "start": None if played.scenario is not None else list(played.nodes),
     }
     for number, found in enumerate(rehearsal.found, start=1):
         outcome = found.outcome
@@ -90,8 +140,6 @@ def rows(
             "nodes": [_row(fate) for fate in outcome.fates],
             "failed": [{"node_id": node, "reason": why} for node, why in outcome.failed],
         }
-    if search is not None:
-        yield _search_row(search)
 
 
 def _search_row(search: Search) -> dict[str, Any]:

@@ -4,7 +4,7 @@ that the directories lack."""
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from jobs.cli.directories.cluster_verdicts import disks_of_several
@@ -26,7 +26,7 @@ from replica.doctor.check.newest import newest_states
 from replica.doctor.check.partition import partition_of
 from replica.doctor.quorum.known_quorum import KnownQuorum
 from replica.doctor.quorum.reasons import winners_that_lose
-from replica.doctor.quorum.recovery import plan_compared
+from replica.doctor.quorum.recovery import RecoveryPlan, plan_compared
 from replica.doctor.quorum.went_back import ComparedRound
 from replica.doctor.rehearsal.captured import CapturedNode, CapturedQuorum
 from replica.errors import UsageError
@@ -47,10 +47,13 @@ MAX_BYTES = 4 * 1024**3
 
 @dataclass(frozen=True, slots=True)
 class Rehearsed:
-    """The quorum that directories hold. doubts: sentences that each name a fact which the
-    directories lack. refusals: sentences that each name a reason to start no node."""
+    """The quorum that directories hold. plan: the plan of `recover` for it. by_key: the directories
+    by their replica. doubts: sentences that each name a fact which the directories lack. refusals:
+    sentences that each name a reason to start no node."""
 
     captured: CapturedQuorum
+    plan: RecoveryPlan
+    by_key: Mapping[ReplicaKey, Examined]
     doubts: tuple[str, ...]
     refusals: tuple[str, ...] = ()
 
@@ -94,7 +97,8 @@ def rehearsed_quorum(found: Sequence[Examined], earlier: EarlierRounds | None = 
         plan.quorum,
     )
     doubts = (*_doubts(members), *winners_that_lose(plan.led_by, plan.quorum))
-    return Rehearsed(captured, doubts, tuple(_refusals(plan.quorum)))
+    by_key = {one.owner.key: one for one in members}
+    return Rehearsed(captured, plan, by_key, doubts, tuple(_refusals(plan.quorum)))
 
 
 def not_of_metadata(found: Sequence[Examined]) -> Iterator[str]:

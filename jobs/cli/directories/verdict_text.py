@@ -7,6 +7,7 @@ from typing import Any
 
 from jobs.cli.output import coloured, write_either
 from replica.doctor.verdict.verdict import Fact, Gap, Level, Verdict
+from replica.shell_text import line
 from replica.terminal_text import one_line
 from replica.words import sentence
 
@@ -60,6 +61,7 @@ def describe_verdict(
     if len(others) > MAX_ALSO:
         where = "`kraftlake check` lists them" if on_page else "listed below"
         yield _line("", f"and {len(others) - MAX_ALSO} more, {where}")
+    yield from _runbook(verdict)
     if verdict.not_judged:
         yield _line("not judged", " ".join(map(_gap, verdict.not_judged)))
     if verdict.state is not None:
@@ -83,8 +85,9 @@ def _of_other_clusters(verdict: Verdict, *, steps: bool) -> Iterator[str]:
 
 def verdict_in_short(verdict: Verdict) -> Iterator[str]:
     """The verdict in a few lines, for a command that then gives an answer of its own. The
-    last line has what may lose committed data, else the other facts, else what could not be
-    judged. What is wrong with the disks of several clusters stands above, with what to do."""
+    line below it has what may lose committed data, else the other facts, else what could not be
+    judged; the last one names the runbook. What is wrong with the disks of several clusters stands
+    above, with what to do."""
     yield from _of_other_clusters(verdict, steps=True)
     yield verdict_line(verdict)
     for fact in verdict.facts[:1]:
@@ -99,6 +102,17 @@ def verdict_in_short(verdict: Verdict) -> Iterator[str]:
         yield _line("also", f"{(risks or others)[0].text}{more}")
     elif gaps and verdict.level is not Level.INCOMPLETE:
         yield _line("not judged", _gap(gaps[0]))
+    yield from _runbook(verdict)
+
+
+def _runbook(verdict: Verdict) -> Iterator[str]:
+    if verdict.runbook is not None:
+        yield _line("runbook", runbook_text(verdict.runbook))
+
+
+def runbook_text(name: str) -> str:
+    """How a person reads a runbook, wherever kraftlake is installed."""
+    return f"{name}: `{line('kraftlake', 'explain', '--runbook', name)}` prints it"
 
 
 def _step(fact: Fact) -> Iterator[str]:
@@ -138,6 +152,7 @@ def verdict_row(verdict: Verdict) -> dict[str, Any]:
         "headline": verdict.headline,
         "facts": [_fact_row(fact) for fact in verdict.facts],
         "next_steps": list(verdict.next_steps),
+        "runbook": verdict.runbook,
         "not_judged": [_gap_row(gap) for gap in verdict.not_judged],
         "notes": verdict.notes,
         "end_offset": None if state is None else state.end_offset,

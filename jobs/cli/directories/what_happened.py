@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from jobs.cli.clock import ZonedClock, clock_of
 from jobs.cli.commands.happening import WhatHappenedOptions
@@ -18,6 +18,7 @@ from pipelines.cyclic_garbage import no_search_for_cycles
 from replica.doctor.check.examined import Examined
 from replica.doctor.check.known_quorum import earlier_rounds
 from replica.doctor.check.newest import cluster_id_of
+from replica.doctor.health.cluster import Cluster
 from replica.doctor.health.leaderless import Outage
 from replica.doctor.timeline.branch import Branch, branches_of
 from replica.doctor.timeline.decisive import decisive
@@ -26,26 +27,38 @@ from replica.doctor.timeline.gaps import gaps_of
 from replica.doctor.verdict.of_group import JudgedCluster, outages_of
 from replica.doctor.verdict.verdict import Verdict
 from replica.terminal_text import one_line
-from replica.words import counted
+from replica.words import counted, named
 
 MAX_EVENTS = 12
 """How many events are told, the newest ones; --json has all."""
 MAX_STEPS = 5
 
 
+class MajorityStop(NamedTuple):
+    """Voters whose logs end where others go on. at: the time of the first change that they lack, ms
+    since 1970; offset: its offset. voters: their node ids."""
+
+    at: int
+    offset: int
+    voters: tuple[int, ...]
+
+
 @dataclass(frozen=True)
 class Incident:
     """A cluster's verdict by its newest captures, and what led to it. events, outages: the oldest
-    first. gaps: a sentence for each thing that the log doesn't tell."""
+    first. stop: None unless a majority of the voters stopped. gaps: a sentence for each thing that
+    the log doesn't tell."""
 
     verdict: Verdict
     events: Sequence[Event]
     outages: Sequence[Outage]
+    stop: MajorityStop | None
     gaps: tuple[str, ...]
 
 
 def run(options: WhatHappenedOptions) -> int:
-    """Print the page of each cluster, the worst first. Returns 0. Raises KraftlakeError."""
+    """Print the page of each cluster, the worst first. Returns 1 where something is wrong with one,
+    as `check` does, else 0. Raises KraftlakeError."""
     clock = clock_of(options.zone)
     progress, order = ProgressLine(), names_in(options.order)
     in_json = options.json_output
@@ -63,7 +76,7 @@ def run(options: WhatHappenedOptions) -> int:
         for number, incident in enumerate(incidents):
             lines = describe(incident, clock)
             write_either(rows_of(incident), ["", *lines] if number else lines, json_output=in_json)
-    return 0
+        return 1 if any(incident.verdict.facts for incident in incidents) else 0
 
 
 def newest_rounds(rounds: Sequence[Sequence[Examined]]) -> dict[str | None, int]:
@@ -95,10 +108,18 @@ def _incident(
 ) -> Incident:
     """What happened to a cluster. branch: None where the cluster's logs hold no record."""
     if branch is None:
-        return Incident(verdict, (), (), ())
+        return Incident(verdict, (), (), None, ())
     told = timeline(branch, progress.show)
     gaps = tuple(gaps_of(branch, told.unknown))
-    return Incident(verdict, decisive(told.events), outages_of(cluster), gaps)
+    stop = None if cluster.cluster is None else _stop(cluster.cluster)
+    return Incident(verdict, decisive(told.events), outages_of(cluster), stop, gaps)
+
+
+def _stop(cluster: Cluster) -> MajorityStop | None:
+    at, offset, voters = cluster.uncommitted_at, cluster.uncommitted_from, cluster.stopped_together
+    if at is None or offset is None or not voters:
+        return None
+    return MajorityStop(at, offset, tuple(sorted(voters)))
 
 
 def describe(incident: Incident, clock: ZonedClock) -> Iterator[str]:
@@ -111,6 +132,10 @@ def describe(incident: Incident, clock: ZonedClock) -> Iterator[str]:
         if len(told) > MAX_EVENTS:
             yield f"  {len(told) - MAX_EVENTS} earlier events are left out; timeline lists all"
         yield from (f"  {clock.words(at)}  {one_line(text)}" for at, text in told[-MAX_EVENTS:])
+    elif incident.verdict.facts:
+        yield ""
+        yield "What happened:"
+        yield "  These logs show no event that led to it."
     steps = incident.verdict.next_steps[:MAX_STEPS]
     if steps:
         yield ""
@@ -135,6 +160,10 @@ def _events(incident: Incident, clock: ZonedClock) -> Iterator[tuple[int, str]]:
         end = "and some still have none" if ended is None else f"until {clock.words(ended)}"
         had = f"up to {counted(outage.most, 'partition')} had no leader"
         yield outage.began.at, f"outage: {had}, {end}"
+    if (stop := incident.stop) is not None:
+        voters = named("voter", [str(one) for one in stop.voters])
+        lacks = f"{voters} had stopped before the change at offset {stop.offset}, which they lack"
+        yield stop.at, f"majority stopped: {lacks}, or were copied before it"
 
 
 def rows_of(incident: Incident) -> Iterator[dict[str, Any]]:
@@ -149,6 +178,14 @@ def rows_of(incident: Incident) -> Iterator[dict[str, Any]]:
             "began": outage.began.at,
             "ended": None if outage.ended is None else outage.ended.at,
             "most": outage.most,
+        }
+    if (stop := incident.stop) is not None:
+        yield {
+            "kind": "majority_stopped",
+            "cluster_id": incident.verdict.cluster_id,
+            "at": stop.at,
+            "offset": stop.offset,
+            "voters": list(stop.voters),
         }
     for gap in incident.gaps:
         yield {"kind": "gap", "cluster_id": incident.verdict.cluster_id, "detail": gap}

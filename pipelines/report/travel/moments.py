@@ -35,12 +35,14 @@ _BROKER_CHANGES = frozenset({"broker", "voters"})
 
 @dataclass(frozen=True)
 class ReportMoment:
-    """A moment whose state is judged. step: the place of the last step that the state contains.
-    end_offset: the end of that state, exclusive. why: the rule that chose the moment."""
+    """A moment whose state is judged."""
 
     step: int
+    """The place of the last step that the state contains."""
     end_offset: int
+    """The end of that state, exclusive."""
     why: Why
+    """The rule that chose the moment."""
 
 
 def chosen(

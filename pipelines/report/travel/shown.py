@@ -18,21 +18,24 @@ from replica.words import counted, listed, ms_text
 
 @dataclass(frozen=True)
 class JourneyView:
-    """The journey for the template, without its rows, which take much memory. start: the step that
-    is shown first. last: the last step. example: a moment to go to. sampled: a text about the
-    changes that are left out, empty where none is. judged: a text about the moments that are
-    judged. asked: the queries behind the journey, each with what its rows are. data: the result of
-    `packed`."""
+    """The journey for the template, without its rows, which take much memory."""
 
     start: int
+    """The step that is shown first."""
     last: int
+    """The last step."""
     example: str
+    """A moment to go to."""
     strip: Html
     strip_height: int
     sampled: str
+    """A text about the changes that are left out, empty where none is."""
     judged: str
+    """A text about the moments that are judged."""
     asked: tuple[tuple[str, str], ...]
+    """The queries behind the journey, each with what its rows are."""
     data: Html
+    """The result of `packed`."""
 
 
 def journey_view(

@@ -33,22 +33,24 @@ class Move:
 
 @dataclass
 class Followed:
-    """Entities of one kind whose state is known at each step. moves: in the order of steps."""
+    """Entities of one kind whose state is known at each step."""
 
     names: list[str] = field(default_factory=list)
     states: list[State] = field(default_factory=list)
     moves: list[Move] = field(default_factory=list)
+    """In the order of steps."""
 
 
 @dataclass(frozen=True)
 class ReportSteps:
-    """The steps of a cluster. offsets: in ascending order, each once. times: the time of each
-    offset in ms since 1970, None where no record of the offset has a time. elections: the first
-    offsets of leader epochs."""
+    """The steps of a cluster."""
 
     offsets: tuple[int, ...]
+    """In ascending order, each once."""
     times: tuple[int | None, ...]
+    """The time of each offset in ms since 1970, None where no record of the offset has a time."""
     elections: tuple[int, ...]
+    """The first offsets of leader epochs."""
     partitions: Followed
     brokers: Followed
 

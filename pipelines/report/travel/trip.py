@@ -26,13 +26,15 @@ MAX_EXPOSURES = 6
 
 @dataclass(frozen=True)
 class MomentJudgement:
-    """The judgement of a moment. findings: those of the rules of health, the worst first.
-    exposures: the worst failures. harmful: the number of all harmful failures."""
+    """The judgement of a moment."""
 
     moment: ReportMoment
     findings: tuple[Finding, ...]
+    """Those of the rules of health, the worst first."""
     exposures: tuple[Exposure, ...]
+    """The worst failures."""
     harmful: int
+    """The number of all harmful failures."""
 
 
 def judged_at(
@@ -80,22 +82,24 @@ def _worst_first(one: Exposure) -> tuple[bool, bool, int, int, int, tuple[str, .
 
 @dataclass(frozen=True)
 class Trip:
-    """The history of one cluster, as far as the page shows it.
-
-    changes, versions: rows of queries.changes and queries.versions. steps: the steps that these
-    rows make. all_changes, all_versions: how many the tables have. is_sampled: whether some are
-    left out. judgements: the health at some of the steps, in the order of offsets. judged_by: the
-    SQL of one of these states; None where no state was judged.
-    """
+    """The history of one cluster, as far as the page shows it."""
 
     changes: Figure
+    """Rows of queries.changes."""
     versions: Figure
+    """Rows of queries.versions."""
     steps: ReportSteps
+    """The steps that these rows make."""
     all_changes: int
+    """How many changes the tables have."""
     all_versions: int
+    """How many versions the tables have."""
     is_sampled: bool
+    """Whether some are left out."""
     judgements: tuple[MomentJudgement, ...]
+    """The health at some of the steps, in the order of offsets."""
     judged_by: str | None
+    """The SQL of one of these states; None where no state was judged."""
 
 
 def gather_trip(source: ReportSource, evidence: Evidence, share: int) -> Trip | None:

@@ -115,6 +115,12 @@ class Cluster:
         return int(self.values("zk_migration").get("", NO_MIGRATION))
 
     @property
+    def zk_brokers(self) -> tuple[int, ...]:
+        """The registered brokers that still are brokers of ZooKeeper (KIP-866)."""
+        brokers = self.values("brokers")
+        return tuple(sorted(one for one in brokers if brokers[one].get("isMigratingZkBroker")))
+
+    @property
     def is_migrating(self) -> bool:
         """Whether the migration from ZooKeeper has begun and not ended (Kafka:
         ZkMigrationState.inProgress)."""

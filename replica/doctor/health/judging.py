@@ -15,12 +15,15 @@ from replica.doctor.health.partitions import judge_partitions
 from replica.doctor.health.placement import judge_placement
 from replica.doctor.health.quorum import judge_quorum
 from replica.doctor.health.reassignments import judge_reassignments
-from replica.words import ms_text, named
+from replica.metadata.image.state import TOPIC_RESOURCE
+from replica.words import counted, ms_text, named, shortened
 
 _JUDGES: tuple[Callable[[Cluster], Iterator[Finding]], ...] = (
     judge_quorum, judge_migration, judge_features, judge_brokers, judge_partitions,
     judge_placement, judge_reassignments, judge_configs,
 )  # fmt: skip
+
+_SHOWN = 3
 
 
 def judge_health(cluster: Cluster) -> list[Finding]:
@@ -35,7 +38,12 @@ def judge_health(cluster: Cluster) -> list[Finding]:
 
 
 def _uncommitted(cluster: Cluster, start: int) -> Finding:
-    offsets = f"offsets {start} to {cluster.end_offset - 1} are on {cluster.holders_of(start)}"
+    records = counted(cluster.end_offset - start, "record")
+    made = f", of {made}" if (made := _changed_since(cluster, start)) else ""
+    offsets = (
+        f"offsets {start} to {cluster.end_offset - 1} ({records}{made}) are on "
+        f"{cluster.holders_of(start)}"
+    )
     stopped = cluster.stopped_together
     if not stopped:
         return health.STATE_NOT_COMMITTED.at(cluster.file, offsets, offset=start)
@@ -43,3 +51,23 @@ def _uncommitted(cluster: Cluster, start: int) -> Finding:
     since = ms_text(cluster.uncommitted_at)
     message = f"{voters} stopped before {since}, at one offset, and {offsets}"
     return health.MAJORITY_STOPPED.at(cluster.file, message, offset=start)
+
+
+def _changed_since(cluster: Cluster, start: int) -> str:
+    """The topics of the state whose newest record, or that of their partitions or configs, is at
+    `start` or behind it, such as `topics a and b`; "" where there are none."""
+    names = cluster.values("topics")
+    found = {
+        *(names[key] for key, offset in cluster.offsets("topics").items() if offset >= start),
+        *(
+            names[key[0]]
+            for key, offset in cluster.offsets("partitions").items()
+            if offset >= start and key[0] in names
+        ),
+        *(
+            key[1]
+            for key, offset in cluster.offsets("configs").items()
+            if offset >= start and key[0] == TOPIC_RESOURCE
+        ),
+    }
+    return named("topic", [shortened(one) for one in sorted(found)], limit=_SHOWN) if found else ""

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from replica.doctor.health.cluster import Beginning, Cluster, PartitionKey
+from replica.doctor.health.exposure import BROKER, NOW, Failure, Standing
 from replica.doctor.health.past import VisibleChange
 from replica.model.keys import NO_NODE
 
@@ -14,6 +15,28 @@ def leaderless_partitions(cluster: Cluster) -> frozenset[PartitionKey]:
     """The partitions that have no leader."""
     partitions = cluster.partitions.items()
     return frozenset(key for key, partition in partitions if partition.leader == NO_NODE)
+
+
+def leaderless_in_restart(cluster: Cluster) -> Mapping[int, int]:
+    """For each live broker that has lost a log directory: how many more partitions have no leader
+    while this broker restarts."""
+    lost = {
+        broker_id
+        for partition in cluster.partitions.values()
+        for broker_id in partition.replicas
+        if broker_id in cluster.live_brokers
+        and cluster.offline_directory(partition, broker_id) is not None
+    }
+    if not lost:
+        return {}
+    standing = Standing.of(cluster, with_pairs=False)
+
+    def without_leader(failure: Failure) -> int:
+        exposure = standing.exposure(failure)
+        return 0 if exposure is None else exposure.harm.leaderless
+
+    now = without_leader(NOW)
+    return {one: without_leader(Failure(BROKER, (str(one),))) - now for one in sorted(lost)}
 
 
 def leaderless_since(

@@ -27,7 +27,7 @@ def judge_migration(cluster: Cluster) -> Iterator[Finding]:
     state = cluster.zk_migration
     rule = _RULES.get(state)
     brokers = cluster.values("brokers")
-    of_zookeeper = sorted(one for one in brokers if brokers[one].get("isMigratingZkBroker"))
+    of_zookeeper = cluster.zk_brokers
     if rule is None or (rule is health.ZK_BROKER_LEFT and not of_zookeeper):
         return
     since = cluster.offsets("zk_migration").get("")

@@ -9,6 +9,7 @@ from replica.doctor.check.rule import Finding, Rule
 from replica.doctor.health.cluster import Cluster, PartitionKey, listed
 from replica.metadata.image.partition import Partition
 from replica.model.keys import NO_NODE
+from replica.words import named
 
 _RULES = (
     health.WITHOUT_LEADER, health.NO_ELIGIBLE_LEADER, health.BELOW_MIN_ISR, health.MIN_ISR_UNKNOWN,
@@ -76,5 +77,14 @@ def _who_is_back(cluster: Cluster, partition: Partition, ids: Sequence[int]) -> 
     same."""
     live = [one for one in ids if one in cluster.live_brokers]
     lost = [one for one in live if not cluster.can_lead(partition, one)]
-    told = f"; live of these {listed(live)}"
-    return told + (f", without their log directory {listed(lost)}" if lost else "")
+    back = [one for one in live if one not in lost]
+    told = f"; {_brokers(back)} up" if back else ""
+    if lost:
+        own = "its replica" if len(lost) == 1 else "their replicas"
+        told += f"; {_brokers(lost)} up, without the log directory of {own}"
+    return told or "; none of these is up"
+
+
+def _brokers(ids: Sequence[int]) -> str:
+    """Such as `broker 3 is`."""
+    return f"{named('broker', [str(one) for one in ids])} {'is' if len(ids) == 1 else 'are'}"

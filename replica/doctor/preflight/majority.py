@@ -12,6 +12,9 @@ from replica.doctor.preflight.answer import Reason, note, unknown, unsafe
 from replica.model.voters import majority
 from replica.words import named
 
+NO_LOG = "no log shows that"
+"""Why a condition is none of the facts."""
+
 
 def majority_reason(
     cluster: Cluster, subject: str, voters: frozenset[int], gone: frozenset[int] = frozenset()
@@ -49,4 +52,6 @@ def majority_needs(
     needed = majority(len(voters))
     if len(left) < needed:
         return ()
-    return (f"{needed} of the voters {listed(sorted(left))} have to run and be caught up",)
+    return (
+        f"{needed} of the voters {listed(sorted(left))} have to run and be caught up: {NO_LOG}",
+    )

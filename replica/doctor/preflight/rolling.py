@@ -87,10 +87,16 @@ def _blocking(in_sync: Cluster, node: int) -> Iterator[Reason]:
     if not against:
         return
     first = against[0]
-    told = f"can't be stopped, even with all replicas in sync ({first.subject}: {first.detail})"
+    even = ", even with all replicas in sync" if _is_about_replicas(first) else ""
+    told = f"can't be stopped{even} ({first.subject}: {first.detail})"
     if len(against) > 1:
         told += f"; --stop-broker {node} names each"
     yield Reason(found.answer, f"node {node}", told, first.offset)
+
+
+def _is_about_replicas(reason: Reason) -> bool:
+    """Whether the reason is about partitions, and not about votes."""
+    return reason.is_of_partition or reason.subject == "partitions"
 
 
 def _order(cluster: Cluster, nodes: Sequence[int], stoppable: frozenset[int]) -> tuple[int, ...]:

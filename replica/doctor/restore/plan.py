@@ -201,7 +201,7 @@ class _Planning:
             lambda one: bool(one.adding_replicas or one.removing_replicas),
         )
         tell(
-            "no in-sync replica is left of those that stay: any replica may become the leader",
+            "none of their replicas is in sync: any of them may become the leader",
             lambda one: set(one.isr).isdisjoint(_before_reassignment(one)),
         )
         tell("without eligible leader replicas", lambda one: bool(one.elr))

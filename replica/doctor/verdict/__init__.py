@@ -2,5 +2,6 @@
 
 `verdict` defines Verdict with its levels, facts and gaps, and decides it. `evidence` defines what
 it is decided by, which directories (`of_group`) and a lake give alike. `facts` makes the evidence
-into facts; `outage` those that users feel, `losses` those about records that logs lose.
+into facts; `outage` those that users feel, `losses` those about records that logs lose. `runbooks`
+names the runbook for them.
 """

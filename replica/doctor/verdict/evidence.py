@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from replica.doctor.check.rule import Finding
@@ -88,6 +88,8 @@ class ClusterEvidence:
     """How many partitions the state has."""
     leaderless: Since | None = None
     """Since when partitions have no leader; None where none lacks one, or no time is known."""
+    leaderless_in_restart: Mapping[int, int] = field(default_factory=dict)
+    """See the function of this name."""
     voters: tuple[str, ...] = ()
     """The nodes that are voters, such as `2`; empty where that isn't known."""
     unreliable: tuple[str, ...] = ()

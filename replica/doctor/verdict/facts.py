@@ -58,6 +58,12 @@ _DOWN = {
     ),
 }
 """What is said of one, and of several, where the rule's meaning would only say it of anybody."""
+_HAPPENED = {
+    groups.CONFLICT.id: "two histories under one cluster id",
+    groups.TWO_LEADERS.id: "two leaders of one epoch",
+    groups.VOTER_SETS_DIFFER.id: "two voter sets in one cluster, so there may be two quorums",
+}
+"""What happened, where the rule's meaning only defines it, for a fact that has its evidence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,7 +233,11 @@ def _of_place(rule: Rule, where: str, evidence: str) -> Fact:
     """The fact that a rule holds of nodes or files. Its step names them, too, as it may stand in a
     list of steps. evidence: what was found, where the rule's meaning says too little."""
     place = _begun(where)
-    text = f"{place}: {rule.meaning}" + (f" Found: {evidence}." if evidence else "")
+    happened = _HAPPENED.get(rule.id)
+    if happened is not None and evidence:
+        text = f"{place}: {happened}: {evidence}."
+    else:
+        text = f"{place}: {rule.meaning}" + (f" Found: {evidence}." if evidence else "")
     return _fact(rule, text, f"{place}: {rule.next_step}")
 
 

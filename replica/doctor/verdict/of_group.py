@@ -12,7 +12,12 @@ from replica.doctor.check.newest import ClusterState, QuorumRole, cluster_id_of,
 from replica.doctor.check.rule import Finding
 from replica.doctor.health.cluster import Cluster
 from replica.doctor.health.judging import judge_health
-from replica.doctor.health.leaderless import Outage, leaderless_partitions, outages
+from replica.doctor.health.leaderless import (
+    Outage,
+    leaderless_in_restart,
+    leaderless_partitions,
+    outages,
+)
 from replica.doctor.health.of_directories import cluster_of, steps_of
 from replica.doctor.health.past import VisibleChange
 from replica.doctor.verdict.evidence import (
@@ -136,6 +141,7 @@ def evidence_of(
         health=judged.health if health else None,
         partitions=0 if cluster is None else len(cluster.partitions),
         leaderless=_leaderless(judged, cluster),
+        leaderless_in_restart={} if cluster is None else leaderless_in_restart(cluster),
         voters=() if judged.quorum is None else _names(judged.quorum.voters),
         unreliable=() if quorum is None else _names(quorum.unreliable),
         state=_state(judged),

@@ -24,6 +24,8 @@ _CERTAINTY = {
 }
 """How sure a rule is that the quorum accepts no change. Voters that stopped look like voters that
 were copied before the others."""
+_FATE = {health.MAJORITY_STOPPED.id: " A start of the voters may discard these records."}
+"""What becomes of the records that a rule names."""
 OUTAGE_RULES = (*_LEADERLESS, health.BELOW_MIN_ISR.id, *_CERTAINTY)
 """The rules whose findings users feel, or may feel."""
 _SHOWN = 5
@@ -40,7 +42,7 @@ def outage_facts(evidence: ClusterEvidence) -> Iterator[Fact]:
             Level.OUTAGE,
             Severity.ERROR,
             _without_leader(leaderless, causes, evidence),
-            _next_step(leaderless, causes),
+            _next_step(leaderless, causes, evidence.leaderless_in_restart),
             tuple(one.rule.id for one in (*leaderless, *causes)),
         )
     refused = found.get(health.BELOW_MIN_ISR.id)
@@ -89,7 +91,7 @@ def _of_quorum(evidence: ClusterEvidence) -> Iterator[Fact]:
         if found:
             newest = max(found, key=lambda one: (one.epoch or 0, one.offset or 0))
             level, what = _CERTAINTY[rule]
-            text = f"{what}: {newest.message}."
+            text = f"{what}: {newest.message}.{_FATE.get(rule, '')}"
             yield Fact(level, newest.severity, text, newest.rule.next_step, (rule,))
 
 
@@ -152,8 +154,11 @@ def _brokers(finding: Finding) -> tuple[str, ...]:
     return tuple(sorted(found, key=lambda name: (len(name), name)))
 
 
-def _next_step(leaderless: Iterable[Finding], causes: Iterable[Finding]) -> str:
-    """What brings the leaders back: brokers that are down first, then directories."""
+def _next_step(
+    leaderless: Iterable[Finding], causes: Iterable[Finding], in_restart: Mapping[int, int]
+) -> str:
+    """What brings the leaders back: brokers that are down first, then directories. in_restart: see
+    ClusterEvidence.leaderless_in_restart."""
     by_rule: Mapping[str, tuple[str, ...]] = {one.rule.id: _brokers(one) for one in causes}
     down = [*by_rule.get(health.FENCED_BROKER.id, ()),
             *by_rule.get(health.UNREGISTERED_BROKER.id, ())]  # fmt: skip
@@ -163,6 +168,13 @@ def _next_step(leaderless: Iterable[Finding], causes: Iterable[Finding]) -> str:
         steps.append(f"Start {named('broker', down, limit=_SHOWN)}.")
     if lost:
         steps.append(f"Repair the disk of {named('broker', lost, limit=_SHOWN)}, and restart it.")
+        more = [(one, in_restart.get(int(one), 0)) for one in lost]
+        steps += [
+            f"While broker {one} restarts, {counted(count, 'more partition')} "
+            f"{'has' if count == 1 else 'have'} no leader."
+            for one, count in more
+            if count
+        ]
     if not steps:
         return next(finding.rule.next_step for finding in leaderless)
     return f"{' '.join(steps)} Run no unclean election before: it may lose data."

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from replica.doctor.check.catalogue import groups
+from replica.doctor.verdict.runbooks import runbook_of
 from replica.model.voters import VoterKeys
 from replica.severity import Severity
 from replica.words import ms_text, named
@@ -154,6 +155,11 @@ class Verdict:
     not_judged: tuple[Gap, ...]
     notes: int
     state: KnownState | None
+
+    @property
+    def runbook(self) -> str | None:
+        """The name of the runbook that says more than the steps; None where there is none."""
+        return runbook_of({rule for fact in self.facts for rule in fact.rules})
 
     @property
     def of_other_clusters(self) -> tuple[Fact, ...]:

@@ -39,11 +39,12 @@ than minBytes."""
 
 @dataclass(slots=True)
 class _Round:
-    """What one look at the log found. size: the bytes of the records. is_final: whether to answer
-    without further waiting."""
+    """What one pass over the log found."""
 
     size: int = 0
+    """The bytes of the records."""
     is_final: bool = False
+    """Whether to answer without further waiting."""
 
 
 async def fetch_by_reader(

@@ -57,13 +57,14 @@ class _Outcome:
 
 @dataclass(slots=True, eq=False)
 class _Question:
-    """A client that waits for an outcome. nodes: the node ids in whose names the client asks, each
-    with the addresses at which this node may listen. outcome: the outcome; None before there is
-    one."""
+    """A client that waits for an outcome."""
 
     client: Client
     nodes: Mapping[int, tuple[Address, ...]]
+    """The node ids in whose names the client asks, each with the addresses at which this node may
+    listen."""
     outcome: _Outcome | None = None
+    """The outcome; None before there is one."""
 
 
 class Voters:

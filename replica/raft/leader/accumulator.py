@@ -19,12 +19,14 @@ class BufferAllocationError(KraftlakeError):
 
 @dataclass(slots=True)
 class Accumulated:
-    """The records of one batch. timestamp: the time (ms) of the first append. values: the records'
-    values, in order. size: the size of the batch in bytes."""
+    """The records of one batch."""
 
     timestamp: int
+    """The time (ms) of the first append."""
     values: list[bytes]
+    """The records' values, in order."""
     size: int
+    """The size of the batch in bytes."""
 
 
 class BatchAccumulator:

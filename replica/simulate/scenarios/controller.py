@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from replica.metadata.image.settings import MIGRATION, PRE_MIGRATION
 from replica.simulate.metadata_records import (
     begin,
+    bootstrap,
+    controllers,
     create_topic,
+    end,
+    migration_state,
     register_broker,
     remove_topic,
     topic_config,
@@ -50,6 +55,23 @@ def _recreated_topic(quorum: ScriptedQuorum) -> None:
     quorum.snapshot(*quorum.voters)
 
 
+def _zk_migration(quorum: ScriptedQuorum) -> None:
+    """Two brokers of ZooKeeper register, the controller copies the metadata, and the first broker
+    is restarted in KRaft mode."""
+    quorum.elect(1)
+    quorum.commit(1, bootstrap(), controllers(quorum.voters), migration_state(PRE_MIGRATION))
+    for broker_id in quorum.brokers:
+        epoch = quorum.log_end(1)
+        quorum.commit(1, register_broker(broker_id, epoch, is_of_zookeeper=True))
+        quorum.commit(1, unfence_broker(broker_id, epoch))
+    copied = (begin("ZK Migration"),), create_topic("orders", quorum.brokers), (end(),)
+    quorum.commit(1, *copied, migration_state(MIGRATION))
+    first, epoch = quorum.brokers[0], quorum.log_end(1)
+    quorum.commit(1, register_broker(first, epoch))
+    quorum.commit(1, unfence_broker(first, epoch))
+    quorum.settle()
+
+
 SCENARIOS = (
     NamedScenario(
         "open-transaction",
@@ -72,5 +94,12 @@ SCENARIOS = (
         "that was away still has the former incarnation's partitions.",
         ("KAFKA-14616", "linkedin/kafka#584"),
         _recreated_topic,
+    ),
+    NamedScenario(
+        "zk-migration",
+        "A cluster migrates from ZooKeeper: its metadata was copied, both stores are written, and "
+        "one of two brokers is still a broker of ZooKeeper.",
+        ("KIP-866", "strimzi/strimzi-kafka-operator#12929"),
+        _zk_migration,
     ),
 )

@@ -195,3 +195,21 @@ def test_a_copy_that_went_back_is_told_as_a_copy_where_others_keep_the_records(
     impact = report.clusters[0].summary.impact
     assert any("which other nodes keep" in one for one in impact) is others_keep
     assert any("clients saw them" in one for one in impact) is not others_keep
+
+
+@pytest.mark.parametrize(
+    ("rules", "runbook"),
+    [
+        (["stale-voter", "log-divergence"], "disk-that-forgot"),
+        (["endless-elections"], "endless-elections"),
+        (["orphan-topic-configs"], None),
+    ],
+)
+def test_the_report_names_the_runbook_of_the_verdict(
+    reported: Reported, rules: list[str], runbook: str | None
+) -> None:
+    fact = {"level": "at-risk", "severity": "error", "text": "It is so.", "rules": rules}
+    verdict = {"level": "at-risk", "facts": [{**fact, "next_step": ""}]}
+    report, page = reported({"bronze.captures": [capture(1, 1)], "gold.verdicts": [verdict]})
+    assert [one.runbook for one in report.clusters] == [runbook]
+    assert ("kraftlake explain --runbook" in page.text) == (runbook is not None)

@@ -52,7 +52,7 @@ def test_a_follower_ahead_in_one_epoch_cuts_to_the_leaders_end():
 @pytest.mark.scenario("B18")
 def test_truncation_below_the_high_watermark_is_fatal():
     """B18; the leader's end is held to it even where the own log would be cut less."""
-    with pytest.raises(TruncationBelowHighWatermarkError, match=r"offset 12 .* watermark 13"):
+    with pytest.raises(TruncationBelowHighWatermarkError, match=r"offset 12, .* watermark 13"):
         checked_truncation_offset(FOLLOWER, Diverging(3, 12), 13)
     with pytest.raises(TruncationBelowHighWatermarkError, match="offset 5"):
         checked_truncation_offset(FOLLOWER, Diverging(2, 5), 7)

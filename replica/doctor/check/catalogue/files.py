@@ -121,7 +121,7 @@ QUORUM_STATE_VOTERS = warning(
     "quorum-state-voters",
     "quorum-state and the log's newest LeaderChange record name different voters.",
     "Refuses to start in a static quorum whose configured voters aren't those of quorum-state.",
-    "Compare controller.quorum.voters of all nodes with these files.",
+    "Compare controller.quorum.voters of all nodes with the voters in their quorum-state files.",
     ("strimzi/strimzi-kafka-operator#6862", "bitnami/charts#16011"),
 )
 QUORUM_STATE_VOTE = warning(

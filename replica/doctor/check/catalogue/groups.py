@@ -18,7 +18,8 @@ CONFLICT = error(
     "Two logs hold different bytes at one offset and epoch, or agree again after they diverged.",
     "Doesn't notice. Raft never leaves such logs: a disk was restored or shared, the cluster was "
     "formatted twice, or a file was changed.",
-    "Keep copies of both directories and start neither before it is known which is right.",
+    "Keep a copy of each of these directories, and start none of these nodes before it is known "
+    "which history is right.",
     ("KAFKA-10527", "bitnami/charts#29167", "etcd-io/etcd#13766"),
 )
 COMMITTED_DATA_AT_RISK = error(
@@ -26,7 +27,8 @@ COMMITTED_DATA_AT_RISK = error(
     "Records that are proven to be committed would be truncated, or two different records of one "
     "offset are both proven to be committed.",
     "Truncates them once one node fetches from the other, and doesn't notice the loss.",
-    "Start no node. Keep copies; start first the nodes that hold the committed records.",
+    "Start no node, and keep a copy of each directory. `kraftlake recover --plan` says which node "
+    "holds the committed records: no other node may lead.",
     ("KAFKA-14077", "KAFKA-12460", "KIP-595"),
 )
 SNAPSHOT_ID_CONFLICT = error(

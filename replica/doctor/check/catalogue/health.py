@@ -39,8 +39,9 @@ MAJORITY_STOPPED = error(
     "were copied before the other one.",
     "Resigns when no majority fetches. The voters that start again elect one of them and discard "
     "what only the last leader wrote.",
-    "Start the voters that stopped. If all of them run, they were copied before the others: copy "
-    "all directories again, as close together as possible.",
+    "Keep a copy of each directory, and start the voters that stopped. If these voters run, their "
+    "directories were copied before the others: copy all directories again, as close together as "
+    "possible.",
     ("KIP-595",),
 )
 VOTER_ON_FENCED_BROKER = warning(

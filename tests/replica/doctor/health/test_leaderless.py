@@ -6,10 +6,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from replica.doctor.health.cluster import Beginning
-from replica.doctor.health.leaderless import Outage, leaderless_since, outages
+from replica.doctor.health.leaderless import (
+    Outage,
+    leaderless_in_restart,
+    leaderless_since,
+    outages,
+)
 from replica.doctor.health.past import VisibleChange
 from replica.metadata.image.partition import Partition
 from replica.model.keys import NO_NODE
+from tests.replica.doctor.health.clusters import (
+    a_broker,
+    a_partition,
+    cluster_after,
+    directory_of,
+    healthy,
+)
 
 LED, ALONE = (
     Partition((1,), (1,), (), (), leader, 0, 0, 0, (), (), ()) for leader in (1, NO_NODE)
@@ -79,3 +91,20 @@ def test_what_began_before_the_oldest_step_is_left_out() -> None:
 
 def _at(place: int) -> Beginning:
     return Beginning(place, 1000 * place)
+
+
+def test_a_restart_takes_the_leaders_of_what_only_this_broker_has_in_sync() -> None:
+    """Of broker 11, which lost a directory: one partition has no leader, one only it can lead, and
+    one broker 12 can lead too. Nothing is said of broker 12, which lost none."""
+    lost, kept = directory_of(99), directory_of(11)
+    made = [
+        *healthy(),
+        a_broker(11),
+        a_broker(12),
+        a_partition(0, (11,), leader=NO_NODE, directories=(lost,)),
+        a_partition(1, (11,), leader=11, directories=(kept,)),
+        a_partition(2, (11, 12), leader=11, directories=(kept, directory_of(12))),
+    ]
+    assert leaderless_in_restart(cluster_after(made)) == {11: 1}
+    sound = [*made[:-3], *made[-2:]]
+    assert leaderless_in_restart(cluster_after(sound)) == {}

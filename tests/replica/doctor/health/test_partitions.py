@@ -31,8 +31,8 @@ def test_a_partition_that_waits_for_an_in_sync_or_eligible_replica_has_no_leader
     ]
     found = judged(records)
     assert [(s.name, s.what) for s in found["partition-without-leader"].subjects] == [
-        ("orders-1", "replicas [11, 12, 13], in sync [13]; live of these []"),
-        ("orders-2", "replicas [11, 12, 13], in sync [], eligible [12, 13]; live of these [12]"),
+        ("orders-1", "replicas [11, 12, 13], in sync [13]; none of these is up"),
+        ("orders-2", "replicas [11, 12, 13], in sync [], eligible [12, 13]; broker 12 is up"),
     ]
     assert found["partition-without-leader"].message == "2 of 3 partitions"
     assert names(found["eligible-leader-replicas"]) == ["orders-2"]
@@ -43,7 +43,7 @@ def test_a_partition_that_only_an_unclean_election_helps_is_told_apart() -> None
     found = judged([*healthy(), a_partition(1, isr=(), leader=NO_NODE, lastKnownElr=(12,))])
     assert above_notes(found) == ["no-eligible-leader"]
     (subject,) = found["no-eligible-leader"].subjects
-    told = "replicas [11, 12, 13], last known eligible [12]; live of these [12]"
+    told = "replicas [11, 12, 13], last known eligible [12]; broker 12 is up"
     assert subject.what == told
 
 
@@ -54,8 +54,8 @@ UNASSIGNED = "AAAAAAAAAAAAAAAAAAAAAQ"
 @pytest.mark.parametrize(
     ("directory", "told"),
     [
-        (directory_of(99), ", without their log directory [13]"),
-        (LOST, ", without their log directory [13]"),
+        (directory_of(99), ", without the log directory of its replica"),
+        (LOST, ", without the log directory of its replica"),
         (UNASSIGNED, ""),
         (directory_of(13), ""),
     ],
@@ -69,10 +69,10 @@ def test_a_live_broker_whose_directory_is_lost_is_not_waited_for_as_a_broker(
     eligible = a_partition(2, isr=(), lastKnownElr=(13,), **lost)
     found = judged([*healthy(), a_partition(1, isr=(13,), **lost), eligible])
     (waits,) = found["partition-without-leader"].subjects
-    assert waits.what == f"replicas [11, 12, 13], in sync [13]; live of these [13]{told}"
+    assert waits.what == f"replicas [11, 12, 13], in sync [13]; broker 13 is up{told}"
     assert "log directory online" in found["partition-without-leader"].rule.kafka
     (last,) = found["no-eligible-leader"].subjects
-    assert last.what.endswith(f"last known eligible [13]; live of these [13]{told}")
+    assert last.what.endswith(f"last known eligible [13]; broker 13 is up{told}")
     assert "registers again" in found["no-eligible-leader"].rule.kafka
 
 

@@ -33,7 +33,9 @@ def details(found: Preflight) -> str:
 def test_a_voter_of_three_may_be_removed_while_the_others_run() -> None:
     found = remove_voter(dynamic((1, 2, 3)), 3)
     assert found.answer is ChangeSafety.SAFE
-    assert found.needs == ("2 of the voters [1, 2] have to run and be caught up",)
+    assert found.needs == (
+        "2 of the voters [1, 2] have to run and be caught up: no log shows that",
+    )
     assert "0 may fail" in details(found)
 
 
@@ -144,7 +146,7 @@ def test_a_change_of_voters_counts_no_node_whose_broker_is_fenced() -> None:
     two_down = dynamic((1, 2, 3), broker(1, fenced=True), broker(2, fenced=True), controller(4))
     assert add_voter(two_down, 4).answer is ChangeSafety.UNSAFE
     assert add_voter(dynamic((1, 2, 3), broker(2, fenced=True), controller(4)), 4).needs[0] == (
-        "3 of the voters [1, 3, 4] have to run and be caught up"
+        "3 of the voters [1, 3, 4] have to run and be caught up: no log shows that"
     )
 
 

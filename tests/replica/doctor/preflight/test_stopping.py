@@ -104,7 +104,9 @@ def test_a_majority_of_five_bears_a_fenced_one_and_its_condition_is_told() -> No
     brokers = (broker(4), broker(5, fenced=True))
     found = stop_brokers(cluster(*brokers, voters=(1, 2, 3, 4, 5)), [1])
     assert found.answer is ChangeSafety.SAFE
-    assert found.needs == ("3 of the voters [2, 3, 4] have to run and be caught up",)
+    assert found.needs == (
+        "3 of the voters [2, 3, 4] have to run and be caught up: no log shows that",
+    )
     both = stop_brokers(cluster(*brokers, voters=(1, 2, 3, 4, 5)), [1, 2])
     assert both.answer is ChangeSafety.UNSAFE
 
@@ -113,7 +115,9 @@ def test_controllers_of_their_own_are_not_in_the_log_so_that_they_run_is_a_condi
     assert stop_brokers(cluster(voters=(101, 102, 103)), [1]).needs == ()
     combined = stop_brokers(cluster(voters=(1, 102, 103)), [1])
     assert combined.answer is ChangeSafety.SAFE
-    assert combined.needs == ("2 of the voters [102, 103] have to run and be caught up",)
+    assert combined.needs == (
+        "2 of the voters [102, 103] have to run and be caught up: no log shows that",
+    )
 
 
 def test_a_voter_whose_disk_may_not_be_counted_leaves_the_majority_unknown() -> None:

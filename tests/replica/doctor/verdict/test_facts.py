@@ -80,7 +80,11 @@ def test_why_there_are_two_histories_stands_before_what_came_of_it(cause: Rule) 
     placed = [PlacedFinding("node 1", rule.at("", "made")) for rule in (*came_of_it, cause)]
     verdict = verdict_on(ClusterEvidence(nodes=3, findings=tuple(placed)))
     assert [fact.rules for fact in verdict.facts] == [(rule.id,) for rule in (cause, *came_of_it)]
-    assert verdict.headline == f"Node 1: {cause.meaning} Found: made."
+    differ = "two voter sets in one cluster, so there may be two quorums: made."
+    is_defined = cause is groups.INITIAL_VOTERS_DIFFER
+    assert (
+        verdict.headline == f"Node 1: {f'{cause.meaning} Found: made.' if is_defined else differ}"
+    )
     assert verdict.next_steps[0] == f"Node 1: {cause.next_step}"
     assert {fact.level for fact in verdict.facts} == {Level.AT_RISK}
 
@@ -139,6 +143,32 @@ def test_an_offline_directory_is_the_cause_where_no_broker_is_down() -> None:
         "2 of 9 partitions (topic a) have no leader. Broker 3 has a log directory offline."
     )
     assert verdict.next_steps[0].startswith("Repair the disk of broker 3, and restart it.")
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        (0, ""),
+        (1, " While broker 3 restarts, 1 more partition has no leader."),
+        (103, " While broker 3 restarts, 103 more partitions have no leader."),
+    ],
+)
+def test_the_step_says_what_goes_without_a_leader_while_a_broker_restarts(
+    more: int, told: str
+) -> None:
+    leaderless = of_partitions(health.WITHOUT_LEADER, "wide-0")
+    lost = about(health.LOST_DIRECTORY, Subject("wide-0", "on broker 3, in a directory not online"))
+    evidence = ClusterEvidence(health=(leaderless, lost), leaderless_in_restart={3: more})
+    assert verdict_on(evidence).next_steps == (
+        f"Repair the disk of broker 3, and restart it.{told} Run no unclean election before: it "
+        "may lose data.",
+    )
+
+
+def test_no_step_says_to_start_a_node_and_to_start_none() -> None:
+    for rule in RULES:
+        starts_none = "no node" in rule.next_step or "none of these nodes" in rule.next_step
+        assert not (starts_none and "start first" in rule.next_step), rule.id
 
 
 def test_brokers_that_are_down_without_an_outage_need_attention() -> None:
@@ -207,7 +237,7 @@ def test_a_conflict_is_a_risk_whose_step_comes_before_that_of_an_outage() -> Non
     verdict = verdict_on(replace(LEADERLESS, findings=(conflict,)))
     assert [one.level for one in verdict.facts] == [Level.OUTAGE, Level.AT_RISK]
     assert verdict.next_steps[0] == f"Node 1: {groups.CONFLICT.next_step}"
-    assert verdict.facts[1].text.endswith("Found: other bytes.")
+    assert verdict.facts[1].text == "Node 1: two histories under one cluster id: other bytes."
 
 
 @pytest.mark.parametrize(("nodes", "level"), [(2, Level.OUTAGE), (1, Level.ATTENTION)])

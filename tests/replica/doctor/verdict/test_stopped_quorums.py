@@ -60,7 +60,11 @@ def test_a_majority_that_stopped_may_be_an_outage(
     assert f"of 5 voters ({', '.join(str(n) for n in range(1, 6) if n not in gone)})" in (
         verdict.headline
     )
-    assert verdict.next_steps[0].startswith("Start the voters that stopped.")
+    assert ", of topic orders) are on " in verdict.headline
+    assert verdict.headline.endswith(" A start of the voters may discard these records.")
+    assert verdict.next_steps[0].startswith(
+        "Keep a copy of each directory, and start the voters that stopped."
+    )
 
 
 def test_a_change_that_is_under_way_is_no_outage(quorum: ScriptedQuorum, tmp_path: Path) -> None:
@@ -69,6 +73,7 @@ def test_a_change_that_is_under_way_is_no_outage(quorum: ScriptedQuorum, tmp_pat
     verdict = verdict_on_quorum(quorum, tmp_path / "capture")
     assert verdict.level is Level.ATTENTION
     assert verdict.facts[0].rules == ("state-not-committed",)
+    assert "(1 record, of topic orders) are on 1 of 5 voters (1)" in verdict.headline
 
 
 def test_a_lost_minority_is_none_either(quorum: ScriptedQuorum, tmp_path: Path) -> None:

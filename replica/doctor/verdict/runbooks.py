@@ -1,0 +1,52 @@
+"""Which runbook tells what to do about a finding: pages of docs/how-to/runbooks, by their names."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from types import MappingProxyType
+
+from replica.doctor.check.catalogue import files, groups, health, log, log_directories, snapshots
+from replica.doctor.check.rule import Rule
+
+RUNBOOKS: Mapping[str, tuple[Rule, ...]] = MappingProxyType(
+    {
+        "two-quorums": (groups.VOTER_SETS_DIFFER, groups.INITIAL_VOTERS_DIFFER),
+        "disk-that-forgot": (
+            groups.COMMITTED_DATA_AT_RISK, groups.REPLICA_WENT_BACK, groups.STALE_VOTER,
+            groups.TWO_LEADERS, files.QUORUM_STATE_MISSING, files.QUORUM_STATE_BEHIND,
+        ),
+        "majority-lost": (health.MAJORITY_STOPPED,),
+        "endless-elections": (
+            log.ENDLESS_ELECTIONS, files.ELECTIONS_WITHOUT_WINNER, log.BATCH_TOO_LARGE,
+        ),
+        "two-histories": (groups.CONFLICT, groups.LOG_DIVERGENCE),
+        "snapshot-hole": (snapshots.SNAPSHOT_LOG_HOLE, snapshots.LOG_START_WITHOUT_SNAPSHOT),
+        "power-cut": (
+            snapshots.SNAPSHOT_EMPTY, files.STATE_FILE_BROKEN, files.EPOCH_CHECKPOINT_MISSING,
+            log.ZERO_HOLE, log.TORN_SEGMENT,
+        ),
+        "votes-that-do-not-count": (files.VOTER_DIRECTORY_ID, files.QUORUM_STATE_VOTE),
+        "unreplayable-record": (
+            log.UNAPPLIABLE_RECORD, log.UNDECODABLE_RECORD, log.VENDOR_RECORD_TYPE,
+        ),
+        "stray-partitions": (
+            log_directories.STRAY_PARTITION, log_directories.FOLDER_WITHOUT_TOPIC_ID,
+            log_directories.PARTITION_TWICE, log_directories.FOREIGN_FOLDER,
+            log_directories.REPLICA_WITHOUT_FOLDER,
+        ),
+        "migrate-from-zookeeper": (
+            health.MIGRATION_WAITS, health.MIGRATION_RUNS, health.ZK_BROKER_LEFT,
+        ),
+        "is-the-cluster-well": (health.GHOST_BLOCKS_FEATURE, health.MIN_ISR_UNKNOWN),
+    }
+)  # fmt: skip
+"""The rules of each runbook. The runbook that matters most comes first: where two quorums were
+made, the records that one of them loses are only what follows from it."""
+
+
+def runbook_of(rules: Collection[str]) -> str | None:
+    """The runbook for findings of these rules, by their ids: of several the one that matters most;
+    None where no runbook is about them."""
+    return next(
+        (name for name, about in RUNBOOKS.items() if any(one.id in rules for one in about)), None
+    )
