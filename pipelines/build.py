@@ -87,7 +87,8 @@ def build(
 
 
 def _shares(clusters: ChangedClusters, share: Callable[[float], None]) -> Callable[[Any], None]:
-    """A function that is called with each unit that is done, and tells `share` how much is."""
+    """A function that is called with each unit that is done, and calls `share` with the share of
+    the work that is done."""
     total = max(1, sum(one.records for one in clusters.sizes.values()))
     done = 0
 
@@ -138,7 +139,7 @@ def _may_be_large(size: ClusterSize) -> bool:
 
 
 def _compare_clusters(stages: BuildStages, clusters: ChangedClusters) -> None:
-    """Makes the findings of rounds, which are what captures that were taken together say of each
+    """Makes the findings of rounds, which compare captures that were taken together with each
     other; and gold.verdicts, which needs them."""
     units = [
         rounds.Members(some, offsets)

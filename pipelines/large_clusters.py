@@ -43,12 +43,12 @@ class LargeClusters:
     records: dict[str, int]
     """The number of records of each cluster, about."""
     replaced: Mapping[tuple[str, ...], Replaced]
-    """What the new rows of a cluster take the place of, by the tuple of it alone."""
+    """The rows that the new rows of a cluster replace. The key is a tuple of the cluster's id."""
     rounds: frozenset[int]
     """As in Clusters."""
 
     def run(self) -> None:
-        """All stages."""
+        """Runs all stages of these clusters."""
         records, replaced = self.records, self.replaced
         agreed = self._agree(records)
         plans, facts = self._survey(agreed)
@@ -156,7 +156,7 @@ class LargeClusters:
     def _replay(
         self, agreed: Sequence[cut.Agreed], plans: dict[str, ReplayPlan]
     ) -> dict[str, list[tuple[buckets.BucketTold, UnitResult]]]:
-        """What each bucket of each cluster's replay tells."""
+        """The BucketTold of each bucket of each cluster's replay."""
         units = []
         for one in agreed:
             plan = plans[one.cluster_id]
@@ -232,7 +232,8 @@ class LargeClusters:
 
 @dataclass
 class _LookBack:
-    """The look back of one cluster while it goes on."""
+    """The search through one cluster's history for the time since when its newest state is as it
+    is, while it is going on."""
 
     of: cut.Telling
     state_row: Row
@@ -250,7 +251,7 @@ class _LookBack:
         return [cut.LookingBack(*of, one, asked) for one in ranges]
 
     def take(self, older: PastRange) -> None:
-        """Takes what the next range tells."""
+        """Takes the result of the next range."""
         self._read = older if self._read is None else older.before(self._read)
 
     @property

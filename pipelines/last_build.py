@@ -68,7 +68,7 @@ class LastBuild:
         )
 
     def _only_grew(self, lake: Lake, name: str) -> bool:
-        """Whether ingests, and nobody else, changed a table of bronze since."""
+        """Whether only ingests have changed a table of bronze since this build."""
         if name not in self.tables:
             return False
         table_id, version = self.tables[name]

@@ -1,5 +1,5 @@
-"""The part of a changed cluster's logs that has stayed as the build before saw it. A build need not
-judge that part again, nor fold its batches into runs.
+"""Finds, for each changed cluster, the part of its logs that no ingest has changed since the build
+before. A build need not judge that part again, nor fold its batches into runs.
 
 An ingest adds data files, and at times joins small ones. It replaces rows only where a capture
 contradicts or ends what earlier ones showed: a log was truncated or its head deleted, a capture is

@@ -30,7 +30,7 @@ Work = Callable[[Transaction, int], None]
 """What a micro-batch does. It gets the app transaction of the micro-batch, and how many directories
 have changed."""
 _LOOK_S = 0.2
-"""Seconds between looks at whether the stream is to stop."""
+"""The seconds between two checks whether the stream is to stop."""
 
 
 def follow_captures(
@@ -44,7 +44,8 @@ def follow_captures(
     """Run a stream over the paths until `stop` is set, and then until the work of the running
     micro-batch is done.
 
-    every_s: seconds between looks at the paths; None looks once and ends (Spark's availableNow).
+    every_s: the seconds between two checks of the paths. With None the paths are checked once, and
+    the stream ends (Spark's availableNow).
     The checkpoint lies in the lake, one for each list of paths, so the next stream over these paths
     continues. Raises what the work raises, UsageError for Spark Connect, and
     StreamingQueryException where Spark itself fails.

@@ -29,14 +29,15 @@ FOLDED_COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class FoldedCapture:
-    """A capture of one replica, with what the fold needs of it."""
+    """A capture of one replica, with the facts by which its batches are folded into spans."""
 
     at: datetime
-    """captured_at."""
+    """captured_at of the capture."""
     previous_at: datetime | None
-    """captured_at of the replica's capture just before."""
+    """captured_at of the replica's capture just before; None where this one is the first."""
     covered_from: int
-    """See pipelines.bronze.captured."""
+    """The offset from which on the log shows what it holds and what it lacks (inclusive): see
+    pipelines.bronze.captured.covered_from."""
     uncovered: tuple[Uncovered, ...]
     """The offsets that damage may hide."""
     later: tuple[KnownCapture, ...] = ()

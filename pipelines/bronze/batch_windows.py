@@ -47,7 +47,8 @@ class Touched:
     """The lowest base offset at which a row with last_seen may change."""
 
     def within(self, start: int | None, end: int | None) -> Touched:
-        """Those from `start` (inclusive) to `end` (exclusive)."""
+        """The rows whose base offsets lie from `start` (inclusive) to `end` (exclusive); None for
+        no bound."""
         least, most = _LEAST if start is None else start, _MOST if end is None else end - 1
         cut = [(max(first, least), min(last, most)) for first, last in self.ranges]
         return Touched(tuple(one for one in cut if one[0] <= one[1]), self.closed_from)
@@ -76,7 +77,8 @@ class LogStretch:
         return self.known + self.new
 
     def of(self, batches: pa.RecordBatch) -> pa.RecordBatch:
-        """Those rows of the replica's batches that belong to the stretch."""
+        """The rows of these batches, which are the replica's, whose base offset is in the
+        stretch."""
         for bound, holds in ((self.start, pc.greater_equal), (self.end, pc.less)):
             if bound is not None:
                 batches = batches.filter(holds(batches.column("base_offset"), bound))

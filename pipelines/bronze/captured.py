@@ -50,7 +50,7 @@ def may_hide(ranges: Iterable[Uncovered], offset: int) -> bool:
 
 
 def ranges_of(row: Mapping[str, Any]) -> tuple[Uncovered, ...]:
-    """The column `uncovered` of a row of bronze.captures."""
+    """The ranges of offsets in the column `uncovered` of a row of bronze.captures."""
     return tuple(Uncovered(gap["start"], gap["end"]) for gap in row["uncovered"])
 
 
@@ -136,7 +136,7 @@ class KnownCapture:
     at: datetime
     ingest_seq: int
     covered_from: int
-    """As in the docstring of covered_from."""
+    """The result of covered_from."""
     uncovered: tuple[Uncovered, ...]
 
 
@@ -176,11 +176,11 @@ class PlacedCaptures:
     """The number of the lake's newest round; 0 where it has none."""
 
     def of(self, replica: ReplicaId) -> Sequence[KnownCapture]:
-        """The replica's captures, ascending by time."""
+        """The replica's captures, ascending by captured_at; empty where there is none."""
         return self.captures.get(replica, ())
 
     def with_round(self, captures: Iterable[KnownCapture]) -> PlacedCaptures:
-        """These and the captures of a further round."""
+        """These captures, and those of a further round."""
         found = {replica: [*some] for replica, some in self.captures.items()}
         new = [*captures]
         for one in new:
@@ -199,8 +199,9 @@ _NEWEST_SEQ = "SELECT max(ingest_seq) AS newest FROM t"
 def known_captures(
     lake: delta.Lake, groups: Iterable[CaptureGroup], now: datetime
 ) -> PlacedCaptures:
-    """The captures of the lake that matter for the place of the groups' captures. now: as in
-    `place`."""
+    """The captures of the lake beside which `place` puts the captures of these groups: of each
+    replica those since its earliest new capture, and the newest one before. now: the time of the
+    ingest."""
     groups = list(groups)
     earliest: dict[ReplicaId, datetime] = {}
     for capture in (capture for group in groups for capture in group.captures):

@@ -22,7 +22,8 @@ def new_segments(captured: Sequence[Captured]) -> Iterator[tuple[Captured, Segme
 
 
 def source_of(capture: Capture, file: DirectoryFile) -> SourceFile:
-    """The bytes of a file that the capture has seen: in its copy, or in its place."""
+    """The source of the bytes of a file that the capture has read: the copy in the spool, or the
+    file in its place."""
     return SourceFile(
         capture.copy_of(file),
         capture.shown_file(file),
@@ -32,7 +33,7 @@ def source_of(capture: Capture, file: DirectoryFile) -> SourceFile:
 
 
 def source_file(one: Captured, segment: SegmentFile) -> SourceFile:
-    """The new bytes of a segment."""
+    """A segment as a file to read, from the first byte that the lake doesn't know."""
     whole, start = source_of(one.capture, segment.file), segment.scan.sparse_until
     if not start:
         return whole
@@ -40,7 +41,7 @@ def source_file(one: Captured, segment: SegmentFile) -> SourceFile:
 
 
 def new_bytes(groups: Iterable[CaptureGroup]) -> int:
-    """How many bytes of segments the lake didn't know when they were looked at. Bytes that an
+    """How many bytes of segments the lake didn't know when they were captured. Bytes that an
     earlier round of the same ingest brings in are counted too."""
     scans = (
         segment.scan

@@ -35,7 +35,8 @@ Row = dict[str, Any]
 
 
 def judge_captures(runner: Runner, captures: Sequence[Capture]) -> list[JudgedCapture]:
-    """One unit for each capture."""
+    """Judges the captures, with one unit of the runner for each. Returns their judgements in the
+    order of the captures."""
     stage: Stage[_Unit, JudgedCapture] = Stage(
         "judge directories",
         Grain.DIRECTORY,
@@ -66,8 +67,9 @@ def _judge(unit: _Unit) -> JudgedCapture:
 
 
 def judge_capture(capture: Capture) -> JudgedCapture:
-    """Judges a capture by the copies of its logs in the spool. Of a log directory that was
-    formatted only the rules about all directories of the round can say more."""
+    """Judges a capture by the copies of its files in the spool. About a log directory that was
+    formatted and never started, all other rules need the other directories of the round, so they
+    are applied in gold."""
     if capture.location.is_formatted:
         return JudgedCapture(capture.capture_id, (_never_started(capture),), {})
     contents = {
@@ -101,7 +103,7 @@ Judged = tuple[Finding, OffsetAndEpoch | None]
 
 
 def judged(facts: DirectoryFacts) -> Iterator[Judged]:
-    """What the rules say of a directory without a replay of its log."""
+    """The findings of those rules of `check` that need no replay of the directory's log."""
     for finding in judge_directory(facts, FoldedImages()):
         yield finding, None
     for verdict in judge_snapshots(facts, {}):

@@ -78,7 +78,7 @@ class _Forgetting:
     """The captures that stay, by index, with their group."""
 
     def run(self, progress: Callable[[str], None]) -> dict[str, int]:
-        """All steps."""
+        """Does all steps of the removal, in their order."""
         counts: dict[str, int] = {}
         batches = self._remaining_batches().persist(StorageLevel.MEMORY_AND_DISK)
         try:

@@ -42,8 +42,8 @@ from replica.metadata.redact import Redactor
 
 
 def changed_since(one: Captured) -> ChangedFileError | None:
-    """Says why a file differs from what the capture found; None where no file does. It runs in a
-    task."""
+    """The sentence that says why a file differs from the file that was captured; None where no file
+    differs. It runs in a task."""
     files = one.capture.copies
     try:
         if isinstance(files, InPlace):
@@ -54,7 +54,7 @@ def changed_since(one: Captured) -> ChangedFileError | None:
 
 
 def left_out_damage(one: Captured, why: ChangedFileError) -> Damage:
-    """The damage of a capture that doesn't count, by the user's name of the file."""
+    """The damage that says why a capture is left out, with the user's name of the file."""
     shown = one.capture.location.shown
     files = one.capture.copies.files if isinstance(one.capture.copies, InPlace) else {}
     for relative, file in files.items():

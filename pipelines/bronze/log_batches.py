@@ -129,8 +129,8 @@ def _newest(seen: pa.Table, moments: Moments) -> np.ndarray:
 
 
 def _by_replica(rows: pa.Table, values: Mapping[ReplicaId, Any], default: Any) -> np.ndarray:
-    """The value of each row's replica. Each row is looked at once, however many replicas there
-    are."""
+    """The value of each row's replica. The time doesn't grow with the number of
+    replicas."""
     if not rows.num_rows:
         return np.zeros(0, np.array([default]).dtype)
     codes = np.zeros(rows.num_rows, np.int64)

@@ -95,7 +95,8 @@ def log_batch_rows(part: LogRange, redactor: Redactor | None) -> Iterator[pa.Rec
 
 
 def owned(batch: pa.RecordBatch, replica: ReplicaId) -> pa.RecordBatch:
-    """The batch with cluster_id, node_id and directory_id, the columns that name the replica."""
+    """The batch with the three columns that name the replica before its own columns: cluster_id,
+    node_id and directory_id."""
     values = [pa.scalar(value, _OWNER.field(name).type) for name, value in asdict(replica).items()]
     constants = [pa.repeat(value, batch.num_rows) for value in values]
     names = [*_OWNER.names, *batch.schema.names]

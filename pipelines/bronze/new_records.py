@@ -220,7 +220,7 @@ class WantedSegment:
     one: Captured
     segment: SegmentFile
     batches: int
-    """Their number."""
+    """The number of these batches."""
     known: Longs = field(compare=False)
     """The positions of the first bytes of batches that the lake has, ascending."""
 

@@ -76,7 +76,7 @@ class NewCapture:
     """The directory as the user named it."""
     captured_at: datetime
     follows: datetime | None
-    """captured_at of the replica's capture before; None where there is none."""
+    """captured_at of the replica's capture before this one; None where there is none."""
     segments: tuple[NewRange, ...]
     snapshots: tuple[NewSnapshot, ...]
     damages: int

@@ -28,14 +28,15 @@ _DELETED = ".deleted"
 
 @dataclass(frozen=True, slots=True)
 class ReplicaCapture:
-    """One capture of one replica, from bronze.captures."""
+    """One capture of one replica, from a row of bronze.captures."""
 
     capture_id: str
     at: datetime
     ingest_seq: int
     source: str
     covered_from: int
-    """See pipelines.bronze.captured."""
+    """The offset from which on the log shows what it holds and what it lacks (inclusive): see
+    pipelines.bronze.captured.covered_from."""
     uncovered: tuple[Uncovered, ...]
     """The offsets that damage may hide."""
     files: Mapping[str, str]
@@ -52,7 +53,8 @@ Moments = Mapping[ReplicaId, tuple[ReplicaCapture, ...]]
 
 
 def moment_of(row: Mapping[str, Any], *, is_kept: bool) -> ReplicaCapture:
-    """The capture of a row of bronze.captures."""
+    """The capture that a row of bronze.captures describes. is_kept: whether it stays in the
+    lake."""
     return ReplicaCapture(
         capture_id=row["capture_id"],
         at=row["captured_at"],
@@ -194,7 +196,8 @@ def _file(row: Mapping[str, Any], moments: Sequence[ReplicaCapture], first: Repl
 
 
 def file_in(row: Mapping[str, Any], moment: ReplicaCapture) -> str:
-    """The segment in which a capture has a batch, below the directory as ingest was told it."""
+    """The segment in which a capture has a batch: its path below the directory, as the user of
+    ingest named the directory."""
     name: str = os.path.basename(row["file"]).removesuffix(_DELETED)
     in_log = moment.has_in(row["in_log"])
     names = (name, name + _DELETED) if in_log else (name + _DELETED, name)

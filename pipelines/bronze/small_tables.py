@@ -72,8 +72,7 @@ def replica_state_row(captured: Captured) -> Row:
 
 
 def state_values(directory: MetadataDirectory) -> Row:
-    """What the small files of a directory say: the columns of bronze.replica_state behind the
-    keys."""
+    """The columns of bronze.replica_state behind its keys, from the small files of a directory."""
     state, meta = directory.quorum_state, directory.meta
     entries, mismatches = index_sanity(directory)
     epochs, configured = directory.leader_epochs, directory.configured_voters
@@ -97,8 +96,8 @@ def state_values(directory: MetadataDirectory) -> Row:
 
 
 def index_sanity(directory: MetadataDirectory) -> tuple[int, int]:
-    """The number of entries in the .index files beside .log files, and how many of them point at no
-    such batch."""
+    """The number of entries in the .index files beside .log files, and how many of these entries
+    point at a place where no such batch is."""
     segments = {segment.base_offset: segment for segment in directory.segments}
     entries = mismatches = 0
     for base, content in _offset_indexes(directory.indexes):
@@ -144,7 +143,7 @@ def snapshot_row(captured: Captured, snapshot: SnapshotFile) -> Row:
 
 
 def snapshot_values(snapshot: SnapshotFile) -> Row:
-    """What a snapshot's own file says, by the columns of bronze.snapshots."""
+    """The columns of bronze.snapshots that follow from a snapshot's own file, by name."""
     assert snapshot.id is not None, "bootstrap.checkpoint has no id and is no row"
     return {
         "end_offset": snapshot.id.offset,

@@ -53,7 +53,7 @@ class SnapshotCopy:
 
     @property
     def key(self) -> tuple[object, ...]:
-        """The values of SNAPSHOT_KEYS in its rows."""
+        """The values of SNAPSHOT_KEYS in the rows of this snapshot."""
         return (*astuple(self.replica), *astuple(self.id), self.content_sha256)
 
 

@@ -1,4 +1,5 @@
-"""The members of tar and zip archives, one by one, as far as damage allows.
+"""Reads the members of a tar or zip archive, one by one and past damage; `bundle` decides which of
+them are unpacked.
 
 The standard library's tarfile takes a damaged header, or a missing end mark, for the end of the
 archive, and believes every size in a header. Here each stop is examined: bytes that are no member
@@ -210,8 +211,9 @@ class _Stream:
 class _Run:
     """Members that follow each other, from a header to bytes that are no header.
 
-    resume_at: the position from which the next header is searched. problem: why the run ended; ""
-    where it ended at bytes that tarfile takes for the end of the archive.
+    resume_at: the position from which the next header is searched.
+    problem: why the run ended; "" where it ended at bytes that tarfile takes for the end of the
+        archive.
     """
 
     def __init__(self, stream: _Stream, start: int) -> None:

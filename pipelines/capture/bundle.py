@@ -1,4 +1,5 @@
-"""Unpacks .tar(.gz, .zst and so on) and .zip bundles that may be hostile.
+"""Unpacks Kafka's files of a .tar(.gz, .zst and so on) or .zip bundle into a folder; the bundle may
+be hostile.
 
 Only Kafka's kinds of files are written, and only below the destination. An absolute name loses its
 leading /, as with tar and unzip. A member whose name points elsewhere (..), a link, and bytes

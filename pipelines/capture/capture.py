@@ -1,5 +1,5 @@
-"""The capture of one directory: what it holds, whose it is, and where its files can be read
-again."""
+"""Reads one directory into a Capture: its files, its replica, and the places at which an ingest
+reads the files again."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Capture:
     copies: Copying | InPlace
     capture_id: str
     captured_at: datetime | None
-    """The time at which the directory was looked at; None where that time is unknown, so that the
+    """The time at which the directory was read; None where that time is unknown, so that the
     time of the ingest is taken."""
     batch: str
     """Captures with the same batch were taken together."""
@@ -86,7 +86,7 @@ class Capture:
     seal: Seal = OPEN
     """The form in which the lake shows hashes."""
     judged: JudgedCapture | None = None
-    """What the rules say, where whoever looked has asked them."""
+    """The findings of the rules, where the caller had them judged; None elsewhere."""
 
     def shown_hash(self, file: DirectoryFile) -> str:
         """The form in which the lake shows the hash of the file's content."""
@@ -97,16 +97,17 @@ class Capture:
         return self.location.shown_file(file if isinstance(file, str) else file.path)
 
     def copy_of(self, file: DirectoryFile) -> str:
-        """The path of the file's copy in the spool; of a file that is read in its place its own
+        """The path of the file's copy in the spool. For a file that is read in its place, its own
         path or URI."""
         return str(self.copies.copy_of(file.path))
 
     def stamp_of(self, file: DirectoryFile) -> FileStamp | None:
-        """By what it shows whether the file was changed since; None for a copy."""
+        """The stamp by which a later read notices that the file was changed; None for a copy, which
+        nothing changes."""
         return self.copies.stamp_of(file.path)
 
     def known(self) -> dict[str, KnownFile]:
-        """The known facts about files that were not read as a whole, by path."""
+        """The known facts, by path, about files that were not read as a whole."""
         files = {} if self.base is None else self.base.files
         found = (
             (file.path, files.get(capture_file.canonical(file.path))) for file in self._sparse()
@@ -122,20 +123,24 @@ class Capture:
 def base_of(
     options: CaptureOptions, known: KnownCaptures, replica: ReplicaId | None
 ) -> Base | None:
-    """The lake's newest capture of the directory of a replica, None where it is of no use: with
-    --order. replica: by the directory's meta.properties; None where that can't be read."""
+    """The lake's newest capture of the replica, whose bytes need not be read again. None where
+    there is none, and with --order, which may name older captures.
+
+    replica: the replica in the directory's meta.properties; None where that can't be read.
+    """
     replica = replica or options.replica
     return None if options.order or replica is None else known.of(replica)
 
 
 @dataclass(frozen=True, slots=True)
 class CaptureOutcome:
-    """What came of a directory."""
+    """The capture of a directory, or why there is none."""
 
     manifest: Manifest
     """What capture.json says, and its damages."""
     capture: Capture | None = None
-    """None where there is none; then one of the damages says why, or the capture is unfinished."""
+    """The capture; None where there is none. Then one of the damages says why, or the capture is
+    unfinished."""
     damages: tuple[Damage, ...] = ()
 
 
@@ -148,7 +153,8 @@ class CaptureOf:
     """The input that it was found below."""
     options: CaptureOptions
     base: Base | None
-    """The lake's newest capture of the replica, if it is of use."""
+    """The result of base_of: the lake's newest capture of the replica; None where it can't be
+    used."""
     count: BytesRead
     """Gets how much was read."""
     spool: Spool | None = None

@@ -1,4 +1,5 @@
-"""The captures that one call makes, and their capture groups.
+"""Reads all directories and files below the user's paths, and puts their captures into capture
+groups and rounds.
 
 A group has the captures of one cluster that belong to one capture.json, to one name of --order, or
 else to the call. Two captures of one replica in the same group would be in unknown order, so they
@@ -201,7 +202,7 @@ class _Capturing:
                 self.left_out.extend(f"{one.file}: {one.detail}; {_LATER}" for one in unlisted)
 
     def _is_shared(self, given: Input) -> bool:
-        """Whether what lies below the input is looked at in its place: it is no bundle's."""
+        """Whether tasks read the files below the input in their places: a bundle's are copied."""
         return self.sharing is not None and (bool(given.remote) or not given.is_ours)
 
     def _is_metadata(self, shown: str, partition: PartitionFolder) -> bool:
@@ -277,7 +278,7 @@ class _Capturing:
 def _whole_where_several(
     looking: _Capturing, captures: list[tuple[Capture, Input]]
 ) -> list[tuple[Capture, Input]]:
-    """The captures. Each capture of a replica that was looked at more than once is repeated, and
+    """The captures. Each capture of a replica that was captured more than once is repeated, and
     reads all bytes: only the oldest of these captures follows the lake's newest capture, and it is
     known later which one is the oldest."""
     counts = Counter(capture.replica for capture, _ in captures)

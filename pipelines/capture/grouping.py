@@ -79,7 +79,8 @@ def parse_replica(text: str, option: str = "--as ") -> ReplicaId:
 
 
 def refuse_unused(order: Sequence[str], batches: Collection[str]) -> None:
-    """Raises UsageError for names of --order in which no directory lies."""
+    """Raises UsageError for a name in --order that is the folder of no directory. batches: the
+    names of the folders in which directories lie."""
     unused = [name for name in order if name not in batches]
     if unused:
         raise UsageError(f"--order: no directory lies in a folder called {', '.join(unused)}")

@@ -1,5 +1,5 @@
-"""Tasks read these files where the files lie. Nobody may write to a file between the capture of it
-and the last task that reads it.
+"""The files that tasks read in their places, without a copy. No process may write to a file between
+the capture of it and the last task that reads it.
 
 A stamp shows afterwards whether somebody did. It is taken before a file is looked at, and compared
 once its bytes have been read, so what was read in between is the file of the capture.
@@ -22,12 +22,12 @@ from replica.format.reading import MAX_LOG_BYTES, in_memory_if_small, open_own_f
 
 
 class ChangedFileError(UnreadableFileError):
-    """The file isn't the one that was looked at any more, or can't be read any more."""
+    """The file has changed since it was captured, or can't be read any more."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileStamp:
-    """What differs where a file was written or replaced."""
+    """The facts of a file by which a later reader notices that the file was written or replaced."""
 
     size_bytes: int
     modified_ns: int | None
@@ -85,7 +85,7 @@ class InPlace:
     files: Mapping[str, PlacedFile]
 
     def copy_of(self, relative: str) -> str:
-        """Where the file is read: its own place."""
+        """The path at which the file is read: its own path, because no copy is made."""
         return self.files[relative].path
 
     def stamp_of(self, relative: str) -> FileStamp | None:

@@ -73,8 +73,8 @@ class Input:
         return self.shown if relative == "." else f"{self.shown}/{relative}"
 
     def mark(self, location: DirectoryPath, directory: MetadataDirectory) -> MetadataDirectory:
-        """The directory, with the losses of its download or bundle among its damages. A log that a
-        bundle cut must not look like one that Kafka truncated."""
+        """The directory, with the damages of its download or bundle added to its own. Without them
+        a log that a bundle cut would look like one that Kafka truncated."""
         folder = os.path.basename(os.path.abspath(location.path))
         withheld = []
         for damage in self.damages:

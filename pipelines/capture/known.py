@@ -51,8 +51,8 @@ class KnownCaptures:
     """The lake's seal."""
 
     def of(self, replica: ReplicaId) -> Base | None:
-        """The replica's newest capture. None where the lake has none. Raises UsageError for a
-        broken table."""
+        """The replica's newest capture; None where the lake has none. Raises UsageError where
+        bronze.captures can't be read."""
         return self._bases.get(replica)
 
     @property
@@ -70,11 +70,11 @@ NOTHING_KNOWN = KnownCaptures(None)
 
 
 def seal_of(lake: Lake, key: bytes, *, keeps_secrets: bool) -> Seal:
-    """How the lake seals hashes or, where it has no capture, will seal them.
+    """The seal with which the lake keeps hashes, or will keep them where it has no capture yet.
+    key: the lake's key. keeps_secrets: whether the new captures keep their secrets.
 
-    key: the lake's key. keeps_secrets: whether the new captures keep their secrets. Raises
-    UsageError where the lake was sealed with another key, or where secrets would go into a lake
-    that hides them.
+    Raises UsageError where the lake was sealed with another key, or where secrets would go into a
+    lake that hides them.
     """
     rows = _captures(lake, _ANY_FILES)
     if not rows:

@@ -1,4 +1,5 @@
-"""capture.json beside a directory: when it was captured, and whether the copy is still whole."""
+"""Reads capture.json beside a directory: the time of the capture, and whether the copy is still
+whole."""
 
 from __future__ import annotations
 
@@ -36,13 +37,13 @@ class Manifest:
 
     @property
     def captured_at(self) -> datetime | None:
-        """The moment of the capture, None where nothing tells it."""
+        """The time of the capture; None where no capture.json names it."""
         return None if self.info is None else self.info.captured_at
 
     def verify(self, directory: MetadataDirectory) -> MetadataDirectory:
-        """The directory with a Damage for each captured file that is missing or differs, and with
-        is_fragment. A loss on the way of a copy must not look as if Kafka had truncated or deleted
-        something."""
+        """The directory with its is_fragment, and with a Damage for each captured file that is
+        missing or differs. Without these, a loss on the way of a copy would look as if Kafka had
+        truncated or deleted something."""
         return replace(
             directory,
             damages=(*directory.damages, *self._lost(directory)),

@@ -20,7 +20,7 @@ class OldCapture:
     """A capture that is old enough to remove."""
 
     path: str
-    """Its folder."""
+    """The folder of the capture."""
     captured_at: datetime
     files: int
     """The number of files that its capture.json names."""

@@ -48,7 +48,7 @@ from replica.scan.compact import CompactBatches
 
 @dataclass(frozen=True)
 class Sharing:
-    """How directories that every task can reach are looked at."""
+    """The way in which directories that every task can reach are captured."""
 
     runner: Runner
     """Runs the tasks."""
@@ -58,7 +58,7 @@ class Sharing:
 
 @dataclass(frozen=True)
 class SharedDirectory:
-    """A directory to look at."""
+    """A directory that a task captures."""
 
     location: DirectoryPath
     given: Input
@@ -70,7 +70,8 @@ class SharedDirectory:
 
     @staticmethod
     def of(location: DirectoryPath, given: Input) -> SharedDirectory:
-        """The directory as any process finds it."""
+        """The directory in a form that any process can open. given: the input below which it was
+        found."""
         path = os.path.abspath(location.path)
         below = os.path.relpath(path, os.path.abspath(given.path)) if given.remote else ""
         remote = tuple(file for file in given.remote if _belongs(file, below))
@@ -88,11 +89,11 @@ def _belongs(file: RemoteFile, below: str) -> bool:
 
 @dataclass(frozen=True)
 class SharedCapture:
-    """What a task found."""
+    """The result of the task that captured one directory."""
 
     looked: CaptureOutcome
     left_out: str | None = None
-    """Why a lake has no tables for the directory; None where it has."""
+    """Why a lake has no tables for the directory; None where it has tables."""
     bytes_read: int = 0
     """How many bytes of its files were read."""
 
@@ -103,7 +104,8 @@ def captures_in_place(
     sharing: Sharing,
     known: KnownCaptures,
 ) -> list[SharedCapture]:
-    """The capture of each directory. Raises UsageError where one lies in no folder of --order."""
+    """The capture of each directory, in their order, made by one task for each directory. Raises
+    UsageError where a directory lies in none of the folders that --order names."""
     with_bases = _with_bases(directories, options, sharing, known)
     function = partial(_capture, options=replace(options, known=NOTHING_KNOWN), judge=sharing.judge)
     stage: Stage[SharedDirectory, SharedCapture] = Stage(
@@ -148,7 +150,7 @@ def _replica_of(one: SharedDirectory) -> ReplicaId | None:
 
 
 def left_out_because(shown: str, partition: PartitionFolder) -> str | None:
-    """Why a lake has no tables for a partition; None where it has."""
+    """The reason for which a lake has no tables for a partition; None where it has tables."""
     if partition.is_metadata:
         return None
     return (

@@ -67,7 +67,7 @@ class Spool:
         return Spool(root, None if lake.is_remote else lake.folder, spools)
 
     def not_examined(self) -> tuple[str, ...]:
-        """Folders that a search from above must leave out."""
+        """The folders that a search from a folder above must leave out."""
         folders = (self.spools or self.root, self.lake)
         return tuple(str(folder) for folder in folders if folder is not None)
 
@@ -161,7 +161,8 @@ class FileReader(ABC):
         """The bytes of a file. Raises UnreadableFileError."""
 
     def resume(self, relative: str, path: str, name: FileName) -> Resumed | None:
-        """See replica.format.directory.Resume."""
+        """The known file, without reading all of its bytes; None where it must be read whole. It is
+        the port replica.format.directory.Resume."""
         known = self.known.get(canonical(relative))
         if known is None or name.deleted:
             return None
@@ -244,5 +245,5 @@ class Copying(FileReader):
         return self.copies / relative
 
     def stamp_of(self, relative: str) -> None:
-        """A copy has no stamp: nobody writes to it."""
+        """None: a copy needs no stamp, because no process writes to it."""
         return None

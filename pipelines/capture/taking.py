@@ -1,4 +1,5 @@
-"""Taking a capture: the metadata directories of running nodes, copied with their hashes.
+"""Copies metadata directories of running nodes, with a hash of each file, to a folder or an object
+store, for `kraftlake capture`.
 
 A capture is a folder, local or in an object store:
 

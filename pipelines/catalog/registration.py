@@ -43,7 +43,7 @@ class CatalogEntry:
 
     name: str
     kind: str
-    """Table or view."""
+    """table or view."""
     location: str = ""
     lake: str = ""
     """The lake for which kraftlake made a view; empty for other entries."""

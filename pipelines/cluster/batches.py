@@ -96,7 +96,7 @@ class Batches:
         return np.minimum(self.last_offset + 1, self.base_offset + records)
 
     def at(self, places: Places) -> Batches:
-        """The batches at these places, in their order, without `other_columns`."""
+        """The batches at these indexes, in the order of the indexes, without `other_columns`."""
         columns = {
             one.name: getattr(self, one.name)[places]
             for one in fields(self)
@@ -105,7 +105,7 @@ class Batches:
         return Batches(self.replicas, **columns, other_columns=self.other_columns.slice(0, 0))
 
     def of_replica(self, replica: ReplicaId) -> slice:
-        """The range of a replica's batches."""
+        """The indexes of a replica's batches, which follow one another."""
         if replica not in self._codes:
             return slice(0, 0)
         code = self._codes[replica]
@@ -142,11 +142,12 @@ class Batches:
 
     @cached_property
     def held(self) -> Places:
-        """The batches that the log of some capture held. Others were in deleted segments alone."""
+        """The batches that the .log files of some capture held. The others were only in
+        .log.deleted files."""
         return np.unique(self._spans.place)
 
     def is_one(self, place: int) -> bool:
-        """Whether the index stands for one batch, and not for a run of several."""
+        """Whether the index is that of a single batch, and not of a run of several."""
         if "batches" not in self.other_columns.column_names:
             return True
         return bool(self.other_columns["batches"][place].as_py() == 1)
@@ -172,7 +173,8 @@ class Batches:
 
     @cached_property
     def entries(self) -> Longs:
-        """For each batch a number, which is the same for equal batches of several replicas."""
+        """For each batch a number that is the same for equal batches of several replicas, and
+        differs for others."""
         digest = digests(self.crc, self.size_bytes)
         columns = np.stack([self.base_offset, self.last_offset, self.leader_epoch, digest], axis=1)
         _, codes = np.unique(columns, axis=0, return_inverse=True)

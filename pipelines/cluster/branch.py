@@ -1,8 +1,9 @@
-"""The agreed branch piece by piece: its batches and records; and the branches that lost.
+"""The batches and records of the agreed branch, piece by piece; and those of the branches that
+lost.
 
-The branch is known as ranges of runs (pipelines.silver.log_runs). A piece of it names the
-replicas and times at which its batches were held, so the batches and records of a piece are read by
-themselves, in any process.
+The branch is given as ranges of runs (pipelines.silver.log_runs). Each range names a replica that
+held the run, and the time of a capture that shows it. So any process can read the batches and
+records of a piece without reading the others.
 """
 
 from __future__ import annotations
@@ -144,9 +145,11 @@ class BranchRecords(NamedTuple):
 
 
 def read_records(tables: ClusterTables, piece: BranchPiece, *, is_whole: bool = True) -> pa.Table:
-    """The records of the piece's batches, and perhaps of other batches at its offsets. is_whole:
-    whether each replica has all records of its batches, so that no other one is asked. Raises what
-    delta-rs raises."""
+    """The records of the piece's batches, and perhaps of other batches at its offsets.
+
+    is_whole: whether each replica has all records of its batches, so that no other replica is asked
+    for them. Raises what delta-rs raises.
+    """
     replicas = {one.replica for one in piece} if is_whole else None
     return tables.log_records(
         min(one.first for one in piece), max(one.end for one in piece), replicas
@@ -154,8 +157,8 @@ def read_records(tables: ClusterTables, piece: BranchPiece, *, is_whole: bool = 
 
 
 def branch_records(branch: AgreedBranch, rows: pa.Table) -> BranchRecords:
-    """Those of the given records that are of the agreed branch. branch: the batches of a piece.
-    rows: records of any replicas, with the column crc besides those of RECORDS."""
+    """The records among these that the agreed branch has. branch: the batches of a piece. rows:
+    records of any replicas, with the columns RECORDS and crc."""
     offsets, epochs, crcs = (longs(rows[name]) for name in ("offset", "leader_epoch", "crc"))
     kept = _in_order(offsets, branch.has(offsets, epochs, crcs))
     commitments = branch.commitments(branch.places(offsets[kept]))

@@ -63,7 +63,8 @@ class BranchFacts(NamedTuple):
 
 
 def facts_of(found: BranchBatches, records: pa.Table, asked: BranchQuestions) -> BranchFacts:
-    """The facts about one piece. records: those of its batches, as the replicas have them."""
+    """The facts about one piece of the branch. records: the records of its batches, as the replicas
+    have them."""
     is_agreed = found.branch.low == found.batches.base_offset[found.places]
     places = found.places[is_agreed]
     batches = found.batches

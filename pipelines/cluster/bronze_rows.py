@@ -1,4 +1,4 @@
-"""What the derived tables of one cluster are made from, besides its records."""
+"""The rows of bronze from which the derived tables of one cluster are made, besides its records."""
 
 from __future__ import annotations
 

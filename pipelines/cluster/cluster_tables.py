@@ -45,7 +45,8 @@ class ClusterTables(ABC):
         columns BATCHES."""
 
     def batches_at(self, replica: ReplicaId, epoch: int, offset: int) -> pa.Table:
-        """Those of batches_holding that are of an epoch."""
+        """The batches of this epoch in which a replica holds an offset, with the columns
+        BATCHES."""
         return self.batches_holding(replica, offset).filter(pc.field("leader_epoch") == epoch)
 
     @abstractmethod
@@ -57,12 +58,14 @@ class ClusterTables(ABC):
         self, low: int, high: int, replicas: Collection[ReplicaId] | None = None
     ) -> pa.Table:
         """The records of the batches that begin at offsets from low (inclusive) to high
-        (exclusive), with the columns RECORDS. replicas: whose; None for all."""
+        (exclusive), with the columns RECORDS. replicas: the replicas whose records are wanted; None
+        for all."""
 
     @abstractmethod
     def snapshot_records(self, content_sha256: str) -> pa.Table:
-        """The records of a snapshot, as any replicas have them, with the columns _CONTENT, and
-        their index as `offset`."""
+        """The records of the snapshot with this content (SHA-256 in hex digits), from whichever
+        replica has it. They have the columns _CONTENT, and their index in the snapshot as
+        `offset`."""
 
     @abstractmethod
     def control_records(self) -> pa.Table:

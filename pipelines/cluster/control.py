@@ -64,8 +64,8 @@ def voter(
     endpoints: list[Row] | None = None,
     versions: tuple[int | None, int | None] = (None, None),
 ) -> Row:
-    """An element of the column. versions: the lowest and the highest kraft.version that it
-    supports."""
+    """An element of the columns of voters. versions: the lowest and the highest kraft.version that
+    the voter supports."""
     return {
         "voter_id": node,
         "directory_id": directory,

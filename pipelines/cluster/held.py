@@ -1,4 +1,4 @@
-"""Which batches the log of each capture held, and the log as replica.history compares it.
+"""Makes of each capture's batches the log (ReplicaLog) that replica.history compares with others.
 
 replica.history gets runs of batches in the place of batches. A run is a range of neighbouring
 batches of one epoch that every log of a capture group holds either completely or not at all.
@@ -89,9 +89,12 @@ class HeldBatches:
 
 
 class ReplicaLogs:
-    """The logs of captures as replica.history compares them. held: what the captures held.
-    snapshot_sets: from snapshot_voter_sets. unsynced_from: ReplicaLog.unsynced_from by the ids of
-    the captures that have one."""
+    """The logs of captures as replica.history compares them.
+
+    held: what the captures held.
+    snapshot_sets: from snapshot_voter_sets.
+    unsynced_from: ReplicaLog.unsynced_from by the ids of the captures that have one.
+    """
 
     def __init__(
         self,

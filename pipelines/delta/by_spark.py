@@ -18,8 +18,8 @@ from replica.errors import UnreadableFileError
 
 
 def check_for_spark(spark: SparkSession, lake: Lake, contract: Contract) -> None:
-    """Raises UsageError where Spark doesn't see the table that the contract says; and
-    UnreadableFileError where it would open files elsewhere. The table must exist."""
+    """Raises UsageError where Spark sees a table that isn't as the contract says, and
+    UnreadableFileError where Spark would open files outside of the lake. The table must exist."""
     table = open_table(lake.table_uri(contract.name))  # This looks at the log before Spark does.
     path = lake.path_of(contract)
     # Spark Connect doesn't say how a column is generated. delta-rs does, and the log has nothing

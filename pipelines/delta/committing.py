@@ -111,8 +111,11 @@ class Written:
     version: int | None
     """The table's version after it; None where nothing had to be committed."""
     files: int
+    """The number of new data files."""
     rows: int
+    """The number of rows in these files."""
     size_bytes: int
+    """The bytes of these files."""
 
 
 NOTHING = Written(None, 0, 0, 0)

@@ -47,14 +47,18 @@ _COLUMN_METADATA = {"comment", "__COLLATIONS"}
 
 @dataclass(frozen=True)
 class TableState:
-    """What an engine sees of a table: schemaString, configuration and partitionColumns of Delta's
-    metaData action, and minWriterVersion and writerFeatures of its protocol action."""
+    """A table's metaData and protocol actions in Delta's log, as an engine gives them."""
 
     schema: str
+    """schemaString of the metaData action."""
     configuration: Mapping[str, str | None]
+    """configuration of the metaData action."""
     partition_columns: Collection[str]
+    """partitionColumns of the metaData action."""
     least_writer: int
+    """minWriterVersion of the protocol action."""
     writer_features: Collection[str]
+    """writerFeatures of the protocol action."""
 
     @staticmethod
     def by_delta_rs(table: DeltaTable) -> TableState:
@@ -128,8 +132,10 @@ def _types(schema: str) -> dict[str, Any]:
 
 
 def open_conforming(lake: Lake, contract: Contract, version: int | None = None) -> DeltaTable:
-    """Opens the table by delta-rs to write to it; None opens the newest version. Raises UsageError
-    where it isn't as the contract says, and what open_table raises."""
+    """Opens a version of the table by delta-rs, to write to it. version: None for the newest one.
+
+    Raises UsageError where the table isn't as the contract says, and what open_table raises.
+    """
     table = open_table(lake.table_uri(contract.name), version)
     refuse_other(lake.path_of(contract), TableState.by_delta_rs(table), contract)
     return table

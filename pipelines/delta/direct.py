@@ -1,5 +1,5 @@
-"""Append for bulk loads: the tasks that decode write the Parquet files, and the driver commits
-them.
+"""Appends rows that tasks make: each task writes its Parquet files, and the driver commits the
+files of all tasks at once.
 
 With Spark's own writer each row goes from Python to the JVM, which encodes it again. The files are
 ordinary ones, so everything that reads, merges or optimizes the table afterwards works as before.

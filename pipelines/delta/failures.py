@@ -40,8 +40,8 @@ _CONFLICT = re.compile(
 
 @contextmanager
 def scratch_errors(folder: str) -> Iterator[None]:
-    """Raises UnwritableFileError where the disk of Spark's scratch files, in this folder, is full
-    when Spark starts."""
+    """Raises UnwritableFileError where Spark can't start because the disk of its scratch files, in
+    this folder, is full."""
     try:
         yield
     except Exception as error:

@@ -1,4 +1,4 @@
-"""Rows of tables, asked for by SQL of delta-rs, without Spark."""
+"""Reads a few rows of a table into this process, by SQL of delta-rs and without Spark."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def version(lake: Lake, contract: Contract) -> int:
 def values(
     lake: Lake, contract: Contract, columns: Sequence[str], where: Sql = "true"
 ) -> list[dict[str, Any]]:
-    """Columns of the rows that fulfil a condition in SQL, read without Spark. Times are aware.
-    Raises UsageError where the lake has no such table."""
+    """Columns of the rows that fulfil a condition in SQL, read without Spark. Times have a time
+    zone (UTC). Raises UsageError where the lake has no such table."""
     query = f"SELECT {DATA_FUSION.columns(columns)} FROM t WHERE {where}"
     found: list[dict[str, Any]] = answer(lake, contract, query).to_pylist()
     return found
@@ -79,12 +79,13 @@ def _table_at(lake: Lake, contract: Contract, version: int | None) -> DeltaTable
 def joined_to(
     replicas: Sequence[ReplicaId], bounds: Mapping[str, Sequence[int]] | None = None
 ) -> Sql:
-    """SQL of delta-rs that joins the table t to a relation w, so that the rows of these replicas
-    are left: a row of the table for each row of w with its replica. There is a replica.
+    """SQL of delta-rs that joins the table t to a relation w. It gives a row of the table for each
+    row of w with its replica, so only rows of these replicas are left. There is at least one
+    replica.
 
-    w has `number`, the place of the replica in the sequence, and a column for each name in
+    w has `number`, the index of the replica in the sequence, and a column for each name in
     `bounds`, with a whole number for each replica. The work is a hash join. A condition with a term
-    for each replica would be asked of each row.
+    for each replica would be computed for each row.
     """
     bounds = bounds or {}
     keys = zip(*map(astuple, replicas), strict=True)

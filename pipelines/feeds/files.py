@@ -133,7 +133,8 @@ def write_whole(path: Path, lines: Iterable[bytes]) -> int:
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
     """Holds a lock file, so that no second process publishes to the same place. Raises BusyError
-    where another process holds it. The file stays; without the lock it has no meaning."""
+    where another process holds it. The file isn't deleted afterwards: only the lock on it counts,
+    not that it exists."""
     with writing(str(path)):
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
     try:

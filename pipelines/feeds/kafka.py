@@ -65,7 +65,7 @@ class KafkaDestination:
 
     @property
     def servers(self) -> str:
-        """The servers to connect to. They are also shown to people."""
+        """The value of bootstrap.servers. Messages show it, too."""
         return self.properties["bootstrap.servers"]
 
 
@@ -167,8 +167,8 @@ class KafkaTarget:
 
 @contextmanager
 def kafka_target(to: KafkaDestination, feed: Feed, table_id: str) -> Iterator[KafkaTarget]:
-    """The target. Missing topics are made with the cluster's defaults, the progress topic
-    compacted.
+    """Opens the topics of the destination as the target of a feed. Missing topics are created with
+    the cluster's defaults; the topic that keeps the progress is created as a compacted topic.
 
     Raises UsageError for a property or topic that can't be used, PeerError where the cluster
     refuses or another publisher took over, UnreachablePeerError where no broker answers.

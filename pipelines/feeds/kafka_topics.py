@@ -35,9 +35,14 @@ _SILENT.propagate = False
 
 
 class KafkaCluster:
-    """The clients of a cluster. properties: librdkafka's, for all clients. hear: is told
-    librdkafka's messages about errors from which it recovers, which would otherwise go to stderr.
-    All methods raise KafkaException."""
+    """The clients of a cluster.
+
+    properties: librdkafka's, for all clients.
+    hear: is called with librdkafka's messages about errors from which it recovers, which would
+        otherwise go to stderr.
+
+    All methods raise KafkaException.
+    """
 
     def __init__(self, properties: Mapping[str, str], hear: Callable[[KafkaError], object]) -> None:
         self.properties: dict[str, Any] = {

@@ -59,7 +59,7 @@ class FeedPosition:
 
 @dataclass(frozen=True, slots=True)
 class FeedProgress:
-    """How far a table was published."""
+    """The position in a table's changes up to which they were published."""
 
     table: str
     table_id: str

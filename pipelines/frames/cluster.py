@@ -65,11 +65,14 @@ def _cluster_id(rows: pa.Table) -> str:
 
 
 def cluster_of(rows: pa.Table, *, with_findings: bool) -> Silver:
-    """What the tables of one cluster are made from. rows: ROWS. with_findings: whether findings are
-    wanted, which for a directory without a row of kraft_replica means reading its records.
+    """The input from which the tables of one cluster are made.
 
-    Raises UsageError where nobody says whose the rows are, where two directories are of one
-    replica, and where a directory that has to be read isn't there.
+    rows: rows with the columns ROWS. with_findings: whether the caller wants findings. For a
+    directory without a row of kraft_replica its records are read then.
+
+    Raises UsageError where neither meta.properties nor an option names the cluster of the rows,
+    where two directories are of one replica, and where a directory that has to be read doesn't
+    exist.
     """
     cluster_id = _cluster_id(rows)
     of = {what: rows.filter(pc.equal(rows["what"], what)) for what in (LOG, SNAPSHOT, REPLICA)}
@@ -201,7 +204,7 @@ def _snapshots(row: Row, contents: _Contents) -> Iterator[Row]:
 def _snapshot_records(
     snapshots: pa.Table, replicas: Iterable[Row], contents: _Contents
 ) -> pa.Table:
-    """Rows of bronze.snapshot_records: those of kraft_snapshot, or where nobody gave these the
+    """Rows of bronze.snapshot_records: those of kraft_snapshot, or where the caller gave none the
     voters records alone, which the rows of kraft_replica have."""
     kinds = bronze.SNAPSHOT_RECORDS.arrow_schema
     names = [name for name in kinds.names if name != "content_sha256"]

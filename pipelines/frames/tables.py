@@ -81,7 +81,7 @@ def snapshot_validity(
 
 
 def _heads(logs: DataFrame) -> DataFrame:
-    """The first record of each batch, and all control records: what tells of epochs and of where
+    """The first record of each batch, and all control records: what shows epochs and where
     logs differ."""
     return logs.where("is_control OR offset = base_offset OR error IS NOT NULL").withColumn(
         "payload", F.lit(None).cast("variant")

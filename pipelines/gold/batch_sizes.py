@@ -13,7 +13,7 @@ from pipelines.cluster.rows import Row, from_microseconds
 
 
 def batch_sizes(cluster_id: str, facts: BranchFacts) -> Iterator[Row]:
-    """The table's rows."""
+    """Rows of gold.batch_sizes. facts: the facts of the whole agreed branch."""
     for hour, rows in groupby(facts.sizes.to_pylist(), itemgetter("hour")):
         at = None if hour is None else from_microseconds(hour)
         yield {"cluster_id": cluster_id, "hour": at, **_sizes([*rows])}

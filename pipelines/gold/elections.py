@@ -30,8 +30,8 @@ class _Epoch(NamedTuple):
 def elections(
     cluster_id: str, history: Sequence[Row], captures: Iterable[Row], state: Iterable[Row]
 ) -> list[Row]:
-    """The table's rows. history: rows of gold.leader_epoch_history. captures, state: bronze's
-    rows."""
+    """Rows of gold.elections. history: rows of gold.leader_epoch_history. captures, state: rows of
+    bronze.captures and bronze.replica_state."""
     epochs = sorted(_known_and_seen(history, captures, state), key=itemgetter("epoch"))
     by_hour = grouped(_counted(epochs), lambda epoch: hour_of(epoch.at))
     return [

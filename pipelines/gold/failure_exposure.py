@@ -52,7 +52,7 @@ _START, _STOP = field("valid_from_offset"), field("valid_to_offset")
 
 
 class StepRange(NamedTuple):
-    """The steps at offsets from first (inclusive) to stop (exclusive)."""
+    """The steps of a cluster's history at offsets from first (inclusive) to stop (exclusive)."""
 
     first: int
     stop: int
@@ -72,14 +72,15 @@ class EarlierExposure:
     """The rows of gold.failure_exposure about that state."""
 
     def led_to(self, state_row: Row) -> bool:
-        """Whether later steps lead from that state to this one."""
+        """Whether the earlier build's newest state lies in the history of this state, and had the
+        same voters. Then only the later steps are new."""
         begin, end, _ = all_steps(state_row)
         is_within = self.steps.first == begin and self.steps.stop <= end
         return is_within and [*self.voters] == state_row["voters"]
 
     def answers(self, now: Cluster, asked: Waiting) -> PastRange | None:
-        """What was known then of the questions that all later steps have left open; None where more
-        can be known."""
+        """The earlier build's answers to the questions that all later steps have left open; None
+        where reading its steps again may show more."""
         since = {exposure_of(row): since_of(row) for row in self.rows}
         known = {one.failure: since[one] for one in exposures(now) if one in since}
         if asked.partitions or not asked.failures <= known.keys():
@@ -91,7 +92,7 @@ class EarlierExposure:
 def health(
     versions: Versions, newest_states: Iterable[Row], earlier: EarlierExposure | None = None
 ) -> list[JudgedState]:
-    """The judgement of each look's state. newest_states: the result of
+    """The judgement of each of the states. newest_states: the result of
     pipelines.gold.newest_states."""
     judged = []
     for state_row in newest_states:
@@ -125,7 +126,7 @@ def _past(rows: Dataset, state_row: Row, cluster: Cluster, earlier: EarlierExpos
 
 
 def newest_state(versions: Versions, state_row: Row) -> Cluster:
-    """The state that is judged."""
+    """The state in a row of newest_states as the rules of health take it."""
     rows = _data_set(versions)
     return _state(rows, {**state_row, **_uncommitted(rows, state_row)}, state_row["end_offset"])
 
@@ -154,7 +155,8 @@ def all_steps(state_row: Row) -> StepRange:
 def look_back_rows(
     versions: Versions, state_row: Row, steps: StepRange, asked: Waiting | None
 ) -> PastRange:
-    """What a range of steps shows of the past: see past_in_range."""
+    """The result of past_in_range for one range of steps: since when the state is as it is, as far
+    as these steps show it."""
     now = at_end = newest_state(versions, state_row)
     if steps.stop < now.end_offset:
         # A log that has voter sets by now tells of no voters before the first of them.
@@ -164,8 +166,8 @@ def look_back_rows(
 
 
 def ranges_of(versions: Versions, steps: StepRange, most: int) -> Iterator[StepRange]:
-    """The range divided, newest first; none where it has no step. most: about how many rows of
-    steps, of which an offset has some, each range has at most."""
+    """The range divided into smaller ones, newest first; none where it has no step. most: about how
+    many rows a range has at most. An offset has several rows."""
     rows = _data_set(versions)
     begin, end, _ = steps
     width = (end - begin) // _BUCKETS + 1

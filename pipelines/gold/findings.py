@@ -73,8 +73,8 @@ def findings(
 
 
 def refused_records(replayed: Iterable[Row], committed: AgreedBranch) -> list[Row]:
-    """A finding, from _worded, where the log holds records that can't be applied; otherwise none.
-    replayed: a Replayed's `compared`."""
+    """A finding where the log holds records that can't be applied; otherwise none. replayed: a
+    Replayed's `compared`."""
     rows = [row for row in replayed if row["content_sha256"] is None and row["refused"] > 0]
     first = min((row["first_refused"] for row in rows), key=itemgetter("offset"), default=None)
     epoch = None if first is None else committed.epoch_at(first["offset"])
@@ -118,7 +118,7 @@ def _at_batches(located: Iterable[Row], tables: ClusterTables) -> Iterator[Row]:
 
 
 def without_repetitions(found: Iterable[Row]) -> list[Row]:
-    """The first row of each key, with all of the table's columns."""
+    """The first of the rows with each key, with all of the table's columns."""
     rows: dict[tuple[Any, ...], Row] = {}
     for one in found:
         key = tuple(one[name] for name in FINDING_KEYS)

@@ -83,7 +83,11 @@ class JudgedState:
 def judged_state(
     state_row: Row, cluster: Cluster, past: Past, steps: Callable[[], Iterable[VisibleChange]]
 ) -> JudgedState:
-    """Judges one cluster. state_row: from pipelines.gold.newest_states. steps: see `leaderless`."""
+    """Judges the newest state of one cluster by the rules of health.
+
+    state_row: a row of pipelines.gold.newest_states. past: since when the state is as it is. steps:
+    gives the visible changes that led to the state, for `leaderless`.
+    """
     found = (*judge_health(replace(cluster, starts=past.starts)),)
     rows = [*(_finding_row(state_row, one) for one in found), *_exposure_rows(cluster, past)]
     return JudgedState(
@@ -189,7 +193,7 @@ def _exposure_rows(cluster: Cluster, past: Past) -> Iterator[Row]:
 
 
 def exposure_of(row: Row) -> Exposure:
-    """The exposure that a row of gold.failure_exposure tells of."""
+    """The exposure that a row of gold.failure_exposure holds."""
     kind, gone = row["kind"], row["gone"]
     names = (*gone.split(","),) if kind == PAIR else (gone,) if gone else ()
     harm = Harm(*(row[name] for name in Harm._fields))
@@ -197,6 +201,7 @@ def exposure_of(row: Row) -> Exposure:
 
 
 def since_of(row: Row) -> Beginning | None:
-    """Since when the exposure of such a row is as it is; None: not known."""
+    """Since when the exposure of this row of gold.failure_exposure is as it is; None where that
+    isn't known."""
     offset, at = row["since_offset"], row["since"]
     return None if offset is None else Beginning(offset, None if at is None else milliseconds(at))

@@ -116,7 +116,7 @@ class Silver:
 
     @cached_property
     def asked(self) -> BranchQuestions:
-        """What a pass over the branch is asked."""
+        """The questions about the agreed branch that a pass over it answers."""
         newest = self.newest_ms
         recent_ms = 0 if newest is None else newest - MAX_MS
         return BranchQuestions(marks_of(self.bronze.snapshots), recent_ms)
@@ -178,7 +178,7 @@ class Gold:
 
     @cached_property
     def quorum(self) -> KnownQuorum:
-        """What the newest capture group proves about the quorum."""
+        """The facts about the quorum that the newest capture group proves."""
         of, silver = self.bronze, self.silver
         logs = ReplicaLogs(of, silver.held, silver.snapshot_sets)
         newest = self.newest_captures
@@ -189,7 +189,8 @@ class Gold:
 
     @cached_property
     def stale(self) -> list[tuple[str, Finding]]:
-        """(capture_id, finding) of each voter of the newest group whose directory is stale."""
+        """(capture_id, finding) of each voter of the newest group whose directory is older than
+        what the voter did."""
         return [
             (row["capture_id"], judge_stale_voter(voter).in_file(row["source"]))
             for voter in self.quorum.in_doubt(VoterDoubt.STALE)

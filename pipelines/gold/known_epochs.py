@@ -1,4 +1,4 @@
-"""Every epoch that any file of a cluster names."""
+"""Finds every leader epoch that any file of a cluster names."""
 
 from __future__ import annotations
 

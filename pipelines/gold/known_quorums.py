@@ -95,9 +95,12 @@ def quorum_of(
     stated: Mapping[str, Row],
     found: Iterable[Row],
 ) -> KnownQuorum:
-    """What these captures of one group prove. earlier: rounds of the ids of earlier captures of the
-    same replicas, in each round one of each, which may show more than there is now. state: rows of
-    bronze.replica_state. stated: from stated_voters. found: rows of bronze.findings."""
+    """The facts about the quorum that these captures of one group prove.
+
+    earlier: rounds of the ids of earlier captures of the same replicas, in each round one of each.
+    They may show more than the newest captures do. state: rows of bronze.replica_state. stated:
+    from stated_voters. found: rows of bronze.findings.
+    """
     ids = [row["capture_id"] for row in captures]
     states = {row["capture_id"]: row for row in state}
     of_rounds = iter(logs.of_group([one for each in (ids, *earlier) for one in each]))

@@ -9,8 +9,8 @@ from pipelines.cluster.rows import Row, from_microseconds
 
 
 def log_growth(cluster_id: str, facts: BranchFacts) -> Iterator[Row]:
-    """The table's rows. A batch's bytes are spread over its records by their lengths, so a table's
-    bytes add up to the log's."""
+    """Rows of gold.log_growth. A batch's bytes are spread over its records by their lengths, so a
+    table's bytes add up to the log's. facts: the facts of the whole agreed branch."""
     for row in facts.growth.to_pylist():
         yield {
             "cluster_id": cluster_id,

@@ -9,5 +9,5 @@ from pipelines.replay.written import OF_VERSION, VERSION
 
 
 def metadata_history(written: pa.Table) -> pa.Table:
-    """The versions of entities. written: rows of WRITTEN."""
+    """Rows of gold.metadata_history: the versions of entities. written: rows of WRITTEN."""
     return rows_of_kind(written, VERSION, OF_VERSION)

@@ -61,8 +61,8 @@ def _preference(row: Row, end: int) -> tuple[int, datetime, int, str]:
 
 
 def newest_range(ranges: Iterable[Row]) -> Row | None:
-    """The row of gold.state_ranges that ends with a cluster's newest state; None where there is
-    none."""
+    """The row of gold.state_ranges that ends with a cluster's newest state; None where no state is
+    known. ranges: the cluster's rows."""
     return max(ranges, key=itemgetter("to_offset"), default=None)
 
 

@@ -33,7 +33,7 @@ class _Snapshot(NamedTuple):
 
     epoch: int | None = None
     end_offset: int | None = None
-    """Exclusive."""
+    """The end offset of the snapshot, exclusive."""
     time: datetime | None = None
 
 
@@ -61,8 +61,9 @@ def replica_status(
     stated: Mapping[str, Row],
     groups: Sequence[Row],
 ) -> Iterator[Row]:
-    """The table's rows. stated: from stated_voters. groups: rows of group_findings. The others are
-    bronze's rows."""
+    """Rows of gold.replica_status. captures, snapshots, state: the cluster's rows of
+    bronze.captures, bronze.snapshots and bronze.replica_state. stated: from stated_voters. groups:
+    rows of group_findings."""
     parts = _Parts(
         held=held,
         snapshots=_newest_snapshots(snapshots),

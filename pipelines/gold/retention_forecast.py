@@ -52,11 +52,12 @@ def retention_forecast(
     recent: Recent,
     cadence: Iterable[Row],
 ) -> Iterator[Row]:
-    """The rows of one cluster. newest_ms: the time of the newest record of its agreed branch.
-    recent: the branch's batches of the last MAX_MS before it. cadence: rows of
-    gold.snapshot_cadence. The others are bronze's rows.
+    """Rows of gold.retention_forecast for one cluster. Sizes and growth are those of the newest
+    capture.
 
-    Sizes and growth are those of the newest capture: the future is unknown.
+    captures, snapshots: rows of bronze.captures and bronze.snapshots. newest_ms: the time of the
+    newest record of the agreed branch, in ms since the epoch. recent: the branch's batches of the
+    last MAX_MS before it. cadence: rows of gold.snapshot_cadence.
     """
     kept = {one: _kept(rows) for one, rows in by_capture(snapshots).items()}
     growth = _log_growth(newest_ms, recent)

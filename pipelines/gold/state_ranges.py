@@ -9,6 +9,7 @@ from pipelines.replay.written import OF_RANGE, RANGE
 
 
 def state_ranges(written: pa.Table) -> pa.Table:
-    """The end offsets at which the state is known. written: rows of WRITTEN."""
+    """Rows of gold.state_ranges: the end offsets at which the state is known. written: rows of
+    WRITTEN."""
     columns = {"valid_from_offset": "from_offset", "valid_to_offset": "to_offset"}
     return rows_of_kind(written, RANGE, OF_RANGE, columns)

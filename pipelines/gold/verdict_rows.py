@@ -60,7 +60,7 @@ def _voter(voter: KnownVoter) -> Row:
 
 
 def quorum_in(row: Row) -> KnownQuorum:
-    """What a row of the table says about the quorum. Its conflicts name nodes without their
+    """The facts about the quorum in a row of gold.verdicts. Its conflicts name nodes without their
     directories."""
 
     def keys(name: str) -> Iterable[ReplicaKey]:
@@ -87,7 +87,7 @@ def quorum_in(row: Row) -> KnownQuorum:
 
 
 def verdict_in(row: Row) -> Verdict:
-    """The verdict that a row of the table holds."""
+    """The verdict in a row of gold.verdicts."""
     at = row["at"]
     state = None
     if row["end_offset"] is not None:
@@ -106,7 +106,7 @@ def verdict_in(row: Row) -> Verdict:
 
 
 def facts_in(row: Mapping[str, Any]) -> tuple[Fact, ...]:
-    """The facts of the verdict that a row of the table holds."""
+    """The facts of the verdict in a row of gold.verdicts."""
     return tuple(
         Fact(
             Level(one["level"]),
@@ -120,5 +120,5 @@ def facts_in(row: Mapping[str, Any]) -> tuple[Fact, ...]:
 
 
 def gaps_in(row: Mapping[str, Any]) -> tuple[Gap, ...]:
-    """What could not be judged, by a row of the table."""
+    """The gaps of the verdict in a row of gold.verdicts: what could not be judged."""
     return tuple(Gap(**one) for one in row["not_judged"])

@@ -126,7 +126,7 @@ def _by_node(row: Row) -> tuple[int, str, str, int, int]:
 
 
 def _evidence(of: Gold, captures: Sequence[Row]) -> ClusterEvidence:
-    """The evidence without what directories say of each other."""
+    """The evidence without the findings that compare directories with each other."""
     state_row = of.newest_states[0] if of.newest_states else None
     state = of.judged_states[0] if of.judged_states else None
     return ClusterEvidence(

@@ -12,7 +12,7 @@ from pipelines.cluster.rows import Row
 
 
 def votes(cluster_id: str, history: Sequence[Row], state: Iterable[Row]) -> Iterator[Row]:
-    """The table's rows. history: rows of gold.leader_epoch_history. state: rows of
+    """Rows of gold.votes. history: rows of gold.leader_epoch_history. state: rows of
     bronze.replica_state.
 
     A LEADER_CHANGE names the voters that had granted their vote when the leader took office. Later

@@ -46,8 +46,12 @@ def refuse_odd_log(uri: str) -> None:
 
 
 def refuse_other_protocol(uri: str, least_reader: int, features: list[str] | None) -> None:
-    """Raises UnreadableFileError for a table whose protocol asks of readers what no table that
-    kraftlake writes asks: deletion vectors, names of columns that are mapped, and so on."""
+    """Raises UnreadableFileError for a table that a reader can read only with a feature which
+    kraftlake's own tables never use, such as deletion vectors or column mapping.
+
+    least_reader: minReaderVersion of the table's protocol action. features: its readerFeatures;
+    None where the action has none.
+    """
     odd = sorted({*(features or ())} - _READER_FEATURES)
     if least_reader == 2:
         odd = ["columnMapping"]

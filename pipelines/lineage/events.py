@@ -75,7 +75,8 @@ class TableState:
     contract: Contract
     version: int
     rows: int | None = None
-    """How many rows were written since an earlier version; None where nobody asked for that."""
+    """How many rows were written since an earlier version; None where the caller didn't ask for the
+    number."""
 
 
 def versions(lake: Lake) -> dict[str, int]:

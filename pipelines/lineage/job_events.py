@@ -33,7 +33,8 @@ def job_events(
     writes: Sequence[str] = (),
     run_id: str | None = None,
 ) -> Iterator[str]:
-    """Tells OpenLineage that the job begins and how it ended. Gives the run's id, a UUID.
+    """Sends OpenLineage an event when the job begins, and another with its outcome when it ends.
+    Gives the run's id, a UUID.
 
     run_id: given where the caller has an id for the run, as schedulers do. paths: files, folders or
     URIs that the job reads. tables: the table that it reads, or the layer whose tables it reads.

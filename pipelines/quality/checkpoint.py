@@ -90,7 +90,8 @@ _SEVERITY = {"warn": "info", "quarantine": "warning", "stop": "critical"}
 
 
 class RunCounts(TableMetricProvider):
-    """The batch itself: how many rows break each expectation of each table."""
+    """The metric from which the expectations below are judged: how many rows break each expectation
+    of each table. It is the content of the batch that Great Expectations is given, and no query."""
 
     metric_name = _COUNTS
 
@@ -124,7 +125,8 @@ class _Counted:
 
 
 def _details(rows: int, broken: int, sample: Sequence[str]) -> dict[str, Any]:
-    """What Great Expectations says of rows that break an expectation. sample: some keys."""
+    """The part of Great Expectations' result about the rows that break an expectation. sample: keys
+    of some of these rows."""
     percent = 100 * broken / rows if rows else 0.0
     return {
         "unexpected_percent": percent,
@@ -142,15 +144,15 @@ class ExpectRowToSatisfy(_Counted, ColumnMapExpectation):
 
 
 class ExpectColumnValuesToBeInSet(_Counted, gxe.ExpectColumnValuesToBeInSet):
-    """Great Expectations' own, of counted rows."""
+    """Great Expectations' expectation of this name, judged by the rows that RunCounts counted."""
 
 
 class ExpectColumnValuesToBeBetween(_Counted, gxe.ExpectColumnValuesToBeBetween):
-    """Great Expectations' own, of counted rows."""
+    """Great Expectations' expectation of this name, judged by the rows that RunCounts counted."""
 
 
 class ExpectTableRowCountToBeBetween(_Counted, gxe.ExpectTableRowCountToBeBetween):
-    """Great Expectations' own, of counted rows."""
+    """Great Expectations' expectation of this name, judged by the rows that RunCounts counted."""
 
     def _validate(self: Any, metrics: Mapping[str, Any], *_: Any, **__: Any) -> dict[str, Any]:
         rows = metrics[_COUNTS][self.meta["table"], self.description]["evaluated_rows"]
@@ -180,7 +182,8 @@ class _Checkpoint(gx.Checkpoint):
 
 
 def validated(run: CountedRun) -> CheckpointResult:
-    """Great Expectations' result of a run. Raises RuntimeError where it couldn't be had."""
+    """Great Expectations' result of a run. Raises RuntimeError where Great Expectations gives
+    none."""
     context = gx.get_context(mode="ephemeral")
     context.variables.progress_bars = ProgressBarsConfig(globally=False)
     asset = context.data_sources.add_pandas("lake").add_dataframe_asset("counts of the run")
@@ -219,7 +222,7 @@ def _expectation(table: str, told: CountedExpectation) -> GreatExpectation:
 
 
 def answer(run: CountedRun) -> dict[str, Any]:
-    """What the job is told of its run: whether all expectations hold, and the pages by file
+    """The answer to the job about its run: whether all expectations hold, and the pages by file
     name."""
     result = validated(run)
     by_table = {one.suite_name: one for one in result.run_results.values()}
@@ -227,7 +230,8 @@ def answer(run: CountedRun) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Answers runs until the job ends."""
+    """The process of Great Expectations: reads runs as lines of JSON from stdin, and writes a line
+    of JSON with the result of each to stdout. It ends with the job that started it."""
     gc.freeze()
     gc.enable()
     with os.fdopen(os.dup(1), "wb") as out:

@@ -1,4 +1,4 @@
-"""What a run has counted, as a job tells it to the process of Great Expectations, in JSON.
+"""The counts of a run of a job, in the form of JSON that the process of Great Expectations takes.
 
 This module imports nothing, so that this process needs no Spark.
 """

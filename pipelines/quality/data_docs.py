@@ -32,11 +32,11 @@ class NoDataDocsError(KraftlakeError):
 
 @dataclass
 class CheckpointProcess:
-    """The process."""
+    """The process of Great Expectations (pipelines.quality.checkpoint)."""
 
     process: subprocess.Popen[bytes]
     said: IO[bytes]
-    """What it wrote to stderr."""
+    """The file that gets what the process writes to stderr."""
     _answers: dict[int, dict[str, Any]] = field(default_factory=dict, init=False)
 
     @classmethod
@@ -55,11 +55,11 @@ class CheckpointProcess:
 
     @property
     def is_running(self) -> bool:
-        """Whether it can be asked."""
+        """Whether the process still runs, so that it can be asked."""
         return self.process.poll() is None
 
     def ask(self, run: CountedRun) -> int:
-        """Sends a run. Gives the number of its answer."""
+        """Sends a run to the process. Returns the number by which `answer` waits for its answer."""
         number = next(_NUMBERS)
         assert self.process.stdin is not None, "it is a pipe"
         try:
@@ -70,7 +70,8 @@ class CheckpointProcess:
         return number
 
     def answer(self, number: int) -> dict[str, Any]:
-        """Waits for an answer. Raises NoDataDocsError where the process has ended."""
+        """Waits for the answer with this number. Raises NoDataDocsError where the process has
+        ended."""
         assert self.process.stdout is not None, "it is a pipe"
         while number not in self._answers:
             line = self.process.stdout.readline()

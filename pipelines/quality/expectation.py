@@ -77,13 +77,13 @@ class Expectation:
 
 
 def one_of(column: str, values: Iterable[str], *, action: Action = Action.STOP) -> Expectation:
-    """Expects one of the values. NULL is no value, and breaks nothing here."""
+    """Expects that the column's value is one of these. NULL passes."""
     kwargs = {"value_set": [str(value) for value in values]}
     return Expectation(IN_SET, (column,), kwargs, action, f"{column} is one of its known values")
 
 
 def at_least(column: str, least: int, *, action: Action) -> Expectation:
-    """Expects this value or a greater one. NULL is no value, and breaks nothing here."""
+    """Expects that the column's value is at least this one. NULL passes."""
     meaning = f"{column} is {least} or more"
     return Expectation(BETWEEN, (column,), {"min_value": least}, action, meaning)
 

@@ -33,9 +33,9 @@ class QualityRun:
     job: str
     run_id: str
     at: datetime
-    """Its time, in UTC."""
+    """The time of the run, in UTC."""
     progress: Callable[[str], None]
-    """Is called with a line of text where there are no Data Docs."""
+    """A function that is called with a line of text where no Data Docs are made."""
 
     def begin_docs(self, results: Sequence[TableResult], stopped: str = "") -> PendingDocs:
         """Great Expectations begins to validate the counts, while this process goes on. stopped: as
@@ -43,7 +43,8 @@ class QualityRun:
         return begin_docs(self.counted(results, stopped))
 
     def counted(self, results: Sequence[TableResult], stopped: str = "") -> CountedRun:
-        """What Great Expectations is told."""
+        """The run and the counts of its tables in the form that the process of Great Expectations
+        takes."""
         return CountedRun(
             job=self.job,
             run_id=self.run_id,
@@ -107,9 +108,11 @@ def write_left_out(
     rows: Sequence[LeftOut],
     kept: Set[str],
 ) -> None:
-    """Makes the rows those that gold.quarantined_rows has, besides rows of the clusters in `kept`.
-    Commits nothing where there are no rows, neither now nor before. versions: of the tables, by
-    name. at: the time of the run, in UTC."""
+    """Makes gold.quarantined_rows hold exactly these rows, besides the rows that it has of the
+    clusters in `kept`. Commits nothing where there are no rows, neither now nor before.
+
+    versions: the version of each table, by name. at: the time of the run, in UTC.
+    """
     table = open_if_there(lake, QUARANTINED_ROWS.name)
     if table is None and not rows:
         return

@@ -78,8 +78,9 @@ def broken_count(expectation: Expectation) -> str:
 
 
 def is_broken(expectation: Expectation) -> str:
-    """SQL condition: whether a row breaks the expectation by Great Expectations' rule: by its
-    value, where there is one, or by its condition. A row for which it is NULL is not counted."""
+    """SQL condition: whether a row breaks the expectation by Great Expectations' rule. A row counts
+    by its column's value where the expectation is about one, and otherwise by the expectation's
+    condition. A row for which this SQL is NULL is not counted."""
     if expectation.type == ROW:
         return f"NOT {is_satisfied(expectation)}"
     (column,) = quoted(expectation.columns)

@@ -76,8 +76,8 @@ class Comparing:
             self._run.refused += count
 
     def take(self, step: Step, image: Callable[[], Image]) -> Iterator[Row]:
-        """The rows that a step other than an entry completes. Read them before the next step.
-        image: gives the state of the run up to this step."""
+        """The rows that are complete after a step other than an entry. The caller reads them before
+        the next step. image: gives the state of the run up to this step."""
         if isinstance(step, Begin):
             self._run = _Run(step.run)
         elif isinstance(step, SnapshotEntities):
@@ -94,8 +94,8 @@ class Comparing:
             self._run = None
 
     def rest(self) -> Iterator[Row]:
-        """The rows that the end of the steps completes: the comparisons of each two contents of the
-        last snapshot id, for this part's keys."""
+        """The rows that are complete after the last step: the comparisons of each two contents of
+        the last snapshot id, for this part's keys."""
         for one, other in combinations(self._same_id, 2):
             found = _owned(self._part, one.image, other.image)
             explained = (*found.orphans, *found.dropped)[:SAMPLE]

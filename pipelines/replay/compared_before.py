@@ -43,15 +43,16 @@ class ComparedBefore:
     def still_equal(
         self, committed: Sequence[pa.Table], snapshots: Iterable[PlannedSnapshot]
     ) -> frozenset[_Ids]:
-        """Those of the snapshots that are equal still. committed: rows of silver.committed_log,
-        ascending by offset. A snapshot beside another one of its id is left out."""
+        """The snapshots that were equal to the log and still are. committed: rows of
+        silver.committed_log, ascending by offset. A snapshot beside another one of its id is left
+        out."""
         of_id = Counter(one[:2] for one in snapshots)
         end = self.same_until(committed) if self.equal else 0
         return frozenset(one for one in self.equal if one[0] <= end and of_id[one[:2]] == 1)
 
     def same_until(self, committed: Sequence[pa.Table]) -> int:
-        """The offset below which the branch and its records are as they were. committed: as in
-        still_equal."""
+        """The offset (exclusive) up to which the branch and its records are as they were.
+        committed: as in still_equal."""
         return min(self.stayed, self._branches_part(committed))
 
     def _branches_part(self, committed: Sequence[pa.Table]) -> int:

@@ -143,7 +143,8 @@ class Entries:
 
     @cached_property
     def times(self) -> Longs:
-        """us since the epoch; NOWHEN where Kafka has no time."""
+        """The times of the records in microseconds since the epoch; NOWHEN where Kafka has no
+        time."""
         return _longs(pc.fill_null(self._rows.column("timestamp").cast(pa.int64()), NOWHEN))
 
     @cached_property
@@ -171,7 +172,7 @@ class Entries:
 
 
 def rows_of(batch: pa.RecordBatch) -> Iterator[tuple[Any, ...]]:
-    """The rows of a batch with the columns of SPREAD; times are us since the epoch."""
+    """The rows of a batch with the columns of SPREAD. Times are in microseconds since the epoch."""
     columns = (
         column.cast(pa.int64()) if pa.types.is_timestamp(column.type) else column
         for column in batch.columns

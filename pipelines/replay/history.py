@@ -49,7 +49,7 @@ class History:
 
     def read(self, entries: Entries) -> Iterator[tuple[ReplayedRecord, Refusal]]:
         """Applies a step of entries. Gives the records that can't be applied, except those that
-        only `refused` counts."""
+        only `refused` counts. They come in the order of offsets."""
         row = 0
         while row < len(entries):
             row = self._partitions.take(entries, row, self._of)
@@ -65,8 +65,9 @@ class History:
         self._partitions.tell(entries, self._of)
 
     def refused(self) -> int:
-        """How many more records can't be applied since the last call. `read` didn't give them. All
-        of them belong to this part, and come after the first such record of the run."""
+        """The number of further records since the last call that can't be applied, and that `read`
+        didn't give. All of them belong to this part, and come after the first such record of the
+        run."""
         count, self._of.refused = self._of.refused, 0
         return count
 

@@ -56,7 +56,7 @@ class PartitionsReplay:
     namer: ChangeNamer = field(default_factory=ChangeNamer)
     opened: Open = field(default_factory=dict)
     is_explained: bool = False
-    """Whether such a record was given already, so that further ones are only counted."""
+    """Whether a record that can't be applied was given already; further ones are only counted."""
     refused: int = 0
     """How many records can't be applied."""
     changes: list[tuple[Any, ...]] = field(default_factory=list)
@@ -101,7 +101,7 @@ class Partitions:
         return row
 
     def tell(self, entries: Entries, of: PartitionsReplay) -> None:
-        """Adds the rows of these entries that were not added yet."""
+        """Adds the rows of these entries that were not added yet, to those of the replay `of`."""
         if self._replay is None:
             return
         self._tell_new_topics(entries, of)
@@ -138,7 +138,8 @@ class Partitions:
             of.opened[_PARTITION.name, key] = _PARTITION, self._since(since)
 
     def before(self, record: ReplayedRecord, entries: Entries, of: PartitionsReplay) -> None:
-        """Prepares for `record`, one of the entries, which the scalar replay applies next."""
+        """Gives the scalar replay `of` the partitions that `record` may change. The scalar replay
+        applies the record next; it is one of the entries."""
         if not isinstance(record, MetadataRecord) or self._replay is None:
             return
         if record.type in _OF_ONE_TOPIC:
@@ -169,8 +170,8 @@ class Partitions:
             self._put([(w.key, w.new, of.opened[_PARTITION.name, w.key][1]) for w in changed])
 
     def end(self, to_offset: int | None) -> Iterator[pa.RecordBatch]:
-        """Ends the run: its versions that are still valid become rows of WRITTEN. to_offset: until
-        where they are valid, None where nothing ends them."""
+        """Ends the run: its versions that are still valid become rows of WRITTEN. to_offset: the
+        offset (exclusive) up to which they are valid; None where nothing ends them."""
         if self._replay is not None:
             for versions in self._replay.open_versions():
                 count = len(versions.row)

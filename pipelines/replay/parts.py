@@ -100,11 +100,11 @@ class Part:
         return bucket_of(key_of(record), self.buckets) == self.bucket
 
     def steps(self) -> Iterator[Step]:
-        """All steps of this part in the order of offsets. Walk them once.
+        """All steps of this part in the order of offsets. The caller iterates them once.
 
         The steps at one offset are, in this order: the contents of snapshots that end there, the
-        beginning of a run, tails that leave the branch there, and the end of a run. Entries outside
-        of runs that can begin are left out, and so are tails.
+        beginning of a run, tails that leave the branch there, and the end of a run. Entries and
+        tails in a run without a base, whose replay can't begin, are left out.
         """
         due = _Schedule(self)
         for (source, position), some in groupby(

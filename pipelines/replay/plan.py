@@ -1,5 +1,5 @@
-"""The plan of a cluster's replay, which every part follows: the runs of the log, and the offsets of
-snapshots.
+"""The values of which the plan of a cluster's replay consists: the runs of the log, and the
+snapshots. `planning` makes the plan, and every part of the replay follows it.
 
 A run is replayed from offset 0; or, where the log begins later, from its base, the oldest snapshot
 within it.

@@ -1,4 +1,4 @@
-"""Finds which records of a cluster can be replayed, and plans its replay by that."""
+"""Makes the plan (`plan`) of a cluster's replay from the offsets whose records can be replayed."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ class Surveyed(NamedTuple):
 
 
 def surveyed(rows: pa.Table) -> Surveyed:
-    """The facts about these records. rows: the records with the columns of RECORDS, ascending by
-    offset."""
+    """The facts about these records that a plan needs. rows: the records with the columns of
+    RECORDS, ascending by offset."""
     offsets = np.asarray(rows["offset"].to_numpy(), np.int64)
     cuts = (np.flatnonzero(np.diff(offsets) != 1) + 1).tolist()
     bounds = pairwise([0, *cuts, len(offsets)] if len(offsets) else [])

@@ -47,7 +47,8 @@ class BranchLog:
     tails: tuple[LostTail, ...]
     snapshots: tuple[PlannedSnapshot, ...]
     is_whole: bool = True
-    """As in read_records."""
+    """Whether each replica has all records of its batches, so that no other replica is asked for
+    them (pipelines.cluster.branch.read_records)."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +90,7 @@ class SurveyedPiece:
 
 
 def survey(reader: BranchReader, piece: BranchPiece, asked: BranchQuestions) -> SurveyedPiece:
-    """One pass over a piece. Raises what delta-rs raises."""
+    """The result of one pass over a piece, which answers `asked`. Raises what delta-rs raises."""
     found, rows = reader.read(piece)
     records = branch_records(found.branch, rows)
     return SurveyedPiece(found.branch.table(), surveyed(records.rows), facts_of(found, rows, asked))

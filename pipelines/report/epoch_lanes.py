@@ -22,13 +22,13 @@ _HEAD, _BAR, _MARKS, _GAP = 18, 24, 18, 12
 
 @dataclass(frozen=True)
 class Lane:
-    """One replica."""
+    """The drawing's lane for one replica: its epochs along the offsets."""
 
     is_voter: bool
     title: str
-    """Its name."""
+    """The name of the replica."""
     end: int
-    """Its log end offset, exclusive."""
+    """The log end offset of the replica, exclusive."""
     blocks: tuple[Block, ...]
     losses: tuple[LostRecordCount, ...]
     snapshots: tuple[tuple[int, str, bool], ...]

@@ -72,13 +72,13 @@ _QUERIES = (
 
 @dataclass(frozen=True)
 class Activity:
-    """Changes over time."""
+    """The number of changes in each bucket of time."""
 
     figure: Figure
     start: int
-    """The seconds since 1970 at which bucket 0 begins."""
+    """The time at which bucket 0 begins, in seconds since 1970."""
     width: int
-    """How many seconds a bucket has."""
+    """The width of a bucket in seconds."""
     typed: bool
     """Whether they are rows of gold.metadata_changes; otherwise they are records, counted by their
     types."""

@@ -109,7 +109,8 @@ class Key:
 
 
 class Fills:
-    """The fills of one cluster: each leader gets its own, by node id, while there are any."""
+    """The colours of one cluster's drawings. Each leader has its own colour, in the order of node
+    ids; the leaders beyond the number HUES share one."""
 
     def __init__(self, leaders: Iterable[int | None]) -> None:
         """leaders: those of all epochs that are drawn; None stands for an epoch whose leader is

@@ -18,13 +18,15 @@ MAX_LOSSES_TOLD = 3
 
 
 class When(Enum):
-    """GONE: captures show that the records vanished. PENDING: the replica's newest capture still
-    holds them, and it truncates them when it follows the other branch. UNSEEN: the replica held
-    them, and no later capture shows what happened to them."""
+    """Whether captures show the loss of the records."""
 
     GONE = "gone"
+    """Captures show that the replica no longer has the records."""
     PENDING = "pending"
+    """The replica's newest capture still has the records. The replica truncates them when it
+    follows the other branch."""
     UNSEEN = "unseen"
+    """The replica had the records, and no later capture shows whether it still has them."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +37,7 @@ class LostRecordCount:
     replicas: tuple[Replica, ...]
     when: When
     first: int
-    """The first offset."""
+    """The first offset of these records (inclusive)."""
     records: int
     committed: int
     unproven: int
@@ -50,7 +52,7 @@ class LostRecordCount:
     """captured_at of the last capture with the records that are gone (None where no table has it),
     and of the first capture without them."""
     effect: Effect | None = None
-    """None where nobody asked for it."""
+    """The effect of the loss; None where no query asked for it."""
     kept: bool = False
     """Whether another replica never lost those that were committed, so that only the copies of
     `replicas` did; False where nobody asked."""

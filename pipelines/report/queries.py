@@ -127,7 +127,7 @@ ORDER BY c.node_id, c.directory_id"""
 
 
 def captures(cluster: str) -> Sql:
-    """The newest captures."""
+    """At most MAX_CAPTURES captures of a cluster, the newest first."""
     return f"""\
 SELECT node_id, directory_id, captured_at, source, log_start_offset, log_end_offset,
        count(*) OVER () AS total

@@ -17,7 +17,7 @@ def facts_now(evidence: Evidence) -> tuple[Fact, ...]:
 
 
 def gaps_now(evidence: Evidence) -> tuple[Gap, ...]:
-    """What nobody can judge."""
+    """What can't be judged."""
     return tuple(gap for row in _verdict_rows(evidence) for gap in gaps_in(row))
 
 

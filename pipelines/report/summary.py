@@ -26,32 +26,38 @@ HIGH, LIMITED = "high", "limited"
 
 @dataclass(frozen=True)
 class Summary:
-    """The sentences of the first page."""
+    """The sentences of the first page about one cluster."""
 
     when: tuple[str, ...]
+    """When records were lost, when partitions had no leader, and when the quorum had which
+    leader."""
     impact: tuple[str, ...]
+    """What that meant for partitions and records, and the state now."""
     certainty: str
     """LIMITED where `confidence` has reasons for doubt, otherwise HIGH."""
     confidence: tuple[str, ...]
+    """The reasons for doubt, or else what proves the verdict."""
 
 
 class Outage(NamedTuple):
-    """A time during which partitions were without leader: the most at one moment, and how many
-    partitions there were then."""
+    """A time during which partitions were without leader."""
 
     most: int
+    """The largest number of partitions without leader at one moment."""
     of: int
+    """The number of all partitions at that moment."""
     since_ms: int | None
-    """When it began, in ms since 1970."""
+    """When the outage began, in ms since 1970; None where that time is unknown."""
     most_ms: int | None
+    """The moment of `most`, in ms since 1970; None where that time is unknown."""
     until_ms: int | None
-    """When it ended, in ms since 1970; None where some partitions have no leader in the newest
-    state, or where no time is known."""
+    """When the outage ended, in ms since 1970; None where some partitions have no leader in the
+    newest state, or where no time is known."""
     is_over: bool
 
     @property
     def seconds(self) -> float | None:
-        """How long it lasted; None where that isn't known."""
+        """The length of the outage in seconds; None where a time is unknown."""
         if self.since_ms is None or self.until_ms is None:
             return None
         return (self.until_ms - self.since_ms) / 1000

@@ -65,13 +65,13 @@ class ReportFacts:
     """The last end offset (exclusive) at which the metadata state is known; None where no table has
     it."""
     not_judged: tuple[Gap, ...] = ()
-    """What nobody can judge by the newest captures."""
+    """What can't be judged by the newest captures."""
     now: tuple[Fact, ...] = ()
 
 
 @dataclass(frozen=True)
 class Clause:
-    """One statement."""
+    """One statement of the verdict, with the level that it asks for."""
 
     level: Level
     text: str
@@ -283,13 +283,13 @@ def _not_known(facts: ReportFacts) -> Iterator[Clause]:
 
 
 def _not_judged(facts: ReportFacts) -> Iterator[Clause]:
-    """What nobody can judge by the newest captures, as the gaps of check's verdict."""
+    """What can't be judged by the newest captures, as the gaps of check's verdict."""
     for gap in facts.not_judged:
         yield Clause(Level.INCOMPLETE, f"{gap.what} can't be judged, because {gap.why}")
 
 
 def _rules(rules: Iterable[RuleCount]) -> Iterator[Clause]:
-    """Findings that no other clause tells about."""
+    """The findings that no other clause is about."""
     others = [one for one in rules if one.id not in TOLD_BY_LOSSES]
     for severity in ("error", "warning"):
         now = [one for one in others if one.severity == severity and one.now]

@@ -30,7 +30,7 @@ MAX_NEXT_STEPS, MAX_HEALTH_STEPS = 5, 3
 
 @dataclass(frozen=True)
 class PartingView:
-    """One divergence."""
+    """The part of the page about one divergence."""
 
     decoded: DecodedBranches
     drawing: Html

@@ -17,8 +17,8 @@ _ROUND_SECONDS = (
 
 
 class Names:
-    """The names of one cluster's replicas: the node id, and the beginning of the directory id where
-    a node id stands for several directories."""
+    """The names of one cluster's replicas. A name is the node id. Where several directories have
+    this node id, it is followed by the beginning of the directory id."""
 
     def __init__(self, replicas: Iterable[Replica]) -> None:
         self._directories = Counter(replica.node_id for replica in set(replicas))
@@ -30,7 +30,7 @@ class Names:
         return f"{replica.node_id} ({replica.directory_id[:_DIRECTORY_DIGITS]})"
 
     def nodes(self, replicas: Sequence[Replica], *, limit: int | None = None) -> str:
-        """Several names such as `node 2`, or `nodes 2 and 11`."""
+        """The replicas' names in a text, such as `node 2` or `nodes 2 and 11`."""
         return named("node", [self.name(one) for one in replicas], limit=limit)
 
 

@@ -25,7 +25,7 @@ class TaskError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Attempted:
-    """What came of a unit."""
+    """The result of a unit, or the error with which it failed."""
 
     number: int
     """The unit's number in its stage."""

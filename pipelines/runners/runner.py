@@ -1,4 +1,5 @@
-"""What both runners do alike."""
+"""The base class of the two runners, `spark` and `local`: it runs a stage, and keeps its figures
+for the summary."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ class StageRun:
     grain: str
     units: int
     tasks: int
-    """How many tasks of Spark, or threads or processes, did its units."""
+    """The number of Spark tasks, or of threads or processes, that shared the units."""
     rows: int
     """The number of rows in the data files that the units wrote."""
     files: int
@@ -41,7 +42,7 @@ def files_in(result: Any) -> Sequence[NewFile]:
 
 
 def nothing(_: Any) -> None:
-    """Is told of each unit, and does nothing."""
+    """A callback for each unit that does nothing."""
 
 
 @dataclass
@@ -88,7 +89,8 @@ class Runner(ABC):
         seconds: float,
         busy_s: float,
     ) -> None:
-        """Keeps a run of a stage for the summary."""
+        """Keeps the figures of one run of a stage for the summary. seconds: by the clock. busy_s:
+        the seconds of all units, added up."""
         files = [file for result in results for file in files_in(result)]
         rows = sum(file.row_count for file in files)
         about = stage.name, stage.grain.value, len(results), tasks, rows, len(files)
@@ -96,8 +98,8 @@ class Runner(ABC):
 
     @abstractmethod
     def _attempted(self, stage: Stage[Unit, Result], units: Sequence[Unit]) -> Iterator[Attempted]:
-        """What comes of each unit, in the order of the units."""
+        """The result or error of each unit, in the order of the units."""
 
     @abstractmethod
     def tasks_of(self, stage: Stage[Unit, Result], units: Sequence[Unit]) -> int:
-        """How many tasks do the units."""
+        """The number of tasks that share the units."""

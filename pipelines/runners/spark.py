@@ -121,7 +121,7 @@ class SparkRunner(Runner):
         return given
 
     def _results(self, found: pa.Table, count: int) -> list[Attempted]:
-        """What came of each unit; of a group without rows nothing came."""
+        """The result or error of each unit; a group without rows gives nothing."""
         known: dict[int, Attempted] = {}
         for attempted in found["attempted"].to_pylist():
             one: Attempted = pickle.loads(attempted)  # noqa: S301 - from our own tasks

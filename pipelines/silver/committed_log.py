@@ -67,7 +67,7 @@ class AgreedBranch(_Ranges):
 
     @property
     def entries(self) -> int:
-        """The number of offsets."""
+        """The number of offsets that have an entry."""
         return int((self.high - self.low).sum())
 
     @property
@@ -93,7 +93,7 @@ class AgreedBranch(_Ranges):
         )
 
     def commitments(self, places: Longs) -> pa.Array:
-        """The commitment of an entry in each of the ranges at these places."""
+        """The commitment of the entries in each of the ranges with these indexes."""
         return pa.array(_COMMITMENTS).take(pa.array(self.is_proven[places] + 0))
 
     def places(self, offsets: Longs) -> Longs:

@@ -29,11 +29,11 @@ class _InLog(NamedTuple):
     """An epoch in a capture's log."""
 
     start: int
-    """Its lowest offset."""
+    """The lowest offset of the epoch."""
     last: int
-    """Its highest offset."""
+    """The highest offset of the epoch (inclusive)."""
     changes: list[Row]
-    """Its LEADER_CHANGE records."""
+    """The LEADER_CHANGE records of the epoch."""
 
 
 def _in_log(held: HeldBatches, capture_id: str) -> dict[int, _InLog]:

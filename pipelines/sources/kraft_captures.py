@@ -56,7 +56,7 @@ CAPTURES_COLUMNS = {
 """Each column's type in Spark's DDL."""
 CAPTURES_SCHEMA = StructType([StructField(n, data_type(of)) for n, of in CAPTURES_COLUMNS.items()])
 State = tuple[int, int, str]
-"""What a row says of a directory: segments, size_bytes, mark."""
+"""The columns about a directory: segments, size_bytes, mark."""
 Offset = dict[str, list[Any]]
 """The states by directory, which Spark writes into the checkpoint as JSON."""
 _GONE = (0, 0, "")

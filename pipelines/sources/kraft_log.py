@@ -122,7 +122,7 @@ class KraftLogReader(DataSourceReader):
         return _CONTENTS[content]
 
     def schema(self) -> StructType:
-        """The columns. A wrong local path is told here, which is when `load` is called."""
+        """The columns. A wrong local path raises its error here, which is when `load` is called."""
         if self.files is None and not is_uri(self.path):
             for file in self.source_files():
                 if not os.access(file.path, os.R_OK):

@@ -28,7 +28,8 @@ OWNER = pa.schema(
 )
 """Whose a row is, in the columns of every source."""
 OF_BATCH = ("last_offset", "record_count", "size_bytes")
-"""What a record's row says of its batch, besides what the bulk reader tells of every record."""
+"""The columns of a record's row about its batch, besides those that the bulk reader gives for every
+record."""
 
 
 def batches(

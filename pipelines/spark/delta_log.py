@@ -18,16 +18,22 @@ _ODD_FILE = "deletionVector IS NOT NULL OR NOT path RLIKE '^[A-Za-z0-9_][A-Za-z0
 
 @dataclass(frozen=True)
 class SeenTable:
-    """A table's newest version. schema, configuration and partition_columns are those of Delta's
-    metaData action, the others those of its protocol action."""
+    """A table's newest version, by the metaData and protocol actions of Delta's log."""
 
     schema: str
+    """schemaString of the metaData action."""
     configuration: Mapping[str, str | None]
+    """configuration of the metaData action."""
     partition_columns: Sequence[str]
+    """partitionColumns of the metaData action."""
     least_reader: int
+    """minReaderVersion of the protocol action."""
     reader_features: list[str]
+    """readerFeatures of the protocol action."""
     least_writer: int
+    """minWriterVersion of the protocol action."""
     writer_features: list[str]
+    """writerFeatures of the protocol action."""
 
 
 def seen_table(spark: SparkSession, path: str) -> SeenTable:

@@ -56,7 +56,8 @@ class Bucket:
 
 
 class BucketTold(NamedTuple):
-    """What a bucket tells: rows of REPLAYED and of gold.state_ranges."""
+    """The result of replay_bucket, besides its data files: rows of REPLAYED and of
+    gold.state_ranges."""
 
     compared: list[Row]
     ranges: list[Row]
@@ -88,7 +89,8 @@ SPREAD_GROUPS = pa.schema([pa.field("group", pa.int32(), nullable=False), *SPREA
 
 
 def spread_units(bucket: Bucket, group: int) -> Iterator[Spread]:
-    """The units of a cluster's replay. bucket: its first one. group: as in Spread."""
+    """The units that spread the records of a cluster's replay. bucket: the cluster's first bucket.
+    group: as in Spread."""
     for piece in bucket.log.pieces:
         size = sum(min(one.end, one.high) - max(one.first, one.low) for one in piece)
         yield Spread(bucket, piece, group, size)
@@ -99,7 +101,7 @@ def spread_units(bucket: Bucket, group: int) -> Iterator[Spread]:
 
 
 def spread_records(unit: Spread, pins: Pins) -> Iterator[pa.RecordBatch]:
-    """The rows of SPREAD_GROUPS of a unit."""
+    """The rows of SPREAD_GROUPS that a unit gives to the parts of the replay."""
     of = unit.bucket
     tables = StoredTables(of.cluster_id, pins, {}, leaves_out=not of.log.is_whole)
     reader = BranchReader(tables, of.log.is_whole)
@@ -110,7 +112,7 @@ def spread_records(unit: Spread, pins: Pins) -> Iterator[pa.RecordBatch]:
 
 
 def walk_bucket(unit: Bucket, rows: Iterator[pa.RecordBatch], pins: Pins) -> UnitResult:
-    """Does what replay_bucket does, with rows that a shuffle has sorted."""
+    """Makes the rows of replay_bucket, from rows that a shuffle has sorted."""
     mine = (
         pa.Table.from_batches([batch]).select(SPREAD.names).cast(SPREAD).to_batches()
         for batch in rows

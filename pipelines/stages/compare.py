@@ -34,7 +34,7 @@ class Changed:
 
 
 def compare_changes(unit: Changed, pins: Pins) -> UnitResult:
-    """Writes those of the rows that differ from the table's."""
+    """Writes the new rows that differ from those of the table."""
     out = Output(pins, Replaced((unit.cluster_id,)))
     contract = gold.METADATA_CHANGES
     within = (pc.field("offset") >= unit.low) & (pc.field("offset") < unit.high)
@@ -50,7 +50,7 @@ def compare_changes(unit: Changed, pins: Pins) -> UnitResult:
 
 
 def without(result: UnitResult, contract: Contract) -> tuple[UnitResult, tuple[NewFile, ...]]:
-    """What a unit gives without its files of a table, and these files."""
+    """A unit's result without its files of a table, and these files."""
     files = tuple(f for one in result.made if one.table == contract.name for f in one.files)
     others = tuple(one for one in result.made if one.table != contract.name)
     return replace(result, made=others), files

@@ -1,4 +1,5 @@
-"""A cluster that is too large for one unit: the same functions, in units of bounded size.
+"""The stages that derive the tables of a cluster which is too large for one unit: the functions of
+`whole`, in units of bounded size.
 
 `judge_offsets` -> `agree` -> `survey_piece` -> `replay_bucket` -> `newest` -> `look_back`, as often
 as needed -> `tell`. The rows of a table that has one for each record, or each change, are written
@@ -75,7 +76,8 @@ class Offsets:
 
 
 def judge_offsets(unit: Offsets, pins: Pins) -> UnitResult:
-    """Judges the batches and records. Tells the runs of batches, as rows of silver.log_runs."""
+    """Judges the batches and records of the unit. `told` of the result has the runs of batches, as
+    rows of silver.log_runs."""
     mine = f"cluster_id = {DATA_FUSION.literal(unit.cluster_id)}"
     where = f"{mine} AND base_offset >= {unit.low:d} AND base_offset < {unit.high:d}"
     judgements, left_out = judged(pins, _RECORD_TABLES, where)
@@ -87,8 +89,11 @@ def judge_offsets(unit: Offsets, pins: Pins) -> UnitResult:
 def judged(
     pins: Pins, contracts: Sequence[Contract], where: Sql, joined: Sequence[Contract] = ()
 ) -> tuple[tuple[Judgement, ...], tuple[LeftOut, ...]]:
-    """How the rows that fulfil a condition fare, read by the query that judges them. joined: tables
-    that only the suites of these tables join, of which the same condition holds."""
+    """Judges the rows that fulfil a condition, in the query that reads them. Returns the
+    judgements, and the rows that are left out.
+
+    joined: tables that are only joined by the suites of the others, for the same condition.
+    """
     names = [one.name for one in (*contracts, *joined)]
     rows = {name: f"(SELECT * FROM {table_name(name)} WHERE {where})" for name in names}
     judgements, left_out = judge_stored(partial(pins.answer, names), contracts, rows)
@@ -200,16 +205,18 @@ def _entry(cluster_id: str, offset: int, epoch: int) -> Row:
 
 
 class PieceTold(NamedTuple):
-    """What a piece of the branch tells: the facts that a plan of the replay needs, and those that
-    tables are made from."""
+    """The result of survey_piece for a piece of the branch."""
 
     surveyed: Surveyed
+    """The facts that the plan of the replay needs."""
     facts: BranchFacts
+    """The facts from which tables are made."""
 
 
 def survey_piece(unit: Piece, pins: Pins) -> UnitResult:
-    """Makes the piece's rows of silver.committed_log; tells PieceTold. Of a snapshot it tells
-    whether it has a record that this release doesn't know."""
+    """Makes the piece's rows of silver.committed_log. `told` of the result is a PieceTold. For a
+    snapshot no rows are made, and `told` is whether it has a record of a type or version that this
+    release doesn't know."""
     tables = StoredTables(unit.cluster_id, pins, {}, unit.leaves_out)
     reader = BranchReader(tables, is_whole=not unit.leaves_out)
     if isinstance(unit.of, PlannedSnapshot):
@@ -254,7 +261,8 @@ class NewestTold(NamedTuple):
 
 
 def newest(unit: Telling, pins: Pins) -> UnitResult:
-    """Tells NewestTold; None where the lake knows no state of the cluster."""
+    """Finds the newest state of a cluster, and the history that look_back reads. `told` of the
+    result is a NewestTold; None where the lake knows no state of the cluster."""
     newest_states = _derived(unit, pins).newest_states
     if not newest_states:
         return UnitResult(())
@@ -278,12 +286,12 @@ class LookingBack:
 
     @property
     def records(self) -> int:
-        """How much work it is: a row of a step is about as much as a record."""
+        """The work of the unit, in records: a row of a step takes about as long as a record."""
         return self.steps.rows or 1
 
 
 def look_back(unit: LookingBack, pins: Pins) -> UnitResult:
-    """Tells a PastRange."""
+    """Reads one range of the history of the newest state. `told` of the result is a PastRange."""
     versions = _versions(unit, pins)
     return UnitResult((), told=look_back_rows(versions, unit.state_row, unit.steps, unit.asked))
 
@@ -294,8 +302,8 @@ def _versions(unit: Telling | LookingBack, pins: Pins) -> Dataset:
 
 
 def tell(unit: Telling, pins: Pins) -> UnitResult:
-    """Makes the tables of gold that have no row for each record. Tells the NewestEvidence on the
-    cluster."""
+    """Makes the tables of gold that have no row for each record. `told` of the result has the
+    NewestEvidence on the cluster."""
     out = Output(pins, unit.replaced)
     derived = _derived(unit, pins)
     for contract, node in GOLD_FUNCTIONS.items():

@@ -1,8 +1,9 @@
-"""A cluster whose logs have grown since the build before, in one unit.
+"""The stage that derives the tables of a cluster whose logs have only grown since the build before,
+in one unit.
 
-Batches and records that have stayed as they were are not judged again, and their runs are those of
-the build before. Everything else is made by the same functions from the same rows as in `whole`, so
-the tables are the same, row for row.
+The batches and records that the build before judged (pipelines.stayed) are not judged again, and
+their runs are taken from that build. Everything else is made by the same functions from the same
+rows as in `whole`, so the tables are the same, row for row.
 """
 
 from __future__ import annotations
@@ -61,7 +62,8 @@ class _GrownTables(StoredTables):
 
 
 def derive_grown(unit: Grown, pins: Pins) -> UnitResult:
-    """As whole.derive, which does the work where a new row is left out of what is derived."""
+    """Makes the same rows as whole.derive. Where a new row is left out of what is derived, it calls
+    whole.derive."""
     (cluster_id,) = unit.cluster.clusters
     out = Output(pins, unit.cluster.replaced, is_whole=True)
     known = pins.rows(silver.LOG_RUNS, [cluster_id])

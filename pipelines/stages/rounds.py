@@ -1,5 +1,5 @@
-"""What clusters that were captured together say of each other; and tables whose rows belong to no
-cluster."""
+"""The findings about clusters that were captured together, from the files of all of them; and
+tables whose rows belong to no cluster."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ class Members:
 
 
 def first_entries(unit: Members, pins: Pins) -> UnitResult:
-    """Tells, by capture_id, the batches that hold the offsets (Entries)."""
+    """Finds the batches that hold the offsets. `told` of the result has them (Entries) by
+    capture_id."""
     clusters = sorted({one.member.replica.cluster_id for one in unit.members})
     rows = holding(pins, clusters, unit.offsets)
     return UnitResult((), told={one.capture_id: entries_at(rows, one) for one in unit.members})

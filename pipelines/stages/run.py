@@ -1,4 +1,5 @@
-"""The stages of a build as its driver runs them: what all of their units give is kept."""
+"""Runs the stages of a build one after another in its driver, and collects the results of their
+units."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ _READ = tuple(one.name for one in bronze.DERIVED_FROM)
 
 @dataclass
 class BuildStages:
-    """What a build's stages share."""
+    """The input that all stages of a build share, and the results that they have given."""
 
     pins: Pins
     """The tables that the stages read, at fixed versions."""
@@ -45,7 +46,8 @@ class BuildStages:
         units: Sequence[Any],
         writes: Sequence[Contract] = (),
     ) -> list[UnitResult]:
-        """Runs a stage, and keeps what its units give."""
+        """Runs a stage, keeps the results of its units, and returns them in the order of the units.
+        Raises the errors of Runner.run."""
         if not units:
             return []
         self.progress(f"{name}: {len(units)} of grain {grain.value}")

@@ -1,4 +1,9 @@
-"""A cluster in one unit, from bronze to gold; small clusters share a unit."""
+"""The stage that derives all tables of a cluster in one unit, from bronze to gold. Small clusters
+share a unit.
+
+`grown` is for a cluster of which the build before has judged a part, `cut` for a cluster that is
+too large for one unit. All three give the same rows.
+"""
 
 from __future__ import annotations
 
@@ -55,8 +60,8 @@ class Clusters:
 
 
 def derive(unit: Clusters, pins: Pins) -> UnitResult:
-    """All tables of silver and gold of the unit's clusters, without gold.verdicts and the findings
-    between clusters. Tells DerivedClusters.
+    """Makes the rows of all tables of silver and gold for the unit's clusters, except gold.verdicts
+    and the findings between clusters. `told` of the result is a DerivedClusters.
 
     Where rows break an expectation whose action is STOP, the caller commits nothing. Raises OSError
     and UnwritableFileError for files that can't be written, and what delta-rs raises.
@@ -90,8 +95,9 @@ def derive(unit: Clusters, pins: Pins) -> UnitResult:
 def of_one(
     cluster_id: str, admitted: Mapping[Contract, pa.Table], groups: Sequence[Row] = ()
 ) -> Silver:
-    """What the tables of a cluster are made from. admitted: rows of bronze's tables. groups: rows
-    of silver.capture_groups that are known."""
+    """The input from which the tables of a cluster are made. admitted: rows of bronze's tables,
+    from which rows may be derived. groups: rows of silver.capture_groups that an earlier build
+    made."""
     mine = {contract: of_cluster(rows, cluster_id) for contract, rows in admitted.items()}
     tables = HeldTables(cluster_id, mine)
     runs = log_runs(mine[bronze.LOG_BATCHES])

@@ -1,4 +1,5 @@
-"""Silver: what each replica's log says of epochs and voters."""
+"""The contracts of silver's tables: the epochs and voters in each replica's log, and the committed
+log."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ class AppendRefusedError(KraftlakeError):
 
 
 class UnknownOutcomeError(KraftlakeError):
-    """Nobody knows whether the batch is committed, or will be."""
+    """It is unknown whether the batch is committed, or will be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +87,8 @@ _Leader = tuple[int, Address]
 class Appender:
     """Appends to partition 0 of one topic. Only one task at a time may use this object.
 
-    bootstrap: the nodes to ask first. timeout_s: the time that each batch may take from the first
-    try to its commit.
+    bootstrap: the nodes to ask first.
+    timeout_s: the time that each batch may take from the first try to its commit.
     """
 
     def __init__(

@@ -33,8 +33,8 @@ class NodeConnections(Protocol):
 class AsyncConsumer:
     """Reads only while it is polled. Between two polls a fetch may wait at the node.
 
-    session: knows the position, and moves it by `seek` and `reset`. clock: gives a time in ms that
-    never goes back.
+    session: knows the position, and moves it by `seek` and `reset`.
+    clock: gives a time in ms that never goes back.
     """
 
     def __init__(

@@ -29,12 +29,14 @@ from replica.wire.versions import Identity
 
 
 class WireConnections:
-    """Sends the requests of a session to the nodes. bootstrap: the nodes to ask first. measures:
-    whether each request for metadata is followed by requests that show how fast the replicas answer
-    and how far they lag, which some selectors need.
+    """Sends the requests of a session to the nodes.
 
-    trouble: why the last request failed; empty after a fetch without an error. heard: the number of
-    answers without an error, of any node to any request.
+    bootstrap: the nodes to ask first.
+    measures: whether each request for metadata is followed by requests that show how fast the
+        replicas answer and how far they lag, which some selectors need.
+
+    trouble: why the last request failed; empty after a fetch without an error.
+    heard: the number of answers without an error, of any node to any request.
     """
 
     def __init__(
@@ -167,7 +169,7 @@ class WireConnections:
         return replace(metadata, partition=await self._measured(metadata.partition))
 
     async def _measured(self, view: PartitionView) -> PartitionView:
-        """The view with the replicas' round-trip times, and with their lag where the leader tells
+        """The view with the replicas' round-trip times, and with their lag where the leader sends
         it."""
         timed = await asyncio.gather(*(self._timed(replica) for replica in view.replicas))
         seen = replace(view, replicas=tuple(timed))

@@ -69,11 +69,14 @@ State = AwaitReset | AwaitValidation | Fetching
 
 
 class Session:
-    """A reader. start: the position at which to begin; None for the offset that `policy` names.
+    """A reader.
+
+    start: the position at which to begin; None for the offset that `policy` names.
     selector: a configured selector, which `close` closes.
 
-    state: what the reader does now. high_watermark: the high watermark (exclusive) of the replica
-    that was read last; -1 before the first answer.
+    state: what the reader does now.
+    high_watermark: the high watermark (exclusive) of the replica that was read last; -1 before the
+        first answer.
     """
 
     def __init__(

@@ -16,12 +16,14 @@ from replica.model.keys import ZERO_UUID
 
 
 class ResetPolicy(Enum):
-    """The values of auto.offset.reset. EARLIEST means the earliest offset of the replica that is
-    read, LATEST the latest offset of the leader, NONE that the caller must seek."""
+    """The values of auto.offset.reset."""
 
     EARLIEST = "earliest"
+    """The earliest offset of the replica that is read."""
     LATEST = "latest"
+    """The latest offset of the leader."""
     NONE = "none"
+    """No offset: the caller must seek."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ one.
   lead, whose disk went back.
 - `check`: damage, and what directories say of each other. `health`: what the metadata says is wrong
   in the cluster. `verdict`: the one verdict that files, history and health decide together.
+- `startup`: whether nodes start and join, by their settings and disks.
 - `timeline`: what happened, in order. `preflight`: what a planned step would do.
   `rehearsal`: the captured quorum runs on in the simulator.
 - `restore`: configuration as Kafka's commands. `redacted`: directories without secrets.

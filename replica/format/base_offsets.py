@@ -27,9 +27,12 @@ _RUNS = 64
 class OffsetJudgement:
     """Takes the frames of a walk in order, and returns those whose base offsets can be believed.
 
-    expected: the base offset of the next frame, None for any. end: the byte of the file where the
-    frames begin. damages: gaps, and the frames that are not believed. A frame with a wrong CRC,
-    whose damage the walk has recorded, is believed where its header fits its place.
+    expected: the base offset of the next frame, None for any.
+    end: the byte of the file where the frames begin.
+    damages: gaps, and the frames that are not believed.
+
+    A frame with a wrong CRC, whose damage the walk has recorded, is believed where its header fits
+    its place.
     """
 
     def __init__(self, expected: int | None, end: int) -> None:
@@ -136,7 +139,11 @@ class OffsetJudgement:
 
 
 class _Run:
-    """Sound frames in doubt whose offsets follow one another. begin: inclusive. end: exclusive."""
+    """Sound frames in doubt whose offsets follow one another.
+
+    begin: inclusive.
+    end: exclusive.
+    """
 
     def __init__(self, frame: LocatedBatch) -> None:
         self.begin = frame.header.base_offset

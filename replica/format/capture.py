@@ -1,6 +1,6 @@
-"""A capture, one look at a replica's directory at one moment: its file capture.json and its ids.
+"""A capture, the content of a replica's directory at one moment: its file capture.json and its ids.
 
-capture.json lies beside the directories of the replicas that were looked at together:
+capture.json lies beside the directories of the replicas that were captured together:
 
     {"version": 1, "captured_at": "2026-11-21T05:00:00.000Z",
      "files": [{"path": "node-1/meta.properties", "size_bytes": 97, "content_hash": "..."}]}
@@ -154,7 +154,7 @@ def canonical(path: str) -> str:
 
 
 def group_id(cluster_id: str, capture_ids: Iterable[str]) -> str:
-    """A hash (32 hex digits) of the captures of one cluster that were looked at together."""
+    """A hash (32 hex digits) of the captures of one cluster that were taken together."""
     return _digest([cluster_id, sorted(set(capture_ids))])
 
 

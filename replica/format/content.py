@@ -89,9 +89,9 @@ class FileContent:
 
 
 def batch_bytes(source: ByteSource, position: int, header: BatchHeader) -> memoryview:
-    """The bytes of a batch whose CRC was right when it was scanned. None are left where the file
-    has changed since; only the header comes where records_of doesn't read so many bytes of
-    records."""
+    """The bytes of a batch whose CRC was right when it was scanned. The result is empty where the
+    file has changed since. It is the header alone where the batch has more than MAX_RECORDS_BYTES
+    of records, which records_of doesn't read."""
     is_readable = header.size_bytes - HEADER.size <= MAX_RECORDS_BYTES
     try:
         whole = memoryview(source.read(position, header.size_bytes if is_readable else HEADER.size))

@@ -56,7 +56,8 @@ class ContentHash:
         self._link = b""
 
     def passing(self, blocks: Iterable[memoryview]) -> Iterator[memoryview]:
-        """The same blocks, which are hashed as they go by. All but the last hold whole chunks."""
+        """The same blocks, which are hashed as they go by. The size of each block but the last must
+        be a multiple of CHUNK_BYTES."""
         for block in blocks:
             self.size += len(block)
             if self._plain is None:

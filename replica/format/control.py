@@ -116,7 +116,9 @@ class UnknownControl:
     """A control record of a type or version that this release doesn't know."""
 
     type_code: int
+    """The type in the record's key."""
     version: int
+    """The version in the record's key."""
     value: bytes | str
     """The record's bytes, or the text that replaces them once they are redacted."""
 

@@ -12,7 +12,7 @@ MAX_RAW_BYTES = 64 * 1024
 
 
 _BROKEN_DISK = frozenset(map(os.strerror, (errno.EIO, errno.EBADMSG, errno.ENXIO)))
-"""What the operating system says of a disk that is broken or gone."""
+"""The error numbers by which the operating system reports a disk that is broken or gone."""
 
 
 class DamageKind(StrEnum):
@@ -52,7 +52,7 @@ class DamageKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """One damaged place."""
+    """One damaged place of a file, or a file that can't be read."""
 
     position: int
     """The byte of the file at which the damage begins."""

@@ -135,7 +135,8 @@ class MetadataDirectory:
     files: tuple[DirectoryFile, ...] = ()
     damages: tuple[Damage, ...] = ()
     is_fragment: bool = False
-    """See CaptureInfo."""
+    """Whether the directory holds only a part of the log: see
+    replica.format.capture.CaptureInfo."""
 
     @property
     def replica(self) -> ReplicaId | None:

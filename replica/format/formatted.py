@@ -56,8 +56,17 @@ def read_formatted(path: str, read: ReadFile) -> MetadataDirectory:
 
 
 def formatted_below(path: str) -> Iterator[FormattedDirectory]:
-    """Those at or below a path whose meta.properties can be read. A log directory is not searched,
-    because a broker has thousands of partitions in it."""
+    """Those at or below a path whose meta.properties can be read."""
+    for folder, has_metadata_log in log_folders_below(path):
+        replica = None if has_metadata_log else _replica_in(folder)
+        if replica is not None:
+            yield FormattedDirectory(folder, replica)
+
+
+def log_folders_below(path: str) -> Iterator[tuple[str, bool]]:
+    """(folder, whether it holds a metadata log) for each log directory at or below a path, known by
+    its meta.properties or its metadata log. A log directory is not searched, because a broker has
+    thousands of partitions in it."""
     pending, seen = [(path.rstrip("/") or "/", 0)], 0
     while pending and seen < _MOST_FOLDERS:
         folder, depth = pending.pop()
@@ -66,11 +75,9 @@ def formatted_below(path: str) -> Iterator[FormattedDirectory]:
             names = sorted(os.listdir(folder))
         except OSError:  # The search for metadata directories names it.
             continue
-        if meta_properties.FILE_NAME in names:
-            replica = None if METADATA_FOLDER in names else _replica_in(folder)
-            if replica is not None:
-                yield FormattedDirectory(folder, replica)
-        elif METADATA_FOLDER not in names and depth < _MAX_DEPTH:
+        if meta_properties.FILE_NAME in names or METADATA_FOLDER in names:
+            yield folder, METADATA_FOLDER in names
+        elif depth < _MAX_DEPTH:
             below = (os.path.join(folder, name) for name in reversed(names))
             pending += [
                 (one, depth + 1) for one in below if os.path.isdir(one) and not os.path.islink(one)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from replica.errors import CorruptDataError
 
@@ -17,14 +18,31 @@ _NATURAL_LINE = re.compile(r"([^\r\n]*)(?:\r\n|\r|\n|\Z)")
 _UNICODE_ESCAPE = re.compile(r"[0-9A-Fa-f]{4}")
 
 
-def properties_in(text: str) -> Iterator[tuple[int, str, str]]:
-    """(byte position of the line, key, value), unescaped, in the order of the file. If a key comes
-    twice, its last value counts.
+class PropertyLine(NamedTuple):
+    """A line of the file, or several that backslashes join. position: the byte at which it begins.
+    number: that of its first line, from 1 on. key, value: unescaped. is_separated: whether a = or :
+    stands between them; Java takes a blank, or nothing, too."""
+
+    position: int
+    number: int
+    key: str
+    value: str
+    is_separated: bool
+
+
+def lines_in(text: str) -> Iterator[PropertyLine]:
+    """The lines, without blank lines and comments. If a key comes twice, its last value counts.
 
     Raises CorruptDataError with the byte of a line whose escapes can't be read.
     """
-    for position, line in _logical_lines(text):
-        yield position, *_key_and_value(line, position)
+    for position, number, line in _logical_lines(text):
+        yield _property_line(line, position, number)
+
+
+def properties_in(text: str) -> Iterator[tuple[int, str, str]]:
+    """(byte position of the line, key, value) of each line. Raises CorruptDataError as lines_in
+    does."""
+    return ((line.position, line.key, line.value) for line in lines_in(text))
 
 
 def escape(value: str) -> str:
@@ -44,33 +62,35 @@ def _escape_char(char: str) -> str:
     return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
 
 
-def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
-    """(byte position, line), without blank lines and comments. A line that ends with a backslash is
-    joined with the next one."""
-    joined, start = "", 0
-    for match in _NATURAL_LINE.finditer(text):
+def _logical_lines(text: str) -> Iterator[tuple[int, int, str]]:
+    """(byte position, number, line), without blank lines and comments. A line that ends with a
+    backslash is joined with the next one."""
+    joined, start, first = "", 0, 1
+    for number, match in enumerate(_NATURAL_LINE.finditer(text), start=1):
         line = match[1].lstrip(_BLANKS)
         if not joined:
-            start = match.start()
+            start, first = match.start(), number
             if not line or line[0] in "#!":
                 continue
         backslashes = len(line) - len(line.rstrip("\\"))
         if backslashes % 2 and match.end() < len(text):
             joined += line[:-1]
             continue
-        yield start, joined + line
+        yield start, first, joined + line
         joined = ""
 
 
-def _key_and_value(line: str, position: int) -> tuple[str, str]:
+def _property_line(line: str, position: int, number: int) -> PropertyLine:
     """A line split at the first unescaped '=', ':' or blank, as java.util.Properties does."""
     index = 0
     while index < len(line) and line[index] not in f"=:{_BLANKS}":
         index += 2 if line[index] == "\\" else 1
     rest = line[index:].lstrip(_BLANKS)
-    if rest[:1] in ("=", ":"):
+    is_separated = rest[:1] in ("=", ":")
+    if is_separated:
         rest = rest[1:].lstrip(_BLANKS)
-    return _unescape(line[:index], position), _unescape(rest, position)
+    key, value = _unescape(line[:index], position), _unescape(rest, position)
+    return PropertyLine(position, number, key, value, is_separated)
 
 
 def _unescape(text: str, position: int) -> str:

@@ -32,7 +32,7 @@ Stretch: TypeAlias = tuple[int, int]
 
 
 class BatchPlace(NamedTuple):
-    """A batch."""
+    """A batch of a file, by its place."""
 
     position: int
     """The byte of the file at which the batch begins."""
@@ -52,7 +52,7 @@ class KnownFile:
     sound_bytes: int
     """How many of the file's first bytes need not be read again."""
     next_offset: int
-    """The offset behind the sound bytes."""
+    """The offset after the last batch of the sound bytes."""
     record_count: int
     """The number of records in the sound bytes."""
     chunk_hash: str
@@ -151,7 +151,8 @@ class Resuming:
         return Resuming(known, around, tuple(wanted_of_segment(known, around, file.size)))
 
     def read(self, file: OpenFile, scan: segment.ScanLog) -> Resumed | None:
-        """The file, or its copy with these bytes. None where it isn't the known one."""
+        """Read the new bytes of the file. file: the file itself, or a sparse copy that has the
+        bytes of `stretches`. None where its first bytes are not the known ones."""
         if self.around is None:
             return resume_snapshot(file, self.known)
         return resume_segment(file, self.known, scan, self.around)

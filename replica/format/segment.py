@@ -28,11 +28,11 @@ class ColumnBatches(Sequence[LocatedBatch]):
 
     @abstractmethod
     def numbers(self, *names: str) -> Iterator[tuple[int, ...]]:
-        """See numbers_of."""
+        """These numbers of each batch, as numbers_of gives them."""
 
     @abstractmethod
     def places_where(self, names: tuple[str, ...], is_wanted: Callable[..., Any]) -> Iterator[int]:
-        """See places_where."""
+        """The indexes of the wanted batches, ascending, as places_where gives them."""
 
 
 def numbers_of(batches: Sequence[LocatedBatch], *names: str) -> Iterator[tuple[int, ...]]:
@@ -125,8 +125,10 @@ class TooManyBatchesError(Exception):
 class JudgedWalk:
     """A walk over the frames of a segment or snapshot, whose base offsets are judged.
 
-    data: begins with byte `start` of the file. expected_offset: base offset of the first batch,
-    None for any. The properties are complete once the iteration is. Damaged bytes raise no error.
+    data: begins with byte `start` of the file.
+    expected_offset: base offset of the first batch, None for any.
+
+    The properties are complete once the iteration is. Damaged bytes raise no error.
     """
 
     def __init__(self, data: Source, *, start: int = 0, expected_offset: int | None = None) -> None:
@@ -143,12 +145,12 @@ class JudgedWalk:
 
     @property
     def end_position(self) -> int:
-        """See SegmentScan."""
+        """The byte behind the last batch or damage so far."""
         return self._walk.start + self._walk.position
 
     @property
     def zero_tail(self) -> int:
-        """See SegmentScan."""
+        """The number of zero bytes behind end_position, once the walk has ended."""
         return max(0, self._source.size - self._walk.position)
 
     def _believed(self, batch: LocatedBatch) -> LocatedBatch:

@@ -29,8 +29,10 @@ class LocatedBatch(NamedTuple):
 class FrameWalk:
     """One pass over the frames of a source, step by step.
 
-    start: the byte of the file with which the source begins. position: a byte of the source. The
-    positions of batches and damages are bytes of the file.
+    start: the byte of the file with which the source begins.
+    position: a byte of the source.
+
+    The positions of batches and damages are bytes of the file.
     """
 
     def __init__(self, source: ByteSource, start: int) -> None:

@@ -147,7 +147,7 @@ class ReplicaLog:
         return is_newer_than_log(snapshot, self.end_offset, self.last_epoch)
 
     def position(self) -> OffsetAndEpoch:
-        """The end offset and the last epoch that voters compare in an election.
+        """The end offset (exclusive) and the last epoch that voters compare in an election.
 
         They are those of the log, or of the newest snapshot if that is newer. The epoch is 0 for a
         replica that holds nothing.

@@ -58,11 +58,13 @@ def messages_in(batch: Batch) -> Iterator[tuple[int, ReplayedRecord]]:
 
 
 class MetadataMachine(StateMachine):
-    """The state machine of Kafka's metadata. next_offset: every record below this offset is in the
-    image, except those of an open transaction.
+    """The state machine of Kafka's metadata.
+
+    next_offset: every record below this offset is in the image, except those of an open
+        transaction.
 
     read: a function that gives the records of a batch, as messages_in does. A host of many machines
-    may give one that remembers what it has read.
+        may give one that remembers what it has read.
     """
 
     def __init__(
@@ -86,12 +88,13 @@ class MetadataMachine(StateMachine):
 
     @property
     def metadata_version(self) -> int | None:
-        """The level of metadata.version that is finalized at `next_offset`, with open transactions;
-        None where none is."""
+        """The level of metadata.version that is finalized at `next_offset`; None where none is. The
+        records of a transaction that is still open count too."""
         return self._replay.state.features.values.get(METADATA_VERSION)
 
     def is_controller(self, controller_id: int) -> bool:
-        """Whether a controller is registered at `next_offset`, with open transactions."""
+        """Whether a controller is registered at `next_offset`. The records of a transaction that is
+        still open count too."""
         return controller_id in self._replay.state.controllers.values
 
     def commit(self, batches: Iterable[Batch]) -> None:

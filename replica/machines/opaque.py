@@ -1,4 +1,4 @@
-"""State machines for records whose bytes nobody looks into. One counts the batches, and hashes them
+"""State machines for records whose bytes they don't decode. One counts the batches, and hashes them
 in order. The other is a recorder's, and has no state."""
 
 from __future__ import annotations

@@ -33,8 +33,8 @@ class Notes:
     """What a reader learns of a record besides its fields.
 
     odd: whether a writer would write the same fields in other bytes. KIP-482 allows that: an
-    explicit default, tags out of order, a padded varint, a bool above 1. unknown: tagged fields
-    that the schema doesn't know, per structure.
+        explicit default, tags out of order, a padded varint, a bool above 1.
+    unknown: tagged fields that the schema doesn't know, per structure.
     """
 
     __slots__ = ("elements", "odd", "path", "unknown")

@@ -59,8 +59,10 @@ class EffectiveConfig:
     set_as: str
     """The name by which the source sets it, such as log.retention.hours for retention.ms."""
     offset: int | None
-    """As in Setting, like the field below."""
+    """The offset of the record that set it; None where a snapshot, a file or Kafka's default
+    did."""
     at: int | None
+    """The time of that record, in ms since 1970 (UTC); None where there is no such time."""
     instead_of: tuple[str, ...]
     """The values that this one hides, such as `all brokers: 4 (offset 42)`."""
 
@@ -108,8 +110,8 @@ def of_topic(topic: str, settings: Settings) -> Iterator[EffectiveConfig]:
 
 
 def of_group(group: str, settings: Settings) -> Iterator[EffectiveConfig]:
-    """The configs of a group that the log or a file sets, for the group or for brokers, by name,
-    and rows of brokers as of_topic gives them."""
+    """The configs of a group that the log or a file sets, for the group or for brokers, by name. A
+    config that the group doesn't set has another row for each broker that sets it for itself."""
     own = settings.groups.get(group, {})
     of_brokers = {
         name.removeprefix(_GROUP_PREFIX)

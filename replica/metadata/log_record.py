@@ -120,8 +120,8 @@ _PLAIN = LogRecordReader(None)
 
 
 def is_harmless(record: Record, *, is_control: bool) -> bool:
-    """Whether the record is decoded, known and free of secrets, if the user has named no
-    configs."""
+    """Whether the record decodes, is of a known type and version, and has no secret. The value of a
+    config that Kafka doesn't know counts as a secret here."""
     return _PLAIN.read(record, is_control=is_control).is_harmless
 
 

@@ -54,14 +54,15 @@ _NONE: frozenset[str] = frozenset()
 
 def is_secret_config(name: str, shown: Collection[str] = _NONE) -> bool:
     """Whether the value of a config of this name must not be shown. shown: names of configs that
-    Kafka doesn't know, but the user has named."""
+    Kafka doesn't know, and whose values the user wants to see."""
     if _TELLING_NAME.search(name):
         return True
     return name not in shown and not is_known_config(name)
 
 
 def holds_secret(record: MetadataRecord | UnknownRecord) -> bool:
-    """Whether the record's raw bytes must not be shown, if the user has named no configs."""
+    """Whether the record's raw bytes must not be shown. The value of a config that Kafka doesn't
+    know counts as a secret here."""
     if isinstance(record, UnknownRecord):
         return True
     return bool(record.unknown_tags or _secret_fields(record, _NONE))
@@ -82,9 +83,10 @@ def _secret_fields(record: MetadataRecord, shown: Collection[str]) -> tuple[str,
 class Redactor:
     """Replaces secrets by keyed fingerprints. Equal keys give equal texts.
 
-    key: random bytes, at least one and best 32. shown_configs: names of configs that Kafka doesn't
-    know and whose values are no secrets. keeps_crcs: leaves the CRCs of batches with secrets as
-    they are, for a lake that holds such CRCs already.
+    key: random bytes, at least one and best 32.
+    shown_configs: names of configs that Kafka doesn't know and whose values are no secrets.
+    keeps_crcs: leaves the CRCs of batches with secrets as they are, for a lake that holds such CRCs
+        already.
     """
 
     __slots__ = ("_keeps_crcs", "_key", "_shown")

@@ -1,4 +1,5 @@
-"""Who can read the log of a node at each of its listeners, where nobody has said who may."""
+"""Finds who can read the log of a node at each of its listeners, where no setting limits who
+may."""
 
 from __future__ import annotations
 

@@ -18,11 +18,11 @@ LONGEST_S = 0.01
 def short_rounds(
     longest_s: float = LONGEST_S, now: Callable[[], float] = time.monotonic
 ) -> Iterator[None]:
-    """Within this context, the collector looks no more at objects that have outlived a round of
-    more than `longest_s`.
+    """Within this context, the garbage collector no longer visits objects that have outlived a
+    collection of more than `longest_s` seconds.
 
-    They are freed nevertheless once nobody refers to them. Only those that refer to each other in a
-    circle would stay, and the state of a replica has no circles. Because it takes some 50,000 new
+    They are freed nevertheless once nothing refers to them. Only those that refer to each other in
+    a circle would stay, and the state of a replica has no circles. Because it takes some 50,000 new
     objects to make a round so long, few others are ever among them.
     """
     began = 0.0

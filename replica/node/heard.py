@@ -9,12 +9,16 @@ class Heard:
     """When leaders answered this replica. All times are in seconds of a clock that never goes back.
 
     answered_at: the time at which a leader last answered a fetch of this replica without an error;
-    None before the first answer. epoch: that leader's epoch; -1 before the first answer.
+        None before the first answer.
+    epoch: that leader's epoch; -1 before the first answer.
     described_at: the time at which another node last showed that the quorum has a leader, for
-    example by DescribeQuorum. leader_changes: how often an answer came from a leader with a newer
-    epoch than that of the answer before. epochs_passed: the number of epochs by which these changes
-    moved on in total; in the epochs between, no leader answered. on_change: a function that is
-    called for each change with the seconds during which no leader had answered.
+        example by DescribeQuorum.
+    leader_changes: how often an answer came from a leader with a newer epoch than that of the
+        answer before.
+    epochs_passed: the number of epochs by which these changes moved on in total; in the epochs
+        between, no leader answered.
+    on_change: a function that is called for each change with the seconds during which no leader had
+        answered.
     """
 
     def __init__(self) -> None:

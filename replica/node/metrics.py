@@ -46,8 +46,8 @@ class Sources:
 class Metrics(HttpServer):
     """The server of the pages of metrics and probes. Create this object in the node's event loop.
 
-    look: a function that lets `readiness` look at the replica now. more: functions that give
-    further metrics.
+    look: a function that lets `readiness` look at the replica now.
+    more: functions that give further metrics.
     """
 
     def __init__(

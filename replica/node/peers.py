@@ -35,8 +35,9 @@ class Peers:
 
     address_of: a function that gives the address to which a Send goes; None where it is unknown.
     report: a function that takes notices for the operator; the same text about an address is not
-    repeated. are_ours: whether voters on this machine must be processes of this user, because the
-    settings name no voters.
+        repeated.
+    are_ours: whether voters on this machine must be processes of this user, because the settings
+        name no voters.
     """
 
     def __init__(

@@ -48,9 +48,11 @@ class ReplicaSample:
 
 
 class Readiness:
-    """Judges samples of the replica, which are given in the order of time. began_at: when the
-    replica was started, in seconds of the clock that the samples have. wedged_after_s: how long a
-    fault may last before it is reported."""
+    """Judges samples of the replica, which are given in the order of time.
+
+    began_at: when the replica was started, in seconds of the clock that the samples have.
+    wedged_after_s: how long a fault may last before it is reported.
+    """
 
     def __init__(self, began_at: float, wedged_after_s: float = WEDGED_AFTER_S) -> None:
         self._began_at = began_at

@@ -93,7 +93,7 @@ class Core(View):
             self.shutdown_deadline = self.now + timeout_ms
 
     def stop(self, how: Stopped) -> None:
-        """End the shutdown."""
+        """End the shutdown. how: in time or by its timeout; the host gets it as Effects.stopped."""
         self.stopped = True
         self.outbox.effects.stopped = how
 
@@ -171,7 +171,8 @@ class Core(View):
 
         heard: whether the leader itself sent the message. Only the leader's own message ends a
         pre-vote of the same epoch; what other replicas believe doesn't. The caller has checked
-        has_consistent_leader. A replica doesn't follow its own former self.
+        has_consistent_leader. A replica doesn't follow a leader that may be itself before its disk
+        was wiped (View.may_be_former_self).
         """
         leader_id = NO_NODE if leader_id == self.local_id else leader_id
         endpoints = () if leader_id == NO_NODE else self.endpoints_of(leader_id, named)
@@ -250,7 +251,7 @@ class Core(View):
         self.log = self.log.flushed(end_offset)
 
     def truncate(self, end_offset: int) -> None:
-        """Cut the log at this offset (exclusive)."""
+        """Cut the log, so that it ends at this offset (exclusive)."""
         self.log = self.log.truncated(end_offset)
         self.truncating = True
         self.outbox.effects.truncate_to = end_offset
@@ -336,5 +337,6 @@ class Core(View):
         self.offences.count(Offence(mistake, sender, message.__name__))
 
     def send(self, node_id: int, endpoints: Endpoints, message: PeerRequest) -> int:
-        """See Outbox.send."""
+        """Send a request, unless the peer can't be asked now. Returns when (ms) the peer can be
+        asked next: see Outbox.send."""
         return self.outbox.send(node_id, endpoints, message, self.now)

@@ -49,12 +49,12 @@ def start_by_retention(
     retention_bytes: int,
     oldest_timestamp: int | None,
 ) -> int | None:
-    """The new log start by Kafka's policy; None where it doesn't change. The oldest snapshot goes
-    while all files together are too large, or while it is too old. The newest snapshot always
-    stays.
+    """The new log start (inclusive) by Kafka's policy; None where it doesn't change. The oldest
+    snapshot is deleted while all files together are too large, or while it is too old. The newest
+    snapshot always stays.
 
-    snapshots: in ascending order. retention_bytes: -1 for no limit. oldest_timestamp: snapshots
-    older than this time (ms) are too old; None for no limit.
+    snapshots: in ascending order. log_bytes: the size of the log. retention_bytes: -1 for no limit.
+    oldest_timestamp: snapshots older than this time (ms) are too old; None for no limit.
     """
     total = log_bytes + sum(facts.size for facts in snapshots)
     start = None

@@ -187,7 +187,8 @@ class RemoveVoterRequest(_Request):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpdateVoterRequest(_Request):
-    """UpdateRaftVoter (KIP-853): a voter tells the leader of `epoch` its endpoints and versions."""
+    """UpdateRaftVoter (KIP-853): a voter sends the leader of `epoch` its endpoints and the
+    kraft.versions that it supports."""
 
     epoch: int
     voter: Voter

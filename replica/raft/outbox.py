@@ -17,7 +17,7 @@ from replica.raft.messages import PeerRequest, PeerResponse
 
 
 class Outbox:
-    """The effects of this step, and what earlier ones have told the host and the peers.
+    """The effects of this step, and what the host and the peers know from earlier steps.
 
     effects: the value of this step. That of an earlier step belongs to the host (see Effects).
     connections: which peers were asked, and which of them can be asked now.
@@ -43,7 +43,7 @@ class Outbox:
             self._stored = self.effects.quorum_state = state
 
     def announce(self, leader: LeaderAndEpoch) -> None:
-        """Tell the host of a leader or epoch, if it wasn't told of it yet."""
+        """Report a leader or epoch to the host, if it wasn't reported yet."""
         if leader != self._announced:
             self._announced = self.effects.leader_change = leader
 

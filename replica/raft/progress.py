@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ReplicaProgress:
-    """What the fetches of one replica have told its leader. Times are in ms of the leader's clock.
+    """What its leader knows of one replica by its fetches. Times are in ms of the leader's clock.
     A field is -1 while it is unknown.
 
     log_end: where the replica's log ends (exclusive).

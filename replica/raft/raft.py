@@ -40,12 +40,15 @@ to leader."""
 class Raft:
     """One replica of the quorum.
 
-    config: its settings. log: what its log holds at the start. state: what quorum-state says; None
-    for a replica that never wrote this file.
+    config: its settings.
+    log: what its log holds at the start.
+    state: what quorum-state says; None for a replica that never wrote this file.
 
-    draw: random numbers from the host (see core.Draw). now_ms: the time in ms. The constructor
-    raises UsageError where quorum-state can't be that of this replica. The first step also returns
-    the effects of the start.
+    draw: random numbers from the host (see core.Draw).
+    now_ms: the time in ms.
+
+    The constructor raises UsageError where quorum-state can't be that of this replica. The first
+    step also returns the effects of the start.
     """
 
     def __init__(
@@ -89,7 +92,8 @@ class Raft:
         return self._deadline
 
     def may_create_snapshot(self, snapshot_id: OffsetAndEpoch) -> bool:
-        """See snapshots.may_create."""
+        """Whether to write a snapshot with this id: not if it exists already, or ends below the log
+        start. Raises UsageError for an id that is no position of the committed log."""
         return snapshots.may_create(self._core, snapshot_id)
 
     @property
@@ -122,7 +126,7 @@ class Raft:
 
     @property
     def high_watermark(self) -> int | None:
-        """The high watermark (exclusive) that this replica tells others; None while it is
+        """The high watermark (exclusive) that this replica sends to others; None while it is
         unknown."""
         return self._core.high_watermark
 

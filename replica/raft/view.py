@@ -74,7 +74,7 @@ class View:
 
     @property
     def high_watermark(self) -> int | None:
-        """The high watermark (exclusive) that this replica tells others. For a new leader it is
+        """The high watermark (exclusive) that this replica sends to others. For a new leader it is
         None at first, whatever the replica knew as a follower."""
         return self.role.high_watermark if isinstance(self.role, Leader) else self.committed
 

@@ -67,8 +67,8 @@ class BulkReplay:
 
     @classmethod
     def going_on(cls, replay: Replay) -> BulkReplay:
-        """Go on with a replay, into whose tables the rows are written by `state` at the latest.
-        Nobody else may apply records to it meanwhile."""
+        """Go on with a replay. Its own tables are only up to date after a call of `state`. Until
+        then nothing else may apply records to it."""
         bulk = cls.__new__(cls)
         bulk._begin(replay, meaning)
         return bulk

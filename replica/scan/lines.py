@@ -51,9 +51,11 @@ that the scalar reader must read, and of which it chooses the rows."""
 class LineScan(Regions):
     """Iterates once over the pieces of a segment or snapshot, in the order of the file.
 
-    data, expected_offset: see JudgedWalk. prefix: the beginning of each line, up to the offset.
-    choose: chooses rows; None for all rows. takes_type: whether a record type has lines. A record
-    that doesn't decode goes to the scalar reader whatever its type is.
+    data, expected_offset: see JudgedWalk.
+    prefix: the beginning of each line, up to the offset.
+    choose: chooses rows; None for all rows.
+    takes_type: whether a record type has lines. A record that doesn't decode goes to the scalar
+        reader whatever its type is.
     """
 
     def __init__(

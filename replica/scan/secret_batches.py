@@ -29,9 +29,9 @@ class ShownRegions(Regions):
     """The regions of a file, with the CRCs that may be shown for its batches.
 
     data: the bytes, of which the first is byte `start` of the file: a buffer, or an open file (see
-    replica.format.byte_source for what may change meanwhile). expected_offset: the base offset that
-    the first batch must have; None for any. redactor: redacts secrets; None to show all secrets,
-    and all CRCs as they are.
+        replica.format.byte_source for what may change meanwhile).
+    expected_offset: the base offset that the first batch must have; None for any.
+    redactor: redacts secrets; None to show all secrets, and all CRCs as they are.
     """
 
     def __init__(

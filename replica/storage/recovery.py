@@ -96,7 +96,7 @@ def _base_offsets(names: tuple[str, ...]) -> list[int]:
 
 @dataclass(slots=True)
 class _Opening:
-    """Opens one log: it first looks at all files, and then makes the repairs."""
+    """Opens one log. It examines all files before it makes the first repair."""
 
     place: Place
     repairs: list[str] = field(default_factory=list)

@@ -24,11 +24,11 @@ class SegmentFiles:
         return f"{self.folder}/{segment_file_name(self.base_offset, kind)}"
 
     def open(self, kind: FileKind = FileKind.SEGMENT) -> File:
-        """The caller closes it."""
+        """Open the segment's file of this kind, which must exist. The caller closes it."""
         return self.files.open(self.path(kind))
 
     def offset_index(self) -> bytes:
-        """The whole file."""
+        """The bytes of the whole .index file."""
         return read_whole(self.files, self.path(FileKind.OFFSET_INDEX), _MAX_INDEX_FILE_BYTES)
 
     def missing(self, *kinds: FileKind) -> list[FileKind]:

@@ -15,7 +15,7 @@ from replica.storage.batches import batch_in
 
 
 class StoppedReadError(KraftlakeError):
-    """The reader was told to stop."""
+    """The reader has to stop, because its caller asked for that."""
 
 
 @dataclass(slots=True)
@@ -47,7 +47,7 @@ class FileBatches:
         self._is_stopped = True
 
     def close(self) -> None:
-        """Close the files. Nobody may read then."""
+        """Close the files. After that, no thread may read them."""
         for file in self.files:
             if isinstance(file.source, OpenFile):
                 file.source.close()

@@ -33,8 +33,11 @@ Arrived = Callable[[socket.socket, str], None]
 
 
 class Acceptor:
-    """Listens for one server. arrived: takes each connection, and must close it. failed: a function
-    that is called with each error of accept."""
+    """Listens for one server.
+
+    arrived: takes each connection, and must close it.
+    failed: a function that is called with each error of accept.
+    """
 
     def __init__(self, arrived: Arrived, failed: Callable[[OSError], None]) -> None:
         self.sockets: list[socket.socket] = []

@@ -1,4 +1,5 @@
-"""What a node says of its cluster, by one request that nodes of both kinds understand (KIP-919)."""
+"""Asks a node to describe its cluster (DescribeCluster), by one request that brokers and
+controllers understand (KIP-919)."""
 
 from __future__ import annotations
 

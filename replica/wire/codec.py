@@ -128,7 +128,7 @@ def encode(structure: Structure, version: int, message: Message) -> bytearray:
 
 
 def encode_to(out: bytearray, structure: Structure, version: int, message: Message) -> None:
-    """Encode a message behind the bytes that `out` holds already."""
+    """Append an encoded message to the bytes of `out`."""
     _structure_writer(structure, version)(out, message)
 
 

@@ -52,8 +52,11 @@ class MemoryShare:
 
 
 class Memory:
-    """Shares memory among addresses. most: the most bytes for all addresses together. per_address:
-    the most bytes for one address; None for half of `most`."""
+    """Shares memory among addresses.
+
+    most: the most bytes for all addresses together.
+    per_address: the most bytes for one address; None for half of `most`.
+    """
 
     def __init__(self, most: int, per_address: int | None = None) -> None:
         self._most = most

@@ -19,7 +19,7 @@ from replica.wire.client import Connection
 from replica.wire.schema import Message
 
 _TIMES_SINCE = 1
-"""The first version that tells when a replica fetched (KIP-836)."""
+"""The first version of DescribeQuorum that has the time of a replica's last fetch (KIP-836)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ Message: TypeAlias = dict[str, Any]
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Structure:
-    """A whole message."""
+    """The declaration of a whole message: its fields in all versions."""
 
     name: str
     versions: range

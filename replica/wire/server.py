@@ -50,9 +50,12 @@ _LEAST_ROOM = 64 * 1024
 
 
 class Shared:
-    """What all listeners of a node share. requests: memory for the requests of clients that are
-    known. unknown: memory for the requests of clients that have not authenticated. answers: memory
-    for answers that are being sent."""
+    """What all listeners of a node share.
+
+    requests: memory for the requests of clients that are known.
+    unknown: memory for the requests of clients that have not authenticated.
+    answers: memory for answers that are being sent.
+    """
 
     def __init__(self, limits: NodeLimits) -> None:
         self.connections = ListenerConnections(limits)
@@ -124,9 +127,12 @@ class Service:
 
 
 class Server:
-    """A server on one address. shared: what this server shares with the node's other listeners.
+    """A server on one address.
+
+    shared: what this server shares with the node's other listeners.
     refused: for each reason, how many connections were closed for it: for the bytes that they sent,
-    to make room, or for a failed login."""
+        to make room, or for a failed login.
+    """
 
     def __init__(
         self,

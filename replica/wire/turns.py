@@ -12,7 +12,7 @@ import asyncio
 from collections import deque
 
 _SHORT_S = 0.002
-"""After a request that took less than this (in seconds), nobody pauses."""
+"""A request that took less than this (in seconds) is followed by no pause."""
 
 
 class Turns:

@@ -60,7 +60,7 @@ def identity_error(request: Message, own: Identity | None) -> ErrorCode:
 
 
 def api_versions_response(served: Versions, features: Features, version: int) -> Message:
-    """What a node says of itself, in a version of ApiVersions."""
+    """The description of a node by itself, in a version of ApiVersions."""
     return {
         "apiKeys": _ranges(served),
         "supportedFeatures": [

@@ -82,6 +82,11 @@ ALLOWED: dict[str, tuple[str, ...]] = {
         "replica.format",
         "replica.metadata",
     ),
+    "replica.doctor.startup": (
+        "replica.doctor.check",
+        "replica.format",
+        "replica.metadata",
+    ),
     "replica.doctor.timeline": (
         "replica.doctor.check",
         "replica.doctor.quorum",

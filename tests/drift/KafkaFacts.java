@@ -269,6 +269,7 @@ public class KafkaFacts {
             config.put("type", key.type.name());
             config.put("required", !key.hasDefault());
             config.put("default", key.hasDefault() && key.defaultValue != null ? key.defaultValue.toString() : null);
+            config.put("bounds", String.valueOf(key.validator));
             found.put(key.name, config);
         }
         return found;

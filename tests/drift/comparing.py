@@ -3,9 +3,11 @@ file to edit."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from replica.doctor.startup.known_settings import Type
 from tests.drift import known
 from tests.drift.layouts import by_kafka, of_record, of_structure, without_left_out_texts
 from tests.drift.messages import differences, fields_of, spelled
@@ -14,6 +16,8 @@ from tests.drift.tables import CHANGES_QUESTION, SNAPSHOT_QUESTIONS, Tables
 Facts = Mapping[str, Any]
 """What KafkaFacts.java prints, and the release, such as "4.5"."""
 
+_RANGE = re.compile(r"\[(-?[0-9.]+),\.\.\.")
+_TYPES = {one.name: one for one in Type}
 _OLDEST_LEVEL = 7
 """3.3-IV3: KRaft was no more than a preview below it."""
 
@@ -31,6 +35,7 @@ _REDACTION = "replica/metadata/redact.py"
 _KEPT_CONFIGS = "replica/metadata/image/kept_configs.py"
 _KNOWN_CONFIGS = "replica/metadata/known_configs.py"
 _TOPIC_CONFIGS = "replica/metadata/topic_configs.py"
+_KNOWN_SETTINGS = "replica/doctor/startup/known_settings.py"
 
 
 def drift(facts: Facts, tables: Tables, *, is_newest: bool) -> list[str]:
@@ -51,6 +56,7 @@ def drift(facts: Facts, tables: Tables, *, is_newest: bool) -> list[str]:
         *_in(_KEPT_CONFIGS, _kept_configs(facts, tables)),
         *_in(_KNOWN_CONFIGS, _known_configs(facts, tables)),
         *_in(_TOPIC_CONFIGS, _topic_configs(facts, tables, is_newest)),
+        *_in(_KNOWN_SETTINGS, _known_settings(facts, tables)),
     ]
 
 
@@ -249,6 +255,23 @@ def _known_configs(facts: Facts, tables: Tables) -> Iterator[str]:
     plain = {name for name, row in facts["configs"].items() if row["type"] != "PASSWORD"}
     for name in sorted(plain.union(*facts["keptConfigs"].values()) - tables.known_configs):
         yield f"config {name}: Kafka knows it, and our table does not: it would be withheld"
+
+
+def _known_settings(facts: Facts, tables: Tables) -> Iterator[str]:
+    """Settings by which `check --config` judges a server.properties. A bound of ours may be wider
+    than a release's, never narrower: a value that Kafka takes is no fault."""
+    first, second, *_ = (int(part) for part in facts["release"].split("."))
+    for name, row in facts["configs"].items():
+        kind = tables.settings(name, (first, second))
+        if kind is None:
+            yield f"setting {name}: Kafka knows it, and our table does not"
+            continue
+        if _TYPES.get(row["type"], Type.TEXT) not in (kind.type, *known.OLDER_TYPES.get(name, ())):
+            yield f"setting {name}: {row['type']} in Kafka, {kind.type.name} in ours"
+        found = _RANGE.match(row["bounds"])
+        least = None if found is None else float(found[1])
+        if kind.least is not None and (least is None or kind.least > least):
+            yield f"setting {name}: Kafka takes {row['bounds']}, and ours begins at {kind.least}"
 
 
 def _topic_configs(facts: Facts, tables: Tables, is_newest: bool) -> Iterator[str]:

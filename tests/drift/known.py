@@ -3,6 +3,8 @@ tells that no table of kraftlake holds. `make kafka-drift` reports whatever is n
 
 from __future__ import annotations
 
+from replica.doctor.startup.known_settings import Type
+
 UNSPOKEN = frozenset(
     {
         # of brokers' partitions, producers and transactions
@@ -172,3 +174,6 @@ UNLISTED_TOPIC_CONFIGS = frozenset({"internal.segment.bytes"})
 
 OLDER_TOPIC_DEFAULTS = {("3.9", "message.timestamp.after.max.ms"): str(2**63 - 1)}
 """Defaults that were others in an older release, by release and config."""
+
+OLDER_TYPES: dict[str, tuple[Type, ...]] = {"group.share.max.size": (Type.SHORT,)}
+"""Settings whose type was another one in an older release."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from replica.doctor.startup.known_settings import Kind, Release, kind_of
 from replica.format.control import (
     ControlMessage,
     ControlType,
@@ -134,7 +135,7 @@ class Tables:
     """Each with its content, so that a test can take something away. error_names: by number;
     releases: by level; newest_levels: by release; controls: the numbers of control record types;
     is_secret: whether the value of a config is redacted; kept_configs: by resource type;
-    known_configs: whose values are shown."""
+    known_configs: whose values are shown; settings: the kind of a node's setting in a release."""
 
     records: tuple[RecordSchema, ...] = RECORDS
     apis: Mapping[int, Api] = field(default_factory=lambda: dict(APIS))
@@ -156,6 +157,7 @@ class Tables:
     is_secret: Callable[[str], bool] = is_secret_config
     kept_configs: Mapping[int, frozenset[str]] = field(default_factory=lambda: dict(KEPT_CONFIGS))
     known_configs: frozenset[str] = KNOWN_CONFIGS
+    settings: Callable[[str, Release], Kind | None] = kind_of
     topic_configs: tuple[TopicConfig, ...] = TOPIC_CONFIGS
 
 

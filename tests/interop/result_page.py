@@ -10,6 +10,9 @@ from pathlib import Path
 REWRITE = "REWRITE_RESULTS"
 PREFLIGHT = Path(__file__).with_name("PREFLIGHT.md")
 REHEARSALS = Path(__file__).with_name("REHEARSALS.md")
+STARTS = Path(__file__).with_name("STARTS.md")
+MIGRATION_PAGE = Path(__file__).with_name("MIGRATION.md")
+CONFIGS = Path(__file__).with_name("CONFIGS.md")
 FOLDERS = Path(__file__).with_name("FOLDERS.md")
 _RULE = "|---"
 

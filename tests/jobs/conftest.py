@@ -40,7 +40,9 @@ class Ended:
         """The findings that `check --json` printed."""
         *rows, last = self.rows
         assert last["kind"] == "summary"
-        assert {row["kind"] for row in rows} <= {"verdict", "finding"}
+        assert {row["kind"] for row in rows} <= {
+            "verdict", "finding", "start", "election", "formatted",
+        }  # fmt: skip
         return [row for row in rows if row["kind"] == "finding"]
 
     @property

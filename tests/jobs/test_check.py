@@ -85,8 +85,8 @@ def test_quiet_is_one_line_and_verbose_lists_the_notes(kraftlake: Kraftlake) -> 
 def test_the_verdict_is_the_same_in_json(kraftlake: Kraftlake) -> None:
     (verdict,) = kraftlake("check", "--json", f"{DYNAMIC}/split").verdicts
     assert list(verdict) == [
-        "kind", "cluster_id", "level", "headline", "facts", "next_steps", "not_judged", "notes",
-        "end_offset", "at", "source",
+        "kind", "cluster_id", "level", "headline", "facts", "next_steps", "runbook", "not_judged",
+        "notes", "end_offset", "at", "source",
     ]  # fmt: skip
     assert (verdict["cluster_id"], verdict["level"]) == (CLUSTER, "outage")
     assert [fact["rules"] for fact in verdict["facts"]] == [

@@ -121,6 +121,12 @@ class CheckOptions:
 
     Several captures of one replica need a capture.json each, or --order.
 
+    With --config, check also says whether each node starts, starts and never joins its quorum, or
+    refuses to start (with Kafka's words), and whether the nodes that were given elect a leader. It
+    judges the settings line by line, against the log directories, and against the voters. A log
+    directory lies where the settings say, or below PATH: there a copy belongs to the settings in
+    the same folder, else to those with its node.id.
+
     --partitions also judges the folders of partitions in brokers' log directories, which lie at or
     below PATH: `kraftlake explain stray-partition` says more. Name all log directories of a broker,
     and a directory with the metadata log.
@@ -148,7 +154,12 @@ class CheckOptions:
     (byte), offset, epoch, message; of health also cluster_id, end_offset (of the state) and
     subjects (name, what, offset; each partition, node and so on that the rule found). log-
     directory, with --partitions: cluster_id, node_id, directory_id, path, partitions, size_bytes
-    (of all folders), future, deleted and stray (folders that Kafka has marked so). The last line
+    (of all folders), future, deleted and stray (folders that Kafka has marked so). start, with
+    --config: config, node_id, roles, cluster_id, directory_id, release, start (starts, never-joins,
+    refuses), obstacles (rule, start, message, kafka: its words). election: election (elects,
+    needs-others, never), voters, joining, not_given. formatted, where no log holds a record:
+    cluster_id, node_id, directory_id, directories, formatting (standalone, initial-controllers,
+    static, no-voters), voters, epoch, records. The last line
     has the kind summary and, in the field summary: level (the worst), checked, errors, warnings,
     notes (of all findings, shown or not), exit_code; directories with directory, cluster_id,
     node_id, directory_id, role (voter, observer), partition, verdict (ok, no-fault-found, warning,
@@ -167,13 +178,32 @@ class CheckOptions:
       kraftlake check --json --fail-on error node1/ node2/ node3/ | tail -1 | jq .summary
       kraftlake check --order live,split,final incident/
       kraftlake check --family health --broker-config server.properties node1/
+      kraftlake check --config /etc/kafka/server.properties
       kraftlake check --partitions broker11/disk1 broker11/disk2 controller1/
 
     Exit codes: 0 no finding of the severity --fail-on or worse, of files or of health, 1 such
     findings, 2 usage. With --family health or all, an unknown state gives 1, too.
     """
 
-    paths: options.Paths
+    paths: Texts = argument(
+        "[PATH...]",
+        f"{options.WHAT_IS_READ}. With --config, folders in which copies of the nodes' log "
+        "directories lie.",
+        default=None,
+        callback=options.each_by(check_local),
+    )
+    config: Texts = option(
+        "--config FILE",
+        "A node's server.properties: also say whether the node starts, and joins. Name those of "
+        "all nodes. Without PATH, the log directories lie where the settings say.",
+        default=None,
+    )
+    release: Text = option(
+        "--release R",
+        "With --config: the Kafka release that the nodes are to run, such as 4.1. By default 4.4.",
+        default=None,
+        callback=options.known_release("--release"),
+    )
     json_output: options.Json = False
     verbose: bool = option("-v, --verbose", "List notes, too.", default=False)
     quiet: bool = option(
@@ -217,6 +247,11 @@ class CheckOptions:
         default=5,
         min=0,
     )
+
+    def __post_init__(self) -> None:
+        if not (self.paths or self.config):
+            raise UsageError("check: name directories, or a node's server.properties by --config")
+        needs("--config", bool(self.config), given(self, "release"))
 
 
 @command("cli.directories.recover:run", "Plan which replica a broken quorum should continue from.")

@@ -57,18 +57,18 @@ def known_release(option: str) -> Callable[[str | None], str | None]:
     return check
 
 
-_WHAT_IS_READ = (
+WHAT_IS_READ = (
     "A segment, a snapshot, a metadata directory, a node's log directory, any folder above such "
     "directories, or a .tar.gz, .tar.zst or .zip of them"
 )
 Paths = Annotated[
-    list[str], shared_argument("PATH...", f"{_WHAT_IS_READ}.", callback=each_by(check_local))
+    list[str], shared_argument("PATH...", f"{WHAT_IS_READ}.", callback=each_by(check_local))
 ]
 PathsOrUris = Annotated[
     list[str],
     shared_argument(
         "PATH...",
-        f"{_WHAT_IS_READ}; also as a URI such as s3://bucket/captures.",
+        f"{WHAT_IS_READ}; also as a URI such as s3://bucket/captures.",
         callback=each_by(check_place),
     ),
 ]

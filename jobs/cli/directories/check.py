@@ -10,6 +10,7 @@ from jobs.cli.commands.directories import CheckOptions
 from jobs.cli.commands.options import names_in, passed_over_in
 from jobs.cli.directories.broker_defaults import defaults_in
 from jobs.cli.directories.check_families import families_of
+from jobs.cli.directories.check_first_election import first_election_lines, first_election_rows
 from jobs.cli.directories.check_inputs import examine_all, find_inputs
 from jobs.cli.directories.check_rows import (
     counted_by,
@@ -19,6 +20,12 @@ from jobs.cli.directories.check_rows import (
     member_summary,
     quorum_summary,
     summary,
+)
+from jobs.cli.directories.check_starts import (
+    metadata_level,
+    start_lines,
+    start_rows,
+    with_starts,
 )
 from jobs.cli.directories.check_text import (
     MEMBER_COLUMNS,
@@ -38,6 +45,12 @@ from jobs.cli.directories.log_directories import (
     not_asked_for,
     of_cluster,
 )
+from jobs.cli.directories.starting_nodes import (
+    log_paths,
+    nodes_of,
+    release_named,
+    starting_nodes,
+)
 from jobs.cli.directories.verdict_text import describe_verdict, verdict_alone, verdict_row
 from jobs.cli.output import (
     ProgressLine,
@@ -49,9 +62,12 @@ from jobs.cli.output import (
 )
 from pipelines.cyclic_garbage import no_search_for_cycles
 from replica.doctor.check.damaged import bundle_damage
+from replica.doctor.check.examined import Examined
+from replica.doctor.check.first_election import formatted_nodes
 from replica.doctor.check.group import judge_group
 from replica.doctor.check.known_quorum import EarlierRounds, with_round
 from replica.doctor.check.rule import Finding
+from replica.doctor.startup.judging import Starts, judge_starts
 from replica.doctor.verdict.evidence import NO_LOG, ClusterEvidence
 from replica.doctor.verdict.facts import verdict_on
 from replica.doctor.verdict.of_group import (
@@ -64,6 +80,7 @@ from replica.doctor.verdict.of_group import (
 from replica.doctor.verdict.verdict import Verdict
 from replica.format.directory import MAX_READS
 from replica.format.discovery import DiscoveredPath
+from replica.format.formatted import FormattedDirectory
 from replica.format.log_directory import LogDirectory
 from replica.severity import Severity
 
@@ -74,7 +91,8 @@ def run(options: CheckOptions) -> int:
     checking = _Checking(options)
     with ExitStack() as stack:
         stack.enter_context(no_search_for_cycles())
-        inputs = find_inputs(options.paths, names_in(options.order), stack, for_check=True)
+        paths = log_paths(checking.nodes, options.paths or ())
+        inputs = find_inputs(paths, names_in(options.order), stack, for_check=True)
         unread, checking.captures = inputs.unread(), inputs.captures
         for sentence in inputs.left_out_copies():
             complain(sentence)
@@ -86,6 +104,7 @@ def run(options: CheckOptions) -> int:
         if not is_one:  # nobody knows to which of them it belongs
             checking.unread(unread)
         checking.write()
+        checking.write_formatted(inputs.formatted)
         for hint in () if options.partitions or options.quiet else not_asked_for(inputs.groups):
             complain(f"check: {hint}")
     return checking.end()
@@ -107,7 +126,7 @@ class _Checking:
         self.captures = 0
         """How many groups are captures of directories, which come first."""
         self.passed_over = passed_over_in(options.pass_over)
-        self.log_directories = log_directories_in(options.paths) if options.partitions else ()
+        self.log_directories = log_directories_in(options.paths or ()) if options.partitions else ()
         self.replay = not options.no_replay
         self.families = families_of(options.family, replay=self.replay)
         self.broker_defaults = defaults_in(options.broker_config)
@@ -126,15 +145,33 @@ class _Checking:
         self.health: list[dict[str, Any]] = []
         self.quorums: list[dict[str, Any]] = []
         self.earlier: EarlierRounds | None = None
+        self.nodes = nodes_of(options.config or (), options.paths or ())
+        """The nodes whose start is to be judged."""
+        self.is_start_judged = not self.nodes
+        self.members_of_newest: tuple[Examined, ...] = ()
+        """The directories of the newest capture."""
 
     def unread(self, findings: Iterable[Finding]) -> None:
-        """Judge archives and folders that could not be read."""
-        self.answers.append([*self._of_unread(tuple(findings))])
+        """Judge archives and folders that could not be read, and the start of nodes that have no
+        log yet."""
+        self.answers.append([*self._of_unread(tuple(findings), self._starts(()))])
 
-    def _of_unread(self, found: Sequence[Finding]) -> Iterator[_Answer]:
-        if found and self.families.files:
+    def _of_unread(self, found: Sequence[Finding], starts: Starts | None) -> Iterator[_Answer]:
+        if (found or starts) and self.families.files:
             evidence = ClusterEvidence(gaps=(NO_LOG,)).with_unread(found)
-            yield self._answer(evidence, [LocatedFinding("", one) for one in found])
+            yield self._answer(evidence, [LocatedFinding("", one) for one in found], starts=starts)
+
+    def _starts(self, clusters: Sequence[JudgedCluster]) -> Starts | None:
+        """How the nodes start whose settings were given, by the logs of these clusters; None where
+        that was judged before, or there are none."""
+        if self.is_start_judged:
+            return None
+        self.is_start_judged = True
+        members = [
+            (member, metadata_level(cluster)) for cluster in clusters for member in cluster.members
+        ]
+        release = release_named(self.options.release)
+        return judge_starts(starting_nodes(self.nodes, release, members))
 
     def group(
         self, found: Iterable[DiscoveredPath], unread: Sequence[Finding], *, capture: int | None
@@ -162,14 +199,22 @@ class _Checking:
             judged_with(one, self.log_directories)
             for one in clusters_of(judged, self.broker_defaults, of_files=of_files)
         ]
-        beside = unread if len(clusters) == 1 else ()
-        answers = [self._cluster(cluster, beside, capture) for cluster in clusters]
+        starts = None
+        if capture in (None, self.captures):
+            starts = self._starts(clusters)
+            self.members_of_newest = tuple(examined)
+        beside, starting = (unread, starts) if len(clusters) == 1 else ((), None)
+        answers = [self._cluster(cluster, beside, starting, capture) for cluster in clusters]
         if len(clusters) != 1:
-            answers += self._of_unread(unread)
+            answers += self._of_unread(unread, starts)
         self.answers.append(answers)
 
     def _cluster(
-        self, cluster: JudgedCluster, unread: Sequence[Finding], capture: int | None
+        self,
+        cluster: JudgedCluster,
+        unread: Sequence[Finding],
+        starts: Starts | None,
+        capture: int | None,
     ) -> _Answer:
         """The verdict on a cluster, its nodes and its findings. unread: those about directories
         that could not be read, of whatever cluster they are."""
@@ -190,7 +235,7 @@ class _Checking:
         self.members += (member_summary(cluster, one) for one in cluster.members)
         if cluster.quorum is not None:
             self.quorums.append(quorum_summary(cluster.quorum))
-        return self._answer(evidence, located, cluster, capture)
+        return self._answer(evidence, located, cluster, capture, starts)
 
     def _answer(
         self,
@@ -198,7 +243,10 @@ class _Checking:
         located: Sequence[LocatedFinding],
         cluster: JudgedCluster | None = None,
         capture: int | None = None,
+        starts: Starts | None = None,
     ) -> _Answer:
+        if starts is not None:
+            evidence, located = with_starts(starts, evidence, located)
         verdict = verdict_on(evidence)
         for severity, count in counted_by([one.finding for one in located]).items():
             self.counts[severity] += count
@@ -208,7 +256,10 @@ class _Checking:
             directories = [*of_cluster(cluster, self.log_directories)]
         if self.options.json_output:
             of_directories = map(log_directory_row, directories)
-            return _Answer(verdict, (), (verdict_row(verdict), *map(_row, shown), *of_directories))
+            rows = (
+                verdict_row(verdict), *map(_row, shown), *of_directories, *start_rows(starts),
+            )  # fmt: skip
+            return _Answer(verdict, (), rows)
         of_capture = self._of_captures(capture)
         if self.options.quiet:
             *above, line = verdict_alone(verdict)
@@ -230,6 +281,7 @@ class _Checking:
         lines = (
             *describe_verdict(verdict, capture=of_capture),
             *table,
+            *start_lines(starts),
             *describe_findings(shown, self.options.limit),
         )
         return _Answer(verdict, lines)
@@ -247,6 +299,17 @@ class _Checking:
             write_either(
                 answer.rows,
                 ["", *answer.lines] if is_apart else answer.lines,
+                json_output=self.options.json_output,
+            )
+
+    def write_formatted(self, formatted: Sequence[FormattedDirectory]) -> None:
+        """Print how the nodes were formatted, where no log holds a record. formatted: log
+        directories without a metadata log."""
+        nodes = formatted_nodes(self.members_of_newest, formatted)
+        if self.families.files and not self.options.quiet:
+            write_either(
+                first_election_rows(nodes),
+                first_election_lines(nodes),
                 json_output=self.options.json_output,
             )
 

@@ -1,4 +1,5 @@
-"""What a lake holds, read by delta-rs: clusters, replicas and their offsets, captures, tables.
+"""The queries behind `kraftlake lake`: which clusters, replicas, offsets, captures and tables a
+lake holds. delta-rs answers them.
 
 An offset is held where some capture has an undamaged batch with it. A gap is what
 bronze.log_batches lacks between the lowest log start and the highest log end of all captures. The

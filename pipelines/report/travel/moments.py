@@ -1,5 +1,5 @@
-"""The moments at which the health of a cluster is judged: all steps where there are few, some of
-many.
+"""Chooses the moments at which the report judges the health of a cluster: every step where there
+are few, and some of the steps where there are many.
 
 Rules choose the moments that matter, in the order of the rules. Where a rule chooses too many, its
 moments are thinned evenly, and the first and the last of them stay.
@@ -38,7 +38,7 @@ class ReportMoment:
     """A moment whose state is judged."""
 
     step: int
-    """The place of the last step that the state contains."""
+    """The index of the last step that the state contains."""
     end_offset: int
     """The end of that state, exclusive."""
     why: Why
@@ -54,8 +54,8 @@ def chosen(
 ) -> tuple[ReportMoment, ...]:
     """At most MAX_MOMENTS moments, by ascending offset.
 
-    ranges: rows of queries.state_ranges, where a state is known. losses: first offsets of lost
-    records. entities: how many the newest state has.
+    ranges: rows of queries.state_ranges, where a state is known. losses: the first offset of
+    each loss of records. entities: the number of entities in the newest state.
     """
     known = [(row["from_offset"], row["to_offset"]) for row in ranges]
     end = max((to for _, to in known), default=0)

@@ -1,5 +1,5 @@
-"""A journey as compact JSON, for templates/travel_data.js: rising numbers as differences, every
-text once, and lists of numbers instead of rows.
+"""The slider's moments as compact JSON, for templates/travel_data.js: rising numbers as
+differences, every text once, and lists of numbers instead of rows.
 
 An object with
 - offsets, times: those of the steps, as differences; a time is null where nobody knows it, and the

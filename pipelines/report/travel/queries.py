@@ -1,4 +1,5 @@
-"""The SQL behind the journey through a cluster's history, as that of pipelines.report.queries."""
+"""The SQL behind the report's slider over every moment of a cluster, in the form of
+pipelines.report.queries."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from pipelines.report.change_queries import CHANGES, HISTORY
 from pipelines.report.queries import STATE_RANGES, ms
 
 REQUIRED = (CHANGES, HISTORY, STATE_RANGES)
-"""The tables without which there is no journey."""
+"""The tables without which the report has no slider."""
 MAX_CHANGES = 100_000
 """The most changes, and versions of partitions and brokers, that a page holds. A cluster with more
 is sampled."""

@@ -1,4 +1,4 @@
-"""The journey in the form that the template takes."""
+"""The report's slider over every moment of a cluster, in the form that the template takes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from replica.words import counted, listed, ms_text
 
 @dataclass(frozen=True)
 class JourneyView:
-    """The journey for the template, without its rows, which take much memory."""
+    """The slider for the template. The rows behind it are not in here, because they take much
+    memory."""
 
     start: int
     """The step that is shown first."""
@@ -33,7 +34,7 @@ class JourneyView:
     judged: str
     """A text about the moments that are judged."""
     asked: tuple[tuple[str, str], ...]
-    """The queries behind the journey, each with what its rows are."""
+    """The queries behind the slider, each with what its rows are."""
     data: Html
     """The result of `packed`."""
 

@@ -55,7 +55,7 @@ class ReportSteps:
     brokers: Followed
 
     def place(self, offset: int) -> int:
-        """The place of the step at this offset, or of the first one behind it."""
+        """The index of the step at this offset, or of the first step at a higher offset."""
         return bisect_left(self.offsets, offset)
 
 

@@ -30,9 +30,9 @@ class MomentJudgement:
 
     moment: ReportMoment
     findings: tuple[Finding, ...]
-    """Those of the rules of health, the worst first."""
+    """The findings of the rules of health, the worst first."""
     exposures: tuple[Exposure, ...]
-    """The worst failures."""
+    """The failures that would harm most, the worst first: at most MAX_EXPOSURES."""
     harmful: int
     """The number of all harmful failures."""
 

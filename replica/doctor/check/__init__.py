@@ -17,7 +17,8 @@ Every rule is a value in `catalogue`. A module here finds the violations of some
                     snapshot_time judges the time in its header
   epoch_checkpoint, indexes, state_files   rules of catalogue.files
   membership, lineage, same_snapshots   rules of catalogue.groups; formatted judges those about log
-                    directories without a metadata log. group_member defines what membership
+                    directories without a metadata log, first_election those about a quorum that
+                    never had a leader. group_member defines what membership
                     compares, mixture finds the disks of one cluster in the places of another's
   directory         calls all of these for one directory, group for several
 

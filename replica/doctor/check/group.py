@@ -10,6 +10,7 @@ from replica.doctor.check.damaged import changed_files
 from replica.doctor.check.directory import DirectoryFacts, gather, judge_directory, judge_snapshots
 from replica.doctor.check.elections import judge_elections
 from replica.doctor.check.examined import Examined, by_cluster
+from replica.doctor.check.first_election import formatted_nodes, judge_first_election
 from replica.doctor.check.group_member import GroupMember
 from replica.doctor.check.known_quorum import (
     ComparedLogs,
@@ -242,7 +243,9 @@ def _judge_between(
         yield finding
     yield from judge_lineage(compared)
     if part[0].partition.is_metadata:
-        yield from judge_same_snapshots([facts.examined for facts in part])
+        group = [facts.examined for facts in part]
+        yield from judge_same_snapshots(group)
+        yield from judge_first_election(formatted_nodes(group))
 
 
 def _judged(facts: DirectoryFacts, replayed: FoldedImages, logs: _ClusterLogs) -> JudgedDirectory:

@@ -35,14 +35,14 @@ from replica.words import listed, named
 _NO_LEADER_YET = Gap(
     "the cluster's state",
     "the logs hold no record: no voter was ever elected",
-    "Look in the controllers' logs for what keeps voters from being elected, such as cluster ids "
-    "that differ, or addresses at which no voter answers.",
+    "`kraftlake check --config` with the server.properties of each node says which nodes start and "
+    "join. If all do, look in the controllers' logs for addresses at which no voter answers.",
 )
 _NO_RECORD_HERE = Gap(
     "the cluster's state",
     "no log that was given holds a record: its node never followed a leader",
     "Add the directories of all voters. If their logs hold no record either, no voter was ever "
-    "elected: look in the controllers' logs for what keeps voters from being elected.",
+    "elected: `kraftlake check --config` says which nodes start and join.",
 )
 
 

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from types import MappingProxyType
 
-from replica.doctor.check.catalogue import files, groups, health, log, log_directories, snapshots
+from replica.doctor.check.catalogue import (
+    files,
+    groups,
+    health,
+    log,
+    log_directories,
+    snapshots,
+    startup,
+)
 from replica.doctor.check.rule import Rule
 
 RUNBOOKS: Mapping[str, tuple[Rule, ...]] = MappingProxyType(
@@ -33,6 +41,22 @@ RUNBOOKS: Mapping[str, tuple[Rule, ...]] = MappingProxyType(
             log_directories.STRAY_PARTITION, log_directories.FOLDER_WITHOUT_TOPIC_ID,
             log_directories.PARTITION_TWICE, log_directories.FOREIGN_FOLDER,
             log_directories.REPLICA_WITHOUT_FOLDER,
+        ),
+        "never-came-up": (
+            startup.FORMATTED_WITHOUT_VOTERS, startup.BOOTSTRAP_RECORDS_DIFFER,
+            startup.NO_VOTERS_ANYWHERE, groups.FORMATTED_FOR_ANOTHER_CLUSTER,
+        ),
+        "will-it-start": (
+            startup.SETTING_NOT_UNDERSTOOD, startup.PROCESS_ROLES_WRONG, startup.NODE_ID_WRONG,
+            startup.QUORUM_NOT_NAMED, startup.ROLE_AGAINST_VOTERS,
+            startup.LISTENERS_NOT_UNDERSTOOD, startup.CONTROLLER_LISTENERS_WRONG,
+            startup.BROKER_LISTENERS_WRONG, startup.LOG_DIRECTORY_NOT_FORMATTED,
+            startup.LOG_DIRECTORY_UNUSABLE, startup.LOG_DIRECTORY_OFFLINE, startup.NODE_ID_DIFFERS,
+            startup.DIRECTORY_ID_WRONG, startup.METADATA_LOG_ELSEWHERE,
+            startup.RELEASE_CANNOT_READ_LOG, startup.STATIC_VOTERS_NOT_NAMED,
+            startup.CONFIGURED_VOTERS_DIFFER, startup.VOTER_ADDRESS_DIFFERS,
+            startup.NO_CONTROLLER_AT_ADDRESS, startup.SETTING_UNKNOWN, startup.SETTING_TWICE,
+            startup.LINE_WITHOUT_KEY, groups.LOG_DIRECTORIES_DIFFER, groups.METADATA_LOG_TWICE,
         ),
         "migrate-from-zookeeper": (
             health.MIGRATION_WAITS, health.MIGRATION_RUNS, health.ZK_BROKER_LEFT,

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 
 class Change(NamedTuple):
-    """One change."""
+    """One change of one entity, by a record of the log."""
 
     change: str
     """The name of the type of change."""

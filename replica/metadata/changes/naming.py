@@ -14,7 +14,7 @@ DEFAULT = "<default>"
 own."""
 _RESOURCES = {2: "topic", 4: "broker", 8: "broker-logger", 16: "client-metrics", 32: "group"}
 """ConfigResource.Type."""
-_MECHANISMS = {1: "SCRAM-SHA-256", 2: "SCRAM-SHA-512"}
+SCRAM_MECHANISMS = {1: "SCRAM-SHA-256", 2: "SCRAM-SHA-512"}
 _OPERATIONS = {
     **{2: "All", 3: "Read", 4: "Write", 5: "Create", 6: "Delete", 7: "Alter", 8: "Describe"},
     **{9: "ClusterAction", 10: "DescribeConfigs", 11: "AlterConfigs", 12: "IdempotentWrite"},
@@ -68,7 +68,7 @@ _NAMES: dict[str, Callable[[Any, Any], str]] = {
     "controller": lambda key, _: f"controller {key}",
     "feature": lambda key, _: str(key),
     "acl": _acl,
-    "scram": lambda key, _: f"{key[0]} {_MECHANISMS.get(key[1], f'mechanism {key[1]}')}",
+    "scram": lambda key, _: f"{key[0]} {SCRAM_MECHANISMS.get(key[1], f'mechanism {key[1]}')}",
     "client_quota": _quota,
     "delegation_token": lambda key, token: f"{token['owner']} {key}",
     "producer_ids": lambda *_: "producer ids",

@@ -53,8 +53,8 @@ def by_name(structures: tuple[Fields, ...]) -> tuple[Fields, ...]:
 
 
 def _cordoned(directories: tuple[str, ...] | None) -> tuple[str, ...] | None:
-    """The cordoned log directories (KIP-1066), sorted; None where the broker never told them. As in
-    Kafka, that isn't the same as no cordoned directory."""
+    """The cordoned log directories (KIP-1066), sorted; None where the broker has never sent them.
+    As in Kafka, that isn't the same as no cordoned directory."""
     return None if directories is None else tuple(sorted(directories))
 
 

@@ -52,7 +52,7 @@ def meaning(
     record: Record, *, is_control: bool, passed_over: PassedOver = NOTHING
 ) -> ReplayedRecord:
     """The decoded record, for a replay. Raises DataError where it doesn't decode or is of an
-    unknown type that isn't passed over: nobody can tell the state after such a record."""
+    unknown type that isn't passed over: the state after such a record is unknown."""
     if is_control:
         control = decode_control(record.key, record.value)
         if isinstance(control, UnknownControl):
@@ -86,7 +86,8 @@ class Replay:
     """Applies records to tables, which it changes in place for speed. `image` copies them.
 
     image: the state before the first record: EMPTY for a log from offset 0, or the image of a
-    snapshot. state: the tables after the last record. replica.scan writes into them.
+        snapshot.
+    state: the tables after the last record. replica.scan writes into them.
     """
 
     __slots__ = ("_before", "_boundary", "state")

@@ -39,11 +39,12 @@ class RefusedObserverError(KraftlakeError):
 
 class Guard:
     """Checks requests before they are sent. `call` sends a request, as the driver's `call` does.
+
     failed: a future that gets an error when no more requests may be sent.
 
     key: the replica key under which the observer fetches; None for an anonymous observer, which no
-    leader counts. Before the observer first fetches from a node in an epoch, that node is asked to
-    describe the quorum. The voters in the log are checked before every request.
+        leader counts. Before the observer first fetches from a node in an epoch, that node is asked
+        to describe the quorum. The voters in the log are checked before every request.
     """
 
     def __init__(self, call: Call, raft: Raft, key: ReplicaKey | None) -> None:

@@ -63,8 +63,8 @@ def section_of(properties: Properties, listener: str) -> Properties:
 
 
 def listener_security_in(properties: Properties, listener: Listener) -> ListenerSecurity:
-    """What the keys say of a listener. This function opens no other file. Raises UsageError, which
-    names file and key."""
+    """The security settings of a listener, from the file's keys. This function opens no other file.
+    Raises UsageError, which names the file and the key."""
     section = section_of(properties, listener.name)
     tls = tls_in(section) if uses_tls(listener.protocol) else None
     if tls is not None and tls.certificate is None:

@@ -23,8 +23,8 @@ class Admission:
         self._seldom = seldom
 
     async def error_of(self, client: Client, request: WireRequest, rpc: Rpc) -> ErrorCode:
-        """NONE where the client may ask. BROKER_NOT_AVAILABLE where a later look may show that the
-        client is a voter: peers try again after that error, but not after other errors."""
+        """NONE where the client may ask. BROKER_NOT_AVAILABLE where a later check may show that
+        the client is a voter: peers try again after that error, but not after other errors."""
         authorizer, callers = self._authorizer, rpc.callers
         if was_forwarded(request, rpc) and authorizer.is_named_voter(client.principal):
             return ErrorCode.NONE

@@ -150,7 +150,8 @@ def _answered(
 
 
 def without_topic(asked: Message, error: ErrorCode, no_name: str | None) -> Message:
-    """An answer about a topic that holds an error. no_name: see _answered."""
+    """An answer with an error about a topic. no_name: the value of `name` in the answer where the
+    request names the topic only by its id."""
     name = asked.get("name")
     return {
         "errorCode": int(error),

@@ -34,13 +34,16 @@ def with_room(request: WireRequest, room: int) -> WireRequest:
 
 
 class Dispatch:
-    """The handler that the wire server calls. draft_key: the API key of FetchQuorumRecords; None
-    not to serve it. room: a function that gives the number of bytes that the answer to a fetch may
-    have now; it doesn't limit fetches of voters.
+    """The handler that the wire server calls.
 
-    served: the versions of each API, by API key. apis: the APIs by API key. asked: the number of
-    requests that were answered, by API. denied: the number of requests that were refused because
-    the client lacks the role.
+    draft_key: the API key of FetchQuorumRecords; None not to serve it.
+    room: a function that gives the number of bytes that the answer to a fetch may have now; it
+        doesn't limit fetches of voters.
+
+    served: the versions of each API, by API key.
+    apis: the APIs by API key.
+    asked: the number of requests that were answered, by API.
+    denied: the number of requests that were refused because the client lacks the role.
     """
 
     def __init__(

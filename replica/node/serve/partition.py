@@ -74,7 +74,7 @@ class ServedPartition:
 
     @property
     def leader_epoch(self) -> int:
-        """The epoch of the leader that clients are told; while there is no leader, the newest epoch
+        """The epoch of the leader in answers to clients; while there is no leader, the newest epoch
         in the log.
 
         Clients aren't told the epoch of an election before that epoch has a leader: librdkafka

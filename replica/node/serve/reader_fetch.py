@@ -33,7 +33,7 @@ from replica.wire.schema import Message
 from replica.wire.server import Client
 
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.01, 0.5
-"""The shortest and the longest pause (s) between two looks at the log, while it has fewer bytes
+"""The shortest and the longest pause (s) between two passes over the log, while it has fewer bytes
 than minBytes."""
 
 

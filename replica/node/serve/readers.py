@@ -1,8 +1,9 @@
 """Answers OffsetForLeaderEpoch and ListOffsets of clients, which may read the log from any replica
 (KIP-320, KIP-392). Fetch is in `reader_fetch`.
 
-Readers see only what is committed: for them the log ends at the high watermark. The log is searched
-for a time in steps; other requests are answered between the steps.
+Readers see only what is committed: for them the log ends at the high watermark. A
+ListOffsets request for a timestamp searches the log in steps, and other requests are answered
+between the steps.
 """
 
 from __future__ import annotations

@@ -43,8 +43,8 @@ class VoterClaim(Enum):
     REFUSED = auto()
     """The client is on another machine, or its principal isn't the voter's."""
     NOT_YET = auto()
-    """The client is on this machine, but it isn't that voter. A later look may find that it is, for
-    example when the voter begins to listen."""
+    """The client is on this machine, but it isn't that voter. A later check may find that it is,
+    for example when the voter begins to listen."""
     UNKNOWN = auto()
     """The system doesn't say who the client is; the connection may be closed already."""
 
@@ -86,7 +86,7 @@ class Voters:
         self._one_at_a_time = asyncio.Lock()
 
     def has_shown(self, client: Client, node_ids: frozenset[int]) -> bool:
-        """Whether an earlier look has shown that the client may ask in the names of all these
+        """Whether an earlier check has shown that the client may ask in the names of all these
         nodes."""
         if self.authorizer.names_voters:
             may = all(self.authorizer.speaks_for(client.principal, each) for each in node_ids)
@@ -106,8 +106,8 @@ class Voters:
         return found.verdict
 
     async def _judged(self, question: _Question) -> _Outcome:
-        """The outcome for this question. If no other task's look has answered it meanwhile, this
-        task looks at the system's processes for all waiting questions."""
+        """The outcome for this question. If no other task has answered it meanwhile, this task
+        reads the system's processes for all waiting questions."""
         self._waiting.append(question)
         async with self._one_at_a_time:
             while question.outcome is None:
@@ -136,7 +136,7 @@ class Voters:
 
 
 def _judge(questions: Sequence[_Question], uid: int) -> list[_Outcome]:
-    """The outcomes for all questions, by one look into /proc. uid: the user of this process."""
+    """The outcomes for all questions, by reading /proc once. uid: the user of this process."""
     asking = {one.client.peer[1] for one in questions}
     listening = {
         port for one in questions for addresses in one.nodes.values() for _, port in addresses

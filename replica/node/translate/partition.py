@@ -25,7 +25,8 @@ class RefusedRequestError(KraftlakeError):
     """A request, or its part about one partition, is refused. The function that makes the answer
     catches this error.
 
-    error: the error of Kafka that is answered. why: the reason, in one line for the answer.
+    error: the error of Kafka that is answered.
+    why: the reason, in one line for the answer.
     """
 
     def __init__(self, error: ErrorCode, why: str) -> None:

@@ -81,8 +81,11 @@ LEADER = same(epoch="leaderEpoch", leader_id="leaderId")
 
 
 class _Form:
-    """Writes and reads a message by its parts. structure: Kafka's message. kind: the class of the
-    core's message."""
+    """Writes and reads a message by its parts.
+
+    structure: Kafka's message.
+    kind: the class of the core's message.
+    """
 
     def __init__(self, structure: Structure, kind: type[Any], parts: tuple[Part, ...]) -> None:
         self._kind = kind

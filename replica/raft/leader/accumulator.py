@@ -33,8 +33,9 @@ class BatchAccumulator:
     """The batches that wait to be appended. Further records go into the newest batch while they
     fit.
 
-    linger_ms: how long the first append waits for others. max_batch_bytes: the size of the largest
-    batch as it is on disk. max_batches: how many batches may wait.
+    linger_ms: how long the first append waits for others.
+    max_batch_bytes: the size of the largest batch as it is on disk.
+    max_batches: how many batches may wait.
     """
 
     def __init__(self, linger_ms: int, max_batch_bytes: int, max_batches: int) -> None:

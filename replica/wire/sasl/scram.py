@@ -81,7 +81,8 @@ def client_first(user: str, nonce: str) -> str:
 
 
 def with_prefix(first: str) -> bytes:
-    """The client's first token."""
+    """The client's first token (RFC 5802: client-first-message): the header that asks for no
+    channel binding, then the client-first-message-bare `first`."""
     return f"{_NO_BINDING}{first}".encode()
 
 
@@ -105,8 +106,12 @@ def user_of(first: str) -> str:
 
 
 def attributes(said: str, wanted: str) -> dict[str, str]:
-    """The attributes at the beginning of a message, in order; extensions after them are skipped.
-    Raises CorruptDataError where one is missing."""
+    """The values of the attributes at the beginning of a message, by their letters. Extensions
+    after them are skipped. Raises CorruptDataError where one is missing.
+
+    said: a message, such as `r=...,s=...,i=4096`. wanted: the letters of the attributes in their
+    order, such as `rsi`.
+    """
     parts = said.split(",")
     if len(parts) < len(wanted) or any(
         not part.startswith(f"{name}=") for name, part in zip(wanted, parts, strict=False)

@@ -61,8 +61,12 @@ class PlainExchange(ServerExchange):
 
 
 class ScramExchange(ServerExchange):
-    """SCRAM (RFC 5802). mechanism: a key of scram.HASHES. credentials: the credentials by user. An
-    unknown user gets the same answers as a known one, until the proof is refused."""
+    """SCRAM (RFC 5802).
+
+    mechanism: a key of scram.HASHES.
+    credentials: the credentials by user. An unknown user gets the same answers as a known one,
+        until the proof is refused.
+    """
 
     def __init__(self, mechanism: str, credentials: Mapping[str, scram.Credential]) -> None:
         self._hash = scram.HASHES[mechanism]
@@ -111,8 +115,11 @@ class ScramExchange(ServerExchange):
 
 
 class SaslServer:
-    """Authenticates one connection. principal: the user, once the user is known. claimed: the name
-    that the client gives."""
+    """Authenticates one connection.
+
+    principal: the user, once the user is known.
+    claimed: the name that the client gives.
+    """
 
     def __init__(self, authenticator: Authenticator) -> None:
         self._authenticator = authenticator

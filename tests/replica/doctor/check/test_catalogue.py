@@ -7,7 +7,10 @@ from pathlib import Path
 
 from replica.doctor.check.catalogue import RULES, RULES_BY_ID
 
-_FOLDERS = (Path(__file__).parent, Path(__file__).parents[1] / "health")
+_FOLDERS = [
+    *(Path(__file__).parents[1] / name for name in ("check", "health", "startup")),
+    Path(__file__).parents[3] / "jobs",
+]
 _TESTS = sorted(path for folder in _FOLDERS for path in folder.glob("test_*.py"))
 _ISSUE = re.compile(r"KAFKA-\d+|KIP-\d+|[\w.-]+/[\w.-]+#\d+")
 
@@ -34,6 +37,5 @@ def test_issues_are_keys_that_can_be_looked_up() -> None:
 
 def test_every_rule_is_expected_by_a_test() -> None:
     texts = [path.read_text() for path in _TESTS if path.name != Path(__file__).name]
-    texts.append((Path(__file__).parents[3] / "jobs/test_check.py").read_text())
     untested = [rule.id for rule in RULES if not any(f'"{rule.id}"' in text for text in texts)]
     assert untested == []

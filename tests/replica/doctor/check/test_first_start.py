@@ -14,13 +14,17 @@ from tests.replica.doctor.check.editing import file, findings, judged, places, s
 from tests.replica.doctor.check.first_start import start
 
 
-@pytest.mark.parametrize("voters", [(1, 2, 3), ()], ids=["static", "dynamic"])
+@pytest.mark.parametrize(
+    ("voters", "between"),
+    [((1, 2, 3), []), ((), ["formatted-without-voters"])],
+    ids=["static", "without-voters"],
+)
 def test_a_quorum_before_its_first_election_is_sound(
-    tmp_path: Path, voters: tuple[int, ...]
+    tmp_path: Path, voters: tuple[int, ...], between: list[str]
 ) -> None:
     nodes = [start(tmp_path / str(node), node, voters=voters) for node in (1, 2, 3)]
     group = judged(*nodes)
-    assert group.findings == ()
+    assert [one.rule.id for one in group.findings] == between
     assert [places(member.findings) for member in group.members] == [[], [], []]
     assert [member.examined.directory.leader_epochs for member in group.members] == [()] * 3
     assert [member.examined.damages for member in group.members] == [()] * 3

@@ -1,0 +1,131 @@
+"""The nodes that `check --config` is asked about: their settings, the log directories that belong
+to them, and what their metadata logs say."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+
+from jobs.cli.option_files import bytes_in
+from replica.doctor.check.group import JudgedDirectory
+from replica.doctor.startup.known_settings import Release
+from replica.doctor.startup.node_config import NodeConfig, node_config
+from replica.doctor.startup.node_log import node_log
+from replica.doctor.startup.obstacle import NodeLog, StartingNode
+from replica.format.formatted import log_folders_below
+from replica.format.log_dirs import LogDir, LogDirState, read_log_dir
+from replica.metadata.changes.releases import NEWEST_LEVELS
+
+_MAX_FILE_BYTES = 4 * 1024 * 1024
+_NEWEST = tuple(NEWEST_LEVELS)[-1]
+
+
+@dataclass(frozen=True, slots=True)
+class NodeFiles:
+    """A node's settings, and its log directories: the metadata log's first."""
+
+    config: NodeConfig
+    dirs: tuple[LogDir, ...]
+
+    @property
+    def metadata_paths(self) -> Iterator[str]:
+        """The folder of the metadata log's directory, if something can be read there."""
+        for one in self.dirs[:1]:
+            if (one.has_metadata_log or one.is_named) and not one.has_broken_place:
+                yield one.shown
+
+
+def nodes_of(configs: Sequence[str], paths: Sequence[str]) -> tuple[NodeFiles, ...]:
+    """The nodes of these server.properties. paths: folders in which their log directories lie, as
+    copies; without any, they lie where the settings say. Raises UsageError for a file that can't be
+    read."""
+    read = [
+        node_config(one, bytes_in("--config", one, _MAX_FILE_BYTES))
+        for one in dict.fromkeys(configs)
+    ]
+    if not paths:
+        return tuple(
+            NodeFiles(one, tuple(read_log_dir(path, path) for path in one.all_dirs)) for one in read
+        )
+    folders = [folder for path in paths for folder, _ in log_folders_below(path)]
+    found = [read_log_dir(folder, folder) for folder in dict.fromkeys(folders)]
+    return tuple(NodeFiles(one, tuple(_dirs_of(one, found))) for one in read)
+
+
+def _dirs_of(config: NodeConfig, found: Sequence[LogDir]) -> Iterator[LogDir]:
+    """The log directories of a node among copies: of those beside its settings, else of those that
+    name the node, each path takes the one with the most names at its end in common."""
+    beside = os.path.dirname(os.path.abspath(config.path))
+    near = [one for one in found if _is_below(one.shown, beside)]
+    own = near if near else [one for one in found if _node_id(one) == config.node_id]
+    wanted = config.all_dirs
+    for path in wanted:
+        best = max(own, key=lambda one: _in_common(one.shown, path), default=None)
+        is_only = len(own) == len(wanted) == 1
+        if best is None or not (is_only or _in_common(best.shown, path)):
+            yield LogDir(path, path, LogDirState.NOT_GIVEN)
+            continue
+        own = [one for one in own if one is not best]
+        yield read_log_dir(path, best.shown)
+
+
+def _is_below(path: str, folder: str) -> bool:
+    return PurePath(os.path.abspath(path)).is_relative_to(folder)
+
+
+def _node_id(one: LogDir) -> int | None:
+    return None if one.meta is None else one.meta.node_id
+
+
+def _in_common(path: str, other: str) -> int:
+    """How many names at the ends of two paths are the same."""
+    pairs = zip(reversed(PurePath(path).parts), reversed(PurePath(other).parts), strict=False)
+    count = 0
+    for one, two in pairs:
+        if one != two:
+            break
+        count += 1
+    return count
+
+
+def log_paths(nodes: Iterable[NodeFiles], paths: Sequence[str]) -> list[str]:
+    """What `check` reads beside the settings: the paths that the user named, and the metadata logs'
+    directories that lie elsewhere."""
+    if paths:
+        return list(paths)
+    return [path for node in nodes for path in node.metadata_paths]
+
+
+def release_named(text: str | None) -> Release:
+    """The release that --release names, such as 4.1; the newest that is known where it is None."""
+    first, _, second = (text or _NEWEST).partition(".")
+    return int(first), int(second)
+
+
+def starting_nodes(
+    nodes: Iterable[NodeFiles],
+    release: Release,
+    members: Sequence[tuple[JudgedDirectory, int | None]],
+) -> tuple[StartingNode, ...]:
+    """The nodes, with what their logs say. members: the metadata logs that were read, each
+    with the newest metadata.version of its cluster."""
+    logs = {_node_folder(one): node_log(one, level) for one, level in members}
+    return tuple(StartingNode(one.config, one.dirs, release, _log_of(one, logs)) for one in nodes)
+
+
+def _log_of(node: NodeFiles, logs: Mapping[str, NodeLog]) -> NodeLog | None:
+    """What is known of the node's log: that there is none, where its directory was only
+    formatted."""
+    for own in node.dirs[:1]:
+        found = logs.get(os.path.realpath(own.shown))
+        if found is not None:
+            return found
+        if own.state is LogDirState.READY and not own.has_metadata_log:
+            return NodeLog()
+    return None
+
+
+def _node_folder(member: JudgedDirectory) -> str:
+    return os.path.realpath(os.path.dirname(os.path.abspath(member.examined.location.path)))

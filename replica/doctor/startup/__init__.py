@@ -1,0 +1,19 @@
+"""Whether a node starts, and joins its quorum, by its server.properties and its log directories:
+`kraftlake check --config`.
+
+    node = StartingNode(node_config(path, data), log_dirs, release, node_log(member, level))
+    starts = judge_starts([node, ...])   # each node's start, and the quorum's election
+
+  known_settings    the settings that Kafka knows, with their kinds and bounds
+  node_config       server.properties line by line, and what the lines mean together
+  node_log          what a metadata log says of the voters
+  obstacle          what is known of a node, and a finding with what it means for the start
+  line_rules        rules about single lines
+  settings_rules    rules about the settings together
+  directory_rules   rules about the log directories
+  quorum_rules      rules about a node among the voters
+  judging           calls all of these, in the order in which Kafka comes to them
+
+Each rule is a value in replica.doctor.check.catalogue.startup. Judging reads no file: the values of
+log directories come from replica.format.log_dirs.
+"""

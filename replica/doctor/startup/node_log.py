@@ -1,0 +1,52 @@
+"""What a node's metadata log says of its quorum, before the node starts with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from replica.doctor.check.catalogue import files, snapshots
+from replica.doctor.check.examined import Examined, leader_changes, newest_voters
+from replica.doctor.check.group import JudgedDirectory
+from replica.doctor.check.rule import Finding
+from replica.doctor.startup.obstacle import NodeLog
+from replica.format.quorum_state import FILE_NAME as _QUORUM_STATE
+from replica.model.voters import VoterSet, voter_set
+
+_HOLES = (snapshots.LOG_START_WITHOUT_SNAPSHOT, snapshots.SNAPSHOT_LOG_HOLE)
+
+
+def node_log(member: JudgedDirectory, level: int | None) -> NodeLog:
+    """What the log says. level: the newest metadata.version of the cluster; None where it isn't
+    known."""
+    examined = member.examined
+    last, directory = examined.last_batch, examined.directory
+    epoch = -1 if last is None else last.header.leader_epoch
+    return NodeLog(
+        _static_voters(examined),
+        _dynamic_voters(examined),
+        (epoch, directory.log_end_offset),
+        level,
+        tuple(_broken(member)),
+    )
+
+
+def _broken(member: JudgedDirectory) -> Iterator[Finding]:
+    """The findings about files with which Kafka doesn't start, by the names that the user gave."""
+    for one in member.findings:
+        is_state = one.rule is files.STATE_FILE_BROKEN and one.file.endswith(_QUORUM_STATE)
+        if is_state or one.rule in _HOLES:
+            yield one.in_file(member.examined.shown_file(one.file))
+
+
+def _static_voters(examined: Examined) -> frozenset[int]:
+    changes, state = leader_changes(examined), examined.directory.quorum_state
+    if changes:
+        return frozenset(voter.voter_id for voter in changes[-1].message.voters)
+    return frozenset(() if state is None else state.current_voters)
+
+
+def _dynamic_voters(examined: Examined) -> VoterSet | None:
+    record = newest_voters([examined])
+    if record is None:
+        return None
+    return voter_set({voter.key.node_id: voter for voter in record.voters}.values())

@@ -1,0 +1,107 @@
+"""What stands in a node's way at its start, and what is known of the node."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple
+
+from replica.doctor.check.rule import Finding, Rule
+from replica.doctor.startup.known_settings import Release
+from replica.doctor.startup.node_config import Address, NodeConfig
+from replica.format.log_dirs import LogDir, LogDirState
+from replica.model.voters import VoterSet
+
+
+class Start(StrEnum):
+    """How a node's start ends. The values are part of the output of `check --json`."""
+
+    REFUSES = "refuses"
+    """Kafka's process ends."""
+    NEVER_JOINS = "never-joins"
+    """The process runs, and takes no part in the quorum."""
+    STARTS = "starts"
+    """Nothing in the files keeps the node from its quorum."""
+
+
+class Obstacle(NamedTuple):
+    """A finding, and what it means for the node's start. words: what Kafka says then, as it says
+    it; "" where it says nothing."""
+
+    start: Start
+    finding: Finding
+    words: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeLog:
+    """What a node's metadata log says of the quorum. static_voters: by the newest LeaderChange
+    record, else by quorum-state; empty where neither names any. dynamic_voters: the newest voters
+    record; None in a static quorum, and where no voters were ever written. last: epoch and offset
+    (exclusive) at which the log ends. level: the newest metadata.version; None where it isn't
+    known. broken: the findings about its files with which Kafka doesn't start."""
+
+    static_voters: frozenset[int] = frozenset()
+    dynamic_voters: VoterSet | None = None
+    last: tuple[int, int] = (-1, 0)
+    level: int | None = None
+    broken: tuple[Finding, ...] = ()
+
+    @property
+    def has_records(self) -> bool:
+        """Whether the node ever followed or led."""
+        return self.last[1] > 0
+
+
+@dataclass(frozen=True, slots=True)
+class StartingNode:
+    """A node about to start. dirs: the metadata log's first. log: None where nothing is known of
+    it."""
+
+    config: NodeConfig
+    dirs: tuple[LogDir, ...]
+    release: Release
+    log: NodeLog | None = None
+
+    @property
+    def metadata_dir(self) -> LogDir | None:
+        return self.dirs[0] if self.dirs else None
+
+    @property
+    def own_log(self) -> NodeLog:
+        return self.log or NodeLog()
+
+    @property
+    def ready_dirs(self) -> tuple[LogDir, ...]:
+        """Those whose meta.properties can be read, in the order in which Kafka judges them."""
+        ready = (one for one in self.dirs if one.state is LogDirState.READY)
+        return tuple(sorted(ready, key=lambda one: one.path))
+
+    @property
+    def cluster_id(self) -> str | None:
+        """The cluster that the metadata log's directory names, else that any directory names."""
+        ids = (one.meta.cluster_id for one in self.dirs if one.meta is not None)
+        return next((one for one in ids if one is not None), None)
+
+    @property
+    def directory_id(self) -> str | None:
+        """Of the metadata log's directory."""
+        found = self.metadata_dir
+        return None if found is None or found.meta is None else found.meta.directory_id
+
+    @property
+    def address(self) -> Address | None:
+        return self.config.controller_address
+
+
+def of_setting(rule: Rule, config: NodeConfig, name: str, message: str) -> Finding:
+    """A finding about a setting: its message begins with the line, where the file has one."""
+    line = config.settings.get(name)
+    if line is None:
+        return rule.at(config.path, message)
+    return rule.at(config.path, f"line {line.number}: {message}", position=line.position)
+
+
+def refused(rule: Rule, node: StartingNode, name: str, message: str, words: str = "") -> Obstacle:
+    """Kafka refuses to start because of a setting."""
+    return Obstacle(Start.REFUSES, of_setting(rule, node.config, name, message), words)

@@ -1,0 +1,135 @@
+"""`kraftlake check --config`: whether a node starts and joins, held to what Kafka was seen to do:
+tests/interop/STARTS.md, without Kafka."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.interop.result_page import STARTS, rows
+from tests.jobs.conftest import Kraftlake
+from tests.replica.doctor.startup.answers import answer, cell
+from tests.replica.doctor.startup.laid_out import FOLDER, Place
+from tests.replica.doctor.startup.made import CASES
+from tests.replica.doctor.startup.made_pairs import PAIRS, pair
+
+RELEASES = ("3.9", "4.1", "4.4")
+KNOWN = {case: said for case, *said in rows(STARTS)}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_check_says_what_kafka_did(kraftlake: Kraftlake, tmp_path: Path, case: str) -> None:
+    place = Place(tmp_path)
+    CASES[case](place)
+    told = []
+    for release in RELEASES:
+        ended = kraftlake("check", "--json", "--config", place.properties, "--release", release)
+        told.append(cell(*answer(ended.rows, place)))
+    assert told == KNOWN[case]
+
+
+@pytest.mark.parametrize("case", PAIRS)
+def test_check_says_of_a_broker_what_kafka_did(
+    kraftlake: Kraftlake, tmp_path: Path, case: str
+) -> None:
+    controller, broker = pair(tmp_path)
+    PAIRS[case](controller, broker)
+    settings = ("--config", controller.properties, "--config", broker.properties)
+    told = []
+    for release in RELEASES:
+        ended = kraftlake("check", "--json", *settings, "--release", release)
+        told.append(cell(*answer(ended.rows, broker)))
+    assert told == KNOWN[case]
+
+
+def test_the_table_has_every_case_and_no_other() -> None:
+    assert KNOWN.keys() == CASES.keys() | PAIRS.keys()
+
+
+def test_copies_are_matched_with_the_settings_beside_them(
+    kraftlake: Kraftlake, tmp_path: Path
+) -> None:
+    place = Place(tmp_path / "made")
+    place.folder.mkdir()
+    place.combined(log_dirs=f"{place.data},{place.second}")
+    place.wrote(place.format(place.data))
+    place.format(place.second, directory=1)
+    copies = tmp_path / "copies"
+    shutil.copytree(place.folder, copies)
+    shutil.rmtree(place.data)
+    ended = kraftlake("check", "--json", "--config", copies / "server.properties", copies)
+    assert [row["start"] for row in ended.rows if row["kind"] == "start"] == ["starts"]
+    (member,) = ended.summary["directories"]
+    assert member["directory"] == f"{copies}/a/{FOLDER}"
+
+
+def test_copies_elsewhere_are_matched_by_node_id(kraftlake: Kraftlake, tmp_path: Path) -> None:
+    place = Place(tmp_path / "made")
+    place.folder.mkdir()
+    place.dynamic()
+    place.wrote(place.format(tmp_path / "copies" / "one"))
+    (tmp_path / "copies" / "two").mkdir()
+    place.wrote(place.format(tmp_path / "copies" / "other", node_id=7))
+    ended = kraftlake("check", "--config", place.properties, tmp_path / "copies")
+    assert "1     controller  starts, never joins" in ended.out
+    assert "by the log voters 1" in ended.out
+
+
+def test_no_secret_of_the_settings_is_shown(kraftlake: Kraftlake, tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    word = "hunter2"
+    more = (
+        f"ssl.keystore.password={word}\nssl.keystore.pasword={word}\npassword {word}\n"
+        f"ssl.keystore.password={word}{word}\nacme.token={word}\n"
+    )
+    place.configure(more=more)
+    place.format(place.data)
+    for arguments in (("--json",), ("-v",)):
+        ended = kraftlake("check", *arguments, "--config", place.properties)
+        assert word not in ended.out + ended.err
+        assert "ssl.keystore.pasword" in ended.out
+
+
+def test_a_hostile_file_ends_in_a_verdict(kraftlake: Kraftlake, tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    place.configure(log_dirs="a\\u0000b,\\u001b[2J", node_id="9" * 5000, more="\\u0085k=\n" * 3)
+    ended = kraftlake("check", "--config", place.properties)
+    assert ended.code == 1
+    assert "\x1b" not in ended.out
+    many = "".join(f"key.{number}=1\n" for number in range(5000))
+    place.configure(more=many)
+    assert kraftlake("check", "-q", "--config", place.properties).code == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ((), "name directories, or a node's server.properties by --config"),
+        (("--config", "none.properties"), "--config none.properties: No such file or directory"),
+        (("--release", "4.1", "."), "--config"),
+        (("--config", "x", "--release", "5.0"), "--release 5.0: expected one of"),
+    ],
+)
+def test_a_wrong_call_is_refused_in_one_line(
+    kraftlake: Kraftlake, arguments: tuple[str, ...], told: str
+) -> None:
+    ended = kraftlake("check", *arguments)
+    assert ended.code == 2
+    assert told in ended.error
+
+
+def test_healthy_recorded_nodes_start(kraftlake: Kraftlake, data: Path, tmp_path: Path) -> None:
+    nodes = data / "kafka-3.7.2-static/final"
+    options: list[object] = []
+    named = ",".join(f"{node}@127.0.0.1:{19000 + node}" for node in (1, 2, 3))
+    for node in (1, 2, 3):
+        own = Place(tmp_path / str(node), 19000 + node)
+        own.folder.mkdir()
+        listed = nodes / str(node)
+        own.configure(node_id=node, controller_quorum_voters=named, log_dirs=listed)
+        options += ["--config", own.properties]
+    ended = kraftlake("check", *options, "--release", "4.1")
+    assert "quorum: elects a leader: 3 of 3 voters start and join; a majority is 2" in ended.out
+    assert (ended.code, ended.lines[0][:7]) == (0, "HEALTHY")
