@@ -206,11 +206,7 @@ class CheckOptions:
     )
     json_output: options.Json = False
     verbose: bool = option("-v, --verbose", "List notes, too.", default=False)
-    quiet: bool = option(
-        "-q, --quiet",
-        "Print the verdict alone, in one line. A disk of another cluster has a line above.",
-        default=False,
-    )
+    quiet: bool = option("-q, --quiet", "Print the verdict alone, in one line.", default=False)
     severity: Text = option(
         "--severity S",
         "The least severity shown: note, warning or error. It changes neither the verdict nor the "

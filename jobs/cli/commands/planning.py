@@ -18,7 +18,8 @@ class PlanOptions:
     voters run, or that records are committed of which too few voters' directories are named. No
     change is safe where logs conflict, or where no majority of the voters holds the records.
 
-    The command judges the newest state in the directories, or the state in a lake. With -b it
+    The command judges the newest state in the directories, or the state in a lake, there also an
+    earlier one (--at-offset, --at-time, --committed-only). With -b it
     judges the state of a running quorum: it fetches the log up to the high watermark into a
     temporary folder, as an observer that the leader doesn't list. It judges each change on the same
     state, and makes none.

@@ -51,7 +51,7 @@ from jobs.cli.directories.starting_nodes import (
     release_named,
     starting_nodes,
 )
-from jobs.cli.directories.verdict_text import describe_verdict, verdict_alone, verdict_row
+from jobs.cli.directories.verdict_text import describe_verdict, only_line, verdict_row
 from jobs.cli.output import (
     ProgressLine,
     complain,
@@ -262,8 +262,8 @@ class _Checking:
             return _Answer(verdict, (), rows)
         of_capture = self._of_captures(capture)
         if self.options.quiet:
-            *above, line = verdict_alone(verdict)
-            return _Answer(verdict, (*above, line + (f" ({of_capture})" if of_capture else "")))
+            line = only_line(verdict) + (f" ({of_capture})" if of_capture else "")
+            return _Answer(verdict, (line,))
         table: Iterable[str] = ()
         if cluster is not None and self.families.files:
             table = (

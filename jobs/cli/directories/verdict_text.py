@@ -29,11 +29,12 @@ def verdict_line(verdict: Verdict) -> str:
     return coloured(f"{verdict.level.shown:<{_WIDTH}}", colour) + one_line(verdict.headline)
 
 
-def verdict_alone(verdict: Verdict) -> Iterator[str]:
-    """The verdict in one line, below a line for each other thing that is wrong with the disks of
-    several clusters."""
-    yield from _of_other_clusters(verdict, steps=False)
-    yield verdict_line(verdict)
+def only_line(verdict: Verdict) -> str:
+    """The verdict in one line that stands alone. An outage may not hide what forbids a start."""
+    risk = next((fact for fact in verdict.facts if fact.level is Level.AT_RISK), None)
+    if risk is None or verdict.level is Level.AT_RISK:
+        return verdict_line(verdict)
+    return f"{verdict_line(verdict)} Before any start: {one_line(risk.text)}"
 
 
 def describe_verdict(
