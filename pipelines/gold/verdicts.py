@@ -20,7 +20,7 @@ from pipelines.gold.inputs import Gold
 from pipelines.gold.verdict_rows import verdict_row
 from replica.doctor.check.catalogue import RULES_BY_ID
 from replica.doctor.check.formatted import RULES as RULES_ABOUT_FORMATTED
-from replica.doctor.quorum.known_quorum import KnownQuorum, VoterDoubt
+from replica.doctor.quorum.known_quorum import ABSENT, KnownQuorum
 from replica.doctor.verdict.evidence import NO_LOG, ClusterEvidence, PlacedFinding, ToLose
 from replica.doctor.verdict.facts import VerdictDraft, draft_on
 from replica.doctor.verdict.verdict import OF_OTHER_CLUSTERS, Gap, KnownState, MissingVoters
@@ -93,18 +93,23 @@ def verdicts(
         )
         placed = (*_placed(newest.captures, rows),) if has_logs else ()
         verdict = newest.draft.verdict((*placed, *beside))
-        quorum = newest.quorum.with_elsewhere(_elsewhere(placed))
-        yield verdict_row(newest.captures, verdict, quorum)
+        yield verdict_row(newest.captures, verdict, newest.quorum)
 
 
-def _elsewhere(placed: Iterable[PlacedFinding]) -> set[int]:
-    """The nodes of which only directories of another cluster were captured."""
-    return {
-        int(subject.name.removeprefix("node "))
-        for one in placed
-        if one.finding.rule.id in OF_OTHER_CLUSTERS
-        for subject in one.finding.subjects
-    }
+def nodes_elsewhere(
+    clusters: Iterable[NewestEvidence], between: Iterable[Row]
+) -> Iterator[tuple[str, frozenset[int]]]:
+    """(cluster_id, nodes) for each cluster that has nodes of which only directories of another
+    cluster were captured. between: as in `verdicts`."""
+    found = [row for row in between if row["rule"] in OF_OTHER_CLUSTERS]
+    for newest in clusters if found else ():
+        nodes = {
+            int(subject.name.removeprefix("node "))
+            for one in _placed(newest.captures, found)
+            for subject in one.finding.subjects
+        }
+        if nodes and newest.draft.cluster_id is not None:
+            yield newest.draft.cluster_id, frozenset(nodes)
 
 
 def _placed(captures: Sequence[Row], found: Iterable[Row]) -> Iterator[PlacedFinding]:
@@ -171,7 +176,7 @@ def _known_state(state_row: Row) -> KnownState:
 
 
 def _missing(quorum: KnownQuorum, captures: Sequence[Row]) -> MissingVoters | None:
-    missing = frozenset(voter.key for voter in quorum.in_doubt(VoterDoubt.NOT_GIVEN))
+    missing = frozenset(voter.key for voter in quorum.in_doubt(*ABSENT))
     if not missing:
         return None
     given = frozenset(row["node_id"] for row in captures)
