@@ -9,7 +9,8 @@ the files: one commit for each table.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from pipelines import delta
@@ -23,7 +24,7 @@ from pipelines.gold.membership import (
     membership_findings,
     wanted_offsets,
 )
-from pipelines.gold.verdicts import verdicts
+from pipelines.gold.verdicts import nodes_elsewhere, verdicts
 from pipelines.lake.lock import between_ingests
 from pipelines.large_clusters import LargeClusters
 from pipelines.last_build import last_build
@@ -32,6 +33,7 @@ from pipelines.quality.data_docs import start_great_expectations
 from pipelines.runners.runner import Runner
 from pipelines.runners.stage import Grain
 from pipelines.stages import rounds
+from pipelines.stages.cut import Telling
 from pipelines.stages.grown import Grown, derive_grown
 from pipelines.stages.output import BETWEEN_CLUSTERS, Output, Replaced, table_of
 from pipelines.stages.pins import Pins
@@ -80,8 +82,10 @@ def build(
     if before is not None:
         progress(f"{len(clusters.changed)} of {len(clusters.all)} clusters have changed")
     stages = BuildStages(clusters.pins, runner, progress, _shares(clusters, share))
-    _derive(stages, clusters)
-    _compare_clusters(stages, clusters)
+    large = _derive(stages, clusters)
+    between = _compare_clusters(stages, clusters)
+    _derive_again(stages, large, dict(nodes_elsewhere(stages.evidence, between)))
+    _judge_clusters(stages, clusters, between)
     stages.run("judge damage", Grain.TABLE, rounds.judge_damage, [None])
     return Publishing(stages, clusters, run_id or str(uuid.uuid4())).run()
 
@@ -100,8 +104,9 @@ def _shares(clusters: ChangedClusters, share: Callable[[float], None]) -> Callab
     return add
 
 
-def _derive(stages: BuildStages, clusters: ChangedClusters) -> None:
-    """Derives the clusters that have changed, and takes the rows of those that are gone out."""
+def _derive(stages: BuildStages, clusters: ChangedClusters) -> LargeClusters:
+    """Derives the clusters that have changed, and takes the rows of those that are gone out. Gives
+    those that are large."""
     sizes = clusters.sizes
     value_bytes = clusters.value_bytes([one for one in sizes if _may_be_large(sizes[one])])
     large = {
@@ -126,21 +131,40 @@ def _derive(stages: BuildStages, clusters: ChangedClusters) -> None:
     ]
     done = stages.run("derive", Grain.CLUSTER, derive, units, DERIVED)
     done += stages.run("derive what has grown", Grain.CLUSTER, derive_grown, grown, DERIVED)
+    stages.ends += zip((*units, *(one.cluster for one in grown)), done, strict=True)
     for one in done:
         stages.members += one.told.members
         stages.formatted += one.told.formatted
         stages.evidence += one.told.evidence
+    of_large = LargeClusters(stages, large, replaced, clusters.new_rounds)
     if large:
-        LargeClusters(stages, large, replaced, clusters.new_rounds).run()
+        of_large.run()
+    return of_large
+
+
+def _derive_again(
+    stages: BuildStages, large: LargeClusters, elsewhere: dict[str, frozenset[int]]
+) -> None:
+    """Derives the clusters again of whose nodes only directories of another cluster were captured,
+    which is seen only when all clusters of a round are derived. It is rare. elsewhere: those nodes,
+    by cluster."""
+    units = stages.drop(elsewhere) if elsewhere else []
+    whole = [replace(one, elsewhere=elsewhere) for one in units if isinstance(one, Clusters)]
+    done = stages.run("derive beside other clusters", Grain.CLUSTER, derive, whole, DERIVED)
+    for one in done:
+        stages.evidence += one.told.evidence
+    telling = [one for one in units if isinstance(one, Telling)]
+    if telling:
+        large.tell([replace(one, elsewhere=elsewhere[one.cluster_id]) for one in telling])
 
 
 def _may_be_large(size: ClusterSize) -> bool:
     return size.file_bytes * _SNAPPY_FACTOR > _MOST_VALUE_BYTES
 
 
-def _compare_clusters(stages: BuildStages, clusters: ChangedClusters) -> None:
+def _compare_clusters(stages: BuildStages, clusters: ChangedClusters) -> list[Row]:
     """Makes the findings of rounds, which compare captures that were taken together with each
-    other; and gold.verdicts, which needs them."""
+    other. Gives them, together with those of earlier builds that stay."""
     units = [
         rounds.Members(some, offsets)
         for number, offsets in wanted_offsets(stages.members).items()
@@ -156,11 +180,15 @@ def _compare_clusters(stages: BuildStages, clusters: ChangedClusters) -> None:
     held = stages.pins.columns(gold.FINDINGS, names, BETWEEN_CLUSTERS)
     is_continued = clusters.before is not None
     out.put_findings(held, rows, keep=is_continued, gone=clusters.gone)
-    between = [*rows.to_pylist(), *(held.to_pylist() if is_continued else ())]
-    captures = _of_newest_rounds(stages)
-    made = table_of(
-        gold.VERDICTS, verdicts(stages.evidence, without_repetitions(between), captures)
-    )
+    stages.results.append(out.result())
+    return without_repetitions([*rows.to_pylist(), *(held.to_pylist() if is_continued else ())])
+
+
+def _judge_clusters(stages: BuildStages, clusters: ChangedClusters, between: Sequence[Row]) -> None:
+    """Makes gold.verdicts, which needs the findings of rounds."""
+    out = Output(stages.pins, Replaced(()))
+    made = table_of(gold.VERDICTS, verdicts(stages.evidence, between, _of_newest_rounds(stages)))
+    is_continued = clusters.before is not None
     out.put_verdicts(made, [*clusters.changed, *clusters.gone] if is_continued else None)
     stages.results.append(out.result())
 

@@ -72,9 +72,15 @@ class LargeClusters:
             )
             for one in agreed
         ]
+        self.tell(units)
+
+    def tell(self, units: Sequence[cut.Telling]) -> None:
+        """The last stages, which make the tables of gold that have few rows."""
         pasts = self._look_back(units)
         units = [replace(one, past=pasts.get(one.cluster_id)) for one in units]
-        for result in self.stages.run("tell", Grain.CLUSTER, cut.tell, units, gold.GOLD):
+        told = self.stages.run("tell", Grain.CLUSTER, cut.tell, units, gold.GOLD)
+        self.stages.ends += zip(units, told, strict=True)
+        for result in told:
             self.stages.evidence += result.told
 
     def _look_back(self, units: Sequence[cut.Telling]) -> dict[str, Past]:

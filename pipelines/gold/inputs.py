@@ -64,6 +64,8 @@ class Silver:
     """The snapshots that an earlier build has compared with the log."""
     earlier_exposure: EarlierExposure | None = None
     """What an earlier build found of the newest state then."""
+    elsewhere: frozenset[int] = frozenset()
+    """The nodes of which the newest captures show only directories of another cluster."""
 
     @property
     def cluster_id(self) -> str:
@@ -185,7 +187,7 @@ class Gold:
         ids = {row["capture_id"] for row in newest}
         earlier = furthest_captures(self.status, of.state, ids, logs.unsynced_from)
         facts = silver.held, of.state, self.stated, of.found
-        return quorum_of(newest, earlier, logs, *facts)
+        return quorum_of(newest, earlier, logs, *facts).with_elsewhere(silver.elsewhere)
 
     @cached_property
     def stale(self) -> list[tuple[str, Finding]]:

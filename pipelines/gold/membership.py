@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from pipelines.cluster.aggregates import grouped
 from pipelines.cluster.control import SnapshotKey
+from pipelines.cluster.held import HeldBatches
 from pipelines.cluster.rows import Row, nulls_first
 from pipelines.finding_rows import finding_row, subjects_text
 from pipelines.gold.findings import without_repetitions
@@ -31,7 +32,7 @@ from replica.format.file_names import METADATA_FOLDER, FileKind, classify
 from replica.format.formatted import FormattedDirectory
 from replica.format.snapshot import SnapshotName
 from replica.history.log import LogBatch
-from replica.model.epochs import BOOTSTRAP_SNAPSHOT
+from replica.model.epochs import BOOTSTRAP_SNAPSHOT, OffsetAndEpoch
 from replica.model.keys import ReplicaId, ReplicaKey
 from replica.model.voters import VoterKeys
 
@@ -100,14 +101,24 @@ def members_of(silver: Silver, rounds: Collection[int]) -> Iterator[RoundMember]
         in_force = stated[capture_id]["in_force"]
         voters = () if in_force is None else (one["voter_id"] for one in in_force["voters"])
         state_row = state.get(capture_id, _NO_STATE)
-        firsts = held.batches.base_offset[held.places(capture_id)]
-        first = int(firsts.min()) if len(firsts) else None
+        first, end = _ends(held, capture_id)
         member = replace(
             _member(row, source, state_row, first_voters, frozenset(voters)),
+            log_end=end,
             has_records=first is not None or _may_hold_records(row),
         )
         at = held.captures[capture_id]["captured_at"]
         yield RoundMember(row["ingest_seq"], capture_id, at, member, first)
+
+
+def _ends(held: HeldBatches, capture_id: str) -> tuple[int | None, OffsetAndEpoch | None]:
+    """The first offset in a capture's log, and the log's end; None where it is empty."""
+    places, batches = held.places(capture_id), held.batches
+    if not len(places):
+        return None, None
+    last = places[int(batches.last_offset[places].argmax())]
+    end = OffsetAndEpoch(int(batches.last_offset[last]) + 1, int(batches.leader_epoch[last]))
+    return int(batches.base_offset[places].min()), end
 
 
 def _initial_voters(

@@ -20,8 +20,8 @@ from pipelines.gold.inputs import Gold
 from pipelines.gold.verdict_rows import verdict_row
 from replica.doctor.check.catalogue import RULES_BY_ID
 from replica.doctor.check.formatted import RULES as RULES_ABOUT_FORMATTED
-from replica.doctor.quorum.known_quorum import KnownQuorum, VoterDoubt
-from replica.doctor.verdict.evidence import ClusterEvidence, PlacedFinding, ToLose
+from replica.doctor.quorum.known_quorum import ABSENT, KnownQuorum
+from replica.doctor.verdict.evidence import NO_LOG, ClusterEvidence, PlacedFinding, ToLose
 from replica.doctor.verdict.facts import VerdictDraft, draft_on
 from replica.doctor.verdict.verdict import OF_OTHER_CLUSTERS, Gap, KnownState, MissingVoters
 from replica.history.commitment import Losses
@@ -33,9 +33,9 @@ _FORMATTED = frozenset(rule.id for rule in RULES_ABOUT_FORMATTED)
 
 @dataclass(frozen=True)
 class NewestEvidence:
-    """What the newest capture group of a cluster shows by itself. captures: its rows of
-    bronze.captures, with the columns of CAPTURE_COLUMNS. draft: the verdict without what
-    directories say of each other."""
+    """What the newest capture group of a cluster shows by itself; of a cluster without any log its
+    newest round. captures: its rows of bronze.captures, with the columns of CAPTURE_COLUMNS. draft:
+    the verdict without what directories say of each other."""
 
     captures: Sequence[Row]
     draft: VerdictDraft
@@ -46,10 +46,19 @@ CAPTURE_COLUMNS = ("capture_id", "capture_group", "captured_at", "ingest_seq", "
 
 
 def newest_evidence(of: Gold) -> Iterator[NewestEvidence]:
-    """The evidence on the cluster; none where no whole capture of it is known."""
-    if of.newest_captures:
-        captures = [{name: row[name] for name in CAPTURE_COLUMNS} for row in of.newest_captures]
+    """The evidence on the cluster; none where no capture of it is known."""
+    captures = [*_columns(of.newest_captures)]
+    if captures:
         yield NewestEvidence(captures, draft_on(_evidence(of, captures)), of.quorum)
+    elif of.bronze.formatted:
+        number = max(row["ingest_seq"] for row in of.bronze.formatted)
+        newest = [row for row in of.bronze.formatted if row["ingest_seq"] == number]
+        evidence = ClusterEvidence(of.silver.cluster_id, gaps=(NO_LOG,))
+        yield NewestEvidence([*_columns(newest)], draft_on(evidence), KnownQuorum())
+
+
+def _columns(captures: Iterable[Row]) -> Iterator[Row]:
+    return ({name: row[name] for name in CAPTURE_COLUMNS} for row in captures)
 
 
 def verdicts(
@@ -60,7 +69,9 @@ def verdicts(
     between: rows of membership_findings and formatted_findings, also those of earlier builds. A
     finding counts for the cluster of the directory that it is about; one about a directory that was
     formatted and never started counts, as in `check`, for the one cluster that has logs in its
-    round. captures: cluster_id, capture_id and ingest_seq of all captures of these rounds.
+    round. So a cluster without any log has a row only where its round has no log, or logs of
+    several clusters. captures: cluster_id, capture_id and ingest_seq of all captures of these
+    rounds.
     """
     rows = [*between]
     formatted: defaultdict[str, list[Row]] = defaultdict(list)
@@ -71,25 +82,34 @@ def verdicts(
     for newest in clusters:
         of_round = rounds.get(newest.captures[0]["ingest_seq"], ())
         with_logs = {one["cluster_id"] for one in of_round if one["capture_id"] not in formatted}
+        has_logs = newest.captures[0]["capture_id"] not in formatted
+        if not has_logs and len(with_logs) == 1:
+            continue
+        counted = newest.captures if not has_logs else of_round if len(with_logs) == 1 else ()
         beside = (
             PlacedFinding(row["file"], finding_of(row))
-            for one in (of_round if len(with_logs) == 1 else ())
+            for one in counted
             for row in formatted.get(one["capture_id"], ())
         )
-        placed = (*_placed(newest.captures, rows),)
+        placed = (*_placed(newest.captures, rows),) if has_logs else ()
         verdict = newest.draft.verdict((*placed, *beside))
-        quorum = newest.quorum.with_elsewhere(_elsewhere(placed))
-        yield verdict_row(newest.captures, verdict, quorum)
+        yield verdict_row(newest.captures, verdict, newest.quorum)
 
 
-def _elsewhere(placed: Iterable[PlacedFinding]) -> set[int]:
-    """The nodes of which only directories of another cluster were captured."""
-    return {
-        int(subject.name.removeprefix("node "))
-        for one in placed
-        if one.finding.rule.id in OF_OTHER_CLUSTERS
-        for subject in one.finding.subjects
-    }
+def nodes_elsewhere(
+    clusters: Iterable[NewestEvidence], between: Iterable[Row]
+) -> Iterator[tuple[str, frozenset[int]]]:
+    """(cluster_id, nodes) for each cluster that has nodes of which only directories of another
+    cluster were captured. between: as in `verdicts`."""
+    found = [row for row in between if row["rule"] in OF_OTHER_CLUSTERS]
+    for newest in clusters if found else ():
+        nodes = {
+            int(subject.name.removeprefix("node "))
+            for one in _placed(newest.captures, found)
+            for subject in one.finding.subjects
+        }
+        if nodes and newest.draft.cluster_id is not None:
+            yield newest.draft.cluster_id, frozenset(nodes)
 
 
 def _placed(captures: Sequence[Row], found: Iterable[Row]) -> Iterator[PlacedFinding]:
@@ -156,7 +176,7 @@ def _known_state(state_row: Row) -> KnownState:
 
 
 def _missing(quorum: KnownQuorum, captures: Sequence[Row]) -> MissingVoters | None:
-    missing = frozenset(voter.key for voter in quorum.in_doubt(VoterDoubt.NOT_GIVEN))
+    missing = frozenset(voter.key for voter in quorum.in_doubt(*ABSENT))
     if not missing:
         return None
     given = frozenset(row["node_id"] for row in captures)

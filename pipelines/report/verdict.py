@@ -94,12 +94,19 @@ class ReportVerdict:
         """What users notice now, or what an operator has to look after, such as `Now: 614 of 690
         partitions have no leader.`. It is empty where nothing is wrong besides what the clauses
         describe."""
-        others = [fact for fact in self.now if not _is_of_losses(fact)]
+        above = self.of_other_clusters
+        others = [fact for fact in self.now if not _is_of_losses(fact) and fact not in above]
         if not others:
             return ""
         more = len(others) - 1
         also = f" And {counted(more, 'other warning')}." if more else ""
         return f"Now: {others[0].text}{also}"
+
+    @property
+    def of_other_clusters(self) -> tuple[Fact, ...]:
+        """What has to be read before the sentence, because whoever acts before that is put right
+        acts on the wrong disk. Empty where the facts begin with it."""
+        return tuple(fact for fact in self.now[1:] if fact.is_of_other_clusters)
 
     @property
     def sentence(self) -> str:

@@ -245,10 +245,16 @@ class Telling:
     replaced: Replaced
     past: Past | None = None
     """Since when the newest state is as it is; None while that isn't known."""
+    elsewhere: frozenset[int] = frozenset()
+    """See Silver.elsewhere."""
 
     @property
     def cluster_id(self) -> str:
         return self.agreed.cluster_id
+
+    @property
+    def clusters(self) -> tuple[str, ...]:
+        return (self.cluster_id,)
 
 
 class NewestTold(NamedTuple):
@@ -317,9 +323,8 @@ def _derived(unit: Telling, pins: Pins) -> Gold:
     tables = StoredTables(unit.cluster_id, pins, few, unit.leaves_out)
     groups = {row["capture_group"]: row for row in unit.agreed.groups.to_pylist()}
     records = Records(unit.facts, unit.compared, unit.ranges)
-    return Gold(
-        Silver(tables, unit.agreed.runs, groups), records, partial(_health, unit=unit, pins=pins)
-    )
+    of = Silver(tables, unit.agreed.runs, groups, elsewhere=unit.elsewhere)
+    return Gold(of, records, partial(_health, unit=unit, pins=pins))
 
 
 def _health(newest_states: Sequence[Row], *, unit: Telling, pins: Pins) -> Sequence[JudgedState]:

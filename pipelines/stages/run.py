@@ -3,7 +3,7 @@ units."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -12,8 +12,10 @@ from pipelines.gold.membership import FormattedMember, RoundMember
 from pipelines.gold.verdicts import NewestEvidence
 from pipelines.runners.runner import Runner
 from pipelines.runners.stage import Grain, Stage
+from pipelines.stages.cut import Telling
 from pipelines.stages.output import UnitResult
 from pipelines.stages.pins import Pins
+from pipelines.stages.whole import Clusters
 from pipelines.tables import bronze
 from pipelines.tables.contract import Contract
 
@@ -37,6 +39,19 @@ class BuildStages:
     """The formatted log directories in these rounds that were never started."""
     evidence: list[NewestEvidence] = field(default_factory=list, init=False)
     """The evidence of the newest captures of each cluster that was derived."""
+    ends: list[tuple[Clusters | Telling, UnitResult]] = field(default_factory=list, init=False)
+    """The units that judge the newest states of clusters, each with its result."""
+
+    def drop(self, clusters: Collection[str]) -> list[Clusters | Telling]:
+        """Drops the results of the units that judge the newest states of these clusters. Gives the
+        units."""
+        dropped = [one for one in self.ends if not {*one[0].clusters}.isdisjoint(clusters)]
+        results = {id(result) for _, result in dropped}
+        gone = {name for unit, _ in dropped for name in unit.clusters}
+        self.results = [one for one in self.results if id(one) not in results]
+        self.ends = [one for one in self.ends if id(one[1]) not in results]
+        self.evidence = [one for one in self.evidence if one.draft.cluster_id not in gone]
+        return [unit for unit, _ in dropped]
 
     def run(
         self,

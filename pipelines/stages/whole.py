@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import pyarrow as pa
@@ -57,6 +57,8 @@ class Clusters:
     replaced: Replaced
     rounds: frozenset[int] = frozenset()
     """The numbers of the ingest rounds whose members are wanted."""
+    elsewhere: Mapping[str, frozenset[int]] = field(default_factory=dict)
+    """See Silver.elsewhere; by cluster."""
 
 
 def derive(unit: Clusters, pins: Pins) -> UnitResult:
@@ -77,7 +79,8 @@ def derive(unit: Clusters, pins: Pins) -> UnitResult:
     with no_search_for_cycles():
         for cluster_id in unit.clusters:
             one = of_one(cluster_id, admitted, of_cluster(known, cluster_id).to_pylist())
-            derived, made = derived_from(one)
+            nodes = unit.elsewhere.get(cluster_id, frozenset())
+            derived, made = derived_from(replace(one, elsewhere=nodes))
             for contract, rows_of_one in made.items():
                 tables[contract].append(rows_of_one)
             evidence += newest_evidence(derived)

@@ -102,6 +102,13 @@ def findings_about_files_are_the_same_in_the_lake(answers: Answers) -> Iterator[
         yield f"check finds {sorted(told - held)}, the lake {sorted(held - told)} besides"
 
 
+def each_cluster_in_a_lake_has_one_verdict(answers: Answers) -> Iterator[str]:
+    """Of a cluster without a row nobody learns who asks the table, such as Airflow's gate."""
+    count = len(answers.rows("gold.verdicts"))
+    if answers.in_lake is not None and count != 1:
+        yield f"gold.verdicts has {count} rows"
+
+
 def the_lake_s_verdict_is_that_of_check(answers: Answers) -> Iterator[str]:
     """Airflow's gate and the report read the table, a person at night reads check."""
     rows = answers.rows("gold.verdicts")
@@ -200,6 +207,7 @@ IN_A_LAKE: tuple[Rule, ...] = (
     the_table_of_exposures_is_the_command_s,
     health_is_the_same_in_the_lake,
     findings_about_files_are_the_same_in_the_lake,
+    each_cluster_in_a_lake_has_one_verdict,
     the_lake_s_verdict_is_that_of_check,
     the_report_is_headed_by_check_s_verdict,
     the_report_names_the_voters_in_force,

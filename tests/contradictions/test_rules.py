@@ -315,10 +315,8 @@ MADE: dict[str, tuple[str, Change]] = {
     "less_damage_makes_the_verdict_no_worse": ("flipped-bit", with_worse_verdicts_on_less),
     "leaders_of_epochs_are_equal": (RECORDED, with_elections),
     "the_report_is_not_better_than_check": (RECORDED, between(groups.TWO_LEADERS)),
-    "snapshots_have_one_verdict": (
-        RECORDED,
-        of_table("gold.snapshot_validity", verdict="invalid"),
-    ),
+    "snapshots_have_one_verdict": (RECORDED, of_table("gold.snapshot_validity", verdict="invalid")),
+    "each_cluster_in_a_lake_has_one_verdict": (RECORDED, with_rows("gold.votes", {})),
     "the_report_s_losses_are_those_of_the_comparison": (RECORDED, with_loss),
     "a_disk_that_went_back_is_named": (BACK, between()),
     "only_a_disk_that_went_back_is_named": (

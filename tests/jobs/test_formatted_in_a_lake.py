@@ -16,10 +16,17 @@ from tests.replica.doctor.check.first_start import CLUSTER, format_only
 
 RECORDED = "kafka-4.1.1-dynamic/final"
 ANOTHER = "SeqmQktRQ9eNfuKic4TCIg"
+A_THIRD = "SeqmQktRQ9eNfuKic4TCIh"
+OF_CHECK = ("level", "headline", "next_steps", "not_judged", "facts")
 
 
 def rows(lake: Path, query: str) -> list[dict[str, Any]]:
     return [*named_rows(Lake(str(lake)), query)]
+
+
+def as_of_check(verdict: dict[str, Any]) -> dict[str, Any]:
+    """A row of gold.verdicts, or a line of `check --json`, without what tells of a state."""
+    return {name: verdict[name] for name in OF_CHECK}
 
 
 def cluster_of(data: Path) -> str:
@@ -79,13 +86,56 @@ def test_a_capture_has_a_formatted_directory_too(
     assert row["source"].startswith(f"{tmp_path}/capture/node-3/")
 
 
-def test_a_lake_of_formatted_directories_alone_knows_no_cluster_yet(
-    tmp_path: Path, kraftlake: Kraftlake
+@pytest.mark.parametrize(
+    "cluster_ids",
+    [(CLUSTER,), (CLUSTER, CLUSTER, CLUSTER), (CLUSTER, ANOTHER, A_THIRD)],
+    ids=["one directory", "three of one cluster", "three of three clusters"],
+)
+def test_directories_that_were_only_formatted_have_the_verdict_of_check(
+    tmp_path: Path, kraftlake: Kraftlake, cluster_ids: tuple[str, ...]
 ) -> None:
     nodes, lake = tmp_path / "nodes", tmp_path / "lake"
-    format_only(nodes / "1", 1)
+    for node_id, cluster_id in enumerate(cluster_ids, start=1):
+        format_only(nodes / str(node_id), node_id, cluster_id)
+    checked = kraftlake("check", "--json", nodes)
+    (expected,) = checked.verdicts
     assert kraftlake("ingest", "--lake", lake, nodes).code == 0
     assert kraftlake("build", "--lake", lake).code == 0
-    (found,) = rows(lake, "SELECT cluster_id, rule FROM gold.findings")
-    assert found == {"cluster_id": CLUSTER, "rule": "never-started"}
-    assert rows(lake, "SELECT * FROM gold.verdicts") == []
+    held = rows(lake, "SELECT * FROM gold.verdicts ORDER BY cluster_id")
+    assert [one["cluster_id"] for one in held] == sorted({*cluster_ids})
+    for row in held:
+        assert as_of_check(row) == as_of_check(expected)
+        assert (row["source"], row["end_offset"], row["voters"]) == ("", None, [])
+    assert sum(one["notes"] for one in held) == expected["notes"] == len(cluster_ids)
+
+
+def test_a_later_round_of_formatted_directories_has_a_verdict_too(
+    data: Path, tmp_path: Path, kraftlake: Kraftlake
+) -> None:
+    """A build that goes on with another says what one build of all rounds says."""
+    own, rounds = cluster_of(data), [tmp_path / name for name in ("first", "second", "third")]
+    shutil.copytree(data / RECORDED / "1", rounds[0] / "1")
+    format_only(rounds[1] / "4", 4, ANOTHER)  # a cluster that the lake doesn't know
+    shutil.copytree(data / RECORDED / "2", rounds[2] / "2")
+    format_only(rounds[2] / "3", 3, ANOTHER)  # now it counts for the cluster beside it
+
+    def ingest(lake: Path, taken: Path) -> None:
+        assert kraftlake("ingest", "--lake", lake, taken).code in (0, 1)
+
+    def build(lake: Path) -> dict[str, dict[str, Any]]:
+        assert kraftlake("build", "--lake", lake).code == 0
+        held = rows(lake, "SELECT * FROM gold.verdicts")
+        return {one["cluster_id"]: as_of_check(one) for one in held}
+
+    told = []
+    for number, taken in enumerate(rounds, start=1):
+        ingest(tmp_path / "grown", taken)
+        told.append(build(tmp_path / "grown"))
+        for earlier in rounds[:number]:
+            ingest(tmp_path / f"at-once-{number}", earlier)
+        assert build(tmp_path / f"at-once-{number}") == told[-1]
+    assert [{*one} for one in told] == [{own}, {own, ANOTHER}, {own}]
+    assert told[1][own] == told[0][own]
+    assert told[1][ANOTHER]["level"] == "incomplete"
+    rules = [rule for fact in told[2][own]["facts"] for rule in fact["rules"]]
+    assert "formatted-for-another-cluster" in rules

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from jobs.cli.asking.sql_delta_rs import named_rows
+from pipelines import build as building
 from pipelines.lake import Lake
 from replica.doctor.check import membership
 from replica.doctor.check.examined import examine
@@ -229,6 +230,39 @@ def test_a_voter_whose_node_has_another_cluster_s_disk_is_counted_by_no_plan_of_
     told = [[(one["answer"], one["detail"]) for one in ended.answers[0]["reasons"]]
             for ended in (of_lake, of_files)]  # fmt: skip
     assert told[0] == told[1]
+
+
+@pytest.mark.parametrize("derived", ["in one unit", "in several stages", "grown"])
+def test_a_lake_counts_the_voters_beside_another_cluster_s_disk_that_check_counts(
+    data: Path, tmp_path: Path, kraftlake: Kraftlake, monkeypatch: pytest.MonkeyPatch, derived: str
+) -> None:
+    nodes, lake = tmp_path / "nodes", tmp_path / "lake"
+    of_two_clusters(data, nodes)
+    if derived == "in several stages":
+        monkeypatch.setattr(building, "_MOST_RECORDS", 100)
+    elif derived == "grown":
+        live = data / "kafka-4.1.1-dynamic/live"
+        lake_of(kraftlake, lake, live / "1", live / "2")
+    lake_of(kraftlake, lake, nodes)
+    health = [row for row in kraftlake("check", "--json", nodes).findings
+              if row["family"] == "health"]  # fmt: skip
+    found = rows(lake, "SELECT * FROM gold.findings WHERE family = 'health'")
+    assert {(one["rule"], one["message"]) for one in health} == {
+        (one["rule"], one["message"]) for one in found
+    }
+    left = {}
+    for row in rows(lake, "SELECT cluster_id FROM gold.verdicts"):
+        cluster = row["cluster_id"]
+        by_files = kraftlake("state", "--exposure", "--json", "--cluster", cluster, nodes).rows
+        where = f"WHERE cluster_id = '{cluster}'"
+        table = rows(lake, f"SELECT * FROM gold.failure_exposure {where}")
+        figures = ("leaderless", "below_min_isr", "voters_left", "has_majority")
+        assert {(one["kind"], ",".join(one["gone"])): [one[name] for name in figures]
+                for one in by_files} == {
+            (one["kind"], one["gone"]): [one[name] for name in figures] for one in table
+        }  # fmt: skip
+        left[cluster] = next(one["voters_left"] for one in table if one["kind"] == "nothing")
+    assert sorted(left.values()) == [1, 2]
 
 
 def renamed(data: Path, folder: Path) -> None:

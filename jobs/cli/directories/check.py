@@ -70,7 +70,7 @@ from replica.doctor.check.known_quorum import EarlierRounds, with_round
 from replica.doctor.check.readable import judged_for
 from replica.doctor.check.rule import Finding
 from replica.doctor.startup.judging import Starts, judge_starts
-from replica.doctor.verdict.evidence import ClusterEvidence
+from replica.doctor.verdict.evidence import NO_LOG, ClusterEvidence
 from replica.doctor.verdict.facts import verdict_on
 from replica.doctor.verdict.of_group import (
     JudgedCluster,
@@ -79,19 +79,13 @@ from replica.doctor.verdict.of_group import (
     names_file_of,
     node_of,
 )
-from replica.doctor.verdict.verdict import Gap, Verdict
+from replica.doctor.verdict.verdict import Verdict
 from replica.format.directory import MAX_READS
 from replica.format.discovery import DiscoveredPath
 from replica.format.formatted import FormattedDirectory
 from replica.format.log_directory import LogDirectory
 from replica.metadata.changes.readers import reader_of
 from replica.severity import Severity
-
-_NO_LOG = Gap(
-    "a cluster's state and logs",
-    "nothing here has a metadata log that can be read",
-    "Name the directories of nodes that have started.",
-)
 
 
 def run(options: CheckOptions) -> int:
@@ -169,7 +163,7 @@ class _Checking:
 
     def _of_unread(self, found: Sequence[Finding], starts: Starts | None) -> Iterator[_Answer]:
         if (found or starts) and self.families.files:
-            evidence = ClusterEvidence(gaps=(_NO_LOG,)).with_unread(found)
+            evidence = ClusterEvidence(gaps=(NO_LOG,)).with_unread(found)
             yield self._answer(evidence, [LocatedFinding("", one) for one in found], starts=starts)
 
     def _starts(self, clusters: Sequence[JudgedCluster]) -> Starts | None:

@@ -95,6 +95,8 @@ def source(lake: Lake) -> ReportSource:
 def _print(report: Report, line: Callable[[str], None]) -> None:
     for view in report.clusters:
         line(one_line(f"{view.cluster_id}: {view.verdict.level.value}"))
+        for fact in view.verdict.of_other_clusters:
+            line(one_line(f"  {fact.text} {fact.next_step}"))
         line(one_line(f"  {view.verdict.sentence}"))
     if report.more:
         line(f"and {report.more} more clusters: --cluster C makes the page of one")

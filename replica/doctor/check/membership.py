@@ -135,6 +135,7 @@ def _judge_disks(mixture: ClusterMixture, renamed: Collection[int]) -> Iterator[
         for member in quorum:
             found = groups.CLUSTER_IDS_DIFFER.at(member.meta_properties, message)
             yield member, _about(found, mixture.elsewhere(member.replica.cluster_id))
+    told: set[str] = set()
     for one in mixture.disks:
         node_id, home = one.disk.replica.node_id, one.home
         nodes = [str(each.replica.node_id) for each in home]
@@ -147,6 +148,9 @@ def _judge_disks(mixture: ClusterMixture, renamed: Collection[int]) -> Iterator[
         if id(one.disk) not in renamed:
             rule, file = groups.DISK_OF_ANOTHER_CLUSTER, one.disk.meta_properties
             yield one.disk, _about(rule.at(file, message), one.instead)
+        if message in told:  # of another disk of this node
+            continue
+        told.add(message)
         rule, file = groups.VOTER_WITHOUT_OWN_DISK, home[0].meta_properties
         yield home[0], _about(rule.at(file, message), {node_id})
 

@@ -13,6 +13,12 @@ from replica.doctor.health.past import VisibleChange
 from replica.doctor.verdict.verdict import Gap, KnownState, MissingVoters
 from replica.history.commitment import Losses
 
+NO_LOG = Gap(
+    "a cluster's state and logs",
+    "nothing here has a metadata log that can be read",
+    "Name the directories of nodes that have started.",
+)
+"""What can't be judged where no log was given, such as by directories that were only formatted."""
 MAX_STEPS = 200_000
 """The most offsets of a log that are taken back to find since when partitions have no leader."""
 

@@ -17,19 +17,24 @@ from tests.replica.doctor.check.editing import (
     set_value,
     snapshot,
 )
+from tests.replica.doctor.check.first_start import format_only
 
 STATIC, DYNAMIC = "kafka-3.7.2-static/final", "kafka-4.1.1-dynamic/final"
 LATEST = "kafka-4.4.0-dynamic/live"
 STATIC_ID, RENAMED_ID = "gT_wj4dEReaNt2vnLWy9Aw", "MkU3OEVBNTcwNTJENDM2Qg"
+TWICE_ID = "VHdvRGlza3NDbHVzdGVyMQ"
 LATER_ID, LATEST_ID = "TGF0ZXJLYWZrYUNsdXN0ZQ", "OLR1FFlQQCyXLM2zfhjyAg"
 
 
 def write_disagreeing_nodes(data: Path, nodes: Path) -> None:
-    """Four clusters in folders below `nodes`."""
+    """Six clusters in folders below `nodes`, and directories of nodes that never started."""
     _static_quorum(data, nodes / "static")
     _dynamic_quorum(data, nodes / "dynamic")
     _later_kafka(data, nodes / "later")
     _formatted_twice(data, nodes / "formatted")
+    _two_disks(data, nodes / "twice")
+    format_only(nodes / "new" / "4", 4)
+    format_only(nodes / "later" / "second-disk", 1)  # beside node 1's disk of another cluster
 
 
 def _static_quorum(data: Path, root: Path) -> None:
@@ -53,6 +58,15 @@ def _formatted_twice(data: Path, root: Path) -> None:
         shutil.copytree(data / LATEST / node, root / node)
     edit_quorum_state(root / "3", leaderId=1)
     rename_initial_voter(root / "3", "LEGXfSTrSpajWUbJq4SdfA", "AAAAAAAAAAAAAAAAAAA19g")
+
+
+def _two_disks(data: Path, root: Path) -> None:
+    """A node with a metadata log on each of its disks, of which the second ends earlier."""
+    for name in ("disk-1", "disk-2"):
+        shutil.copytree(data / STATIC / "1", root / name)
+        edit_text(root / name / "meta.properties", STATIC_ID, TWICE_ID)
+    append(segment(root / "disk-1", 0), metadata("NO_OP_RECORD"))
+    _set_property(root / "disk-2", "directory.id", "AAAAAAAAAAAAAAAAAA103A")
 
 
 def _later_kafka(data: Path, root: Path) -> None:

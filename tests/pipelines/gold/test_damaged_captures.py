@@ -4,27 +4,28 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
-from pyspark.sql import Row, SparkSession
-from pyspark.sql import functions as F
 
+from jobs.cli.asking.sql_delta_rs import named_rows
 from jobs.cli.commands.lake import IngestOptions
 from jobs.ingest import run as ingest
-from pipelines.delta import Lake, read
-from pipelines.tables import bronze, gold
+from pipelines.lake import Lake
 from replica.doctor.check.group import JudgedDirectory
 from tests.pipelines.gold.conftest import Edited
 from tests.pipelines.gold.damaged_nodes import CLUSTER_ID, DAMAGES
 from tests.replica.doctor.check.editing import judged
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]  # a lake of their own takes minutes
+pytestmark = pytest.mark.slow  # a lake of their own takes half a minute
+
+Row = dict[str, Any]
 
 
 @pytest.fixture(scope="module")
-def findings(spark: SparkSession, edited: Edited) -> list[Row]:
-    rows = read(spark, edited.lake, gold.FINDINGS).where("family = 'files'")
-    return rows.where(F.col("cluster_id") == CLUSTER_ID).collect()
+def findings(edited: Edited) -> list[Row]:
+    rows = edited.rows("SELECT * FROM gold.findings WHERE family = 'files'")
+    return [row for row in rows if row["cluster_id"] == CLUSTER_ID]
 
 
 @pytest.fixture(scope="module")
@@ -39,8 +40,8 @@ def test_each_damage_gives_the_findings_of_check(
     findings: list[Row], members: dict[int, JudgedDirectory], node_id: int
 ) -> None:
     _, rules, _ = DAMAGES[node_id]
-    found = [row for row in findings if row.node_id == node_id]
-    assert {row.rule for row in found if row.severity != "info"} == rules
+    found = [row for row in findings if row["node_id"] == node_id]
+    assert {row["rule"] for row in found if row["severity"] != "info"} == rules
     member = members[node_id]
     expected = {
         (
@@ -54,27 +55,20 @@ def test_each_damage_gives_the_findings_of_check(
         )
         for one in member.findings
     }
-    assert {
-        (
-            row.rule,
-            row.severity,
-            row.file,
-            row.position,
-            row.offset,
-            row.epoch,
-            row.message,
-        )
-        for row in found
-    } == expected
+    names = ("rule", "severity", "file", "position", "offset", "epoch", "message")
+    assert {tuple(row[name] for name in names) for row in found} == expected
 
 
 @pytest.mark.parametrize("node_id", DAMAGES)
 def test_each_damaged_snapshot_has_the_verdict_of_check(
-    spark: SparkSession, edited: Edited, members: dict[int, JudgedDirectory], node_id: int
+    edited: Edited, members: dict[int, JudgedDirectory], node_id: int
 ) -> None:
-    rows = read(spark, edited.lake, gold.SNAPSHOT_VALIDITY).where(f"node_id = {node_id}").collect()
+    rows = edited.rows(f"SELECT * FROM gold.snapshot_validity WHERE node_id = {node_id}")
     told = {
-        (row.end_offset, row.epoch): (row.verdict, sorted(one.rule for one in row.broken_rules))
+        (row["end_offset"], row["epoch"]): (
+            row["verdict"],
+            sorted(one["rule"] for one in row["broken_rules"]),
+        )
         for row in rows
     }
     assert told == {
@@ -88,9 +82,10 @@ def test_each_damaged_snapshot_has_the_verdict_of_check(
 
 
 def test_an_unchanged_directory_in_a_new_group_is_not_judged_again(
-    spark: SparkSession, edited: Edited, tmp_path: Path
+    edited: Edited, tmp_path: Path
 ) -> None:
     lake = Lake(shutil.copytree(edited.lake.root, tmp_path / "lake"))
-    before = read(spark, lake, bronze.FINDINGS).count()
+    query = "SELECT * FROM bronze.findings"
+    before = edited.rows(query)
     ingest(IngestOptions([str(edited.damaged / "101")], lake))
-    assert read(spark, lake, bronze.FINDINGS).count() == before > 0
+    assert len([*named_rows(lake, query)]) == len(before) > 0

@@ -15,7 +15,7 @@ from pipelines.report.partings import ForkBranch, Parting, Replica
 from pipelines.report.rounds import Rounds
 from pipelines.report.verdict import ReportFacts, RuleCount, verdict
 from pipelines.report.words import Names
-from replica.doctor.verdict.verdict import Fact, Level, missing_voters
+from replica.doctor.verdict.verdict import Fact, Level, MissingVoters
 from replica.metadata.records import NEWEST_KAFKA
 from replica.model.keys import ReplicaKey
 from replica.severity import Severity
@@ -332,7 +332,8 @@ WORN = Fact(Level.ATTENTION, Severity.WARNING, "Broker 12: its disk is cordoned.
 
 
 def test_a_report_without_all_voters_is_not_called_healthy() -> None:
-    gap = missing_voters([ReplicaKey(node, "directory") for node in (1, 3)], 3, {2})
+    missing = frozenset(ReplicaKey(node, "directory") for node in (1, 3))
+    gap = MissingVoters(missing, 3, frozenset({2})).gap(is_mixed=False)
     told = verdict(replace(HEALTHY, members=1, relations={}, not_judged=(gap,)))
     assert told.level is Level.INCOMPLETE
     assert (
