@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from pipelines.cluster.aggregates import grouped
 from pipelines.cluster.control import SnapshotKey
-from pipelines.cluster.held import HeldBatches
+from pipelines.cluster.replica_logs import HeldBatches
 from pipelines.cluster.rows import Row, nulls_first
 from pipelines.finding_rows import finding_row, subjects_text
 from pipelines.gold.findings import without_repetitions
