@@ -32,7 +32,7 @@ from tests.contradictions.conftest import Told
 from tests.contradictions.test_contradictions import JUDGES, RULES, TRUTH_RULES, broken
 from tests.contradictions.truth import Entry
 
-RECORDED, SIMULATED, PARTED = "kafka-4.1.1-dynamic/final", "seed-1", "ghost-writes"
+RECORDED, SIMULATED, PARTED = "kafka-4.1.1-dynamic/final", "seed-5", "ghost-writes"
 BACK = "seed-2-back"
 """A recorded cluster in a lake, a seed, a scenario whose logs part, a seed whose disk went back."""
 FAR = 10**6

@@ -52,7 +52,8 @@ class Line:
 def output_on_a_terminal(command: list[str], folder: Path, variables: dict[str, str]) -> str:
     """What the command prints where its output is a terminal, with the codes of colours.
 
-    Raises CalledProcessError where the command fails.
+    Raises CalledProcessError where the command fails: it ends with neither 0 nor 1, which says that
+    something is wrong with a cluster.
     """
     ours, theirs = pty.openpty()
     environment = {**os.environ, "COLUMNS": str(COLUMNS), **variables}
@@ -65,7 +66,7 @@ def output_on_a_terminal(command: list[str], folder: Path, variables: dict[str, 
     while part := _read(ours):
         parts.append(part)
     os.close(ours)
-    if process.wait():
+    if process.wait() not in (0, 1):
         raise subprocess.CalledProcessError(process.returncode, command)
     return b"".join(parts).decode().replace("\r\n", "\n")
 
