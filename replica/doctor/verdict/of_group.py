@@ -218,7 +218,9 @@ def _state(judged: JudgedCluster) -> KnownState | None:
 def _missing(quorum: GroupQuorum | None) -> MissingVoters | None:
     if quorum is None or not quorum.missing:
         return None
-    return MissingVoters(quorum.missing, len(quorum.voters), quorum.nodes)
+    return MissingVoters(
+        quorum.missing, len(quorum.voters), quorum.nodes, quorum.without_log
+    )
 
 
 def _gaps(judged: JudgedCluster, *, health: bool, replay: bool) -> Iterator[Gap]:
@@ -241,7 +243,8 @@ def _gaps(judged: JudgedCluster, *, health: bool, replay: bool) -> Iterator[Gap]
         yield Gap("the content of snapshots, and the cluster's health", "--no-replay was given")
     elif not alone and health and judged.cluster is None and _has_metadata(judged):
         if all(_is_empty(one) for one in judged.members):
-            all_given = quorum is not None and not quorum.missing
+            missing = _missing(quorum)
+            all_given = quorum is not None and not (missing and missing.absent)
             yield _NO_LEADER_YET if all_given else _NO_RECORD_HERE
         else:
             yield Gap("the cluster's state", "no log or snapshot here has a record that tells it")
