@@ -193,7 +193,8 @@ class _Checking:
         capture: int | None,
     ) -> None:
         """Read and judge the directories of a group together. unread: what could not be read beside
-        them. formatted: log directories without a metadata log beside them. capture: the place among several captures, from 1 for the oldest."""
+        them. formatted: log directories without a metadata log beside them. capture: the place
+        among several captures, from 1 for the oldest."""
         found = tuple(found)
         for _ in range(MAX_READS):
             examined, damages = examine_all(found, self.progress.show, self.passed_over)

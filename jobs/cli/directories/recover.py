@@ -42,8 +42,8 @@ from replica.errors import UnreadableFileError, UsageError
 from replica.format import meta_properties
 from replica.format.damage import Damage
 from replica.format.discovery import DirectoryPath
-from replica.history.commitment import compare_group
 from replica.format.formatted import FormattedDirectory
+from replica.history.commitment import compare_group
 from replica.model.keys import ReplicaKey
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from replica.doctor.check.directory import DirectoryFacts, gather, judge_directo
 from replica.doctor.check.elections import judge_elections
 from replica.doctor.check.examined import Examined, by_cluster
 from replica.doctor.check.first_election import formatted_nodes, judge_first_election
-from replica.doctor.check.group_member import GroupMember
 from replica.doctor.check.formatted import judge_emptied
+from replica.doctor.check.group_member import GroupMember
 from replica.doctor.check.known_quorum import (
     ComparedLogs,
     EarlierRounds,
@@ -117,6 +117,9 @@ class JudgedGroup:
     compared: tuple[ComparedLogs, ...] = ()
     """The compared metadata logs of each cluster that has several directories here, or of which
     there are earlier rounds."""
+    emptied: tuple[tuple[str | None, Finding], ...] = ()
+    """(cluster id, finding) for each voter that ran, and of which only a directory without a
+    metadata log is here."""
 
 
 def judge_group(
@@ -164,10 +167,15 @@ def judge_group(
         for finding in _judge_between(part, clusters, own)
     ]
     mixture = mixture_in(group, formatted)
-    for facts in gathered if formatted else ():
-        if id(facts.examined) in telling:
-            quorum = _known(facts, compared, mixture)
-            between += judge_emptied(quorum, mixture.without_log(cluster_id_of(facts.examined)))
+    emptied = tuple(
+        (cluster_id, finding)
+        for facts in (gathered if formatted else ())
+        if id(facts.examined) in telling
+        for cluster_id in [cluster_id_of(facts.examined)]
+        for finding in judge_emptied(
+            _known(facts, compared, mixture), mixture.without_log(cluster_id)
+        )
+    )
     partings = tuple(
         (logs.members[0][0].owner.cluster_id, parting)
         for part, clusters in zip(parts, compared, strict=True)
@@ -180,7 +188,9 @@ def judge_group(
         for facts, replayed in zip(gathered, replays, strict=True)
         if newest and replay and id(facts.examined) in telling
     )
-    quorums = (_quorum(facts, gathered, mixture) for facts in gathered if id(facts.examined) in telling)
+    quorums = (
+        _quorum(facts, gathered, mixture) for facts in gathered if id(facts.examined) in telling
+    )
     return JudgedGroup(
         members,
         tuple(sorted(between, key=by_severity)),
@@ -193,6 +203,7 @@ def judge_group(
             if part[0].partition.is_metadata
             for logs in clusters
         ),
+        emptied,
     )
 
 

@@ -116,9 +116,10 @@ def _unknown(rehearsal: Rehearsal) -> Iterator[str]:
     for node_id in _unknown_voters(rehearsal):
         why = f"nothing is known of the disk of voter {node_id}"
         if node_id in empty:
-            why = f"the directory that was given for voter {node_id} holds no metadata log"
+            why = f"no metadata log is in the directory that was given for voter {node_id}"
         yield (
-            f"{why}; the voter is away in all runs: name the directory that holds its log, or let the scenario say that the node is dead or its disk empty"
+            f"{why}, which is away in all runs: name the directory that holds its log, or let "
+            "the scenario say that the node is dead or its disk empty"
         )
     for voter in captured.quorum.in_doubt(*MAY_VOTE_TWICE):
         node_id = voter.key.node_id

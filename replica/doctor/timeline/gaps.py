@@ -36,9 +36,7 @@ def voters_not_given(branch: Branch) -> Iterator[str]:
     missing = _missing_voters(branch)
     foreign = [str(node) for node in missing if node in branch.elsewhere]
     empty = [str(node) for node in missing if node in branch.without_log - branch.elsewhere]
-    absent = [
-        str(node) for node in missing if node not in branch.elsewhere | branch.without_log
-    ]
+    absent = [str(node) for node in missing if node not in branch.elsewhere | branch.without_log]
     if absent:
         directory = named("voter", absent)
         yield f"not given: the directory of {directory}, which may hold other or newer records"
