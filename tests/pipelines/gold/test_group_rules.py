@@ -54,12 +54,7 @@ def test_every_rule_between_directories_is_among_them(findings: list[Row]) -> No
     }  # fmt: skip
     of_formatted = {groups.VOTER_DISK_EMPTY.id}  # in tests/jobs/test_voters_without_a_log.py
     of_several_captures = {groups.REPLICA_WENT_BACK.id}  # in tests/jobs/test_went_back.py
-    others = (
-        told_by_large_groups_alone
-        | in_test_verdicts
-        | of_several_captures
-        | of_formatted_directories
-    )
+    others = told_by_large_groups_alone | in_test_verdicts | of_several_captures | of_formatted
     rules = {rule.id for rule in rules_of(groups)} - others
     assert rules <= {row.rule for row in findings}
 
