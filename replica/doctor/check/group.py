@@ -167,20 +167,11 @@ def judge_group(
         for finding in _judge_between(part, clusters, own)
     ]
     mixture = mixture_in(group, formatted)
-    emptied = tuple(
-        (cluster_id, finding)
-        for facts in (gathered if formatted else ())
-        if id(facts.examined) in telling
-        for cluster_id in [cluster_id_of(facts.examined)]
-        for finding in judge_emptied(
-            _known(facts, compared, mixture), mixture.without_log(cluster_id)
-        )
-    )
+    of_metadata = tuple(_of_metadata(parts, compared))
+    emptied = _emptied([one for one in gathered if id(one.examined) in telling], compared, mixture)
     partings = tuple(
         (logs.members[0][0].owner.cluster_id, parting)
-        for part, clusters in zip(parts, compared, strict=True)
-        if part[0].partition.is_metadata
-        for logs in clusters
+        for logs in of_metadata
         for parting in partings_of(logs)
     )
     states = tuple(
@@ -197,13 +188,33 @@ def judge_group(
         tuple(quorum for quorum in quorums if quorum is not None),
         states,
         partings,
-        tuple(
-            logs
-            for part, clusters in zip(parts, compared, strict=True)
-            if part[0].partition.is_metadata
-            for logs in clusters
-        ),
+        of_metadata,
         emptied,
+    )
+
+
+def _of_metadata(
+    parts: Sequence[Sequence[DirectoryFacts]], compared: Sequence[Sequence[ComparedLogs]]
+) -> Iterator[ComparedLogs]:
+    """Those of the compared logs that are metadata logs. parts: the directories of each."""
+    for part, clusters in zip(parts, compared, strict=True):
+        if part[0].partition.is_metadata:
+            yield from clusters
+
+
+def _emptied(
+    newest: Sequence[DirectoryFacts],
+    compared: Sequence[Sequence[ComparedLogs]],
+    mixture: ClusterMixture,
+) -> tuple[tuple[str | None, Finding], ...]:
+    """(cluster id, finding) as in JudgedGroup. newest: the newest directory of each cluster."""
+    return tuple(
+        (cluster_id, finding)
+        for facts in (newest if mixture.formatted else ())
+        for cluster_id in [cluster_id_of(facts.examined)]
+        for finding in judge_emptied(
+            _known(facts, compared, mixture), mixture.without_log(cluster_id)
+        )
     )
 
 
