@@ -187,7 +187,9 @@ class Gold:
         ids = {row["capture_id"] for row in newest}
         earlier = furthest_captures(self.status, of.state, ids, logs.unsynced_from)
         facts = silver.held, of.state, self.stated, of.found
-        return quorum_of(newest, earlier, logs, *facts).with_elsewhere(silver.elsewhere)
+        return quorum_of(newest, earlier, logs, *facts).with_doubt(
+            VoterDoubt.OF_ANOTHER_CLUSTER, silver.elsewhere
+        )
 
     @cached_property
     def stale(self) -> list[tuple[str, Finding]]:
