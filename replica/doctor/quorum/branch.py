@@ -28,12 +28,12 @@ def agreed_branch(group: GroupComparison, commitment: Commitment) -> tuple[Branc
     """The parts of the agreed branch, ascending and without overlap. No replica holds the entries
     between two parts.
 
-    The branch ends in one log: the log that would win an election among the logs without an
-    entry that a proof contradicts. That log may lack entries, because retention deleted its head or because a
-    batch is damaged. Such entries come from logs that agree with it, or from any log in which they
-    are proven. So every entry of the branch is proven or unproven. Where two proofs contradict each
-    other, the branch follows the log in which it ends, and doesn't mix the two histories. The
-    result is empty if all logs are empty.
+    The branch ends in one log: the log that would win an election among the logs without an entry
+    that a proof contradicts. That log may lack entries, because retention deleted its head or
+    because a batch is damaged. Such entries come from logs that agree with it, or from any log in
+    which they are proven. So every entry of the branch is proven or unproven. Where two proofs
+    contradict each other, the branch follows the log in which it ends, and doesn't mix the two
+    histories. The result is empty if all logs are empty.
     """
     tip = _tip(group, commitment)
     if tip is None:

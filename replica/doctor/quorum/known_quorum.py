@@ -222,8 +222,12 @@ def known_quorum(
         tuple(_known(group, newest, voter, doubts, files) for voter in sorted(voters))
         for voters in sets
     ]
-    conflicts = _conflicts(group)
-    possible = _possible_end(newest, known, is_known=not (conflicts or commitment.contested))
+    pairs = [(a, b, compared.conflict_offset) for (a, b), compared in group.pairs.items()]
+    conflicts = sorted(
+        LogConflict(min(a, b), max(a, b), at) for a, b, at in pairs if at is not None
+    )
+    is_known = not (conflicts or commitment.contested)
+    possible = _possible_end(newest, known) if is_known else newest.end_offset
     return KnownQuorum(
         known[0] if known else (),
         _leaving(*known),
@@ -232,20 +236,10 @@ def known_quorum(
         newest.end_offset,
         proven_end,
         max(proven_end, min(possible, newest.end_offset)),
-        conflicts,
+        tuple(conflicts),
         commitment.contested,
         frozenset(log.key for log in logs if log.key not in doubts),
         frozenset(log.key for log in logs),
-    )
-
-
-def _conflicts(group: GroupComparison) -> tuple[LogConflict, ...]:
-    return tuple(
-        sorted(
-            LogConflict(min(a, b), max(a, b), compared.conflict_offset)
-            for (a, b), compared in group.pairs.items()
-            if compared.conflict_offset is not None
-        )
     )
 
 
@@ -366,19 +360,13 @@ def _leaving(
     )
 
 
-def _possible_end(
-    newest: ReplicaLog, sets: Sequence[Sequence[KnownVoter]], *, is_known: bool
-) -> int:
+def _possible_end(newest: ReplicaLog, sets: Sequence[Sequence[KnownVoter]]) -> int:
     """The end (exclusive) of the part of the newest log that a majority of one of these voter sets
-    may have held. A voter whose disk can't tell, or may have been emptied, may have held all of it.
-    is_known: whether it is known which history is right; where it isn't, the voters may have held
-    all of the newest log before their disks got another."""
-    if not is_known:
-        return newest.end_offset
+    may have held. A voter whose disk can't tell, or may be emptied, may have held all of it."""
 
     def may_have_held(voter: KnownVoter) -> int:
-        is_told = voter.held_end is not None and voter.doubt not in MAY_VOTE_TWICE
-        return (voter.held_end or 0) if is_told else newest.end_offset
+        is_unknown = voter.held_end is None or voter.doubt in MAY_VOTE_TWICE
+        return newest.end_offset if is_unknown else voter.held_end or 0
 
     ends = [
         sorted(map(may_have_held, voters), reverse=True)[majority(len(voters)) - 1]
